@@ -1,0 +1,109 @@
+"""One look for every figure: style, the colour of each arm, bands, and saving."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bnbook import atomic
+from bnbook.errors import BnbookError
+
+#: The arm's colour everywhere in the book (Okabe and Ito's palette, told apart by colour-blind readers).
+COLORS = {
+    "none": "#D55E00",
+    "batch": "#0072B2",
+    "noisy": "#009E73",
+    "l1": "#CC79A7",
+    "l2": "#E69F00",
+    "linf": "#56B4E9",
+    "layer": "#7A5195",
+    "theory": "#222222",
+    "corrected": "#009E73",
+    "printed": "#777777",
+}
+LABELS = {
+    "none": "without batch norm",
+    "batch": "with batch norm",
+    "noisy": "noisy batch norm",
+    "l1": "ℓ1 norm",
+    "l2": "ℓ2 norm",
+    "linf": "ℓ∞ norm",
+    "layer": "layer norm",
+}
+#: Two-sided 95 % points of Student's t for 1 to 30 degrees of freedom; beyond that the normal's.
+_T95 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+def use_style() -> None:
+    """Set the book's Matplotlib style: SVG with text as outlines (the same on every machine), light grid, no box."""
+    if os.environ.get("BNBOOK_FIGURES"):
+        matplotlib.use("agg")
+    plt.rcParams.update(
+        {
+            "figure.figsize": (7.2, 3.6),
+            "figure.constrained_layout.use": True,
+            "figure.facecolor": "white",
+            "font.size": 10.5,
+            "axes.titlesize": 11,
+            "axes.labelsize": 10.5,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.color": "#e3e3e3",
+            "grid.linewidth": 0.7,
+            "lines.linewidth": 1.7,
+            "legend.frameon": False,
+            "legend.fontsize": 9.5,
+            "svg.hashsalt": "bnbook",
+        }
+    )
+
+
+def save_figure(fig: plt.Figure, name: str) -> None:
+    """Save as NAME.svg beside the run's notebook; outside `bnbook run` show it below the cell instead.
+
+    A page shows the saved file with the `figure` directive, which carries its alternative text and its caption.
+    """
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise BnbookError(f"figure name {name!r} is malformed; expected lower-case words joined by hyphens")
+    folder = os.environ.get("BNBOOK_FIGURES")
+    if folder:
+        buffer = io.BytesIO()
+        fig.savefig(buffer, format="svg", metadata={"Date": None})
+        atomic.write_bytes(Path(folder) / f"{name}.svg", buffer.getvalue())
+    else:
+        from IPython.display import display
+
+        display(fig)
+    plt.close(fig)
+
+
+def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over seeds and half-width of its 95 % interval, t s / √S; values (S, ...) -> two arrays (...).
+
+    One seed has no interval (half-width NaN). Non-finite seeds make the mean NaN: a diverged run never vanishes.
+    """
+    values = np.asarray(values, dtype=float)
+    count = values.shape[0]
+    mean = values.mean(axis=0)
+    if count < 2:
+        return mean, np.full_like(mean, np.nan)
+    t = _T95[count - 2] if count - 2 < len(_T95) else 1.96
+    return mean, t * values.std(axis=0, ddof=1) / np.sqrt(count)
+
+
+def band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str, color: str, **line) -> None:
+    """Draw the mean over seeds with its 95 % band; x (T,), values (S, T)."""
+    mean, half = mean_and_interval(values)
+    ax.plot(x, mean, label=label, color=color, **line)
+    if np.isfinite(half).any():
+        ax.fill_between(x, mean - half, mean + half, color=color, alpha=0.2, linewidth=0)

@@ -1,0 +1,50 @@
+"""Where things lie: the repository root, chapters, runs, evidence and the built site."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bnbook.errors import BnbookError
+
+
+def repository_root() -> Path:
+    """The folder that holds `_config.yml` and `book/`: BNBOOK_ROOT, else upwards from here, else from this package."""
+    named = os.environ.get("BNBOOK_ROOT")
+    starts = [Path(named)] if named else [Path.cwd(), Path(__file__).resolve().parent]
+    for start in starts:
+        for folder in (start, *start.parents):
+            if (folder / "_config.yml").is_file() and (folder / "book").is_dir():
+                return folder
+            if named:
+                break
+    raise BnbookError(
+        "no book found: expected a folder with _config.yml and book/ here or above; "
+        "run the command inside the repository or set BNBOOK_ROOT to it"
+    )
+
+
+def book_folder() -> Path:
+    return repository_root() / "book"
+
+
+def runs_folder() -> Path:
+    """Fresh runs, ignored by git; BNBOOK_RUNS names another place."""
+    named = os.environ.get("BNBOOK_RUNS")
+    return Path(named) if named else repository_root() / "runs"
+
+
+def store_folder() -> Path:
+    """The results store: finished trainings, one file each; BNBOOK_STORE names another place."""
+    named = os.environ.get("BNBOOK_STORE")
+    return Path(named) if named else runs_folder() / "store"
+
+
+def executed_folder() -> Path:
+    """Committed evidence; BNBOOK_EXECUTED names another place."""
+    named = os.environ.get("BNBOOK_EXECUTED")
+    return Path(named) if named else repository_root() / "executed"
+
+
+def build_folder() -> Path:
+    return repository_root() / "_build"

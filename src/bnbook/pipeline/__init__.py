@@ -1,0 +1,1 @@
+"""From chapter to site: chapters, runs, the gate, publishing, pages, the build."""

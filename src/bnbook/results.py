@@ -1,0 +1,162 @@
+"""The results file: every measured number of a chapter, recorded once, read by prose, tables, claims and pages."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnbook import atomic, paths
+from bnbook.errors import BnbookError
+
+SCHEMA = 1
+NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
+#: Significant digits kept in the file: float32 measurements carry seven, exact float64 checks need their exponent.
+DIGITS = 9
+PROFILES = ("paper", "laptop", "smoke")
+
+
+@dataclass
+class Results(Mapping):
+    """The recorded results of one run: `results[name]` is an array (S, ...), first axis the seeds."""
+
+    header: dict[str, Any] = field(default_factory=dict)
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.entries:
+            known = ", ".join(sorted(self.entries)) or "none"
+            raise KeyError(f"no result {name!r} recorded; recorded: {known}")
+        return _decode(self.entries[name]["values"])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def unit(self, name: str) -> str:
+        return self.entries[name]["unit"]
+
+    @property
+    def profile(self) -> str:
+        return self.header.get("profile", "smoke")
+
+
+_session = Results()
+
+
+def record(
+    name: str, values: Any, *, unit: str = "", seeds: Sequence[int] | None = None, note: str = ""
+) -> dict[str, Any]:
+    """Record one result, its first axis the seeds (S, ...); under `bnbook run` it is on disk when this returns.
+
+    Raises BnbookError for a malformed name, a name recorded already in this run, a value without a seed axis, or a
+    seed list of another length.
+    """
+    if not NAME.fullmatch(name):
+        raise BnbookError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
+    path = _path()
+    if name in _session.entries and path is not None:
+        raise BnbookError(f"result {name!r} was recorded already in this run; give the second one its own name")
+    array = _as_array(values, name)
+    if array.ndim == 0 or array.shape[0] == 0:
+        raise BnbookError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
+    listed = list(range(array.shape[0])) if seeds is None else [int(seed) for seed in seeds]
+    if len(listed) != array.shape[0]:
+        raise BnbookError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
+    entry = {"values": _encode(array), "unit": unit, "seeds": listed, "note": note}
+    _session.entries[name] = entry
+    _save(path)
+    return entry
+
+
+def record_data(identity: Any) -> None:
+    """Note the data set that this run's results rest on (name, sizes, SHA-256); called by `bnbook.data.load`."""
+    row = asdict(identity) if is_dataclass(identity) else dict(identity)
+    row["shape"] = list(row.get("shape", ()))
+    rows = _session.header.setdefault("data", [])
+    if row not in rows:
+        rows.append(row)
+    _save(_path())
+
+
+def record_device(device: str, threads: int) -> None:
+    """Note what the results were computed on (for example `NVIDIA H100` or `cpu`) and with how many threads a run."""
+    _session.header["device"] = {"name": str(device), "threads": int(threads)}
+    _save(_path())
+
+
+def current() -> Results:
+    """What this session has recorded so far."""
+    return _session
+
+
+def read(path: Path) -> Results:
+    """Read one results file; BnbookError when it is missing, truncated or of another schema."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        entries = content.pop("results")
+        if content["schema"] != SCHEMA:
+            raise BnbookError(f"{path.name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again")
+    except FileNotFoundError:
+        raise BnbookError(f"no results file {path.name}; run the chapter first (bnbook run)") from None
+    except (ValueError, KeyError, TypeError):
+        raise BnbookError(f"{path.name} is not a whole results file; run the chapter again") from None
+    return Results(content, entries)
+
+
+def load(chapter: str, profile: str | None = None) -> Results:
+    """The published results of a chapter, at `profile` or at the highest profile that has any."""
+    for candidate in [profile] if profile else PROFILES:
+        path = paths.executed_folder() / candidate / f"{chapter}.json"
+        if path.is_file():
+            return read(path)
+    raise BnbookError(f"no published results of {chapter}; run and publish it (bnbook run, bnbook publish)")
+
+
+def as_content(results: Results) -> dict[str, Any]:
+    """The content of the results file."""
+    return {"schema": SCHEMA, **results.header, "results": results.entries}
+
+
+def _path() -> Path | None:
+    named = os.environ.get("BNBOOK_RESULTS")
+    return Path(named) if named else None
+
+
+def _save(path: Path | None) -> None:
+    if path is not None:
+        atomic.write_json(path, as_content(_session))
+
+
+def _as_array(values: Any, name: str) -> np.ndarray:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    elif isinstance(values, (list, tuple)):
+        values = [v.detach().cpu().numpy() if hasattr(v, "detach") else v for v in values]
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BnbookError(f"result {name!r} is not an array of numbers with one row per seed") from None
+
+
+def _encode(array: np.ndarray) -> Any:
+    """Nested lists of JSON numbers; what JSON lacks becomes the strings "nan", "inf", "-inf"."""
+    if array.ndim:
+        return [_encode(row) for row in array]
+    number = float(array)
+    if not math.isfinite(number):
+        return str(number)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.{DIGITS}g}")
+
+
+def _decode(values: Any) -> np.ndarray:
+    return np.asarray(values, dtype=np.float64)  # NumPy reads "nan", "inf" and "-inf" as the numbers they name
