@@ -34,7 +34,18 @@ def normalised(source: str) -> str:
             if body and isinstance(body[0], ast.Expr) and isinstance(getattr(body[0], "value", None), ast.Constant):
                 if isinstance(body[0].value.value, str):
                     node.body = body[1:] or [ast.Pass()]
-    return ast.dump(tree, annotate_fields=False)
+    return _dump(tree)
+
+
+def _dump(node: Any) -> str:
+    """A rendering of the syntax tree that is the same under every Python (ast.dump changed with 3.12 and 3.13)."""
+    if isinstance(node, list):
+        return "[" + ",".join(map(_dump, node)) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
+    inner = ",".join(f"{name}={_dump(value)}" for name, value in fields if name not in ("ctx", "kind"))
+    return f"{type(node).__name__}({inner})"
 
 
 def imported_modules(source: str, *, package: str = "") -> set[str]:

@@ -1,0 +1,99 @@
+# bnbook: `make help` lists the targets. Works with GNU Make 3.81 (macOS) and later.
+
+PROFILE ?= smoke
+VENV ?= .venv
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BNBOOK := $(BIN)/python -m bnbook
+
+# The first Python in the range; `make book PYTHON=python3.12` picks another.
+IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	if $$p -c '$(IN_RANGE)' 2>/dev/null; then echo $$p; break; fi; done)
+
+# The address of another package index for torch and torchvision, such as that of the CPU-only builds. README says where
+# it is shown.
+TORCH_INDEX ?=
+
+.PHONY: help book test site lab install lock clean distclean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make book [PROFILE=smoke]  run every chapter, check the results, build the site from them (smoke, laptop, paper)"
+	@echo "make test                  the whole test suite, with a smoke run of every chapter and the checks of the site"
+	@echo "make site                  build the site from the committed results in executed/, without running a chapter"
+	@echo "make lab                   JupyterLab, with the chapters as notebooks"
+	@echo "make clean                 remove the built site, smoke runs and caches; keeps laptop and paper runs"
+	@echo "make distclean             the same, and the installed packages in $(VENV)"
+	@echo "make lock                  write requirements.lock anew from pyproject.toml (LOCK_FLAGS=--upgrade: newer versions)"
+	@echo "Variables: PYTHON=python3.12 (3.11 to 3.13), TORCH_INDEX=address (CPU-only torch, see README.md)"
+
+# ---- the two commands ----------------------------------------------------------------------------------------------
+
+book: install
+	@date +%s > $(VENV)/book-start
+	$(BNBOOK) run --all --profile $(PROFILE)
+	$(BNBOOK) check --runs --profile $(PROFILE)
+	$(BNBOOK) build --runs --profile $(PROFILE)
+	@seconds=$$(( $$(date +%s) - $$(cat $(VENV)/book-start) )); echo; \
+	echo "The book ($(PROFILE) profile) is built, in $$(( seconds / 60 )) min $$(( seconds % 60 )) s. Open"; \
+	echo "    $(CURDIR)/_build/html/index.html"
+
+test: install
+	$(BIN)/python -m pytest
+
+# ---- beside them ---------------------------------------------------------------------------------------------------
+
+site: install
+	$(BNBOOK) check
+	$(BNBOOK) build
+	@echo "Open $(CURDIR)/_build/html/index.html"
+
+lab: install
+	$(BIN)/python -m jupyter lab book
+
+clean:
+	rm -rf _build runs/smoke .pytest_cache src/*.egg-info
+	find src tests book -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)
+
+# ---- installation --------------------------------------------------------------------------------------------------
+
+install: $(VENV)/package.stamp
+ifneq ($(TORCH_INDEX),)
+	@test "$(TORCH_INDEX)" = "$$(cat $(VENV)/torch-index)" || { \
+	echo "make: torch was installed from elsewhere before TORCH_INDEX was set: run make distclean first"; exit 2; }
+endif
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(IN_RANGE)' || { \
+	echo "make: Python 3.11, 3.12 or 3.13 is needed and was not found: install one, or name it: make book PYTHON=python3.12"; \
+	exit 2; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	echo "make: $(PYTHON) cannot make a virtual environment: on Debian and Ubuntu install python3-venv"; exit 2; }
+
+# torch comes first where it has its own index: the lock then finds its version there and leaves it alone. Both must come
+# from one build: torchvision does not import beside a torch from another index.
+$(VENV)/lock.stamp: requirements.lock | $(BIN)/python
+ifneq ($(TORCH_INDEX),)
+	$(BIN)/python -m pip install --no-deps --index-url $(TORCH_INDEX) $$(grep -E '^torch(vision)?==' requirements.lock)
+endif
+	$(BIN)/python -m pip install -r requirements.lock
+	echo "$(TORCH_INDEX)" > $(VENV)/torch-index
+	touch $@
+
+# The package itself, and JupyterLab told (in this environment only) to open a chapter's text as a notebook.
+$(VENV)/package.stamp: $(VENV)/lock.stamp pyproject.toml
+	$(BIN)/python -m pip install --no-deps -e .
+	JUPYTER_CONFIG_DIR=$(VENV)/etc/jupyter $(BIN)/python -m jupytext_config set-default-viewer markdown
+	touch $@
+
+lock: $(BIN)/python
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/python -m uv pip compile --universal --python-version 3.11 --all-extras --fork-strategy fewest \
+	--no-header --no-annotate $(LOCK_FLAGS) pyproject.toml -o requirements.lock
+	@# torch itself pins the GPU libraries that it needs: left out, the lock also serves a CPU-only torch.
+	(echo "# Made by 'make lock' from pyproject.toml for Python 3.11 to 3.13 on Linux, macOS and Windows; do not edit."; \
+	grep -vE '^(#|nvidia-|cuda-|triton)' requirements.lock) > requirements.lock.new
+	mv requirements.lock.new requirements.lock

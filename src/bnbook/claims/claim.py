@@ -1,0 +1,118 @@
+"""What a claim is: who says it, what is measured, and the test that was fixed before the run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+#: Kind of test -> the sets of keys of which it needs one, and the keys that it may have besides.
+KINDS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
+    "difference": (({"a", "b", "side", "threshold"},), {"nonfinite"}),
+    "ratio": (({"a", "b", "side", "threshold"},), {"nonfinite"}),
+    "equivalence": (({"a", "b", "margin"},), {"nonfinite"}),
+    "ordering": (({"results"},), {"nonfinite"}),
+    "identity": (({"a", "tolerance"},), set()),
+    "inequality": (({"a"},), {"b", "allowed"}),
+    "rate": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), {"nonfinite"}),
+    "agreement": (({"a", "b", "tolerance"},), {"nonfinite"}),
+    "level": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), {"nonfinite"}),
+}
+SIDES = ("greater", "less")
+PROFILES = ("smoke", "laptop", "paper")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the claim is made: key of the bibliography, version of the text, place in it."""
+
+    key: str
+    version: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test of recorded results; `kind` says which of the other fields are set (see KINDS)."""
+
+    __test__ = False  # not a pytest class
+
+    kind: str
+    a: str | None = None
+    b: str | float | None = None  # a result, or the number that theory gives
+    results: tuple[str, ...] | None = None
+    side: str | None = None
+    threshold: float | None = None
+    margin: float | None = None
+    tolerance: float | None = None
+    expected: float | None = None
+    allowed: int | None = None
+    nonfinite: float | None = (
+        None  # what a seed without a finite value counts as; None: the test is undecided
+    )
+
+    def canonical(self) -> dict:
+        """The keys that are set, in plain JSON types: what the hash is taken of."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    def result_names(self) -> tuple[str, ...]:
+        """Names of the recorded results that the test reads."""
+        named = (self.a, self.b, *(self.results or ()))
+        return tuple(name for name in named if isinstance(name, str))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a claim that says several things."""
+
+    says: str
+    test: Test
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One checkable sentence of a source, in our words, with the test that decides it.
+
+    Either `test` or `parts` is set. `statement` marks a theorem, formula or definition, judged true or false rather
+    than reproduced or not; `corrected` tests it after our correction; `condition` says under which condition it holds.
+    """
+
+    id: str
+    chapter: str
+    source: Source
+    says: str
+    figure: str
+    test: Test | None = None
+    parts: tuple[Part, ...] = ()
+    evidence: tuple[str, ...] = ("laptop", "paper")
+    statement: bool = False
+    corrected: Test | None = None
+    condition: str = ""
+
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        """Every test that the claim holds: its own or its parts', and the correction's."""
+        own = (self.test,) if self.test else tuple(part.test for part in self.parts)
+        return own + ((self.corrected,) if self.corrected else ())
+
+    def result_names(self) -> tuple[str, ...]:
+        """Recorded results that the verdict needs, each once."""
+        return tuple(dict.fromkeys(name for test in self.tests for name in test.result_names()))
+
+    def counts_as_evidence(self, profile: str | None, exact: bool = False) -> bool:
+        """Whether a run at `profile` decides this claim; an exact chapter is the same at every profile."""
+        return exact or profile is None or profile in self.evidence
+
+    @property
+    def test_hash(self) -> str:
+        """SHA-256 of all that decides the verdict, and of no prose: a threshold moved after a run shows."""
+        decisive = {
+            "test": self.test.canonical() if self.test else None,
+            "parts": [part.test.canonical() for part in self.parts],
+            "corrected": self.corrected.canonical() if self.corrected else None,
+            "evidence": sorted(self.evidence),
+            "statement": self.statement,
+            "conditional": bool(self.condition),
+        }
+        canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,73 @@
+"""Recorded results as a test reads them: present, one number per seed, paired by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bnbook.errors import BnbookError
+
+
+class Recorded:
+    """A mapping name -> values (S, ...), a `bnbook.results.Results` or a plain dict, with the checks of one claim."""
+
+    def __init__(self, results: Mapping[str, np.ndarray], claim_id: str) -> None:
+        self.results, self.claim_id = results, claim_id
+
+    def array(self, name: str) -> np.ndarray:
+        """The values (S, ...) of a result."""
+        if name not in self.results:
+            raise BnbookError(
+                f"claim {self.claim_id}: result {name} is missing; expected the chapter to record() it"
+            )
+        values = np.asarray(self.results[name], dtype=float)
+        if values.ndim == 0 or values.size == 0:
+            raise BnbookError(
+                f"claim {self.claim_id}: result {name} has no seed axis; expected shape (S, ...)"
+            )
+        return values
+
+    def per_seed(self, name: str) -> np.ndarray:
+        """One number per seed (S,)."""
+        values = self.array(name)
+        if values.size != len(values):
+            raise BnbookError(
+                f"claim {self.claim_id}: result {name} has shape {values.shape}; expected one number per seed"
+            )
+        return values.reshape(len(values))
+
+    def paired(
+        self, names: Sequence[str | float], nonfinite: float | None, broadcast_last: bool = False
+    ) -> np.ndarray:
+        """The named results as rows (len(names), S), of the same seeds; `nonfinite` replaces what is not finite.
+
+        A number in place of a name is the same for every seed, and with `broadcast_last` so is a last result of one
+        value (a theory that does not depend on the seed).
+        """
+        first = self.per_seed(str(names[0]))
+        rows = [first]
+        for k, name in enumerate(names[1:], start=1):
+            row = self.per_seed(name) if isinstance(name, str) else np.full(1, float(name))
+            is_constant = len(row) == 1 and (
+                not isinstance(name, str) or broadcast_last and k == len(names) - 1
+            )
+            if is_constant:
+                row = np.full(len(first), row[0])
+            elif len(row) != len(first) or self._seeds(name) != self._seeds(names[0]):
+                raise BnbookError(
+                    f"claim {self.claim_id}: {names[0]} and {name} come from different seeds "
+                    f"({len(first)} and {len(row)} values); expected arms paired by seed"
+                )
+            rows.append(row)
+        stacked = np.stack(rows)
+        return stacked if nonfinite is None else np.where(np.isfinite(stacked), stacked, nonfinite)
+
+    def unit(self, name: str) -> str:
+        """The unit that a result was recorded with, none for a plain dict."""
+        unit = getattr(self.results, "unit", None)
+        return unit(name) if callable(unit) else ""
+
+    def _seeds(self, name: str | float) -> list[int] | None:
+        entries = getattr(self.results, "entries", None)
+        return entries[name].get("seeds") if entries else None

@@ -1,0 +1,54 @@
+"""Numbers, tests and effects in words."""
+
+from __future__ import annotations
+
+import math
+
+from bnbook.claims.claim import Test
+from bnbook.claims.judging import Judgement
+from bnbook.claims.kinds import Outcome
+
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def format_number(value: float, spec: str = ".3g") -> str:
+    """A number for readers: a true minus sign, a space before %, powers of ten written out (1.2·10⁻¹⁵)."""
+    if not math.isfinite(value):
+        return "not finite" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    mantissa, e, exponent = format(value, spec).replace("%", " %").partition("e")
+    mantissa = mantissa.replace("-", "−")
+    if not e:
+        return mantissa
+    power = "10" + str(int(exponent)).translate(_SUPERSCRIPT)
+    return power if mantissa == "1" else f"{mantissa}·{power}"
+
+
+def describe_test(test: Test) -> str:
+    """What has to hold: "mean difference > 0.02"."""
+    threshold, tolerance = format_number(test.threshold or 0), format_number(test.tolerance or 0)
+    range_ = f"{format_number(test.expected or 0)} ± {tolerance}"
+    target = f"{'<' if test.side == 'less' else '>'} {threshold}" if test.side else f"within {range_}"
+    return {
+        "difference": f"mean difference {target}",
+        "ratio": f"mean ratio {target}",
+        "equivalence": f"mean difference within ± {format_number(test.margin or 0)}",
+        "ordering": "every step up > 0",
+        "identity": f"largest violation ≤ {tolerance}",
+        "inequality": f"at most {test.allowed} violations" if test.allowed else "no violation",
+        "rate": f"slope {target}",
+        "agreement": f"relative error within ± {tolerance}",
+        "level": f"mean {target}",
+    }[test.kind]
+
+
+def format_effect(found: Judgement | Outcome, spec: str = ".3g") -> str:
+    """Effect with its 95 % interval: "0.12 (95 % interval 0.1 to 0.14)"; a dash where nothing was measured."""
+    if math.isnan(found.effect):
+        return "–"
+    low, high = found.interval
+    shown = f"{format_number(found.effect, spec)} {found.unit}".strip()
+    if low == high:
+        return shown
+    if math.isinf(low) and math.isinf(high):
+        return f"{shown} (no interval)"
+    return f"{shown} (95 % interval {format_number(low, spec)} to {format_number(high, spec)})"

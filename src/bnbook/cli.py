@@ -1,0 +1,177 @@
+"""The command line: bnbook list | run | publish | check | build | claims | doctor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from bnbook import __version__
+from bnbook.errors import BnbookError
+
+DONE, FAILED, USAGE = 0, 1, 2
+PROFILES = ("smoke", "laptop", "paper")
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run one command; exit codes: 0 done, 1 a chapter or check failed, 2 bad usage, 130 interrupted."""
+    arguments = _parser().parse_args(words)
+    try:
+        return arguments.command(arguments)
+    except BnbookError as error:
+        print(f"bnbook: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bnbook", description="A book that runs: chapters, evidence, site.")
+    parser.add_argument("--version", action="version", version=f"bnbook {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, function, help: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help, description=help)
+        command.set_defaults(command=function)
+        return command
+
+    add("list", _list, "list the chapters with their parameters and their published evidence")
+    run = add("run", _run, "run chapters into runs/PROFILE")
+    run.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
+    run.add_argument("--all", action="store_true", help="every chapter")
+    run.add_argument("--profile", default="smoke", choices=PROFILES)
+    run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter; may be repeated")
+    run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
+    run.add_argument("--compare", action="store_true", help="judge the rerun against the book's own band")
+    publish = add("publish", _publish, "take passed laptop or paper runs over into executed/")
+    publish.add_argument("chapters", nargs="*", metavar="CHAPTER")
+    publish.add_argument("--all", action="store_true")
+    publish.add_argument("--profile", default="laptop", choices=PROFILES)
+    check = add("check", _check, "the gate: is the committed evidence (or, with --runs, are fresh runs) whole and fresh?")
+    check.add_argument("--runs", action="store_true", help="check runs/PROFILE instead of executed/")
+    check.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
+    build = add("build", _build, "render the site into _build/html")
+    build.add_argument("--runs", action="store_true", help="render runs/PROFILE instead of executed/")
+    build.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
+    claims = add("claims", _claims, "every claim with its verdict")
+    claims.add_argument("--runs", action="store_true", help="judge runs/PROFILE instead of executed/")
+    claims.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
+    add("doctor", _doctor, "Python, torch, device, memory, disk, data")
+    return parser
+
+
+def _chosen(arguments: argparse.Namespace) -> list:
+    from bnbook.pipeline import chapters
+
+    if arguments.all and arguments.chapters:
+        raise BnbookError("both --all and chapter names given; give one of them")
+    if not arguments.all and not arguments.chapters:
+        raise BnbookError("no chapter named; give names (bnbook list shows them) or --all")
+    return chapters.discover() if arguments.all else chapters.select(arguments.chapters)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from bnbook.pipeline import chapters, evidence
+
+    for chapter in chapters.discover():
+        best = evidence.best_published(chapter)
+        print(f"{chapter.name:<32} {best.profile if best else 'no fresh evidence':<18} {chapter.title}")
+        for name, value in chapter.defaults.items():
+            print(f"    {name} = {value!r}")
+    return DONE
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from bnbook.pipeline import compare, execute, parameters
+
+    chosen = _chosen(arguments)
+    given = parameters.read_file(arguments.params) if arguments.params else {}
+    given = given | parameters.parse_assignments(arguments.set)
+    if arguments.seeds is not None:
+        if arguments.seeds < 1:
+            raise BnbookError(f"--seeds {arguments.seeds}; expected at least 1")
+        given = given | {"seeds": arguments.seeds}
+    changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chosen}  # before the first run
+    code = DONE
+    for chapter in chosen:
+        started = time.perf_counter()
+        try:
+            done = execute.run_chapter(chapter, arguments.profile, changes[chapter.name])
+        except execute.ChapterFailed as error:
+            print(f"FAILED {error}", file=sys.stderr)
+            code = FAILED
+            continue
+        print(f"passed {chapter.name} ({arguments.profile}) in {time.perf_counter() - started:.1f} s", flush=True)
+        over = execute.check_budget(done)
+        if over:
+            print(f"warning: {over}", file=sys.stderr)
+        if arguments.compare:
+            lines, agrees = compare.compare(done)
+            print("\n".join(lines))
+            code = code if agrees else FAILED
+    return code
+
+
+def _publish(arguments: argparse.Namespace) -> int:
+    from bnbook.pipeline import publish
+
+    for chapter in _chosen(arguments):
+        publish.publish(chapter, arguments.profile)
+        print(f"published {chapter.name} ({arguments.profile})")
+    return DONE
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from bnbook.pipeline import chapters, evidence, gate, publish
+
+    found = chapters.discover()
+    if arguments.runs:
+        runs = {f"{arguments.profile}/{c.name}": evidence.fresh_run(c, arguments.profile) for c in found}
+        problems = {name: gate.problems(run) if run.exists else ["no run"] for name, run in runs.items()}
+    else:
+        problems = publish.executed_problems(found)
+    for name, lines in problems.items():
+        print(f"{'ok ' if not lines else 'BAD'} {name}")
+        for line in lines:
+            print(f"      {line}")
+    if not problems:
+        print("nothing to check: executed/ holds no run yet")
+    return FAILED if any(problems.values()) else DONE
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from bnbook.pipeline import build
+
+    started = time.perf_counter()
+    page = build.build(arguments.profile if arguments.runs else None)
+    print(f"built in {time.perf_counter() - started:.0f} s; open {page.as_uri()}")
+    return DONE
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    from bnbook import claims
+    from bnbook.pipeline import chapters, evidence, tokens
+
+    found = chapters.discover()
+    for chapter in found:
+        held = evidence.fresh_run(chapter, arguments.profile) if arguments.runs else evidence.best_published(chapter)
+        for claim in claims.load_claims():
+            if claim.chapter == chapter.name:
+                judged = tokens.claims_judge(claim, held) if held and held.exists else None
+                words = f"{judged.words}: {claims.format_effect(judged)}" if judged else "not run"
+                print(f"{claim.id}\n    {claim.says}\n    {words}")
+    return DONE
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from bnbook.pipeline import doctor
+
+    lines, good = doctor.report()
+    print("\n".join(lines))
+    return DONE if good else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Data sets by name: real ones from BNBOOK_DATA or a checked download, stand-ins for the smoke profile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bnbook.data import cache, sources
+from bnbook.data.dataset import Dataset, fixed_sample, make_dataset, normalise, pixel_statistics
+from bnbook.data.identity import Arrays, DataIdentity, describe, differing_groups, known_identity, known_sets
+from bnbook.errors import BnbookError
+
+if TYPE_CHECKING:
+    import torch
+
+STANDINS = ("digits-standin", "textures-standin")
+NAMES = ("mnist", "mnist-auto", "cifar10", "cifar10-jpeg75", "cifar10-auto", *STANDINS)
+
+__all__ = [
+    "NAMES", "STANDINS", "DataIdentity", "Dataset", "epoch_batches", "fixed_sample", "infinite_batches",
+    "known_identity", "load", "normalise", "prepare", "whereabouts",
+]  # fmt: skip
+
+
+def load(name: str, *, device: str | torch.device = "cpu") -> Dataset:
+    """The data set `name` on `device`; `.identity.name` tells which set a family name (`cifar10-auto`) stood for.
+
+    Raises BnbookError for an unknown name, a missing set, a truncated or altered file, a full disk; real data is
+    never replaced by a stand-in. What was loaded is noted in the results (`bnbook.results.record_data`).
+    """
+    from bnbook.results import record_data
+
+    identity, statistics, arrays = _decoded(name)
+    dataset = make_dataset(identity, statistics, arrays, tuple(known_sets()[identity.name]["classes"]), device)
+    record_data(identity)
+    return dataset
+
+
+def prepare(name: str) -> DataIdentity:
+    """Find, download, check and cache a set, so that a later `load` is quick and silent; needs no torch."""
+    return _decoded(name)[0]
+
+
+def whereabouts(name: str) -> str:
+    """Where `load(name)` would take the set from, as words, without reading it; BnbookError where it could not."""
+    _check_name(name)
+    if name in STANDINS:
+        return "comes with bnbook"
+    actual, source = sources.find(name)
+    return f"{actual}: {source.where}"
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("epoch_batches", "infinite_batches"):  # these need torch, which takes seconds to import
+        from bnbook.data import batches
+
+        return getattr(batches, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _check_name(name: str) -> None:
+    if name not in NAMES:
+        raise BnbookError(f"unknown data set {name!r}; expected one of {', '.join(NAMES)}; choose one of these")
+
+
+def _decoded(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
+    _check_name(name)
+    if name in STANDINS:
+        return _standin(name)
+    actual, source = sources.find(name)
+    fingerprint = source.fingerprint()
+    known = known_identity(actual)
+    kept = cache.fetch(actual, fingerprint)
+    if kept is not None and known in (None, kept[0]):
+        return kept
+    decoded = _check(actual, source.read(), source.where)
+    cache.store(actual, fingerprint, *decoded)
+    return decoded
+
+
+def _standin(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
+    from bnbook.data import standins
+
+    arrays = standins.digits() if name == "digits-standin" else standins.textures()
+    return _check(name, arrays, "the installed packages")
+
+
+def _check(name: str, arrays: Arrays, where: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
+    """The identity of a decoded set and its canonical order; BnbookError where it is not what it is called."""
+    known = known_sets()[name]
+    found = tuple(len(labels) for labels in (arrays.train_labels, arrays.test_labels))
+    expected = (known["train"], known["test"])
+    if found != expected:
+        raise BnbookError(
+            f"{where} holds {found[0]} training and {found[1]} test images; {name} has {expected[0]} and "
+            f"{expected[1]}; copy it again"
+        )
+    description = describe(arrays, len(known["classes"]))
+    if known["sha256"] not in (None, description.sha256):
+        raise BnbookError(_altered(name, where, description, known))
+    shape = tuple(int(size) for size in arrays.train_images.shape[1:])
+    identity = DataIdentity(name, *found, shape, description.sha256, known["exact"])
+    return identity, pixel_statistics(arrays.train_images), description.arrays
+
+
+def _altered(name: str, where: str, description: Any, known: dict[str, Any]) -> str:
+    groups = differing_groups(description, known)
+    shown = f" in {', '.join(groups[:3])}{f' and {len(groups) - 3} more classes' if len(groups) > 3 else ''}"
+    message = f"{where} is altered{shown if groups else ''}: SHA-256 {description.sha256[:16]}…, expected {name} with "
+    message += f"{known['sha256'][:16]}…; copy it again"
+    if name.endswith("jpeg75"):
+        message += _decoder_hint()
+    return message
+
+
+def _decoder_hint() -> str:
+    """JPEG decoders differ by a grey level here and there; the known hash is of libjpeg-turbo's pixels."""
+    from PIL import features
+
+    if features.check_feature("libjpeg_turbo"):
+        return ""
+    return ", or install a Pillow built with libjpeg-turbo (this one has another JPEG decoder)"

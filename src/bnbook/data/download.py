@@ -1,0 +1,154 @@
+"""Downloads that resume, are checked, show how far they are, and give up rather than hang."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bnbook.data.cache import cache_folder, disk_error
+from bnbook.data.progress import Progress
+from bnbook.errors import BnbookError
+
+TIMEOUT = 30.0  # seconds without a byte after which a connection is given up
+PATIENCE = 120.0  # seconds in which at least LEAST bytes must arrive, over all connections
+LEAST = 64 * 1024
+PIECE = 64 * 1024
+
+
+def download_mnist() -> Path:
+    """The folder MNIST/raw under the cache folder, its four files fetched where they are missing."""
+    from torchvision.datasets import MNIST
+
+    folder = cache_folder() / "downloads" / "MNIST" / "raw"
+    for filename, md5 in MNIST.resources:
+        download([mirror + filename for mirror in MNIST.mirrors], folder / filename, md5)
+    return folder
+
+
+def download_cifar10() -> Path:
+    """The archive of CIFAR-10 under the cache folder, fetched where it is missing."""
+    from torchvision.datasets import CIFAR10
+
+    return download([CIFAR10.url], cache_folder() / "downloads" / CIFAR10.filename, CIFAR10.tgz_md5)
+
+
+def download(urls: Sequence[str], target: Path, md5: str) -> Path:
+    """Fetch `target` from the first of `urls` that gives it whole; what has arrived waits in `target.part`.
+
+    A connection that breaks is resumed where it broke, in this run or in the next one. `target` appears only when
+    its MD5 sum is right. Raises BnbookError when every address fails or too little arrives in PATIENCE seconds.
+    """
+    try:
+        if target.is_file() and _md5(target) == md5:
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(target.name + ".part")
+        with _alone(target):
+            reasons = []
+            for url in urls:
+                reason = _fetch(url, part, md5)
+                if reason is None:
+                    os.replace(part, target)
+                    return target
+                reasons.append(f"{url}: {reason}")
+            kept = part.stat().st_size if part.is_file() else 0
+    except OSError as error:
+        raise disk_error(error, target) from None
+    raise BnbookError(
+        f"cannot download {target.name} ({'; '.join(reasons)}); expected the file with the MD5 sum {md5}; {kept} bytes "
+        "are kept: run again to go on from there, or set BNBOOK_DATA to a folder that holds the set"
+    )
+
+
+def _fetch(url: str, part: Path, md5: str) -> str | None:
+    """Fill `part` from one address over as many connections as it takes; the reason where that fails."""
+    progress = Progress(url.rsplit("/", 1)[-1])
+    mark, marked_at, pause, wrong = 0, time.monotonic(), 0.5, 0
+    reason = ""
+    while time.monotonic() - marked_at < PATIENCE:
+        try:
+            for received in _receive(url, part, progress):
+                if received >= mark + LEAST:
+                    mark, marked_at, pause = received, time.monotonic(), 0.5
+                elif time.monotonic() - marked_at >= PATIENCE:
+                    break
+            else:
+                progress.close()
+                if _md5(part) == md5:
+                    return None
+                part.unlink()  # not the file; the leftover of another one may be to blame, so start over, once
+                mark, wrong = 0, wrong + 1
+                if wrong == 2:
+                    return "what arrives has another MD5 sum"
+                continue
+        except urllib.error.HTTPError as error:
+            reason = f"the server answers {error.code} {error.reason}"
+            if error.code < 500 and error.code not in (408, 429):
+                progress.close()
+                return reason
+        except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+            reason = str(getattr(error, "reason", error)) or type(error).__name__
+        time.sleep(min(pause, PATIENCE / 4))
+        pause = min(2 * pause, 15.0)
+    progress.close()
+    return f"less than {LEAST // 1024} KiB in {PATIENCE:.0f} s" + (f" ({reason})" if reason else "")
+
+
+def _receive(url: str, part: Path, progress: Progress) -> Iterator[int]:
+    """One connection: append to `part` from where it ends, yielding its length after every piece."""
+    have = part.stat().st_size if part.is_file() else 0
+    request = urllib.request.Request(url, headers={"User-Agent": "bnbook"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+    try:
+        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if have and error.code == 416:  # nothing is missing, or `part` is too long: its MD5 sum tells
+            return
+        raise
+    with response:
+        resumed = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
+        have = have if resumed else 0
+        length = response.headers.get("Content-Length")
+        total = have + int(length) if length else None
+        with open(part, "ab" if resumed else "wb") as file:
+            while piece := response.read1(PIECE):  # read1: what is there, so that a trickle cannot hold us
+                file.write(piece)
+                have += len(piece)
+                progress.show(have, total)
+                yield have
+    if total is not None and have < total:
+        raise ConnectionError("the connection was cut")
+
+
+def _md5(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Let one process at a time fill a `.part` file; the lock dies with the process that holds it."""
+    with open(target.with_name(target.name + ".lock"), "a+b") as file:
+        try:
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BnbookError(
+                f"another process is downloading {target.name} now; expected to be alone; run again when it is done"
+            ) from None
+        yield

@@ -1,0 +1,61 @@
+"""Normalizers that treat every example alone: layer, group and instance normalization."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from bnbook.errors import BnbookError
+from bnbook.normalizers.base import Normalizer
+
+
+class GroupNorm(Normalizer):
+    """Fix mean and biased variance of each example over each group of C/groups units and all positions; then γ, β.
+
+    y = γ_c (x - μ_bg) / sqrt(σ²_bg + eps) + β_c, the same in training and at inference. groups defaults to 32.
+    Source: Wu and He 2018. Errors: BnbookError when groups does not divide the features.
+    """
+
+    def __init__(self, features: int, dim: int = 0, groups: int = 32, eps: float = 1e-5) -> None:
+        super().__init__(features, dim)
+        if groups < 1 or features % groups:
+            raise BnbookError(f"group norm of {features} features in {groups} groups; expected a divisor; set groups=")
+        self.groups = groups
+        self.eps = eps
+        self.add_affine()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check(x)
+        return F.group_norm(x, self.groups, self.weight, self.bias, self.eps)
+
+
+class LayerNorm(GroupNorm):
+    """Group norm with one group: each example over all its units and positions, γ and β per unit.
+
+    For (B, C) this is torch.nn.LayerNorm(C); for (B, C, H, W) the statistics are those of LayerNorm((C, H, W)), but
+    γ and β are shared by all positions of a channel, as they are in batch norm. Source: Ba, Kiros and Hinton 2016.
+    """
+
+    def __init__(self, features: int, dim: int = 0, eps: float = 1e-5) -> None:
+        super().__init__(features, dim, 1, eps)
+
+
+class InstanceNorm(Normalizer):
+    """Fix mean and biased variance of each example and channel over its positions; then γ, β per channel.
+
+    The same in training and at inference. Source: Ulyanov, Vedaldi and Lempitsky 2016.
+    Errors: BnbookError for dim 0, which has no positions, and for feature maps with a single one.
+    """
+
+    def __init__(self, features: int, dim: int = 2, eps: float = 1e-5) -> None:
+        if dim != 2:
+            raise BnbookError("instance norm needs positions; expected dim=2, (B, C, H, W); use layer norm for (B, C)")
+        super().__init__(features, dim)
+        self.eps = eps
+        self.add_affine()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check(x)
+        if x.shape[2] * x.shape[3] == 1:
+            raise BnbookError(f"instance norm got one position, shape {tuple(x.shape)}; expected two or more a channel")
+        return F.instance_norm(x, weight=self.weight, bias=self.bias, eps=self.eps)

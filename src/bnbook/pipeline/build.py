@@ -1,0 +1,75 @@
+"""The site: pages staged in _build/pages, rendered by jupyter-book, mended, and put in place in one step."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bnbook import paths
+from bnbook.errors import BnbookError
+from bnbook.pipeline import pages
+
+#: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left out.
+MATHJAX_KEPT = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y", "sre/mathmaps/en.json")
+
+
+def build(profile: str | None = None) -> Path:
+    """Render the book and return its first page: the fresh runs of `profile`, or with None the committed evidence.
+
+    `_build` is wiped before: what an earlier build left (glue files, pages of removed chapters) never reaches the site.
+    """
+    folder = paths.build_folder()
+    staged, output, site = folder / "pages", folder / "output", folder / "html"
+    for old in (staged, output, folder / "jupyter_execute", folder / ".jupyter_cache"):
+        shutil.rmtree(old, ignore_errors=True)
+    pages.stage(staged, profile)
+    _jupyter_book(staged, output)
+    rendered = output / "_build" / "html"
+    finish(rendered)
+    old_site = folder / "html.old"
+    shutil.rmtree(old_site, ignore_errors=True)
+    if site.exists():
+        os.replace(site, old_site)
+    os.replace(rendered, site)
+    for old in (old_site, output):
+        shutil.rmtree(old, ignore_errors=True)
+    return site / "index.html"
+
+
+def _jupyter_book(staged: Path, output: Path) -> None:
+    """Run jupyter-book with warnings as errors; BnbookError with its own words when it refuses."""
+    program = "from jupyter_book.cli.main import main; main()"  # this interpreter's, whatever PATH says
+    command = [sys.executable, "-c", program, "build", str(staged), "--path-output", str(output)]
+    command += ["-W", "-n", "--keep-going", "--all", "-q"]
+    environment = os.environ | {"PYTHONWARNINGS": "ignore", "SOURCE_DATE_EPOCH": str(int(time.time()))}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode or not (output / "_build" / "html" / "index.html").is_file():
+        lines = (done.stderr + done.stdout).splitlines()
+        telling = [line for line in lines if re.search(r"WARNING|ERROR|Error", line)] or lines[-5:]
+        raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
+
+
+def finish(site: Path) -> None:
+    """Mend what the theme leaves undone: download links that download, and a lean MathJax."""
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        mended = download_links(text)
+        if mended != text:
+            page.write_text(mended, encoding="utf-8")
+    mathjax = site / "_static" / "mathjax"
+    for path in sorted(mathjax.rglob("*"), reverse=True):
+        relative = path.relative_to(mathjax).as_posix()
+        if path.is_file() and not relative.startswith(MATHJAX_KEPT):
+            path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def download_links(html: str) -> str:
+    """Give the theme's link to a page's notebook the `download` attribute that it lacks."""
+    return re.sub(r'(<a href="[^"]*_sources/[^"]*\.(?:ipynb|md)")(?![^>]*\sdownload)', r"\1 download", html)

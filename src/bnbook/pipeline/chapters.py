@@ -1,0 +1,144 @@
+"""The chapters: MyST text in book/PART/chapter.md, read as notebooks."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bnbook import paths
+from bnbook.errors import BnbookError
+from bnbook.pipeline import parameters as parameter_cell
+
+PROFILES = ("smoke", "laptop", "paper")
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One chapter: its name (`part/chapter`), its file and what its front matter says."""
+
+    name: str
+    path: Path
+    title: str
+    exact: bool = False
+    data: tuple[str, ...] = ()
+    profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def notebook(self) -> Any:
+        """The chapter as a notebook (nbformat), its text cells and code cells in order, no outputs."""
+        import jupytext
+
+        notebook = jupytext.reads(self.text, fmt="md:myst")
+        notebook.metadata.pop("bnbook", None)
+        notebook.metadata.pop("jupytext", None)
+        for cell in notebook.cells:
+            cell.pop("id", None)
+        for number, cell in enumerate(notebook.cells):
+            cell["id"] = f"cell-{number}"
+        return notebook
+
+    @property
+    def code_cells(self) -> list[str]:
+        """Sources of the code cells but the parameters cell."""
+        return [cell.source for cell in self.notebook.cells if cell.cell_type == "code" and not is_parameters(cell)]
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters cell: names and smoke values."""
+        cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and is_parameters(cell)]
+        if len(cells) != 1:
+            raise BnbookError(f"{self.name}: {len(cells)} cells tagged `parameters`; expected exactly one")
+        values = parameter_cell.read_cell(cells[0].source, self.name)
+        for name in ("profile", "seeds"):
+            if name not in values:
+                raise BnbookError(f"{self.name}: its parameters cell lacks {name!r}; add it")
+        return values
+
+    def parameters(self, profile: str) -> dict[str, Any]:
+        """All parameters at a profile."""
+        if profile not in PROFILES:
+            raise BnbookError(f"unknown profile {profile!r}; expected one of {', '.join(PROFILES)}")
+        changes = self.profiles.get(profile, {}) | {"profile": profile}
+        return parameter_cell.override(self.defaults, changes, self.name)
+
+
+def is_parameters(cell: Any) -> bool:
+    return "parameters" in cell.metadata.get("tags", [])
+
+
+def discover() -> list[Chapter]:
+    """Every chapter of the book, in the order of `_toc.yml`."""
+    book = paths.book_folder()
+    names = [path.relative_to(book).with_suffix("").as_posix() for path in sorted(book.glob("*/*.md"))]
+    order = _toc_order()
+    names.sort(key=lambda name: (order.get(name, len(order)), name))
+    return [read(book / f"{name}.md", name) for name in names]
+
+
+def read(path: Path, name: str) -> Chapter:
+    """One chapter from its file; BnbookError when its front matter is not a chapter's."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    if lines[0] != "---" or "---" not in lines[1:]:
+        raise BnbookError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
+    front = yaml.safe_load("\n".join(lines[1 : lines.index("---", 1)])) or {}
+    about = front.get("bnbook")
+    if not isinstance(about, dict) or not about.get("title"):
+        raise BnbookError(f"{name}: its front matter lacks `bnbook: title:`; see CONTRIBUTING.md for the template")
+    unknown = set(about) - {"title", "exact", "data", "profiles"}
+    if unknown:
+        raise BnbookError(f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles")
+    profiles = about.get("profiles") or {}
+    if set(profiles) - set(PROFILES):
+        raise BnbookError(f"{name}: profiles {sorted(profiles)}; expected {', '.join(PROFILES)}")
+    families = about.get("data") or []
+    return Chapter(
+        name=name,
+        path=path,
+        title=about["title"],
+        exact=bool(about.get("exact", False)),
+        data=tuple(() if families == "none" or families == ["none"] else families),
+        profiles={profile: values or {} for profile, values in profiles.items()},
+    )
+
+
+def select(names: list[str]) -> list[Chapter]:
+    """The chapters named (`part/chapter`, or just `chapter` where that is unambiguous); BnbookError lists the known."""
+    known = {chapter.name: chapter for chapter in discover()}
+    chosen = []
+    for name in names:
+        clean = name.removeprefix("book/").removesuffix(".md")
+        matches = [known[clean]] if clean in known else [c for n, c in known.items() if n.split("/")[-1] == clean]
+        if len(matches) != 1:
+            near = difflib.get_close_matches(clean, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise BnbookError(f"no chapter {name!r}; {hint}the chapters are: {', '.join(known)}")
+        chosen.append(matches[0])
+    return chosen
+
+
+def _toc_order() -> dict[str, int]:
+    """Chapter name -> place in the table of contents."""
+    toc = yaml.safe_load((paths.repository_root() / "_toc.yml").read_text(encoding="utf-8"))
+    found: list[str] = []
+
+    def walk(node: Any) -> None:
+        if isinstance(node, dict):
+            if "file" in node:
+                found.append(node["file"].removesuffix(".md"))
+            for value in node.values():
+                walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                walk(value)
+
+    walk(toc)
+    return {name: place for place, name in enumerate(found)}

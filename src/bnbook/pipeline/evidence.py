@@ -1,0 +1,92 @@
+"""One run of one chapter on disk: NAME.ipynb, NAME.json and NAME.figures/, in runs/PROFILE or executed/PROFILE."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bnbook import paths, results
+from bnbook.pipeline import fingerprint
+from bnbook.pipeline.chapters import Chapter
+
+HIGHEST_FIRST = ("paper", "laptop", "smoke")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The files of one run; `folder` is runs/PROFILE or executed/PROFILE."""
+
+    chapter: Chapter
+    folder: Path
+
+    @property
+    def notebook_path(self) -> Path:
+        return self.folder / f"{self.chapter.name}.ipynb"
+
+    @property
+    def results_path(self) -> Path:
+        return self.folder / f"{self.chapter.name}.json"
+
+    @property
+    def figures_folder(self) -> Path:
+        return self.folder / f"{self.chapter.name}.figures"
+
+    @property
+    def exists(self) -> bool:
+        return self.results_path.is_file() and self.notebook_path.is_file()
+
+    @cached_property
+    def results(self) -> results.Results:
+        return results.read(self.results_path)
+
+    @cached_property
+    def notebook(self) -> Any:
+        import nbformat
+
+        return nbformat.read(self.notebook_path, as_version=4)
+
+    @property
+    def profile(self) -> str:
+        return self.results.profile
+
+    def files(self) -> dict[str, str]:
+        """SHA-256 of the notebook and of every figure, by name relative to the part's folder."""
+        found = [self.notebook_path, *sorted(self.figures_folder.glob("*"))]
+        here = self.notebook_path.parent
+        return {p.relative_to(here).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
+
+    def stale(self) -> list[str]:
+        """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the gate)."""
+        header = self.results.header
+        now = fingerprint.chapter_fingerprint(
+            self.chapter.code_cells, self.expected_parameters(), header.get("data", [])
+        )
+        then = header.get("fingerprint", {})
+        return [part for part, value in now.items() if then.get(part) != value]
+
+    def expected_parameters(self) -> dict[str, Any]:
+        """For a default run the profile's parameters as the chapter now states them, else those that were given."""
+        header = self.results.header
+        if header.get("default_parameters"):
+            return self.chapter.parameters(self.profile)
+        return header.get("parameters", {})
+
+
+def published(chapter: Chapter, profile: str) -> Evidence:
+    return Evidence(chapter, paths.executed_folder() / profile)
+
+
+def fresh_run(chapter: Chapter, profile: str) -> Evidence:
+    return Evidence(chapter, paths.runs_folder() / profile)
+
+
+def best_published(chapter: Chapter) -> Evidence | None:
+    """The committed evidence at the highest profile that is fresh, or None."""
+    for profile in HIGHEST_FIRST:
+        evidence = published(chapter, profile)
+        if evidence.exists and not evidence.stale():
+            return evidence
+    return None

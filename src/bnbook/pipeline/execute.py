@@ -1,0 +1,187 @@
+"""Run one chapter with papermill in a scratch folder, then put notebook, results and figures in place together."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bnbook import atomic, claims, paths, results
+from bnbook.errors import BnbookError
+from bnbook.pipeline import fingerprint, gate, merge
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.monitor import Monitor
+
+#: Seconds a run may take at each profile before it is reported as over its budget (a warning, never a failure).
+BUDGET = {"smoke": 15, "laptop": 30 * 60, "paper": 60 * 60}
+PACKAGES = ("torch", "torchvision", "numpy", "papermill", "jupytext", "matplotlib")
+
+
+class ChapterFailed(Exception):
+    """A chapter whose run stopped or did not pass the gate; the message is what to read."""
+
+
+def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, folder: Path | None = None) -> Evidence:
+    """Execute `chapter` at `profile` with `changes` to its parameters; returns the evidence, in runs/PROFILE.
+
+    Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as NAME.failed.ipynb and
+    an earlier good run stays as it was.
+    """
+    import nbformat
+
+    parameters = chapter.parameters(profile)
+    values = parameters | changes
+    target = Evidence(chapter, folder or paths.runs_folder() / profile)
+    scratch = target.notebook_path.parent / f".{target.notebook_path.stem}.running"
+    shutil.rmtree(scratch, ignore_errors=True)
+    work = Evidence(chapter, scratch)
+    work.figures_folder.mkdir(parents=True)
+    nbformat.write(chapter.notebook, scratch / "input.ipynb")
+    started = time.time()
+    with Monitor(chapter.name, scratch / "progress") as monitor, _environment(work, chapter, scratch):
+        failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
+    _finish(work, values, values == parameters, time.time() - started, monitor)
+    problems = [failure] if failure else gate.problems(work, fresh=True)
+    failed_path = target.notebook_path.with_suffix(".failed.ipynb")
+    if problems:
+        os.replace(work.notebook_path, failed_path)
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise ChapterFailed("\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems]))
+    move(work, target)
+    failed_path.unlink(missing_ok=True)
+    shutil.rmtree(scratch, ignore_errors=True)
+    return target
+
+
+def move(source: Evidence, target: Evidence) -> None:
+    """Take over the three parts; the results file, which carries the hashes of the others, goes last."""
+    target.notebook_path.parent.mkdir(parents=True, exist_ok=True)
+    old = target.figures_folder.with_suffix(".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if target.figures_folder.exists():
+        os.replace(target.figures_folder, old)
+    os.replace(source.figures_folder, target.figures_folder)
+    os.replace(source.notebook_path, target.notebook_path)
+    os.replace(source.results_path, target.results_path)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str | None:
+    """Execute; the first line of what went wrong, or None."""
+    import papermill
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+    try:
+        papermill.execute_notebook(
+            source, destination, parameters=values, kernel_name="python3", progress_bar=False, cwd=source.parent,
+            extra_arguments=["--log-level=CRITICAL"],  # the kernel's own remarks do not belong in the terminal
+        )  # fmt: skip
+    except papermill.PapermillExecutionError as error:
+        return f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+    except (DeadKernelError, CellTimeoutError) as error:
+        return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+    return None
+
+
+def _finish(work: Evidence, values: dict, default: bool, seconds: float, monitor: Monitor) -> None:
+    """Scrub the notebook and complete the results file's header."""
+    import nbformat
+
+    notebook = nbformat.read(work.notebook_path, as_version=4)
+    merge.scrub(notebook)
+    nbformat.write(notebook, work.notebook_path)
+    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
+    run, chapter = recorded.header, work.chapter
+    data, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
+    recorded.header = {
+        "chapter": chapter.name,
+        "profile": values["profile"],
+        "parameters": values,
+        "default_parameters": default,
+        "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, data),
+        "claims": {claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name},
+        "files": work.files(),
+        "data": data,
+        "provenance": {
+            **commit(),
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            "device": device.get("name", "cpu"),
+            "threads": device.get("threads", 1),
+            "seeds": seeds,
+            "seconds": round(seconds, 1),
+            "store": store,
+            "peak_memory_mib": monitor.peak_mib,
+            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "versions": {name: version(name) for name in PACKAGES},
+        },
+    }
+    atomic.write_json(work.results_path, results.as_content(recorded))
+
+
+def commit() -> dict[str, Any]:
+    """The commit checked out, and whether tracked code or chapters differ from it."""
+    root = paths.repository_root()
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    if not shutil.which("git") or not git("rev-parse", "HEAD"):
+        return {"commit": "unknown", "dirty": True}
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "book", "requirements.lock")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changed)}
+
+
+@contextmanager
+def _environment(work: Evidence, chapter: Chapter, scratch: Path):
+    """What the kernel must know, set only while it runs."""
+    root = paths.repository_root()
+    wanted = {
+        "BNBOOK_RESULTS": str(work.results_path),
+        "BNBOOK_FIGURES": str(work.figures_folder),
+        "BNBOOK_CHAPTER": chapter.name,
+        "BNBOOK_PROGRESS": str(scratch / "progress"),
+        "BNBOOK_ROOT": str(root),
+        "MPLBACKEND": "agg",
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "PYTHONHASHSEED": "0",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+    }
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update({name: value for name, value in wanted.items()})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def check_budget(evidence: Evidence) -> str | None:
+    """A warning where the run took longer than its profile's budget."""
+    seconds, limit = evidence.results.header["provenance"]["seconds"], BUDGET[evidence.profile]
+    if seconds <= limit:
+        return None
+    return f"{evidence.chapter.name}: {seconds:.0f} s, over the {evidence.profile} budget of {limit} s"
+
+
+def require_known(chapter: Chapter, profile: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """The changes with names and types checked against the chapter's parameters cell."""
+    from bnbook.pipeline import parameters as cell
+
+    if "profile" in changes:
+        raise BnbookError("profile is not set with --set; use --profile")
+    values = cell.override(chapter.parameters(profile), changes, chapter.name)
+    return {name: values[name] for name in changes}

@@ -1,0 +1,70 @@
+"""Pages put together: chapters joined with their evidence, tokens filled in, scoreboard and provenance written."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from bnbook import atomic, claims, paths
+from bnbook.pipeline import ledgers, merge, tokens
+from bnbook.pipeline.chapters import Chapter, discover
+from bnbook.pipeline.evidence import Evidence, best_published, fresh_run
+
+#: Files of book/ that are no pages.
+SUPPORT = ("references.bib", "_static")
+
+
+def stage(folder: Path, profile: str | None) -> None:
+    """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None)."""
+    chapters = discover()
+    chosen = {c.name: (fresh_run(c, profile) if profile else best_published(c)) for c in chapters}
+    evidence = {name: found if found and found.exists else None for name, found in chosen.items()}
+    shown = tokens.Pages(evidence, claims.load_claims())
+    root, book = paths.repository_root(), paths.book_folder()
+    folder.mkdir(parents=True)
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy2(root / name, folder / name)
+    for name in SUPPORT:
+        copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
+        copy(book / name, folder / name)
+    for chapter in chapters:
+        _chapter_page(chapter, evidence[chapter.name], shown, folder)
+    short = ledgers.short_scoreboard(chapters, shown)
+    index = (book / "index.md").read_text(encoding="utf-8")
+    index = tokens.fill(index, "index", shown, extra={"scoreboard": short})
+    atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
+    atomic.write_text(folder / "scoreboard.md", ledgers.scoreboard(chapters, shown))
+    atomic.write_text(folder / "provenance.md", ledgers.provenance(chapters, shown))
+
+
+def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path) -> None:
+    import nbformat
+
+    page = merge.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
+    target = folder / f"{chapter.name}.ipynb"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if evidence:
+        shutil.copytree(evidence.figures_folder, folder / f"{chapter.name}.figures")
+    for cell in page.cells:
+        if cell.cell_type == "markdown":
+            text = tokens.fill(cell.source, chapter.name, shown)
+            cell.source = _without_missing_figures(text, target.parent)
+    first = next(cell for cell in page.cells if cell.cell_type == "markdown")
+    first.source = _after_title(first.source, ledgers.stamp(chapter, evidence))
+    nbformat.write(page, target)
+
+
+def _after_title(text: str, addition: str) -> str:
+    title, newline, rest = text.partition("\n")
+    return f"{title}\n\n{addition}\n{newline}{rest}"
+
+
+def _without_missing_figures(text: str, folder: Path) -> str:
+    """A figure that no run has drawn yet becomes a line that says so, in place of a broken picture."""
+    for path, _, directive in merge.referenced_figures(text):
+        if not (folder / path).is_file():
+            name = re.search(r"^:name: *(\S+)", directive, flags=re.M)
+            anchor = f"({name.group(1)})=\n" if name else ""
+            text = text.replace(directive, f"{anchor}*(This figure appears once its chapter has been run.)*")
+    return text

@@ -1,0 +1,106 @@
+"""The parameters of a chapter: read from its own `parameters` cell, overridden with names and types checked."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bnbook.errors import BnbookError
+
+
+def read_cell(source: str, chapter: str) -> dict[str, Any]:
+    """The names and literal defaults that a parameters cell assigns."""
+    values: dict[str, Any] = {}
+    for node in ast.parse(source).body:
+        simple = isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        try:
+            values[node.targets[0].id] = ast.literal_eval(node.value) if simple else _reject(chapter, node)
+        except ValueError:
+            _reject(chapter, node)
+    return values
+
+
+def override(defaults: dict[str, Any], changes: dict[str, Any], chapter: str) -> dict[str, Any]:
+    """The defaults with `changes` applied; BnbookError for an unknown name or a value of the wrong type.
+
+    Text is read by the default's type, so that `1e-3` is a number even where YAML made it a string.
+    """
+    result = dict(defaults)
+    for name, value in changes.items():
+        if name not in defaults:
+            known = ", ".join(sorted(defaults))
+            raise BnbookError(f"{chapter} has no parameter {name!r}; it has: {known}")
+        result[name] = coerce(value, defaults[name], f"{chapter}: parameter {name}")
+    return result
+
+
+def coerce(value: Any, default: Any, what: str) -> Any:
+    """`value` as the type of `default` (bool, int, float, str, or a list of one of these)."""
+    wanted = type(default).__name__
+    error = BnbookError(f"{what} is {value!r}; expected {wanted} like its default {default!r}")
+    if isinstance(default, bool):
+        words = {"true": True, "false": False}
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.strip().lower() in words:
+            return words[value.strip().lower()]
+        raise error
+    if isinstance(default, (int, float)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            raise error
+        try:
+            number = float(value)
+        except ValueError:
+            raise error from None
+        if isinstance(default, float):
+            return number
+        if not number.is_integer():
+            raise error
+        return int(number)
+    if isinstance(default, list):
+        items = yaml.safe_load(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
+        if isinstance(items, str):
+            items = [part.strip() for part in items.split(",")]
+        if not isinstance(items, list):
+            items = [items]
+        if not items:
+            raise error
+        return [coerce(item, default[0], what) for item in items] if default else items
+    if isinstance(default, str):
+        if isinstance(value, (list, dict, bool)) or value is None:
+            raise error
+        return str(value)
+    raise error
+
+
+def parse_assignments(pairs: list[str]) -> dict[str, str]:
+    """`["lr=1e-3"]` -> `{"lr": "1e-3"}`, the `--set` options of the command line."""
+    changes: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise BnbookError(f"--set {pair!r} is not of the form name=value; write for example --set steps=100")
+        changes[name.strip()] = value.strip()
+    return changes
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """The parameters of a `--params` YAML file."""
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BnbookError(f"--params {path}: no such file; expected a YAML file of name: value lines") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise BnbookError(f"--params {path} is not YAML; expected name: value lines") from None
+    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
+        raise BnbookError(f"--params {path} holds no parameters; expected name: value lines")
+    return content
+
+
+def _reject(chapter: str, node: ast.AST) -> None:
+    raise BnbookError(
+        f"{chapter}: line {node.lineno} of its parameters cell is not `name = literal`; move other code to the next cell"
+    )

@@ -1,0 +1,67 @@
+"""Take a passed run over into executed/, the committed evidence."""
+
+from __future__ import annotations
+
+import shutil
+
+from bnbook import paths
+from bnbook.errors import BnbookError
+from bnbook.pipeline import gate
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import Evidence, fresh_run, published
+from bnbook.pipeline.execute import move
+
+LARGEST_MIB = 40
+
+
+def publish(chapter: Chapter, profile: str) -> Evidence:
+    """Copy the chapter's fresh run at `profile` to executed/, whole or not at all.
+
+    Raises BnbookError for a smoke run, a run with other parameters than the profile's, and a run that fails the gate.
+    """
+    if profile == "smoke":
+        raise BnbookError("a smoke run is no evidence and is never published; expected --profile laptop or paper")
+    run = fresh_run(chapter, profile)
+    if not run.exists:
+        raise BnbookError(f"{chapter.name} has no {profile} run; run it first: bnbook run {chapter.name} --profile {profile}")
+    if not run.results.header.get("default_parameters"):
+        raise BnbookError(f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without")
+    found = gate.problems(run)
+    if found:
+        raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
+    target = published(chapter, profile)
+    staging = Evidence(chapter, paths.executed_folder() / f".{profile}.publishing")
+    try:
+        staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(run.figures_folder, staging.figures_folder, dirs_exist_ok=True)
+        shutil.copy2(run.notebook_path, staging.notebook_path)
+        shutil.copy2(run.results_path, staging.results_path)
+        move(staging, target)
+    except OSError as error:
+        raise BnbookError(f"{chapter.name} could not be published ({error.strerror}); nothing was replaced") from None
+    finally:
+        shutil.rmtree(staging.folder, ignore_errors=True)
+    return target
+
+
+def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
+    """For each published run (`profile/chapter`) what the gate says now; files of no chapter are named too."""
+    folder = paths.executed_folder()
+    found: dict[str, list[str]] = {}
+    expected = set()
+    for chapter in chapters:
+        for profile in ("paper", "laptop"):
+            evidence = published(chapter, profile)
+            if evidence.results_path.exists() or evidence.notebook_path.exists():
+                found[f"{profile}/{chapter.name}"] = (
+                    gate.problems(evidence) if evidence.exists else ["notebook or results file is missing"]
+                )
+                expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
+    if strays:
+        found["executed"] = [f"{name} belongs to no chapter; remove it" for name in strays]
+    megabytes = sum(path.stat().st_size for path in files) / 2**20
+    if megabytes > LARGEST_MIB:
+        found.setdefault("executed", []).append(f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed")
+    return found

@@ -1,0 +1,163 @@
+"""Numbers in prose: `{{ ci:test_accuracy.batch | .1% }}` becomes the measured value when a page is put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bnbook import claims
+from bnbook.errors import BnbookError
+from bnbook.figures import mean_and_interval
+from bnbook.pipeline.evidence import Evidence
+
+TOKEN = re.compile(
+    r"\{\{\s*(?P<verb>mean|ci|value|n|param|data|profile|device|verdict|effect|verdicts|scoreboard)"
+    r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]+)(?:\[(?P<index>-?\d+)\])?)?"
+    r"\s*(?:\|\s*(?P<format>[^}]+?))?\s*\}\}"
+)
+#: What stands in for a number of a chapter that has no fresh evidence.
+ABSENT = "—"
+
+
+@dataclass(frozen=True)
+class Pages:
+    """All that tokens may ask for: the evidence rendered for each chapter (None where there is none)."""
+
+    evidence: dict[str, Evidence | None]
+    claims: list[claims.Claim]
+
+    def judgement(self, claim: claims.Claim) -> claims.Judgement | None:
+        evidence = self.evidence.get(claim.chapter)
+        if evidence is None:
+            return None
+        return claims_judge(claim, evidence)
+
+
+def claims_judge(claim: claims.Claim, evidence: Evidence) -> claims.Judgement:
+    return claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
+
+
+def fill(text: str, chapter: str, pages: Pages, extra: dict[str, str] | None = None) -> str:
+    """The text with every token replaced; BnbookError for a token that asks for what does not exist."""
+
+    def one(match: re.Match) -> str:
+        verb = match["verb"]
+        if extra and verb in extra:
+            return extra[verb]
+        return _value(match, chapter, pages)
+
+    return TOKEN.sub(one, text)
+
+
+def result_names(text: str) -> set[tuple[str | None, str]]:
+    """(chapter or None for this one, result) of every result that the tokens of a text read."""
+    verbs = ("mean", "ci", "value", "n")
+    return {(m["chapter"], m["name"]) for m in TOKEN.finditer(text) if m["verb"] in verbs}
+
+
+def malformed(text: str) -> list[str]:
+    """Double braces that look like a token and are none."""
+    rest = TOKEN.sub("", text)
+    return re.findall(r"\{\{\s*[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
+
+
+def _value(match: re.Match, chapter: str, pages: Pages) -> str:
+    verb, name, token = match["verb"], match["name"], match[0]
+    where = match["chapter"] or chapter
+    if verb in ("verdict", "effect"):
+        return _claim_value(verb, name, token, match["format"], pages)
+    if where not in pages.evidence:
+        raise BnbookError(f"token {token} on page {chapter}: no chapter {where!r}")
+    evidence = pages.evidence[where]
+    if evidence is None:
+        return ABSENT
+    header = evidence.results.header
+    if verb == "verdicts":
+        return _verdict_table(where, pages)
+    if verb == "data":
+        return ", ".join(row["name"] for row in header["data"]) or "none"
+    if verb == "profile":
+        return header["profile"]
+    if verb == "device":
+        return header["provenance"]["device"]
+    if verb == "param":
+        if name not in header["parameters"]:
+            raise BnbookError(f"token {token} on page {chapter}: {where} has no parameter {name!r}")
+        value = header["parameters"][name]
+        return format(value, match["format"]) if match["format"] else _plain(value)
+    if name not in evidence.results:
+        raise BnbookError(f"token {token} on page {chapter}: {where} recorded no result {name!r}")
+    values = evidence.results[name]
+    if match["index"] is not None:
+        values = values[:, int(match["index"])]
+    if values.ndim != 1:
+        raise BnbookError(f"token {token} on page {chapter}: {name!r} is not one number per seed; name an [index]")
+    return _RESULT_VERBS[verb](values, match["format"] or ".3g")
+
+
+def number(value: float, spec: str) -> str:
+    """One number as text: a true minus sign, a space before %, powers of ten written out."""
+    if not np.isfinite(value):
+        return {"nan": "not finite", "inf": "∞", "-inf": "−∞"}[str(float(value))]
+    text = format(value, spec).replace("%", " %")
+    mantissa, e, exponent = text.partition("e")
+    if e:
+        return f"{mantissa.replace('-', '−')}·10^{int(exponent)}^".replace("^-", "^−").replace("^", "<sup>", 1).replace(
+            "^", "</sup>", 1
+        )
+    return text.replace("-", "−")
+
+
+def _mean(values: np.ndarray, spec: str) -> str:
+    return number(float(values.mean()), spec)
+
+
+def _interval(values: np.ndarray, spec: str) -> str:
+    mean, half = mean_and_interval(values)
+    if not np.isfinite(half):
+        return f"{number(float(mean), spec)} (one seed, no interval)"
+    low, high = (number(float(mean + side * half), spec) for side in (-1, 1))
+    return f"{number(float(mean), spec)} (95 % interval {low} to {high})"
+
+
+def _single(values: np.ndarray, spec: str) -> str:
+    return number(float(values[0]), spec)
+
+
+def _count(values: np.ndarray, spec: str) -> str:
+    return str(len(values))
+
+
+_RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str]] = {
+    "mean": _mean,
+    "ci": _interval,
+    "value": _single,
+    "n": _count,
+}
+
+
+def _claim_value(verb: str, name: str, token: str, spec: str | None, pages: Pages) -> str:
+    found = [claim for claim in pages.claims if claim.id == name]
+    if not found:
+        raise BnbookError(f"token {token}: book/claims.yml has no claim {name!r}")
+    judgement = pages.judgement(found[0])
+    if judgement is None:
+        return ABSENT
+    return judgement.verdict if verb == "verdict" else claims.format_effect(judgement)
+
+
+def _verdict_table(chapter: str, pages: Pages) -> str:
+    evidence = pages.evidence[chapter]
+    return claims.markdown_table(
+        claims.verdict_rows(chapter, evidence.results, evidence.profile, exact=evidence.chapter.exact)
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_plain(item) for item in value)
+    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) and not isinstance(value, bool) else str(value)

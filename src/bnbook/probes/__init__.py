@@ -1,0 +1,1 @@
+"""Measurements of a network that leave it as it was: parameters, buffers, mode and random state untouched."""

@@ -1,0 +1,102 @@
+"""What a nonlinearity receives: its distribution over a batch, unit by unit, and how far it moves in training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from bnbook.errors import BnbookError
+
+NONLINEARITIES = (nn.ReLU, nn.Tanh, nn.Sigmoid)
+#: 121 bins, narrow about zero and wide far out, the same for every arm, layer and step.
+EDGES: np.ndarray = np.sinh(np.linspace(-math.asinh(30.0), math.asinh(30.0), 122))
+
+
+@dataclass(frozen=True)
+class Activations:
+    """Inputs of the chosen nonlinearities over a batch (and positions), one entry a layer."""
+
+    mean: tuple[Tensor, ...]  # (units,) each
+    variance: tuple[Tensor, ...]  # (units,) each, divided by the count, as batch norm does
+    histogram: Tensor  # (layers, shown units, bins): share of the values in each bin, the outermost take the rest
+
+
+@torch.no_grad()
+def measure(
+    model: nn.Module, inputs: Tensor, layers: Sequence[int], units: Sequence[int] = (0,), edges: np.ndarray = EDGES
+) -> Activations:
+    """Distribution of the inputs of nonlinearities `layers` (1 is the first), with the statistics of this batch.
+
+    Per unit j: mean_j = E[y_j], variance_j = E[(y_j - mean_j)^2], E over the batch (B, C) or over batch, height and
+    width (B, C, H, W). `units` says whose histograms are taken (modulo the layer's width). The model runs in training
+    mode on copies of its buffers: parameters, running statistics, mode and random state stay bit-identical.
+    BnbookError for a layer that the model does not have. Source: Santurkar et al. 2018, appendix A.2.1.
+    """
+    found: dict[int, Tensor] = {}
+    calls = 0
+
+    def keep(_module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
+        nonlocal calls
+        calls += 1
+        if calls in layers:
+            found[calls] = _by_unit(arguments[0])
+
+    hooks = [m.register_forward_pre_hook(keep) for m in model.modules() if isinstance(m, NONLINEARITIES)]
+    modes = [(module, module.training) for module in model.modules()]
+    state = {name: tensor.detach() for name, tensor in model.named_parameters()}
+    state |= {name: tensor.clone() for name, tensor in model.named_buffers()}
+    try:
+        model.train()
+        with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):
+            functional_call(model, state, (inputs,))
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module, mode in modes:
+            module.training = mode
+    missing = [layer for layer in layers if layer not in found]
+    if missing:
+        raise BnbookError(f"no nonlinearity number {missing[0]}; the model has {calls}; choose layers from 1 to {calls}")
+
+    inner = torch.as_tensor(edges[1:-1], dtype=torch.float64, device=inputs.device)
+    values = [found[layer] for layer in layers]
+    return Activations(
+        mean=tuple(y.mean(1) for y in values),
+        variance=tuple(y.var(1, correction=0) for y in values),
+        histogram=torch.stack([torch.stack([_shares(y[j % len(y)], inner) for j in units]) for y in values]),
+    )
+
+
+def moment_change(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far the first two moments move between successive checkpoints, averaged over units, each within [0, 2].
+
+    mean, variance: (T, units) -> two arrays (T - 1,):
+    |m' - m| / sqrt((v + v') / 2 + (m' - m)^2 / 4), the denominator being the standard deviation of both checkpoints'
+    values thrown together, and 2 |v' - v| / (v' + v). Both ignore the unit's scale, count a unit that does not move as
+    0 and stay bounded where a unit dies. Source: the quantities of Santurkar et al. 2018, section 2 and v1 Figure 8,
+    for which the paper gives no formula.
+    """
+    shift, spread = np.abs(np.diff(mean, axis=0)), np.abs(np.diff(variance, axis=0))
+    total = variance[1:] + variance[:-1]
+    return _ratio(shift, np.sqrt(total / 2 + shift**2 / 4)).mean(1), _ratio(2 * spread, total).mean(1)
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """above / below with 0 / 0 = 0; NaN stays NaN."""
+    return np.where(above == 0, 0.0, above / np.where(below == 0, 1.0, below))
+
+
+def _by_unit(values: Tensor) -> Tensor:
+    """(B, C) or (B, C, H, W) -> (C, B) or (C, B H W), in float64: float32 loses the variance of a nearly dead unit."""
+    return values.detach().transpose(0, 1).flatten(1).double()
+
+
+def _shares(values: Tensor, inner: Tensor) -> Tensor:
+    counts = torch.bincount(torch.bucketize(values, inner), minlength=len(inner) + 1).double()
+    return torch.where(torch.isfinite(values).all(), counts / counts.sum(), torch.nan)

@@ -1,0 +1,82 @@
+"""An arm: everything that decides a training run but its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import torch
+from torch import nn
+
+from bnbook import models
+from bnbook.data import Dataset
+from bnbook.errors import BnbookError
+
+ARCHITECTURES = ("vgg",)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Settings of one training; the defaults are those of Santurkar et al. 2018, appendix A.1."""
+
+    norm: str = "none"
+    learning_rate: float = 0.1
+    steps: int = 15_000
+    data: str = "cifar10-auto"
+    architecture: str = "vgg"
+    width: float = 1.0
+    options: tuple[tuple[str, Any], ...] = ()  # further keyword arguments of the architecture
+    batch_size: int = 128
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    augment: bool = False  # crop and flip
+    evaluate_every: int = 500  # steps; 0: no evaluation, only the loss and accuracy of each batch
+    train_examples: int = 2_000  # fixed training examples evaluated at that cadence; 0: all
+    test_examples: int = 0  # likewise of the test set
+    activation_layers: tuple[int, ...] = ()  # nonlinearities whose inputs are measured at that cadence
+    activation_units: int = 4  # units of each such layer whose histograms are kept
+    activation_examples: int = 512
+
+    def __post_init__(self) -> None:
+        if self.architecture not in ARCHITECTURES:
+            raise BnbookError(f"unknown architecture {self.architecture!r}; expected one of {', '.join(ARCHITECTURES)}")
+        if self.steps < 1 or self.batch_size < 2 or self.evaluate_every < 0:
+            raise BnbookError("an arm needs steps >= 1, batch_size >= 2 and evaluate_every >= 0")
+        if not self.learning_rate > 0:
+            raise BnbookError(f"learning rate {self.learning_rate!r}; expected a number above 0")
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as JSON has them; `Arm.from_settings` is the way back."""
+        values = asdict(self)
+        return {k: [list(x) if isinstance(x, tuple) else x for x in v] if isinstance(v, tuple) else v
+                for k, v in values.items()}  # fmt: skip
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Arm:
+        known = {f.name for f in fields(cls)}
+        frozen = {k: _frozen(v) for k, v in settings.items() if k in known}
+        return cls(**frozen)
+
+    def checkpoints(self) -> list[int]:
+        """Numbers of steps after which the arm is evaluated: 0, every `evaluate_every`, and the end."""
+        if not self.evaluate_every:
+            return []
+        return sorted({*range(0, self.steps, self.evaluate_every), self.steps})
+
+
+def build_model(arm: Arm, dataset: Dataset) -> nn.Module:
+    """The arm's untrained network for the data set's classes and image shape, drawn from torch's random state.
+
+    Normalizers draw nothing, so arms that differ only there start from the same weights at the same seed.
+    """
+    channels, height = dataset.train_images.shape[1:3]
+    network = models.vgg(
+        width=arm.width, norm=arm.norm, classes=len(dataset.classes), channels=channels, image_size=height,
+        **dict(arm.options),
+    )  # fmt: skip
+    return network.to(memory_format=torch.channels_last)  # a third faster on CPUs, same numbers
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,325 @@
+"""Verdicts: every kind of test with data for each outcome, and data on which a wrong test would decide otherwise."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bnbook.claims import (
+    Claim,
+    Part,
+    Source,
+    Test,
+    format_effect,
+    format_number,
+    judge,
+    markdown_table,
+    verdict_rows,
+)
+from bnbook.errors import BnbookError
+from bnbook.results import Results
+
+YES, NO, OPEN3 = "reproduced", "not reproduced", "undecided at n = 3"
+
+
+def claim(test=None, **more):
+    source = Source("santurkar2018", "v1", "Figure 1")
+    return Claim("c", "part/chapter", source, "It is so.", "curves", test, **more)
+
+
+def verdict(test, results, profile="laptop", **more):
+    arrays = {name: np.asarray(values, dtype=float) for name, values in results.items()}
+    return judge(claim(test, **more), arrays, profile).verdict
+
+
+DIFFERENCE = Test("difference", a="a", b="b", side="greater", threshold=0.0)
+LESS = Test("difference", a="a", b="b", side="less", threshold=-1.0)
+RATIO = Test("ratio", a="a", b="b", side="greater", threshold=2.0)
+SAME = Test("equivalence", a="a", b="b", margin=0.1)
+ORDER = Test("ordering", results=("a", "b", "c"))
+IDENTITY = Test("identity", a="a", tolerance=1e-10)
+BOUND = Test("inequality", a="a", b="b")
+SLOPE = Test("rate", a="a", expected=1.5, tolerance=0.1)
+STEEP = Test("rate", a="a", side="greater", threshold=1.0)
+AGREE = Test("agreement", a="a", b="b", tolerance=0.1)
+LEVEL = Test("level", a="a", side="greater", threshold=0.8)
+NEAR = Test("level", a="a", expected=0.0, tolerance=0.01)
+
+CASES = [
+    (DIFFERENCE, dict(a=[2.0, 2.1, 1.9], b=[1.0, 1.0, 1.0]), YES),
+    (DIFFERENCE, dict(a=[1.0, 1.0, 1.0], b=[2.0, 2.1, 1.9]), NO),
+    (DIFFERENCE, dict(a=[1.0, 2.0, 3.0], b=[1.1, 1.0, 3.2]), OPEN3),
+    (DIFFERENCE, dict(a=[1.5, 1.5, 1.5], b=[1.5, 1.5, 1.5]), NO),
+    (LESS, dict(a=[0.0, 0.1, 0.0], b=[2.0, 2.0, 2.0]), YES),
+    (LESS, dict(a=[1.5, 1.6, 1.5], b=[2.0, 2.0, 2.0]), NO),
+    (LESS, dict(a=[1.0, 1.1, 0.9], b=[2.0, 2.0, 2.0]), OPEN3),
+    (RATIO, dict(a=[6.0, 60.0, 0.6], b=[2.0, 19.0, 0.21]), YES),
+    (RATIO, dict(a=[2.0, 20.0, 0.2], b=[2.0, 19.0, 0.21]), NO),
+    (RATIO, dict(a=[2.0, 6.0, 4.0], b=[1.0, 2.0, 3.0]), OPEN3),
+    (SAME, dict(a=[1.00, 2.01, 2.99], b=[1.0, 2.0, 3.0]), YES),
+    (SAME, dict(a=[1.5, 2.5, 3.51], b=[1.0, 2.0, 3.0]), NO),
+    (SAME, dict(a=[1.1, 2.0, 3.2], b=[1.0, 2.0, 3.0]), OPEN3),
+    (ORDER, dict(a=[1.0, 1.1, 1.2], b=[2.0, 2.1, 2.3], c=[3.0, 3.2, 3.3]), YES),
+    (ORDER, dict(a=[1.0, 1.1, 1.2], b=[3.0, 3.1, 3.3], c=[2.0, 2.2, 2.2]), NO),
+    (ORDER, dict(a=[1.0, 1.1, 1.2], b=[2.0, 2.1, 2.3], c=[2.1, 2.0, 2.5]), OPEN3),
+    (IDENTITY, dict(a=[[1e-12, -9e-11], [0, 0], [0, 0]]), YES),
+    (IDENTITY, dict(a=[[1e-12, -2e-10], [0, 0], [0, 0]]), NO),
+    (IDENTITY, dict(a=[1e-12, math.nan, 0]), NO),
+    (BOUND, dict(a=[0, 0, 0], b=[400, 400, 400]), YES),
+    (BOUND, dict(a=[0, 1, 0], b=[400, 400, 400]), NO),
+    (SLOPE, dict(a=[1.5, 1.49, 1.52]), YES),
+    (SLOPE, dict(a=[1.0, 1.02, 0.99]), NO),
+    (SLOPE, dict(a=[1.2, 1.8, 1.5]), OPEN3),
+    (STEEP, dict(a=[1.5, 1.49, 1.52]), YES),
+    (STEEP, dict(a=[0.5, 0.49, 0.52]), NO),
+    (STEEP, dict(a=[0.5, 1.9, 1.0]), OPEN3),
+    (AGREE, dict(a=[1.05, 1.04, 1.06], b=[1.0, 1.0, 1.0]), YES),
+    (AGREE, dict(a=[1.25, 1.24, 1.26], b=[1.0, 1.0, 1.0]), NO),
+    (AGREE, dict(a=[1.0, 1.1, 1.2], b=[1.0, 1.0, 1.0]), OPEN3),
+    (AGREE, dict(a=[1.0, 1.0, 1.0], b=[1.0, 1.0, 1.0]), YES),
+    (AGREE, dict(a=[1.05, 1.04, 1.06], b=[1.0]), YES),
+    (LEVEL, dict(a=[0.9, 0.91, 0.92]), YES),
+    (LEVEL, dict(a=[0.7, 0.71, 0.72]), NO),
+    (LEVEL, dict(a=[0.7, 0.81, 0.92]), OPEN3),
+    (NEAR, dict(a=[0.001, -0.001, 0.0]), YES),
+    (NEAR, dict(a=[0.031, 0.030, 0.029]), NO),
+    (NEAR, dict(a=[0.02, -0.02, 0.0]), OPEN3),
+]
+
+
+@pytest.mark.parametrize("test,results,expected", CASES)
+def test_each_kind_reaches_each_verdict(test, results, expected):
+    assert verdict(test, results) == expected
+
+
+def test_effect_interval_and_seeds_are_the_tests_own():
+    found = judge(claim(DIFFERENCE), {"a": np.array([2.0, 4.0, 6.0]), "b": np.array([1.0, 2.0, 3.0])})
+    assert (found.effect, found.n) == (2.0, 3)
+    assert found.interval == pytest.approx((2 - 4.302652730 / math.sqrt(3), 2 + 4.302652730 / math.sqrt(3)))
+    counted = judge(claim(BOUND), {"a": np.array([2.0, 0.0]), "b": np.array([100.0, 100.0])})
+    assert counted.effect == 0.01 and counted.interval[1] < 0.04 and "2 violations in 200" in counted.detail
+
+
+# Data on which a wrong test decides otherwise: each fails if its mutation is made.
+
+
+def test_the_interval_is_two_sided():
+    # t = 2.2 at 5 degrees of freedom: between the one-sided 2.015 and the two-sided 2.571.
+    base = np.array([-1.0, -1.0, 0.0, 0.0, 1.0, 1.0])
+    shifted = base + 2.2 * base.std(ddof=1) / math.sqrt(6)
+    assert verdict(DIFFERENCE, dict(a=shifted, b=np.zeros(6))) == "undecided at n = 6"
+
+
+def test_spread_is_over_n_minus_1_and_t_is_not_z():
+    base = np.array([-1.0, 0.0, 1.0])
+    ddof0 = base + 4.303 * base.std(ddof=0) / math.sqrt(3) * 1.05
+    assert verdict(DIFFERENCE, dict(a=ddof0, b=np.zeros(3))) == OPEN3
+    z = base + 2.5 * base.std(ddof=1) / math.sqrt(3)
+    assert verdict(DIFFERENCE, dict(a=z, b=np.zeros(3))) == OPEN3
+    sure = base + 4.303 * base.std(ddof=1) / math.sqrt(3) * 1.01
+    assert verdict(DIFFERENCE, dict(a=sure, b=np.zeros(3))) == YES
+
+
+@pytest.mark.parametrize("test", [DIFFERENCE, Test("ratio", a="a", b="b", side="greater", threshold=1.0)])
+def test_arms_are_paired(test):
+    # A large spread that both arms share: paired the gain is sure, unpaired it drowns.
+    shared = np.array([1.0, 5.0, 25.0])
+    gained = shared + 1 if test is DIFFERENCE else shared * 1.1
+    assert verdict(test, dict(a=gained, b=shared)) == YES
+    assert verdict(test, dict(a=gained, b=shared[::-1])) == OPEN3
+
+
+def test_the_ratio_is_judged_on_logarithms():
+    # Student's interval of these ratios themselves would reach below zero.
+    results = {"a": np.array([1.02, 1.05, 40.0]), "b": np.ones(3)}
+    found = judge(claim(Test("ratio", a="a", b="b", side="greater", threshold=1.0)), results)
+    assert found.effect == pytest.approx((1.02 * 1.05 * 40) ** (1 / 3)) and found.interval[0] > 0
+
+
+def test_ordering_adjusts_for_the_number_of_steps():
+    # One step at t = 4.6: sure alone (4.303) but not as one of two (6.205).
+    base = np.array([-1.0, 0.0, 1.0])
+    step = base + 4.6 * base.std(ddof=1) / math.sqrt(3)
+    alone = dict(a=np.zeros(3), b=step)
+    assert verdict(Test("ordering", results=("a", "b")), alone) == YES
+    assert verdict(ORDER, alone | dict(c=step + 10)) == OPEN3
+
+
+def test_equivalence_needs_the_interval_inside_not_just_no_difference():
+    assert verdict(SAME, dict(a=[0.3, -0.3, 0.0], b=[0.0, 0.0, 0.0])) == OPEN3
+
+
+def test_agreement_is_relative_to_theory():
+    results = dict(a=[105.0, 104.0, 106.0], b=[100.0, 100.0, 100.0])
+    found = judge(claim(AGREE), {name: np.array(values) for name, values in results.items()})
+    assert found.effect == pytest.approx(0.05) and found.verdict == YES
+
+
+def test_shares_of_seeds_are_not_judged_by_student():
+    started, failed = np.ones(3), np.zeros(3)
+    assert verdict(DIFFERENCE, dict(a=started, b=failed)) == OPEN3  # t would be sure of it from three seeds
+    assert verdict(DIFFERENCE, dict(a=np.ones(20), b=np.zeros(20))) == YES
+    assert (
+        verdict(Test("level", a="a", side="greater", threshold=0.9), dict(a=np.ones(20)))
+        == "undecided at n = 20"
+    )
+
+
+@pytest.mark.parametrize(
+    "test", [DIFFERENCE, RATIO, SAME, AGREE, LEVEL, STEEP, Test("ordering", results=("a", "b"))]
+)
+def test_one_seed_decides_nothing(test):
+    assert verdict(test, dict(a=[5.0], b=[1.0])) == "undecided at n = 1"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("test", [DIFFERENCE, RATIO, SAME, AGREE, LEVEL, STEEP, ORDER])
+def test_a_diverged_seed_does_not_vanish(test, value):
+    arm = [9.0, 9.1, 9.2, value]
+    results = {"a": np.array(arm), "b": np.array([1, 1.1, 1, 1.2]), "c": np.array([1.0, 2, 3, 5])}
+    found = judge(claim(test), results)
+    assert found.verdict == "undecided at n = 4" and found.detail == "1 of 4 seeds have no finite value"
+
+
+def test_a_diverged_seed_counts_as_the_claim_fixed_beforehand():
+    guessing = Test("difference", a="a", b="b", side="greater", threshold=0.2, nonfinite=0.1)
+    results = dict(a=[0.80, 0.81, 0.79], b=[math.nan, 0.1, math.nan])
+    assert verdict(guessing, results) == YES
+    assert verdict(guessing, dict(a=results["b"], b=results["a"])) == NO
+
+
+def test_a_zero_has_no_logarithm():
+    assert verdict(RATIO, dict(a=[1.0, 0.0, 1.0], b=[1.0, 1.0, 1.0])) == OPEN3
+
+
+STATED = [
+    (IDENTITY, None, "", [0.0], "true as printed"),
+    (IDENTITY, None, "", [1.0], "false as printed"),
+    (IDENTITY, None, "m > 1", [0.0], "conditional"),
+    (IDENTITY, "fixed", "", [0.0], "true as printed"),
+    (IDENTITY, "fixed", "", [1.0], "true after correction"),
+    (IDENTITY, "fixed", "m > 1", [1.0], "conditional"),
+    (IDENTITY, "fixed", "m > 1", [0.0], "true as printed"),
+    (IDENTITY, "broken", "m > 1", [1.0], "false as printed"),
+    (LEVEL, None, "", [0.1, 0.9, 0.8], OPEN3),
+]
+
+
+@pytest.mark.parametrize("test,corrected,condition,values,expected", STATED)
+def test_statements_are_true_or_false(test, corrected, condition, values, expected):
+    correction = Test("identity", a=corrected, tolerance=1e-10) if corrected else None
+    results = dict(a=values, fixed=[0.0], broken=[1.0])
+    found = verdict(test, results, statement=True, corrected=correction, condition=condition)
+    assert found == expected
+
+
+PART_CASES = [
+    ([YES, YES], YES),
+    ([NO, NO], NO),
+    ([YES, NO], "partly"),
+    ([YES, NO, OPEN3], "partly"),
+    ([YES, OPEN3], OPEN3),
+    ([NO, OPEN3], OPEN3),
+]
+
+
+@pytest.mark.parametrize("outcomes,expected", PART_CASES)
+def test_parts(outcomes, expected):
+    values = {YES: [0.9, 0.91, 0.92], NO: [0.1, 0.11, 0.12], OPEN3: [0.5, 0.9, 0.8]}
+    parts = tuple(
+        Part(f"part {k}", Test("level", a=f"r{k}", side="greater", threshold=0.8))
+        for k in range(len(outcomes))
+    )
+    results = {f"r{k}": np.array(values[outcome]) for k, outcome in enumerate(outcomes)}
+    found = judge(claim(parts=parts), results)
+    assert found.verdict == expected
+    assert [word for _, word, _ in found.parts] == outcomes
+    if expected == "partly":
+        assert found.effect == pytest.approx(0.11)  # the part that fails is shown
+
+
+def test_only_the_profiles_that_count_are_evidence():
+    results = dict(a=[2.0, 2.1, 1.9], b=[1.0, 1.0, 1.0])
+    arrays = {name: np.array(values) for name, values in results.items()}
+    smoke = judge(claim(DIFFERENCE), arrays, "smoke")
+    assert smoke.verdict == "no evidence at this profile" and smoke.words == "smoke run, no evidence"
+    assert smoke.effect == pytest.approx(1.0)
+    assert judge(claim(DIFFERENCE), arrays, "smoke", exact=True).verdict == YES
+    assert (
+        judge(claim(DIFFERENCE, evidence=("paper",)), arrays, "laptop").words == "no evidence at this profile"
+    )
+    assert judge(claim(DIFFERENCE, evidence=("paper",)), arrays, "paper").verdict == YES
+
+
+def test_a_missing_result_is_an_error_only_where_it_would_be_evidence():
+    with pytest.raises(BnbookError, match="claim c: result b is missing"):
+        judge(claim(DIFFERENCE), {"a": np.ones(3)}, "laptop")
+    found = judge(claim(DIFFERENCE), {"a": np.ones(3)}, "smoke")
+    assert found.verdict == "no evidence at this profile" and math.isnan(found.effect)
+
+
+@pytest.mark.parametrize(
+    "test,results,words",
+    [
+        (DIFFERENCE, dict(a=[1, 2, 3], b=[1, 2]), "different seeds"),
+        (DIFFERENCE, dict(a=[[1, 2], [3, 4]], b=[1, 2]), "shape (2, 2)"),
+        (DIFFERENCE, dict(a=5.0, b=[1, 2]), "no seed axis"),
+        (RATIO, dict(a=[-1, 2], b=[1, 2]), "negative"),
+        (AGREE, dict(a=[1, 2], b=[0, 0]), "theory is zero"),
+        (BOUND, dict(a=[3, 2], b=[1, 1]), "5 violations in 2 trials"),
+    ],
+)
+def test_results_that_do_not_fit_are_one_line(test, results, words):
+    with pytest.raises(BnbookError) as caught:
+        verdict(test, results)
+    assert words in str(caught.value) and str(caught.value).startswith("claim c: ")
+
+
+def test_recorded_seeds_must_be_the_same():
+    def results(seeds):
+        entry = {"values": [1.0, 2.0], "unit": "nats", "seeds": [0, 1], "note": ""}
+        return Results({}, {"a": entry, "b": entry | {"seeds": seeds}})
+
+    assert judge(claim(SAME), results([0, 1])).unit == "nats"
+    with pytest.raises(BnbookError, match="different seeds"):
+        judge(claim(SAME), results([0, 2]))
+
+
+def test_numbers_in_words():
+    assert format_number(1.234e-15) == "1.23·10⁻¹⁵" and format_number(1e-10) == "10⁻¹⁰"
+    assert format_number(-0.5) == "−0.5" and format_number(0.831, ".1%") == "83.1 %"
+    assert format_number(math.inf) == "∞"
+
+
+def test_effects_in_words():
+    results = {"a": np.array([2.0, 2.1, 1.9]), "b": np.ones(3)}
+    assert format_effect(judge(claim(DIFFERENCE), results), ".2f") == "1.00 (95 % interval 0.75 to 1.25)"
+    assert format_effect(judge(claim(IDENTITY), {"a": np.zeros((2, 5))})) == "0"
+    assert format_effect(judge(claim(DIFFERENCE), {}, "smoke")) == "–"
+
+
+def test_the_table_has_a_row_for_every_claim_part_and_correction():
+    parts = (Part("first", LEVEL), Part("second", Test("level", a="b", side="less", threshold=0.0)))
+    correction = Test("identity", a="fixed", tolerance=1e-10)
+    claims = [
+        claim(DIFFERENCE),
+        claim(parts=parts),
+        claim(IDENTITY, statement=True, corrected=correction),
+        Claim("other", "part/another", Source("k", "v", "w"), "Not here.", "f", LEVEL),
+    ]
+    results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12]), "fixed": np.zeros(3)}
+    rows = verdict_rows("part/chapter", results, "laptop", claims=claims)
+    assert [row.verdict for row in rows] == [YES, "partly", "true after correction"]
+    lines = markdown_table(rows).split("\n")
+    assert len(lines) == 2 + 1 + 3 + 2 and len({line.count("|") for line in lines}) == 1
+    assert "Not here." not in "\n".join(lines)
+    assert "| – corrected |" in lines[-1] and "10⁻¹⁰" in lines[-1]
+
+
+def test_claims_are_read_and_formatted_without_scipy():
+    code = "import sys, bnbook.claims; sys.exit('scipy' in sys.modules or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,227 @@
+"""The recursions against quadrature, numbers worked out by hand, brute-force Gaussians and real finite networks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from math import asin, pi, sqrt
+
+import numpy as np
+import pytest
+
+from bnbook.errors import BnbookError
+from bnbook.meanfield import FullyConnected, recursions, solve
+
+PAPER = FullyConnected((784, 1000, 1000, 1000, 10))
+BY_LAYER = ("q", "q_hat", "q_xy", "q_hat_xy", "q_tilde", "q_tilde_xy")
+
+
+def test_it_imports_neither_torch_nor_scipy() -> None:
+    code = "import sys, bnbook.meanfield; print(sorted({'torch', 'scipy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+# The closed integrals
+
+
+@pytest.mark.parametrize("c", [-0.95, -0.3, 0.0, 0.2, 0.7, 0.999])
+def test_integrals_equal_quadrature(c: float) -> None:
+    # In polar coordinates a = r cos t, b = r cos(t - arccos c): the radius integrates by hand, the angle by midpoints.
+    t = (np.arange(200_000) + 0.5) / 200_000 * 2 * pi
+    a, b = np.cos(t), np.cos(t - np.arccos(c))
+    assert recursions.relu_product(np.array(c)) == pytest.approx(2 * np.mean(np.maximum(a, 0) * np.maximum(b, 0)), abs=1e-9)
+    assert recursions.step_product(np.array(c)) == pytest.approx(np.mean((a > 0) & (b > 0)), abs=1e-5)
+
+
+def test_integrals_at_the_ends() -> None:
+    assert recursions.relu_product(np.array([-1.0, 0.0, 1.0])) == pytest.approx([0, 1 / (2 * pi), 1 / 2], abs=1e-15)
+    assert recursions.step_product(np.array([-1.0, 0.0, 1.0])) == pytest.approx([0, 1 / 4, 1 / 2], abs=1e-15)
+
+
+def test_correlation_stays_within_one_under_rounding() -> None:
+    assert recursions.correlation(np.array(1.0), np.array(1.0 + 1e-15)) == 1.0
+
+
+# The recursions, number by number
+
+
+def test_vanilla_equations_20_to_22_by_hand() -> None:
+    theory = solve(PAPER)
+    # layer 1: q = 0.5 + 2·1, q_xy = 0.5, so c = 1/5
+    q_hat_xy_1 = 2.5 / (2 * pi) * (sqrt(24) / 5 + 0.2 * pi / 2 + 0.2 * asin(0.2))
+    c_2 = (0.5 + 2 * q_hat_xy_1) / 3.0
+    q_hat_xy_2 = 3.0 / (2 * pi) * (sqrt(1 - c_2**2) + c_2 * pi / 2 + c_2 * asin(c_2))
+    c_3 = (0.5 + 2 * q_hat_xy_2) / 3.5
+    assert theory.q[1:] == pytest.approx([2.5, 3.0, 3.5, 4.0])
+    assert theory.q_hat[:4] == pytest.approx([1, 1.25, 1.5, 1.75])
+    assert theory.q_xy[1:4] == pytest.approx([0.5, 3.0 * c_2, 3.5 * c_3])
+    assert theory.q_hat_xy[:3] == pytest.approx([0, q_hat_xy_1, q_hat_xy_2])
+    assert theory.q_tilde[1:] == pytest.approx([1, 1, 1, 1])
+    backward_3 = (pi / 2 + asin(c_3)) / pi
+    backward_2 = backward_3 * (pi / 2 + asin(c_2)) / pi
+    assert theory.q_tilde_xy[1:] == pytest.approx([backward_2 * (pi / 2 + asin(0.2)) / pi, backward_2, backward_3, 1])
+
+
+def test_batch_equations_23_to_25_by_hand() -> None:
+    theory = solve(PAPER, norm="batch", gamma=2.0)
+    assert theory.q[1:] == pytest.approx([2.5, 4.5, 4.5, 4.5])
+    assert theory.q_hat[:4] == pytest.approx([1, 2, 2, 2])
+    assert theory.q_hat_xy[:4] == pytest.approx([0, 2 / pi, 2 / pi, 2 / pi])
+    assert theory.q_xy[1:] == pytest.approx([0.5, *[0.5 + 4 / pi] * 3])
+    # γ² σ_w² / 2 = 4 and γ² σ_w² / 4 = 2, over q^3, q^2, q^1
+    assert theory.q_tilde[1:] == pytest.approx([4 / 4.5 * 4 / 4.5 * 4 / 2.5, (4 / 4.5) ** 2, 4 / 4.5, 1])
+    assert theory.q_tilde_xy[1:] == pytest.approx([(2 / 4.5) ** 2 * 2 / 2.5, (2 / 4.5) ** 2, 2 / 4.5, 1])
+
+
+def test_corrected_backward_ratio_is_pi_over_pi_minus_one_inside() -> None:
+    theory = solve(FullyConnected((50, *[30] * 9, 1)), norm="batch", gamma=3.0, equations="corrected")
+    assert theory.q_tilde[2:9] / theory.q_tilde[3:10] == pytest.approx([pi / (pi - 1)] * 7)
+    assert theory.q_tilde_xy[2:9] / theory.q_tilde_xy[3:10] == pytest.approx([pi / (2 * (pi - 1))] * 7)
+    # Layer 1 sees the data: q - q_xy = σ_w² there, so that its ratio is γ²/2 (γ²/4 for pairs).
+    assert theory.q_tilde[1] / theory.q_tilde[2] == pytest.approx(9 / 2)
+    assert theory.q_tilde_xy[1] / theory.q_tilde_xy[2] == pytest.approx(9 / 4)
+
+
+def test_corrected_batch_norm_ignores_the_bias_and_scales_with_gamma_squared() -> None:
+    theory = solve(PAPER, norm="batch", gamma=[1, 1, 3], sigma_b2=[0, 5, 0.5], equations="corrected", q_hat_xy_0=0.3)
+    assert theory.lambda_max[1] == pytest.approx(theory.lambda_max[0])
+    assert theory.lambda_max[2] == pytest.approx(9 * theory.lambda_max[0])
+    printed = solve(PAPER, norm="batch", sigma_b2=[0, 5])
+    assert printed.lambda_max[1] < 0.8 * printed.lambda_max[0]
+
+
+def test_corrected_vanilla_differs_by_the_base_case_alone() -> None:
+    for name in BY_LAYER:
+        printed, corrected = (getattr(solve(PAPER, equations=e), name) for e in ("printed", "corrected"))
+        assert np.array_equal(printed, corrected, equal_nan=True)
+    with_data = solve(PAPER, equations="corrected", q_hat_0=0.9, q_hat_xy_0=0.4)
+    assert (with_data.q[1], with_data.q_xy[1]) == (pytest.approx(2.3), pytest.approx(1.3))
+
+
+def test_undefined_entries_are_nan() -> None:
+    theory = solve(PAPER, norm="batch", gamma=np.ones((2, 3)))
+    for name in BY_LAYER:
+        values = getattr(theory, name)
+        assert values.shape == (5, 2, 3)
+        undefined = 4 if name.startswith("q_hat") else 0
+        assert np.isnan(values[undefined]).all() and np.isfinite(np.delete(values, undefined, axis=0)).all()
+    assert theory.f.shape == (4, 2, 3) and theory.lambda_max.shape == (2, 3)
+
+
+# λ_max and η*
+
+
+def test_lambda_max_of_the_papers_setting() -> None:
+    batch = solve(PAPER, norm="batch")
+    assert batch.f == pytest.approx(1000 / (2 * pi) * np.array([0, 1 / 9, 1 / 3, 1]))
+    assert batch.lambda_max == pytest.approx(229.8905, rel=1e-6)
+    vanilla = solve(PAPER)
+    assert vanilla.f[3] == pytest.approx(1000 * vanilla.q_hat_xy[3])
+    assert vanilla.lambda_max == pytest.approx(2234.1735, rel=1e-6)
+    corrected = solve(PAPER, norm="batch", equations="corrected")
+    ratio = pi / (2 * (pi - 1))
+    assert corrected.lambda_max == pytest.approx(1000 / (2 * pi) * (1 + ratio + ratio**2))
+
+
+def test_critical_learning_rate() -> None:
+    theory = solve(PAPER, norm="batch", gamma=[1.0, 2.0])
+    assert theory.critical_learning_rate() == pytest.approx(3.8 / theory.lambda_max)
+    assert theory.critical_learning_rate(momentum=0) == pytest.approx(2 / theory.lambda_max)
+    with pytest.raises(BnbookError, match="momentum"):
+        theory.critical_learning_rate(momentum=1.0)
+
+
+def test_printed_batch_norm_is_below_vanilla_up_to_gamma_three() -> None:
+    gamma = np.linspace(0.1, 5, 491)
+    below = solve(PAPER, norm="batch", gamma=gamma).lambda_max < solve(PAPER).lambda_max
+    assert 2.5 < gamma[below].max() < 3.0 and not below[gamma > 3].any()
+
+
+def test_finite_batch_counts_the_diagonal() -> None:
+    theory = solve(PAPER, equations="corrected", batch=20)
+    pairs, same = theory.q_hat_xy[:-1] * theory.q_tilde_xy[1:], theory.q_hat[:-1] * theory.q_tilde[1:]
+    expected = np.array(PAPER.widths[:-1]) * (19 / 20 * pairs + same / 20)
+    assert theory.f == pytest.approx(expected)
+    for norm in ("none", "batch"):
+        large, infinite = (solve(PAPER, norm, equations="corrected", batch=m) for m in (10**9, None))
+        assert large.lambda_max_full == pytest.approx(infinite.lambda_max_full, rel=1e-6)
+
+
+def test_a_hundred_thousand_settings_in_a_second() -> None:
+    gamma, sigma_w2 = np.linspace(0.1, 5, 500)[:, None], np.linspace(0.5, 4, 200)
+    start = time.perf_counter()
+    for norm in ("none", "batch"):
+        grid = solve(PAPER, norm, gamma=gamma, sigma_w2=sigma_w2).lambda_max
+    assert time.perf_counter() - start < 1
+    assert grid.shape == (500, 200)
+    assert grid[7, 9] == pytest.approx(solve(PAPER, "batch", gamma=gamma[7, 0], sigma_w2=sigma_w2[9]).lambda_max)
+
+
+# The corrections against brute force
+
+
+@pytest.mark.parametrize("m", [5, 12])
+def test_one_batch_normalized_layer_against_sampled_gaussians(m: int) -> None:
+    """u, s² of z(x) = a + g(x) over m inputs, drawn: the finite-batch forms of equations 24 and 25, exact in m."""
+    rng = np.random.default_rng(0)
+    samples, q, q_xy, gamma, sigma_w2 = 400_000, 3.0, 1.2, 1.7, 2.5
+    z = sqrt(q_xy) * rng.standard_normal((samples, 1)) + sqrt(q - q_xy) * rng.standard_normal((samples, m))
+    variance = z.var(axis=1, keepdims=True)
+    u = (z - z.mean(axis=1, keepdims=True)) / np.sqrt(variance)
+    h, step = np.maximum(gamma * u, 0), (u > 0) / np.sqrt(variance)
+    c, effective = recursions.pair_correlation(m), recursions.data_variance(np.array(q), np.array(q_xy), m)
+
+    def close(drawn: np.ndarray, formula: np.ndarray) -> bool:
+        return abs(drawn.mean() - formula) < 4 * drawn.std() / sqrt(samples)
+
+    def pairs(a: np.ndarray) -> np.ndarray:
+        return (a.sum(axis=1) ** 2 - (a**2).sum(axis=1)) / (m * (m - 1))
+
+    assert close((h**2).mean(axis=1), recursions.batch_forward(np.array(gamma)))
+    assert close(pairs(h), recursions.batch_forward_pairs(np.array(gamma), c))
+    factor = gamma**2 * sigma_w2
+    assert close(factor * (step**2).mean(axis=1), recursions.batch_backward(1.0, gamma, sigma_w2, effective))
+    assert close(factor * pairs(step), recursions.batch_backward_pairs(1.0, gamma, sigma_w2, effective, c))
+    # What the paper prints instead lies far outside.
+    assert not close(factor * pairs(step), recursions.batch_backward_pairs(1.0, gamma, sigma_w2, q, c))
+    assert not close(pairs(h), recursions.batch_forward_pairs(np.array(gamma), 0.0))
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"sigma_w2": -1.0}, "sigma_w2 is -1"),
+        ({"sigma_b2": [-0.1, 0.5]}, "sigma_b2 is -0.1"),
+        ({"gamma": 0.0}, "gamma is 0"),
+        ({"gamma": np.nan}, "gamma is not finite"),
+        ({"gamma": "large"}, "settings"),
+        ({"gamma": [1, 2], "sigma_b2": [1, 2, 3]}, "broadcast"),
+        ({"norm": "layer"}, "none, batch"),
+        ({"equations": "through_batch"}, "printed, corrected"),
+        ({"batch": 100}, "printed"),
+        ({"q_hat_xy_0": 0.3}, "printed"),
+        ({"equations": "corrected", "batch": 3}, "4 or more"),
+        ({"equations": "corrected", "batch": 50.0}, "whole number"),
+        ({"equations": "corrected", "q_hat_xy_0": 1.0}, "no variance"),
+        ({"equations": "corrected", "q_hat_xy_0": 1.5}, "larger than q_hat_0"),
+    ],
+)
+def test_impossible_input_is_one_line(change: dict, message: str) -> None:
+    with pytest.raises(BnbookError, match=message) as caught:
+        solve(PAPER, **({"norm": "batch"} | change))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("widths", [(784, 10), (784,), (784, 0, 10), (784, -5, 10), (784, 2.5, 10), 784, "abc"])
+def test_impossible_networks_are_one_line(widths: object) -> None:
+    with pytest.raises(BnbookError, match="expected"):
+        FullyConnected(widths)  # type: ignore[arg-type]
+
+
+def test_architecture_must_be_one() -> None:
+    with pytest.raises(BnbookError, match="FullyConnected"):
+        solve((784, 1000, 10))  # type: ignore[arg-type]

@@ -1,0 +1,206 @@
+"""The order-parameter probe against a double loop over pairs with per-example autograd; the theory against the probe."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from bnbook.errors import BnbookError
+from bnbook.meanfield import FullyConnected, solve
+from bnbook.probes.order_parameters import measure
+
+LETTERS = ("q", "q_hat", "q_xy", "q_hat_xy", "q_tilde", "q_tilde_xy")
+
+
+def network(widths: tuple[int, ...], norm: str, gamma: float = 1.3, seed: int = 0, sigma_b2: float = 0.5) -> nn.Sequential:
+    """A float64 network drawn as equations 12 and 16 say."""
+    generator = torch.Generator().manual_seed(seed)
+    layers: list[nn.Module] = []
+    for l, (fan_in, fan_out) in enumerate(zip(widths, widths[1:]), start=1):
+        linear = nn.Linear(fan_in, fan_out, dtype=torch.float64)
+        with torch.no_grad():
+            linear.weight.normal_(0, (2 / fan_in) ** 0.5, generator=generator)
+            linear.bias.normal_(0, sigma_b2**0.5, generator=generator)
+        layers.append(linear)
+        if l < len(widths) - 1:
+            if norm == "batch":
+                layers.append(nn.BatchNorm1d(fan_out, dtype=torch.float64))
+                nn.init.constant_(layers[-1].weight, gamma)
+            layers.append(nn.ReLU())
+    return nn.Sequential(*layers)
+
+
+def gaussian(m: int, n: int, seed: int = 1) -> Tensor:
+    return torch.randn(m, n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def slow_pass(model: nn.Sequential, x: Tensor, constants: list | None = None) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    """Forward by hand: h^{l-1}, z^l, outputs; `constants` holds (mean, variance) by layer, None: those of x itself."""
+    h, activations, preactivations, norms = x, [], [], 0
+    for layer in model:
+        if isinstance(layer, nn.Linear):
+            activations.append(h)
+            h = h @ layer.weight.T + layer.bias
+            preactivations.append(h)
+        elif isinstance(layer, nn.BatchNorm1d):
+            mean, variance = constants[norms] if constants else (h.mean(0), ((h - h.mean(0)) ** 2).mean(0))
+            h, norms = (h - mean) / (variance + layer.eps).sqrt() * layer.weight + layer.bias, norms + 1
+        else:
+            h = h.clamp(min=0)
+    return activations, preactivations, h
+
+
+def slow_order_parameters(model: nn.Sequential, x: Tensor, statistics: str) -> dict[str, np.ndarray]:
+    """Everything that `measure` returns, by loops over pairs; one gradient for each example where they are apart."""
+    activations, preactivations, outputs = slow_pass(model, x)
+    m, depth = len(x), len(preactivations)
+    if statistics == "batch":
+        deltas = torch.autograd.grad(outputs[:, 0].sum(), preactivations)
+    else:
+        before_norm = [z.detach() for z in preactivations[:-1]]
+        constants = [(z.mean(0), z.var(0, correction=0)) for z in before_norm]
+        rows = []
+        for example in x:
+            _, z, f = slow_pass(model, example[None], constants)
+            rows.append(torch.autograd.grad(f[0, 0], z))
+        deltas = [torch.cat([row[l] for row in rows]) for l in range(depth)]
+
+    found = {name: np.full(depth + 1, np.nan) for name in LETTERS} | {"f": np.zeros(depth), "f_pairs": np.zeros(depth)}
+    pairs, everything = list(permutations(range(m), 2)), list(product(range(m), repeat=2))
+    for l in range(1, depth + 1):
+        h, z, delta = (a.detach().numpy() for a in (activations[l - 1], preactivations[l - 1], deltas[l - 1]))
+        for name, a, index, scale in (("q_hat", h, l - 1, h.shape[1]), ("q", z, l, z.shape[1]), ("q_tilde", delta, l, 1)):
+            found[name][index] = np.mean([a[i] @ a[i] for i in range(m)]) / scale
+            found[name + "_xy"][index] = np.mean([a[i] @ a[j] for i, j in pairs]) / scale
+        found["f"][l - 1] = np.mean([(h[i] @ h[j]) * (delta[i] @ delta[j]) for i, j in everything])
+        found["f_pairs"][l - 1] = np.mean([(h[i] @ h[j]) * (delta[i] @ delta[j]) for i, j in pairs])
+    return found
+
+
+@pytest.mark.parametrize("statistics", ["detached", "batch"])
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_probe_equals_the_double_loop_over_pairs(norm: str, statistics: str) -> None:
+    model, x = network((6, 9, 7, 8, 3), norm), gaussian(7, 6)
+    measured, slow = measure(model, x, statistics), slow_order_parameters(model, x, statistics)
+    for name, expected in slow.items():
+        np.testing.assert_allclose(getattr(measured, name), expected, rtol=1e-10, atol=1e-12, err_msg=name)
+    assert measured.inputs == 7 and measured.statistics == statistics
+
+
+@pytest.mark.parametrize("norm, statistics", [("none", "detached"), ("none", "batch"), ("batch", "batch")])
+def test_f_is_the_squared_gradient_of_the_mean_output(norm: str, statistics: str) -> None:
+    model, x = network((6, 9, 7, 3), norm), gaussian(8, 6)
+    model(x)[:, 0].mean().backward()
+    expected = [layer.weight.grad.square().sum().item() for layer in model if isinstance(layer, nn.Linear)]
+    measured = measure(model, x, statistics)
+    np.testing.assert_allclose(measured.f, expected, rtol=1e-10)
+    assert measured.lambda_bound == pytest.approx(sum(expected))
+
+
+def test_the_bound_is_below_the_largest_eigenvalue() -> None:
+    model, x = network((6, 9, 7, 3), "none"), gaussian(8, 6)
+    weights = [layer.weight for layer in model if isinstance(layer, nn.Linear)]
+    rows = [torch.cat([g.flatten() for g in torch.autograd.grad(model(e[None])[0, 0], weights)]) for e in x]
+    jacobian = torch.stack(rows)
+    largest = torch.linalg.eigvalsh(jacobian @ jacobian.T / len(x))[-1].item()
+    assert 0.2 * largest < measure(model, x).lambda_bound <= largest
+
+
+def test_gradients_through_the_statistics_differ() -> None:
+    model, x = network((6, 9, 7, 3), "batch"), gaussian(8, 6)
+    detached, batch = measure(model, x), measure(model, x, "batch")
+    np.testing.assert_array_equal(detached.q, batch.q)
+    assert not np.allclose(detached.q_tilde[1:3], batch.q_tilde[1:3], rtol=0.01)
+
+
+def test_without_a_norm_both_statistics_agree() -> None:
+    model, x = network((6, 9, 7, 3), "none"), gaussian(8, 6)
+    for name in LETTERS:
+        np.testing.assert_array_equal(getattr(measure(model, x), name), getattr(measure(model, x, "batch"), name))
+
+
+@pytest.mark.parametrize("mode", [True, False])
+def test_model_is_left_as_it_was(mode: bool) -> None:
+    model, x = network((6, 9, 7, 3), "batch").train(mode), gaussian(8, 6)
+    model[0].requires_grad_(False)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    random_state = torch.get_rng_state()
+    for statistics in ("detached", "batch"):
+        measure(model, x, statistics)
+    with pytest.raises(Exception):
+        measure(model, gaussian(8, 5))
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), random_state)
+    assert all(module.training is mode for module in model.modules())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert not any(module._forward_hooks for module in model.modules())
+    assert not x.requires_grad
+
+
+@pytest.mark.parametrize(
+    "model, inputs, statistics, message",
+    [
+        (network((6, 9, 3), "none"), gaussian(8, 6), "population", "detached, batch"),
+        (network((6, 9, 3), "none"), gaussian(1, 6), "batch", "two or more"),
+        (nn.ReLU(), gaussian(8, 6), "batch", "no linear layers"),
+        (nn.Linear(6, 3, dtype=torch.float64), gaussian(16, 6).reshape(4, 4, 6), "batch", "no linear layers"),
+    ],
+)
+def test_bad_input_is_one_line(model: nn.Module, inputs: Tensor, statistics: str, message: str) -> None:
+    with pytest.raises(BnbookError, match=message):
+        measure(model, inputs, statistics)
+
+
+# The theory against real finite networks: Gaussian inputs, as it assumes
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, list]:
+    """Eight networks of 300 hidden units, each on its own 200 inputs."""
+    return {
+        norm: [measure(network((300, 300, 300, 300, 1), norm, seed=s), gaussian(200, 300, seed=100 + s)) for s in range(8)]
+        for norm in ("none", "batch")
+    }
+
+
+def distance(values: list[np.ndarray], theory: np.ndarray) -> np.ndarray:
+    """|mean - theory| in standard errors over networks, by layer; what no network varies in is left out as NaN."""
+    values = np.array(values)
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(error > 1e-9, np.abs(values.mean(axis=0) - theory) / error, np.nan)
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+@pytest.mark.parametrize("name", [*LETTERS, "f"])
+def test_corrected_theory_describes_finite_networks(measured: dict, norm: str, name: str) -> None:
+    theory = solve(FullyConnected((300, 300, 300, 300, 1)), norm, gamma=1.3, equations="corrected", batch=200)
+    assert np.nanmax(distance([getattr(one, name) for one in measured[norm]], getattr(theory, name))) < 4
+
+
+def test_printed_batch_norm_gradients_do_not(measured: dict) -> None:
+    theory = solve(FullyConnected((300, 300, 300, 300, 1)), "batch", gamma=1.3)
+    for name in ("q_tilde", "q_tilde_xy"):
+        assert (distance([getattr(one, name) for one in measured["batch"]], getattr(theory, name))[1:4] > 4).all()
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_lambda_max_full_counts_every_parameter(norm: str) -> None:
+    """Equations 156 and 157 by autograd over all parameters, statistics held constant, pairs of all inputs."""
+    widths, m = (60, 60, 60, 1), 40
+    bounds = []
+    for seed in range(60):
+        model, x = network(widths, norm, seed=seed, gamma=0.4), gaussian(m, 60, seed=500 + seed)
+        _, z, _ = slow_pass(model, x)
+        constants = [(one.detach().mean(0), one.detach().var(0, correction=0)) for one in z[:-1]]
+        slow_pass(model, x, constants if norm == "batch" else None)[2][:, 0].mean().backward()
+        everything = [p.grad.square().sum().item() for p in model.parameters()]
+        weights = [layer.weight.grad.square().sum().item() for layer in model if isinstance(layer, nn.Linear)]
+        bounds.append([sum(everything), sum(everything) - sum(weights)])
+    theory = solve(FullyConnected(widths), norm, gamma=0.4, equations="corrected", batch=m)
+    expected = np.array([theory.lambda_max_full, theory.lambda_max_full - theory.lambda_max])
+    assert (distance(bounds, expected) < 4).all()

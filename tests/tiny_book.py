@@ -1,0 +1,98 @@
+"""A book of one chapter, built in a temporary folder: what the pipeline's tests run, break and build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CHAPTER = '''---
+jupytext:
+  notebook_metadata_filter: bnbook
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+bnbook:
+  title: A coin
+  exact: false
+  data: none
+  profiles:
+    smoke: {}
+    laptop: {tosses: 400, seeds: 5}
+    paper: {tosses: 1000, seeds: 5}
+---
+
+# A coin
+
+Is it fair? Heads came up in {{ ci:heads | .1% }} of {{ param:tosses }} tosses.
+
+```{code-cell} ipython3
+:tags: [parameters, hide-input]
+
+profile = "smoke"
+seeds = 3  # runs
+tosses = 100  # tosses a run
+rate = 0.5  # chance of heads
+names = ["a"]
+```
+
+```{code-cell} ipython3
+:tags: [hide-input]
+
+import numpy as np
+from bnbook.figures import save_figure, use_style
+from bnbook.results import record
+import matplotlib.pyplot as plt
+
+use_style()
+shares = [np.random.default_rng(seed).binomial(tosses, rate) / tosses for seed in range(seeds)]
+record("heads", shares, unit="share")
+record("draws", np.arange(seeds))
+fig, ax = plt.subplots()
+ax.plot(shares)
+save_figure(fig, "shares")
+```
+
+```{figure} coin.figures/shares.svg
+:name: coin-shares
+:alt: A line that shows the share of heads in each of the runs, close to one half.
+
+The share of heads, {{ mean:heads | .1% }} on average.
+```
+
+{{ verdicts }}
+'''
+
+CLAIMS = '''
+- id: coin-fair
+  chapter: part/coin
+  source: {key: folklore, version: oral, where: everywhere}
+  says: A coin shows heads half of the time.
+  figure: shares
+  test: {kind: level, a: heads, expected: 0.5, tolerance: 0.2}
+'''
+
+TOC = """format: jb-book
+root: index
+chapters:
+  - file: part/coin
+  - file: scoreboard
+  - file: provenance
+"""
+
+
+def write(root: Path, config: Path, chapter: str = CHAPTER, claims: str = CLAIMS) -> Path:
+    """Write the book below `root` with the site's own configuration; returns the chapter's file."""
+    (root / "book" / "part").mkdir(parents=True)
+    (root / "book" / "_static").mkdir()
+    (root / "book" / "references.bib").write_text("")
+    (root / "book" / "_static" / "book.css").write_text("")
+    (root / "book" / "index.md").write_text("# A tiny book\n\n{{ scoreboard }}\n\nHeads: {{ mean:part/coin#heads | .1% }}\n")
+    (root / "_config.yml").write_text(config.read_text(encoding="utf-8"), encoding="utf-8")
+    (root / "_toc.yml").write_text(TOC)
+    (root / "book" / "claims.yml").write_text(claims)
+    path = root / "book" / "part" / "coin.md"
+    path.write_text(chapter, encoding="utf-8")
+    return path
