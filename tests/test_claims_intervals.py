@@ -86,7 +86,7 @@ def test_student_covers_as_stated(count):
     "p_a,p_b,shared", [(0.5, 0.2, 0.1), (0.9, 0.1, 0.05), (0.3, 0.3, 0.2), (0.95, 0.5, 0.45)]
 )
 def test_paired_shares_cover_nearly_as_stated(p_a, p_b, shared):
-    """Exact coverage at 20 seeds, summed over all outcomes: close to 95 % (Bonett and Price report 93 to 98)."""
+    """Exact coverage at 20 seeds, summed over all outcomes: near 95 %, as Bonett and Price report."""
     cells = [p_a - shared, p_b - shared]
     outcomes = [(i, j) for i in range(21) for j in range(21 - i)]
     probability = stats.multinomial.pmf(

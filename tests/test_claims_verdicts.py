@@ -1,4 +1,4 @@
-"""Verdicts: every kind of test with data for each outcome, and data on which a wrong test would decide otherwise."""
+"""Verdicts: every kind of test with data for each outcome, and data on which a wrong test decides otherwise."""
 
 from __future__ import annotations
 

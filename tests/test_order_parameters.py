@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
+from bnbook.models import mlp
 from bnbook.probes.order_parameters import measure
 
 LETTERS = ("q", "q_hat", "q_xy", "q_hat_xy", "q_tilde", "q_tilde_xy")
@@ -110,6 +111,20 @@ def test_the_bound_is_below_the_largest_eigenvalue() -> None:
     assert 0.2 * largest < measure(model, x).lambda_bound <= largest
 
 
+def test_the_books_own_network_and_torchs_layers_agree() -> None:
+    torch.manual_seed(0)
+    own = mlp((6, 9, 7, 3), norm="batch", init="meanfield", gamma=0.75).double()
+    twin = network((6, 9, 7, 3), "batch", gamma=0.75)
+    linears = [[m for m in model if isinstance(m, nn.Linear)] for model in (own, twin)]
+    for mine, theirs in zip(*linears):
+        theirs.load_state_dict(mine.state_dict())
+    x = gaussian(8, 6)
+    for statistics in ("detached", "batch"):
+        for name in (*LETTERS, "f", "f_pairs"):
+            one, other = (getattr(measure(model, x, statistics), name) for model in (own, twin))
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_gradients_through_the_statistics_differ() -> None:
     model, x = network((6, 9, 7, 3), "batch"), gaussian(8, 6)
     detached, batch = measure(model, x), measure(model, x, "batch")
@@ -147,6 +162,7 @@ def test_model_is_left_as_it_was(mode: bool) -> None:
         (network((6, 9, 3), "none"), gaussian(8, 6), "population", "detached, batch"),
         (network((6, 9, 3), "none"), gaussian(1, 6), "batch", "two or more"),
         (nn.ReLU(), gaussian(8, 6), "batch", "no linear layers"),
+        (mlp((6, 9, 3), norm="l1"), gaussian(8, 6), "detached", "not for LpNorm"),
         (nn.Linear(6, 3, dtype=torch.float64), gaussian(16, 6).reshape(4, 4, 6), "batch", "no linear layers"),
     ],
 )
@@ -160,26 +176,29 @@ def test_bad_input_is_one_line(model: nn.Module, inputs: Tensor, statistics: str
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, list]:
-    """Eight networks of 300 hidden units, each on its own 200 inputs."""
+    """Twenty networks of 300 hidden units, each on its own 200 inputs."""
     return {
-        norm: [measure(network((300, 300, 300, 300, 1), norm, seed=s), gaussian(200, 300, seed=100 + s)) for s in range(8)]
+        norm: [measure(network((300, 300, 300, 300, 1), norm, seed=s), gaussian(200, 300, seed=100 + s)) for s in range(20)]
         for norm in ("none", "batch")
     }
 
 
-def distance(values: list[np.ndarray], theory: np.ndarray) -> np.ndarray:
-    """|mean - theory| in standard errors over networks, by layer; what no network varies in is left out as NaN."""
+def distance(values: list[np.ndarray], theory: np.ndarray, bias: float = 0.0) -> np.ndarray:
+    """How far the mean lies from the theory, in standard errors over networks, beyond an allowed bias; by layer."""
     values = np.array(values)
     error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(error > 1e-9, np.abs(values.mean(axis=0) - theory) / error, np.nan)
+    excess = np.maximum(np.abs(values.mean(axis=0) - theory) - bias, 0)
+    return excess / np.maximum(error, 1e-12)
 
 
 @pytest.mark.parametrize("norm", ["none", "batch"])
 @pytest.mark.parametrize("name", [*LETTERS, "f"])
 def test_corrected_theory_describes_finite_networks(measured: dict, norm: str, name: str) -> None:
     theory = solve(FullyConnected((300, 300, 300, 300, 1)), norm, gamma=1.3, equations="corrected", batch=200)
-    assert np.nanmax(distance([getattr(one, name) for one in measured[norm]], getattr(theory, name))) < 4
+    expected = getattr(theory, name)
+    # Infinite width is the theory's; at width N its values are off by a few parts in N (the shares of f: of their sum).
+    bias = 3 / 300 * (theory.lambda_max if name == "f" else np.abs(expected))
+    assert np.nanmax(distance([getattr(one, name) for one in measured[norm]], expected, bias)) < 4
 
 
 def test_printed_batch_norm_gradients_do_not(measured: dict) -> None:

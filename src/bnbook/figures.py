@@ -49,12 +49,12 @@ def use_style() -> None:
         matplotlib.use("agg")
     plt.rcParams.update(
         {
-            "figure.figsize": (7.2, 3.6),
+            "figure.figsize": (6.8, 3.6),
             "figure.constrained_layout.use": True,
             "figure.facecolor": "white",
-            "font.size": 10.5,
-            "axes.titlesize": 11,
-            "axes.labelsize": 10.5,
+            "font.size": 11,
+            "axes.titlesize": 11.5,
+            "axes.labelsize": 11,
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.grid": True,
@@ -62,7 +62,7 @@ def use_style() -> None:
             "grid.linewidth": 0.7,
             "lines.linewidth": 1.7,
             "legend.frameon": False,
-            "legend.fontsize": 9.5,
+            "legend.fontsize": 10,
             "svg.hashsalt": "bnbook",
         }
     )

@@ -47,4 +47,6 @@ def executed_folder() -> Path:
 
 
 def build_folder() -> Path:
-    return repository_root() / "_build"
+    """Where the site is staged and rendered (html/); BNBOOK_BUILD names another place."""
+    named = os.environ.get("BNBOOK_BUILD")
+    return Path(named) if named else repository_root() / "_build"

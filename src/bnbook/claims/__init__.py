@@ -1,4 +1,4 @@
-"""Claims of the sources, the tests fixed before a run judges them, and the verdicts that the code computes."""
+"""Claims of the sources, the tests fixed before a run judges them, and the verdicts computed from it."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ class Part:
 class Claim:
     """One checkable sentence of a source, in our words, with the test that decides it.
 
-    Either `test` or `parts` is set. `statement` marks a theorem, formula or definition, judged true or false rather
-    than reproduced or not; `corrected` tests it after our correction; `condition` says under which condition it holds.
+    Either `test` or `parts` is set. `statement` marks a theorem, formula or definition, judged true or false
+    rather than reproduced or not; `corrected` tests it after our correction; `condition` says when it holds.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Two-sided confidence intervals for what chapters record: per-seed means, ratios and shares of seeds.
 
-Every function takes one value per seed, shape (S,), and returns (estimate, low, high). One seed has no interval: it is
-(-inf, inf), which decides nothing. SciPy is imported where it is needed, so that reading claims stays fast.
+Every function takes one value per seed, shape (S,), and returns (estimate, low, high). One seed has no interval:
+it is (-inf, inf), which decides nothing. SciPy is imported where it is needed, so that reading claims stays fast.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def geometric_ratio(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Inter
 
 
 def ratio_of_means(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interval:
-    """Ratio r = mean(a)/mean(b) of paired values, linearised: Student's interval of (a - r b)/mean(b) about r.
+    """Ratio r = mean(a)/mean(b) of paired values, linearised: r plus Student's interval of (a - r b)/mean(b).
 
     For a constant b (a theory without sampling error) it is exactly Student's interval of a/b.
     """
@@ -46,13 +46,13 @@ def ratio_of_means(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interv
 
 
 def share(values: np.ndarray, level: float = LEVEL) -> Interval:
-    """Exact interval of a share of seeds, values 0 or 1 (Clopper and Pearson 1934): never covers less than stated."""
+    """Exact interval of a share of seeds, values 0 or 1 (Clopper and Pearson 1934)."""
     count, hits = len(values), int(np.sum(values))
     return (hits / count, *clopper_pearson(hits, count, level))
 
 
 def clopper_pearson(hits: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Interval of a binomial probability from the beta distribution's quantiles; edges 0 and 1 at no and all hits."""
+    """Interval of a probability from the beta distribution's quantiles: it never covers less than stated."""
     from scipy.stats import beta
 
     tail = (1 - level) / 2
@@ -65,7 +65,7 @@ def paired_shares(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interva
     """Adjusted Wald interval of the difference of two paired shares (Bonett and Price 2012, equation 7).
 
     With n₁₀ seeds where only a is 1, n₀₁ where only b is: p = (n + 1)/(S + 2) for each, and
-    p₁₀ - p₀₁ ± z √((p₁₀ + p₀₁ - (p₁₀ - p₀₁)²)/(S + 2)). It keeps a width where all seeds agree, as t does not.
+    p₁₀ - p₀₁ ± z √((p₁₀ + p₀₁ - (p₁₀ - p₀₁)²)/(S + 2)). Where all seeds agree it keeps a width; t does not.
     """
     from scipy.stats import norm
 
@@ -84,7 +84,7 @@ def is_share(*arrays: np.ndarray) -> bool:
 
 
 def paired_difference(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interval:
-    """Mean of the paired differences a - b: Student's interval, or Bonett and Price's where both are 0 or 1."""
+    """Mean of the paired differences a - b: Student's interval, or Bonett and Price's where all are 0 or 1."""
     if len(a) > 1 and is_share(a, b):
         return paired_shares(a, b, level)
     return student(np.asarray(a, dtype=float) - np.asarray(b, dtype=float), level)

@@ -46,8 +46,8 @@ def judge(
 
     At a profile that is no evidence for the claim the verdict says so, beside whatever effect was measured; an
     `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`.
-    A statement that fails as printed is "true after correction" where its corrected test holds, "conditional" where
-    it also names its condition. Several parts: all of one outcome decide it, some true and some not make it "partly".
+    A statement that fails as printed is "true after correction" where its corrected test holds, "conditional"
+    where it also names its condition. Parts of one outcome decide the claim; some true and some not: "partly".
     Raises BnbookError for a missing result where the profile counts as evidence.
     """
     if claim.counts_as_evidence(profile, exact):
@@ -77,7 +77,7 @@ def _judge_parts(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
     held = {outcome.holds for outcome in outcomes}
     n = min(outcome.n for outcome in outcomes)
     verdict = PARTLY if {True, False} <= held else _verdict(claim, held.pop() if len(held) == 1 else None, n)
-    # Shown beside the verdict is the part that decides it: the first that fails, else that is undecided, else the first.
+    # Shown beside the verdict is the part that decides it: the first that fails, else the first undecided.
     rank = {False: 0, None: 1, True: 2}
     shown = min(range(len(outcomes)), key=lambda k: rank[outcomes[k].holds])
     chosen = outcomes[shown]
@@ -90,7 +90,7 @@ def _judge_parts(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
 
 
 def _verdict(claim: Claim, holds: bool | None, n: int) -> str:
-    """The word for one outcome. A condition without a corrected test: the test itself ran under that condition."""
+    """The word for one outcome. A condition without a corrected test: the test ran under that condition."""
     if holds is None:
         return f"undecided at n = {n}"
     if not claim.statement:

@@ -1,11 +1,11 @@
-"""The kinds of test: from recorded values per seed to an effect, its 95 % interval, and holds / fails / undecided.
+"""The kinds of test: from recorded values per seed to an effect, its 95 % interval, and whether it holds.
 
-A one-sided claim holds where the whole interval lies beyond the threshold and fails where none of it does; a claim
-"within ±" holds where the whole interval lies inside and fails where it lies outside. All else is undecided.
+A one-sided claim holds where the whole interval lies beyond the threshold and fails where none of it does; a
+claim "within ±" holds where the whole interval lies inside and fails where it lies outside. All else is undecided.
 
-Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run) makes the
-test undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the loss of guessing,
-fixed before the run). It is never dropped: the seeds that survive are not a fair sample.
+Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run) makes
+the test undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the loss of
+guessing, fixed before the run). It is never dropped: the seeds that survive are not a fair sample.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Outcome:
 def evaluate(test: Test, results: Mapping[str, np.ndarray], claim_id: str) -> Outcome:
     """Judge recorded results by one test.
 
-    Raises BnbookError where a result is missing, has no single number per seed where one is needed, is paired with
-    a result of other seeds, or where a ratio's values are negative.
+    Raises BnbookError where a result is missing, has no single number per seed where one is needed, is paired
+    with a result of other seeds, or where a ratio's values are negative.
     """
     recorded = Recorded(results, claim_id)
     if test.kind == "identity":
@@ -103,7 +103,7 @@ def _agreement(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Out
 
 
 def _ordering(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Outcome:
-    """Every adjacent step up, each with a Bonferroni-adjusted interval: all of them together miss in 5 % at most.
+    """Every adjacent step up, each with a Bonferroni-adjusted interval: together they miss in 5 % at most.
 
     Shown is the step that decides: the surest step down if there is one, else the least sure step up.
     """
@@ -141,7 +141,7 @@ _STATISTICAL: dict[str, Callable[[Test, np.ndarray, str, str], Outcome]] = {
 
 
 def _identity(test: Test, recorded: Recorded) -> Outcome:
-    """The largest |violation| over seeds and instances: no sampling error, so no interval; not a number fails."""
+    """The largest |violation| over seeds and instances: no sampling error, so no interval; NaN fails."""
     values = np.abs(recorded.array(test.a))
     worst = float(values.max()) if np.isfinite(values).all() else math.inf
     detail = f"{values.size} values" if values.ndim > 1 else ""
@@ -149,7 +149,7 @@ def _identity(test: Test, recorded: Recorded) -> Outcome:
 
 
 def _inequality(test: Test, recorded: Recorded) -> Outcome:
-    """Share of trials that violate a bound: one violation more than allowed refutes it, whatever the interval."""
+    """Share of trials that violate a bound: one more than allowed refutes it, whatever the interval."""
     violations = recorded.array(test.a)
     if isinstance(test.b, str):
         trials = recorded.array(test.b).sum()
@@ -158,7 +158,7 @@ def _inequality(test: Test, recorded: Recorded) -> Outcome:
     found = violations.sum()
     if not (np.isfinite(violations).all() and 0 <= found <= trials and trials > 0):
         raise BnbookError(
-            f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected a count out of trials"
+            f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected no more than trials"
         )
     interval = intervals.clopper_pearson(int(found), int(trials))
     detail = f"{int(found)} violations in {int(trials)} trials"

@@ -11,11 +11,11 @@ from bnbook import results as session
 from bnbook.claims.claim import Claim
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.reading import load_claims
-from bnbook.claims.words import format_effect, describe_test
+from bnbook.claims.words import describe_test, format_effect
 from bnbook.errors import BnbookError
 
 HEAD = (
-    "| the source says | where | must hold (fixed beforehand) | measured (95 % interval) | seeds | verdict |\n"
+    "| the source says | where | must hold, fixed beforehand | measured (95 % interval) | seeds | verdict |\n"
     "|:---|:---|:---|:---|---:|:---|"
 )
 
@@ -28,7 +28,7 @@ def verdict_rows(
     exact: bool = False,
     claims: Sequence[Claim] | None = None,
 ) -> list[Judgement]:
-    """Judge every claim of one chapter, in the order of the claims file (read where `claims` is not given)."""
+    """Judge every claim of one chapter, in the order of the claims file (read if `claims` is not given)."""
     listed = load_claims() if claims is None else claims
     return [judge(claim, results, profile, exact=exact) for claim in listed if claim.chapter == chapter]
 
@@ -58,8 +58,8 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
 def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
     """Show, below the last cell of an interactive session, the verdicts on what it has recorded.
 
-    Under `bnbook run` it stays silent: there the page shows the verdicts. Outside the book's folder, where there is
-    no claims file, and before all results are recorded it says so in a line.
+    Under `bnbook run` it stays silent: there the page shows the verdicts. Outside the book's folder, where there
+    is no claims file, and before all results are recorded it says so in a line.
     """
     if os.environ.get("BNBOOK_RESULTS"):
         return

@@ -42,7 +42,7 @@ def describe_test(test: Test) -> str:
 
 
 def format_effect(found: Judgement | Outcome, spec: str = ".3g") -> str:
-    """Effect with its 95 % interval: "0.12 (95 % interval 0.1 to 0.14)"; a dash where nothing was measured."""
+    """Effect with its 95 % interval: "0.12 (95 % interval 0.1 to 0.14)"; a dash if nothing was measured."""
     if math.isnan(found.effect):
         return "–"
     low, high = found.interval

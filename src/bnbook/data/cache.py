@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
+import math
 import os
 import sys
 import time
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from bnbook import atomic
-from bnbook.data.identity import Arrays, DataIdentity
+from bnbook.data.identity import SPLITS, Arrays, DataIdentity
 from bnbook.errors import BnbookError
 
 SCHEMA = 1
+LINE = 100_000  # no line of the file is longer; keeps us from reading a foreign file whole
 ABANDONED = 3600.0  # seconds after which the temporary file of a killed process is swept away
 
 
@@ -46,20 +46,22 @@ def disk_error(error: OSError, path: Path) -> BnbookError:
 
 
 def store(name: str, fingerprint: str, identity: DataIdentity, statistics: dict[str, Any], arrays: Arrays) -> Path:
-    """Keep a decoded set; nothing is left behind where it fails (BnbookError)."""
+    """Keep a decoded set; nothing is left behind where it fails (BnbookError).
+
+    The file: a line with the SHA-256 of all that follows; a line of JSON; the bytes of both splits' images and labels.
+    """
     path = _path(name)
-    manifest = {
-        "schema": SCHEMA,
-        "fingerprint": _short(fingerprint),
-        "identity": asdict(identity),
-        "statistics": statistics,
-        "content": _content(arrays),
-    }
-    buffer = io.BytesIO()
-    np.savez(buffer, manifest=np.frombuffer(json.dumps(manifest).encode(), np.uint8), **arrays._asdict())
+    manifest = {"schema": SCHEMA, "fingerprint": _short(fingerprint), "identity": asdict(identity)}
+    parts = [json.dumps({**manifest, "statistics": statistics}).encode() + b"\n"]
+    for split in SPLITS:
+        images, labels = arrays.split(split)
+        parts += [np.ascontiguousarray(images), labels.astype(np.uint8)]
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
     try:
         _sweep(path)
-        atomic.write_bytes(path, buffer.getbuffer())
+        atomic.write_bytes(path, b"".join([digest.hexdigest().encode() + b"\n", *parts]))
     except OSError as error:
         raise disk_error(error, path) from None
     return path
@@ -68,33 +70,35 @@ def store(name: str, fingerprint: str, identity: DataIdentity, statistics: dict[
 def fetch(name: str, fingerprint: str) -> tuple[DataIdentity, dict[str, Any], Arrays] | None:
     """The decoded set, or None where there is none, it came from other files, or it is not whole."""
     try:
-        with np.load(_path(name), allow_pickle=False) as file:
-            manifest = json.loads(file["manifest"].tobytes())
+        with open(_path(name), "rb") as file:
+            promised, line = file.readline(LINE).strip(), file.readline(LINE)
+            manifest = json.loads(line)
             if manifest["schema"] != SCHEMA or manifest["fingerprint"] != _short(fingerprint):
                 return None
-            arrays = Arrays(*(file[field] for field in Arrays._fields))
+            content = np.fromfile(file, np.uint8)
         identity = DataIdentity(**{**manifest["identity"], "shape": tuple(manifest["identity"]["shape"])})
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    if _content(arrays) != manifest["content"]:
+    digest = hashlib.sha256(line)
+    digest.update(content)
+    if digest.hexdigest().encode() != promised:
         return None
+    counts = (identity.train, identity.test)
+    sizes = [count * size for count in counts for size in (math.prod(identity.shape), 1)]
+    train_images, train_labels, test_images, test_labels = np.split(content, np.cumsum(sizes)[:-1])
+    arrays = Arrays(
+        train_images.reshape(-1, *identity.shape), train_labels.astype(np.int64),
+        test_images.reshape(-1, *identity.shape), test_labels.astype(np.int64),
+    )  # fmt: skip
     return identity, manifest["statistics"], arrays
 
 
 def _path(name: str) -> Path:
-    return cache_folder() / "decoded" / f"{name}.npz"
+    return cache_folder() / "decoded" / f"{name}.bin"
 
 
 def _short(fingerprint: str) -> str:
     return hashlib.sha256(fingerprint.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _content(arrays: Arrays) -> str:
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.shape}{array.dtype}".encode())
-        digest.update(np.ascontiguousarray(array))
-    return digest.hexdigest()
 
 
 def _sweep(path: Path) -> None:

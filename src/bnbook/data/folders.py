@@ -13,6 +13,7 @@ from bnbook.data.identity import SPLITS, Arrays
 from bnbook.errors import BnbookError
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
+PIECE = 500  # images a thread takes at a time
 REMEDY = "copy or unpack it again"
 
 
@@ -57,19 +58,24 @@ class ClassFolders:
 
     def read(self) -> Arrays:
         entries = self.entries()
+        paths = [entry.path for _, _, entry in entries]
+        pieces = [paths[start : start + PIECE] for start in range(0, len(paths), PIECE)]
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:  # decoding a JPEG releases the interpreter
-            images = list(pool.map(self._decode, [entry.path for _, _, entry in entries], chunksize=500))
+            images = [image for piece in pool.map(self._decode_all, pieces) for image in piece]
         pixels = np.stack(images) if images else np.zeros((0, *self.shape), np.uint8)
         labels = np.array([label for _, label, _ in entries], dtype=np.int64)
         train = np.array([split == "train" for split, _, _ in entries], dtype=bool)
         return Arrays(pixels[train], labels[train], pixels[~train], labels[~train])
+
+    def _decode_all(self, paths: list[str]) -> list[np.ndarray]:
+        return [self._decode(path) for path in paths]
 
     def _decode(self, path: str) -> np.ndarray:
         from PIL import Image, UnidentifiedImageError
 
         channels, height, width = self.shape
         try:
-            with Image.open(path) as image:
+            with Image.open(path, formats=("PNG", "JPEG")) as image:
                 pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
         except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
             reason = "no image" if isinstance(error, UnidentifiedImageError) else str(error)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Protocol
 
 from bnbook.data import batch_files, idx
-from bnbook.data.download import download_cifar10, download_mnist
 from bnbook.data.folders import ClassFolders
 from bnbook.data.identity import Arrays, known_sets
 from bnbook.errors import BnbookError
@@ -20,7 +19,6 @@ LAYOUTS = {
     "cifar10": "cifar-10-batches-py or cifar-10-python.tar.gz",
     "cifar10-jpeg75": "cifar10-jpeg75/{train,test}/CLASS/*.jpg",
 }
-REMEDY = "copy it again from where it came from"
 
 
 class Source(Protocol):
@@ -46,6 +44,8 @@ class Download:
         return f"download of {self.name}"
 
     def read(self) -> Arrays:
+        from bnbook.data.download import download_cifar10, download_mnist  # the network modules are slow to import
+
         if self.name == "mnist":
             return idx.IdxFiles(download_mnist(), known_sets()["mnist"]["md5"]).read()
         return batch_files.BatchFiles(download_cifar10()).read()

@@ -27,7 +27,7 @@ class Transformed:
 
 def as_rows(x: Array) -> Array:
     """(B, C, H, W) → (B·H·W, C): every position of every example counts as a data point; (m, C) stays as it is."""
-    return x.swapaxes(1, -1).reshape(-1, x.shape[1]) if len(x.shape) == 4 else x
+    return x.swapaxes(1, 2).swapaxes(2, 3).reshape(-1, x.shape[1]) if len(x.shape) == 4 else x
 
 
 def batch_norm_forward(x: Array, gamma: Array, beta: Array, eps: float = 1e-5) -> Transformed:

@@ -13,7 +13,7 @@ class GroupNorm(Normalizer):
     """Fix mean and biased variance of each example over each group of C/groups units and all positions; then γ, β.
 
     y = γ_c (x - μ_bg) / sqrt(σ²_bg + eps) + β_c, the same in training and at inference. groups defaults to 32.
-    Source: Wu and He 2018. Errors: BnbookError when groups does not divide the features.
+    Source: Wu and He 2018. Errors: BnbookError when groups does not divide the features, and for a group of one value.
     """
 
     def __init__(self, features: int, dim: int = 0, groups: int = 32, eps: float = 1e-5) -> None:
@@ -26,6 +26,11 @@ class GroupNorm(Normalizer):
 
     def forward(self, x: Tensor) -> Tensor:
         self.check(x)
+        if x.numel() == x.shape[0] * self.groups:
+            raise BnbookError(
+                f"{type(self).__name__} got one value per example and group, shape {tuple(x.shape)}; expected two or more; "
+                "use fewer groups or larger feature maps"
+            )
         return F.group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
 
@@ -40,22 +45,14 @@ class LayerNorm(GroupNorm):
         super().__init__(features, dim, 1, eps)
 
 
-class InstanceNorm(Normalizer):
-    """Fix mean and biased variance of each example and channel over its positions; then γ, β per channel.
+class InstanceNorm(GroupNorm):
+    """Group norm with a group for each channel: each example and channel over its positions, γ and β per channel.
 
     The same in training and at inference. Source: Ulyanov, Vedaldi and Lempitsky 2016.
-    Errors: BnbookError for dim 0, which has no positions, and for feature maps with a single one.
+    Errors: BnbookError for dim 0, which has no positions.
     """
 
     def __init__(self, features: int, dim: int = 2, eps: float = 1e-5) -> None:
         if dim != 2:
             raise BnbookError("instance norm needs positions; expected dim=2, (B, C, H, W); use layer norm for (B, C)")
-        super().__init__(features, dim)
-        self.eps = eps
-        self.add_affine()
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.check(x)
-        if x.shape[2] * x.shape[3] == 1:
-            raise BnbookError(f"instance norm got one position, shape {tuple(x.shape)}; expected two or more a channel")
-        return F.instance_norm(x, weight=self.weight, bias=self.bias, eps=self.eps)
+        super().__init__(features, dim, features, eps)

@@ -55,10 +55,10 @@ def _jupyter_book(staged: Path, output: Path) -> None:
 
 
 def finish(site: Path) -> None:
-    """Mend what the theme leaves undone: download links that download, and a lean MathJax."""
+    """Mend what the theme leaves undone: downloads that download, no script of another host, a lean MathJax."""
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        mended = download_links(text)
+        mended = without_thebe(download_links(text))
         if mended != text:
             page.write_text(mended, encoding="utf-8")
     mathjax = site / "_static" / "mathjax"
@@ -73,3 +73,12 @@ def finish(site: Path) -> None:
 def download_links(html: str) -> str:
     """Give the theme's link to a page's notebook the `download` attribute that it lacks."""
     return re.sub(r'(<a href="[^"]*_sources/[^"]*\.(?:ipynb|md)")(?![^>]*\sdownload)', r"\1 download", html)
+
+
+def without_thebe(html: str) -> str:
+    """Remove sphinx-thebe, which jupyter-book always loads: it is unmaintained and points to another host."""
+    html = re.sub(r"<script\b[^>]*>[^<]*(?:THEBE_JS_URL|thebe_selector)[^<]*</script>\s*", "", html)
+    html = re.sub(r'<script type="text/x-thebe-config">.*?</script>\s*', "", html, flags=re.S)
+    html = re.sub(r"<script\b[^>]*sphinx-thebe\.js[^>]*></script>\s*", "", html)
+    html = re.sub(r"<link\b[^>]*sphinx-thebe\.css[^>]*>\s*", "", html)
+    return re.sub(r"<script>kernelName = [^<]*</script>\s*", "", html)

@@ -39,6 +39,8 @@ def normalised(source: str) -> str:
 
 def _dump(node: Any) -> str:
     """A rendering of the syntax tree that is the same under every Python (ast.dump changed with 3.12 and 3.13)."""
+    if isinstance(node, ast.JoinedStr):  # 3.12 adds empty texts between the parts of an f-string
+        node.values = [part for part in node.values if getattr(part, "value", None) != ""]
     if isinstance(node, list):
         return "[" + ",".join(map(_dump, node)) + "]"
     if not isinstance(node, ast.AST):

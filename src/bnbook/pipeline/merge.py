@@ -55,7 +55,9 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
             cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
         cells.append(cell)
         if is_parameters(cell) and injected:
-            cells.append(injected[0].copy())
+            used = injected[0].copy()
+            used["metadata"] = {"tags": ["injected-parameters", "hide-input"]}
+            cells.append(used)
     page["cells"] = cells
     return page
 

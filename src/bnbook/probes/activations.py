@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from bnbook.errors import BnbookError
+from bnbook.models import activation_points
 
-NONLINEARITIES = (nn.ReLU, nn.Tanh, nn.Sigmoid)
 #: 121 bins, narrow about zero and wide far out, the same for every arm, layer and step.
 EDGES: np.ndarray = np.sinh(np.linspace(-math.asinh(30.0), math.asinh(30.0), 122))
 
@@ -33,21 +33,23 @@ def measure(
 ) -> Activations:
     """Distribution of the inputs of nonlinearities `layers` (1 is the first), with the statistics of this batch.
 
+    In a linear network: of what enters the next layer (`bnbook.models.activation_points`).
+
     Per unit j: mean_j = E[y_j], variance_j = E[(y_j - mean_j)^2], E over the batch (B, C) or over batch, height and
     width (B, C, H, W). `units` says whose histograms are taken (modulo the layer's width). The model runs in training
     mode on copies of its buffers: parameters, running statistics, mode and random state stay bit-identical.
     BnbookError for a layer that the model does not have. Source: Santurkar et al. 2018, appendix A.2.1.
     """
+    points = activation_points(model)
+    missing = [layer for layer in layers if not 1 <= layer <= len(points)]
+    if missing:
+        raise BnbookError(f"no layer {missing[0]} to look at; this model has {len(points)}; choose from 1 on")
     found: dict[int, Tensor] = {}
-    calls = 0
 
-    def keep(_module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
-        nonlocal calls
-        calls += 1
-        if calls in layers:
-            found[calls] = _by_unit(arguments[0])
+    def keeper(layer: int) -> Callable[..., None]:
+        return lambda _module, _arguments, output: found.update({layer: _by_unit(output)})
 
-    hooks = [m.register_forward_pre_hook(keep) for m in model.modules() if isinstance(m, NONLINEARITIES)]
+    hooks = [model.get_submodule(points[k - 1]).register_forward_hook(keeper(k)) for k in layers]
     modes = [(module, module.training) for module in model.modules()]
     state = {name: tensor.detach() for name, tensor in model.named_parameters()}
     state |= {name: tensor.clone() for name, tensor in model.named_buffers()}
@@ -60,10 +62,6 @@ def measure(
             hook.remove()
         for module, mode in modes:
             module.training = mode
-    missing = [layer for layer in layers if layer not in found]
-    if missing:
-        raise BnbookError(f"no nonlinearity number {missing[0]}; the model has {calls}; choose layers from 1 to {calls}")
-
     inner = torch.as_tensor(edges[1:-1], dtype=torch.float64, device=inputs.device)
     values = [found[layer] for layer in layers]
     return Activations(
@@ -94,7 +92,7 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 def _by_unit(values: Tensor) -> Tensor:
     """(B, C) or (B, C, H, W) -> (C, B) or (C, B H W), in float64: float32 loses the variance of a nearly dead unit."""
-    return values.detach().transpose(0, 1).flatten(1).double()
+    return values.detach().transpose(0, 1).flatten(1).double().contiguous()
 
 
 def _shares(values: Tensor, inner: Tensor) -> Tensor:

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
+from bnbook.normalizers.base import BatchNormalizer
+from bnbook.normalizers.batch import BatchNorm
 
 STATISTICS = ("detached", "batch")
 
@@ -48,7 +50,8 @@ def measure(model: nn.Module, inputs: Tensor, statistics: str = "detached") -> O
     Σ_{x≠y} ⟨a(x), a(y)⟩ = ‖Σ_x a(x)‖² - Σ_x ‖a(x)‖².
 
     The model runs in training mode on copies of its buffers and is left as it was.
-    BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers on (m, N) inputs.
+    BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers on (m, N) inputs,
+    and, with "detached", for normalizers over the batch other than batch norm.
     """
     if statistics not in STATISTICS:
         raise BnbookError(f"statistics {statistics!r} is unknown; expected one of {', '.join(STATISTICS)}")
@@ -93,13 +96,9 @@ def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple
         activations.append(arguments[0].detach())
         preactivations.append(output)
 
+    normalizers = _batch_normalizers(model) if detached else []
     hooks = [m.register_forward_hook(keep) for m in model.modules() if isinstance(m, nn.Linear)]
-    if detached:
-        hooks += [
-            m.register_forward_hook(_hold_statistics)
-            for m in model.modules()
-            if isinstance(m, nn.modules.batchnorm._BatchNorm)
-        ]
+    hooks += [m.register_forward_hook(_hold_statistics) for m in normalizers]
     modes = [(module, module.training) for module in model.modules()]
     # Buffers are updated in place: the pass works on copies, so that even an error leaves the model as it was.
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
@@ -117,6 +116,18 @@ def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple
         for module, training in modes:
             module.training = training
     return activations, [z.detach() for z in preactivations], list(gradients)
+
+
+def _batch_normalizers(model: nn.Module) -> list[nn.Module]:
+    """The layers whose statistics are held constant; a layer that mixes inputs in another way is refused."""
+    found = [m for m in model.modules() if isinstance(m, (BatchNormalizer, nn.modules.batchnorm._NormBase))]
+    for module in found:
+        if not isinstance(module, (BatchNorm, nn.BatchNorm1d)):
+            raise BnbookError(
+                f"constant statistics are defined for batch norm, not for {type(module).__name__}; "
+                "expected norm 'none' or 'batch', or statistics='batch'"
+            )
+    return found
 
 
 def _hold_statistics(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:

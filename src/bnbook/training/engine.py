@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bnbook.data import Dataset, infinite_batches, load, normalise
+from bnbook.data import Dataset, fixed_sample, load, normalise
+from bnbook.data.batches import infinite_batches
 from bnbook.errors import BnbookError
 from bnbook.probes import activations
 from bnbook.training.arm import Arm, build_model
@@ -48,8 +49,8 @@ def train(
 
     `on_steps(n)` hears of every n further steps. Source: Santurkar et al. 2018, appendix A.1.
     """
-    where = pick_device(device)
-    dataset = load(arm.data, device=str(where)) if dataset is None else dataset
+    where = pick_device(device) if device or dataset is None else dataset.device
+    dataset = load(arm.data, device=where) if dataset is None else dataset
     cuda = [where] if where.type == "cuda" else []
     with numerics(where, threads), torch.random.fork_rng(devices=cuda):
         torch.manual_seed(seed)
@@ -122,24 +123,22 @@ class _Observer:
 
     def __init__(self, arm: Arm, dataset: Dataset, device: torch.device) -> None:
         self.arm, self.dataset, self.device = arm, dataset, device
-        # The same examples in every arm and seed: a fixed draw, not the run's.
-        order = torch.randperm(len(dataset.train_images), generator=torch.Generator().manual_seed(0))
-        self.train = order[: arm.train_examples or None].to(dataset.train_images.device)
-        self.test = slice(arm.test_examples or None)
-        self.probe = order[: arm.activation_examples].to(dataset.train_images.device)
+        train, test = (len(labels) for labels in (dataset.train_labels, dataset.test_labels))
+        self.parts = {
+            "train": fixed_sample(dataset, arm.train_examples or train, "train"),
+            "test": fixed_sample(dataset, arm.test_examples or test, "test"),
+        }
+        if arm.activation_layers:
+            images, _ = fixed_sample(dataset, arm.activation_examples, "train")
+            self.probe = normalise(images, dataset).to(memory_format=torch.channels_last)
         self.rows: list[dict[str, np.ndarray]] = []
         self.broken_at = np.nan
 
     def look(self, model: nn.Module, step: int, losses: Tensor) -> bool:
         """Evaluate after `step` updates; False once the run has diverged."""
         row: dict[str, np.ndarray] = {}
-        data = self.dataset
-        parts = {
-            "train": (data.train_images[self.train], data.train_labels[self.train]),
-            "test": (data.test_images[self.test], data.test_labels[self.test]),
-        }
-        for name, (images, labels) in parts.items():
-            row[f"{name}_loss"], row[f"{name}_accuracy"] = evaluate(model, images, labels, data)
+        for name, (images, labels) in self.parts.items():
+            row[f"{name}_loss"], row[f"{name}_accuracy"] = evaluate(model, images, labels, self.dataset)
         if self.arm.activation_layers:
             row |= self._activations(model)
         self.rows.append(row)
@@ -148,13 +147,10 @@ class _Observer:
         return bool(np.isnan(self.broken_at))
 
     def _activations(self, model: nn.Module) -> dict[str, np.ndarray]:
-        inputs = normalise(self.dataset.train_images[self.probe], self.dataset)
-        seen = activations.measure(
-            model, inputs.to(memory_format=torch.channels_last), self.arm.activation_layers,
-            units=range(self.arm.activation_units),
-        )  # fmt: skip
+        layers, units = self.arm.activation_layers, range(self.arm.activation_units)
+        seen = activations.measure(model, self.probe, layers, units)
         row = {"histogram": seen.histogram.float().cpu().numpy()}
-        for layer, mean, variance in zip(self.arm.activation_layers, seen.mean, seen.variance, strict=True):
+        for layer, mean, variance in zip(layers, seen.mean, seen.variance, strict=True):
             row |= {f"mean_{layer}": mean.cpu().numpy(), f"variance_{layer}": variance.cpu().numpy()}
         return row
 

@@ -1,0 +1,90 @@
+"""What the architectures share: weights drawn before anything else, and a normalizer for every place of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
+
+from bnbook.errors import BnbookError
+from bnbook.normalizers import NORMALIZERS, make_normalizer
+
+Norm = str | Callable[..., nn.Module]  # a name, "weight", or a factory (features, dim) -> Module
+INITIALISATIONS = ("glorot", "glorot-normal", "meanfield")
+
+
+def whole(name: str, value: int) -> int:
+    """Pass a whole number of at least 1, refuse anything else."""
+    if not isinstance(value, int) or value < 1:
+        raise BnbookError(f"{name} {value!r} of a model; expected a whole number of at least 1")
+    return value
+
+
+def linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
+    """A fully connected layer whose parameters are not drawn yet."""
+    return nn.utils.skip_init(nn.Linear, whole("width", inputs), whole("width", outputs), bias=bias)
+
+
+def convolution(inputs: int, outputs: int) -> nn.Conv2d:
+    """A 3×3 convolution, padded by one, whose parameters are not drawn yet."""
+    return nn.utils.skip_init(nn.Conv2d, whole("channels", inputs), whole("channels", outputs), 3, padding=1)
+
+
+def initialise(layers: Sequence[nn.Module], init: str, sigma_w2: float, sigma_b2: float) -> None:
+    """Draw the weights and biases of linear and convolutional layers, in order, from PyTorch's default generator.
+
+    "glorot": W ~ U(-a, a), a² = 6 / (fan_in + fan_out); "glorot-normal": W ~ N(0, 2 / (fan_in + fan_out)); b = 0 in
+    both (Glorot and Bengio 2010; Santurkar et al. name Glorot and not which of the two). "meanfield":
+    W ~ N(0, σ_w² / N), b ~ N(0, σ_b²), N = fan_in (mean-field paper, equations 12 and 27).
+    fan_in = inputs × kernel area, fan_out = outputs × kernel area. Called before any normalizer is built: with the same
+    seed, arms that differ in their normalizer start from the same weights. Errors: BnbookError for another name.
+    """
+    if init not in INITIALISATIONS:
+        raise BnbookError(f"unknown initialisation {init!r}; expected one of {', '.join(INITIALISATIONS)}")
+    if sigma_w2 < 0 or sigma_b2 < 0:
+        raise BnbookError(f"variances sigma_w2={sigma_w2}, sigma_b2={sigma_b2}; expected numbers of at least 0")
+    for layer in layers:
+        if init == "meanfield":
+            nn.init.normal_(layer.weight, std=(sigma_w2 / layer.weight[0].numel()) ** 0.5)
+        elif init == "glorot":
+            nn.init.xavier_uniform_(layer.weight)
+        else:
+            nn.init.xavier_normal_(layer.weight)
+        if layer.bias is not None and init == "meanfield":
+            nn.init.normal_(layer.bias, std=sigma_b2**0.5)
+        elif layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+def normalised(
+    layer: nn.Module, norm: Norm, dim: int, gamma: float, options: dict
+) -> tuple[nn.Module, nn.Module]:
+    """A layer and the normalizer of its outputs, γ set to a constant.
+
+    "weight" reparametrises the layer instead, W = g V / ‖V‖ per unit (Salimans and Kingma 2016), which changes nothing
+    at the start; its normalizer is the identity, as it is for "none".
+    """
+    features = layer.weight.shape[0]
+    if callable(norm):
+        normalizer = norm(features, dim, **options)
+    elif norm == "weight":
+        layer, normalizer = weight_norm(layer), make_normalizer("none", features, dim, **options)
+    elif norm in NORMALIZERS:
+        normalizer = make_normalizer(norm, features, dim, **options)
+    else:
+        raise BnbookError(f"unknown norm {norm!r}; expected a factory or one of {', '.join(NORMALIZERS)}, weight")
+    if getattr(normalizer, "weight", None) is not None:
+        with torch.no_grad():
+            normalizer.weight.fill_(gamma)
+    return layer, normalizer
+
+
+def activation_points(model: nn.Module) -> list[str]:
+    """Names of the modules whose outputs enter the nonlinearities (or, in a linear network, the next layer), in order.
+
+    They are the same in every arm: where nothing normalizes, an identity stands in the place.
+    """
+    return [name for name, _ in model.named_modules() if re.search(r"(^|\.)norm\d+$", name)]

@@ -1,0 +1,195 @@
+"""The architectures: shapes, names that agree between arms, paired starts, moments of the initialisations."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bnbook.errors import BnbookError
+from bnbook.models import activation_points, deep_linear, mlp, vgg
+from bnbook.normalizers import make_normalizer
+
+NORMS = ("none", "batch", "noisy", "noise", "l1", "l2", "linf", "layer", "weight")
+BUILD = {
+    "vgg": lambda **options: vgg(width=0.0625, **options),
+    "mlp": lambda **options: mlp(widths=(12, 9, 8, 5), **options),
+    "deep_linear": lambda **options: deep_linear(depth=4, width=6, **options),
+}
+INPUT = {"vgg": (4, 3, 32, 32), "mlp": (4, 3, 2, 2), "deep_linear": (4, 6)}
+
+
+def weights(model: nn.Module) -> list[torch.Tensor]:
+    """Weights and biases of the linear and convolutional layers, in order."""
+    layers = [layer for layer in model if isinstance(layer, (nn.Linear, nn.Conv2d))]
+    return [tensor.detach() for layer in layers for tensor in (layer.weight, layer.bias) if tensor is not None]
+
+
+def test_vgg_a_has_its_published_shape():
+    model = vgg()
+    convolutions = [(layer.in_channels, layer.out_channels) for layer in model if isinstance(layer, nn.Conv2d)]
+    assert convolutions == [
+        (3, 64), (64, 128), (128, 256), (256, 256), (256, 512), (512, 512), (512, 512), (512, 512)
+    ]
+    dense = [(layer.in_features, layer.out_features) for layer in model if isinstance(layer, nn.Linear)]
+    assert dense == [(512, 512), (512, 512), (512, 10)]
+    kernels = {(layer.kernel_size, layer.padding, layer.stride) for layer in model if isinstance(layer, nn.Conv2d)}
+    assert kernels == {((3, 3), (1, 1), (1, 1))}
+    names = [name for name, _ in model.named_children()]
+    assert names[:8] == ["conv1", "norm1", "relu1", "pool1", "conv2", "norm2", "relu2", "pool2"]
+    assert names[-8:] == ["flatten", "linear9", "norm9", "relu9", "linear10", "norm10", "relu10", "linear11"]
+    assert [i for i, name in enumerate(names) if name.startswith("pool")] == [3, 7, 14, 21, 28]
+
+
+@pytest.mark.parametrize("width, first, last", [(0.125, 8, 64), (0.01, 4, 5), (0.3, 19, 154)])
+def test_width_factor_rounds_and_keeps_at_least_four(width, first, last):
+    model = vgg(width, classes=7)
+    assert (model.conv1.out_channels, model.conv8.out_channels, model.linear10.out_features) == (first, last, last)
+    assert model.linear11.out_features == 7
+
+
+def test_other_image_sizes_and_channels():
+    assert vgg(0.02, image_size=64, channels=1, classes=3)(torch.randn(2, 1, 64, 64)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", BUILD)
+def test_every_arm_runs_forward_and_backward(name, norm):
+    model = BUILD[name](norm=norm)
+    out = model(torch.randn(INPUT[name]))
+    out.square().sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in model.parameters())
+    assert model.eval()(torch.randn(INPUT[name])[:1]).shape == out[:1].shape
+
+
+@pytest.mark.parametrize("init", ["glorot", "glorot-normal", "meanfield"])
+@pytest.mark.parametrize("name", BUILD)
+def test_arms_of_one_seed_start_from_the_same_weights_and_random_state(name, init):
+    torch.manual_seed(7)
+    reference, state = weights(BUILD[name](init=init)), None
+    for norm in (*NORMS, lambda features, dim: make_normalizer("batch", features, dim)):
+        torch.manual_seed(7)
+        model = BUILD[name](norm=norm, init=init)
+        for ours, theirs in zip(weights(model), reference, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-6 if norm == "weight" else 0, atol=0)
+        if norm != "weight":  # the reparametrisation draws nothing either, but its state is compared by the weights
+            state = torch.get_rng_state() if state is None else state
+            assert torch.equal(state, torch.get_rng_state())
+    torch.manual_seed(8)
+    assert not torch.equal(weights(BUILD[name](init=init))[0], reference[0])
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_activation_points_are_the_same_in_every_arm_and_feed_the_nonlinearities(name):
+    points = activation_points(BUILD[name]())
+    assert len(points) == {"vgg": 10, "mlp": 2, "deep_linear": 3}[name]
+    for norm in NORMS:
+        model = BUILD[name](norm=norm)
+        assert activation_points(model) == points
+        children = list(model.named_children())
+        for index, (child, _) in enumerate(children):
+            if child in points:
+                assert isinstance(children[index - 1][1], (nn.Linear, nn.Conv2d))
+                assert isinstance(children[index + 1][1], nn.Linear if name == "deep_linear" else nn.ReLU)
+
+
+def test_hooks_on_the_points_keep_what_entered_the_nonlinearity():
+    model, seen = vgg(0.0625, norm="batch"), {}
+    for point in activation_points(model):
+        model.get_submodule(point).register_forward_hook(lambda _, __, out, point=point: seen.update({point: out}))
+    model(torch.randn(8, 3, 32, 32))
+    assert all((out < 0).any() for out in seen.values()) and seen["norm1"].shape == (8, 4, 32, 32)
+
+
+def test_glorot_and_meanfield_moments():
+    def check(sample: torch.Tensor, variance: float, kurtosis: float) -> None:
+        sample = sample.detach().double().flatten().numpy()
+        n = len(sample)
+        assert abs(sample.mean()) < 4.5 * (variance / n) ** 0.5
+        assert abs(sample.var() / variance - 1) < 4.5 * ((kurtosis - 1) / n) ** 0.5
+
+    torch.manual_seed(9)
+    glorot, normal, meanfield = (vgg(0.25, init=init) for init in ("glorot", "glorot-normal", "meanfield"))
+    check(glorot.conv5.weight, 2 / (9 * (64 + 128)), 1.8)
+    check(normal.conv5.weight, 2 / (9 * (64 + 128)), 3)
+    check(meanfield.conv5.weight, 2.0 / (9 * 64), 3)
+    check(meanfield.linear9.weight, 2.0 / 128, 3)
+    assert glorot.conv5.weight.abs().max() <= (6 / (9 * (64 + 128))) ** 0.5
+    assert all((layer.bias == 0).all() for model in (glorot, normal) for layer in model if hasattr(layer, "in_features"))
+    network = mlp((300, 400, 500, 10), norm="batch", init="meanfield", sigma_w2=3.0, sigma_b2=0.7, gamma=0.25)
+    check(network.linear1.weight, 3.0 / 300, 3)
+    check(network.linear2.weight, 3.0 / 400, 3)
+    check(torch.cat([network.linear1.bias, network.linear2.bias]), 0.7, 3)
+    for point in activation_points(network):
+        assert (network.get_submodule(point).weight == 0.25).all() and (network.get_submodule(point).bias == 0).all()
+
+
+def test_meanfield_preactivations_have_the_predicted_second_moment():
+    """q^1 = σ_b² + σ_w² q̂^0, q^{l+1} = σ_b² + σ_w² q^l / 2 for ReLU without batch norm (equation 20)."""
+    torch.manual_seed(10)
+    x = torch.randn(50, 400)
+    x = x / x.square().mean(1, keepdim=True).sqrt()  # q̂^0 = 1
+    measured = []
+    for _ in range(20):
+        model, q = mlp((400, 400, 400, 10), init="meanfield"), []
+        for layer in model:
+            x_next = layer(x if isinstance(layer, nn.Flatten) else x_next)
+            if isinstance(layer, nn.Linear):
+                q.append(x_next.detach().square().mean().item())
+        measured.append(q[:2])
+    measured = np.array(measured)
+    error = measured.std(0, ddof=1) / 20**0.5
+    assert (abs(measured.mean(0) - [2.5, 3.0]) < 4.5 * error).all() and (error < 0.1).all()
+
+
+def test_deep_linear_is_the_product_of_its_matrices():
+    torch.manual_seed(11)
+    model, x = deep_linear().double(), torch.randn(5, 10, dtype=torch.float64)
+    expected = functools.reduce(lambda h, layer: h @ layer.weight.T, [m for m in model if isinstance(m, nn.Linear)], x)
+    torch.testing.assert_close(model(x), expected, rtol=0, atol=1e-12)
+    assert len(list(model.parameters())) == 25 and len(activation_points(model)) == 24
+    last = deep_linear(depth=3, norm="batch", normalize_last=True)
+    assert activation_points(last) == ["norm1", "norm2", "norm3"]
+    assert last(torch.randn(50, 10)).var(0, unbiased=False).sub(1).abs().max() < 1e-2
+    assert deep_linear(depth=2, bias=True).linear2.bias is not None
+
+
+def test_normalizer_options_and_gamma_reach_every_layer():
+    model = vgg(0.0625, norm="noisy", n_mu=0.2, eps=1e-3, gamma=0.5)
+    layers = [model.get_submodule(point) for point in activation_points(model)]
+    assert all(layer.noise.n_mu == 0.2 and layer.eps == 1e-3 and (layer.weight == 0.5).all() for layer in layers)
+    calls = []
+    mlp((4, 3, 2), norm=lambda features, dim: calls.append((features, dim)) or nn.Identity())
+    assert calls == [(3, 0)]
+
+
+def test_weight_norm_separates_length_and_direction():
+    model = mlp((5, 4, 3), norm="weight")
+    names = {name for name, _ in model.named_parameters()}
+    assert "linear1.parametrizations.weight.original0" in names and "linear2.weight" in names
+    with torch.no_grad():
+        model.linear1.parametrizations.weight.original0.fill_(2.0)
+    torch.testing.assert_close(model.linear1.weight.norm(dim=1), torch.full((4,), 2.0))
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: vgg(image_size=28), "multiple of 32"),
+    (lambda: vgg(width=0), "above 0"),
+    (lambda: vgg(0.1, classes=0), "at least 1"),
+    (lambda: vgg(0.1, norm="bach"), "weight"),
+    (lambda: vgg(0.1, norm="batch", epsilon=1), "eps, momentum"),
+    (lambda: vgg(0.1, norm="none", eps=1), "unknown option"),
+    (lambda: vgg(0.1, norm="instance"), "dim=2"),
+    (lambda: mlp((784,)), "at least one layer"),
+    (lambda: mlp((784, 0)), "at least 1"),
+    (lambda: mlp((4, 2), init="he"), "glorot, glorot-normal, meanfield"),
+    (lambda: mlp((4, 2), init="meanfield", sigma_b2=-1.0), "at least 0"),
+    (lambda: deep_linear(depth=0), "depth 0"),
+])
+def test_bad_input_is_one_clear_line(call, words):
+    with pytest.raises(BnbookError) as error:
+        call()
+    assert words in str(error.value) and "\n" not in str(error.value)

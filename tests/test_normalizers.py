@@ -1,0 +1,253 @@
+"""Every normalizer against a slow twin in float64, by hand on small numbers, and against PyTorch's own layers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from bnbook.errors import BnbookError
+from bnbook.normalizers import NORMALIZERS, make_normalizer
+
+BATCH_NAMES = ("batch", "l1", "l2", "linf")
+ALL = [(name, dim) for name in (*BATCH_NAMES, "layer", "group") for dim in (0, 2)] + [("instance", 2)]
+OPTIONS = {"group": {"groups": 2}}
+
+
+def twin(name: str, x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, eps: float) -> torch.Tensor:
+    """One unit (and example) after the other, in the letters of the definitions."""
+    out = torch.empty_like(x)
+    groups = {"layer": 1, "group": 2, "instance": x.shape[1]}
+    if name in groups:
+        size = x.shape[1] // groups[name]
+        for b in range(x.shape[0]):
+            for first in range(0, x.shape[1], size):
+                part = x[b, first : first + size]
+                mean = part.sum() / part.numel()
+                variance = ((part - mean) ** 2).sum() / part.numel()
+                out[b, first : first + size] = (part - mean) / (variance + eps).sqrt()
+    for c in range(x.shape[1]):
+        if name not in groups:
+            values = x[:, c]
+            m = values.numel()
+            centred = values - values.sum() / m
+            size = {
+                "batch": lambda: ((centred**2).sum() / m + eps).sqrt(),
+                "l1": lambda: values.abs().sum() / m + eps,
+                "l2": lambda: ((values**2).sum() / m + eps).sqrt(),
+                "linf": lambda: values.abs().max() + eps,
+            }[name]()
+            out[:, c] = centred / size
+        out[:, c] = gamma[c] * out[:, c].clone() + beta[c]
+    return out
+
+
+def example(dim: int, features: int = 4, dtype=torch.float64, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    shape = (6, features) if dim == 0 else (3, features, 4, 5)
+    return (torch.randn(shape, generator=generator, dtype=torch.float64) * 2 + 0.7).to(dtype)
+
+
+def built(name: str, dim: int, features: int = 4, dtype=torch.float64, **options) -> nn.Module:
+    layer = make_normalizer(name, features, dim, **OPTIONS.get(name, {}), **options).to(dtype)
+    with torch.no_grad():
+        layer.weight.copy_(torch.linspace(0.5, 2.0, features))
+        layer.bias.copy_(torch.linspace(-1.0, 1.0, features))
+    return layer
+
+
+def gradients(output: torch.Tensor, wanted) -> list[torch.Tensor]:
+    weights = torch.linspace(-1, 2, output.numel(), dtype=output.dtype).view(output.shape)
+    return list(torch.autograd.grad((output * weights).sin().sum(), wanted))
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.3])
+@pytest.mark.parametrize("name, dim", ALL)
+def test_values_and_gradients_equal_the_slow_twin(name, dim, eps):
+    layer, x = built(name, dim, eps=eps), example(dim).requires_grad_()
+    wanted = (x, layer.weight, layer.bias)
+    fast, slow = layer(x), twin(name, x, layer.weight, layer.bias, eps)
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-10)
+    for a, b in zip(gradients(fast, wanted), gradients(slow, wanted)):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name, dim", ALL)
+def test_gradcheck(name, dim):
+    x = (example(dim)[:, :, :2, :3] if dim else example(dim)).contiguous().requires_grad_()
+    assert torch.autograd.gradcheck(built(name, dim), (x,))
+
+
+@pytest.mark.parametrize("name", ["l1", "l2", "linf"])
+def test_second_derivatives_through_the_hand_written_backward(name):
+    layer, x = built(name, 0), example(0).requires_grad_()
+    call = lambda x, w, b: torch.func.functional_call(layer, {"weight": w, "bias": b}, (x,))  # noqa: E731
+    assert torch.autograd.gradgradcheck(call, (x, layer.weight, layer.bias))
+
+
+# One unit, values 0 2 4 (mean 2, biased variance 8/3, unbiased 4, mean |x| 2, mean x² 20/3, maximum 4).
+HAND = {
+    "batch": (2 / math.sqrt(8 / 3), "running_var", 4.0),
+    "l1": (2 / 2, "running_power", 2.0),
+    "l2": (2 / math.sqrt(20 / 3), "running_power", 20 / 3),
+    "linf": (2 / 4, "running_power", 4.0),
+}
+
+
+@pytest.mark.parametrize("name", BATCH_NAMES)
+def test_hand_computed_numbers(name):
+    reach, statistic, batch_value = HAND[name]
+    layer = make_normalizer(name, 1, 0, eps=1e-14).double()
+    y = layer(torch.tensor([[0.0], [2.0], [4.0]], dtype=torch.float64))
+    torch.testing.assert_close(y.flatten(), torch.tensor([-reach, 0, reach], dtype=torch.float64), rtol=0, atol=1e-10)
+    assert layer.running_mean.item() == pytest.approx(0.2, abs=1e-12)
+    assert getattr(layer, statistic).item() == pytest.approx(0.9 + 0.1 * batch_value, abs=1e-12)
+    shown = layer.eval()(torch.tensor([[5.0]], dtype=torch.float64)).item()
+    running = 0.9 + 0.1 * batch_value
+    assert shown == pytest.approx((5 - 0.2) / (running if name in ("l1", "linf") else math.sqrt(running)), abs=1e-10)
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+@pytest.mark.parametrize("momentum", [0.1, 0.37, None])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_batch_equals_torch_with_running_statistics(dim, momentum, dtype):
+    ours = built("batch", dim, dtype=dtype, momentum=momentum)
+    theirs = (nn.BatchNorm2d if dim else nn.BatchNorm1d)(4, momentum=momentum).to(dtype)
+    theirs.load_state_dict(ours.state_dict())
+    for seed in range(3):
+        x, z = (example(dim, dtype=dtype, seed=seed).requires_grad_() for _ in range(2))
+        for a, b in zip(gradients(ours(x), (x, *ours.parameters())), gradients(theirs(z), (z, *theirs.parameters()))):
+            torch.testing.assert_close(a, b, rtol=0, atol=0)
+    assert ours.state_dict().keys() == theirs.state_dict().keys()
+    assert all(torch.equal(value, theirs.state_dict()[key]) for key, value in ours.state_dict().items())
+    assert torch.equal(ours.eval()(x), theirs.eval()(x))
+
+
+@pytest.mark.parametrize("name", BATCH_NAMES)
+def test_plain_average_of_the_batches(name):
+    layer, second = built(name, 2, momentum=None), HAND[name][1]
+    batches = [example(2, seed=seed) for seed in range(5)]
+    for x in batches:
+        layer(x)
+    statistic = {
+        "running_var": lambda v: v.var(unbiased=True),
+        "running_power": lambda v: {"l1": v.abs().mean(), "l2": (v * v).mean(), "linf": v.abs().max()}[name],
+    }[second]
+    for c in range(4):
+        expected = sum(statistic(x[:, c]) for x in batches) / 5
+        assert getattr(layer, second)[c].item() == pytest.approx(expected.item(), abs=1e-10)
+        mean = sum(x[:, c].mean() for x in batches) / 5
+        assert layer.running_mean[c].item() == pytest.approx(mean.item(), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ["l1", "l2", "linf"])
+def test_average_norm_of_the_output_is_centred_over_uncentred(name):
+    norm = {"l1": lambda v: v.abs().mean(0), "l2": lambda v: (v**2).mean(0).sqrt(), "linf": lambda v: v.abs().amax(0)}
+    x = example(0)
+    y = make_normalizer(name, 4, 0, eps=1e-14).double()(x)
+    torch.testing.assert_close(norm[name](y), norm[name](x - x.mean(0)) / norm[name](x), rtol=0, atol=1e-10)
+    centred = make_normalizer(name, 4, 0, eps=1e-14).double()(x - x.mean(0))
+    torch.testing.assert_close(norm[name](centred), torch.ones(4, dtype=torch.float64), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+def test_l2_of_centred_input_is_batch_norm_even_with_a_large_eps(dim):
+    x = example(dim)
+    x = x - x.mean([0, 2, 3] if dim else 0, keepdim=True)
+    torch.testing.assert_close(built("l2", dim, eps=0.5)(x), built("batch", dim, eps=0.5)(x), rtol=0, atol=1e-10)
+
+
+def test_linf_gradient_is_shared_among_equal_maxima():
+    x = torch.tensor([[2.0], [2.0], [-2.0], [1.0]], dtype=torch.float64, requires_grad=True)
+    layer = make_normalizer("linf", 1, 0).double()
+    (fast,) = gradients(layer(x), (x,))
+    (slow,) = gradients((x - x.mean(0)) / (x.abs().amax(0) + 1e-5), (x,))
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
+
+
+def test_per_example_layers_equal_torch():
+    x, flat = example(2), example(0)
+    pairs = [
+        (built("layer", 0)(flat), nn.LayerNorm(4), flat),
+        (built("layer", 2)(x), nn.GroupNorm(1, 4), x),
+        (built("group", 2)(x), nn.GroupNorm(2, 4), x),
+        (built("instance", 2)(x), nn.InstanceNorm2d(4, affine=True), x),
+    ]
+    for ours, theirs, inputs in pairs:
+        theirs = theirs.double()
+        theirs.load_state_dict(built("layer", 0).state_dict())
+        torch.testing.assert_close(ours, theirs(inputs), rtol=0, atol=1e-12)
+    whole = nn.LayerNorm((4, 4, 5)).double()
+    torch.testing.assert_close(make_normalizer("layer", 4, 2).double()(x), whole(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name, dim", ALL)
+def test_evaluation_changes_no_state(name, dim):
+    layer = built(name, dim)
+    layer(example(dim))
+    before = {key: value.clone() for key, value in layer.state_dict().items()}
+    random_state = torch.get_rng_state()
+    first = layer.eval()(example(dim, seed=1))
+    assert torch.equal(first, layer(example(dim, seed=1)))
+    assert all(torch.equal(before[key], value) for key, value in layer.state_dict().items())
+    assert torch.equal(random_state, torch.get_rng_state())
+    if name in BATCH_NAMES:  # one example alone is well defined at inference
+        torch.testing.assert_close(layer(example(dim, seed=1)[:1]), first[:1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, dim in ALL if dim == 2])
+def test_channels_last_gives_the_same_and_stays_so(name):
+    x = example(2, dtype=torch.float32).requires_grad_()
+    last = x.detach().contiguous(memory_format=torch.channels_last).requires_grad_()
+    a, b = built(name, 2, dtype=torch.float32), built(name, 2, dtype=torch.float32)
+    y, z = a(x), b(last)
+    assert z.is_contiguous(memory_format=torch.channels_last)
+    torch.testing.assert_close(y, z, rtol=0, atol=1e-5)
+    (gx,), (gz,) = gradients(y, (x,)), gradients(z, (last,))
+    torch.testing.assert_close(gx, gz, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", BATCH_NAMES)
+def test_functional_call_leaves_the_module_alone(name):
+    layer, x = built(name, 0), example(0)
+    state = {key: value.detach().clone() for key, value in layer.state_dict().items()}
+    other = {key: value.clone() for key, value in state.items()}
+    y = torch.func.functional_call(layer, other, (x,))
+    assert all(torch.equal(state[key], value) for key, value in layer.state_dict().items())
+    assert not torch.equal(other["running_mean"], state["running_mean"])
+    assert torch.equal(y, layer(x))
+    assert all(torch.equal(other[key], value) for key, value in layer.state_dict().items())
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: make_normalizer("bath", 4), "none, batch, noisy"),
+    (lambda: make_normalizer("batch", 4, 1), "dim 1"),
+    (lambda: make_normalizer("batch", 0), "0 features"),
+    (lambda: make_normalizer("batch", 4, epsilon=1), "eps, momentum"),
+    (lambda: make_normalizer("l1", 4, p=3), "'p'"),
+    (lambda: make_normalizer("none", 4, eps=1), "known are none"),
+    (lambda: make_normalizer("batch", 4, momentum=2.0), "momentum 2.0"),
+    (lambda: make_normalizer("instance", 4, 0), "dim=2"),
+    (lambda: make_normalizer("group", 4, 0), "32 groups"),
+    (lambda: make_normalizer("instance", 4, 2)(torch.ones(2, 4, 1, 1)), "one value"),
+    (lambda: make_normalizer("layer", 1)(torch.ones(2, 1)), "one value"),
+    (lambda: make_normalizer("noisy", 4, spread="std"), "deviation, variance"),
+    (lambda: make_normalizer("noise", 4, per="step"), "unit, layer"),
+    *[(lambda n=n: make_normalizer(n, 4)(torch.ones(3, 5)), "(B, 4)") for n in NORMALIZERS if n not in ("none", "instance", "group")],
+    *[(lambda n=n: make_normalizer(n, 4, 2)(torch.ones(3, 4)), "(B, 4, H, W)") for n in ("batch", "l1", "layer")],
+    *[(lambda n=n: make_normalizer(n, 4)(torch.ones(1, 4)), "one value") for n in (*BATCH_NAMES, "noisy")],
+    *[(lambda n=n: make_normalizer(n, 4, 2)(torch.ones(1, 4, 1, 1)), "one value") for n in BATCH_NAMES],
+])
+def test_bad_input_is_one_clear_line(call, words):
+    with pytest.raises(BnbookError) as error:
+        call()
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_none_is_the_identity_and_one_example_with_positions_is_a_batch():
+    x = example(2)
+    assert make_normalizer("none", 4, 2)(x) is x
+    y = make_normalizer("batch", 4, 2).double()(x[:1])
+    torch.testing.assert_close(y.mean((0, 2, 3)), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-10)

@@ -1,0 +1,120 @@
+"""The written-out transform against autograd, PyTorch's own layer, NumPy and numbers worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from bnbook.errors import BnbookError
+from bnbook.normalizers.formulas import (
+    as_rows, batch_norm_backward, batch_norm_forward, fold_into_convolution, fold_into_linear, population_statistics,
+)
+
+D = torch.float64
+
+
+def setting(m: int = 7, features: int = 3):
+    torch.manual_seed(0)
+    x = (torch.randn(m, features, dtype=D) * 3 + 1).requires_grad_()
+    return x, (torch.rand(features, dtype=D) + 0.5).requires_grad_(), torch.randn(features, dtype=D).requires_grad_()
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.7])
+def test_forward_equals_torch_and_numpy(eps):
+    x, gamma, beta = setting()
+    ours = batch_norm_forward(x, gamma, beta, eps)
+    theirs = F.batch_norm(x, None, None, gamma, beta, training=True, eps=eps)
+    torch.testing.assert_close(ours.y, theirs, rtol=0, atol=1e-10)
+    numpy = batch_norm_forward(x.detach().numpy(), gamma.detach().numpy(), beta.detach().numpy(), eps)
+    assert isinstance(numpy.y, np.ndarray) and np.abs(numpy.y - ours.y.detach().numpy()).max() < 1e-12
+
+
+def test_forward_by_hand():
+    out = batch_norm_forward(torch.tensor([[0.0], [2.0], [4.0]], dtype=D), 3.0, 1.0, eps=1 / 3)
+    assert out.mean.item() == 2.0 and out.variance.item() == pytest.approx(8 / 3)
+    expected = 2 / 3**0.5  # sqrt(8/3 + 1/3) = sqrt(3)
+    torch.testing.assert_close(out.x_hat.flatten(), torch.tensor([-expected, 0, expected], dtype=D))
+    torch.testing.assert_close(out.y.flatten(), torch.tensor([1 - 3 * expected, 1, 1 + 3 * expected], dtype=D))
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.7])
+def test_the_six_gradients_equal_autograd(eps):
+    x, gamma, beta = setting()
+    # The graph in which mean and variance are steps of their own, as in the encyclopedia: autograd then gives each.
+    mean = x.mean(0)
+    variance = ((x - mean) ** 2).mean(0)
+    x_hat = (x - mean) / (variance + eps).sqrt()
+    y = gamma * x_hat + beta
+    loss = (y.sin() * torch.linspace(-1, 2, y.numel(), dtype=D).view(y.shape)).sum()
+    (dl_dy,) = torch.autograd.grad(loss, y, retain_graph=True)
+    ours = batch_norm_backward(dl_dy, x.detach(), gamma.detach(), eps)
+    nodes = {"x_hat": x_hat, "gamma": gamma, "beta": beta, "variance": variance, "mean": mean, "x": x}
+    assert list(ours) == list(nodes)
+    for key, theirs in zip(nodes, torch.autograd.grad(loss, list(nodes.values()))):
+        torch.testing.assert_close(ours[key], theirs, rtol=0, atol=1e-10)
+        assert theirs.abs().max() > 1e-3
+    numpy = batch_norm_backward(dl_dy.numpy(), x.detach().numpy(), gamma.detach().numpy(), eps)
+    assert all(np.abs(numpy[key] - ours[key].numpy()).max() < 1e-12 for key in ours)
+
+
+def test_gradient_is_orthogonal_to_shifts_and_almost_to_scalings():
+    x, gamma, _ = setting()
+    dl_dx = batch_norm_backward(torch.randn(x.shape, dtype=D), x.detach(), gamma.detach(), eps=1e-14)["x"]
+    assert dl_dx.sum(0).abs().max() < 1e-12 and (dl_dx * x.detach()).sum(0).abs().max() < 1e-11
+
+
+def test_rows_of_feature_maps():
+    x = torch.randn(2, 3, 4, 5, dtype=D)
+    rows = as_rows(x)
+    assert rows.shape == (40, 3) and torch.equal(rows, x.permute(0, 2, 3, 1).reshape(40, 3))
+    assert np.array_equal(as_rows(x.numpy()), rows.numpy()) and as_rows(rows) is rows
+    y = batch_norm_forward(rows, torch.ones(3, dtype=D), torch.zeros(3, dtype=D)).y
+    torch.testing.assert_close(y, as_rows(F.batch_norm(x, None, None, training=True)), rtol=0, atol=1e-10)
+
+
+def test_population_statistics_by_hand_and_unbiased():
+    mean, variance = population_statistics([np.array([[0.0], [2.0]]), np.array([[1.0], [5.0]])])
+    assert mean.item() == 2.0 and variance.item() == pytest.approx(2 * (1 + 4) / 2)
+    # Over all ordered pairs from {0, 1, 5}, drawn with replacement, the estimate is the population variance exactly.
+    values = [0.0, 1.0, 5.0]
+    mean, variance = population_statistics([np.array([[a], [b]]) for a in values for b in values])
+    assert mean.item() == pytest.approx(2.0) and variance.item() == pytest.approx(np.var(values))
+
+
+def test_population_statistics_equal_torch_running_average():
+    batches = [torch.randn(4, 3, 2, 2, dtype=D) + i for i in range(5)]
+    layer = torch.nn.BatchNorm2d(3, momentum=None).double()
+    for batch in batches:
+        layer(batch)
+    mean, variance = population_statistics(batches)
+    torch.testing.assert_close(mean, layer.running_mean, rtol=0, atol=1e-12)
+    torch.testing.assert_close(variance, layer.running_var, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_folding_gives_the_same_map(with_bias):
+    torch.manual_seed(1)
+    statistics = [torch.rand(4, dtype=D) + 0.5 for _ in range(4)]  # gamma, beta, mean, var
+    gamma, beta, mean, var = statistics
+    bias = torch.randn(4, dtype=D) if with_bias else None
+    x, weight = torch.randn(6, 5, dtype=D), torch.randn(4, 5, dtype=D)
+    two = F.batch_norm(F.linear(x, weight, bias), mean, var, gamma, beta, training=False, eps=0.2)
+    torch.testing.assert_close(F.linear(x, *fold_into_linear(weight, bias, *statistics, eps=0.2)), two, rtol=0, atol=1e-12)
+    x, weight = torch.randn(2, 3, 6, 6, dtype=D), torch.randn(4, 3, 3, 3, dtype=D)
+    two = F.batch_norm(F.conv2d(x, weight, bias, padding=1), mean, var, gamma, beta, training=False, eps=0.2)
+    one = F.conv2d(x, *fold_into_convolution(weight, bias, *statistics, eps=0.2), padding=1)
+    torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: population_statistics([]),
+    lambda: population_statistics([np.ones((1, 2))]),
+    lambda: population_statistics([np.ones((3, 2)), np.ones((2, 2))]),
+    lambda: batch_norm_forward(np.ones((2, 3, 4, 4)), 1.0, 0.0),
+    lambda: batch_norm_backward(np.ones((1, 3)), np.ones((1, 3)), 1.0),
+])
+def test_bad_input(call):
+    with pytest.raises(BnbookError, match="expected"):
+        call()

@@ -1,0 +1,163 @@
+"""The gate: every way in which a run can be no evidence is refused, each by its own line."""
+
+from __future__ import annotations
+
+import json
+
+import nbformat
+import pytest
+from bnbook.errors import BnbookError
+from bnbook.pipeline import chapters, evidence, gate, publish
+
+
+def laptop_run():
+    return evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+
+
+def edit_notebook(change):
+    run = laptop_run()
+    notebook = nbformat.read(run.notebook_path, as_version=4)
+    change([cell for cell in notebook.cells if cell.cell_type == "code"])
+    nbformat.write(notebook, run.notebook_path)
+    _sign(run)
+
+
+def edit_results(change):
+    run = laptop_run()
+    content = json.loads(run.results_path.read_text())
+    change(content)
+    run.results_path.write_text(json.dumps(content))
+    _sign(laptop_run())
+
+
+def edit_text(old, new):
+    path = laptop_run().chapter.path
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def _sign(run):
+    """Make the files agree with their hashes again, so that the check under test is the one that speaks."""
+    content = json.loads(run.results_path.read_text())
+    content["files"] = run.files()
+    run.results_path.write_text(json.dumps(content))
+
+
+def refused():
+    return " | ".join(gate.problems(laptop_run()))
+
+
+def test_a_good_run_passes(ran):
+    assert gate.problems(laptop_run()) == []
+
+
+@pytest.mark.parametrize("status", ["pending", "running", None])
+def test_a_cell_that_was_not_completed(ran, status):  # trap 1 and 3: it would build green
+    edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status=status))
+    assert "code cell 3 is" in refused() and "expected completed" in refused()
+
+
+def test_a_cell_that_raised(ran):
+    error = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=[])
+    edit_notebook(lambda cells: cells[-1].outputs.append(error))
+    assert "code cell 3 raised ValueError: no" in refused()
+
+
+def test_a_missing_result(ran):
+    edit_results(lambda content: content["results"].pop("heads"))
+    assert "result 'heads' is missing" in refused()
+
+
+def test_a_figure_without_words(ran):  # trap 5: the alternative text would be a hash
+    edit_text(":alt: A line that shows the share of heads in each of the runs, close to one half.", ":alt: shares")
+    assert "figure coin.figures/shares.svg lacks an alternative text" in refused()
+
+
+def test_a_picture_in_a_cell_without_words(ran):
+    picture = nbformat.v4.new_output("display_data", data={"image/png": "AAAA"})
+    edit_notebook(lambda cells: cells[-1].outputs.append(picture))
+    assert "code cell 3 shows a picture lacks an alternative text" in refused()
+    words = {"image": {"alt": "A red line that rises from left to right."}}
+    edit_notebook(lambda cells: cells[-1].metadata.update(mystnb=words))
+    assert gate.problems(laptop_run()) == []
+
+
+def test_a_figure_that_was_not_drawn_or_not_shown(ran):
+    figures = laptop_run().figures_folder
+    (figures / "shares.svg").rename(figures / "other.svg")
+    _sign(laptop_run())
+    assert "did not draw it" in refused() and "other.svg was drawn but the text does not show it" in refused()
+
+
+@pytest.mark.parametrize("path", ["/home/ann/x.py", "/Users/ann/x", "C:\\Users\\ann", "/tmp/x"])
+def test_a_local_path(ran, path):  # trap 7
+    output = nbformat.v4.new_output("stream", name="stdout", text=f"read {path}")
+    edit_notebook(lambda cells: cells[-1].outputs.append(output))
+    assert "carries a local path" in refused()
+
+
+def test_progress_frames(ran):  # trap 7
+    output = nbformat.v4.new_output("stream", name="stdout", text="10%\r20%\r")
+    edit_notebook(lambda cells: cells[-1].outputs.append(output))
+    assert "progress frames" in refused()
+
+
+def test_stale_code_and_parameters(ran):
+    edit_text("rate) / tosses", "rate) / tosses + 0")
+    edit_text("tosses: 400", "tosses: 500")
+    assert "the chapter's code cells changed" in refused() and "the laptop parameters changed" in refused()
+
+
+def test_prose_and_comments_make_nothing_stale(ran):
+    edit_text("Is it fair?", "Is this coin fair?")
+    edit_text("use_style()", "use_style()  # the book's look")
+    edit_text("seeds = 3  # runs", "seeds = 3  # how many runs")
+    assert gate.problems(laptop_run()) == []
+
+
+def test_data_that_are_not_what_they_say(ran):
+    row = {"name": "mnist", "train": 60000, "test": 10000, "shape": [1, 28, 28], "sha256": "0" * 64, "exact": True}
+    edit_results(lambda content: content.update(data=[row]))
+    assert "data mnist: sha256 is 000" in refused() and "not what the chapter declares" in refused()
+    edit_results(lambda content: content.update(data=[row | {"name": "digits-standin", "train": 1437, "test": 360}]))
+    assert "stand-ins; the laptop profile needs real data" in refused()
+    edit_results(lambda content: content.update(data=[row | {"name": "pictures"}]))
+    assert "no set that the book knows" in refused()
+    edit_text("data: none", "data: [mnist]")
+    edit_results(lambda content: content.update(data=[]))
+    assert "the run names no data set" in refused()
+
+
+def test_a_number_edited_by_hand(ran):
+    run = laptop_run()
+    content = json.loads(run.notebook_path.read_text())
+    content["cells"][0]["source"] = "# Another coin"
+    run.notebook_path.write_text(json.dumps(content))
+    assert "coin.ipynb is not the file that the run wrote" in refused()
+
+
+def test_a_token_that_no_page_knows(ran):
+    edit_text("{{ verdicts }}", "{{ verdicts }} {{ median:heads }}")
+    assert "{{ median:heads }} is not a token" in refused()
+
+
+def test_publish_takes_only_passed_default_laptop_or_paper_runs(ran):
+    chapter = laptop_run().chapter
+    published = publish.publish(chapter, "laptop")
+    assert published.exists and gate.problems(published) == []
+    assert publish.executed_problems([chapter]) == {"laptop/part/coin": []}
+    with pytest.raises(BnbookError, match="never published"):
+        publish.publish(chapter, "smoke")
+    with pytest.raises(BnbookError, match="no paper run"):
+        publish.publish(chapter, "paper")
+    before = published.results_path.read_bytes()
+    edit_results(lambda content: content.update(default_parameters=False))
+    with pytest.raises(BnbookError, match="its own parameters"):
+        publish.publish(chapter, "laptop")
+    edit_results(lambda content: content.update(default_parameters=True, results={}))
+    with pytest.raises(BnbookError, match="does not pass the gate: result 'heads' is missing"):
+        publish.publish(chapter, "laptop")
+    assert published.results_path.read_bytes() == before
+    (published.folder / "stray.txt").write_text("x")
+    assert publish.executed_problems([chapter])["executed"] == ["laptop/stray.txt belongs to no chapter; remove it"]

@@ -1,0 +1,89 @@
+"""Parameters: names and types checked against the chapter's own cell (trap 3: YAML's "1e-3", silent unknown names)."""
+
+from __future__ import annotations
+
+import pytest
+from bnbook.errors import BnbookError
+from bnbook.pipeline import chapters, parameters
+
+DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment": False, "data": "mnist"}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("lr", "1e-3", 0.001),
+        ("lr", 1, 1.0),
+        ("seeds", "1e1", 10),
+        ("seeds", 3.0, 3),
+        ("rates", "[1e-3, 1]", [0.001, 1.0]),
+        ("rates", "0.2,1e-1", [0.2, 0.1]),
+        ("rates", 0.2, [0.2]),
+        ("names", "b", ["b"]),
+        ("augment", "true", True),
+        ("data", "cifar10", "cifar10"),
+    ],
+)
+def test_values_are_read_by_the_type_of_the_default(name, given, value):
+    found = parameters.override(DEFAULTS, {name: given}, "part/x")[name]
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("lr", "fast"), ("lr", True), ("seeds", "2.5"), ("seeds", None), ("augment", "yes"), ("rates", "x"), ("data", [1])],
+)
+def test_a_value_of_another_type_is_one_clear_line(name, given):
+    with pytest.raises(BnbookError, match=f"parameter {name} is .*expected") as caught:
+        parameters.override(DEFAULTS, {name: given}, "part/x")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(BnbookError, match="no parameter 'learning_rate'; it has: augment, data, lr, names, rates, seeds"):
+        parameters.override(DEFAULTS, {"learning_rate": 1}, "part/x")
+
+
+def test_yaml_files_and_assignments(tmp_path):
+    path = tmp_path / "p.yml"
+    path.write_text("lr: 1e-3\nseeds: 4\n")
+    given = parameters.read_file(str(path))
+    assert given["lr"] == "1e-3", "YAML 1.1 reads 1e-3 as text: the reason why types are coerced"
+    assert parameters.override(DEFAULTS, given, "x")["lr"] == 0.001
+    assert parameters.parse_assignments(["lr=1e-3", "data = a=b"]) == {"lr": "1e-3", "data": "a=b"}
+    for bad in (["lr"], ["=3"]):
+        with pytest.raises(BnbookError, match="name=value"):
+            parameters.parse_assignments(bad)
+    path.write_text("- a\n")
+    for name in (str(path), str(tmp_path / "missing.yml")):
+        with pytest.raises(BnbookError, match="expected"):
+            parameters.read_file(name)
+
+
+def test_only_literals_stand_in_a_parameters_cell():
+    assert parameters.read_cell("a = 1  # one\nb = [1e-3]", "x") == {"a": 1, "b": [0.001]}
+    for code in ("import os", "a = b = 1", "a = len('x')", "a, b = 1, 2"):
+        with pytest.raises(BnbookError, match="not `name = literal`"):
+            parameters.read_cell(code, "x")
+
+
+def test_chapters_are_found_by_name_and_profile(tiny):
+    chapter = chapters.select(["coin"])[0]
+    assert chapter.name == "part/coin" and chapter.title == "A coin" and chapter.data == ()
+    assert chapter.parameters("smoke")["tosses"] == 100
+    assert chapter.parameters("laptop") == chapter.defaults | {"tosses": 400, "seeds": 5, "profile": "laptop"}
+    with pytest.raises(BnbookError, match="no chapter 'part/cion'; did you mean part/coin?"):
+        chapters.select(["part/cion"])
+    with pytest.raises(BnbookError, match="unknown profile 'huge'"):
+        chapter.parameters("huge")
+
+
+def test_front_matter_survives_a_round_trip_through_jupyter(tiny):
+    import jupytext
+
+    path = tiny / "book" / "part" / "coin.md"
+    saved = jupytext.writes(jupytext.read(path), fmt="md:myst")
+    path.write_text(saved)
+    again = chapters.read(path, "part/coin")
+    assert again.profiles["laptop"] == {"tosses": 400, "seeds": 5}
+    assert ":alt:" in again.text and "{{ ci:heads | .1% }}" in again.text
