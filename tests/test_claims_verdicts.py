@@ -1,4 +1,4 @@
-"""Verdicts: every kind of test with data for each outcome, and data on which a wrong test decides otherwise."""
+"""Verdicts: every kind of test with data for each outcome, and data that a wrong test judges otherwise."""
 
 from __future__ import annotations
 
@@ -240,6 +240,12 @@ def test_parts(outcomes, expected):
     assert [word for _, word, _ in found.parts] == outcomes
     if expected == "partly":
         assert found.effect == pytest.approx(0.11)  # the part that fails is shown
+
+
+def test_undecided_parts_count_the_fewest_seeds():
+    parts = (Part("few", LEVEL), Part("many", Test("level", a="b", side="greater", threshold=0.8)))
+    results = {"a": np.array([0.5, 0.9, 0.8]), "b": np.array([0.5, 0.9, 0.8, 0.7, 0.9])}
+    assert judge(claim(parts=parts), results).verdict == OPEN3
 
 
 def test_only_the_profiles_that_count_are_evidence():

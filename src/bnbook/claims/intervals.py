@@ -1,7 +1,8 @@
 """Two-sided confidence intervals for what chapters record: per-seed means, ratios and shares of seeds.
 
-Every function takes one value per seed, shape (S,), and returns (estimate, low, high). One seed has no interval:
-it is (-inf, inf), which decides nothing. SciPy is imported where it is needed, so that reading claims stays fast.
+Every function takes one value per seed, shape (S,), and returns (estimate, low, high). One seed has no
+interval: it is (-inf, inf), which decides nothing. SciPy is imported where it is needed: reading claims stays
+fast.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def is_share(*arrays: np.ndarray) -> bool:
 
 
 def paired_difference(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interval:
-    """Mean of the paired differences a - b: Student's interval, or Bonett and Price's where all are 0 or 1."""
+    """Mean of the paired differences a - b: Student's interval; Bonett and Price's where all are 0 or 1."""
     if len(a) > 1 and is_share(a, b):
         return paired_shares(a, b, level)
     return student(np.asarray(a, dtype=float) - np.asarray(b, dtype=float), level)

@@ -44,10 +44,10 @@ def judge(
 ) -> Judgement:
     """Judge one claim by recorded results, name -> values (S, ...).
 
-    At a profile that is no evidence for the claim the verdict says so, beside whatever effect was measured; an
+    At a profile that is no evidence for the claim the verdict says so, beside whatever effect was measured. An
     `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`.
     A statement that fails as printed is "true after correction" where its corrected test holds, "conditional"
-    where it also names its condition. Parts of one outcome decide the claim; some true and some not: "partly".
+    where it also names its condition. Parts that agree decide the claim; some true, some not is "partly".
     Raises BnbookError for a missing result where the profile counts as evidence.
     """
     if claim.counts_as_evidence(profile, exact):

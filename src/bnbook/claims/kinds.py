@@ -1,11 +1,12 @@
 """The kinds of test: from recorded values per seed to an effect, its 95 % interval, and whether it holds.
 
 A one-sided claim holds where the whole interval lies beyond the threshold and fails where none of it does; a
-claim "within ±" holds where the whole interval lies inside and fails where it lies outside. All else is undecided.
+claim "within ±" holds where the whole interval lies inside and fails where it lies outside. All else is
+undecided.
 
-Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run) makes
-the test undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the loss of
-guessing, fixed before the run). It is never dropped: the seeds that survive are not a fair sample.
+Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run)
+makes the test undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the
+loss of guessing, fixed before the run). It is never dropped: the seeds that survive are not a fair sample.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def _inequality(test: Test, recorded: Recorded) -> Outcome:
     found = violations.sum()
     if not (np.isfinite(violations).all() and 0 <= found <= trials and trials > 0):
         raise BnbookError(
-            f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected no more than trials"
+            f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected fewer than trials"
         )
     interval = intervals.clopper_pearson(int(found), int(trials))
     detail = f"{int(found)} violations in {int(trials)} trials"

@@ -1,4 +1,4 @@
-"""Reading book/claims.yml: a mistake in it is one line that names the file, the claim and what is expected."""
+"""Reading book/claims.yml: a mistake in it is one line: the file, the claim, what is wrong and expected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
     """Read and validate the claims file (by default book/claims.yml), in its order.
 
     Raises BnbookError, one line, for a file that is missing or no YAML list, an unknown or missing key, an
-    unknown kind or side, a threshold that is no number, a doubled id. `1e-3`, text to YAML, is read as a number.
+    unknown kind or side, a threshold that is no number, a doubled id. `1e-3`, text to YAML, is a number.
     """
     path = Path(path) if path is not None else paths.book_folder() / "claims.yml"
     try:

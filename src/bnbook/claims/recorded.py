@@ -10,7 +10,7 @@ from bnbook.errors import BnbookError
 
 
 class Recorded:
-    """A mapping name -> values (S, ...), a `bnbook.results.Results` or a plain dict, as one claim reads it."""
+    """A mapping name -> values (S, ...), `bnbook.results.Results` or a plain dict, as one claim reads it."""
 
     def __init__(self, results: Mapping[str, np.ndarray], claim_id: str) -> None:
         self.results, self.claim_id = results, claim_id
@@ -40,10 +40,10 @@ class Recorded:
     def paired(
         self, names: Sequence[str | float], nonfinite: float | None, broadcast_last: bool = False
     ) -> np.ndarray:
-        """The named results as rows (len(names), S) of the same seeds; `nonfinite` replaces what is not finite.
+        """The named results as rows (len(names), S) of the same seeds; `nonfinite` replaces non-finite values.
 
-        A number in place of a name is the same for every seed, and with `broadcast_last` so is a last result of
-        one value (a theory that does not depend on the seed).
+        A number in place of a name is the same for every seed, and with `broadcast_last` so is a last result
+        of one value (a theory that does not depend on the seed).
         """
         first = self.per_seed(str(names[0]))
         rows = [first]

@@ -58,8 +58,8 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
 def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
     """Show, below the last cell of an interactive session, the verdicts on what it has recorded.
 
-    Under `bnbook run` it stays silent: there the page shows the verdicts. Outside the book's folder, where there
-    is no claims file, and before all results are recorded it says so in a line.
+    Under `bnbook run` it stays silent: there the page shows the verdicts. Outside the book's folder, where
+    there is no claims file, and before all results are recorded it says so in a line.
     """
     if os.environ.get("BNBOOK_RESULTS"):
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,13 @@ class Dataset:
     mean: torch.Tensor  # (C,), of the training pixels on the scale 0 to 1
     std: torch.Tensor  # (C,), with divisor m H W
     classes: tuple[str, ...]
+    shift: torch.Tensor = field(init=False, repr=False)  # (C, 1, 1) 255 mean
+    scale: torch.Tensor = field(init=False, repr=False)  # (C, 1, 1) 1 / (255 std)
+
+    def __post_init__(self) -> None:
+        mean, std = (values.cpu().double().view(-1, 1, 1) for values in (self.mean, self.std))
+        object.__setattr__(self, "shift", (255 * mean).float().to(self.device))
+        object.__setattr__(self, "scale", (1 / (255 * std)).float().to(self.device))
 
     @property
     def device(self) -> torch.device:
@@ -73,9 +80,7 @@ def normalise(images: torch.Tensor, dataset: Dataset) -> torch.Tensor:
 
     Written as (x - 255 mean) · 1 / (255 std): no division, so a GPU rounds exactly as a CPU does.
     """
-    shift = (255 * dataset.mean.double()).float().view(-1, 1, 1)
-    scale = (1 / (255 * dataset.std.double())).float().view(-1, 1, 1)
-    return images.float().sub_(shift.to(images.device)).mul_(scale.to(images.device))
+    return images.float().sub_(dataset.shift.to(images.device)).mul_(dataset.scale.to(images.device))
 
 
 def fixed_sample(dataset: Dataset, count: int, split: str = "test") -> tuple[torch.Tensor, torch.Tensor]:

@@ -46,13 +46,15 @@ def download(urls: Sequence[str], target: Path, md5: str) -> Path:
     A connection that breaks is resumed where it broke, in this run or in the next one. `target` appears only when
     its MD5 sum is right. Raises BnbookError when every address fails or too little arrives in PATIENCE seconds.
     """
+    part = target.with_name(target.name + ".part")
+    reasons = []
     try:
-        if target.is_file() and _md5(target) == md5:
-            return target
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(target.name + ".part")
+        if _whole(target, md5):
+            return target
         with _alone(target):
-            reasons = []
+            if _whole(target, md5):  # another process was quicker
+                return target
             for url in urls:
                 reason = _fetch(url, part, md5)
                 if reason is None:
@@ -71,35 +73,33 @@ def download(urls: Sequence[str], target: Path, md5: str) -> Path:
 def _fetch(url: str, part: Path, md5: str) -> str | None:
     """Fill `part` from one address over as many connections as it takes; the reason where that fails."""
     progress = Progress(url.rsplit("/", 1)[-1])
-    mark, marked_at, pause, wrong = 0, time.monotonic(), 0.5, 0
-    reason = ""
-    while time.monotonic() - marked_at < PATIENCE:
-        try:
-            for received in _receive(url, part, progress):
-                if received >= mark + LEAST:
-                    mark, marked_at, pause = received, time.monotonic(), 0.5
-                elif time.monotonic() - marked_at >= PATIENCE:
-                    break
-            else:
-                progress.close()
-                if _md5(part) == md5:
+    reached, reached_at, pause, reason, wrong = 0, time.monotonic(), 0.5, "", 0
+    try:
+        while time.monotonic() - reached_at < PATIENCE:
+            try:
+                for have in _receive(url, part, progress):
+                    if have >= reached + LEAST:
+                        reached, reached_at, pause = have, time.monotonic(), 0.5
+                    elif time.monotonic() - reached_at >= PATIENCE:
+                        raise TimeoutError("the server only trickles")
+                if _whole(part, md5):
                     return None
-                part.unlink()  # not the file; the leftover of another one may be to blame, so start over, once
-                mark, wrong = 0, wrong + 1
+                part.unlink()  # the beginning may be the leftover of another file, so start over, once
+                reached, wrong = 0, wrong + 1
                 if wrong == 2:
                     return "what arrives has another MD5 sum"
                 continue
-        except urllib.error.HTTPError as error:
-            reason = f"the server answers {error.code} {error.reason}"
-            if error.code < 500 and error.code not in (408, 429):
-                progress.close()
-                return reason
-        except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
-            reason = str(getattr(error, "reason", error)) or type(error).__name__
-        time.sleep(min(pause, PATIENCE / 4))
-        pause = min(2 * pause, 15.0)
-    progress.close()
-    return f"less than {LEAST // 1024} KiB in {PATIENCE:.0f} s" + (f" ({reason})" if reason else "")
+            except urllib.error.HTTPError as error:
+                reason = f"the server answers {error.code} {error.reason}"
+                if error.code < 500 and error.code not in (408, 429):
+                    return reason
+            except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+                reason = str(getattr(error, "reason", error)) or type(error).__name__
+            time.sleep(min(pause, PATIENCE / 4))
+            pause = min(2 * pause, 15.0)
+        return f"less than {LEAST // 1024} KiB in {PATIENCE:.0f} s, {reason}"
+    finally:
+        progress.close()
 
 
 def _receive(url: str, part: Path, progress: Progress) -> Iterator[int]:
@@ -120,7 +120,7 @@ def _receive(url: str, part: Path, progress: Progress) -> Iterator[int]:
         length = response.headers.get("Content-Length")
         total = have + int(length) if length else None
         with open(part, "ab" if resumed else "wb") as file:
-            while piece := response.read1(PIECE):  # read1: what is there, so that a trickle cannot hold us
+            while piece := _piece(response):
                 file.write(piece)
                 have += len(piece)
                 progress.show(have, total)
@@ -129,9 +129,19 @@ def _receive(url: str, part: Path, progress: Progress) -> Iterator[int]:
         raise ConnectionError("the connection was cut")
 
 
-def _md5(path: Path) -> str:
+def _piece(response: http.client.HTTPResponse) -> bytes:
+    """What has arrived, at once (read1), so that a trickle cannot hold us; a broken line is never a disk's fault."""
+    try:
+        return response.read1(PIECE)
+    except OSError as error:
+        raise ConnectionError(str(error)) from None
+
+
+def _whole(path: Path, md5: str) -> bool:
+    if not path.is_file():
+        return False
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() == md5
 
 
 @contextmanager
@@ -147,8 +157,10 @@ def _alone(target: Path) -> Iterator[None]:
                 import fcntl
 
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             raise BnbookError(
                 f"another process is downloading {target.name} now; expected to be alone; run again when it is done"
             ) from None
+        except OSError:
+            pass  # a file system without locks
         yield

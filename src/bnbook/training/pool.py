@@ -61,6 +61,9 @@ def train_all(
         finally:
             progress.close()
         found |= {task["key"]: store.read(task["key"]) for task in missing}
+    fresh = {task["key"] for task in missing}
+    for name, run in found.items():
+        results.record_training(run["seconds"], reused=name not in fresh)
     names = iter(tasks)
     return {arm: _stack([found[next(names)["key"]] for _ in seeds]) for arm in dict.fromkeys(arms)}
 

@@ -8,7 +8,6 @@ import os
 import time
 import zipfile
 import zlib
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +69,6 @@ def write(name: str, arrays: dict[str, np.ndarray], *, seconds: float, about: di
             f"cannot write to the results store ({error.strerror}); expected room for {buffer.tell() >> 10} KiB; "
             "free disk space or set BNBOOK_STORE to another folder"
         ) from None
-
-
-def ledger() -> dict[str, float]:
-    """Seconds of training in the store, by the chapter that spent them."""
-    spent: dict[str, float] = defaultdict(float)
-    for path in sorted(paths.store_folder().glob("*.npz")):
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                meta = json.loads(str(file[_META]))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
-            continue
-        spent[meta["chapter"]] += meta["seconds"]
-    return dict(spent)
 
 
 def _path(name: str) -> Path:

@@ -1,0 +1,110 @@
+"""Look at a built site as a reader does: every page in headless Chromium, from file://, at several widths, light and dark.
+
+What is looked at is gathered in `Sight`s by `visit`; tests/test_browser.py says what must hold.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+WIDTHS = (390, 768, 1280)
+THEMES = ("light", "dark")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next((found for found in map(shutil.which, NAMES) if found), None)
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # nor does anything of the browser itself reach the network
+)  # fmt: skip
+LOCAL = re.compile(r"(file|data|blob|about):")
+
+SETTLE = """async () => {
+  for (const image of document.images) image.loading = "eager";
+  await Promise.all([...document.images].map(image => image.decode().catch(() => null)));
+  await document.fonts.ready;
+  if (window.MathJax) await window.MathJax.startup.promise;
+  for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame);
+  const ending = document.getAnimations().filter(a => Number.isFinite(a.effect.getComputedTiming().endTime));
+  await Promise.all(ending.map(a => a.finished.catch(() => null)));  // a sidebar that slides in
+}"""
+
+LOOK = (Path(__file__).parent / "look.js").read_text(encoding="utf-8")
+
+
+@dataclass
+class Sight:
+    """One page at one width and theme: what LOOK found there."""
+
+    page: str
+    width: int
+    theme: str
+    found: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.page} at {self.width} px, {self.theme}"
+
+
+@dataclass
+class Visits:
+    """All pages: what they show, what they asked for, what went wrong while they loaded."""
+
+    pages: list[str] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)  # (page, address)
+    errors: list[tuple[str, str]] = field(default_factory=list)  # (page, what the console says)
+
+
+def pages_of(site: Path) -> list[Path]:
+    """Every page of the site; what lies in folders that start with an underscore is the theme's own."""
+    found = [path for path in site.rglob("*.html") if not any(part.startswith("_") for part in path.relative_to(site).parts)]
+    return sorted(found)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """The installed Chromium, headless, with an empty profile of its own."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def visit(browser: Any, site: Path) -> Visits:
+    """Load each page once, then look at it at every width in every theme."""
+    visits = Visits()
+    for path in pages_of(site):
+        name = path.relative_to(site).as_posix()
+        visits.pages.append(name)
+        page = browser.new_page()  # with nothing stored by another page
+        page.set_default_timeout(60_000)
+        page.route(lambda address: not LOCAL.match(address), lambda route: route.abort())
+        listen(page, name, visits)
+        page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+        page.goto(path.as_uri())
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            for theme in THEMES:
+                page.emulate_media(color_scheme=theme)
+                page.evaluate(SETTLE)
+                visits.sights.append(Sight(name, width, theme, page.evaluate(LOOK)))
+        page.close()
+    return visits
+
+
+def listen(page: Any, name: str, visits: Visits) -> None:
+    """Note every request of the page, sockets too, and every error."""
+    page.on("request", lambda request: visits.requests.append((name, request.url)))
+    page.on("websocket", lambda socket: visits.requests.append((name, socket.url)))
+    page.on("requestfailed", lambda request: visits.errors.append((name, f"not loaded: {request.url}")))
+    page.on("pageerror", lambda error: visits.errors.append((name, str(error))))
+    page.on("console", lambda line: visits.errors.append((name, line.text)) if line.type == "error" else None)

@@ -1,0 +1,95 @@
+"""The built site in a real browser: nothing leaves the machine, nothing overlaps, every figure can be read.
+
+Needs an installed Chromium or Chrome and is skipped without one. BNBOOK_SITE=_build/html looks at a site that is
+built already, in place of a fresh smoke build.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import browsing
+import pytest
+from browsing import LOCAL, THEMES, WIDTHS, Visits
+
+pytestmark = pytest.mark.skipif(
+    browsing.CHROMIUM is None,
+    reason=f"no browser: none of {', '.join(browsing.NAMES)} is installed (Debian: apt-get install chromium)",
+)
+
+HASH = re.compile(r"[0-9a-f]{16,}|\S+\.(svg|png)")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsing.chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def visits(request, browser) -> Visits:
+    named = os.environ.get("BNBOOK_SITE")
+    site = Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
+    return browsing.visit(browser, site)
+
+
+def none(problems: list[str]) -> None:
+    assert not problems, f"{len(problems)} problems:\n" + "\n".join(problems[:20])
+
+
+def test_every_page_was_opened_in_both_themes(visits):
+    assert "index.html" in visits.pages and "scoreboard.html" in visits.pages
+    assert len(visits.sights) == len(visits.pages) * len(WIDTHS) * len(THEMES)
+    none([f"{s}: shows the {s.found['theme']} theme" for s in visits.sights if s.found["theme"] != s.theme])
+
+
+def test_no_request_leaves_the_machine(visits):
+    assert visits.requests
+    none([f"{page}: {address}" for page, address in visits.requests if not LOCAL.match(address)])
+    none([f"{s}: hint {hint}" for s in visits.sights for hint in s.found["hints"] if not LOCAL.match(hint)])
+
+
+def test_no_errors_in_the_console(visits):
+    none([f"{page}: {text}" for page, text in visits.errors if LOCAL.match(text.removeprefix("not loaded: ")) or
+          not text.startswith("not loaded: ")])  # fmt: skip
+
+
+def test_no_page_scrolls_sideways(visits):
+    wide = [s for s in visits.sights if s.found["scrollWidth"] > s.found["innerWidth"] + 1]
+    none([f"{s}: {s.found['scrollWidth']} px wide" for s in wide])
+
+
+@pytest.mark.parametrize("kind", ["overlaps", "sticksOut", "cutOff"])
+def test_text_figures_and_tables_keep_their_place(visits, kind):
+    none([f"{s}: {words}" for s in visits.sights for words in s.found[kind]])
+
+
+def test_text_stands_out_from_its_background(visits):
+    none([f"{s}: contrast {words}, at least 4.5 is needed" for s in visits.sights for words in s.found["faint"]])
+
+
+def test_every_image_is_loaded_described_and_large_enough(visits):
+    problems = []
+    for sight in visits.sights:
+        for image in sight.found["images"]:
+            where = f"{sight}: {image['source']}"
+            if image["naturalWidth"] == 0:
+                problems.append(f"{where} is not loaded")
+            if image["inArticle"] and (len(image["alt"]) < 20 or HASH.fullmatch(image["alt"])):
+                problems.append(f"{where} has no telling alternative text: {image['alt']!r}")
+            if image["inArticle"] and image["visible"] and image["width"] < 280:
+                problems.append(f"{where} is {image['width']:.0f} px wide")
+            if image["inArticle"] and image["visible"] and image["ground"] < 0.5:
+                problems.append(f"{where} lies on a dark ground, its black labels cannot be read")
+    none(problems)
+
+
+def test_mathematics_is_typeset_from_local_files(visits):
+    assert any(sight.found["math"] for sight in visits.sights)
+    none([f"{s}: {words}" for s in visits.sights for words in s.found["rawMath"] + s.found["badMath"]])
+    for sight in visits.sights:
+        engines = [script for script in sight.found["scripts"] if "mathjax" in script.lower()]
+        assert all(script.startswith("file:") for script in engines), f"{sight}: {engines}"
+        assert engines or not sight.found["math"], f"{sight}: no MathJax"

@@ -1,0 +1,132 @@
+"""The site: words joined with evidence, numbers equal to the results files, nothing from an earlier build."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from bnbook.errors import BnbookError
+from bnbook.pipeline import build, chapters, evidence, gate, ledgers, merge, pages, tokens
+from bnbook import claims
+
+
+def text_of(path) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")))
+
+
+def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
+    stale = ran / "_build" / "jupyter_execute" / "part"  # trap 2: what an earlier build left
+    stale.mkdir(parents=True)
+    (stale / "coin.glue.json").write_text('{"heads": "stale"}')
+    (ran / "_build" / "html").mkdir()
+    (ran / "_build" / "html" / "removed.html").write_text("old")
+    index = build.build("smoke")
+    site = index.parent
+    results = json.loads((ran / "runs" / "smoke" / "part" / "coin.json").read_text())["results"]["heads"]["values"]
+    mean = f"{sum(results) / len(results):.1%}".replace("%", " %")
+    assert f"Heads came up in {mean} (95 % interval" in text_of(site / "part" / "coin.html")
+    assert f"Heads: {mean}" in text_of(index), "another chapter's number"
+    assert "smoke run, no evidence" in text_of(site / "scoreboard.html")
+    assert "Peak memory" in text_of(site / "provenance.html")
+    assert not stale.exists() and not (site / "removed.html").exists()
+    page = (site / "part" / "coin.html").read_text()
+    assert re.search(r'href="[^"]*_sources/part/coin\.ipynb" download', page), "trap 6"
+    assert "thebe" not in page.lower() and not re.search(r'(?:src|href)="https?://', page), "trap 6"
+    assert (site / "_static" / "mathjax" / "tex-chtml.js").is_file()
+    assert 'alt="A line that shows the share of heads' in page
+    assert 'alt="A line' in page and not re.search(r'alt="[^"]*[0-9a-f]{32}', page)
+
+
+def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_path):
+    from bnbook.pipeline import publish
+
+    chapter = chapters.select(["coin"])[0]
+    publish.publish(chapter, "laptop")
+    pages.stage(tmp_path / "a", None)
+    first = (tmp_path / "a" / "part" / "coin.ipynb").read_text()
+    assert "**laptop** profile" in first and "of 400 tosses" in first
+    text = chapter.path.read_text()
+    chapter.path.write_text(text.replace("rate) / tosses", "rate) / tosses * 1"))
+    pages.stage(tmp_path / "b", None)
+    second = (tmp_path / "b" / "part" / "coin.ipynb").read_text()
+    assert "No fresh evidence" in second and "appears once its chapter has been run" in second
+    assert "not run" in (tmp_path / "b" / "scoreboard.md").read_text()
+    chapter.path.write_text(text.replace("Is it fair?", "Is this coin fair?"))
+    pages.stage(tmp_path / "c", None)
+    assert "Is this coin fair?" in (tmp_path / "c" / "part" / "coin.ipynb").read_text(), "prose is merged in again"
+
+
+def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
+    path = ran / "book" / "claims.yml"
+    path.write_text(path.read_text().replace("tolerance: 0.2", "tolerance: 0.3"))
+    pages.stage(tmp_path / "pages", "smoke")
+    assert ledgers.CHANGED in (tmp_path / "pages" / "scoreboard.md").read_text()
+
+
+def shown(ran) -> tokens.Pages:
+    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+    return tokens.Pages({"part/coin": run}, claims.load_claims())
+
+
+def test_tokens(ran):
+    book = shown(ran)
+    values = book.evidence["part/coin"].results["heads"]
+    half = 2.776 * values.std(ddof=1) / 5**0.5
+
+    def fill(text):
+        return tokens.fill(text, "part/coin", book)
+
+    assert fill("{{ mean:heads | .3f }}") == f"{values.mean():.3f}"
+    assert fill("{{ci:heads|.2f}}") == (
+        f"{values.mean():.2f} (95 % interval {values.mean() - half:.2f} to {values.mean() + half:.2f})"
+    )
+    assert fill("{{ value:heads | .1% }}") == f"{values[0]:.1%}".replace("%", " %")
+    assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
+    assert fill("{{ verdict:coin-fair }}") == "reproduced"
+    assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
+    for bad in ("{{ mean:tails }}", "{{ verdict:coin-unfair }}", "{{ param:x }}", "{{ mean:part/other#heads }}"):
+        with pytest.raises(BnbookError, match="token"):
+            fill(bad)
+    empty = tokens.Pages({"part/coin": None}, book.claims)
+    assert tokens.fill("{{ mean:heads }} {{ verdict:coin-fair }}", "part/coin", empty) == "— —"
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "text"),
+    [
+        (-0.5, ".2f", "−0.50"),
+        (0.123, ".1%", "12.3 %"),
+        (3.2e-12, ".1e", "3.2·10<sup>−12</sup>"),
+        (float("nan"), ".1f", "not finite"),
+        (1.5e8, ".2g", "1.5·10<sup>8</sup>"),
+    ],
+)
+def test_numbers_as_text(value, spec, text):
+    assert tokens.number(value, spec) == text
+
+
+def test_a_warning_of_the_site_build_is_an_error_that_names_it(ran):
+    path = ran / "book" / "part" / "coin.md"
+    path.write_text(path.read_text() + "\nSee {ref}`nowhere-at-all`.\n")
+    with pytest.raises(BnbookError, match="jupyter-book refused the pages: .*nowhere-at-all"):
+        build.build("smoke")
+
+
+def test_scrubbing_removes_progress_and_paths():
+    import nbformat
+
+    cell = nbformat.v4.new_code_cell("1", metadata={"papermill": {"status": "completed", "start_time": "x"}, "a": 1})
+    cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text="10%\r20%")]
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {"input_path": "/home/ann"}})
+    merge.scrub(notebook)
+    assert notebook.cells[0].outputs == [] and notebook.cells[0].metadata == {"papermill": {"status": "completed"}}
+    assert not gate.LOCAL_PATH.search(json.dumps(notebook))
+
+
+def test_figures_are_found_in_both_fences():
+    text = "```{figure} a.figures/x.svg\n:name: a-x\n:alt: words\n\ncaption\n```\n:::{figure} a.figures/y.svg\n:alt: more\n:::\n"
+    assert [(path, alt) for path, alt, _ in merge.referenced_figures(text)] == [
+        ("a.figures/x.svg", "words"),
+        ("a.figures/y.svg", "more"),
+    ]

@@ -1,0 +1,77 @@
+"""The results file: recorded once, on disk at once, every number comes back as it went in."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from bnbook import results
+from bnbook.errors import BnbookError
+
+
+@pytest.fixture(autouse=True)
+def fresh_session(monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "_session", results.Results())
+    monkeypatch.setenv("BNBOOK_RESULTS", str(tmp_path / "x.json"))
+    return tmp_path / "x.json"
+
+
+def test_values_come_back(fresh_session):
+    values = np.array([[1.5, np.nan], [np.inf, -np.inf], [1e-300, 2.0]])
+    results.record("a.b", values, unit="bits", seeds=[4, 5, 6])
+    results.record("c", [torch.tensor(0.25), torch.tensor(1.0)])
+    again = results.read(fresh_session)
+    np.testing.assert_array_equal(again["a.b"], values)
+    assert again["c"].tolist() == [0.25, 1.0] and again.unit("a.b") == "bits"
+    assert again.entries["a.b"]["seeds"] == [4, 5, 6] and again.entries["c"]["seeds"] == [0, 1]
+    assert "NaN" not in fresh_session.read_text() and json.loads(fresh_session.read_text())["schema"] == 1
+
+
+def test_nine_digits_are_kept(fresh_session):
+    results.record("a", [1 / 3, 1e-16 / 3])
+    np.testing.assert_allclose(results.read(fresh_session)["a"], [1 / 3, 1e-16 / 3], rtol=1e-8)
+
+
+@pytest.mark.parametrize("values", [1.0, [], "x", [[1], [1, 2]]])
+def test_a_result_has_a_seed_axis_of_numbers(values):
+    with pytest.raises(BnbookError):
+        results.record("a", values)
+
+
+def test_names_and_doubles_are_refused():
+    results.record("a", [1])
+    with pytest.raises(BnbookError, match="recorded already"):
+        results.record("a", [2])
+    for name in ("A", "1a", "a b", "a..b", ""):
+        with pytest.raises(BnbookError, match="malformed"):
+            results.record(name, [1])
+    with pytest.raises(BnbookError, match="2 values but 1 seeds"):
+        results.record("b", [1, 2], seeds=[0])
+
+
+def test_broken_files_are_one_clear_line(tmp_path):
+    path = tmp_path / "y.json"
+    for content, words in [("{", "not a whole"), ('{"schema": 99, "results": {}}', "schema 99"), ("[]", "not a whole")]:
+        path.write_text(content)
+        with pytest.raises(BnbookError, match=words):
+            results.read(path)
+    with pytest.raises(BnbookError, match="no results file"):
+        results.read(tmp_path / "none.json")
+
+
+def test_interactively_a_cell_may_run_twice(monkeypatch):
+    monkeypatch.delenv("BNBOOK_RESULTS")
+    results.record("a", [1])
+    results.record("a", [2])
+    assert results.current()["a"].tolist() == [2]
+
+
+def test_training_time_is_booked(fresh_session):
+    results.record_training(2.0, reused=False)
+    results.record_training(3.0, reused=True)
+    results.record_training(4.0, reused=True)
+    assert results.read(fresh_session).header["store"] == {
+        "ran": 1, "ran_seconds": 2.0, "reused": 2, "reused_seconds": 7.0,
+    }  # fmt: skip
