@@ -138,6 +138,11 @@ def test_printed_batch_norm_is_below_vanilla_up_to_gamma_three() -> None:
     assert 2.5 < gamma[below].max() < 3.0 and not below[gamma > 3].any()
 
 
+def test_corrected_crossing_is_the_one_of_the_chapters_exercise() -> None:
+    batch = solve(PAPER, norm="batch", equations="corrected").lambda_max
+    assert (solve(PAPER).lambda_max / batch) ** 0.5 == pytest.approx(2.486, abs=5e-4)
+
+
 def test_finite_batch_counts_the_diagonal() -> None:
     theory = solve(PAPER, equations="corrected", batch=20)
     pairs, same = theory.q_hat_xy[:-1] * theory.q_tilde_xy[1:], theory.q_hat[:-1] * theory.q_tilde[1:]

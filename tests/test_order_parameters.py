@@ -125,6 +125,15 @@ def test_the_books_own_network_and_torchs_layers_agree() -> None:
             np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+def test_batch_norm_ignores_biases_and_its_bound_is_gamma_squared_times_one_number() -> None:
+    x = gaussian(50, 30)
+    one, other = (
+        measure(network((30, 40, 40, 40, 2), "batch", gamma, sigma_b2=bias), x) for gamma, bias in ((1.0, 0.0), (3.0, 5.0))
+    )
+    np.testing.assert_allclose(other.f, 9 * one.f, rtol=1e-4)  # up to the constant that batch norm adds to the variance
+    np.testing.assert_allclose(other.q_tilde[2:], one.q_tilde[2:], rtol=1e-4)
+
+
 def test_gradients_through_the_statistics_differ() -> None:
     model, x = network((6, 9, 7, 3), "batch"), gaussian(8, 6)
     detached, batch = measure(model, x), measure(model, x, "batch")

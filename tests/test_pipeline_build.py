@@ -81,6 +81,7 @@ def test_tokens(ran):
     assert fill("{{ci:heads|.2f}}") == (
         f"{values.mean():.2f} (95 % interval {values.mean() - half:.2f} to {values.mean() + half:.2f})"
     )
+    assert fill("| {{ value:heads \\| .1% }} |") == f"| {values[0]:.1%} |".replace("%", " %"), "a bar inside a table"
     assert fill("{{ value:heads | .1% }}") == f"{values[0]:.1%}".replace("%", " %")
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"

@@ -36,11 +36,6 @@ LABELS = {
     "linf": "ℓ∞ norm",
     "layer": "layer norm",
 }
-#: Two-sided 95 % points of Student's t for 1 to 30 degrees of freedom; beyond that the normal's.
-_T95 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
 
 
 def use_style() -> None:
@@ -97,8 +92,9 @@ def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     mean = values.mean(axis=0)
     if count < 2:
         return mean, np.full_like(mean, np.nan)
-    t = _T95[count - 2] if count - 2 < len(_T95) else 1.96
-    return mean, t * values.std(axis=0, ddof=1) / np.sqrt(count)
+    from scipy.stats import t
+
+    return mean, t.ppf(0.975, count - 1) * values.std(axis=0, ddof=1) / np.sqrt(count)
 
 
 def band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str, color: str, **line) -> None:

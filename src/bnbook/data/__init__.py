@@ -17,7 +17,7 @@ NAMES = ("mnist", "mnist-auto", "cifar10", "cifar10-jpeg75", "cifar10-auto", *ST
 
 __all__ = [
     "NAMES", "STANDINS", "DataIdentity", "Dataset", "epoch_batches", "fixed_sample", "infinite_batches",
-    "known_identity", "load", "normalise", "prepare", "whereabouts",
+    "known_identity", "known_sets", "load", "normalise", "prepare", "whereabouts",
 ]  # fmt: skip
 
 
@@ -30,7 +30,9 @@ def load(name: str, *, device: str | torch.device = "cpu") -> Dataset:
     from bnbook.results import record_data
 
     identity, statistics, arrays = _decoded(name)
-    dataset = make_dataset(identity, statistics, arrays, tuple(known_sets()[identity.name]["classes"]), device)
+    dataset = make_dataset(
+        identity, statistics, arrays, tuple(known_sets()[identity.name]["classes"]), device
+    )
     record_data(identity)
     return dataset
 
@@ -59,7 +61,9 @@ def __getattr__(name: str) -> Any:
 
 def _check_name(name: str) -> None:
     if name not in NAMES:
-        raise BnbookError(f"unknown data set {name!r}; expected one of {', '.join(NAMES)}; choose one of these")
+        raise BnbookError(
+            f"unknown data set {name!r}; expected one of {', '.join(NAMES)}; choose one of these"
+        )
 
 
 def _decoded(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
@@ -81,7 +85,7 @@ def _standin(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
     from bnbook.data import standins
 
     arrays = standins.digits() if name == "digits-standin" else standins.textures()
-    return _check(name, arrays, "the installed packages")
+    return _check(name, arrays, f"{name} as it is made here")
 
 
 def _check(name: str, arrays: Arrays, where: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:

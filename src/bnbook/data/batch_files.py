@@ -57,7 +57,9 @@ class BatchFiles:
                     if member.isfile()
                 }
         except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-            raise BnbookError(f"{self.path} is truncated or altered ({error}); expected {ARCHIVE}; {REMEDY}") from None
+            raise BnbookError(
+                f"{self.path} is truncated or altered ({error}); expected {ARCHIVE}; {REMEDY}"
+            ) from None
 
     def _unpack(self, content: dict[str, bytes], name: str, md5: str) -> tuple[np.ndarray, np.ndarray]:
         if name not in content:

@@ -22,11 +22,15 @@ def epoch_batches(
     """
     count = len(dataset.train_labels)
     if not 0 < batch_size <= count:
-        raise BnbookError(f"batch size {batch_size} does not fit the {count} training images of "
-                          f"{dataset.identity.name}; expected 1 to {count}; choose a smaller one")
+        raise BnbookError(
+            f"batch size {batch_size} does not fit the {count} training images of "
+            f"{dataset.identity.name}; expected 1 to {count}; choose a smaller one"
+        )
     if generator.device.type != "cpu":
-        raise BnbookError(f"the batches need a generator on the cpu, got one on {generator.device.type}; "
-                          "use torch.Generator()")
+        raise BnbookError(
+            f"the batches need a generator on the cpu, got one on {generator.device.type}; "
+            "use torch.Generator()"
+        )
     return _batches(dataset, batch_size, generator, augment)
 
 
@@ -34,7 +38,9 @@ def infinite_batches(
     dataset: Dataset, batch_size: int, generator: torch.Generator, augment: bool = False
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Epoch after epoch of `epoch_batches`, without an end."""
-    first = epoch_batches(dataset, batch_size, generator, augment)  # bad arguments are an error now, not later
+    first = epoch_batches(
+        dataset, batch_size, generator, augment
+    )  # bad arguments are an error now, not later
     return _chain(first, dataset, batch_size, generator, augment)
 
 
@@ -70,13 +76,18 @@ def _batches(
         chosen = order[start : start + batch_size]
         inputs = normalise(dataset.train_images[chosen], dataset)
         if augment:
-            inputs = crop_and_flip(inputs, corners[start : start + batch_size], flips[start : start + batch_size])
+            inputs = crop_and_flip(
+                inputs, corners[start : start + batch_size], flips[start : start + batch_size]
+            )
         yield inputs, dataset.train_labels[chosen]
 
 
 def _chain(
     batches: Iterator[tuple[torch.Tensor, torch.Tensor]],
-    dataset: Dataset, batch_size: int, generator: torch.Generator, augment: bool,
+    dataset: Dataset,
+    batch_size: int,
+    generator: torch.Generator,
+    augment: bool,
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     while True:
         yield from batches

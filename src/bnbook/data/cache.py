@@ -45,7 +45,9 @@ def disk_error(error: OSError, path: Path) -> BnbookError:
     )
 
 
-def store(name: str, fingerprint: str, identity: DataIdentity, statistics: dict[str, Any], arrays: Arrays) -> Path:
+def store(
+    name: str, fingerprint: str, identity: DataIdentity, statistics: dict[str, Any], arrays: Arrays
+) -> Path:
     """Keep a decoded set; nothing is left behind where it fails (BnbookError).
 
     The file: a line with the SHA-256 of all that follows; a line of JSON; the bytes of both splits' images and labels.

@@ -67,11 +67,15 @@ def make_dataset(
 
     try:
         tensors = [torch.from_numpy(array).to(device) for array in arrays]
-        mean, std = (torch.tensor(statistics[key], dtype=torch.float32, device=device) for key in ("mean", "std"))
+        mean, std = (
+            torch.tensor(statistics[key], dtype=torch.float32, device=device) for key in ("mean", "std")
+        )
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise BnbookError(f"cannot put {identity.name} on {device} ({reason}); expected a device that torch has "
-                          "and that has room; try cpu") from None
+        raise BnbookError(
+            f"cannot put {identity.name} on {device} ({reason}); expected a device that torch has "
+            "and that has room; try cpu"
+        ) from None
     return Dataset(*tensors, identity=identity, mean=mean, std=std, classes=classes)
 
 
@@ -91,9 +95,13 @@ def fixed_sample(dataset: Dataset, count: int, split: str = "test") -> tuple[tor
     if split not in ("train", "test"):
         raise BnbookError(f"unknown split {split!r}; expected train or test")
     images, labels = (
-        (dataset.train_images, dataset.train_labels) if split == "train" else (dataset.test_images, dataset.test_labels)
+        (dataset.train_images, dataset.train_labels)
+        if split == "train"
+        else (dataset.test_images, dataset.test_labels)
     )
     if not 0 < count <= len(images):
-        raise BnbookError(f"cannot take {count} images of {dataset.identity.name} ({split}); "
-                          f"expected 1 to {len(images)}; choose fewer")
+        raise BnbookError(
+            f"cannot take {count} images of {dataset.identity.name} ({split}); "
+            f"expected 1 to {len(images)}; choose fewer"
+        )
     return images[:count], labels[:count]

@@ -115,7 +115,9 @@ def _receive(url: str, part: Path, progress: Progress) -> Iterator[int]:
             return
         raise
     with response:
-        resumed = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
+        resumed = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(
+            f"bytes {have}-"
+        )
         have = have if resumed else 0
         length = response.headers.get("Content-Length")
         total = have + int(length) if length else None

@@ -60,7 +60,9 @@ class ClassFolders:
         entries = self.entries()
         paths = [entry.path for _, _, entry in entries]
         pieces = [paths[start : start + PIECE] for start in range(0, len(paths), PIECE)]
-        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:  # decoding a JPEG releases the interpreter
+        with ThreadPoolExecutor(
+            min(8, os.cpu_count() or 1)
+        ) as pool:  # decoding a JPEG releases the interpreter
             images = [image for piece in pool.map(self._decode_all, pieces) for image in piece]
         pixels = np.stack(images) if images else np.zeros((0, *self.shape), np.uint8)
         labels = np.array([label for _, label, _ in entries], dtype=np.int64)

@@ -13,7 +13,12 @@ import numpy as np
 from bnbook.data.identity import Arrays
 from bnbook.errors import BnbookError
 
-STEMS = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+STEMS = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 REMEDY = "copy or download it again"
 
 
@@ -41,7 +46,9 @@ class IdxFiles:
         for stem in STEMS:
             path = path_of(self.folder, stem)
             if path is None:
-                raise BnbookError(f"{self.folder} has no {stem} (nor {stem}.gz); expected all four IDX files; {REMEDY}")
+                raise BnbookError(
+                    f"{self.folder} has no {stem} (nor {stem}.gz); expected all four IDX files; {REMEDY}"
+                )
             found.append(path)
         return found
 
@@ -54,7 +61,10 @@ class IdxFiles:
             read_idx(path, self.md5.get(stem)) for stem, path in zip(STEMS, self.paths())
         )
         return Arrays(
-            train_images[:, None], train_labels.astype(np.int64), test_images[:, None], test_labels.astype(np.int64)
+            train_images[:, None],
+            train_labels.astype(np.int64),
+            test_images[:, None],
+            test_labels.astype(np.int64),
         )
 
 
@@ -65,7 +75,9 @@ def read_idx(path: Path, md5: str | None = None) -> np.ndarray:
         if path.suffix == ".gz":
             content = gzip.decompress(content)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BnbookError(f"{path} is truncated or altered ({error}); expected a whole gzip file; {REMEDY}") from None
+        raise BnbookError(
+            f"{path} is truncated or altered ({error}); expected a whole gzip file; {REMEDY}"
+        ) from None
     axes = content[3] if len(content) > 3 else 0
     start = 4 + 4 * axes
     if content[:3] != b"\x00\x00\x08" or axes not in (1, 3) or len(content) < start:

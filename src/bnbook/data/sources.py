@@ -44,7 +44,10 @@ class Download:
         return f"download of {self.name}"
 
     def read(self) -> Arrays:
-        from bnbook.data.download import download_cifar10, download_mnist  # the network modules are slow to import
+        from bnbook.data.download import (
+            download_cifar10,
+            download_mnist,
+        )  # the network modules are slow to import
 
         if self.name == "mnist":
             return idx.IdxFiles(download_mnist(), known_sets()["mnist"]["md5"]).read()
@@ -93,7 +96,9 @@ def find(name: str) -> tuple[str, Source]:
 def find_in(folder: Path, name: str) -> Source | None:
     """The source of the set `name` under `folder`, if there is one (whole or not: reading it tells)."""
     known = known_sets()[name]
-    if name == "cifar10":  # its own hash is not known, so only files that torchvision's MD5 sums cover will do
+    if (
+        name == "cifar10"
+    ):  # its own hash is not known, so only files that torchvision's MD5 sums cover will do
         for candidate in (folder / batch_files.FOLDER, folder / batch_files.ARCHIVE):
             if candidate.exists():
                 return batch_files.BatchFiles(candidate)

@@ -21,14 +21,18 @@ COLOURS = ((2, -1, -1), (-1, 2, -1))
 
 @cache
 def digits() -> Arrays:
-    """Real 8x8 digits from scikit-learn (1,797 images, 43 writers): the first 1,437 train, the last 360 test.
+    """Real 8x8 digits from scikit-learn (1,797 images): the first 1,437 train, the last 360 test.
 
     Their values 0 to 16 are stretched to 0 to 255. The file is read directly: importing scikit-learn takes seconds.
     """
     found = importlib.util.find_spec("sklearn")
-    path = Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz" if found else Path("digits.csv.gz")
+    path = (
+        Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz" if found else Path("digits.csv.gz")
+    )
     if not path.is_file():
-        raise BnbookError("the digits of scikit-learn are not here; expected scikit-learn 1.6 or later; install it")
+        raise BnbookError(
+            "the digits of scikit-learn are not here; expected scikit-learn 1.6 or later; install it"
+        )
     table = np.loadtxt(path, delimiter=",", dtype=np.int64)
     images = (table[:, :64] * 255 // 16).astype(np.uint8).reshape(-1, 1, 8, 8)
     labels = table[:, 64]
@@ -44,22 +48,27 @@ def textures() -> Arrays:
     """
     count = TEXTURES_TRAIN + TEXTURES_TEST
     labels = np.arange(count, dtype=np.int64) % 10
-    drawn = _draws(count * 16, stream=1).reshape(count, 16, 1, 1)
-    direction = np.array(DIRECTIONS, dtype=np.int64)[labels % 5]
+    drawn = (_draws(count * 16, stream=1) & 0xFFFF).astype(np.int32).reshape(count, 16, 1, 1)
+    direction = np.array(DIRECTIONS, dtype=np.int32)[labels % 5]
     across = direction[:, 0, None, None] + drawn[:, 0] % 17 - 8
     down = direction[:, 1, None, None] + drawn[:, 1] % 17 - 8
-    rows, columns = np.arange(32, dtype=np.int64)[:, None], np.arange(32, dtype=np.int64)[None, :]
-    position = (across * columns + down * rows + drawn[:, 2] % 256) % 256
+    rows, columns = np.arange(32, dtype=np.int32)[:, None], np.arange(32, dtype=np.int32)[None, :]
+    position = (across * columns + down * rows + drawn[:, 2]) & 255
     wave = np.abs(position - 128) - 64  # a triangle from -64 to 64
     contrast = 6 + drawn[:, 3] % 10
-    noise = _draws(count * 32 * 32, stream=2).reshape(count, 1, 32, 32) >> np.arange(0, 36, 12).reshape(3, 1, 1)
-    noise = (noise & 63) + (noise >> 6 & 63) - 63  # a triangle too, from -63 to 63
-    background = 88 + drawn[:, 4:7, :, :].reshape(count, 3, 1, 1) % 80
-    colour = np.array(COLOURS, dtype=np.int64)[labels // 5][:, :, None, None]
+    colour = np.array(COLOURS, dtype=np.int32)[labels // 5].reshape(count, 3, 1, 1)
     colour = 2 * colour + drawn[:, 7:10].reshape(count, 3, 1, 1) % 5 - 2
-    images = background + wave[:, None] * colour * contrast[:, None] // 64 + noise
-    images = np.clip(images, 0, 255).astype(np.uint8)
-    return Arrays(images[:TEXTURES_TRAIN], labels[:TEXTURES_TRAIN], images[TEXTURES_TRAIN:], labels[TEXTURES_TRAIN:])
+    background = 88 + drawn[:, 4:7].reshape(count, 3, 1, 1) % 80
+    noise = _draws(count * 32 * 32, stream=2).reshape(count, 32, 32)
+    images = np.empty((count, 3, 32, 32), np.uint8)
+    for channel in range(3):
+        bits = (noise >> 12 * channel & 0xFFF).astype(np.int32)
+        grain = (bits & 63) + (bits >> 6) - 63  # a triangle too, from -63 to 63
+        stripes = wave * (colour * contrast[:, None])[:, channel] >> 6
+        images[:, channel] = np.clip(background[:, channel] + stripes + grain, 0, 255)
+    return Arrays(
+        images[:TEXTURES_TRAIN], labels[:TEXTURES_TRAIN], images[TEXTURES_TRAIN:], labels[TEXTURES_TRAIN:]
+    )
 
 
 def _draws(count: int, stream: int) -> np.ndarray:

@@ -11,13 +11,13 @@ import numpy as np
 
 from bnbook import claims
 from bnbook.errors import BnbookError
-from bnbook.figures import mean_and_interval
+from bnbook.claims.intervals import mean_level
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
     r"\{\{\s*(?P<verb>mean|ci|value|n|param|data|profile|device|verdict|effect|verdicts|scoreboard)"
-    r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]+)(?:\[(?P<index>-?\d+)\])?)?"
-    r"\s*(?:\|\s*(?P<format>[^}]+?))?\s*\}\}"
+    r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
+    r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
 #: What stands in for a number of a chapter that has no fresh evidence.
 ABSENT = "—"
@@ -117,11 +117,10 @@ def _mean(values: np.ndarray, spec: str) -> str:
 
 
 def _interval(values: np.ndarray, spec: str) -> str:
-    mean, half = mean_and_interval(values)
-    if not np.isfinite(half):
-        return f"{number(float(mean), spec)} (one seed, no interval)"
-    low, high = (number(float(mean + side * half), spec) for side in (-1, 1))
-    return f"{number(float(mean), spec)} (95 % interval {low} to {high})"
+    if len(values) < 2:
+        return f"{number(float(values[0]), spec)} (one seed, no interval)"
+    mean, low, high = (number(edge, spec) for edge in mean_level(values))
+    return f"{mean} (95 % interval {low} to {high})"
 
 
 def _single(values: np.ndarray, spec: str) -> str:

@@ -16,10 +16,10 @@ def estimate_operations(arm: Arm, dataset: Dataset) -> float:
     Counted by torch on a batch of two without computing anything; convolutions and matrix products only, evaluation
     left out (normalization and nonlinearities cost time but few operations).
     """
-    with torch.random.fork_rng(devices=[]), torch.device("meta"):
-        model = build_model(arm, dataset)
-        inputs = torch.empty(2, *dataset.train_images.shape[1:])
-        targets = torch.zeros(2, dtype=torch.long)
+    with torch.random.fork_rng(devices=[]):
+        model = build_model(arm, dataset).to("meta")
+    inputs = torch.empty(2, *dataset.train_images.shape[1:], device="meta")
+    targets = torch.empty(2, dtype=torch.long, device="meta")
     with FlopCounterMode(display=False) as counter:
         F.cross_entropy(model(inputs), targets).backward()
     return counter.get_total_flops() / 2 * arm.batch_size * arm.steps

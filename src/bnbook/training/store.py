@@ -8,6 +8,7 @@ import os
 import time
 import zipfile
 import zlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,16 @@ def key(arm: Arm, seed: int, data_sha256: str, device: str, threads: int) -> str
     settings = {name: value for name, value in arm.settings().items() if name != "data"}
     return digest(
         {
-            "arm": settings, "seed": seed, "data": data_sha256, "code": package_fingerprint(CODE),
+            "arm": settings, "seed": seed, "data": data_sha256, "code": _code(),
             "torch": torch.__version__, "device": device, "threads": threads,
         }
     )  # fmt: skip
+
+
+@cache
+def _code() -> str:
+    """Once a process: the code that runs is the code that was imported."""
+    return package_fingerprint(CODE)
 
 
 def read(name: str) -> dict[str, np.ndarray] | None:

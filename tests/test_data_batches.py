@@ -1,0 +1,152 @@
+"""Normalising, batches, crops and flips against slow twins."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import tiny_data
+import torch
+
+from bnbook.data import (
+    Dataset,
+    DataIdentity,
+    batches,
+    epoch_batches,
+    fixed_sample,
+    infinite_batches,
+    normalise,
+)
+from bnbook.errors import BnbookError
+
+
+def make(count: int = 23, shape: tuple[int, int, int] = (3, 6, 7)) -> Dataset:
+    arrays = tiny_data.make_arrays(shape, seed=5, train=count, test=10)
+    identity = DataIdentity("tiny", count, 10, shape, "0" * 64, False)
+    mean, std = torch.tensor([0.1, 0.5, 0.7])[: shape[0]], torch.tensor([0.2, 0.3, 0.25])[: shape[0]]
+    return Dataset(*map(torch.from_numpy, arrays), identity, mean, std, tiny_data.CLASSES)
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def indices(dataset: Dataset, inputs: torch.Tensor) -> list[int]:
+    """Which training images the (unaugmented) inputs are."""
+    known = normalise(dataset.train_images, dataset)
+    return [int((known == example).flatten(1).all(1).nonzero()) for example in inputs]
+
+
+def test_normalise_agrees_with_its_formula():
+    dataset = make()
+    images = dataset.train_images.double().numpy()
+    expected = (images / 255 - np.array([0.1, 0.5, 0.7]).reshape(3, 1, 1)) / np.array(
+        [0.2, 0.3, 0.25]
+    ).reshape(3, 1, 1)
+    found = normalise(dataset.train_images, dataset)
+    assert found.dtype == torch.float32
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+    assert dataset.train_images.dtype == torch.uint8  # untouched
+
+
+def test_an_epoch_shows_every_image_at_most_once():
+    dataset = make()
+    seen, targets = [], []
+    for inputs, target in epoch_batches(dataset, 5, generator()):
+        assert inputs.shape == (5, 3, 6, 7) and target.shape == (5,)
+        seen += indices(dataset, inputs)
+        targets += target.tolist()
+    assert len(seen) == 20 == len(set(seen))  # 23 images: the last three are dropped
+    assert targets == dataset.train_labels[seen].tolist()
+    assert seen == torch.randperm(23, generator=generator())[:20].tolist()
+
+
+def test_every_epoch_has_a_fresh_permutation():
+    dataset = make(20)
+    stream = infinite_batches(dataset, 5, generator())
+    epochs = [sum((indices(dataset, next(stream)[0]) for _ in range(4)), []) for _ in range(3)]
+    assert all(sorted(epoch) == list(range(20)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    one_by_one, source = [], generator()
+    for _ in range(3):
+        one_by_one.append(
+            sum((indices(dataset, inputs) for inputs, _ in epoch_batches(dataset, 5, source)), [])
+        )
+    assert epochs == one_by_one
+
+
+@pytest.mark.parametrize("augment", [False, True])
+def test_batches_depend_on_the_generator_alone(augment):
+    dataset = make(20)
+
+    def take(seed: int) -> list[torch.Tensor]:
+        torch.manual_seed(seed + 17)  # the global generator plays no part
+        return [
+            inputs
+            for inputs, _ in itertools.islice(infinite_batches(dataset, 8, generator(seed), augment), 5)
+        ]
+
+    assert all(map(torch.equal, take(1), take(1)))
+    assert not all(map(torch.equal, take(1), take(2)))
+
+
+def slow_crop_and_flip(inputs: np.ndarray, corners: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """One example, one pixel at a time."""
+    count, channels, height, width = inputs.shape
+    outputs = np.zeros_like(inputs)
+    for b, c, row, column in itertools.product(range(count), range(channels), range(height), range(width)):
+        from_row = row + corners[b, 0] - 4
+        from_column = (width - 1 - column if flips[b] else column) + corners[b, 1] - 4
+        if 0 <= from_row < height and 0 <= from_column < width:
+            outputs[b, c, row, column] = inputs[b, c, from_row, from_column]
+    return outputs
+
+
+def test_crop_and_flip_agree_with_the_slow_twin():
+    inputs = torch.randn(81, 2, 6, 7, generator=generator())
+    corners = torch.cartesian_prod(torch.arange(9), torch.arange(9))  # every place a crop can have
+    flips = torch.arange(81) % 2 == 0
+    found = batches.crop_and_flip(inputs, corners, flips)
+    np.testing.assert_array_equal(
+        found.numpy(), slow_crop_and_flip(inputs.numpy(), corners.numpy(), flips.numpy())
+    )
+    assert torch.equal(batches.crop_and_flip(inputs[:1], torch.tensor([[4, 4]]), flips[1:2]), inputs[:1])
+
+
+def test_augmentation_draws_every_crop_evenly():
+    corners, flips = batches.draw_augmentation(81_000, generator())
+    counts = torch.bincount(corners[:, 0] * 9 + corners[:, 1], minlength=81)
+    assert len(counts) == 81 and (counts - 1000).abs().max() < 5 * 1000**0.5
+    assert abs(flips.float().mean().item() - 0.5) < 5 * 0.5 / 81_000**0.5
+
+
+def test_an_augmented_epoch_is_the_plain_one_cropped():
+    dataset = make(20)
+    source = generator(3)
+    order = torch.randperm(20, generator=source)
+    corners, flips = batches.draw_augmentation(20, source)
+    plain = normalise(dataset.train_images[order], dataset)
+    expected = slow_crop_and_flip(plain.numpy(), corners.numpy(), flips.numpy())
+    found = list(epoch_batches(dataset, 6, generator(3), augment=True))
+    np.testing.assert_array_equal(torch.cat([inputs for inputs, _ in found]).numpy(), expected[:18])
+    assert torch.equal(torch.cat([targets for _, targets in found]), dataset.train_labels[order[:18]])
+
+
+def test_fixed_sample_is_the_beginning_of_the_canonical_order():
+    dataset = make()
+    images, labels = fixed_sample(dataset, 4)
+    assert torch.equal(images, dataset.test_images[:4]) and torch.equal(labels, dataset.test_labels[:4])
+    images, labels = fixed_sample(dataset, 23, split="train")
+    assert torch.equal(images, dataset.train_images) and labels.shape == (23,)
+
+
+def test_bad_arguments():
+    dataset = make()
+    for size in (0, 24):
+        with pytest.raises(BnbookError, match=f"batch size {size} .* expected 1 to 23"):
+            infinite_batches(dataset, size, generator())
+    with pytest.raises(BnbookError, match="expected 1 to 10"):
+        fixed_sample(dataset, 11)
+    with pytest.raises(BnbookError, match="unknown split 'valid'"):
+        fixed_sample(dataset, 1, "valid")

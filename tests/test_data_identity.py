@@ -1,0 +1,114 @@
+"""One hash for a data set, whatever form its copy has."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import numpy as np
+import pytest
+import tiny_data
+
+from bnbook.data.identity import Arrays, describe, differing_groups, known_identity, known_sets
+
+ARRAYS = tiny_data.make_arrays((3, 4, 5), seed=0)
+
+
+def slow_hash(arrays: Arrays, classes: int) -> str:
+    """The definition in `describe`, said plainly."""
+    joined = ""
+    for split, images, labels in (("train", *arrays[:2]), ("test", *arrays[2:])):
+        for label in range(classes):
+            digests = []
+            for image, its_label in zip(images, labels):
+                if its_label == label:
+                    c, h, w = image.shape
+                    digests.append(
+                        hashlib.sha256(f"{split}/{label}/{c}x{h}x{w}:".encode() + image.tobytes()).digest()
+                    )
+            joined += hashlib.sha256(b"".join(sorted(digests))).hexdigest()
+    return hashlib.sha256(joined.encode()).hexdigest()
+
+
+def shuffled(arrays: Arrays, seed: int) -> Arrays:
+    random = np.random.default_rng(seed)
+    train, test = random.permutation(len(arrays.train_labels)), random.permutation(len(arrays.test_labels))
+    return Arrays(arrays[0][train], arrays[1][train], arrays[2][test], arrays[3][test])
+
+
+def test_hash_agrees_with_its_definition():
+    assert describe(ARRAYS, 10).sha256 == slow_hash(ARRAYS, 10)
+
+
+def test_storage_order_changes_neither_hash_nor_canonical_order():
+    first, second = describe(ARRAYS, 10), describe(shuffled(ARRAYS, 1), 10)
+    assert first.sha256 == second.sha256 and first.groups == second.groups
+    for one, other in zip(first.arrays, second.arrays):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(first.arrays.train_labels, np.sort(first.arrays.train_labels))
+
+
+def test_canonical_order_keeps_each_image_with_its_label():
+    pairs = {
+        (image.tobytes(), label) for image, label in zip(ARRAYS.train_images, ARRAYS.train_labels.tolist())
+    }
+    ordered = describe(ARRAYS, 10).arrays
+    found = {
+        (image.tobytes(), label) for image, label in zip(ordered.train_images, ordered.train_labels.tolist())
+    }
+    assert found == pairs and ordered.train_labels.dtype == np.int64
+
+
+def _pixel(arrays: Arrays) -> Arrays:
+    images = arrays.test_images.copy()
+    images[3, 0, 0, 0] ^= 1
+    return arrays._replace(test_images=images)
+
+
+def _swap(arrays: Arrays) -> Arrays:
+    labels = arrays.train_labels.copy()
+    i, j = np.flatnonzero(labels == 0)[0], np.flatnonzero(labels == 1)[0]
+    labels[[i, j]] = labels[[j, i]]
+    return arrays._replace(train_labels=labels)
+
+
+def _split(arrays: Arrays) -> Arrays:
+    return Arrays(*arrays[2:], *arrays[:2])
+
+
+def _repeat(arrays: Arrays) -> Arrays:
+    return arrays._replace(
+        train_images=np.repeat(arrays.train_images[:15], 2, 0),
+        train_labels=np.repeat(arrays.train_labels[:15], 2),
+    )
+
+
+def _shape(arrays: Arrays) -> Arrays:
+    return arrays._replace(train_images=arrays.train_images.reshape(-1, 3, 5, 4))
+
+
+@pytest.mark.parametrize("change", [_pixel, _swap, _split, _repeat, _shape])
+def test_any_change_changes_the_hash(change):
+    assert describe(change(ARRAYS), 10).sha256 != describe(ARRAYS, 10).sha256
+
+
+def test_changed_groups_are_named(monkeypatch):
+    tiny_data.make_known(monkeypatch, "cifar10-jpeg75", ARRAYS)
+    known = known_sets()["cifar10-jpeg75"]
+    assert differing_groups(describe(ARRAYS, 10), known) == []
+    label = int(ARRAYS.test_labels[3])
+    assert differing_groups(describe(_pixel(ARRAYS), 10), known) == [f"test/{tiny_data.CLASSES[label]}"]
+    assert differing_groups(describe(_swap(ARRAYS), 10), known) == ["train/airplane", "train/automobile"]
+
+
+def test_registry_is_complete():
+    assert list(known_sets()) == ["mnist", "cifar10", "cifar10-jpeg75", "digits-standin", "textures-standin"]
+    for name, known in known_sets().items():
+        assert len(known["classes"]) == 10 and all(isinstance(label, str) for label in known["classes"])
+        assert name == "cifar10" or re.fullmatch("[0-9a-f]{64}", known["sha256"])
+        assert known["exact"] is (name in ("mnist", "cifar10"))
+        for groups in known.get("groups", {}).values():
+            assert len(groups) == 10 and all(re.fullmatch("[0-9a-f]{8}", group) for group in groups)
+    assert (known_sets()["mnist"]["train"], known_sets()["mnist"]["test"]) == (60_000, 10_000)
+    assert known_sets()["mnist"]["md5"]["t10k-labels-idx1-ubyte"].startswith("27ae3e4e")  # as published
+    assert known_identity("cifar10") is None and known_identity("mnist").shape == (1, 28, 28)

@@ -1,0 +1,302 @@
+"""Loading by name: every layout, the cache behind it, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import numpy as np
+import pytest
+import tiny_data
+import torch
+
+from bnbook import atomic, data, results
+from bnbook.data import cache, dataset, sources
+from bnbook.data.identity import known_sets
+from bnbook.errors import BnbookError
+
+DIGITS = tuple(str(digit) for digit in range(10))
+MNIST = tiny_data.make_arrays((1, 28, 28), seed=1)
+CIFAR = tiny_data.make_arrays((3, 32, 32), seed=2)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """BNBOOK_DATA, empty; the tiny sets are what the names stand for."""
+    tiny_data.make_known(monkeypatch, "mnist", MNIST, md5=tiny_data.md5_of(MNIST))
+    tiny_data.make_known(monkeypatch, "cifar10", CIFAR, sha256=None, groups=None)
+    tiny_data.make_known(monkeypatch, "cifar10-jpeg75", CIFAR)
+    return tiny_data.isolate(monkeypatch, tmp_path)
+
+
+def refused(name: str, tmp_path, *words: str) -> str:
+    """load(name) fails with one line that holds all `words`, and leaves no decoded file behind."""
+    with pytest.raises(BnbookError) as caught:
+        data.load(name)
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+    assert tiny_data.cached_files(tmp_path) == []
+    return message
+
+
+def same(one: data.Dataset, other: data.Dataset) -> bool:
+    fields = ("train_images", "train_labels", "test_images", "test_labels", "mean", "std")
+    return one.identity == other.identity and all(
+        torch.equal(getattr(one, f), getattr(other, f)) for f in fields
+    )
+
+
+def test_idx_plain_gzipped_and_png_folders_are_one_set(folder, tmp_path, monkeypatch):
+    loaded = []
+    for number in range(3):
+        place = tmp_path / f"copy{number}"
+        if number < 2:
+            tiny_data.write_idx(place, MNIST, zipped=number == 1)
+        else:
+            tiny_data.write_folders(place / "mnist", MNIST, DIGITS)
+        monkeypatch.setenv("BNBOOK_DATA", str(place))
+        loaded.append(data.load("mnist"))
+    assert same(loaded[0], loaded[1]) and same(loaded[0], loaded[2])
+    first = loaded[0]
+    assert first.identity == data.known_identity("mnist") and first.identity.exact
+    assert first.train_images.dtype == torch.uint8 and first.train_images.shape == (30, 1, 28, 28)
+    assert first.train_labels.dtype == torch.int64 and first.classes == DIGITS
+    pixels = MNIST.train_images / 255
+    assert first.mean.item() == pytest.approx(pixels.mean()) and first.std.item() == pytest.approx(
+        pixels.std()
+    )
+
+
+@pytest.mark.parametrize("archive", [False, True])
+def test_exact_cifar10_from_batches(folder, monkeypatch, archive):
+    tiny_data.write_batches(folder, CIFAR, monkeypatch, archive)
+    tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    exact, either, jpeg = data.load("cifar10"), data.load("cifar10-auto"), data.load("cifar10-jpeg75")
+    assert exact.identity.name == either.identity.name == "cifar10" and exact.identity.exact
+    assert jpeg.identity.name == "cifar10-jpeg75" and not jpeg.identity.exact
+    assert jpeg.identity.sha256 == exact.identity.sha256  # these two copies are made of the same pixels
+    assert torch.equal(jpeg.test_images, exact.test_images) and jpeg.classes[9] == "truck"
+    np.testing.assert_allclose(exact.mean, CIFAR.train_images.mean((0, 2, 3)) / 255, rtol=1e-6)
+    np.testing.assert_allclose(exact.std, CIFAR.train_images.std((0, 2, 3)) / 255, rtol=1e-6)
+
+
+def test_auto_takes_jpeg75_and_says_so(folder):
+    tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    (folder / "cifar10-jpeg75" / "train" / "cat" / ".DS_Store").write_bytes(b"no image")
+    loaded = data.load("cifar10-auto")
+    assert loaded.identity.name == "cifar10-jpeg75"
+    assert any(row["sha256"] == loaded.identity.sha256 for row in results.current().header["data"])
+
+
+def test_cifar10_is_never_replaced_by_jpeg75(folder, tmp_path):
+    tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    refused("cifar10", tmp_path, "only cifar10-jpeg75", "cifar-10-batches-py", "data=cifar10-auto")
+
+
+def test_altered_exact_set_is_not_replaced_by_jpeg75(folder, tmp_path, monkeypatch):
+    path = tiny_data.write_batches(folder, CIFAR, monkeypatch) / "data_batch_3"
+    tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    path.write_bytes(path.read_bytes()[:-100])
+    refused("cifar10-auto", tmp_path, "data_batch_3", "truncated or altered", "MD5", "again")
+    path.unlink()
+    refused("cifar10-auto", tmp_path, "has no data_batch_3")
+
+
+def test_truncated_archive(folder, tmp_path, monkeypatch):
+    path = tiny_data.write_batches(folder, CIFAR, monkeypatch, archive=True)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    refused("cifar10", tmp_path, "cifar-10-python.tar.gz", "truncated or altered", "again")
+
+
+@pytest.mark.parametrize("name", ["mnist", "mnist-auto", "cifar10", "cifar10-jpeg75", "cifar10-auto"])
+def test_missing_set_and_missing_folder(folder, tmp_path, monkeypatch, name):
+    refused(name, tmp_path, "not in BNBOOK_DATA", str(folder), "expected", "put it there")
+    monkeypatch.setenv("BNBOOK_DATA", str(tmp_path / "nowhere"))
+    refused(name, tmp_path, "no folder", "nowhere", "unset it")
+
+
+def test_jpeg75_has_no_download(folder, tmp_path, monkeypatch):
+    monkeypatch.delenv("BNBOOK_DATA")
+    refused("cifar10-jpeg75", tmp_path, "cannot be downloaded", "set BNBOOK_DATA", "data=cifar10")
+
+
+def test_unknown_name_lists_the_known_ones(folder, tmp_path):
+    refused("imagenet", tmp_path, "unknown data set 'imagenet'", *data.NAMES)
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _lengthen(path):
+    path.write_bytes(path.read_bytes() + b"!")
+
+
+def _alter(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def _empty(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("harm", [_cut, _lengthen, _alter, _empty])
+def test_harmed_idx_file_is_named(folder, tmp_path, harm, zipped):
+    path = tiny_data.write_idx(folder, MNIST, zipped) / ("t10k-images-idx3-ubyte" + (".gz" if zipped else ""))
+    harm(path)
+    refused("mnist", tmp_path, path.name, "again")
+
+
+def test_missing_idx_file_is_named(folder, tmp_path):
+    (tiny_data.write_idx(folder, MNIST) / "train-labels-idx1-ubyte").unlink()
+    refused("mnist", tmp_path, "train-labels-idx1-ubyte", "expected all four")
+
+
+def test_harmed_folder_says_where(folder, tmp_path):
+    root = tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    cats = sorted((root / "train" / "cat").iterdir())
+    whole = cats[0].read_bytes()
+    cats[0].write_bytes(whole[: len(whole) // 2])
+    refused("cifar10-jpeg75", tmp_path, str(cats[0]), "truncated")
+    cats[0].write_bytes(b"nonsense")
+    refused("cifar10-jpeg75", tmp_path, str(cats[0]), "no image")
+    cats[0].write_bytes(cats[1].read_bytes())
+    refused("cifar10-jpeg75", tmp_path, "altered in train/cat:", "SHA-256")
+    cats[0].unlink()
+    refused("cifar10-jpeg75", tmp_path, "29 training and 10 test", "30 and 10")
+    for path in cats[1:]:
+        path.unlink()
+    (root / "train" / "cat").rmdir()
+    refused("cifar10-jpeg75", tmp_path, "no folder train/cat", "airplane, automobile")
+
+
+def test_wrong_image_size_is_named(folder, tmp_path):
+    tiny_data.write_folders(folder / "mnist", tiny_data.make_arrays((1, 8, 8), seed=3), DIGITS)
+    refused("mnist", tmp_path, ".png is 8 x 8 pixels", "expected 28 x 28")
+
+
+def test_another_jpeg_decoder_is_blamed_for_another_hash(folder, tmp_path, monkeypatch):
+    root = tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    first, second = sorted((root / "test" / "cat").iterdir())[0], sorted((root / "test" / "dog").iterdir())[0]
+    first.write_bytes(second.read_bytes())
+    assert "libjpeg" not in refused("cifar10-jpeg75", tmp_path, "altered")
+    monkeypatch.setattr("PIL.features.check_feature", lambda name: False)
+    refused("cifar10-jpeg75", tmp_path, "Pillow built with libjpeg-turbo")
+
+
+def test_cache_is_used_until_the_source_changes(folder, tmp_path, monkeypatch):
+    raw = tiny_data.write_idx(folder, MNIST)
+    first = data.load("mnist")
+    assert tiny_data.cached_files(tmp_path) == ["mnist.bin"]
+    with monkeypatch.context() as patch:
+        patch.setattr(sources.idx.IdxFiles, "read", lambda self: pytest.fail("decoded again"))
+        assert same(data.load("mnist"), first)
+    os.utime(raw / "train-labels-idx1-ubyte", ns=(1, 1))
+    decoded = []
+    read = sources.idx.IdxFiles.read
+    monkeypatch.setattr(sources.idx.IdxFiles, "read", lambda self: decoded.append(1) or read(self))
+    assert same(data.load("mnist"), first) and decoded == [1]
+    (raw / "train-labels-idx1-ubyte").unlink()
+    with pytest.raises(
+        BnbookError, match="train-labels"
+    ):  # the cache never stands in for a source that is gone
+        data.load("mnist")
+
+
+@pytest.mark.parametrize("harm", [_cut, _lengthen, _alter, _empty])
+@pytest.mark.parametrize("name", ["mnist", "cifar10"])  # with a known hash and without
+def test_harmed_cache_is_decoded_again(folder, tmp_path, monkeypatch, harm, name):
+    tiny_data.write_idx(folder, MNIST)
+    tiny_data.write_batches(folder, CIFAR, monkeypatch)
+    first = data.load(name)
+    path = tmp_path / "cache" / "decoded" / f"{name}.bin"
+    whole = path.read_bytes()
+    harm(path)
+    assert same(data.load(name), first) and path.read_bytes() == whole
+    path.write_bytes(whole.replace(b'"exact": true', b'"exact": none'))
+    assert same(data.load(name), first) and path.read_bytes() == whole
+
+
+def test_full_disk_leaves_nothing(folder, tmp_path, monkeypatch):
+    tiny_data.write_idx(folder, MNIST)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(atomic.os, "replace", full)
+    refused("mnist", tmp_path, "No space left on device", "free some space", "BNBOOK_CACHE")
+    monkeypatch.undo()
+
+
+def test_cache_folder_that_is_a_file(folder, tmp_path):
+    tiny_data.write_idx(folder, MNIST)
+    (tmp_path / "cache").write_text("in the way")
+    refused("mnist", tmp_path, "cannot write", "BNBOOK_CACHE")
+
+
+def test_killed_process_leftovers_are_swept(folder, tmp_path):
+    tiny_data.write_idx(folder, MNIST)
+    decoded = tmp_path / "cache" / "decoded"
+    decoded.mkdir(parents=True)
+    (decoded / ".mnist.bin.old.part").write_bytes(b"half")
+    (decoded / ".mnist.bin.new.part").write_bytes(b"another process is at it")
+    os.utime(decoded / ".mnist.bin.old.part", (1, 1))
+    data.load("mnist")
+    assert tiny_data.cached_files(tmp_path) == [".mnist.bin.new.part", "mnist.bin"]
+
+
+def test_cache_folder_follows_the_platform(monkeypatch, tmp_path):
+    for name in ("BNBOOK_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    monkeypatch.setattr(cache.Path, "home", lambda: tmp_path)
+    expected = {
+        "linux": tmp_path / ".cache",
+        "darwin": tmp_path / "Library" / "Caches",
+        "win32": tmp_path / "local",
+    }
+    for platform, base in expected.items():
+        monkeypatch.setattr(cache.sys, "platform", platform)
+        assert cache.cache_folder() == base / "bnbook"
+
+
+def test_whereabouts_reads_nothing(folder, tmp_path, monkeypatch):
+    tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    assert data.whereabouts("cifar10-auto") == f"cifar10-jpeg75: {folder / 'cifar10-jpeg75'}"
+    assert data.whereabouts("digits-standin") == "comes with bnbook"
+    with pytest.raises(BnbookError, match="mnist is not in"):
+        data.whereabouts("mnist")
+    monkeypatch.delenv("BNBOOK_DATA")
+    assert data.whereabouts("cifar10-auto") == "cifar10: download"
+    assert tiny_data.cached_files(tmp_path) == []
+
+
+def test_prepare_fills_the_cache_and_records_nothing(folder, tmp_path, monkeypatch):
+    tiny_data.write_idx(folder, MNIST)
+    monkeypatch.setattr(results, "record_data", lambda identity: pytest.fail("recorded"))
+    assert data.prepare("mnist") == data.known_identity("mnist")
+    assert tiny_data.cached_files(tmp_path) == ["mnist.bin"]
+
+
+def test_unknown_device(folder):
+    tiny_data.write_idx(folder, MNIST)
+    for device in ("abacus", "cuda:77"):
+        with pytest.raises(BnbookError, match=f"cannot put mnist on {device} .*try cpu"):
+            data.load("mnist", device=device)
+
+
+def test_statistics_do_not_depend_on_the_piece(monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (5003, 2, 3, 3), dtype=np.uint8)
+    images[5000:] = 255
+    found = dataset.pixel_statistics(images)
+    np.testing.assert_allclose(found["mean"], (images / 255).mean((0, 2, 3)), rtol=1e-12)
+    np.testing.assert_allclose(found["std"], (images / 255).std((0, 2, 3)), rtol=1e-12)
+
+
+def test_every_known_set_is_a_name():
+    assert set(known_sets()) | set(sources.FAMILIES) == set(data.NAMES)
