@@ -1,4 +1,4 @@
-"""Look at a built site as a reader does: every page in headless Chromium, from file://, at several widths, light and dark.
+"""Look at a built site as a reader does: headless Chromium, file://, several widths, light and dark.
 
 What is looked at is gathered in `Sight`s by `visit`; tests/test_browser.py says what must hold.
 """
@@ -24,14 +24,15 @@ FLAGS = (
 )  # fmt: skip
 LOCAL = re.compile(r"(file|data|blob|about):")
 
+#: No sidebar is caught while it slides in.
+STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
 SETTLE = """async () => {
+  for (const folded of document.querySelectorAll("article details")) folded.open = true;
   for (const image of document.images) image.loading = "eager";
   await Promise.all([...document.images].map(image => image.decode().catch(() => null)));
   await document.fonts.ready;
   if (window.MathJax) await window.MathJax.startup.promise;
   for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame);
-  const ending = document.getAnimations().filter(a => Number.isFinite(a.effect.getComputedTiming().endTime));
-  await Promise.all(ending.map(a => a.finished.catch(() => null)));  // a sidebar that slides in
 }"""
 
 LOOK = (Path(__file__).parent / "look.js").read_text(encoding="utf-8")
@@ -62,7 +63,11 @@ class Visits:
 
 def pages_of(site: Path) -> list[Path]:
     """Every page of the site; what lies in folders that start with an underscore is the theme's own."""
-    found = [path for path in site.rglob("*.html") if not any(part.startswith("_") for part in path.relative_to(site).parts)]
+    found = [
+        path
+        for path in site.rglob("*.html")
+        if not any(part.startswith("_") for part in path.relative_to(site).parts)
+    ]
     return sorted(found)
 
 
@@ -91,6 +96,7 @@ def visit(browser: Any, site: Path) -> Visits:
         listen(page, name, visits)
         page.set_viewport_size({"width": WIDTHS[0], "height": 900})
         page.goto(path.as_uri())
+        page.add_style_tag(content=STILL)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             for theme in THEMES:

@@ -98,6 +98,7 @@ REFUSED = [
     (dict(evidence=["weekly"]), "evidence ['weekly'] is unknown"),
     (dict(statement="yes please"), "no truth value"),
     (dict(corrected=GOOD["test"]), "is no statement"),
+    (dict(statement=True, correction="words"), "words a correction that nothing tests"),
     (dict(id="Not An Id"), "id 'Not An Id' is malformed"),
     (dict(chapter="/etc/passwd"), "chapter '/etc/passwd' is malformed"),
 ]
@@ -137,7 +138,7 @@ def test_a_missing_file_is_one_line(tmp_path):
 
 def test_the_hash_covers_what_decides_and_no_prose(tmp_path):
     before = one(tmp_path).test_hash
-    prose = dict(says="Other words.", figure="other", source__where="Figure 2", chapter="santurkar/other")
+    prose = dict(says="Other words", figure="other", source__where="Figure 2", chapter="santurkar/other")
     assert one(tmp_path, **prose).test_hash == before
     assert one(tmp_path, test__threshold="0.0").test_hash == before
     decisive = [

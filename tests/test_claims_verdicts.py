@@ -314,16 +314,32 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
     claims = [
         claim(DIFFERENCE),
         claim(parts=parts),
-        claim(IDENTITY, statement=True, corrected=correction),
+        claim(IDENTITY, statement=True, corrected=correction, correction="with | for the norm"),
+        claim(IDENTITY, statement=True, corrected=correction, condition="for m > 1"),
+        claim(
+            Test("identity", a="fixed", tolerance=0.0),
+            statement=True,
+            corrected=correction,
+            condition="never",
+        ),
         Claim("other", "part/another", Source("k", "v", "w"), "Not here.", "f", LEVEL),
     ]
     results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12]), "fixed": np.zeros(3)}
     rows = verdict_rows("part/chapter", results, "laptop", claims=claims)
-    assert [row.verdict for row in rows] == [YES, "partly", "true after correction"]
+    assert [row.verdict for row in rows] == [
+        YES,
+        "partly",
+        "true after correction",
+        "conditional",
+        "true as printed",
+    ]
     lines = markdown_table(rows).split("\n")
-    assert len(lines) == 2 + 1 + 3 + 2 and len({line.count("|") for line in lines}) == 1
+    assert len(lines) == 2 + 1 + 3 + 2 + 2 + 1
+    assert {line.replace("\\|", "").count("|") for line in lines} == {7}
     assert "Not here." not in "\n".join(lines)
-    assert "| – corrected |" in lines[-1] and "10⁻¹⁰" in lines[-1]
+    assert lines[7].startswith("| – with \\| for the norm |") and "10⁻¹⁰" in lines[7]
+    assert lines[8].endswith("| **conditional**, for m > 1 |") and lines[9].startswith("| – corrected |")
+    assert lines[10].endswith("| **true as printed** |")
 
 
 def test_claims_are_read_and_formatted_without_scipy():

@@ -10,8 +10,8 @@ import tiny_data
 import torch
 
 from bnbook.data import (
-    Dataset,
     DataIdentity,
+    Dataset,
     batches,
     epoch_batches,
     fixed_sample,

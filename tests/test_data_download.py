@@ -23,7 +23,7 @@ MD5 = hashlib.md5(CONTENT).hexdigest()
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves CONTENT at /file; `cut`: bytes after which each connection breaks; `asked`: the Range headers seen."""
+    """Serves CONTENT at /file; `cut`: bytes after which a connection breaks; `asked`: Range headers seen."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -108,10 +108,13 @@ def test_the_next_run_goes_on_where_this_one_gave_up(server, tmp_path):
     assert server.asked[-1] == "bytes=123456-"
 
 
-def test_a_server_without_ranges_starts_over(server, tmp_path):
+def test_a_server_without_ranges_starts_over(server, tmp_path, monkeypatch):
     server.ranges = False
+    shown = []
+    monkeypatch.setattr(Progress, "show", lambda self, have, total: shown.append((have, total)))
     (tmp_path / "file.part").write_bytes(CONTENT[:1000])
     assert download.download([server.url], tmp_path / "file", MD5).read_bytes() == CONTENT
+    assert shown[-1] == (300_000, 300_000)
 
 
 @pytest.mark.parametrize("leftover", [b"something else", CONTENT + b"x", CONTENT])
@@ -183,7 +186,7 @@ def test_two_processes_do_not_write_one_file(server, tmp_path):
 
 
 def test_sets_come_from_torchvisions_addresses(server, tmp_path, monkeypatch):
-    """mnist and cifar10 without BNBOOK_DATA: fetched, checked, decoded, cached; from then on no one is asked."""
+    """mnist and cifar10 without BNBOOK_DATA: fetched, checked, decoded, cached; then no one is asked."""
     from torchvision.datasets import CIFAR10, MNIST
 
     digits, photographs = (

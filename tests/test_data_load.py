@@ -84,7 +84,7 @@ def test_exact_cifar10_from_batches(folder, monkeypatch, archive):
 
 def test_auto_takes_jpeg75_and_says_so(folder):
     tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
-    (folder / "cifar10-jpeg75" / "train" / "cat" / ".DS_Store").write_bytes(b"no image")
+    (folder / "cifar10-jpeg75" / "train" / "cat" / "._0000.png").write_bytes(b"no image")
     loaded = data.load("cifar10-auto")
     assert loaded.identity.name == "cifar10-jpeg75"
     assert any(row["sha256"] == loaded.identity.sha256 for row in results.current().header["data"])
@@ -144,12 +144,20 @@ def _empty(path):
     path.write_bytes(b"")
 
 
+EXPECTED = {
+    (_cut, False): ["holds 7855 bytes", "promises 7856"],
+    (_lengthen, False): ["holds 7857 bytes"],
+    (_alter, False): ["MD5", "expected"],
+    (_cut, True): ["whole gzip file"],
+}
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("harm", [_cut, _lengthen, _alter, _empty])
 def test_harmed_idx_file_is_named(folder, tmp_path, harm, zipped):
     path = tiny_data.write_idx(folder, MNIST, zipped) / ("t10k-images-idx3-ubyte" + (".gz" if zipped else ""))
     harm(path)
-    refused("mnist", tmp_path, path.name, "again")
+    refused("mnist", tmp_path, path.name, "again", *EXPECTED.get((harm, zipped), ()))
 
 
 def test_missing_idx_file_is_named(folder, tmp_path):
@@ -173,6 +181,21 @@ def test_harmed_folder_says_where(folder, tmp_path):
         path.unlink()
     (root / "train" / "cat").rmdir()
     refused("cifar10-jpeg75", tmp_path, "no folder train/cat", "airplane, automobile")
+
+
+def test_unreadable_file_is_named(folder, tmp_path, monkeypatch):
+    raw = tiny_data.write_idx(folder, MNIST)
+    read = sources.idx.Path.read_bytes
+
+    def forbidden(path) -> bytes:
+        if path.name.startswith("t10k-labels"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return read(path)
+
+    monkeypatch.setattr(sources.idx.Path, "read_bytes", forbidden)
+    refused(
+        "mnist", tmp_path, f"cannot read {raw / 't10k-labels-idx1-ubyte'}: Permission denied", "permissions"
+    )
 
 
 def test_wrong_image_size_is_named(folder, tmp_path):

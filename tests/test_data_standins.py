@@ -1,4 +1,4 @@
-"""The stand-ins of the smoke profile: the same bytes everywhere, real digits, textures that can be learned."""
+"""The stand-ins of the smoke profile: the same bytes everywhere, real digits, learnable textures."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_textures_are_quick_and_balanced():
 
 
 def test_textures_can_be_learned_but_not_by_a_line():
-    """A hundred steps of a small network with batch norm beat chance (10 %) clearly; pixels alone tell little."""
+    """A hundred steps of a small network with batch norm beat chance (10 %); a linear model hardly does."""
     dataset = data.load("textures-standin")
     nn = torch.nn
     torch.manual_seed(0)
@@ -125,6 +125,6 @@ def test_textures_can_be_learned_but_not_by_a_line():
 
 
 def test_importing_the_package_imports_no_torch():
-    code = "import sys, bnbook.data; print([m for m in ('torch', 'torchvision', 'sklearn', 'PIL') if m in sys.modules])"
+    code = "import sys, bnbook.data; print({'torch', 'torchvision', 'sklearn', 'PIL'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "set()"

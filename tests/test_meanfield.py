@@ -1,4 +1,4 @@
-"""The recursions against quadrature, numbers worked out by hand, brute-force Gaussians and real finite networks."""
+"""The recursions against quadrature, numbers worked out by hand and sampled Gaussians."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ def test_it_imports_neither_torch_nor_scipy() -> None:
 
 @pytest.mark.parametrize("c", [-0.95, -0.3, 0.0, 0.2, 0.7, 0.999])
 def test_integrals_equal_quadrature(c: float) -> None:
-    # In polar coordinates a = r cos t, b = r cos(t - arccos c): the radius integrates by hand, the angle by midpoints.
+    # Polar coordinates, a = r cos t, b = r cos(t - arccos c): the radius by hand, the angle by midpoints.
     t = (np.arange(200_000) + 0.5) / 200_000 * 2 * pi
     a, b = np.cos(t), np.cos(t - np.arccos(c))
-    assert recursions.relu_product(np.array(c)) == pytest.approx(2 * np.mean(np.maximum(a, 0) * np.maximum(b, 0)), abs=1e-9)
+    product = 2 * np.mean(np.maximum(a, 0) * np.maximum(b, 0))
+    assert recursions.relu_product(np.array(c)) == pytest.approx(product, abs=1e-9)
     assert recursions.step_product(np.array(c)) == pytest.approx(np.mean((a > 0) & (b > 0)), abs=1e-5)
 
 
 def test_integrals_at_the_ends() -> None:
-    assert recursions.relu_product(np.array([-1.0, 0.0, 1.0])) == pytest.approx([0, 1 / (2 * pi), 1 / 2], abs=1e-15)
-    assert recursions.step_product(np.array([-1.0, 0.0, 1.0])) == pytest.approx([0, 1 / 4, 1 / 2], abs=1e-15)
+    ends = np.array([-1.0, 0.0, 1.0])
+    assert recursions.relu_product(ends) == pytest.approx([0, 1 / (2 * pi), 1 / 2], abs=1e-15)
+    assert recursions.step_product(ends) == pytest.approx([0, 1 / 4, 1 / 2], abs=1e-15)
 
 
 def test_correlation_stays_within_one_under_rounding() -> None:
@@ -60,7 +62,8 @@ def test_vanilla_equations_20_to_22_by_hand() -> None:
     assert theory.q_tilde[1:] == pytest.approx([1, 1, 1, 1])
     backward_3 = (pi / 2 + asin(c_3)) / pi
     backward_2 = backward_3 * (pi / 2 + asin(c_2)) / pi
-    assert theory.q_tilde_xy[1:] == pytest.approx([backward_2 * (pi / 2 + asin(0.2)) / pi, backward_2, backward_3, 1])
+    backward_1 = backward_2 * (pi / 2 + asin(0.2)) / pi
+    assert theory.q_tilde_xy[1:] == pytest.approx([backward_1, backward_2, backward_3, 1])
 
 
 def test_batch_equations_23_to_25_by_hand() -> None:
@@ -84,7 +87,8 @@ def test_corrected_backward_ratio_is_pi_over_pi_minus_one_inside() -> None:
 
 
 def test_corrected_batch_norm_ignores_the_bias_and_scales_with_gamma_squared() -> None:
-    theory = solve(PAPER, norm="batch", gamma=[1, 1, 3], sigma_b2=[0, 5, 0.5], equations="corrected", q_hat_xy_0=0.3)
+    settings = {"gamma": [1, 1, 3], "sigma_b2": [0, 5, 0.5], "q_hat_xy_0": 0.3}
+    theory = solve(PAPER, norm="batch", equations="corrected", **settings)
     assert theory.lambda_max[1] == pytest.approx(theory.lambda_max[0])
     assert theory.lambda_max[2] == pytest.approx(9 * theory.lambda_max[0])
     printed = solve(PAPER, norm="batch", sigma_b2=[0, 5])
@@ -160,7 +164,8 @@ def test_a_hundred_thousand_settings_in_a_second() -> None:
         grid = solve(PAPER, norm, gamma=gamma, sigma_w2=sigma_w2).lambda_max
     assert time.perf_counter() - start < 1
     assert grid.shape == (500, 200)
-    assert grid[7, 9] == pytest.approx(solve(PAPER, "batch", gamma=gamma[7, 0], sigma_w2=sigma_w2[9]).lambda_max)
+    one = solve(PAPER, "batch", gamma=gamma[7, 0], sigma_w2=sigma_w2[9])
+    assert grid[7, 9] == pytest.approx(one.lambda_max)
 
 
 # The corrections against brute force
@@ -168,7 +173,7 @@ def test_a_hundred_thousand_settings_in_a_second() -> None:
 
 @pytest.mark.parametrize("m", [5, 12])
 def test_one_batch_normalized_layer_against_sampled_gaussians(m: int) -> None:
-    """u, s² of z(x) = a + g(x) over m inputs, drawn: the finite-batch forms of equations 24 and 25, exact in m."""
+    """u and s² of z(x) = a + g(x) over m inputs, drawn: the finite-batch forms of equations 24 and 25."""
     rng = np.random.default_rng(0)
     samples, q, q_xy, gamma, sigma_w2 = 400_000, 3.0, 1.2, 1.7, 2.5
     z = sqrt(q_xy) * rng.standard_normal((samples, 1)) + sqrt(q - q_xy) * rng.standard_normal((samples, m))
@@ -221,7 +226,7 @@ def test_impossible_input_is_one_line(change: dict, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("widths", [(784, 10), (784,), (784, 0, 10), (784, -5, 10), (784, 2.5, 10), 784, "abc"])
+@pytest.mark.parametrize("widths", [(784, 10), (784,), (784, 0, 10), (784, -5, 10), (7, 2.5, 10), 784, "ab"])
 def test_impossible_networks_are_one_line(widths: object) -> None:
     with pytest.raises(BnbookError, match="expected"):
         FullyConnected(widths)  # type: ignore[arg-type]

@@ -9,7 +9,12 @@ import torch.nn.functional as F
 
 from bnbook.errors import BnbookError
 from bnbook.normalizers.formulas import (
-    as_rows, batch_norm_backward, batch_norm_forward, fold_into_convolution, fold_into_linear, population_statistics,
+    as_rows,
+    batch_norm_backward,
+    batch_norm_forward,
+    fold_into_convolution,
+    fold_into_linear,
+    population_statistics,
 )
 
 D = torch.float64
@@ -18,7 +23,8 @@ D = torch.float64
 def setting(m: int = 7, features: int = 3):
     torch.manual_seed(0)
     x = (torch.randn(m, features, dtype=D) * 3 + 1).requires_grad_()
-    return x, (torch.rand(features, dtype=D) + 0.5).requires_grad_(), torch.randn(features, dtype=D).requires_grad_()
+    gamma, beta = torch.rand(features, dtype=D) + 0.5, torch.randn(features, dtype=D)
+    return x, gamma.requires_grad_(), beta.requires_grad_()
 
 
 @pytest.mark.parametrize("eps", [1e-5, 0.7])
@@ -36,13 +42,13 @@ def test_forward_by_hand():
     assert out.mean.item() == 2.0 and out.variance.item() == pytest.approx(8 / 3)
     expected = 2 / 3**0.5  # sqrt(8/3 + 1/3) = sqrt(3)
     torch.testing.assert_close(out.x_hat.flatten(), torch.tensor([-expected, 0, expected], dtype=D))
-    torch.testing.assert_close(out.y.flatten(), torch.tensor([1 - 3 * expected, 1, 1 + 3 * expected], dtype=D))
+    assert out.y.flatten().tolist() == pytest.approx([1 - 3 * expected, 1, 1 + 3 * expected])
 
 
 @pytest.mark.parametrize("eps", [1e-5, 0.7])
 def test_the_six_gradients_equal_autograd(eps):
     x, gamma, beta = setting()
-    # The graph in which mean and variance are steps of their own, as in the encyclopedia: autograd then gives each.
+    # Mean and variance are steps of their own here, as in the encyclopedia: autograd then gives each.
     mean = x.mean(0)
     variance = ((x - mean) ** 2).mean(0)
     x_hat = (x - mean) / (variance + eps).sqrt()
@@ -77,7 +83,7 @@ def test_rows_of_feature_maps():
 def test_population_statistics_by_hand_and_unbiased():
     mean, variance = population_statistics([np.array([[0.0], [2.0]]), np.array([[1.0], [5.0]])])
     assert mean.item() == 2.0 and variance.item() == pytest.approx(2 * (1 + 4) / 2)
-    # Over all ordered pairs from {0, 1, 5}, drawn with replacement, the estimate is the population variance exactly.
+    # Over all ordered pairs from {0, 1, 5}, with replacement, it is the population variance exactly.
     values = [0.0, 1.0, 5.0]
     mean, variance = population_statistics([np.array([[a], [b]]) for a in values for b in values])
     assert mean.item() == pytest.approx(2.0) and variance.item() == pytest.approx(np.var(values))
@@ -101,7 +107,8 @@ def test_folding_gives_the_same_map(with_bias):
     bias = torch.randn(4, dtype=D) if with_bias else None
     x, weight = torch.randn(6, 5, dtype=D), torch.randn(4, 5, dtype=D)
     two = F.batch_norm(F.linear(x, weight, bias), mean, var, gamma, beta, training=False, eps=0.2)
-    torch.testing.assert_close(F.linear(x, *fold_into_linear(weight, bias, *statistics, eps=0.2)), two, rtol=0, atol=1e-12)
+    one = F.linear(x, *fold_into_linear(weight, bias, *statistics, eps=0.2))
+    torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
     x, weight = torch.randn(2, 3, 6, 6, dtype=D), torch.randn(4, 3, 3, 3, dtype=D)
     two = F.batch_norm(F.conv2d(x, weight, bias, padding=1), mean, var, gamma, beta, training=False, eps=0.2)
     one = F.conv2d(x, *fold_into_convolution(weight, bias, *statistics, eps=0.2), padding=1)

@@ -22,7 +22,7 @@ def near(sample: np.ndarray, expected: float) -> None:
     assert abs(sample.mean() - expected) < 4.5 * error, (sample.mean(), expected, error)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # float32 takes its uniform draws another way
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # their uniform draws differ
 @pytest.mark.parametrize("spread, deviation", [("deviation", 0.1), ("variance", 0.1**0.5)])
 def test_moments_of_the_draws(dtype, spread, deviation):
     torch.manual_seed(1)
@@ -95,8 +95,8 @@ def test_noisy_is_batch_norm_then_s_a_plus_m(layout):
 
 
 def network() -> nn.Sequential:
-    layers = [nn.Linear(5, 6), make_normalizer("noisy", 6), nn.ReLU(), nn.Linear(6, 4), make_normalizer("noise", 4)]
-    return nn.Sequential(*layers)
+    first = nn.Linear(5, 6), make_normalizer("noisy", 6), nn.ReLU()
+    return nn.Sequential(*first, nn.Linear(6, 4), make_normalizer("noise", 4))
 
 
 def test_every_training_forward_draws_anew_and_the_seed_decides():
@@ -136,11 +136,12 @@ def test_frozen_noise_repeats_bit_for_bit_and_gives_the_random_state_back():
 def test_frozen_noise_refuses_another_batch_shape_and_ends_after_an_error():
     model, x = network(), torch.randn(9, 5)
     state = torch.get_rng_state()
-    with pytest.raises(BnbookError, match="same batch shape"), frozen_noise(model):
+    with pytest.raises(BnbookError, match="one batch shape"), frozen_noise(model):
         model(x)
         model(x[:4])
     assert torch.equal(state, torch.get_rng_state())
-    assert model(x[:4]).shape == (4, 4) and not any(getattr(layer, "frozen", False) for layer in model.modules())
+    assert model(x[:4]).shape == (4, 4)
+    assert not any(getattr(layer, "frozen", False) for layer in model.modules())
     with frozen_noise(model):
         model(x[:4])
 

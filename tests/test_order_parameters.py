@@ -1,4 +1,4 @@
-"""The order-parameter probe against a double loop over pairs with per-example autograd; the theory against the probe."""
+"""The probe against a double loop over pairs with per-example autograd; the theory against the probe."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from bnbook.meanfield import FullyConnected, solve
 from bnbook.models import mlp
 from bnbook.probes.order_parameters import measure
 
+WIDE = (300, 300, 300, 300, 1)
 LETTERS = ("q", "q_hat", "q_xy", "q_hat_xy", "q_tilde", "q_tilde_xy")
 
 
-def network(widths: tuple[int, ...], norm: str, gamma: float = 1.3, seed: int = 0, sigma_b2: float = 0.5) -> nn.Sequential:
+def network(
+    widths: tuple[int, ...], norm: str, gamma: float = 1.3, seed: int = 0, sigma_b2: float = 0.5
+) -> nn.Sequential:
     """A float64 network drawn as equations 12 and 16 say."""
     generator = torch.Generator().manual_seed(seed)
     layers: list[nn.Module] = []
@@ -39,8 +42,10 @@ def gaussian(m: int, n: int, seed: int = 1) -> Tensor:
     return torch.randn(m, n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def slow_pass(model: nn.Sequential, x: Tensor, constants: list | None = None) -> tuple[list[Tensor], list[Tensor], Tensor]:
-    """Forward by hand: h^{l-1}, z^l, outputs; `constants` holds (mean, variance) by layer, None: those of x itself."""
+def slow_pass(
+    model: nn.Sequential, x: Tensor, constants: list | None = None
+) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    """Forward by hand: h^{l-1}, z^l, outputs; `constants`: (mean, variance) by layer, None: those of x."""
     h, activations, preactivations, norms = x, [], [], 0
     for layer in model:
         if isinstance(layer, nn.Linear):
@@ -56,7 +61,7 @@ def slow_pass(model: nn.Sequential, x: Tensor, constants: list | None = None) ->
 
 
 def slow_order_parameters(model: nn.Sequential, x: Tensor, statistics: str) -> dict[str, np.ndarray]:
-    """Everything that `measure` returns, by loops over pairs; one gradient for each example where they are apart."""
+    """Everything that `measure` returns, by loops over pairs; detached: one gradient for each example."""
     activations, preactivations, outputs = slow_pass(model, x)
     m, depth = len(x), len(preactivations)
     if statistics == "batch":
@@ -70,11 +75,13 @@ def slow_order_parameters(model: nn.Sequential, x: Tensor, statistics: str) -> d
             rows.append(torch.autograd.grad(f[0, 0], z))
         deltas = [torch.cat([row[l] for row in rows]) for l in range(depth)]
 
-    found = {name: np.full(depth + 1, np.nan) for name in LETTERS} | {"f": np.zeros(depth), "f_pairs": np.zeros(depth)}
+    found = {name: np.full(depth + 1, np.nan) for name in LETTERS}
+    found |= {"f": np.zeros(depth), "f_pairs": np.zeros(depth)}
     pairs, everything = list(permutations(range(m), 2)), list(product(range(m), repeat=2))
     for l in range(1, depth + 1):
         h, z, delta = (a.detach().numpy() for a in (activations[l - 1], preactivations[l - 1], deltas[l - 1]))
-        for name, a, index, scale in (("q_hat", h, l - 1, h.shape[1]), ("q", z, l, z.shape[1]), ("q_tilde", delta, l, 1)):
+        letters = (("q_hat", h, l - 1, h.shape[1]), ("q", z, l, z.shape[1]), ("q_tilde", delta, l, 1))
+        for name, a, index, scale in letters:
             found[name][index] = np.mean([a[i] @ a[i] for i in range(m)]) / scale
             found[name + "_xy"][index] = np.mean([a[i] @ a[j] for i, j in pairs]) / scale
         found["f"][l - 1] = np.mean([(h[i] @ h[j]) * (delta[i] @ delta[j]) for i, j in everything])
@@ -128,9 +135,11 @@ def test_the_books_own_network_and_torchs_layers_agree() -> None:
 def test_batch_norm_ignores_biases_and_its_bound_is_gamma_squared_times_one_number() -> None:
     x = gaussian(50, 30)
     one, other = (
-        measure(network((30, 40, 40, 40, 2), "batch", gamma, sigma_b2=bias), x) for gamma, bias in ((1.0, 0.0), (3.0, 5.0))
+        measure(network((30, 40, 40, 40, 2), "batch", gamma, sigma_b2=bias), x)
+        for gamma, bias in ((1.0, 0.0), (3.0, 5.0))
     )
-    np.testing.assert_allclose(other.f, 9 * one.f, rtol=1e-4)  # up to the constant that batch norm adds to the variance
+    # Up to the constant that batch norm adds to the variance.
+    np.testing.assert_allclose(other.f, 9 * one.f, rtol=1e-4)
     np.testing.assert_allclose(other.q_tilde[2:], one.q_tilde[2:], rtol=1e-4)
 
 
@@ -143,8 +152,9 @@ def test_gradients_through_the_statistics_differ() -> None:
 
 def test_without_a_norm_both_statistics_agree() -> None:
     model, x = network((6, 9, 7, 3), "none"), gaussian(8, 6)
+    detached, batch = measure(model, x), measure(model, x, "batch")
     for name in LETTERS:
-        np.testing.assert_array_equal(getattr(measure(model, x), name), getattr(measure(model, x, "batch"), name))
+        np.testing.assert_array_equal(getattr(detached, name), getattr(batch, name))
 
 
 @pytest.mark.parametrize("mode", [True, False])
@@ -187,13 +197,13 @@ def test_bad_input_is_one_line(model: nn.Module, inputs: Tensor, statistics: str
 def measured() -> dict[str, list]:
     """Twenty networks of 300 hidden units, each on its own 200 inputs."""
     return {
-        norm: [measure(network((300, 300, 300, 300, 1), norm, seed=s), gaussian(200, 300, seed=100 + s)) for s in range(20)]
+        norm: [measure(network(WIDE, norm, seed=s), gaussian(200, 300, seed=100 + s)) for s in range(20)]
         for norm in ("none", "batch")
     }
 
 
 def distance(values: list[np.ndarray], theory: np.ndarray, bias: float = 0.0) -> np.ndarray:
-    """How far the mean lies from the theory, in standard errors over networks, beyond an allowed bias; by layer."""
+    """How far the mean lies from the theory beyond an allowed bias, in standard errors; by layer."""
     values = np.array(values)
     error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     excess = np.maximum(np.abs(values.mean(axis=0) - theory) - bias, 0)
@@ -203,22 +213,23 @@ def distance(values: list[np.ndarray], theory: np.ndarray, bias: float = 0.0) ->
 @pytest.mark.parametrize("norm", ["none", "batch"])
 @pytest.mark.parametrize("name", [*LETTERS, "f"])
 def test_corrected_theory_describes_finite_networks(measured: dict, norm: str, name: str) -> None:
-    theory = solve(FullyConnected((300, 300, 300, 300, 1)), norm, gamma=1.3, equations="corrected", batch=200)
+    theory = solve(FullyConnected(WIDE), norm, gamma=1.3, equations="corrected", batch=200)
     expected = getattr(theory, name)
-    # Infinite width is the theory's; at width N its values are off by a few parts in N (the shares of f: of their sum).
+    # The theory is of infinite width: at width N it is off by a few parts in N (shares of f: of their sum).
     bias = 3 / 300 * (theory.lambda_max if name == "f" else np.abs(expected))
     assert np.nanmax(distance([getattr(one, name) for one in measured[norm]], expected, bias)) < 4
 
 
 def test_printed_batch_norm_gradients_do_not(measured: dict) -> None:
-    theory = solve(FullyConnected((300, 300, 300, 300, 1)), "batch", gamma=1.3)
+    theory = solve(FullyConnected(WIDE), "batch", gamma=1.3)
     for name in ("q_tilde", "q_tilde_xy"):
-        assert (distance([getattr(one, name) for one in measured["batch"]], getattr(theory, name))[1:4] > 4).all()
+        values = [getattr(one, name) for one in measured["batch"]]
+        assert (distance(values, getattr(theory, name))[1:4] > 4).all()
 
 
 @pytest.mark.parametrize("norm", ["none", "batch"])
 def test_lambda_max_full_counts_every_parameter(norm: str) -> None:
-    """Equations 156 and 157 by autograd over all parameters, statistics held constant, pairs of all inputs."""
+    """Equations 156 and 157 by autograd over all parameters, statistics held constant."""
     widths, m = (60, 60, 60, 1), 40
     bounds = []
     for seed in range(60):

@@ -1,4 +1,4 @@
-"""Tiny copies of the real data sets, in each layout that the loader reads, with their own known identities."""
+"""Tiny copies of the real data sets in each layout that the loader reads, with their own identities."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Claim:
     """One checkable sentence of a source, in our words, with the test that decides it.
 
     Either `test` or `parts` is set. `statement` marks a theorem, formula or definition, judged true or false
-    rather than reproduced or not; `corrected` tests it after our correction; `condition` says when it holds.
+    rather than reproduced or not; `corrected` tests what `correction` says; `condition` says when it holds.
     """
 
     id: str
@@ -87,6 +87,7 @@ class Claim:
     evidence: tuple[str, ...] = ("laptop", "paper")
     statement: bool = False
     corrected: Test | None = None
+    correction: str = ""
     condition: str = ""
 
     @property

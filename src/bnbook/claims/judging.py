@@ -44,7 +44,7 @@ def judge(
 ) -> Judgement:
     """Judge one claim by recorded results, name -> values (S, ...).
 
-    At a profile that is no evidence for the claim the verdict says so, beside whatever effect was measured. An
+    At a profile that is no evidence for the claim the verdict says so beside the effect, if measured. An
     `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`.
     A statement that fails as printed is "true after correction" where its corrected test holds, "conditional"
     where it also names its condition. Parts that agree decide the claim; some true, some not is "partly".

@@ -159,7 +159,7 @@ def _inequality(test: Test, recorded: Recorded) -> Outcome:
     found = violations.sum()
     if not (np.isfinite(violations).all() and 0 <= found <= trials and trials > 0):
         raise BnbookError(
-            f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected fewer than trials"
+            f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected a count of them"
         )
     interval = intervals.clopper_pearson(int(found), int(trials))
     detail = f"{int(found)} violations in {int(trials)} trials"

@@ -17,7 +17,7 @@ from bnbook.errors import BnbookError
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
 CHAPTER = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)*")
 NEEDED = ("id", "chapter", "source", "says", "figure")
-OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "condition")
+OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "correction", "condition")
 NUMBERS = ("threshold", "margin", "tolerance", "expected", "nonfinite")
 
 
@@ -72,6 +72,8 @@ class _Reader:
             self._fail(
                 "it has a correction or condition but is no statement", "`statement: true` beside them"
             )
+        if "correction" in entry and "corrected" not in entry:
+            self._fail("it words a correction that nothing tests", "`corrected: {kind: …}` beside it")
         if "parts" in entry and "corrected" in entry:
             self._fail("it has parts and a correction", "one claim per corrected formula")
         chapter = self._text(entry, "chapter")
@@ -88,6 +90,7 @@ class _Reader:
             evidence=self._evidence(entry.get("evidence", ["laptop", "paper"])),
             statement=statement,
             corrected=self._test(entry["corrected"], "corrected") if "corrected" in entry else None,
+            correction=self._text(entry, "correction") if "correction" in entry else "",
             condition=self._text(entry, "condition") if "condition" in entry else "",
         )
 
@@ -122,7 +125,7 @@ class _Reader:
             self._fail(f"{what} has unknown kind {kind!r}", f"one of {', '.join(KINDS)}")
         alternatives, optional = KINDS[kind]
         given = set(content) - {"kind"}
-        # Judge the keys by the alternative that they fit best, so that the complaint is about the likely slip.
+        # Judge the keys by the alternative that they fit best: the complaint is about the likely slip.
         needed = max(alternatives, key=lambda keys: (len(keys & given), -len(keys - given)))
         self._keys(content, ("kind", *sorted(needed)), tuple(sorted(optional)), f"{what} of kind {kind}")
         fields: dict[str, Any] = {"kind": kind}

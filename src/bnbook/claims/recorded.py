@@ -40,7 +40,7 @@ class Recorded:
     def paired(
         self, names: Sequence[str | float], nonfinite: float | None, broadcast_last: bool = False
     ) -> np.ndarray:
-        """The named results as rows (len(names), S) of the same seeds; `nonfinite` replaces non-finite values.
+        """The named results as rows (len(names), S) of the same seeds; `nonfinite` fills non-finite values.
 
         A number in place of a name is the same for every seed, and with `broadcast_last` so is a last result
         of one value (a theory that does not depend on the seed).

@@ -9,7 +9,7 @@ import numpy as np
 
 from bnbook import results as session
 from bnbook.claims.claim import Claim
-from bnbook.claims.judging import Judgement, judge
+from bnbook.claims.judging import CONDITIONAL, Judgement, judge
 from bnbook.claims.reading import load_claims
 from bnbook.claims.words import describe_test, format_effect
 from bnbook.errors import BnbookError
@@ -38,7 +38,8 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
     lines = [HEAD]
     for judgement in judgements:
         claim = judgement.claim
-        verdict = f"**{judgement.words}**" + (f", {claim.condition}" if claim.condition else "")
+        condition = f", {claim.condition}" if judgement.verdict == CONDITIONAL else ""
+        verdict = f"**{judgement.words}**{condition}"
         own = (
             (describe_test(claim.test), format_effect(judgement))
             if claim.test
@@ -48,7 +49,14 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
         if judgement.corrected:
             found = judgement.corrected
             lines.append(
-                _row("– corrected", "", describe_test(claim.corrected), format_effect(found), found.n, "")
+                _row(
+                    f"– {claim.correction or 'corrected'}",
+                    "",
+                    describe_test(claim.corrected),
+                    format_effect(found),
+                    found.n,
+                    "",
+                )
             )
         for part, (says, word, found) in zip(claim.parts, judgement.parts, strict=False):
             lines.append(_row(f"– {says}", "", describe_test(part.test), format_effect(found), found.n, word))

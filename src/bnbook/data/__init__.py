@@ -22,10 +22,10 @@ __all__ = [
 
 
 def load(name: str, *, device: str | torch.device = "cpu") -> Dataset:
-    """The data set `name` on `device`; `.identity.name` tells which set a family name (`cifar10-auto`) stood for.
+    """The data set `name` on `device`; `.identity.name` tells what a family name (`cifar10-auto`) stood for.
 
-    Raises BnbookError for an unknown name, a missing set, a truncated or altered file, a full disk; real data is
-    never replaced by a stand-in. What was loaded is noted in the results (`bnbook.results.record_data`).
+    Raises BnbookError for an unknown name, a missing set, a truncated or altered file, a full disk; real data
+    is never replaced by a stand-in. What was loaded is noted in the results (`bnbook.results.record_data`).
     """
     from bnbook.results import record_data
 
@@ -43,7 +43,7 @@ def prepare(name: str) -> DataIdentity:
 
 
 def whereabouts(name: str) -> str:
-    """Where `load(name)` would take the set from, as words, without reading it; BnbookError where it could not."""
+    """Where `load(name)` would take the set from, in words, without reading it; BnbookError if nowhere."""
     _check_name(name)
     if name in STANDINS:
         return "comes with bnbook"
@@ -71,12 +71,18 @@ def _decoded(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
     if name in STANDINS:
         return _standin(name)
     actual, source = sources.find(name)
-    fingerprint = source.fingerprint()
-    known = known_identity(actual)
-    kept = cache.fetch(actual, fingerprint)
-    if kept is not None and known in (None, kept[0]):
-        return kept
-    decoded = _check(actual, source.read(), source.where)
+    try:
+        fingerprint = source.fingerprint()
+        kept = cache.fetch(actual, fingerprint)
+        if kept is not None and known_identity(actual) in (None, kept[0]):
+            return kept
+        arrays = source.read()
+    except OSError as error:
+        raise BnbookError(
+            f"cannot read {error.filename or source.where}: {error.strerror or error}; "
+            "expected readable files; mend their permissions or copy them again"
+        ) from None
+    decoded = _check(actual, arrays, source.where)
     cache.store(actual, fingerprint, *decoded)
     return decoded
 
@@ -89,7 +95,7 @@ def _standin(name: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
 
 
 def _check(name: str, arrays: Arrays, where: str) -> tuple[DataIdentity, dict[str, Any], Arrays]:
-    """The identity of a decoded set and its canonical order; BnbookError where it is not what it is called."""
+    """A decoded set in canonical order and its identity; BnbookError where it is not what it is called."""
     known = known_sets()[name]
     found = tuple(len(labels) for labels in (arrays.train_labels, arrays.test_labels))
     expected = (known["train"], known["test"])
@@ -109,8 +115,8 @@ def _check(name: str, arrays: Arrays, where: str) -> tuple[DataIdentity, dict[st
 def _altered(name: str, where: str, description: Any, known: dict[str, Any]) -> str:
     groups = differing_groups(description, known)
     shown = f" in {', '.join(groups[:3])}{f' and {len(groups) - 3} more classes' if len(groups) > 3 else ''}"
-    message = f"{where} is altered{shown if groups else ''}: SHA-256 {description.sha256[:16]}…, expected {name} with "
-    message += f"{known['sha256'][:16]}…; copy it again"
+    message = f"{where} is altered{shown if groups else ''}: SHA-256 {description.sha256[:16]}…, expected "
+    message += f"{known['sha256'][:16]}… for {name}; copy it again"
     if name.endswith("jpeg75"):
         message += _decoder_hint()
     return message

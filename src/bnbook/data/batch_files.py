@@ -67,8 +67,8 @@ class BatchFiles:
         found = hashlib.md5(content[name], usedforsecurity=False).hexdigest()
         if found != md5:  # checked before unpickling: an unknown pickle may run any code
             raise BnbookError(
-                f"{self.path / name} is truncated or altered: {len(content[name])} bytes with the MD5 sum {found}; "
-                f"expected {md5}; {REMEDY}"
+                f"{self.path / name} is truncated or altered: {len(content[name])} bytes with the MD5 sum "
+                f"{found}; expected {md5}; {REMEDY}"
             )
         batch = pickle.loads(content[name], encoding="latin1")
         return batch["data"].reshape(-1, 3, 32, 32), np.array(batch["labels"], dtype=np.int64)

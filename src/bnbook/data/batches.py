@@ -17,8 +17,8 @@ def epoch_batches(
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """One pass over the training set: normalised float32 inputs (B, C, H, W) and int64 targets (B,).
 
-    The last batch is dropped where it is not full. `generator` lives on the CPU and is read only here, at the start
-    of the epoch, so every device sees the same batches and the same crops.
+    The last batch is dropped where it is not full. `generator` lives on the CPU and is read only when an
+    epoch starts, so every device sees the same batches and the same crops.
     """
     count = len(dataset.train_labels)
     if not 0 < batch_size <= count:
@@ -45,17 +45,17 @@ def infinite_batches(
 
 
 def draw_augmentation(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each of `count` images where its crop starts, rows and columns 0 to 2 PAD (count, 2), and whether it flips."""
+    """Where the crop of each image starts, 0 to 2 PAD (count, 2), and whether the image flips (count,)."""
     corners = torch.randint(0, 2 * PAD + 1, (count, 2), generator=generator)
     flips = torch.randint(0, 2, (count,), generator=generator).bool()
     return corners, flips
 
 
 def crop_and_flip(inputs: torch.Tensor, corners: torch.Tensor, flips: torch.Tensor) -> torch.Tensor:
-    """Pad (B, C, H, W) by PAD zeros on each side, cut H x W at each `corners` (B, 2), mirror where `flips` (B,).
+    """Pad (B, C, H, W) by PAD zeros a side, cut H x W at each of `corners` (B, 2), mirror where `flips` (B,).
 
-    The inputs are normalised, so the zeros are the mean colour. No loop over examples: every crop is a view, and one
-    indexing picks one view an example.
+    The inputs are normalised, so the zeros are the mean colour. No loop over examples: every crop is a view,
+    and one indexing picks one view an example.
     """
     height, width = inputs.shape[2:]
     padded = torch.nn.functional.pad(inputs, (PAD, PAD, PAD, PAD))

@@ -1,4 +1,4 @@
-"""Decoded sets, kept between runs: one file a set, whole or absent, checked by SHA-256 whenever it is read."""
+"""Decoded sets, kept between runs: one file a set, whole or absent, its SHA-256 checked at every read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def store(
 ) -> Path:
     """Keep a decoded set; nothing is left behind where it fails (BnbookError).
 
-    The file: a line with the SHA-256 of all that follows; a line of JSON; the bytes of both splits' images and labels.
+    The file: a line with the SHA-256 of all that follows; a line of JSON; both splits' images and labels.
     """
     path = _path(name)
     manifest = {"schema": SCHEMA, "fingerprint": _short(fingerprint), "identity": asdict(identity)}

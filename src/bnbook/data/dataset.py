@@ -80,7 +80,7 @@ def make_dataset(
 
 
 def normalise(images: torch.Tensor, dataset: Dataset) -> torch.Tensor:
-    """x̂ = (x / 255 - mean) / std per channel: uint8 (B, C, H, W) to float32 of the same shape, on the same device.
+    """x̂ = (x / 255 - mean) / std per channel: uint8 (B, C, H, W) to float32 (B, C, H, W) on the same device.
 
     Written as (x - 255 mean) · 1 / (255 std): no division, so a GPU rounds exactly as a CPU does.
     """
@@ -88,9 +88,9 @@ def normalise(images: torch.Tensor, dataset: Dataset) -> torch.Tensor:
 
 
 def fixed_sample(dataset: Dataset, count: int, split: str = "test") -> tuple[torch.Tensor, torch.Tensor]:
-    """The same `count` images for everyone, uint8 (count, C, H, W), and their labels: the first in canonical order.
+    """The same `count` images, uint8 (count, C, H, W), and labels for everyone: the first in canonical order.
 
-    That order is by hash, so this is a random sample that no one has chosen; a larger sample contains a smaller one.
+    That order is by hash, so this is a random sample that no one has chosen, within which smaller ones lie.
     """
     if split not in ("train", "test"):
         raise BnbookError(f"unknown split {split!r}; expected train or test")

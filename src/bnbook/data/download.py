@@ -43,8 +43,8 @@ def download_cifar10() -> Path:
 def download(urls: Sequence[str], target: Path, md5: str) -> Path:
     """Fetch `target` from the first of `urls` that gives it whole; what has arrived waits in `target.part`.
 
-    A connection that breaks is resumed where it broke, in this run or in the next one. `target` appears only when
-    its MD5 sum is right. Raises BnbookError when every address fails or too little arrives in PATIENCE seconds.
+    A connection that breaks is resumed where it broke, in this run or in the next one. `target` appears only
+    when its MD5 sum is right. BnbookError when every address fails or too little arrives in PATIENCE seconds.
     """
     part = target.with_name(target.name + ".part")
     reasons = []
@@ -65,8 +65,8 @@ def download(urls: Sequence[str], target: Path, md5: str) -> Path:
     except OSError as error:
         raise disk_error(error, target) from None
     raise BnbookError(
-        f"cannot download {target.name} ({'; '.join(reasons)}); expected the file with the MD5 sum {md5}; {kept} bytes "
-        "are kept: run again to go on from there, or set BNBOOK_DATA to a folder that holds the set"
+        f"cannot download {target.name} ({'; '.join(reasons)}); expected the file with the MD5 sum {md5}; "
+        f"{kept} bytes are kept: run again to go on from there, or set BNBOOK_DATA to a folder with the set"
     )
 
 
@@ -132,7 +132,7 @@ def _receive(url: str, part: Path, progress: Progress) -> Iterator[int]:
 
 
 def _piece(response: http.client.HTTPResponse) -> bytes:
-    """What has arrived, at once (read1), so that a trickle cannot hold us; a broken line is never a disk's fault."""
+    """What has arrived, at once (read1): a trickle cannot hold us. A broken line is never a disk's fault."""
     try:
         return response.read1(PIECE)
     except OSError as error:
@@ -161,7 +161,8 @@ def _alone(target: Path) -> Iterator[None]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             raise BnbookError(
-                f"another process is downloading {target.name} now; expected to be alone; run again when it is done"
+                f"another process is downloading {target.name} now; expected to be alone; "
+                "run again when it is done"
             ) from None
         except OSError:
             pass  # a file system without locks

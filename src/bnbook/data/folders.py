@@ -86,6 +86,7 @@ class ClassFolders:
             ) from None
         if pixels.shape[:2] != (height, width):
             raise BnbookError(
-                f"{path} is {pixels.shape[1]} x {pixels.shape[0]} pixels; expected {width} x {height}; {REMEDY}"
+                f"{path} is {pixels.shape[1]} x {pixels.shape[0]} pixels; "
+                f"expected {width} x {height}; {REMEDY}"
             )
         return pixels.reshape(height, width, channels).transpose(2, 0, 1)

@@ -15,7 +15,7 @@ SPLITS = ("train", "test")
 
 @dataclass(frozen=True)
 class DataIdentity:
-    """A data set as a result names it: sizes m of both splits, image shape (C, H, W), and the hash of `describe`."""
+    """A data set as a result names it: sizes m of both splits, image shape (C, H, W), hash (`describe`)."""
 
     name: str
     train: int
@@ -47,7 +47,7 @@ def known_sets() -> dict[str, dict[str, Any]]:
 
 
 def known_identity(name: str) -> DataIdentity | None:
-    """The identity that every faithful copy of the set has; None where its hash was never computed (cifar10)."""
+    """The identity that every faithful copy has; None where the hash was never computed (cifar10)."""
     known = known_sets().get(name)
     if known is None or known["sha256"] is None:
         return None
@@ -64,12 +64,12 @@ class Description(NamedTuple):
 
 
 def describe(arrays: Arrays, classes: int) -> Description:
-    """Hash a set so that the order in which its images are stored does not matter, and put it in canonical order.
+    """Hash a set whatever the order in which its images are stored, and put it in canonical order.
 
     image: d = SHA-256("split/label/CxHxW:" + pixels); group (split, label): SHA-256 of its sorted d, joined;
-    set: SHA-256 of the groups in order. Canonical order: by d. So IDX files and a folder of PNG images that hold the
-    same set agree in hash and in order, and a run with the same seed sees the same batches from either. The order
-    is as good as a random one, so its first m images are a fixed random sample.
+    set: SHA-256 of the groups in order. Canonical order: by d. So IDX files and a folder of PNG images that
+    hold the same set agree in hash and in order, and a run with the same seed sees the same batches from
+    either. The order is as good as a random one, so its first m images are a fixed random sample.
     """
     groups: dict[str, list[str]] = {}
     ordered: list[np.ndarray] = []

@@ -69,7 +69,7 @@ class IdxFiles:
 
 
 def read_idx(path: Path, md5: str | None = None) -> np.ndarray:
-    """The uint8 array in one IDX file: bytes 0, 0, 8, number of axes; then each size as four bytes, big end first."""
+    """The uint8 array in one IDX file: bytes 0, 0, 8, number of axes; each size in four bytes; the values."""
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":

@@ -10,8 +10,8 @@ import time
 class Progress:
     """One line that is rewritten in a terminal or a live notebook; a line for every tenth in a log.
 
-    Under `bnbook run` a chapter's output becomes a page, so there nothing is shown (trap 7): the command fetches the
-    data before it starts the chapter.
+    Under `bnbook run` a chapter's output becomes a page, so there nothing is shown (trap 7): the command can
+    fetch the data before it starts the chapter (`bnbook.data.prepare`).
     """
 
     def __init__(self, name: str) -> None:

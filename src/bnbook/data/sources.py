@@ -76,7 +76,8 @@ def find(name: str) -> tuple[str, Source]:
         if candidates[0] == "cifar10-jpeg75":
             raise BnbookError(
                 "cifar10-jpeg75 cannot be downloaded and BNBOOK_DATA is not set; "
-                f"expected a folder with {LAYOUTS['cifar10-jpeg75']}; set BNBOOK_DATA to it, or use data=cifar10"
+                f"expected a folder with {LAYOUTS['cifar10-jpeg75']}; set BNBOOK_DATA to it, "
+                "or use data=cifar10"
             )
         return candidates[0], Download(candidates[0])
     for candidate in candidates:
@@ -86,8 +87,9 @@ def find(name: str) -> tuple[str, Source]:
     expected = ", or ".join(LAYOUTS[candidate] for candidate in candidates)
     if name == "cifar10" and find_in(folder, "cifar10-jpeg75") is not None:
         raise BnbookError(
-            f"only cifar10-jpeg75 is in BNBOOK_DATA ({folder}), which is not bit for bit cifar10; expected {expected}; "
-            "add it, or use data=cifar10-jpeg75 or data=cifar10-auto, or unset BNBOOK_DATA to download cifar10"
+            f"only cifar10-jpeg75 is in BNBOOK_DATA ({folder}), which is not bit for bit cifar10; "
+            f"expected {expected}; add it, or use data=cifar10-jpeg75 or data=cifar10-auto, "
+            "or unset BNBOOK_DATA to download cifar10"
         )
     away = "" if name == "cifar10-jpeg75" else ", or unset BNBOOK_DATA to download it"
     raise BnbookError(f"{name} is not in BNBOOK_DATA ({folder}); expected {expected}; put it there{away}")

@@ -23,7 +23,7 @@ COLOURS = ((2, -1, -1), (-1, 2, -1))
 def digits() -> Arrays:
     """Real 8x8 digits from scikit-learn (1,797 images): the first 1,437 train, the last 360 test.
 
-    Their values 0 to 16 are stretched to 0 to 255. The file is read directly: importing scikit-learn takes seconds.
+    Values 0 to 16 are stretched to 0 to 255. The file is read directly: importing scikit-learn takes seconds.
     """
     found = importlib.util.find_spec("sklearn")
     path = (
@@ -43,8 +43,8 @@ def digits() -> Arrays:
 def textures() -> Arrays:
     """Generated colour textures 3x32x32 in 10 classes: stripes in one of 5 directions, in one of 2 colours.
 
-    Direction, period, phase, contrast, background and noise vary from image to image, so that neighbouring classes
-    overlap. Whole numbers only, so that every platform draws the same bytes.
+    Direction, period, phase, contrast, background and noise vary from image to image, so that neighbouring
+    classes overlap. Whole numbers only, so that every platform draws the same bytes.
     """
     count = TEXTURES_TRAIN + TEXTURES_TEST
     labels = np.arange(count, dtype=np.int64) % 10
@@ -72,7 +72,7 @@ def textures() -> Arrays:
 
 
 def _draws(count: int, stream: int) -> np.ndarray:
-    """`count` random integers 0 to 2^40 - 1 by SplitMix64 (Steele, Lea and Flood 2014), which no version can change."""
+    """`count` integers 0 to 2^40 - 1 by SplitMix64 (Steele, Lea and Flood 2014), alike in every version."""
     state = (np.arange(1, count + 1, dtype=np.uint64) + (np.uint64(stream) << np.uint64(40))) * np.uint64(
         0x9E3779B97F4A7C15
     )

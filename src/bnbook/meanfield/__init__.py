@@ -1,6 +1,7 @@
-"""Mean-field theory of random networks with and without batch norm (Mean-field analysis of BN, ICLR 2019 submission).
+"""Mean-field theory of random networks with and without batch norm.
 
-Plain NumPy: no torch, no SciPy. "Equation n" everywhere in this package is equation n of that paper.
+Plain NumPy: no torch, no SciPy. "Equation n" in this package is equation n of "Mean-field analysis of batch
+normalization" (submission to ICLR 2019).
 """
 
 from bnbook.meanfield.architectures import FullyConnected

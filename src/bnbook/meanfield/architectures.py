@@ -10,7 +10,7 @@ from bnbook.errors import BnbookError
 
 @dataclass(frozen=True)
 class FullyConnected:
-    """Fully connected ReLU network with a linear last layer: widths (N_0, …, N_L) of the input and the L layers.
+    """Fully connected ReLU network with a linear last layer: widths (N_0, …, N_L), input first.
 
     z^l = W^l h^{l-1} + b^l with W^l ~ N(0, σ_w²/N_{l-1}), b^l ~ N(0, σ_b²); equations 11 and 12.
     BnbookError for fewer than two layers or a width that is no positive whole number.
@@ -31,7 +31,7 @@ class FullyConnected:
                 "give (inputs, hidden units, ..., outputs)"
             )
         if min(widths) < 1:
-            raise BnbookError(f"widths {widths} hold a layer without units; expected every width to be 1 or more")
+            raise BnbookError(f"widths {widths} hold a layer without units; expected 1 or more in each")
         object.__setattr__(self, "widths", widths)
 
     @property

@@ -1,7 +1,7 @@
 """One function per equation: how the six order parameters pass one layer of a wide random ReLU network.
 
-Letters: q, q_xy of the pre-activations z; q̂, q̂_xy of the activations h; q̃, q̃_xy of the gradients δ = ∂f/∂z. The
-plain letter is the mean over one input x, the index xy the mean over pairs of different inputs. Arguments are
+Letters: q, q_xy of pre-activations z; q̂, q̂_xy of activations h; q̃, q̃_xy of gradients δ = ∂f/∂z. The plain
+letter is the mean over one input x, the index xy the mean over pairs of different inputs. Arguments are
 arrays over settings and broadcast.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def relu_product(c: np.ndarray) -> np.ndarray:
-    """E[φ(a) φ(b)] = (√(1-c²) + cπ/2 + c arcsin c) / 2π, for φ = ReLU and standard normal a, b of correlation c.
+    """E[φ(a) φ(b)] = (√(1-c²) + cπ/2 + c arcsin c) / 2π, φ = ReLU, a and b standard normal of correlation c.
 
     The integral of equation 133, whose value is equation 134 without q.
     """
@@ -59,12 +59,12 @@ def relu_backward_pairs(
 
 
 def batch_forward(gamma: np.ndarray) -> np.ndarray:
-    """q̂^l = γ²/2: equation 23 (right). It holds for any data and any batch: u has mean square 1 and random sign."""
+    """q̂^l = γ²/2: equation 23 (right). It holds for any data: u has mean square 1 and a random sign."""
     return gamma**2 / 2
 
 
 def batch_forward_pairs(gamma: np.ndarray, c: float = 0.0) -> np.ndarray:
-    """q̂_xy^l = γ² E[φ(a) φ(b)], γ²/2π at c = 0: equation 24 (right), for normalized inputs of correlation c."""
+    """q̂_xy^l = γ² E[φ(a) φ(b)], γ²/2π at c = 0: equation 24 (right), for u(x), u(y) of correlation c."""
     return gamma**2 * relu_product(np.asarray(c))
 
 
@@ -85,17 +85,17 @@ def batch_backward_pairs(
 def data_variance(q: np.ndarray, q_xy: np.ndarray, batch: int | None) -> np.ndarray:
     """1 / E[1/s²], the variance that batch norm divides by: (q - q_xy)(m-3)/m, or q - q_xy for infinite m.
 
-    Corrects equation 25. One unit sees z(x) = a + g(x) with the same a ~ N(0, q_xy) for every input and g(x) ~
-    N(0, q - q_xy) for each: the mean takes a out, so q_xy is no part of s². Over m inputs s² is (q - q_xy) χ²_{m-1}/m,
-    independent of the direction of u, and E[1/χ²_{m-1}] = 1/(m-3).
+    Corrects equation 25. One unit sees z(x) = a + g(x) with the same a ~ N(0, q_xy) for every input and
+    g(x) ~ N(0, q - q_xy) for each: the mean takes a out, so q_xy is no part of s². Over m inputs s² is
+    (q - q_xy) χ²_{m-1}/m, independent of the direction of u, and E[1/χ²_{m-1}] = 1/(m-3).
     """
     return (q - q_xy) * (1.0 if batch is None else (batch - 3) / batch)
 
 
 def pair_correlation(batch: int | None) -> float:
-    """Correlation of u(x) and u(y), x ≠ y, after centring over m inputs: -1/(m-1), the 0 of equation 60 for infinite m.
+    """Correlation of u(x) and u(y), x ≠ y, centred over m inputs: -1/(m-1); 0 for infinite m (equation 60).
 
-    u is uniform on a sphere in the m-1 directions that centring leaves. Products of two ReLUs are homogeneous of
-    degree 2, of two steps of degree 0, so the Gaussian integrals hold on the sphere exactly.
+    u is uniform on a sphere in the m-1 directions that centring leaves. Products of two ReLUs are homogeneous
+    of degree 2, of two steps of degree 0, so the Gaussian integrals hold on the sphere exactly.
     """
     return 0.0 if batch is None else -1.0 / (batch - 1)

@@ -18,7 +18,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class MeanFieldTheory:
-    """Order parameters by layer, index = the paper's l, then the settings' shape; NaN where the paper defines none."""
+    """Order parameters by layer: index the paper's l, then the settings' shape; NaN where none is defined."""
 
     architecture: FullyConnected
     norm: str
@@ -30,12 +30,12 @@ class MeanFieldTheory:
     q_hat_xy: Array  # (L+1, *settings)  E⟨h^l(x), h^l(y)⟩ / N_l, equation 18; NaN at L
     q_tilde: Array  # (L+1, *settings)  E‖δ^l(x)‖² for one output, equation 19; NaN at 0
     q_tilde_xy: Array  # (L+1, *settings)  E⟨δ^l(x), δ^l(y)⟩ for one output, equation 19; NaN at 0
-    #: (L, *settings)  what the biases, γ and β of layers 1 to L add to f (equations 156 and 157, dropped in 158)
+    #: (L, *settings)  what biases, γ and β add to f (equations 156 and 157, dropped in equation 158)
     further: Array = field(repr=False)
 
     @property
     def f(self) -> Array:
-        """The layers' shares of λ_max, (L, *settings), f[l-1] for layer l: f_l = N_{l-1} q̂_xy^{l-1} q̃_xy^l, equation 161.
+        """Shares of λ_max, (L, *settings), f[l-1] of layer l: f_l = N_{l-1} q̂_xy^{l-1} q̃_xy^l (eq. 161).
 
         For m inputs the mean over all m² pairs, x = y among them (equation 159):
         N_{l-1} ((1 - 1/m) q̂_xy^{l-1} q̃_xy^l + q̂^{l-1} q̃^l / m).
@@ -46,7 +46,7 @@ class MeanFieldTheory:
 
     @property
     def lambda_max(self) -> Array:
-        """Lower bound on the largest eigenvalue of the Fisher matrix, Σ_l f_l: equation 44; one output, weights only."""
+        """Lower bound on the largest Fisher eigenvalue, Σ_l f_l: equation 44; one output, weights only."""
         return self.f.sum(axis=0)
 
     @property
@@ -55,7 +55,7 @@ class MeanFieldTheory:
         return (self.f + self.further).sum(axis=0)
 
     def critical_learning_rate(self, momentum: float = 0.9) -> Array:
-        """η* = 2 (1 + μ) / λ_max, above which gradient descent with momentum μ cannot converge: equation 7."""
+        """η* = 2 (1 + μ) / λ_max, above which gradient descent with momentum μ diverges: equation 7."""
         if not 0 <= momentum < 1:
             raise BnbookError(f"momentum {momentum!r} is impossible; expected 0 <= momentum < 1")
         return 2 * (1 + momentum) / self.lambda_max
@@ -72,13 +72,13 @@ def solve(
     q_hat_0: Any = 1.0,
     q_hat_xy_0: Any = 0.0,
 ) -> MeanFieldTheory:
-    """Order parameters of a random network, for every setting in the broadcast of γ, σ_w², σ_b² and the base cases.
+    """Order parameters of a random network, for every setting in the broadcast of the arguments.
 
-    norm "none": equations 20 to 22; "batch": equations 23 to 25, β = 0, statistics held constant in the gradient.
+    norm "none": equations 20 to 22; "batch": equations 23 to 25, β = 0, statistics constant in the gradient.
     equations "printed": as the paper has them, with the base case of its Claim 6.1, q̂⁰ = 1, q̂⁰_xy = 0.
-    equations "corrected": batch norm divides by the variance over the data, q - q_xy, not by q; the base case is the
-    data's, q_hat_0 = E‖x‖²/N_0 and q_hat_xy_0 = E⟨x, y⟩/N_0 over pairs (‖E x‖²/N_0 for infinitely many inputs); with
-    `batch` = m, exact in m for inputs whose pairs all have the same inner product.
+    equations "corrected": batch norm divides by the variance over the data, q - q_xy, not by q; the base case
+    is the data's, q_hat_0 = E‖x‖²/N_0 and q_hat_xy_0 = E⟨x, y⟩/N_0 over pairs (‖E x‖²/N_0 for infinitely many
+    inputs); with `batch` = m, exact in m for wide layers and inputs of equal pairwise inner products.
     BnbookError for impossible input: one line that says what is expected.
     """
     _check_names(architecture, norm, equations)
@@ -121,15 +121,16 @@ def solve(
 def _affine_terms(q_tilde: Array, q_tilde_xy: Array, sigma_w2: Array, c: float, batch: int | None) -> Array:
     """What γ and β of layers 1 to L-1 add, (L-1, *settings): the second line of equation 157.
 
-    With g = ∂f/∂(γu + β) of layer l: ∂f/∂β_i = g_i and ∂f/∂γ_i = g_i u_i, so that over pairs
-    β: σ_w² q̃_xy^{l+1} E[φ'(a) φ'(b)] and γ: σ_w² q̃_xy^{l+1} E[φ(a) φ(b)]; for x = y both are σ_w² q̃^{l+1} / 2.
+    With g = ∂f/∂(γu + β) of layer l: ∂f/∂β_i = g_i and ∂f/∂γ_i = g_i u_i, so that over
+    pairs β adds σ_w² q̃_xy^{l+1} E[φ'(a) φ'(b)] and γ adds σ_w² q̃_xy^{l+1} E[φ(a) φ(b)]; for x = y both add
+    σ_w² q̃^{l+1} / 2.
     """
     pairs = sigma_w2 * q_tilde_xy[2:] * (eq.step_product(np.asarray(c)) + eq.relu_product(np.asarray(c)))
     return _over_pairs(pairs, sigma_w2 * q_tilde[2:], batch)
 
 
 def _over_pairs(different: Array, same: Array, batch: int | None) -> Array:
-    """Mean over all m² pairs from the means over x ≠ y and over x = y (equation 153); infinite m: the first alone."""
+    """Mean over all m² pairs from those over x ≠ y and x = y (equation 153); infinite m: the first alone."""
     return different.copy() if batch is None else (1 - 1 / batch) * different + same / batch
 
 
@@ -158,7 +159,7 @@ def _settings(*values: Any) -> list[Array]:
 
 def _check_names(architecture: Any, norm: str, equations: str) -> None:
     if not isinstance(architecture, FullyConnected):
-        raise BnbookError(f"architecture {architecture!r} is unknown; expected FullyConnected((inputs, ..., outputs))")
+        raise BnbookError(f"architecture {architecture!r} is unknown; expected FullyConnected((inputs, ...))")
     if norm not in NORMS:
         raise BnbookError(f"norm {norm!r} is unknown; expected one of {', '.join(NORMS)}")
     if equations not in EQUATIONS:
@@ -166,14 +167,18 @@ def _check_names(architecture: Any, norm: str, equations: str) -> None:
 
 
 def _check_data(norm: str, equations: str, batch: Any, q_hat_0: Array, q_hat_xy_0: Array) -> None:
-    """What the data must be for these equations: Claim 6.1's for the printed ones, with a variance for batch norm."""
+    """The data that these equations allow: Claim 6.1's for the printed ones, some variance for batch norm."""
     if equations == "printed" and (batch is not None or (q_hat_0 != 1).any() or (q_hat_xy_0 != 0).any()):
         raise BnbookError(
             "the printed equations hold for infinitely many inputs with q_hat_0 = 1 and q_hat_xy_0 = 0; "
             "leave batch, q_hat_0 and q_hat_xy_0 out or use equations='corrected'"
         )
     least = 4 if norm == "batch" else 2
-    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < least):
-        raise BnbookError(f"batch is {batch!r}; expected a whole number of inputs, {least} or more, or None for infinite")
+    whole = isinstance(batch, (int, np.integer)) and not isinstance(batch, bool)
+    if batch is not None and not (whole and batch >= least):
+        raise BnbookError(f"batch is {batch!r}; expected a whole number, {least} or more, or None (infinite)")
     if norm == "batch" and (q_hat_xy_0 == q_hat_0).any():
-        raise BnbookError("q_hat_xy_0 equals q_hat_0: all inputs are the same and batch norm has no variance to divide by")
+        raise BnbookError(
+            "q_hat_xy_0 equals q_hat_0: all inputs are the same and batch norm has no variance to divide by; "
+            "expected q_hat_xy_0 < q_hat_0"
+        )

@@ -1,4 +1,4 @@
-"""What the architectures share: weights drawn before anything else, and a normalizer for every place of one."""
+"""What the architectures share: weights drawn before all else, and a normalizer where one belongs."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ def convolution(inputs: int, outputs: int) -> nn.Conv2d:
 
 
 def initialise(layers: Sequence[nn.Module], init: str, sigma_w2: float, sigma_b2: float) -> None:
-    """Draw the weights and biases of linear and convolutional layers, in order, from PyTorch's default generator.
+    """Draw weights and biases, layer by layer in order, from PyTorch's default generator.
 
-    "glorot": W ~ U(-a, a), a² = 6 / (fan_in + fan_out); "glorot-normal": W ~ N(0, 2 / (fan_in + fan_out)); b = 0 in
-    both (Glorot and Bengio 2010; Santurkar et al. name Glorot and not which of the two). "meanfield":
-    W ~ N(0, σ_w² / N), b ~ N(0, σ_b²), N = fan_in (mean-field paper, equations 12 and 27).
-    fan_in = inputs × kernel area, fan_out = outputs × kernel area. Called before any normalizer is built: with the same
-    seed, arms that differ in their normalizer start from the same weights. Errors: BnbookError for another name.
+    "glorot": W ~ U(-a, a), a² = 6 / (fan_in + fan_out); "glorot-normal": W ~ N(0, 2 / (fan_in + fan_out));
+    zero biases in both (Glorot and Bengio 2010; Santurkar et al. do not say which of the two).
+    "meanfield": W ~ N(0, σ_w² / fan_in), b ~ N(0, σ_b²) (mean-field paper, equations 12 and 27).
+    fan_in = inputs × kernel area, fan_out = outputs × kernel area. Called before any normalizer is built, so
+    arms that differ in their normalizer start from the same weights at the same seed.
+    Errors: BnbookError for another name or a negative variance.
     """
     if init not in INITIALISATIONS:
         raise BnbookError(f"unknown initialisation {init!r}; expected one of {', '.join(INITIALISATIONS)}")
     if sigma_w2 < 0 or sigma_b2 < 0:
-        raise BnbookError(f"variances sigma_w2={sigma_w2}, sigma_b2={sigma_b2}; expected numbers of at least 0")
+        raise BnbookError(f"variances sigma_w2={sigma_w2}, sigma_b2={sigma_b2}; expected at least 0 each")
     for layer in layers:
         if init == "meanfield":
             nn.init.normal_(layer.weight, std=(sigma_w2 / layer.weight[0].numel()) ** 0.5)
@@ -64,8 +65,8 @@ def normalised(
 ) -> tuple[nn.Module, nn.Module]:
     """A layer and the normalizer of its outputs, γ set to a constant.
 
-    "weight" reparametrises the layer instead, W = g V / ‖V‖ per unit (Salimans and Kingma 2016), which changes nothing
-    at the start; its normalizer is the identity, as it is for "none".
+    "weight" reparametrises the layer instead, W = g V / ‖V‖ per unit (Salimans and Kingma 2016), which
+    changes nothing at the start; its normalizer is the identity, as it is for "none".
     """
     features = layer.weight.shape[0]
     if callable(norm):
@@ -75,7 +76,8 @@ def normalised(
     elif norm in NORMALIZERS:
         normalizer = make_normalizer(norm, features, dim, **options)
     else:
-        raise BnbookError(f"unknown norm {norm!r}; expected a factory or one of {', '.join(NORMALIZERS)}, weight")
+        known = ", ".join([*NORMALIZERS, "weight"])
+        raise BnbookError(f"unknown norm {norm!r}; expected a factory or one of {known}")
     if getattr(normalizer, "weight", None) is not None:
         with torch.no_grad():
             normalizer.weight.fill_(gamma)
@@ -83,7 +85,7 @@ def normalised(
 
 
 def activation_points(model: nn.Module) -> list[str]:
-    """Names of the modules whose outputs enter the nonlinearities (or, in a linear network, the next layer), in order.
+    """Names, in order, of the modules whose outputs enter a nonlinearity (in `deep_linear`, the next layer).
 
     They are the same in every arm: where nothing normalizes, an identity stands in the place.
     """

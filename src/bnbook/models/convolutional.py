@@ -9,7 +9,7 @@ from torch import nn
 from bnbook.errors import BnbookError
 from bnbook.models.building import Norm, convolution, initialise, linear, normalised, whole
 
-# Channels of the eight 3×3 convolutions; "pool" is 2×2 maximum pooling. Simonyan and Zisserman 2014, column A.
+# Channels of the eight 3×3 convolutions; "pool" is 2×2 maximum pooling. Simonyan, Zisserman 2014, column A.
 VGG_A = (64, "pool", 128, "pool", 256, 256, "pool", 512, 512, "pool", 512, 512, "pool")
 HIDDEN = (512, 512)
 
@@ -18,20 +18,21 @@ def vgg(
     width: float = 1.0, norm: Norm = "none", classes: int = 10, channels: int = 3, image_size: int = 32,
     init: str = "glorot", sigma_w2: float = 2.0, sigma_b2: float = 0.5, gamma: float = 1.0, **norm_options,
 ) -> nn.Sequential:
-    """VGG-A (eight convolutions, three fully connected layers): (B, channels, image_size, image_size) → (B, classes).
+    """VGG-A, eight convolutions and three fully connected layers: (B, channels, size, size) → (B, classes).
 
-    Every hidden layer is followed by its normalizer, then by ReLU. The modules are called conv1, norm1, relu1, pool1,
-    ..., conv8, norm8, relu8, pool5, flatten, linear9, norm9, relu9, linear10, norm10, relu10, linear11.
-    width multiplies all hidden widths (rounded, at least 4). norm: a normalizer's name with its options, "weight", or a
-    factory (features, dim) -> Module. init, sigma_w2, sigma_b2: see `initialise`; gamma: the normalizers' first γ.
+    Every hidden layer is followed by its normalizer, then by ReLU. The modules are called conv1, norm1,
+    relu1, pool1, ..., conv8, norm8, relu8, pool5, flatten, linear9, norm9, relu9, linear10, norm10, relu10,
+    linear11; biases stay in every arm. width multiplies all hidden widths (rounded, at least 4).
+    norm: a normalizer's name with its options, "weight", or a factory (features, dim) -> Module.
+    init, sigma_w2, sigma_b2: see `initialise`; gamma: the normalizers' first γ.
 
-    Santurkar et al. 2018 (appendix A.1) say "VGG" for CIFAR-10 and no more: which depth, the two hidden fully connected
-    layers (4096 wide in the original for 224×224 images; 512 here, as five poolings leave 1×1 positions of 512
-    channels), their normalizers, and the absence of dropout are this book's choices.
+    Santurkar et al. 2018 (appendix A.1) say "VGG" for CIFAR-10 and no more: which depth, the two hidden fully
+    connected layers (4096 wide in the original for 224×224 images; 512 here, as five poolings leave 1×1
+    positions of 512 channels), their normalizers, and the absence of dropout are this book's choices.
     Errors: BnbookError for an image size that is no multiple of 32, a width of 0 or less, an unknown name.
     """
     if whole("image_size", image_size) % 32:
-        raise BnbookError(f"image_size {image_size} of VGG-A; expected a multiple of 32, which five poolings need")
+        raise BnbookError(f"image_size {image_size} of VGG-A; expected a multiple of 32, for five poolings")
     if not width > 0:
         raise BnbookError(f"width {width} of VGG-A; expected a factor above 0, such as 0.25")
 

@@ -37,21 +37,22 @@ NORMALIZERS: dict[str, Callable[..., nn.Module]] = {
 
 
 def make_normalizer(name: str, features: int, dim: int = 0, **options) -> nn.Module:
-    """Build the normalizer of that name for inputs (B, features) when dim is 0, (B, features, H, W) when dim is 2.
+    """Build the normalizer of that name for inputs (B, features), dim=0, or (B, features, H, W), dim=2.
 
-    options: eps (not "none", "noise"); momentum ("batch", "noisy", "l1", "l2", "linf"; None for a plain average);
-    groups ("group"); n_mu, n_sigma, r_mu, r_sigma, spread, per ("noisy", "noise").
+    options: eps (not "none", "noise"); momentum ("batch", "noisy", "l1", "l2", "linf"; None for a plain
+    average); groups ("group"); n_mu, n_sigma, r_mu, r_sigma, spread, per ("noisy", "noise").
     Errors: BnbookError for an unknown name or option, another dim, features below 1, "instance" with dim 0.
     """
     if name not in NORMALIZERS:
         raise BnbookError(f"unknown normalizer {name!r}; expected one of {', '.join(NORMALIZERS)}")
     if dim not in (0, 2):
-        raise BnbookError(f"normalizer dim {dim!r}; expected 0 for inputs (B, C) or 2 for inputs (B, C, H, W)")
+        raise BnbookError(f"normalizer dim {dim!r}; expected 0 for inputs (B, C), 2 for (B, C, H, W)")
     if not isinstance(features, int) or features < 1:
         raise BnbookError(f"a normalizer over {features!r} features; expected a whole number of at least 1")
     builder = NORMALIZERS[name]
     known = [key for key in inspect.signature(builder).parameters if key not in ("features", "dim", "p")]
     unknown = sorted(set(options) - set(known))
     if unknown:
-        raise BnbookError(f"unknown option {unknown[0]!r} of normalizer {name!r}; known are {', '.join(known) or 'none'}")
+        listed = ", ".join(known) or "none"
+        raise BnbookError(f"unknown option {unknown[0]!r} of normalizer {name!r}; known are {listed}")
     return builder(features, dim, **options)

@@ -19,7 +19,7 @@ def batch_axes(x: Tensor) -> tuple[int, ...]:
 
 
 class Normalizer(nn.Module):
-    """A layer over (B, C) when dim is 0, over (B, C, H, W) when dim is 2; one unit is one of the C columns or channels.
+    """A layer over (B, C), dim=0, or (B, C, H, W), dim=2; a unit is one of the C columns or channels.
 
     Errors: BnbookError for another shape.
     """
@@ -58,7 +58,7 @@ class BatchNormalizer(Normalizer):
     def __init__(self, features: int, dim: int, eps: float, momentum: float | None) -> None:
         super().__init__(features, dim)
         if momentum is not None and not 0 < momentum <= 1:
-            raise BnbookError(f"momentum {momentum} of a running average; expected 0 < momentum <= 1, or None")
+            raise BnbookError(f"momentum {momentum} of running averages; expected 0 < momentum <= 1, or None")
         self.eps = eps
         self.momentum = momentum
         self.add_affine()
@@ -69,8 +69,8 @@ class BatchNormalizer(Normalizer):
         super().check(x)
         if self.training and x.numel() == self.features:
             raise BnbookError(
-                f"{type(self).__name__} got one value per unit, shape {tuple(x.shape)}, in training; expected two or "
-                "more over batch and positions; use a larger batch, or model.eval() for the running statistics"
+                f"{type(self).__name__} got one value per unit, shape {tuple(x.shape)}, in training; "
+                "expected two or more over batch and positions; use a larger batch, or model.eval()"
             )
 
     def next_average_weight(self) -> float:

@@ -12,9 +12,9 @@ from bnbook.normalizers.base import BatchNormalizer
 class BatchNorm(BatchNormalizer):
     """Fix the mean and the variance of every unit over the batch, then scale by γ and shift by β.
 
-    Training: y = γ (x - μ) / sqrt(σ² + eps) + β, with μ and the biased variance σ² (divided by m) over the m values of
-    a unit in the batch, positions counted in. Inference: the running mean and the running variance instead; the
-    latter averages m/(m-1) σ², since σ² comes out too small by (m-1)/m on average.
+    Training: y = γ (x - μ) / sqrt(σ² + eps) + β, with μ and the biased variance σ² (divided by m) over the m
+    values of a unit in the batch, positions counted in. Inference: the running mean and the running variance
+    instead; the latter averages m/(m-1) σ², since σ² comes out too small by (m-1)/m on average.
     Source: encyclopedia, "Batch normalization", "Transformation" and "Inference".
     """
 
@@ -26,6 +26,5 @@ class BatchNorm(BatchNormalizer):
         self.check(x)
         # The fused kernel updates both running averages itself, with the m/(m-1) for the variance.
         average_weight = self.next_average_weight() if self.training else 0.0
-        return F.batch_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, self.training, average_weight, self.eps
-        )
+        running = self.running_mean, self.running_var
+        return F.batch_norm(x, *running, self.weight, self.bias, self.training, average_weight, self.eps)

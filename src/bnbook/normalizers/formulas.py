@@ -1,7 +1,8 @@
-"""Batch normalization written out: the transform, its backward pass, its inference form. Nothing here is fused.
+"""Batch normalization written out, nothing fused: the transform, its backward pass, its inference form.
 
-Rows are data points, columns are units: x is (m, C). The functions use only arithmetic, `.mean` and `.sum`, so they
-take PyTorch tensors and NumPy arrays alike. Source: encyclopedia, "Batch normalization", section "Procedures".
+Rows are data points, columns are units: x is (m, C). The functions use only arithmetic, `.mean` and `.sum`,
+so they take PyTorch tensors and NumPy arrays alike.
+Source: encyclopedia, "Batch normalization", section "Procedures".
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Transformed:
 
 
 def as_rows(x: Array) -> Array:
-    """(B, C, H, W) → (B·H·W, C): every position of every example counts as a data point; (m, C) stays as it is."""
+    """(B, C, H, W) → (B·H·W, C): every position of every example is a data point; (m, C) stays as it is."""
     return x.swapaxes(1, 2).swapaxes(2, 3).reshape(-1, x.shape[1]) if len(x.shape) == 4 else x
 
 
@@ -42,8 +43,8 @@ def batch_norm_forward(x: Array, gamma: Array, beta: Array, eps: float = 1e-5) -
 def batch_norm_backward(dl_dy: Array, x: Array, gamma: Array, eps: float = 1e-5) -> dict[str, Array]:
     """The six gradients of a loss ℓ from ∂ℓ/∂y, by the chain rule alone ("Backpropagation").
 
-    Keys: x_hat (m, C), gamma, beta, variance, mean (C,), x (m, C). The gradient for the mean counts both ways in which
-    ℓ depends on it, directly and through the variance (a term that is zero up to rounding).
+    Keys: x_hat (m, C), gamma, beta, variance, mean (C,), x (m, C). The gradient for the mean counts both ways
+    in which ℓ depends on it, directly and through the variance (a term that is zero up to rounding).
     """
     _check_rows(x)
     m = x.shape[0]
@@ -64,14 +65,15 @@ def batch_norm_backward(dl_dy: Array, x: Array, gamma: Array, eps: float = 1e-5)
 
 
 def population_statistics(batches: Iterable[Array]) -> tuple[Array, Array]:
-    """Mean and variance of the population from mini-batches of equal size m: E[μ_B] and m/(m-1) E[σ²_B] ("Inference").
+    """Mean and variance of the population, E[μ_B] and m/(m-1) E[σ²_B], from mini-batches of one size m.
 
-    batches: (m, C) or (B, C, H, W) each. Returns (C,), (C,). Errors: BnbookError for unequal sizes, m < 2, no batch.
+    batches: (m, C) or (B, C, H, W) each. Returns (C,), (C,). Source: "Inference".
+    Errors: BnbookError for unequal sizes, m < 2, no batch.
     """
     rows = [as_rows(batch) for batch in batches]
     sizes = sorted({len(batch) for batch in rows})
     if len(sizes) != 1 or sizes[0] < 2:
-        raise BnbookError(f"batches of {sizes or 'no'} values a unit; expected batches of one size of at least 2")
+        raise BnbookError(f"batches of {sizes or 'no'} values a unit; expected one size of at least 2")
     m = sizes[0]
     means = [batch.mean(0) for batch in rows]
     variances = [((batch - mean) ** 2).mean(0) for batch, mean in zip(rows, means)]
@@ -81,10 +83,10 @@ def population_statistics(batches: Iterable[Array]) -> tuple[Array, Array]:
 def fold_into_linear(
     weight: Array, bias: Array | None, gamma: Array, beta: Array, mean: Array, var: Array, eps: float = 1e-5
 ) -> tuple[Array, Array]:
-    """Weight and bias of the one affine layer that does what a linear layer and batch norm at inference do in turn.
+    """Weight and bias of the one affine layer that equals a linear layer and then batch norm at inference.
 
-    W' = diag(γ / sqrt(Var + eps)) W, b' = γ (b - E) / sqrt(Var + eps) + β. weight: (outputs, inputs); bias (outputs,)
-    or None; the rest (outputs,).
+    W' = diag(γ / sqrt(Var + eps)) W, b' = γ (b - E) / sqrt(Var + eps) + β. weight: (outputs, inputs); bias
+    (outputs,) or None; the rest (outputs,).
     """
     scale = gamma / (var + eps) ** 0.5
     return weight * scale[:, None], ((0 if bias is None else bias) - mean) * scale + beta
@@ -100,4 +102,4 @@ def fold_into_convolution(
 
 def _check_rows(x: Array) -> None:
     if len(x.shape) != 2 or x.shape[0] < 2:
-        raise BnbookError(f"the written-out transform got shape {tuple(x.shape)}; expected (m, C), m >= 2; see as_rows")
+        raise BnbookError(f"batch norm of rows, shape {tuple(x.shape)}; expected (m, C), m >= 2; use as_rows")

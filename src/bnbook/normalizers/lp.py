@@ -1,4 +1,4 @@
-"""ℓp normalization: fix the mean of every unit and divide by the average norm of the values before centring."""
+"""ℓp normalization: centre every unit and divide by the average norm that its values had before."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ def lp_norm(power: Tensor, p: float, eps: float) -> Tensor:
 
 
 class LpNorm(BatchNormalizer):
-    """Centre every unit, divide by the average ℓp norm of its values before centring, scale by γ and shift by β.
+    """Centre every unit, divide by the average ℓp norm its values had before, scale by γ and shift by β.
 
-    y = γ (x - μ) / n + β, n = (mean |x|^p + eps)^(1/p) for p = 1, 2, n = max |x| + eps for p = infinity; mean and
-    maximum run over batch and positions. For p = 2 and centred input this is batch norm, eps included.
-    Inference: running averages of μ and of mean |x|^p (of the batch's maximum for infinity), the root taken at the
-    end. There is no m/(m-1): no estimated mean is subtracted inside, so the batch's mean of |x|^p is already right
-    on average (a maximum is not: it grows with the batch, and the running one belongs to the batch size trained with).
-    Gradients flow through both statistics. Source: Santurkar et al. 2018, section 3.4 (arXiv v1), 3.3 (NeurIPS);
-    the reading of "average of their ℓp-norm (before shifting the mean)" is this book's.
+    y = γ (x - μ) / n + β, n = (mean |x|^p + eps)^(1/p) for p = 1, 2, n = max |x| + eps for p = infinity; mean
+    and maximum run over batch and positions. For p = 2 and centred input this is batch norm, eps included.
+    Gradients flow through both statistics.
+    Inference: running averages of μ and of mean |x|^p (of the batch's maximum for infinity), the root taken
+    at the end. There is no m/(m-1): no estimated mean is subtracted inside, so the batch's mean of |x|^p is
+    already right on average. A maximum is not: it grows with the batch, and the running one belongs to the
+    batch size trained with.
+    Source: Santurkar et al. 2018, section 3.4 (arXiv v1), 3.3 (NeurIPS), in this book's reading.
     """
 
     def __init__(
@@ -55,9 +56,9 @@ class LpNorm(BatchNormalizer):
         if not self.training:
             return _apply_scale(x, self.running_mean, self.weight / self.running_norm, self.bias)
         y, mean, power = _LpTransform.apply(x, self.weight, self.bias, self.p, self.eps)
-        average_weight = self.next_average_weight()
-        self.running_mean.lerp_(mean.detach(), average_weight)
-        self.running_power.lerp_(power.detach(), average_weight)
+        new = self.next_average_weight()
+        self.running_mean.mul_(1 - new).add_(new * mean.detach())
+        self.running_power.mul_(1 - new).add_(new * power.detach())
         return y
 
     def extra_repr(self) -> str:
@@ -71,15 +72,15 @@ def _apply_scale(x: Tensor, mean: Tensor, scale: Tensor, shift: Tensor) -> Tenso
 class _LpTransform(torch.autograd.Function):
     """The training transform with its backward pass by hand: autograd's own takes two to three times as long.
 
-    With m values a unit and G_y the incoming gradient: G_β = Σ G_y, G_γ = Σ G_y (x - μ) / n, G_μ = -(γ/n) G_β,
-    G_n = -γ G_γ / n and G_x = (γ/n) G_y + G_μ / m + G_n ∂n/∂x, where ∂n/∂x = sign(x)/m for p = 1, x/(m n) for
-    p = 2, and sign(x) shared evenly among the places of the maximum for infinity.
+    With m values a unit and G_y the incoming gradient: G_β = Σ G_y, G_γ = Σ G_y (x - μ) / n,
+    G_μ = -(γ/n) G_β, G_n = -(γ/n) G_γ and G_x = (γ/n) G_y + G_μ / m + G_n ∂n/∂x, where ∂n/∂x is sign(x)/m for
+    p = 1, x/(m n) for p = 2, and sign(x) shared evenly among the places of the maximum for infinity.
     """
 
-    generate_vmap_rule = True
+    generate_vmap_rule = True  # torch.func may stack many members of one small network
 
     @staticmethod
-    def forward(x: Tensor, weight: Tensor, bias: Tensor, p: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(x: Tensor, weight: Tensor, bias: Tensor, p: float, eps: float) -> tuple[Tensor, ...]:
         mean, power = lp_statistics(x, p)
         return _apply_scale(x, mean, weight / lp_norm(power, p, eps), bias), mean, power
 
@@ -93,7 +94,7 @@ class _LpTransform(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_y: Tensor, _mean: None, _power: None):
         x, weight, mean, power = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is wanted: it must see the statistics as functions of x
+        if torch.is_grad_enabled():  # for a second derivative they must be functions of x
             mean, power = lp_statistics(x, ctx.p)
         axes, m = batch_axes(x), x.numel() // x.shape[1]
         norm = lp_norm(power, ctx.p, ctx.eps)

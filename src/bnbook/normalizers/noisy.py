@@ -15,17 +15,19 @@ from bnbook.normalizers.batch import BatchNorm
 
 
 class Noise(Normalizer):
-    """Scale and shift every activation at random, about a centre that is itself drawn anew for each unit and step.
+    """Scale and shift every activation at random, about centres that are drawn anew for each unit and step.
 
-    At each training forward: μ_j ~ U(-n_mu, n_mu) and σ_j ~ U(1, n_sigma) for each unit j; then for each example,
-    unit and position m ~ U(μ_j - r_mu, μ_j + r_mu), s ~ N(σ_j, r_sigma), a ← s a + m. Over steps,
+    At each training forward: μ_j ~ U(-n_mu, n_mu) and σ_j ~ U(1, n_sigma) for each unit j; then for each
+    example, unit and position m ~ U(μ_j - r_mu, μ_j + r_mu), s ~ N(σ_j, r_sigma), a ← s a + m. Over steps,
     E s = (1 + n_sigma)/2, Var s = (n_sigma - 1)²/12 + r_sigma², E m = 0, Var m = (n_mu² + r_mu²)/3.
-    spread "deviation" (default) reads the second argument of N as a standard deviation, "variance" as a variance: the
-    paper does not say. per "unit" (default) is the arXiv printing; "layer" draws one μ and one σ for the whole layer,
+
+    spread: "deviation" reads the second argument of N as a standard deviation, "variance" as a variance; the
+    source does not say. per: "unit" is the arXiv printing; "layer" draws one μ and one σ for the whole layer,
     as the NeurIPS printing, which drops the index j, can be read.
-    In evaluation mode nothing is drawn or changed: noise belongs to training steps. The draws come from the default
-    generator of the input's device (torch.manual_seed) and depend on the memory layout of the input.
-    Source: Santurkar et al. 2018, Algorithm 1. Errors: BnbookError for a wrong shape, spread or per.
+    In evaluation mode nothing is drawn or changed: noise belongs to training steps. The draws come from the
+    default generator of the input's device (torch.manual_seed) and follow the input's memory layout.
+    Source: Santurkar et al. 2018, Algorithm 1.
+    Errors: BnbookError for a wrong shape, spread or per, n_sigma below 1, another constant below 0.
     """
 
     def __init__(
@@ -33,9 +35,13 @@ class Noise(Normalizer):
         r_sigma: float = 0.1, spread: str = "deviation", per: str = "unit",
     ) -> None:
         super().__init__(features, dim)
-        for name, value, known in (("spread", spread, ("deviation", "variance")), ("per", per, ("unit", "layer"))):
-            if value not in known:
-                raise BnbookError(f"unknown {name} {value!r} of the noise; expected one of {', '.join(known)}")
+        if spread not in ("deviation", "variance"):
+            raise BnbookError(f"unknown spread {spread!r} of the noise; expected deviation or variance")
+        if per not in ("unit", "layer"):
+            raise BnbookError(f"unknown per {per!r} of the noise; expected unit or layer")
+        if n_sigma < 1 or min(n_mu, r_mu, r_sigma) < 0:
+            raise BnbookError(f"noise n_mu={n_mu}, n_sigma={n_sigma}, r_mu={r_mu}, r_sigma={r_sigma}; "
+                              "expected n_sigma of at least 1 and the others of at least 0")
         self.n_mu, self.n_sigma, self.r_mu, self.r_sigma = n_mu, n_sigma, r_mu, r_sigma
         self.spread, self.per = spread, per
         self.frozen = False
@@ -57,8 +63,8 @@ class Noise(Normalizer):
         s, m = self.kept if self.kept is not None else self.draw(a.detach())
         if s.shape != a.shape:
             raise BnbookError(
-                f"frozen noise was drawn for shape {tuple(s.shape)} and the input has {tuple(a.shape)}; expected the "
-                "same batch shape throughout; use a new `with frozen_noise(model):` for another batch"
+                f"frozen noise was drawn for shape {tuple(s.shape)}, the input has {tuple(a.shape)}; "
+                "expected one batch shape throughout; use a new `with frozen_noise(model):` for another"
             )
         if self.frozen:
             self.kept = (s, m)
@@ -69,8 +75,9 @@ class NoisyBatchNorm(BatchNorm):
     """Batch norm with its γ and β, and then `Noise` on the result (Santurkar et al. 2018, Algorithm 1)."""
 
     def __init__(
-        self, features: int, dim: int = 0, eps: float = 1e-5, momentum: float | None = 0.1, n_mu: float = 0.5,
-        n_sigma: float = 1.25, r_mu: float = 0.1, r_sigma: float = 0.1, spread: str = "deviation", per: str = "unit",
+        self, features: int, dim: int = 0, eps: float = 1e-5, momentum: float | None = 0.1,
+        n_mu: float = 0.5, n_sigma: float = 1.25, r_mu: float = 0.1, r_sigma: float = 0.1,
+        spread: str = "deviation", per: str = "unit",
     ) -> None:
         super().__init__(features, dim, eps, momentum)
         self.noise = Noise(features, dim, n_mu, n_sigma, r_mu, r_sigma, spread, per)
@@ -81,11 +88,12 @@ class NoisyBatchNorm(BatchNorm):
 
 @contextmanager
 def frozen_noise(model: nn.Module) -> Iterator[None]:
-    """Inside the context every noise layer of the model keeps its first draw and gives it again at every forward.
+    """Inside the context every noise layer of the model repeats its first draw at each training forward.
 
-    On leaving, the draws are dropped and the random state (CPU, and the model's CUDA devices) is as on entry, so a
-    probe changes nothing of the training after it; a probe right before a training step sees the noise of that step.
-    Contexts may nest: the outermost one holds the draws. A copy of the model made inside stays frozen.
+    On leaving, the draws are dropped and the random state (CPU, and the model's CUDA devices) is as on entry,
+    so a probe changes nothing of the training after it; a probe right before a training step sees the noise
+    of that step. Contexts may nest: the outermost holds the draws. A copy of the model stays frozen.
+    Errors: BnbookError for a batch of another shape than the first.
     """
     layers = [layer for layer in model.modules() if isinstance(layer, Noise) and not layer.frozen]
     tensors = chain(model.parameters(), model.buffers())
@@ -101,7 +109,7 @@ def frozen_noise(model: nn.Module) -> Iterator[None]:
 
 
 def _laid_out_as(a: Tensor, flat: Tensor) -> Tensor:
-    """View freshly drawn values (N,) in the shape of a, in a's own memory order: no pass has to jump through memory."""
+    """View freshly drawn values (N,) in the shape of a and in its own memory order (faster to combine)."""
     if a.dim() == 4 and a.is_contiguous(memory_format=torch.channels_last):
         batch, channels, height, width = a.shape
         return flat.view(batch, height, width, channels).permute(0, 3, 1, 2)
@@ -112,8 +120,8 @@ def _uniform_about(centre: Tensor, half_width: float, a: Tensor) -> Tensor:
     """Draw U(centre - half_width, centre + half_width) for every element of a."""
     if a.device.type != "cpu" or a.dtype != torch.float32:
         return _laid_out_as(a, a.new_empty(a.numel()).uniform_(-half_width, half_width)).add_(centre)
-    # PyTorch's CPU generator is serial and would be half of the cost of a step. One 64-bit number gives four draws on
-    # an even grid of 2^16 points, symmetric about the centre: exact mean, variance short by 1 in 2^32.
+    # PyTorch's CPU generator is serial and would be half of the cost of a step. One 64-bit number gives four
+    # draws on an even grid of 2^16 points, symmetric about the centre: mean exact, variance short by 2^-32.
     words = torch.empty((a.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     steps = _laid_out_as(a, words.view(torch.int16)[: a.numel()])
     step = half_width / 2**15

@@ -10,16 +10,17 @@ from bnbook.normalizers.base import Normalizer
 
 
 class GroupNorm(Normalizer):
-    """Fix mean and biased variance of each example over each group of C/groups units and all positions; then γ, β.
+    """Fix each example's mean and biased variance over C/groups units and all positions; then γ and β.
 
-    y = γ_c (x - μ_bg) / sqrt(σ²_bg + eps) + β_c, the same in training and at inference. groups defaults to 32.
-    Source: Wu and He 2018. Errors: BnbookError when groups does not divide the features, and for a group of one value.
+    y = γ_c (x - μ_bg) / sqrt(σ²_bg + eps) + β_c, the same in training and at inference.
+    Source: Wu and He 2018.
+    Errors: BnbookError when groups does not divide the features, and for a group of one value.
     """
 
     def __init__(self, features: int, dim: int = 0, groups: int = 32, eps: float = 1e-5) -> None:
         super().__init__(features, dim)
         if groups < 1 or features % groups:
-            raise BnbookError(f"group norm of {features} features in {groups} groups; expected a divisor; set groups=")
+            raise BnbookError(f"{features} features in {groups} groups; expected a divisor; set groups=")
         self.groups = groups
         self.eps = eps
         self.add_affine()
@@ -28,8 +29,8 @@ class GroupNorm(Normalizer):
         self.check(x)
         if x.numel() == x.shape[0] * self.groups:
             raise BnbookError(
-                f"{type(self).__name__} got one value per example and group, shape {tuple(x.shape)}; expected two or more; "
-                "use fewer groups or larger feature maps"
+                f"{type(self).__name__} got one value per example and group, shape {tuple(x.shape)}; "
+                "expected two or more; use fewer groups or larger feature maps"
             )
         return F.group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
@@ -37,8 +38,9 @@ class GroupNorm(Normalizer):
 class LayerNorm(GroupNorm):
     """Group norm with one group: each example over all its units and positions, γ and β per unit.
 
-    For (B, C) this is torch.nn.LayerNorm(C); for (B, C, H, W) the statistics are those of LayerNorm((C, H, W)), but
-    γ and β are shared by all positions of a channel, as they are in batch norm. Source: Ba, Kiros and Hinton 2016.
+    For (B, C) this is torch.nn.LayerNorm(C); for (B, C, H, W) the statistics are those of LayerNorm((C, H,
+    W)), but γ and β are shared by all positions of a channel, as they are in batch norm. Source: Ba, Kiros
+    and Hinton 2016.
     """
 
     def __init__(self, features: int, dim: int = 0, eps: float = 1e-5) -> None:
@@ -46,7 +48,7 @@ class LayerNorm(GroupNorm):
 
 
 class InstanceNorm(GroupNorm):
-    """Group norm with a group for each channel: each example and channel over its positions, γ and β per channel.
+    """Group norm with one channel a group: each example and channel over its positions, γ, β per channel.
 
     The same in training and at inference. Source: Ulyanov, Vedaldi and Lempitsky 2016.
     Errors: BnbookError for dim 0, which has no positions.
@@ -54,5 +56,5 @@ class InstanceNorm(GroupNorm):
 
     def __init__(self, features: int, dim: int = 2, eps: float = 1e-5) -> None:
         if dim != 2:
-            raise BnbookError("instance norm needs positions; expected dim=2, (B, C, H, W); use layer norm for (B, C)")
+            raise BnbookError("instance norm needs positions; expected dim=2; use layer norm for (B, C)")
         super().__init__(features, dim, features, eps)

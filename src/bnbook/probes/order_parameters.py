@@ -17,9 +17,9 @@ STATISTICS = ("detached", "batch")
 
 @dataclass(frozen=True)
 class OrderParameters:
-    """Order parameters by layer for m inputs; index = the paper's l, NaN where the paper defines none; float64.
+    """Order parameters by layer for m inputs: index the paper's l, NaN where none is defined, float64.
 
-    The plain letters are means over the m inputs, the letters xy means over the m(m-1) pairs of different inputs
+    The plain letters are means over the m inputs, the letters xy over the m(m-1) pairs of different inputs
     (equations 17 to 19 of the mean-field paper, for one network instead of its ensemble).
     """
 
@@ -29,35 +29,35 @@ class OrderParameters:
     q_hat_xy: np.ndarray  # (L+1,)  mean ⟨h^l(x), h^l(y)⟩ / N_l; NaN at L
     q_tilde: np.ndarray  # (L+1,)  mean ‖δ^l(x)‖²; NaN at 0
     q_tilde_xy: np.ndarray  # (L+1,)  mean ⟨δ^l(x), δ^l(y)⟩; NaN at 0
-    f: np.ndarray  # (L,)  mean over all m² pairs of ⟨h^{l-1}(x), h^{l-1}(y)⟩ ⟨δ^l(x), δ^l(y)⟩, equation 159; f[l-1]
+    f: np.ndarray  # (L,)  f[l-1]: mean over m² pairs of ⟨h^{l-1}(x), h^{l-1}(y)⟩ ⟨δ^l(x), δ^l(y)⟩, eq. 159
     f_pairs: np.ndarray  # (L,)  the same over the pairs of different inputs
     inputs: int  # m
     statistics: str
 
     @property
     def lambda_bound(self) -> float:
-        """Σ_l f_l = ‖∇_W mean_x f(x)‖², a lower bound on λ_max of the Fisher matrix of these inputs (equation 152)."""
+        """Σ_l f_l = ‖∇_W mean_x f(x)‖² ≤ λ_max of the Fisher matrix of these inputs (equation 152)."""
         return float(self.f.sum())
 
 
 def measure(model: nn.Module, inputs: Tensor, statistics: str = "detached") -> OrderParameters:
-    """Measure the order parameters of `model` on `inputs` (m, ...), with the batch statistics of these inputs.
+    """Measure the order parameters of `model` on `inputs` (m, ...), with the statistics of these inputs.
 
-    z^l is the output of the l-th linear layer in forward order, h^l the input of the next one, h^0 the input of the
-    first, and δ^l(x) = ∂ Σ_y f(y) / ∂z^l(x), y over the m inputs, f the first output. With statistics "detached" (mean
-    and variance are constants, the theory's assumption) f(y) depends on z^l(y) alone and δ^l(x) = ∂f(x)/∂z^l(x),
-    equation 19; with "batch" the gradient also flows through the statistics. Pairs cost one pass:
-    Σ_{x≠y} ⟨a(x), a(y)⟩ = ‖Σ_x a(x)‖² - Σ_x ‖a(x)‖².
+    z^l is the output of the l-th linear layer in forward order, h^l the input of the next one (h^0: of the
+    first) and δ^l(x) = ∂ Σ_y f(y) / ∂z^l(x), y over the m inputs, f the first output. With statistics
+    "detached" (mean and variance are constants, the theory's assumption) f(y) depends on z^l(y) alone and
+    δ^l(x) = ∂f(x)/∂z^l(x), equation 19; with "batch" the gradient also flows through the statistics. No loop
+    over pairs: Σ_{x≠y} ⟨a(x), a(y)⟩ = ‖Σ_x a(x)‖² - Σ_x ‖a(x)‖².
 
     The model runs in training mode on copies of its buffers and is left as it was.
-    BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers on (m, N) inputs,
-    and, with "detached", for normalizers over the batch other than batch norm.
+    BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers on (m, N)
+    inputs, and, with "detached", for normalizers over the batch other than batch norm.
     """
     if statistics not in STATISTICS:
         raise BnbookError(f"statistics {statistics!r} is unknown; expected one of {', '.join(STATISTICS)}")
     if inputs.ndim < 2 or len(inputs) < 2:
-        raise BnbookError(f"inputs have shape {tuple(inputs.shape)}; expected two or more inputs, shape (m, ...)")
-    activations, preactivations, gradients = _forward_backward(model, inputs, detached=statistics == "detached")
+        raise BnbookError(f"inputs have shape {tuple(inputs.shape)}; expected two or more, shape (m, ...)")
+    activations, preactivations, gradients = _forward_backward(model, inputs, statistics == "detached")
 
     depth, m = len(preactivations), len(inputs)
     q, q_hat, q_xy, q_hat_xy, q_tilde, q_tilde_xy = np.full((6, depth + 1), np.nan)
@@ -87,7 +87,7 @@ def _products(h: Tensor, delta: Tensor) -> np.ndarray:
     return np.array([everything / m**2, (everything - same) / (m * (m - 1))])
 
 
-def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple[list[Tensor], list[Tensor], list]:
+def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple[list[Tensor], ...]:
     """h^{l-1}, z^l and δ^l of every linear layer, each (m, N), in forward order."""
     activations: list[Tensor] = []
     preactivations: list[Tensor] = []
@@ -100,7 +100,7 @@ def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple
     hooks = [m.register_forward_hook(keep) for m in model.modules() if isinstance(m, nn.Linear)]
     hooks += [m.register_forward_hook(_hold_statistics) for m in normalizers]
     modes = [(module, module.training) for module in model.modules()]
-    # Buffers are updated in place: the pass works on copies, so that even an error leaves the model as it was.
+    # Buffers are updated in place: the pass works on copies, so even an error leaves the model as it was.
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     try:
         model.train()
@@ -108,7 +108,7 @@ def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple
             leaf = inputs.detach().requires_grad_()  # a frozen model has a gradient too
             outputs = torch.func.functional_call(model, buffers, (leaf,))
             if not preactivations or any(z.ndim != 2 for z in preactivations):
-                raise BnbookError("the model has no linear layers on (m, N) inputs; expected a fully connected network")
+                raise BnbookError("the model has no linear layers on (m, N) inputs; expected an MLP")
             gradients = torch.autograd.grad(outputs[:, 0].sum(), preactivations)
     finally:
         for hook in hooks:

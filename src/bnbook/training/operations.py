@@ -13,13 +13,12 @@ from bnbook.training.arm import Arm, build_model
 def estimate_operations(arm: Arm, dataset: Dataset) -> float:
     """Operations of the arm's steps, a multiply-add counted as two: steps × batch size × (forward and backward).
 
-    Counted by torch on a batch of two without computing anything; convolutions and matrix products only, evaluation
-    left out (normalization and nonlinearities cost time but few operations).
+    Counted by torch on one step with a batch of two; convolutions and matrix products only, evaluation left out
+    (normalization and nonlinearities cost time but few operations).
     """
     with torch.random.fork_rng(devices=[]):
-        model = build_model(arm, dataset).to("meta")
-    inputs = torch.empty(2, *dataset.train_images.shape[1:], device="meta")
-    targets = torch.empty(2, dtype=torch.long, device="meta")
+        model = build_model(arm, dataset)
+    inputs, targets = torch.zeros(2, *dataset.train_images.shape[1:]), torch.zeros(2, dtype=torch.long)
     with FlopCounterMode(display=False) as counter:
         F.cross_entropy(model(inputs), targets).backward()
     return counter.get_total_flops() / 2 * arm.batch_size * arm.steps

@@ -1,0 +1,216 @@
+"""What a fresh clone installs: lock, environment.yml, pyproject.toml agree; so do the files around."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = ("3.11", "3.12", "3.13")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCK_TEXT = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+LOCK = [Requirement(line) for line in LOCK_TEXT.splitlines() if line and not line.startswith("#")]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+#: torch and torchvision of one build, known to import together.
+TORCH_PAIRS = {("2.11.0", "0.26.0"), ("2.12.0", "0.27.0")}
+#: Versions of the site's parts that are known to work together on Python 3.11 to 3.13.
+TOGETHER = {
+    "jupyter-book": "1.0.4.post1", "sphinx": "7.4.7", "docutils": "0.21.2", "myst-nb": "1.4.0",
+    "myst-parser": "3.0.1", "sphinx-book-theme": "1.3.0", "pydata-sphinx-theme": "0.17.1",
+    "papermill": "2.7.0", "jupytext": "1.19.6",
+    "sphinx-exercise": "1.2.1", "sphinx-proof": "0.4.0", "sphinxcontrib-bibtex": "2.7.0",
+}  # fmt: skip
+
+
+def locked(python: str, system: str = "linux") -> dict[str, Version]:
+    """Name and version of what the lock installs there."""
+    names = {"linux": ("posix", "Linux"), "darwin": ("posix", "Darwin"), "win32": ("nt", "Windows")}
+    os_name, platform_system = names[system]
+    place = default_environment() | {
+        "python_version": python, "python_full_version": f"{python}.1", "sys_platform": system,
+        "os_name": os_name, "platform_system": platform_system, "implementation_name": "cpython",
+    }  # fmt: skip
+    chosen = [line for line in LOCK if line.marker is None or line.marker.evaluate(place)]
+    return {canonicalize_name(line.name): Version(str(line.specifier).removeprefix("==")) for line in chosen}
+
+
+def declared() -> list[Requirement]:
+    """Every direct dependency, the optional ones included."""
+    lines = [
+        *PROJECT["dependencies"],
+        *(line for group in PROJECT["optional-dependencies"].values() for line in group),
+    ]
+    return [Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin", "win32"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_has_every_dependency_at_a_version_in_its_range(python, system):
+    versions = locked(python, system)
+    for wanted in declared():
+        assert wanted.specifier.contains(versions[canonicalize_name(wanted.name)]), (
+            f"{wanted} is not what is locked"
+        )
+
+
+def test_every_line_of_the_lock_is_one_exact_version():
+    for line in LOCK:
+        assert re.fullmatch(r"==[0-9][\w.]*", str(line.specifier)), f"{line} is not pinned"
+        assert line.url is None
+
+
+def test_the_lock_names_no_host_and_no_local_file():
+    assert "://" not in LOCK_TEXT and "index" not in LOCK_TEXT
+    assert not re.search(r"^\s*(-|\.|/)", LOCK_TEXT, flags=re.M)
+
+
+def test_the_lock_serves_a_cpu_only_torch():
+    assert not [line.name for line in LOCK if line.name.startswith(("nvidia", "cuda", "triton"))]
+
+
+def test_torch_and_torchvision_are_of_one_build():
+    versions = locked("3.11")
+    assert (str(versions["torch"]), str(versions["torchvision"])) in TORCH_PAIRS
+    import torch
+    import torchvision
+
+    assert torchvision.ops.nms(torch.ones(2, 4), torch.ones(2), 0.5).shape == (
+        2,
+    )  # absent beside another build's torch
+
+
+def test_the_site_is_built_with_versions_that_work_together():
+    versions = locked("3.11")
+    assert {name: str(versions[name]) for name in TOGETHER} == TOGETHER
+    book = next(wanted for wanted in declared() if wanted.name == "jupyter-book")
+    assert not book.specifier.contains("2.0.0") and not book.specifier.contains("2.1")
+
+
+def test_what_is_installed_is_what_is_locked():
+    versions = locked(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
+    for name in (canonicalize_name(wanted.name) for wanted in declared()):
+        installed = Version(importlib.metadata.version(name)).public  # without "+cpu"
+        assert installed == str(versions[name]), f"{name} {installed} is installed; run make install"
+
+
+def test_environment_yml_agrees():
+    content = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    conda = [entry for entry in content["dependencies"] if isinstance(entry, str)]
+    (pip,) = [entry["pip"] for entry in content["dependencies"] if isinstance(entry, dict)]
+    assert sorted(re.split(r"[=<> ]", entry)[0] for entry in conda) == ["pip", "python"]
+    python = next(entry for entry in conda if entry.startswith("python")).removeprefix("python=")
+    assert python in PYTHONS
+    assert pip == ["-r requirements.lock", "-e ."]
+
+
+def test_the_same_pythons_everywhere():
+    supported = Requirement(f"python{PROJECT['requires-python']}").specifier
+    minors = tuple(f"3.{minor}" for minor in range(8, 20) if supported.contains(f"3.{minor}.5"))
+    tests = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
+    assert minors == PYTHONS == tuple(tests["jobs"]["test"]["strategy"]["matrix"]["python"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "not (3, 11) <= sys.version_info[:2] <= (3, 13)" in makefile
+
+
+def test_every_import_of_the_package_is_declared():
+    wanted = {
+        canonicalize_name(requirement.name) for requirement in map(Requirement, PROJECT["dependencies"])
+    }
+    owners = importlib.metadata.packages_distributions()
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += (
+                [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+            )
+            for name in {name.split(".")[0] for name in names} - {"bnbook"} - sys.stdlib_module_names:
+                found = {canonicalize_name(owner) for owner in owners.get(name, [])}
+                assert found & wanted, (
+                    f"{path.relative_to(ROOT)} imports {name}, which pyproject.toml does not name"
+                )
+
+
+def test_importing_the_package_is_quick():
+    timed = "import time; start = time.perf_counter(); import bnbook; print(time.perf_counter() - start)"
+    tries = (
+        subprocess.run([sys.executable, "-c", timed], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    )
+    assert any(float(done.stdout) < 0.2 for done in tries)
+    heavy = "import sys, bnbook; print(sorted({'torch', 'numpy', 'matplotlib', 'scipy'} & set(sys.modules)))"
+    assert (
+        subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout.strip() == "[]"
+    )
+
+
+# ---- workflows and the rest ----
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_are_whole_bounded_and_modest(path):
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert {"name", "permissions", "concurrency", "jobs"} <= set(content)
+    assert True in content, "no triggers: YAML reads the key `on` as true"
+    for name, job in content["jobs"].items():
+        assert job["timeout-minutes"] > 0, name
+        rights = job.get("permissions", content["permissions"])
+        assert rights and "write-all" not in rights, f"{name}: say which permissions it needs"
+        for step in job["steps"]:
+            assert ("run" in step) != ("uses" in step), step
+            if "uses" in step:
+                assert re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]), (
+                    f"{step['uses']}: name one major version"
+                )
+
+
+def test_there_are_the_three_workflows():
+    assert [path.stem for path in WORKFLOWS] == ["links", "paper", "tests"]
+
+
+def test_workflows_pass_the_linter():
+    linter = shutil.which("zizmor", path=str(Path(sys.executable).parent))
+    command = [linter, "--offline", "--no-progress", "--strict-collection", ".github/workflows"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_ci_runs_the_test_command_of_the_readme():
+    script = ROOT / ".ci" / "run"
+    assert script.read_text(encoding="utf-8").splitlines()[-1] == "make test"
+    assert script.stat().st_mode & 0o111 or sys.platform == "win32"
+    assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_citation_and_package_have_one_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == importlib.metadata.version("bnbook")
+    assert set(citation["license"]) == {"MIT", "CC-BY-4.0"} and PROJECT["license"] == "MIT"
+
+
+def test_no_committed_text_names_a_home_folder():
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    some_home = re.compile(r"(?<![\w.])/(home|Users|root)/[\w.]+/|[A-Z]:\\\\?Users\\\\?\w")
+    own = re.compile("|".join(re.escape(f"{folder}{os.sep}") for folder in (Path.home(), ROOT)))
+    for name in filter(None, listed.split("\0")):
+        home = own if name.startswith("tests/") else some_home  # tests make up homes to see them refused
+        path = ROOT / name
+        if path.is_file() and b"\0" not in (content := path.read_bytes())[:8192]:
+            found = home.search(content.decode("utf-8", errors="replace"))
+            assert not found, f"{name} names {found.group()!r}"

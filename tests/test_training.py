@@ -1,0 +1,213 @@
+"""The engine against slow twins and closed forms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from bnbook.data import load, normalise
+from bnbook.errors import BnbookError
+from bnbook.training import engine
+from bnbook.training.arm import Arm, build_model
+from bnbook.training.curves import guessing, moving_mean, started, steps_to_reach
+from bnbook.training.engine import evaluate, numerics, train
+from bnbook.training.operations import estimate_operations
+
+TINY = Arm(
+    norm="batch", width=1 / 32, steps=6, batch_size=8, data="textures-standin", evaluate_every=3,
+    train_examples=16, test_examples=24, activation_layers=(2, 9), activation_units=2, activation_examples=16,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def textures():
+    return load("textures-standin")
+
+
+def equal(a, b):
+    return a.keys() == b.keys() and all(np.array_equal(a[name], b[name], equal_nan=True) for name in a)
+
+
+@pytest.mark.parametrize("norm", ["none", "batch", "noisy"])
+def test_same_seed_is_bit_identical_and_another_is_not(textures, norm):
+    arm = replace(TINY, norm=norm)
+    first, again, other = (train(arm, seed, textures, threads=1) for seed in (0, 0, 1))
+    assert equal(first, again)
+    assert not np.array_equal(first["loss"], other["loss"])
+
+
+def test_random_state_and_threads_are_put_back(textures):
+    torch.manual_seed(5)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    train(TINY, 0, textures, threads=2)
+    assert torch.equal(state, torch.get_rng_state()) and threads == torch.get_num_threads()
+
+
+def test_arms_of_a_seed_share_weights_and_batches(textures, monkeypatch):
+    seen: dict[str, list] = {"none": [], "batch": [], "noisy": []}
+    original = engine.infinite_batches
+    for norm, targets in seen.items():
+
+        def spy(*arguments, targets=targets, **options):
+            for batch in original(*arguments, **options):
+                targets.append(batch[1].tolist())
+                yield batch
+
+        monkeypatch.setattr(engine, "infinite_batches", spy)
+        train(replace(TINY, norm=norm), 3, textures)
+    assert seen["none"] == seen["batch"] == seen["noisy"] and len(seen["none"]) == TINY.steps
+
+    def weights(norm):
+        torch.manual_seed(3)
+        return {n: p for n, p in build_model(replace(TINY, norm=norm), textures).named_parameters() if "norm" not in n}
+
+    plain, normalised = weights("none"), weights("batch")
+    assert plain.keys() == normalised.keys() and all(torch.equal(plain[n], normalised[n]) for n in plain)
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_losses_equal_those_of_a_loop_written_out(textures, norm):
+    """θ ← θ - a ∇L(θ), no momentum, decay or schedule, each loss from before its update, in training mode."""
+    arm = replace(TINY, norm=norm, learning_rate=0.05)
+    torch.manual_seed(2)
+    model = build_model(arm, textures).train()
+    order = torch.randperm(len(textures.train_labels), generator=torch.Generator().manual_seed(1_000_003 + 2))
+    losses, hits = [], []
+    for step in range(arm.steps):
+        chosen = order[step * arm.batch_size : (step + 1) * arm.batch_size]
+        outputs = model(normalise(textures.train_images[chosen], textures))
+        targets = textures.train_labels[chosen]
+        loss = -torch.log_softmax(outputs, 1)[torch.arange(len(chosen)), targets].mean()
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        with torch.no_grad():
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter.sub_(arm.learning_rate * gradient)
+        losses.append(loss.item())
+        hits.append((outputs.argmax(1) == targets).float().mean().item())
+    found = train(arm, 2, textures)
+    np.testing.assert_allclose(found["loss"], losses, rtol=2e-4)
+    np.testing.assert_allclose(found["accuracy"], hits, atol=1e-6)
+
+
+def test_looking_changes_nothing_and_a_shorter_run_is_the_beginning(textures):
+    watched = train(TINY, 0, textures, threads=1)
+    alone = train(replace(TINY, evaluate_every=0, activation_layers=(), steps=4), 0, textures, threads=1)
+    assert np.array_equal(watched["loss"][:4], alone["loss"])
+    assert "test_loss" not in alone and list(watched["step"]) == [0, 3, 6]
+    assert watched["histogram"].shape[:3] == (3, 2, 2) and watched["mean_2"].shape[0] == 3
+
+
+def test_checkpoint_values_are_those_of_the_model_at_that_step(textures):
+    """Step 0 is the untrained network; its population statistics are still 0 and 1, so γ = 1 and β = 0 change little."""
+    found = train(TINY, 4, textures)
+    torch.manual_seed(4)
+    loss, accuracy = evaluate(build_model(TINY, textures), textures.test_images[:24], textures.test_labels[:24], textures)
+    assert found["test_loss"][0] == pytest.approx(loss, rel=1e-6) and found["test_accuracy"][0] == accuracy
+
+
+def test_evaluate_uses_population_statistics_and_keeps_the_mode(textures):
+    torch.manual_seed(0)
+    model = build_model(TINY, textures).train()
+    images, labels = textures.test_images[:10], textures.test_labels[:10]
+    with torch.no_grad():
+        model(normalise(textures.train_images[:64], textures))  # moves the running statistics
+        model.eval()
+        one_by_one = [model(normalise(image[None], textures)) for image in images]
+    model.train()
+    loss, accuracy = evaluate(model, images, labels, textures)
+    outputs = torch.cat(one_by_one)
+    assert loss == pytest.approx(F.cross_entropy(outputs, labels).item(), rel=1e-5)
+    assert accuracy == (outputs.argmax(1) == labels).double().mean().item() and model.training
+
+
+def test_divergence_is_a_result(textures):
+    arm = replace(TINY, norm="none", learning_rate=1e9, steps=12)
+    found = train(arm, 0, textures)
+    last = int(found["diverged_step"])
+    assert found["diverged"] == 1 and 1 <= last <= 6
+    assert np.isfinite(found["loss"][:last]).all() and np.isnan(found["loss"][last:]).all()
+    assert found["test_accuracy"].shape == (5,) and np.isfinite(found["test_accuracy"][0])
+    assert np.isnan(found["test_accuracy"][-1]) and np.isnan(found["histogram"][-1]).all()
+    assert np.allclose(guessing(found["test_accuracy"])[-1], 0.1)
+    assert train(TINY, 0, textures)["diverged"] == 0
+
+
+def test_thread_counts_agree_within_a_stated_tolerance(textures):
+    """Two threads split sums differently. Without batch norm 20 losses agree to 1e-5 (measured: 1e-7).
+
+    With batch norm the first loss does; then the rounding grows by a factor a step (measured: 2 % to 15 % of single
+    losses after 20 steps), and only averages are comparable. That is why the store's trainings use one thread.
+    """
+    for norm, steps, average in (("none", 20, 1e-5), ("batch", 1, 0.1)):
+        arm = replace(TINY, norm=norm, width=1 / 16, batch_size=32, steps=20, learning_rate=0.02, evaluate_every=0)
+        one, two = (train(arm, 0, textures, threads=threads)["loss"] for threads in (1, 2))
+        np.testing.assert_allclose(one[:steps], two[:steps], rtol=1e-5)
+        assert one.mean() == pytest.approx(two.mean(), rel=average)
+
+
+def test_numerics_are_put_back_after_an_error():
+    before = torch.backends.cudnn.allow_tf32, torch.are_deterministic_algorithms_enabled()
+    with pytest.raises(ZeroDivisionError), numerics(torch.device("cuda"), 1):
+        assert not torch.backends.cuda.matmul.allow_tf32 and torch.are_deterministic_algorithms_enabled()
+        raise ZeroDivisionError
+    assert before == (torch.backends.cudnn.allow_tf32, torch.are_deterministic_algorithms_enabled())
+
+
+def test_started_is_two_per_cent_below_guessing_over_the_last_sixth():
+    flat = np.full((3, 300), math.log(10))
+    flat[1, 250:] = 0.98 * math.log(10) - 1e-6
+    flat[2, 100:250] = 0.1  # was below, but is back at guessing
+    assert started(flat).tolist() == [False, True, False]
+    flat[1, 250:] = 0.98 * math.log(10) + 1e-6
+    assert not started(flat)[1]
+    flat[1, 250:] = [0.1] * 49 + [np.nan]
+    assert not started(flat)[1]
+    assert started(np.full(20, 1.0)) and not started(np.full(20, 0.69), classes=2)
+
+
+def test_labels_alone_do_not_count_as_started():
+    """The best constant answer to 50 drawn batches of 128 stays far above the threshold."""
+    labels = np.random.default_rng(0).integers(0, 10, 50 * 128)
+    share = np.bincount(labels, minlength=10) / len(labels)
+    assert -(share * np.log(share)).sum() > 0.995 * math.log(10)
+
+
+def test_moving_mean_and_steps_to_reach_against_loops():
+    values = np.random.default_rng(1).random((2, 40))
+    for window in (1, 7, 60):
+        slow = [[row[max(0, t - window + 1) : t + 1].mean() for t in range(40)] for row in values]
+        np.testing.assert_allclose(moving_mean(values, window), slow)
+    rising = np.linspace(0, 1, 101)
+    assert steps_to_reach(rising, 0.5, window=1) == 51
+    assert steps_to_reach(rising, 0.5, window=11) == 56
+    assert steps_to_reach(rising, 1.1) == np.inf
+    assert steps_to_reach(np.ones(100), 0.5, window=50) == 50
+
+
+def test_operations_against_a_count_by_hand(textures):
+    """Multiply-adds twice, forward once and backward twice, but for the gradient of the images, which nobody needs."""
+    sizes = [(3, 64, 32), (64, 128, 16), (128, 256, 8), (256, 256, 8), (256, 512, 4), (512, 512, 4), (512, 512, 2)]
+    sizes += [(512, 512, 2)]
+    forward = [9 * a * b * side**2 for a, b, side in sizes] + [512 * 512, 512 * 512, 512 * 10]
+    by_hand = 2 * (3 * sum(forward) - forward[0]) * 128 * 15_000
+    assert estimate_operations(Arm(norm="batch", data="textures-standin"), textures) == pytest.approx(by_hand, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"steps": 0}, {"learning_rate": 0.0}, {"architecture": "lstm"}, {"batch_size": 1}, {"evaluate_every": -1}]
+)
+def test_bad_settings_are_one_line(changes):
+    with pytest.raises(BnbookError, match="expected|needs"):
+        replace(TINY, **changes)
+
+
+def test_settings_survive_json():
+    import json
+
+    arm = replace(TINY, options=(("init", "glorot-normal"), ("gamma", 0.5)))
+    assert Arm.from_settings(json.loads(json.dumps(arm.settings()))) == arm
