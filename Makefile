@@ -44,7 +44,6 @@ test: install
 # ---- beside them ---------------------------------------------------------------------------------------------------
 
 site: install
-	$(BNBOOK) check
 	$(BNBOOK) build
 	@echo "Open $(CURDIR)/_build/html/index.html"
 

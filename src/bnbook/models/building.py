@@ -24,13 +24,13 @@ def whole(name: str, value: int) -> int:
 
 
 def linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
-    """A fully connected layer whose parameters are not drawn yet."""
-    return nn.utils.skip_init(nn.Linear, whole("width", inputs), whole("width", outputs), bias=bias)
+    """A fully connected layer; `initialise` draws its parameters anew."""
+    return nn.Linear(whole("width", inputs), whole("width", outputs), bias=bias)
 
 
 def convolution(inputs: int, outputs: int) -> nn.Conv2d:
-    """A 3×3 convolution, padded by one, whose parameters are not drawn yet."""
-    return nn.utils.skip_init(nn.Conv2d, whole("channels", inputs), whole("channels", outputs), 3, padding=1)
+    """A 3×3 convolution, padded by one; `initialise` draws its parameters anew."""
+    return nn.Conv2d(whole("channels", inputs), whole("channels", outputs), 3, padding=1)
 
 
 def initialise(layers: Sequence[nn.Module], init: str, sigma_w2: float, sigma_b2: float) -> None:

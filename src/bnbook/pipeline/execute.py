@@ -46,10 +46,12 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
     work = Evidence(chapter, scratch)
     work.figures_folder.mkdir(parents=True)
     nbformat.write(chapter.notebook, scratch / "input.ipynb")
+    # Taken now: an edit during a long run must not pass as what ran.
+    made_from = {"fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []), **commit()}
     started = time.time()
     with Monitor(chapter.name, scratch / "progress") as monitor, _environment(work, chapter, scratch):
         failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
-    _finish(work, values, values == parameters, time.time() - started, monitor)
+    _finish(work, values, values == parameters, made_from, time.time() - started, monitor)
     problems = [failure] if failure else gate.problems(work, fresh=True)
     failed_path = target.notebook_path.with_suffix(".failed.ipynb")
     if problems:
@@ -92,7 +94,9 @@ def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str |
     return None
 
 
-def _finish(work: Evidence, values: dict, default: bool, seconds: float, monitor: Monitor) -> None:
+def _finish(
+    work: Evidence, values: dict, default: bool, made_from: dict, seconds: float, monitor: Monitor
+) -> None:
     """Scrub the notebook and complete the results file's header."""
     import nbformat
 
@@ -108,12 +112,13 @@ def _finish(work: Evidence, values: dict, default: bool, seconds: float, monitor
         "profile": values["profile"],
         "parameters": values,
         "default_parameters": default,
-        "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, data),
+        "fingerprint": made_from["fingerprint"] | {"data": fingerprint.data_digest(data)},
         "claims": {claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name},
         "files": work.files(),
         "data": data,
         "provenance": {
-            **commit(),
+            "commit": made_from["commit"],
+            "dirty": made_from["dirty"],
             "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
             "device": device.get("name", "cpu"),
             "threads": device.get("threads", 1),
