@@ -46,8 +46,12 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
     work = Evidence(chapter, scratch)
     work.figures_folder.mkdir(parents=True)
     nbformat.write(chapter.notebook, scratch / "input.ipynb")
-    # Taken now: an edit during a long run must not pass as what ran.
-    made_from = {"fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []), **commit()}
+    # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
+    made_from = {
+        "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []),
+        "claims": {claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name},
+        **commit(),
+    }
     started = time.time()
     with Monitor(chapter.name, scratch / "progress") as monitor, _environment(work, chapter, scratch):
         failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
@@ -113,7 +117,7 @@ def _finish(
         "parameters": values,
         "default_parameters": default,
         "fingerprint": made_from["fingerprint"] | {"data": fingerprint.data_digest(data)},
-        "claims": {claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name},
+        "claims": made_from["claims"],
         "files": work.files(),
         "data": data,
         "provenance": {

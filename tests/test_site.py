@@ -1,0 +1,102 @@
+"""The real book at the smoke profile: every number that a reader sees equals the results file, every claim is listed."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+import yaml
+from bnbook import paths
+from conftest import ROOT
+
+CHAPTERS = sorted(path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md"))
+TOKEN = re.compile(r"\{\{\s*(mean|value):(?:([a-z0-9/-]+)#)?([a-z0-9_.]+)\s*(?:\\?\|\s*([^}]*?))?\s*\}\}")
+
+
+def words(page: Path) -> str:
+    """What a page says, as one line; superscripts and other marks keep their text only."""
+    text = re.sub(r"<(script|style)\b.*?</\1>", " ", page.read_text(encoding="utf-8"), flags=re.S)
+    text = html.unescape(re.sub(r"<[^>]+>", "", text))
+    return re.sub(r"\s+", " ", text)
+
+
+def results(site: Path, chapter: str) -> dict:
+    return json.loads((site / "runs" / "smoke" / f"{chapter}.json").read_text(encoding="utf-8"))
+
+
+def in_plain_digits(value: float, spec: str) -> str:
+    """The number as the page should show it, by the reader's own arithmetic."""
+    text = format(value, spec or ".3g").replace("%", " %")
+    mantissa, e, exponent = text.partition("e")
+    return (f"{mantissa}·10{int(exponent)}" if e else text).replace("-", "−")
+
+
+@pytest.mark.parametrize("page", [*CHAPTERS, "index"])
+def test_numbers_in_the_prose_are_those_of_the_results_files(built_site, page):
+    source = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
+    shown = words(built_site / "html" / f"{page}.html")
+    checked = 0
+    for verb, other, name, spec in TOKEN.findall(source):
+        values = results(built_site, other or page)["results"][name]["values"]
+        if any(isinstance(value, str) for value in values):
+            continue
+        value = values[0] if verb == "value" else statistics.fmean(values)
+        assert in_plain_digits(value, spec) in shown, (name, value, spec)
+        checked += 1
+    assert checked or "{{ value:" not in source and "{{ mean:" not in source
+    assert "{{" not in shown, "a token was left unfilled"
+
+
+def test_the_scoreboard_lists_every_claim(built_site):
+    shown = words(built_site / "html" / "scoreboard.html")
+    page = (built_site / "html" / "scoreboard.html").read_text(encoding="utf-8")
+    claims = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
+    says = [re.sub(r"[^\w ]", "", words_of(claim["says"])) for claim in claims]
+    bare = re.sub(r"[^\w ]", "", shown)
+    assert len(claims) > 30 and [text for text in says if text not in bare] == []
+    links = set(re.findall(r'href="([a-z-]+/[a-z-]+\.html#[^"]+)">', page))
+    for link in links:
+        target, anchor = link.split("#")
+        assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), link
+    figures = {(claim["chapter"], claim["figure"]) for claim in claims}
+    assert len(links) >= len(figures), "every claim links to its figure"
+    assert "test changed after the run" not in shown
+
+
+def words_of(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_provenance_page_tells_how_each_chapter_was_made(built_site, chapter):
+    shown = words(built_site / "html" / "provenance.html")
+    made = results(built_site, chapter)
+    assert made["provenance"]["commit"][:10] in shown
+    for row in made["data"]:
+        assert row["sha256"][:16] in shown and row["name"].endswith("-standin")
+    for name, number in made["provenance"]["versions"].items():
+        assert f"{name} {number}" in shown
+    assert "Peak memory" in shown and "Seeds" in shown and "Time" in shown
+    stamp = words(built_site / "html" / f"{chapter}.html")
+    assert "Numbers on this page: smoke profile" in stamp and made["provenance"]["date"] in stamp
+
+
+def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
+    shown = words(built_site / "html" / "scoreboard.html")
+    assert "smoke run, no evidence" in shown and "true as printed" in shown
+
+
+def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
+    from bnbook.pipeline import chapters, publish
+
+    for name in ("BNBOOK_ROOT", "BNBOOK_EXECUTED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(ROOT)
+    assert paths.repository_root() == ROOT
+    problems = publish.executed_problems(chapters.discover())
+    assert {name: lines for name, lines in problems.items() if lines} == {}
+    assert {f"laptop/{chapter}" for chapter in CHAPTERS} <= set(problems), "every chapter has a published laptop run"
