@@ -335,10 +335,16 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
     ]
     lines = markdown_table(rows).split("\n")
     assert len(lines) == 2 + 1 + 3 + 2 + 2 + 1
-    assert {line.replace("\\|", "").count("|") for line in lines} == {7}
+    assert {line.replace("\\|", "").count("|") for line in lines} == {4}
     assert "Not here." not in "\n".join(lines)
-    assert lines[7].startswith("| – with \\| for the norm |") and "10⁻¹⁰" in lines[7]
-    assert lines[8].endswith("| **conditional**, for m > 1 |") and lines[9].startswith("| – corrected |")
+    head = "It is so.<br><small>Figure 1; must hold: mean difference > 0</small>"
+    assert lines[2] == f"| {head} | 0.8<br><small>n = 3</small> | **reproduced** |"
+    assert "95 % interval 0.885 to 0.935; n = 3</small>" in lines[4]
+    assert lines[4].startswith("| – first<br>") and lines[4].endswith(f"| {YES} |")
+    assert lines[7].startswith("| – with \\| for the norm<br>") and "10⁻¹⁰" in lines[7]
+    assert lines[8].endswith("| **conditional**, for m > 1 |") and lines[9].startswith(
+        "| – under the condition<br>"
+    )
     assert lines[10].endswith("| **true as printed** |")
 
 

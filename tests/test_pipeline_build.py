@@ -9,6 +9,7 @@ import pytest
 from bnbook.errors import BnbookError
 from bnbook.pipeline import build, chapters, evidence, gate, ledgers, merge, pages, tokens
 from bnbook import claims
+from bnbook.claims.words import format_number
 
 
 def text_of(path) -> str:
@@ -27,6 +28,8 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     mean = f"{sum(results) / len(results):.1%}".replace("%", " %")
     assert f"Heads came up in {mean} (95 % interval" in text_of(site / "part" / "coin.html")
     assert f"Heads: {mean}" in text_of(index), "another chapter's number"
+    image = re.search(r'<img alt="The same line[^"]*"[^>]*src="([^"]+)"', index.read_text()).group(1)
+    assert (site / image).is_file(), "trap 4: a figure on the page of another chapter"
     assert "smoke run, no evidence" in text_of(site / "scoreboard.html")
     assert "Peak memory" in text_of(site / "provenance.html")
     assert not stale.exists() and not (site / "removed.html").exists()
@@ -98,13 +101,13 @@ def test_tokens(ran):
     [
         (-0.5, ".2f", "−0.50"),
         (0.123, ".1%", "12.3 %"),
-        (3.2e-12, ".1e", "3.2·10<sup>−12</sup>"),
+        (3.2e-12, ".1e", "3.2·10⁻¹²"),
         (float("nan"), ".1f", "not finite"),
-        (1.5e8, ".2g", "1.5·10<sup>8</sup>"),
+        (1.5e8, ".2g", "1.5·10⁸"),
     ],
 )
 def test_numbers_as_text(value, spec, text):
-    assert tokens.number(value, spec) == text
+    assert format_number(value, spec) == text
 
 
 def test_a_warning_of_the_site_build_is_an_error_that_names_it(ran):

@@ -32,6 +32,18 @@ def test_a_run_that_breaks_is_kept_apart_with_its_cell(ran, how):
     assert not list((ran / "runs").rglob("*.running"))
 
 
+def test_bad_input_found_by_a_chapter_is_one_line_and_exit_code_2(tiny):
+    path = tiny / "book" / "part" / "coin.md"
+    text = path.read_text()
+    path.write_text(text.replace("use_style()", 'use_style()\nfrom bnbook.data import load\nload("pictures")'))
+    done = bnbook("run", "coin", root=tiny, code=2)
+    assert done.stderr.count("\n") == 1 and "unknown data set 'pictures'; expected one of mnist" in done.stderr
+    path.write_text(text.replace("names = [", 'data = "mnist"\nnames = ['))
+    done = bnbook("run", "coin", root=tiny, code=2, BNBOOK_DATA=str(tiny / "nowhere"))
+    assert done.stderr.count("\n") == 1 and "BNBOOK_DATA" in done.stderr and "stand" not in done.stdout
+    assert not list((tiny / "runs").rglob("*.ipynb"))
+
+
 def test_a_run_records_what_it_rests_on(tiny_ran):
     content = json.loads((tiny_ran / "runs" / "laptop" / "part" / "coin.json").read_text())
     assert content["parameters"] == {"profile": "laptop", "seeds": 5, "tosses": 400, "rate": 0.5, "names": ["a"]}

@@ -32,7 +32,8 @@ def in_plain_digits(value: float, spec: str) -> str:
     """The number as the page should show it, by the reader's own arithmetic."""
     text = format(value, spec or ".3g").replace("%", " %")
     mantissa, e, exponent = text.partition("e")
-    return (f"{mantissa}·10{int(exponent)}" if e else text).replace("-", "−")
+    power = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(d)] if d != "-" else "⁻" for d in str(int(exponent))) if e else ""
+    return (f"{mantissa}·10{power}" if e and mantissa != "1" else f"10{power}" if e else text).replace("-", "−")
 
 
 @pytest.mark.parametrize("page", [*CHAPTERS, "index"])
@@ -83,6 +84,12 @@ def test_the_provenance_page_tells_how_each_chapter_was_made(built_site, chapter
     assert "Peak memory" in shown and "Seeds" in shown and "Time" in shown
     stamp = words(built_site / "html" / f"{chapter}.html")
     assert "Numbers on this page: smoke profile" in stamp and made["provenance"]["date"] in stamp
+
+
+def test_no_page_relies_on_glue():
+    """Trap 4 and 2: glued figures do not cross pages, and glued numbers outlive the chapter that made them."""
+    pages = [*(ROOT / "book").rglob("*.md")]
+    assert pages and [page.name for page in pages if "glue" in page.read_text(encoding="utf-8")] == []
 
 
 def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):

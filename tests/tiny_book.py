@@ -83,13 +83,26 @@ chapters:
 """
 
 
+INDEX = """# A tiny book
+
+{{ scoreboard }}
+
+Heads: {{ mean:part/coin#heads | .1% }}
+
+```{figure} part/coin.figures/shares.svg
+:alt: The same line as in the chapter, shown on another page.
+The chapter's figure.
+```
+"""
+
+
 def write(root: Path, config: Path, chapter: str = CHAPTER, claims: str = CLAIMS) -> Path:
     """Write the book below `root` with the site's own configuration; returns the chapter's file."""
     (root / "book" / "part").mkdir(parents=True)
     (root / "book" / "_static").mkdir()
     (root / "book" / "references.bib").write_text("")
     (root / "book" / "_static" / "book.css").write_text("")
-    (root / "book" / "index.md").write_text("# A tiny book\n\n{{ scoreboard }}\n\nHeads: {{ mean:part/coin#heads | .1% }}\n")
+    (root / "book" / "index.md").write_text(INDEX)
     (root / "_config.yml").write_text(config.read_text(encoding="utf-8"), encoding="utf-8")
     (root / "_toc.yml").write_text(TOC)
     (root / "book" / "claims.yml").write_text(claims)

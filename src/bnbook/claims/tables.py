@@ -8,16 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from bnbook import results as session
-from bnbook.claims.claim import Claim
+from bnbook.claims.claim import Claim, Test
 from bnbook.claims.judging import CONDITIONAL, Judgement, judge
+from bnbook.claims.kinds import Outcome
 from bnbook.claims.reading import load_claims
 from bnbook.claims.words import describe_test, format_effect
 from bnbook.errors import BnbookError
 
-HEAD = (
-    "| the source says | where | must hold, fixed beforehand | measured (95 % interval) | seeds | verdict |\n"
-    "|:---|:---|:---|:---|---:|:---|"
-)
+HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
 
 def verdict_rows(
@@ -39,27 +37,16 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
     for judgement in judgements:
         claim = judgement.claim
         condition = f", {claim.condition}" if judgement.verdict == CONDITIONAL else ""
-        verdict = f"**{judgement.words}**{condition}"
-        own = (
-            (describe_test(claim.test), format_effect(judgement))
-            if claim.test
-            else (f"{len(claim.parts)} parts", "")
-        )
-        lines.append(_row(claim.says, claim.source.where, *own, judgement.n or "–", verdict))
+        notes = [claim.source.where] + ([_must_hold(claim.test)] if claim.test else [])
+        measured = _measured(judgement) if claim.test else ""
+        lines.append(_row(claim.says, notes, measured, f"**{judgement.words}**{condition}"))
         if judgement.corrected:
-            found = judgement.corrected
+            words = claim.correction or ("under the condition" if claim.condition else "corrected")
             lines.append(
-                _row(
-                    f"– {claim.correction or 'corrected'}",
-                    "",
-                    describe_test(claim.corrected),
-                    format_effect(found),
-                    found.n,
-                    "",
-                )
+                _row(f"– {words}", [_must_hold(claim.corrected)], _measured(judgement.corrected), "")
             )
         for part, (says, word, found) in zip(claim.parts, judgement.parts, strict=False):
-            lines.append(_row(f"– {says}", "", describe_test(part.test), format_effect(found), found.n, word))
+            lines.append(_row(f"– {says}", [_must_hold(part.test)], _measured(found), word))
     return "\n".join(lines)
 
 
@@ -80,5 +67,17 @@ def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
     display(Markdown(text))
 
 
-def _row(*cells: object) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+def _must_hold(test: Test) -> str:
+    return f"must hold: {describe_test(test)}"
+
+
+def _measured(found: Judgement | Outcome) -> str:
+    """Effect, then small its interval and the number of seeds."""
+    effect, bracket, interval = format_effect(found).partition(" (")
+    notes = ([interval.removesuffix(")")] if bracket else []) + ([f"n = {found.n}"] if found.n else [])
+    return f"{effect}<br><small>{'; '.join(notes)}</small>" if notes else effect
+
+
+def _row(says: str, notes: list[str], measured: str, verdict: str) -> str:
+    cells = (f"{says}<br><small>{'; '.join(notes)}</small>", measured, verdict)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bnbook import atomic, claims, paths, results
+from bnbook import atomic, claims, data, paths, results
 from bnbook.errors import BnbookError
 from bnbook.pipeline import fingerprint, gate, merge
 from bnbook.pipeline.chapters import Chapter
@@ -23,6 +23,8 @@ from bnbook.pipeline.monitor import Monitor
 
 #: Seconds a run may take at each profile before it is reported as over its budget (a warning, never a failure).
 BUDGET = {"smoke": 15, "laptop": 30 * 60, "paper": 60 * 60}
+#: What marks a chapter's own BnbookError among the failures of its cells.
+MENDABLE = "bad input: "
 PACKAGES = ("torch", "torchvision", "numpy", "papermill", "jupytext", "matplotlib")
 
 
@@ -34,12 +36,14 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
     """Execute `chapter` at `profile` with `changes` to its parameters; returns the evidence, in runs/PROFILE.
 
     Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as NAME.failed.ipynb and
-    an earlier good run stays as it was.
+    an earlier good run stays as it was. Raises BnbookError where the chapter met input that the user can mend.
     """
     import nbformat
 
     parameters = chapter.parameters(profile)
     values = parameters | changes
+    if "data" in values:
+        data.prepare(values["data"])  # now, where a download can show its progress and a fault is the user's to mend
     target = Evidence(chapter, folder or paths.runs_folder() / profile)
     scratch = target.notebook_path.parent / f".{target.notebook_path.stem}.running"
     shutil.rmtree(scratch, ignore_errors=True)
@@ -58,6 +62,9 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
     _finish(work, values, values == parameters, made_from, time.time() - started, monitor)
     problems = [failure] if failure else gate.problems(work, fresh=True)
     failed_path = target.notebook_path.with_suffix(".failed.ipynb")
+    if failure and failure.startswith(MENDABLE):
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
     if problems:
         os.replace(work.notebook_path, failed_path)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -92,7 +99,8 @@ def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str |
             extra_arguments=["--log-level=CRITICAL"],  # the kernel's own remarks do not belong in the terminal
         )  # fmt: skip
     except papermill.PapermillExecutionError as error:
-        return f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+        mendable = error.ename == BnbookError.__name__
+        return f"{MENDABLE}{error.evalue}" if mendable else f"cell {error.exec_count}: {error.ename}: {error.evalue}"
     except (DeadKernelError, CellTimeoutError) as error:
         return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     return None
@@ -109,17 +117,17 @@ def _finish(
     nbformat.write(notebook, work.notebook_path)
     recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
     run, chapter = recorded.header, work.chapter
-    data, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
     seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
     recorded.header = {
         "chapter": chapter.name,
         "profile": values["profile"],
         "parameters": values,
         "default_parameters": default,
-        "fingerprint": made_from["fingerprint"] | {"data": fingerprint.data_digest(data)},
+        "fingerprint": made_from["fingerprint"] | {"data": fingerprint.data_digest(rows)},
         "claims": made_from["claims"],
         "files": work.files(),
-        "data": data,
+        "data": rows,
         "provenance": {
             "commit": made_from["commit"],
             "dirty": made_from["dirty"],

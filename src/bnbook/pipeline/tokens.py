@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.errors import BnbookError
 from bnbook.claims.intervals import mean_level
+from bnbook.claims.words import format_effect, format_number
+from bnbook.errors import BnbookError
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
@@ -99,32 +100,19 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     return _RESULT_VERBS[verb](values, match["format"] or ".3g")
 
 
-def number(value: float, spec: str) -> str:
-    """One number as text: a true minus sign, a space before %, powers of ten written out."""
-    if not np.isfinite(value):
-        return {"nan": "not finite", "inf": "∞", "-inf": "−∞"}[str(float(value))]
-    text = format(value, spec).replace("%", " %")
-    mantissa, e, exponent = text.partition("e")
-    if e:
-        return f"{mantissa.replace('-', '−')}·10^{int(exponent)}^".replace("^-", "^−").replace("^", "<sup>", 1).replace(
-            "^", "</sup>", 1
-        )
-    return text.replace("-", "−")
-
-
 def _mean(values: np.ndarray, spec: str) -> str:
-    return number(float(values.mean()), spec)
+    return format_number(float(values.mean()), spec)
 
 
 def _interval(values: np.ndarray, spec: str) -> str:
     if len(values) < 2:
-        return f"{number(float(values[0]), spec)} (one seed, no interval)"
-    mean, low, high = (number(edge, spec) for edge in mean_level(values))
+        return f"{format_number(float(values[0]), spec)} (one seed, no interval)"
+    mean, low, high = (format_number(edge, spec) for edge in mean_level(values))
     return f"{mean} (95 % interval {low} to {high})"
 
 
 def _single(values: np.ndarray, spec: str) -> str:
-    return number(float(values[0]), spec)
+    return format_number(float(values[0]), spec)
 
 
 def _count(values: np.ndarray, spec: str) -> str:
@@ -146,7 +134,7 @@ def _claim_value(verb: str, name: str, token: str, spec: str | None, pages: Page
     judgement = pages.judgement(found[0])
     if judgement is None:
         return ABSENT
-    return judgement.verdict if verb == "verdict" else claims.format_effect(judgement)
+    return judgement.verdict if verb == "verdict" else format_effect(judgement, spec or ".3g")
 
 
 def _verdict_table(chapter: str, pages: Pages) -> str:
