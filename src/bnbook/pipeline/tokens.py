@@ -134,7 +134,7 @@ def _claim_value(verb: str, name: str, token: str, spec: str | None, pages: Page
     judgement = pages.judgement(found[0])
     if judgement is None:
         return ABSENT
-    return judgement.verdict if verb == "verdict" else format_effect(judgement, spec or ".3g")
+    return judgement.words if verb == "verdict" else format_effect(judgement, spec or ".3g")
 
 
 def _verdict_table(chapter: str, pages: Pages) -> str:
