@@ -55,7 +55,7 @@ _session = Results()
 
 def record(
     name: str, values: Any, *, unit: str = "", seeds: Sequence[int] | None = None, note: str = ""
-) -> dict[str, Any]:
+) -> None:
     """Record one result, its first axis the seeds (S, ...); under `bnbook run` it is on disk when this returns.
 
     Raises BnbookError for a malformed name, a name recorded already in this run, a value without a seed axis, or a
@@ -72,10 +72,8 @@ def record(
     listed = list(range(array.shape[0])) if seeds is None else [int(seed) for seed in seeds]
     if len(listed) != array.shape[0]:
         raise BnbookError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
-    entry = {"values": _encode(array), "unit": unit, "seeds": listed, "note": note}
-    _session.entries[name] = entry
+    _session.entries[name] = {"values": _encode(array), "unit": unit, "seeds": listed, "note": note}
     _save(path)
-    return entry
 
 
 def record_data(identity: Any) -> None:
