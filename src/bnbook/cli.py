@@ -21,6 +21,9 @@ def main(words: list[str] | None = None) -> int:
     except BnbookError as error:
         print(f"bnbook: {error}", file=sys.stderr)
         return USAGE
+    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
+        sys.stdout = None
+        return DONE
     except KeyboardInterrupt:
         print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
         return 130

@@ -45,34 +45,42 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
     if "data" in values:
         data.prepare(values["data"])  # now, where a download can show its progress and a fault is the user's to mend
     target = Evidence(chapter, folder or paths.runs_folder() / profile)
-    scratch = target.notebook_path.parent / f".{target.notebook_path.stem}.running"
-    shutil.rmtree(scratch, ignore_errors=True)
-    work = Evidence(chapter, scratch)
-    work.figures_folder.mkdir(parents=True)
-    nbformat.write(chapter.notebook, scratch / "input.ipynb")
     # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
     made_from = {
         "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []),
         "claims": {claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name},
         **commit(),
     }
-    started = time.time()
-    with Monitor(chapter.name, scratch / "progress") as monitor, _environment(work, chapter, scratch):
-        failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
-    _finish(work, values, values == parameters, made_from, time.time() - started, monitor)
-    problems = [failure] if failure else gate.problems(work, fresh=True)
-    failed_path = target.notebook_path.with_suffix(".failed.ipynb")
-    if failure and failure.startswith(MENDABLE):
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
-    if problems:
-        os.replace(work.notebook_path, failed_path)
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise ChapterFailed("\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems]))
-    move(work, target)
-    failed_path.unlink(missing_ok=True)
-    shutil.rmtree(scratch, ignore_errors=True)
+    with _scratch_folder(target) as scratch:
+        work = Evidence(chapter, scratch)
+        work.figures_folder.mkdir(parents=True)
+        nbformat.write(chapter.notebook, scratch / "input.ipynb")
+        started = time.time()
+        with Monitor(chapter.name, scratch / "progress") as monitor, _environment(work, chapter, scratch):
+            failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
+        if failure and failure.startswith(MENDABLE):
+            raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
+        _finish(work, values, values == parameters, made_from, time.time() - started, monitor)
+        problems = [failure] if failure else gate.problems(work, fresh=True)
+        failed_path = target.notebook_path.with_suffix(".failed.ipynb")
+        if problems:
+            os.replace(work.notebook_path, failed_path)
+            raise ChapterFailed("\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems]))
+        move(work, target)
+        failed_path.unlink(missing_ok=True)
     return target
+
+
+@contextmanager
+def _scratch_folder(target: Evidence):
+    """A folder beside the target that is gone afterwards, however the run ends (after a kill: at the next run)."""
+    scratch = target.notebook_path.parent / f".{target.notebook_path.stem}.running"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def move(source: Evidence, target: Evidence) -> None:
