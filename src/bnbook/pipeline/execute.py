@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import os
-import platform
 import shutil
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bnbook import atomic, claims, data, paths, results
+from bnbook import data, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import fingerprint, gate, merge
+from bnbook.pipeline import gate, header
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.monitor import Monitor
@@ -25,7 +21,6 @@ from bnbook.pipeline.monitor import Monitor
 BUDGET = {"smoke": 15, "laptop": 30 * 60, "paper": 60 * 60}
 #: What marks a chapter's own BnbookError among the failures of its cells.
 MENDABLE = "bad input: "
-PACKAGES = ("torch", "torchvision", "numpy", "papermill", "jupytext", "matplotlib")
 
 
 class ChapterFailed(Exception):
@@ -46,11 +41,7 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
         data.prepare(values["data"])  # now, where a download can show its progress and a fault is the user's to mend
     target = Evidence(chapter, folder or paths.runs_folder() / profile)
     # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
-    made_from = {
-        "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []),
-        "claims": {claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name},
-        **commit(),
-    }
+    made_from = header.made_from(chapter, values)
     with _scratch_folder(target) as scratch:
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
@@ -60,7 +51,7 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
             failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
         if failure and failure.startswith(MENDABLE):
             raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
-        _finish(work, values, values == parameters, made_from, time.time() - started, monitor)
+        header.complete(work, values, values == parameters, made_from, time.time() - started, monitor.peak_mib)
         problems = [failure] if failure else gate.problems(work, fresh=True)
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
         if problems:
@@ -112,59 +103,6 @@ def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str |
     except (DeadKernelError, CellTimeoutError) as error:
         return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     return None
-
-
-def _finish(
-    work: Evidence, values: dict, default: bool, made_from: dict, seconds: float, monitor: Monitor
-) -> None:
-    """Scrub the notebook and complete the results file's header."""
-    import nbformat
-
-    notebook = nbformat.read(work.notebook_path, as_version=4)
-    merge.scrub(notebook)
-    nbformat.write(notebook, work.notebook_path)
-    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
-    run, chapter = recorded.header, work.chapter
-    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
-    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
-    recorded.header = {
-        "chapter": chapter.name,
-        "profile": values["profile"],
-        "parameters": values,
-        "default_parameters": default,
-        "fingerprint": made_from["fingerprint"] | {"data": fingerprint.data_digest(rows)},
-        "claims": made_from["claims"],
-        "files": work.files(),
-        "data": rows,
-        "provenance": {
-            "commit": made_from["commit"],
-            "dirty": made_from["dirty"],
-            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-            "device": device.get("name", "cpu"),
-            "threads": device.get("threads", 1),
-            "seeds": seeds,
-            "seconds": round(seconds, 1),
-            "store": store,
-            "peak_memory_mib": monitor.peak_mib,
-            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-            "versions": {name: version(name) for name in PACKAGES},
-        },
-    }
-    atomic.write_json(work.results_path, results.as_content(recorded))
-
-
-def commit() -> dict[str, Any]:
-    """The commit checked out, and whether tracked code or chapters differ from it."""
-    root = paths.repository_root()
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    if not shutil.which("git") or not git("rev-parse", "HEAD"):
-        return {"commit": "unknown", "dirty": True}
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "book", "requirements.lock")
-    return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changed)}
 
 
 @contextmanager

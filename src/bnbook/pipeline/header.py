@@ -1,0 +1,79 @@
+"""The header of a results file: what a run was made from, and how."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import shutil
+import subprocess
+from importlib.metadata import version
+from typing import Any
+
+from bnbook import atomic, claims, paths, results
+from bnbook.pipeline import fingerprint, merge
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import Evidence
+
+PACKAGES = ("torch", "torchvision", "numpy", "papermill", "jupytext", "matplotlib")
+
+
+def made_from(chapter: Chapter, values: dict[str, Any]) -> dict[str, Any]:
+    """Code, parameters, tests of the claims and commit as they are before a run starts."""
+    return {
+        "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []),
+        "claims": {claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name},
+        **commit(),
+    }
+
+
+def complete(
+    work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int
+) -> None:
+    """Scrub the notebook and complete the results file's header."""
+    import nbformat
+
+    notebook = nbformat.read(work.notebook_path, as_version=4)
+    merge.scrub(notebook)
+    nbformat.write(notebook, work.notebook_path)
+    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
+    run, chapter = recorded.header, work.chapter
+    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
+    recorded.header = {
+        "chapter": chapter.name,
+        "profile": values["profile"],
+        "parameters": values,
+        "default_parameters": default,
+        "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
+        "claims": made["claims"],
+        "files": work.files(),
+        "data": rows,
+        "provenance": {
+            "commit": made["commit"],
+            "dirty": made["dirty"],
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            "device": device.get("name", "cpu"),
+            "threads": device.get("threads", 1),
+            "seeds": seeds,
+            "seconds": round(seconds, 1),
+            "store": store,
+            "peak_memory_mib": peak_mib,
+            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "versions": {name: version(name) for name in PACKAGES},
+        },
+    }
+    atomic.write_json(work.results_path, results.as_content(recorded))
+
+
+def commit() -> dict[str, Any]:
+    """The commit checked out, and whether tracked code or chapters differ from it."""
+    root = paths.repository_root()
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    if not shutil.which("git") or not git("rev-parse", "HEAD"):
+        return {"commit": "unknown", "dirty": True}
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "book", "requirements.lock")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changed)}
