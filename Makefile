@@ -45,7 +45,6 @@ test: install
 
 site: install
 	$(BNBOOK) build
-	@echo "Open $(CURDIR)/_build/html/index.html"
 
 lab: install
 	$(BIN)/python -m jupyter lab book
