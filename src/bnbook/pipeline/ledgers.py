@@ -121,7 +121,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
     made = evidence.results.header["provenance"]
     rows = {
         "Profile": evidence.profile,
-        "Commit": _commit_words(made),
+        "Commit": _commit_words(made).removeprefix("commit "),
         "Date": made["date"],
         "Data": "<br>".join(_data_row(row) for row in evidence.results.header["data"]) or "none",
         "Device": f"{made['device']}, {made['threads']} thread(s) a run",
@@ -133,7 +133,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
         "Parameters": ", ".join(f"`{k}={v!r}`" for k, v in evidence.results.header["parameters"].items()),
         "Fingerprint": ", ".join(f"{k} `{v[:12]}`" for k, v in evidence.results.header["fingerprint"].items()),
     }
-    return ["| | |", "|---|---|", *(f"| {key} | {_cell(str(value))} |" for key, value in rows.items())]
+    return ["| Of this run | |", "|---|---|", *(f"| {key} | {_cell(str(value))} |" for key, value in rows.items())]
 
 
 def _time_words(made: dict) -> str:
