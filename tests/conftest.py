@@ -30,6 +30,9 @@ def tiny_ran(tmp_path_factory) -> Path:
     """A one-chapter book whose chapter ran at smoke and at laptop; copy it before changing it."""
     root = tmp_path_factory.mktemp("ran")
     tiny_book.write(root, ROOT / "_config.yml")
+    git = ["git", "-C", str(root), "-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
+    for words in (["init", "-q"], ["add", "book", "_config.yml", "_toc.yml"], ["commit", "-qm", "A coin"]):
+        subprocess.run([*git, *words], check=True)
     for profile in ("smoke", "laptop"):
         bnbook("run", "coin", "--profile", profile, root=root)
     return root

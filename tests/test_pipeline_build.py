@@ -7,7 +7,7 @@ import re
 
 import pytest
 from bnbook.errors import BnbookError
-from bnbook.pipeline import build, chapters, evidence, gate, ledgers, merge, pages, tokens
+from bnbook.pipeline import build, chapters, evidence, gate, merge, pages, tokens
 from bnbook import claims
 from bnbook.claims.words import format_number
 
@@ -64,7 +64,7 @@ def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
     path = ran / "book" / "claims.yml"
     path.write_text(path.read_text().replace("tolerance: 0.2", "tolerance: 0.3"))
     pages.stage(tmp_path / "pages", "smoke")
-    assert ledgers.CHANGED in (tmp_path / "pages" / "scoreboard.md").read_text()
+    assert tokens.CHANGED in (tmp_path / "pages" / "scoreboard.md").read_text()
 
 
 def shown(ran) -> tokens.Pages:

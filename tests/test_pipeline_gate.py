@@ -7,7 +7,8 @@ import json
 import nbformat
 import pytest
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, evidence, gate, publish
+from bnbook import results
+from bnbook.pipeline import chapters, evidence, gate, header, pages, publish
 
 
 def laptop_run():
@@ -41,6 +42,8 @@ def _sign(run):
     """Make the files agree with their hashes again, so that the check under test is the one that speaks."""
     content = json.loads(run.results_path.read_text())
     content["files"] = run.files()
+    run.results_path.write_text(json.dumps(content))
+    content["content"] = header.content_digest(results.read(run.results_path))
     run.results_path.write_text(json.dumps(content))
 
 
@@ -135,6 +138,32 @@ def test_a_number_edited_by_hand(ran):
     content["cells"][0]["source"] = "# Another coin"
     run.notebook_path.write_text(json.dumps(content))
     assert "coin.ipynb is not the file that the run wrote" in refused()
+    run.results_path.write_text(run.results_path.read_text().replace('"unit": "share"', '"unit": "heads"'))
+    assert "coin.json is not the file that the run wrote" in refused()
+
+
+def test_a_run_in_the_place_of_another(ran):
+    smoke = evidence.fresh_run(laptop_run().chapter, "smoke")
+    for source, target in ((smoke.notebook_path, laptop_run().notebook_path), (smoke.results_path, laptop_run().results_path)):
+        target.write_bytes(source.read_bytes())
+    assert "a smoke run lies among the laptop runs" in refused()
+    edit_results(lambda content: content.update(chapter="part/other"))
+    assert "the results are those of chapter part/other" in refused()
+
+
+def test_data_other_than_asked_for(ran):
+    row = {"name": "cifar10-jpeg75", "train": 50000, "test": 10000, "shape": [3, 32, 32], "sha256": "0", "exact": True}
+    edit_results(lambda content: content.update(data=[row], parameters=content["parameters"] | {"data": "cifar10"}))
+    assert "asked for data cifar10 and rests on cifar10-jpeg75" in refused()
+    edit_results(lambda content: content.update(parameters=content["parameters"] | {"data": "cifar10-auto"}))
+    assert "exact is True, expected False" in refused() and "sha256 is 0" in refused()
+
+
+def test_what_the_gate_refuses_is_not_rendered(ran, tmp_path):
+    edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status="failed"))
+    with pytest.raises(BnbookError, match="laptop run of part/coin does not pass the gate: code cell 3 is failed"):
+        pages.stage(tmp_path / "a", "laptop")
+    assert gate.best_published(laptop_run().chapter) is None
 
 
 def test_a_token_that_no_page_knows(ran):
@@ -152,6 +181,10 @@ def test_publish_takes_only_passed_default_laptop_or_paper_runs(ran):
     with pytest.raises(BnbookError, match="no paper run"):
         publish.publish(chapter, "paper")
     before = published.results_path.read_bytes()
+    edit_results(lambda content: content["provenance"].update(dirty=True))
+    with pytest.raises(BnbookError, match="made from uncommitted code"):
+        publish.publish(chapter, "laptop")
+    edit_results(lambda content: content["provenance"].update(dirty=False))
     edit_results(lambda content: content.update(default_parameters=False))
     with pytest.raises(BnbookError, match="its own parameters"):
         publish.publish(chapter, "laptop")

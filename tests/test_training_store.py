@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bnbook import results
+from bnbook.data import known_identity
 from bnbook.errors import BnbookError
 from bnbook.training import pool, store
 from bnbook.training.arm import Arm
@@ -141,11 +142,17 @@ def test_a_worker_ends_with_its_parent_and_says_what_was_wrong():
     command = [sys.executable, "-m", "bnbook.training.worker"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as worker:
-        task = {"key": "k", "arm": ARM.settings() | {"data": "no-such-data"}, "seed": 0, "device": "cpu", "threads": 1}
+        task = {"key": "k", "arm": ARM.settings() | {"data": "no-such-data"}, "seed": 0, "device": "cpu", "threads": 1,
+                "code": store.code_fingerprint(), "sha256": known_identity(ARM.data).sha256}  # fmt: skip
         worker.stdin.write(json.dumps(task) + "\n")
         worker.stdin.flush()
         answer = json.loads(worker.stdout.readline())
         assert answer["mendable"] and "no-such-data" in answer["error"]
+        for part in ("code", "sha256"):  # an edition other than the one that the key was made for
+            worker.stdin.write(json.dumps(task | {"arm": ARM.settings(), part: "other"}) + "\n")
+            worker.stdin.flush()
+            answer = json.loads(worker.stdout.readline())
+            assert answer["mendable"] and "changed while the chapter ran" in answer["error"]
         long = task | {"arm": ARM.settings() | {"steps": 10**6, "evaluate_every": 0}}
         worker.stdin.write(json.dumps(long) + "\n")
         worker.stdin.flush()

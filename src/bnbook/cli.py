@@ -76,10 +76,10 @@ def _chosen(arguments: argparse.Namespace) -> list:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import chapters, evidence
+    from bnbook.pipeline import chapters, gate
 
     for chapter in chapters.discover():
-        best = evidence.best_published(chapter)
+        best = gate.best_published(chapter)
         print(f"{chapter.name:<32} {best.profile if best else 'no fresh evidence':<18} {chapter.title}")
         for name, value in chapter.defaults.items():
             print(f"    {name} = {value!r}")
@@ -155,11 +155,11 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _claims(arguments: argparse.Namespace) -> int:
     from bnbook import claims
-    from bnbook.pipeline import chapters, evidence, tokens
+    from bnbook.pipeline import chapters, evidence, gate, tokens
 
     found = chapters.discover()
     for chapter in found:
-        held = evidence.fresh_run(chapter, arguments.profile) if arguments.runs else evidence.best_published(chapter)
+        held = evidence.fresh_run(chapter, arguments.profile) if arguments.runs else gate.best_published(chapter)
         for claim in claims.load_claims():
             if claim.chapter == chapter.name:
                 judged = tokens.claims_judge(claim, held) if held and held.exists else None

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook import atomic
+from bnbook.claims.intervals import mean_and_interval
 from bnbook.errors import BnbookError
 
 #: The arm's colour everywhere in the book (Okabe and Ito's palette, told apart by colour-blind readers).
@@ -80,21 +81,6 @@ def save_figure(fig: plt.Figure, name: str) -> None:
 
         display(fig)
     plt.close(fig)
-
-
-def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over seeds and half-width of its 95 % interval, t s / √S; values (S, ...) -> two arrays (...).
-
-    One seed has no interval (half-width NaN). Non-finite seeds make the mean NaN: a diverged run never vanishes.
-    """
-    values = np.asarray(values, dtype=float)
-    count = values.shape[0]
-    mean = values.mean(axis=0)
-    if count < 2:
-        return mean, np.full_like(mean, np.nan)
-    from scipy.stats import t
-
-    return mean, t.ppf(0.975, count - 1) * values.std(axis=0, ddof=1) / np.sqrt(count)
 
 
 def band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str, color: str, **line) -> None:

@@ -94,3 +94,18 @@ def paired_difference(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Int
 def mean_level(a: np.ndarray, level: float = LEVEL) -> Interval:
     """Mean of one result: Student's interval, or Clopper and Pearson's where all values are 0 or 1."""
     return share(a, level) if len(a) > 1 and is_share(a) else student(a, level)
+
+
+def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over seeds and half-width of its 95 % interval, t s / √S; values (S, ...) -> two arrays (...).
+
+    One seed has no interval (half-width NaN). Non-finite seeds make the mean NaN: a diverged run never vanishes.
+    """
+    values = np.asarray(values, dtype=float)
+    count = values.shape[0]
+    mean = values.mean(axis=0)
+    if count < 2:
+        return mean, np.full_like(mean, np.nan)
+    from scipy.stats import t
+
+    return mean, t.ppf(0.975, count - 1) * values.std(axis=0, ddof=1) / np.sqrt(count)

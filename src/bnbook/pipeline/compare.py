@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnbook import claims
+from bnbook.claims.intervals import is_share
 from bnbook.errors import BnbookError
 from bnbook.pipeline.evidence import HIGHEST_FIRST, Evidence, published
 
-#: A result agrees within the band that 99 of 100 reruns would fall into.
+#: All results together agree within bands that 99 of 100 honest reruns would keep to.
 COVERAGE = 0.99
 #: Two exact results agree up to rounding on another machine.
 ROUNDING = 1e-6
+#: Exact checks: the size of their rounding errors says nothing, their verdict all.
+BY_VERDICT = ("identity", "inequality")
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        return bool(self.low <= self.mine <= self.high) or (np.isnan(self.mine) and np.isnan(self.book))
+        same = self.mine == self.book or (np.isnan(self.mine) and np.isnan(self.book))  # infinities among them
+        return bool(same or self.low <= self.mine <= self.high)
 
 
 def compare(run: Evidence) -> tuple[list[str], bool]:
@@ -40,39 +44,53 @@ def compare(run: Evidence) -> tuple[list[str], bool]:
     mine, theirs = run.results, book.results
     lines = [f"{run.chapter.name}: this {run.profile} run against the book's {book.profile} run"]
     lines += _differences(mine.header, theirs.header)
-    rows = [_row(name, mine[name], theirs[name]) for name in _judged_results(run) if name in mine and name in theirs]
+    names = [name for name in _judged_results(run) if name in theirs]
+    missing = [name for name in names if name not in mine]
+    lines += [f"  {name}: not measured in this run" for name in missing]
+    shared = [name for name in names if name in mine]
+    rows = [_row(name, mine[name], theirs[name], 1 - (1 - COVERAGE) / len(shared)) for name in shared]
     for row in rows:
         word = "agrees" if row.agrees else "DIFFERS"
         lines.append(f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: {word}")
+    flipped = 0
     for claim in claims.load_claims():
-        if claim.chapter == run.chapter.name:
+        if claim.chapter == run.chapter.name and set(claim.result_names()) <= set(mine):
             verdicts = [claims.judge(claim, e.results, e.profile, exact=e.chapter.exact).words for e in (run, book)]
             lines.append(f"  claim {claim.id}: {verdicts[0]}; book: {verdicts[1]}")
+            exact = all(test.kind in BY_VERDICT for test in claim.tests)
+            flipped += exact and run.profile == book.profile and verdicts[0] != verdicts[1]
     outside = sum(not row.agrees for row in rows)
-    agreed = not outside
-    lines.append(f"  {'agrees with' if agreed else 'differs from'} the book: {len(rows) - outside} of {len(rows)} results in their bands")
-    return lines, agreed
+    agreed = not (outside or flipped)
+    words = f"{'agrees with' if agreed else 'differs from'} the book: {len(rows) - outside} of {len(rows)} results in "
+    words += "their bands" + (f", {flipped} exact verdicts other than the book's" if flipped else "")
+    return [*lines, f"  {words}"], agreed
 
 
-def prediction_band(values: np.ndarray, count: int) -> tuple[float, float]:
-    """Where the mean of `count` new seeds falls in 99 of 100 reruns: mean ± t s √(1/S + 1/count), values (S,).
+def prediction_band(values: np.ndarray, count: int, coverage: float = COVERAGE) -> tuple[float, float]:
+    """Where the mean of `count` new seeds falls with probability `coverage`; values (S,) are the published seeds.
 
-    One published seed, or seeds that do not differ, leave only rounding.
+    mean ± t s √(1/S + 1/count); for shares of seeds (all values 0 or 1) the shares that Fisher's exact test does not
+    tell from the published one. One published seed, or equal numbers that are no shares, leave only rounding.
     """
     from scipy import stats
 
     values = np.asarray(values, dtype=float)
     mean, seeds = values.mean(), len(values)
+    if seeds > 1 and is_share(values):
+        hits = int(values.sum())
+        tables = ([[hits, seeds - hits], [k, count - k]] for k in range(count + 1))
+        kept = [k for k, table in enumerate(tables) if stats.fisher_exact(table).pvalue > 1 - coverage]
+        return min(kept) / count, max(kept) / count
     half = ROUNDING * max(abs(mean), ROUNDING)
     if seeds > 1:
-        t = stats.t.ppf(0.5 + COVERAGE / 2, seeds - 1)
+        t = stats.t.ppf(0.5 + coverage / 2, seeds - 1)
         half = max(half, t * values.std(ddof=1) * np.sqrt(1 / seeds + 1 / count))
     return float(mean - half), float(mean + half)
 
 
-def _row(name: str, mine: np.ndarray, theirs: np.ndarray) -> Row:
+def _row(name: str, mine: np.ndarray, theirs: np.ndarray, coverage: float) -> Row:
     mine, theirs = (values.reshape(len(values), -1).mean(axis=1) for values in (mine, theirs))
-    low, high = prediction_band(theirs, len(mine))
+    low, high = prediction_band(theirs, len(mine), coverage)
     return Row(name, float(mine.mean()), float(theirs.mean()), low, high)
 
 
@@ -90,7 +108,7 @@ def _judged_results(run: Evidence) -> list[str]:
     for claim in claims.load_claims():
         if claim.chapter == run.chapter.name:
             for test in claim.tests:
-                if test.kind not in ("identity", "inequality"):
+                if test.kind not in BY_VERDICT:
                     names.update(dict.fromkeys(test.result_names()))
     return list(names)
 

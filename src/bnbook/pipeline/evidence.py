@@ -81,12 +81,3 @@ def published(chapter: Chapter, profile: str) -> Evidence:
 
 def fresh_run(chapter: Chapter, profile: str) -> Evidence:
     return Evidence(chapter, paths.runs_folder() / profile)
-
-
-def best_published(chapter: Chapter) -> Evidence | None:
-    """The committed evidence at the highest profile that is fresh, or None."""
-    for profile in HIGHEST_FIRST:
-        evidence = published(chapter, profile)
-        if evidence.exists and not evidence.stale():
-            return evidence
-    return None

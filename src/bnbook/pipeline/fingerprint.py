@@ -21,6 +21,9 @@ NOT_MEASURING = (
     "bnbook.data.progress", "bnbook.data.idx", "bnbook.data.batch_files",
 )  # fmt: skip
 
+#: The error bars and bands of every figure: they count in every chapter.
+INTERVALS = "bnbook.claims.intervals"
+
 
 def digest(value: Any) -> str:
     """SHA-256 of the canonical JSON of a value."""
@@ -98,7 +101,7 @@ def chapter_fingerprint(cells: list[str], parameters: dict[str, Any], data: list
     modules = set().union(*(imported_modules(cell) for cell in cells)) if cells else set()
     return {
         "code": digest([normalised(cell) for cell in cells]),
-        "package": package_fingerprint(modules),
+        "package": package_fingerprint(modules | {INTERVALS}),
         "parameters": digest(parameters),
         "data": data_digest(data),
     }
@@ -109,7 +112,7 @@ def data_digest(rows: list[dict[str, Any]]) -> str:
 
 
 def _left_out(name: str) -> bool:
-    return any(name == other or name.startswith(f"{other}.") for other in NOT_MEASURING)
+    return name != INTERVALS and any(name == other or name.startswith(f"{other}.") for other in NOT_MEASURING)
 
 
 @lru_cache(maxsize=None)

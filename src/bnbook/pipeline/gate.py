@@ -11,7 +11,9 @@ from pathlib import Path
 
 from bnbook import claims, data, paths
 from bnbook.pipeline import merge, tokens
-from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import HIGHEST_FIRST, Evidence, published
+from bnbook.pipeline.header import content_digest
 
 MEBIBYTE = 2**20
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
@@ -29,9 +31,26 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
     found: list[str] = []
     checks: list[Callable[[Evidence], list[str]]] = [cells, figures, required_results, local_paths, data_identity]
     if not fresh:
-        checks += [unaltered, freshness, size]
+        checks += [in_its_place, unaltered, freshness, size]
     for check in checks:
         found += check(evidence)
+    return found
+
+
+def best_published(chapter: Chapter) -> Evidence | None:
+    """The committed evidence at the highest profile that passes the gate, or None."""
+    candidates = (published(chapter, profile) for profile in HIGHEST_FIRST)
+    return next((evidence for evidence in candidates if evidence.exists and not problems(evidence)), None)
+
+
+def in_its_place(evidence: Evidence) -> list[str]:
+    """A run lies in the folder of its own profile and under the name of its own chapter."""
+    header = evidence.results.header
+    found = []
+    if header.get("chapter") != evidence.chapter.name:
+        found.append(f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}")
+    if header.get("profile") != evidence.folder.name:
+        found.append(f"a {header.get('profile')} run lies among the {evidence.folder.name} runs")
     return found
 
 
@@ -78,6 +97,8 @@ def figures(evidence: Evidence) -> list[str]:
 def required_results(evidence: Evidence) -> list[str]:
     """Everything that the claims and the prose read was recorded, and nothing is an empty or malformed token."""
     chapter, found = evidence.chapter, []
+    if not evidence.results.header.get("default_parameters"):
+        return []  # other parameters may well leave out an arm that the text is about; nothing of it is published
     wanted = {name for owner, name in tokens.result_names(chapter.text) if owner in (None, chapter.name)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
     profile = "laptop" if evidence.profile == "smoke" else evidence.profile
@@ -110,6 +131,9 @@ def data_identity(evidence: Evidence) -> list[str]:
     """The data are those the chapter names, are what their hash says, and are no stand-ins above smoke."""
     header = evidence.results.header
     rows, families = header.get("data", []), evidence.chapter.data
+    asked = str(header.get("parameters", {}).get("data", "-auto"))
+    if rows and not asked.endswith("-auto") and asked not in [row.get("name") for row in rows]:
+        return [f"the run asked for data {asked} and rests on {', '.join(str(row.get('name')) for row in rows)}"]
     if families and not rows:
         return [f"the run names no data set; expected {' or '.join(families)} through bnbook.data.load"]
     found = []
@@ -129,15 +153,17 @@ def _identity_problems(row: dict) -> list[str]:
     known = data.known_sets().get(name)
     if known is None:
         return [f"data {name!r} are no set that the book knows; expected one of {', '.join(data.known_sets())}"]
-    wrong = [part for part in ("train", "test") if row.get(part) != known[part]]
+    wrong = [part for part in ("train", "test", "shape", "exact") if row.get(part) != known[part]]
     wrong += ["sha256"] if known["sha256"] not in (None, row.get("sha256")) else []
     return [f"data {name}: {part} is {row.get(part)}, expected {known[part]}" for part in wrong]
 
 
 def unaltered(evidence: Evidence) -> list[str]:
-    """Notebook and figures are byte for byte those that the run wrote."""
+    """Notebook, figures and results are those that the run wrote."""
     then, now = evidence.results.header.get("files", {}), evidence.files()
     changed = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    if evidence.results.header.get("content") != content_digest(evidence.results):
+        changed.append(evidence.results_path.name)
     return [f"{name} is not the file that the run wrote" for name in changed]
 
 

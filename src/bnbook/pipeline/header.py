@@ -62,11 +62,17 @@ def complete(
             "versions": {name: version(name) for name in PACKAGES},
         },
     }
+    recorded.header["content"] = content_digest(recorded)
     atomic.write_json(work.results_path, results.as_content(recorded))
 
 
+def content_digest(recorded: results.Results) -> str:
+    """SHA-256 of everything in a results file but this hash itself: a number edited by hand shows."""
+    return fingerprint.digest({k: v for k, v in results.as_content(recorded).items() if k != "content"})
+
+
 def commit() -> dict[str, Any]:
-    """The commit checked out, and whether tracked code or chapters differ from it."""
+    """The commit checked out, and whether code, chapters or the lock differ from it."""
     root = paths.repository_root()
 
     def git(*words: str) -> str:
@@ -75,5 +81,5 @@ def commit() -> dict[str, Any]:
 
     if not shutil.which("git") or not git("rev-parse", "HEAD"):
         return {"commit": "unknown", "dirty": True}
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "book", "requirements.lock")
+    changed = git("status", "--porcelain", "--untracked-files=normal", "--", "src", "book", "requirements.lock")
     return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changed)}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 from bnbook import claims
 from bnbook.pipeline import merge
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.tokens import ABSENT, Pages
-
-CHANGED = "test changed after the run"
 
 
 def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
@@ -87,22 +86,20 @@ def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
     if judgement is None or evidence is None:
         return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
     words = f"**{_words(pages, claim)}**"
-    effect, interval = _effect_and_interval(judgement)
+    found = [part for _, _, part in judgement.parts] or [judgement]
+    effect, interval = ("<br>".join(column) for column in zip(*map(_effect_and_interval, found)))
     row = [says, words, effect, interval, str(judgement.n or ABSENT), evidence.profile, figure]
     return "| " + " | ".join(row) + " |"
 
 
 def _words(pages: Pages, claim: claims.Claim) -> str:
-    """The verdict as shown, with a mark where the test is not the one that the run was made under."""
-    judgement, evidence = pages.judgement(claim), pages.evidence.get(claim.chapter)
-    if judgement is None or evidence is None:
-        return "not run"
-    then = evidence.results.header.get("claims", {}).get(claim.id)
-    return judgement.words + (f" ({CHANGED})" if then != claim.test_hash else "")
+    judgement = pages.judgement(claim)
+    return judgement.words if judgement else "not run"
 
 
-def _effect_and_interval(judgement: claims.Judgement) -> tuple[str, str]:
-    shown, _, interval = claims.format_effect(judgement).partition(" (95 % interval ")
+def _effect_and_interval(found: Any) -> tuple[str, str]:
+    """Of a judgement or of one part's outcome."""
+    shown, _, interval = claims.format_effect(found).partition(" (95 % interval ")
     return shown, interval.removesuffix(")") or ABSENT
 
 
@@ -140,7 +137,7 @@ def _time_words(made: dict) -> str:
     store = made.get("store") or {}
     words = f"{made['seconds']:.0f} s"
     if store.get("reused"):
-        words += f", with {store['reused']} trainings taken from the results store ({store['reused_seconds']:.0f} s when made)"
+        words += f" to put together; its {store['reused']} stored trainings had taken {store['reused_seconds']:.0f} s, one core each"
     return words
 
 

@@ -7,9 +7,10 @@ import shutil
 from pathlib import Path
 
 from bnbook import atomic, claims, paths
-from bnbook.pipeline import ledgers, merge, tokens
+from bnbook.errors import BnbookError
+from bnbook.pipeline import gate, ledgers, merge, tokens
 from bnbook.pipeline.chapters import Chapter, discover
-from bnbook.pipeline.evidence import Evidence, best_published, fresh_run
+from bnbook.pipeline.evidence import Evidence, fresh_run
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -18,8 +19,7 @@ SUPPORT = ("references.bib", "_static")
 def stage(folder: Path, profile: str | None) -> None:
     """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None)."""
     chapters = discover()
-    chosen = {c.name: (fresh_run(c, profile) if profile else best_published(c)) for c in chapters}
-    evidence = {name: found if found and found.exists else None for name, found in chosen.items()}
+    evidence = {c.name: _passed_run(c, profile) if profile else gate.best_published(c) for c in chapters}
     shown = tokens.Pages(evidence, claims.load_claims())
     root, book = paths.repository_root(), paths.book_folder()
     folder.mkdir(parents=True)
@@ -36,6 +36,17 @@ def stage(folder: Path, profile: str | None) -> None:
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
     atomic.write_text(folder / "scoreboard.md", ledgers.scoreboard(chapters, shown))
     atomic.write_text(folder / "provenance.md", ledgers.provenance(chapters, shown))
+
+
+def _passed_run(chapter: Chapter, profile: str) -> Evidence | None:
+    """The chapter's fresh run, None where there is none; BnbookError where it does not pass the gate."""
+    run = fresh_run(chapter, profile)
+    if not run.exists:
+        return None
+    problems = gate.problems(run)
+    if problems:
+        raise BnbookError(f"the {profile} run of {chapter.name} does not pass the gate: {'; '.join(problems[:3])}; run it again")
+    return run
 
 
 def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path) -> None:

@@ -26,6 +26,9 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
         raise BnbookError(f"{chapter.name} has no {profile} run; run it first: bnbook run {chapter.name} --profile {profile}")
     if not run.results.header.get("default_parameters"):
         raise BnbookError(f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without")
+    made = run.results.header["provenance"]
+    if made["dirty"]:
+        raise BnbookError(f"{chapter.name}: the run was made from uncommitted code ({made['commit'][:10]}); commit, then run it again")
     found = gate.problems(run)
     if found:
         raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
@@ -53,9 +56,7 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
         for profile in ("paper", "laptop"):
             evidence = published(chapter, profile)
             if evidence.results_path.exists() or evidence.notebook_path.exists():
-                found[f"{profile}/{chapter.name}"] = (
-                    gate.problems(evidence) if evidence.exists else ["notebook or results file is missing"]
-                )
+                found[f"{profile}/{chapter.name}"] = _problems(evidence)
                 expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
@@ -65,3 +66,10 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
     if megabytes > LARGEST_MIB:
         found.setdefault("executed", []).append(f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed")
     return found
+
+
+def _problems(evidence: Evidence) -> list[str]:
+    if not evidence.exists:
+        return ["notebook or results file is missing"]
+    own = [] if evidence.results.header.get("default_parameters") else ["made with other parameters than the profile's"]
+    return own + gate.problems(evidence)

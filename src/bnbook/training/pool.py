@@ -49,7 +49,8 @@ def train_all(
         sha256 = load(arm.data, device=where).identity.sha256
         for seed in seeds:
             tasks.append({"key": store.key(arm, seed, sha256, device_type, THREADS), "arm": arm.settings(),
-                          "seed": seed, "device": where, "threads": THREADS})  # fmt: skip
+                          "seed": seed, "device": where, "threads": THREADS, "sha256": sha256,
+                          "code": store.code_fingerprint()})  # fmt: skip
     found = {task["key"]: store.read(task["key"]) for task in tasks}
     # Longest first, so that no worker is left alone with a long one at the end.
     missing = sorted((t for t in tasks if found[t["key"]] is None), key=lambda t: -t["arm"]["steps"])

@@ -33,14 +33,14 @@ def key(arm: Arm, seed: int, data_sha256: str, device: str, threads: int) -> str
     settings = {name: value for name, value in arm.settings().items() if name != "data"}
     return digest(
         {
-            "arm": settings, "seed": seed, "data": data_sha256, "code": _code(),
+            "arm": settings, "seed": seed, "data": data_sha256, "code": code_fingerprint(),
             "torch": torch.__version__, "device": device, "threads": threads,
         }
     )  # fmt: skip
 
 
 @cache
-def _code() -> str:
+def code_fingerprint() -> str:
     """Once a process: the code that runs is the code that was imported."""
     return package_fingerprint(CODE)
 

@@ -1,6 +1,6 @@
 """A training process of its own: `python -m bnbook.training.worker` reads tasks and trains them into the store.
 
-One JSON line in a task {"key", "arm", "seed", "device", "threads"}; JSON lines out {"steps": n}, {"done": key} or
+One JSON line in a task {"key", "arm", "seed", "device", "threads", "code", "sha256"}; JSON lines out {"steps": n}, {"done": key} or
 {"error": text, "mendable": bool}. It ends as soon as its input closes, so it never outlives the process that made it,
 however that one ends; the store stays whole, because files appear there in one step.
 """
@@ -29,11 +29,13 @@ def run_task(task: dict[str, Any], tell: Any) -> None:
 
     arm = Arm.from_settings(task["arm"])
     dataset = _dataset(arm.data, task["device"])
+    if store.code_fingerprint() != task["code"] or dataset.identity.sha256 != task["sha256"]:
+        raise BnbookError("code or data changed while the chapter ran; expected one edition for all trainings; run again")
     begun = time.perf_counter()
     arrays = train(
         arm, task["seed"], dataset, device=task["device"], threads=task["threads"], on_steps=tell
     )
-    about = {name: value for name, value in task.items() if name != "key"} | {"data": dataset.identity.name}
+    about = {name: value for name, value in task.items() if name not in ("key", "code")} | {"data": dataset.identity.name}
     store.write(task["key"], arrays, seconds=time.perf_counter() - begun, about=about)
 
 
