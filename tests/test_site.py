@@ -92,6 +92,20 @@ def test_no_page_relies_on_glue():
     assert pages and [page.name for page in pages if "glue" in page.read_text(encoding="utf-8")] == []
 
 
+def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
+    from bnbook.pipeline import chapters
+
+    chapter = chapters.read(ROOT / "book" / "mean-field" / "order-parameters.md", "mean-field/order-parameters")
+    paper = chapter.profiles["paper"]
+    given = [paper[name] for name in ("seeds", "width", "inputs")]
+    rest = [paper[name] for name in ("batches", "many_inputs", "deep_layers", "deep_width")]
+    assert f"paper_widths = {paper['widths']}" in chapter.text
+    transform = chapters.read(ROOT / "book" / "batch-norm" / "transform.md", "batch-norm/transform")
+    values = [transform.profiles["paper"][name] for name in ("seeds", "units", "values", "batches")]
+    assert f"operations({', '.join(map(str, values))})" in transform.text
+    assert f"operations({', '.join(map(str, given))}, paper_widths, {', '.join(map(str, rest))})" in chapter.text
+
+
 def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
     shown = words(built_site / "html" / "scoreboard.html")
     assert "smoke run, no evidence" in shown and "true as printed" in shown

@@ -150,6 +150,16 @@ def test_thread_counts_agree_within_a_stated_tolerance(textures):
         assert one.mean() == pytest.approx(two.mean(), rel=average)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here: CPU and GPU cannot be compared")
+def test_cpu_and_gpu_agree_within_a_stated_tolerance(textures):
+    """Full float32 on both: 20 losses without batch norm agree to 1e-3, with it the first one (see above)."""
+    there = load("textures-standin", device="cuda")
+    for norm, steps in (("none", 20), ("batch", 1)):
+        arm = replace(TINY, norm=norm, width=1 / 16, batch_size=32, steps=20, learning_rate=0.02, evaluate_every=0)
+        here = train(arm, 0, textures, device="cpu")["loss"]
+        np.testing.assert_allclose(train(arm, 0, there, device="cuda")["loss"][:steps], here[:steps], rtol=1e-3)
+
+
 def test_numerics_are_put_back_after_an_error():
     before = torch.backends.cudnn.allow_tf32, torch.are_deterministic_algorithms_enabled()
     with pytest.raises(ZeroDivisionError), numerics(torch.device("cuda"), 1):
