@@ -35,6 +35,7 @@ def train_all(
 ) -> dict[Arm, dict[str, np.ndarray]]:
     """Train every arm from every seed, or take it from the store; arm -> the arrays of `train`, stacked (S, ...).
 
+    A `ProbedArm` comes with the arrays of `train_probed`.
     `seconds` (S,) is added: what each training took when it was made. `workers` processes train at once: by default
     as many as there are cores on a CPU, one on a GPU; 1 trains in this process. Interrupted or killed, the next call
     goes on with the trainings that are missing. BnbookError where a worker runs into bad input or is killed.
@@ -50,7 +51,7 @@ def train_all(
         for seed in seeds:
             tasks.append({"key": store.key(arm, seed, sha256, device_type, THREADS), "arm": arm.settings(),
                           "seed": seed, "device": where, "threads": THREADS, "sha256": sha256,
-                          "code": store.code_fingerprint()})  # fmt: skip
+                          "code": store.code_fingerprint(type(arm).__name__)})  # fmt: skip
     found = {task["key"]: store.read(task["key"]) for task in tasks}
     # Longest first, so that no worker is left alone with a long one at the end.
     missing = sorted((t for t in tasks if found[t["key"]] is None), key=lambda t: -t["arm"]["steps"])

@@ -20,8 +20,8 @@ from bnbook.errors import BnbookError
 from bnbook.pipeline.fingerprint import digest, package_fingerprint
 from bnbook.training.arm import Arm
 
-#: The code that makes the numbers; every definition that it rests on counts too.
-CODE = ("bnbook.training.engine:train",)
+#: The code that makes the numbers of each kind of arm; every definition that it rests on counts too.
+CODE = {"Arm": "bnbook.training.engine:train", "ProbedArm": "bnbook.training.probed:train_probed"}
 _META = "meta"
 
 
@@ -33,16 +33,16 @@ def key(arm: Arm, seed: int, data_sha256: str, device: str, threads: int) -> str
     settings = {name: value for name, value in arm.settings().items() if name != "data"}
     return digest(
         {
-            "arm": settings, "seed": seed, "data": data_sha256, "code": code_fingerprint(),
+            "arm": settings, "seed": seed, "data": data_sha256, "code": code_fingerprint(type(arm).__name__),
             "torch": torch.__version__, "device": device, "threads": threads,
         }
     )  # fmt: skip
 
 
 @cache
-def code_fingerprint() -> str:
-    """Once a process: the code that runs is the code that was imported."""
-    return package_fingerprint(CODE)
+def code_fingerprint(kind: str = "Arm") -> str:
+    """Of the code that trains this kind of arm; once a process, as the code that runs is the code imported."""
+    return package_fingerprint([CODE[kind]])
 
 
 def read(name: str) -> dict[str, np.ndarray] | None:

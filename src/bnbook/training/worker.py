@@ -26,13 +26,15 @@ def run_task(task: dict[str, Any], tell: Any) -> None:
     from bnbook.training import store
     from bnbook.training.arm import Arm
     from bnbook.training.engine import train
+    from bnbook.training.probed import ProbedArm, train_probed
 
-    arm = Arm.from_settings(task["arm"])
+    kind, run = (ProbedArm, train_probed) if "probe_steps" in task["arm"] else (Arm, train)
+    arm = kind.from_settings(task["arm"])
     dataset = _dataset(arm.data, task["device"])
-    if store.code_fingerprint() != task["code"] or dataset.identity.sha256 != task["sha256"]:
+    if store.code_fingerprint(kind.__name__) != task["code"] or dataset.identity.sha256 != task["sha256"]:
         raise BnbookError("code or data changed while the chapter ran; expected one edition for all trainings; run again")
     begun = time.perf_counter()
-    arrays = train(
+    arrays = run(
         arm, task["seed"], dataset, device=task["device"], threads=task["threads"], on_steps=tell
     )
     about = {name: value for name, value in task.items() if name not in ("key", "code")} | {"data": dataset.identity.name}
