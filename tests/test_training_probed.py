@@ -122,6 +122,8 @@ def test_the_store_keeps_probed_and_plain_trainings_apart(dataset, monkeypatch, 
     keys = {store.key(replace(probed, landscape=lengths), 0, "x", "cpu", 1) for lengths in ((0.5,), (0.5, 4.0))}
     assert len(keys) == 2
     assert ProbedArm.from_settings(probed.settings()) == probed
+    whole, broken = (store.key(replace(probed, landscape=one), 0, "x", "cpu", 1) for one in ((1, 2), (1.0, 2.0)))
+    assert whole == broken
 
 
 @pytest.mark.parametrize(

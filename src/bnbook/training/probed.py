@@ -32,6 +32,8 @@ class ProbedArm(Arm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("landscape", "random_directions"):  # 1 and 1.0 are one length, and one entry of the store
+            object.__setattr__(self, name, tuple(float(length) for length in getattr(self, name)))
         wrong = [step for step in self.probe_steps if not 0 <= step <= self.steps - 2]
         if wrong:
             raise BnbookError(
