@@ -1,0 +1,222 @@
+"""The landscape probe against closed forms and against a loop that copies the model, and that it leaves no trace."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from bnbook import models
+from bnbook.errors import BnbookError
+from bnbook.normalizers import make_normalizer
+from bnbook.probes.landscape import Landscape, along_direction, along_gradient
+from torch import nn
+
+STEPS = [0.05, 0.4, 3.0]
+
+
+class Quadratic(nn.Module):
+    """Outputs the value 1/2 θᵀHθ + bᵀθ itself; its loss is the output."""
+
+    def __init__(self, n: int = 6) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        half = torch.randn(n, n, dtype=torch.float64, generator=generator)
+        self.hessian = half + half.T
+        self.slope = torch.randn(n, dtype=torch.float64, generator=generator)
+        self.theta = nn.Parameter(torch.randn(n, dtype=torch.float64, generator=generator))
+
+    def forward(self, _inputs):
+        return self.theta @ self.hessian @ self.theta / 2 + self.slope @ self.theta
+
+
+BATCH_OF_NOTHING = torch.zeros(1), torch.zeros(1)
+
+
+def value(outputs, _targets):
+    return outputs
+
+
+def test_on_a_quadratic_the_smoothness_is_that_of_the_hessian_at_every_distance():
+    model = Quadratic()
+    gradient = (model.hessian @ model.theta + model.slope).detach()
+    seen = along_gradient(model, value, BATCH_OF_NOTHING, STEPS)
+    expected = (model.hessian @ gradient).norm() / gradient.norm()
+    assert torch.allclose(seen.smoothness, expected.expand(3), rtol=1e-8, atol=0)
+    assert torch.allclose(seen.effective_smoothness, expected, rtol=1e-8, atol=0)
+    steps = torch.tensor(STEPS, dtype=torch.float64)
+    drop = gradient @ gradient * steps - steps**2 / 2 * (gradient @ model.hessian @ gradient)
+    assert torch.allclose(seen.loss, seen.start_loss - drop, rtol=1e-10)
+    u = torch.arange(1.0, 7.0, dtype=torch.float64)
+    aside = along_direction(model, value, BATCH_OF_NOTHING, STEPS, [u])
+    assert torch.allclose(aside.smoothness, ((model.hessian @ u).norm() / u.norm()).expand(3), rtol=1e-8, atol=0)
+
+
+def small(norm, kind="mlp"):
+    torch.manual_seed(1)
+    model = models.mlp((12, 8, 8, 5), norm=norm) if kind == "mlp" else models.vgg(width=0.0625, norm=norm)
+    inputs = torch.randn(10, 12) if kind == "mlp" else torch.randn(10, 3, 32, 32)
+    return model.double().train(), (inputs.double(), torch.arange(10) % 5)
+
+
+def brute(model, batch, direction, steps):
+    """Loss and gradient at θ - a direction, the model copied for every a, the noise drawn from one random state."""
+    state, found = torch.get_rng_state(), []
+    for a in [0.0, *steps]:
+        other = copy.deepcopy(model)
+        with torch.no_grad():
+            for p, u in zip(other.parameters(), direction or [0.0] * 99):
+                p -= a * u
+        torch.set_rng_state(state)
+        loss = F.cross_entropy(other(batch[0]), batch[1])
+        found.append((loss.detach(), torch.cat([g.flatten() for g in torch.autograd.grad(loss, other.parameters())])))
+    torch.set_rng_state(state)
+    return found
+
+
+def expected(found, lengths):
+    (start, g), *rest = found
+    distance = torch.stack([(g - h).norm() for _, h in rest])
+    return Landscape(
+        lengths, torch.stack([loss for loss, _ in rest]), distance, distance / (lengths * g.norm()),
+        torch.stack([h.norm() for _, h in rest]), start, g.norm(),
+    )  # fmt: skip
+
+
+def assert_same(seen, wanted):
+    for name in Landscape.__dataclass_fields__:
+        assert torch.allclose(getattr(seen, name), getattr(wanted, name), rtol=1e-9, atol=1e-12), name
+
+
+@pytest.mark.parametrize("norm", ["none", "batch", "noisy", "noise", "l1", "linf", "layer"])
+@pytest.mark.parametrize("training", [True, False])
+def test_it_equals_a_loop_that_copies_the_model(norm, training):
+    model, batch = small(norm)
+    model(batch[0])  # running statistics other than the initial ones
+    model.train(training)
+    lengths = torch.tensor(STEPS, dtype=torch.float64)
+    state = torch.get_rng_state()
+    twin = copy.deepcopy(model)
+    gradient = torch.autograd.grad(F.cross_entropy(twin(batch[0]), batch[1]), list(twin.parameters()))
+    torch.set_rng_state(state)
+    wanted = expected(brute(model, batch, gradient, STEPS), lengths)
+    assert_same(along_gradient(model, F.cross_entropy, batch, STEPS), wanted)
+    inner = [sum((g * h).sum() for g, h in zip(gradient, one)) for one in _gradients(model, batch, gradient)]
+    cosine = torch.stack(inner) / (wanted.start_norm * wanted.gradient_norm)
+    assert torch.allclose(along_gradient(model, F.cross_entropy, batch, STEPS).cosine, cosine, rtol=1e-6, atol=1e-8)
+
+
+def _gradients(model, batch, direction):
+    sizes = [p.numel() for p in model.parameters()]
+    shapes = [p.shape for p in model.parameters()]
+    for _, flat in brute(model, batch, direction, STEPS)[1:]:
+        yield [part.view(shape) for part, shape in zip(flat.split(sizes), shapes)]
+
+
+def test_the_convolutional_network_and_a_random_direction_equal_the_loop():
+    model, batch = small("batch", "vgg")
+    generator = torch.Generator().manual_seed(5)
+    u = [torch.randn(p.shape, generator=generator).double() for p in model.parameters()]
+    seen = along_direction(model, F.cross_entropy, batch, STEPS, generator=torch.Generator().manual_seed(5))
+    scale = seen.start_norm / torch.cat([part.flatten() for part in u]).norm()
+    lengths = torch.tensor(STEPS, dtype=torch.float64)
+    assert_same(seen, expected(brute(model, batch, [part * scale for part in u], STEPS), lengths))
+    other = along_direction(model, F.cross_entropy, batch, STEPS, generator=torch.Generator().manual_seed(6))
+    assert not torch.allclose(other.loss, seen.loss)
+
+
+def test_along_the_gradient_is_the_direction_of_the_gradient():
+    model, batch = small("none")
+    loss = F.cross_entropy(model(batch[0]), batch[1])
+    gradient = torch.autograd.grad(loss, list(model.parameters()))
+    seen = along_direction(model, F.cross_entropy, batch, STEPS, [3 * g for g in gradient])
+    assert_same(seen, along_gradient(model, F.cross_entropy, batch, STEPS))
+
+
+def snapshot(model):
+    return (
+        {name: tensor.clone() for name, tensor in model.state_dict().items()},
+        [None if p.grad is None else p.grad.clone() for p in model.parameters()],
+        [module.training for module in model.modules()], torch.get_rng_state(),
+    )  # fmt: skip
+
+
+def assert_untouched(before, model):
+    after = snapshot(model)
+    assert all(torch.equal(before[0][name], after[0][name]) for name in before[0])
+    assert all((g is None and h is None) or torch.equal(g, h) for g, h in zip(before[1], after[1]))
+    assert before[2] == after[2] and torch.equal(before[3], after[3])
+    assert all(p.requires_grad for p in model.parameters())
+
+
+@pytest.mark.parametrize("norm", ["batch", "noisy", "l2"])
+def test_nothing_of_the_model_changes_even_when_the_loss_raises(norm):
+    model, batch = small(norm)
+    F.cross_entropy(model(batch[0]), batch[1]).backward()
+    model[2].eval()  # a mode that no call of .train() would restore
+    before = snapshot(model)
+    along_gradient(model, F.cross_entropy, batch, STEPS)
+    along_direction(model, F.cross_entropy, batch, STEPS)
+    assert_untouched(before, model)
+
+    def fails(outputs, targets):
+        fails.calls += 1
+        if fails.calls > 2:
+            raise ValueError("here")
+        return F.cross_entropy(outputs, targets)
+
+    fails.calls = 0
+    with pytest.raises(ValueError, match="here"):
+        along_gradient(model, fails, batch, STEPS)
+    assert_untouched(before, model)
+
+
+def test_the_noise_is_that_of_the_next_training_step_and_the_same_at_every_distance():
+    model, batch = small("noisy")
+    seen = along_gradient(model, F.cross_entropy, batch, [1e-12])
+    assert torch.allclose(seen.loss[0], seen.start_loss, atol=1e-9)  # other noise would move it
+    assert seen.start_loss.item() == F.cross_entropy(model(batch[0]), batch[1]).item()
+
+
+def test_dropout_repeats_itself_too():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(12, 40), nn.Dropout(0.5), nn.Linear(40, 5)).double()
+    _, batch = small("none")
+    seen = along_gradient(model, F.cross_entropy, batch, [1e-12])
+    assert torch.allclose(seen.loss[0], seen.start_loss, atol=1e-9)
+
+
+def test_what_is_not_finite_makes_the_smoothness_infinite():
+    model, batch = small("none")
+    seen = along_gradient(model, lambda y, t: F.cross_entropy(y, t) * 1e150, batch, [1e-160, 1e150])
+    assert torch.isfinite(seen.smoothness[0]) and seen.effective_smoothness == torch.inf
+
+
+def test_frozen_parameters_do_not_move():
+    model, batch = small("none")
+    model[1].weight.requires_grad_(False)
+    seen = along_gradient(model, F.cross_entropy, batch, [0.1])
+    trained = [p for p in model.parameters() if p.requires_grad]
+    loss = F.cross_entropy(model(batch[0]), batch[1])
+    norm = torch.cat([g.flatten() for g in torch.autograd.grad(loss, trained)]).norm()
+    assert seen.start_norm == pytest.approx(norm.item())
+
+
+@pytest.mark.parametrize("steps", [[], [0.0], [0.1, -1.0], [float("nan")]])
+def test_impossible_steps_are_refused(steps):
+    model, batch = small("none")
+    with pytest.raises(BnbookError, match="expected at least one, each above 0"):
+        along_gradient(model, F.cross_entropy, batch, steps)
+
+
+def test_impossible_input_is_refused():
+    model, batch = small("none")
+    with pytest.raises(BnbookError, match="length above 0"):
+        along_direction(model, F.cross_entropy, batch, STEPS, [torch.zeros_like(p) for p in model.parameters()])
+    with pytest.raises(BnbookError, match="shapes of the 6 trained parameters"):
+        along_direction(model, F.cross_entropy, batch, STEPS, [torch.ones(3)])
+    with pytest.raises(BnbookError, match="reduce it"):
+        along_gradient(model, lambda y, t: F.cross_entropy(y, t, reduction="none"), batch, STEPS)
+    with pytest.raises(BnbookError, match="without trained parameters"):
+        along_gradient(make_normalizer("none", 3), F.cross_entropy, batch, STEPS)
