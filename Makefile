@@ -14,13 +14,14 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 # it is shown.
 TORCH_INDEX ?=
 
-.PHONY: help book test site lab install lock clean distclean
+.PHONY: help book test site bench lab install lock clean distclean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make book [PROFILE=smoke]  run every chapter, check the results, build the site from them (smoke, laptop, paper)"
 	@echo "make test                  the whole test suite, with a smoke run of every chapter and the checks of the site"
 	@echo "make site                  build the site from the committed results in executed/, without running a chapter"
+	@echo "make bench                 what probes and training cost, beside their bars (benchmarks/README.md)"
 	@echo "make lab                   JupyterLab, with the chapters as notebooks"
 	@echo "make clean                 remove the built site, smoke runs and caches; keeps laptop and paper runs"
 	@echo "make distclean             the same, and the installed packages in $(VENV)"
@@ -45,6 +46,9 @@ test: install
 
 site: install
 	$(BNBOOK) build
+
+bench: install
+	$(BIN)/python -m benchmarks
 
 lab: install
 	$(BIN)/python -m jupyter lab book
