@@ -1,0 +1,103 @@
+"""Probes of a whole stack at once: along the gradient, along a random direction, covariate shift, layer moments.
+
+The quantities are those of `bnbook.probes.landscape` and `bnbook.probes.covariate_shift`, for S members together.
+They read the parameters and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from bnbook.deep_linear.network import Network, Parameters
+from bnbook.deep_linear.problem import Problem
+
+#: Levels of the quantiles kept of the distribution of a unit over the examples.
+LEVELS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
+
+
+def along(
+    network: Network, parameters: Parameters, problem: Problem, gradient: Parameters, direction: Parameters,
+    lengths: Sequence[float], rates: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Loss and gradient at θ - a η d for the lengths a, rates η (S,) and direction d: three arrays (S, A).
+
+    distance = ‖∇L(θ) - ∇L(θ - a η d)‖, norm = ‖∇L(θ - a η d)‖, over all trained parameters.
+    Source: Santurkar et al. 2018, section 3.2 and appendix A.2.2, with d = ∇L(θ).
+    """
+    found = []
+    for length in lengths:
+        loss, there = network.loss_and_gradients(parameters.moved(direction, length * rates), problem)
+        change = gradient.minus(there)
+        found.append((loss, change.dot(change).sqrt(), there.dot(there).sqrt()))
+    columns = zip(*found) if found else [[]] * 3
+    empty = rates.new_empty(len(rates), 0)
+    return {
+        name: torch.stack(column, dim=1) if column else empty
+        for name, column in zip(("loss", "distance", "norm"), columns)
+    }
+
+
+def random_direction(like: Parameters, lengths: Tensor, seeds: Sequence[int], trained_affine: bool = True) -> Parameters:
+    """An isotropic direction over all trained parameters for each member, of length `lengths` (S,).
+
+    The numbers hang on the member's seed alone, the weights' drawn first: all arms move their weights alike.
+    """
+    drawn = []
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(seed)
+        drawn.append([torch.randn(t.shape[:1] + t.shape[2:], generator=generator, dtype=t.dtype) for t in like.tensors()])
+    stacked = [torch.stack(column, dim=1).to(like.weights.device) for column in zip(*drawn)]
+    if not trained_affine:
+        stacked[1:] = [torch.zeros_like(tensor) for tensor in stacked[1:]]
+    direction = Parameters(*stacked)
+    zero = Parameters(*(torch.zeros_like(tensor) for tensor in stacked))
+    return zero.moved(direction, -lengths / direction.dot(direction).sqrt())
+
+
+def covariate_shift(
+    network: Network, parameters: Parameters, problem: Problem, gradient: Parameters, rates: Tensor
+) -> dict[str, Tensor]:
+    """Internal covariate shift of every layer: three arrays (S, L).
+
+    G_i is the gradient of W_i, G'_i the same after weights, γ and β of all earlier layers have made their step of
+    gradient descent; distance = ‖G_i - G'_i‖, cosine = G_i · G'_i / ‖G_i‖ ‖G'_i‖, norm = ‖G_i‖.
+    Source: Santurkar et al. 2018, Definition 2.1 (NeurIPS; 2.2 in the captions of v1).
+    """
+    distance, cosine, norm = [], [], []
+    for layer in range(len(parameters.weights)):
+        g = gradient.weights[layer]
+        if layer == 0:
+            shifted = g
+        else:
+            moved = parameters.moved(gradient, rates, layers=layer)
+            shifted = network.loss_and_gradients(moved, problem)[1].weights[layer]
+        lengths = _length(g), _length(shifted)
+        distance.append(_length(g - shifted))
+        cosine.append((g * shifted).sum((1, 2)) / (lengths[0] * lengths[1]))
+        norm.append(lengths[0])
+    return {name: torch.stack(value, dim=1) for name, value in
+            (("distance", distance), ("cosine", cosine), ("norm", norm))}  # fmt: skip
+
+
+def activations(network: Network, parameters: Parameters, problem: Problem) -> dict[str, Tensor]:
+    """What the linear maps give, before a normalizer: mean and deviation (S, L, N); quantiles (S, L, LEVELS) of unit 0.
+
+    handed_on_mean, handed_on_deviation, handed_on_quantiles: the same of what the next layer gets.
+    """
+    found: dict[str, list[Tensor]] = {}
+    levels = problem.inputs.new_tensor(LEVELS)
+    for layer in network.forward(parameters, problem):
+        for prefix, rows in (("", layer.linear), ("handed_on_", layer.handed_on)):
+            deviation = ((rows[:, 1:] ** 2).sum(1) / problem.examples).sqrt()
+            values = torch.bmm(rows[:, :, :1].transpose(1, 2), problem.basis)[:, 0]  # (S, m)
+            found.setdefault(f"{prefix}mean", []).append(rows[:, 0] / problem.examples**0.5)
+            found.setdefault(f"{prefix}deviation", []).append(deviation)
+            found.setdefault(f"{prefix}quantiles", []).append(torch.quantile(values, levels, dim=1).T)
+    return {name: torch.stack(value, dim=1) for name, value in found.items()}
+
+
+def _length(matrices: Tensor) -> Tensor:
+    return (matrices * matrices).sum((1, 2)).sqrt()

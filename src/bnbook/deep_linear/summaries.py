@@ -1,0 +1,154 @@
+"""Single numbers out of the arrays of `train_stack`: losses as shares, landscapes, plateaus, what holds how long."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnbook.deep_linear.arm import LinearArm
+
+#: The largest step length, in multiples of the learning rate, that the paper's ranges reach (appendix A.2.2).
+PAPER_REACH = 30.0
+Arrays = dict[str, np.ndarray]
+
+
+def loss_share(arm: LinearArm, run: Arrays) -> np.ndarray:
+    """The loss as a share of the loss of answering zero, (S, T); a diverged network counts as answering zero, 1."""
+    whole = run["target_energy"].sum(1) * (1.0 if arm.reduction == "sum" else 1.0 / arm.examples)
+    return np.where(np.isfinite(run["loss"]), run["loss"] / whole[:, None], 1.0)
+
+
+def mean_log_loss(arm: LinearArm, run: Arrays) -> np.ndarray:
+    """The geometric mean of `loss_share` over all steps of the training, (S,): the lower, the faster it trained."""
+    log, steps = np.log(loss_share(arm, run)), run["loss_step"]
+    return np.exp(((log[:, 1:] + log[:, :-1]) / 2 * np.diff(steps)).sum(1) / (steps[:, -1] - steps[:, 0]))
+
+
+def diverged(run: Arrays) -> np.ndarray:
+    """1 for each member whose loss ceased to be finite, else 0, (S,)."""
+    return np.isfinite(run["diverged_at"]).astype(float)
+
+
+def settled(arm: LinearArm, run: Arrays, margin: float = 0.01) -> np.ndarray:
+    """1 where the loss fell by less than `margin` of itself over the last tenth of the steps, (S,); 0 if it diverged."""
+    share = loss_share(arm, run)
+    before = share[np.arange(len(share)), (run["loss_step"] <= 0.9 * arm.steps).sum(1) - 1]
+    return ((before - share[:, -1] < margin * before) & (diverged(run) == 0)).astype(float)
+
+
+def landscape(arm: LinearArm, run: Arrays) -> Arrays:
+    """What the instruments saw at each probed step, (S, P) each; NaN after a divergence, infinity for an overflow.
+
+    loss_range: largest less smallest loss along the gradient, up to 30 times the learning rate, as a share of the
+    loss of answering zero; gradient_change: the largest ‖∇L(θ) - ∇L(θ_a)‖ there; relative_change: the same in units
+    of ‖∇L(θ)‖; smoothness: the effective β, the largest change over the distance moved; gradient_norm: ‖∇L(θ)‖;
+    beyond: β at the lengths above 30 alone; random_change: the largest |L - L(θ)| along the random direction, as a
+    share; cosine, shift: the covariate shift's cosine and ‖G - G'‖, means over the layers from the second on;
+    absolute_cosine: of |cosine|; relative_shift: of ‖G - G'‖ / ‖G‖.
+    Source of the quantities: Santurkar et al. 2018, sections 2.2, 3.2 and captions of v1 Figure 10, NeurIPS Figure 9.
+    """
+    lengths = np.array(arm.lengths)
+    near = lengths <= PAPER_REACH
+    alive = np.isfinite(run["start_loss"])
+    unit = run["target_energy"].sum(1)[:, None] * (1.0 if arm.reduction == "sum" else 1.0 / arm.examples)
+    norm = run["start_norm"]
+
+    def overflow(values: np.ndarray) -> np.ndarray:
+        """A number that is none, met on the way by a network that still trains, is an overflow."""
+        extra = (1,) * (values.ndim - 2)
+        return np.where(np.isfinite(values), values, np.where(alive.reshape(*alive.shape, *extra), np.inf, np.nan))
+
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        loss, change = overflow(run["landscape_loss"]), overflow(run["landscape_distance"])
+        slope = overflow(change / (lengths * arm.learning_rate * norm[:, :, None]))
+        found = {
+            "loss_range": overflow(loss[:, :, near].max(2) - loss[:, :, near].min(2)) / unit,
+            "gradient_change": change[:, :, near].max(2),
+            "relative_change": change[:, :, near].max(2) / norm,
+            "smoothness": slope[:, :, near].max(2),
+            "gradient_norm": norm,
+        }
+        if not near.all():
+            found["beyond"] = slope[:, :, ~near].max(2)
+        if arm.random_lengths:
+            away = overflow(run["random_loss"]) - run["start_loss"][:, :, None]
+            found["random_change"] = np.abs(away).max(2) / unit
+        if arm.covariate_shift:
+            cosine, distance = run["shift_cosine"][:, :, 1:], run["shift_distance"][:, :, 1:]
+            found |= {
+                "cosine": cosine.mean(2), "absolute_cosine": np.abs(cosine).mean(2), "shift": distance.mean(2),
+                "relative_shift": (distance / run["shift_norm"][:, :, 1:]).mean(2),
+            }  # fmt: skip
+    return found
+
+
+def over_training(values: np.ndarray, probe_step: np.ndarray, part: str = "all", mean: bool = False) -> np.ndarray:
+    """Median (or mean) over the probed steps of each member, (S, P) -> (S,), NaN steps (after a divergence) left out.
+
+    "all": each step of the training weighs the same, so a probe counts for the steps up to half way to its
+    neighbours; "early": the probes of the first tenth of the steps, each alike; "late": the second half, as "all".
+    NaN where nothing is left.
+    """
+    steps = np.asarray(probe_step, dtype=float)
+    steps = steps[0] if steps.ndim == 2 else steps
+    middles = (steps[1:] + steps[:-1]) / 2
+    weights = np.diff(np.concatenate([[steps[0]], middles, [steps[-1]]]))
+    if part == "early":
+        weights = (steps <= 0.1 * steps[-1]).astype(float)
+    elif part == "late":
+        weights = weights * (steps >= 0.5 * steps[-1])
+    return np.array([_middle(row, weights, mean) for row in np.asarray(values, dtype=float)])
+
+
+def share_of_training(holds: np.ndarray, alive: np.ndarray, probe_step: np.ndarray) -> np.ndarray:
+    """Share of the training's steps at which something holds, (S, P) bool -> (S,), of those with `alive` (S, P)."""
+    return over_training(np.where(alive, holds, np.nan), probe_step, mean=True)
+
+
+def holds_from(holds: np.ndarray, probe_step: np.ndarray) -> np.ndarray:
+    """First probed step from which on something holds at every probe to the end, (S, P) -> (S,); inf if it never does."""
+    steps = np.broadcast_to(np.asarray(probe_step, dtype=float), holds.shape)
+    to_the_end = np.logical_and.accumulate(holds[:, ::-1], axis=1)[:, ::-1]
+    return np.where(to_the_end.any(1), np.take_along_axis(steps, to_the_end.argmax(1)[:, None], 1)[:, 0], np.inf)
+
+
+def holds_until(holds: np.ndarray, probe_step: np.ndarray) -> np.ndarray:
+    """First probed step at which something does not hold, (S, P) -> (S,); inf if it holds at all of them."""
+    steps = np.broadcast_to(np.asarray(probe_step, dtype=float), holds.shape)
+    return np.where((~holds).any(1), np.take_along_axis(steps, (~holds).argmax(1)[:, None], 1)[:, 0], np.inf)
+
+
+def plateau(arm: LinearArm, run: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """The rank k, (S,), whose least loss the final loss is nearest to, and final loss / that least loss, (S,).
+
+    loss_k = Σ_{j>k} s_j², s_j the singular values of the targets as a matrix (m, N), largest first: what remains if
+    the network has fitted A in its k largest singular directions and nothing else. "Nearest" by the ratio;
+    k from 0 to N - 1. NaN where the member diverged.
+    """
+    energy = run["target_energy"]
+    tails = np.cumsum(energy[:, ::-1], axis=1)[:, ::-1]  # (S, N), column k: k directions fitted
+    share = run["loss"][:, -1] * (1.0 if arm.reduction == "sum" else arm.examples)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = np.abs(np.log(share[:, None] / tails))
+    lost = ~np.isfinite(run["loss"][:, -1])
+    rank = np.where(lost[:, None], 0.0, distance).argmin(1)
+    ratio = share / np.take_along_axis(tails, rank[:, None], 1)[:, 0]
+    return np.where(lost, np.nan, rank), np.where(lost, np.nan, ratio)
+
+
+def largest_stable(runs: dict[float, Arrays]) -> np.ndarray:
+    """Each member's largest learning rate such that at it and at all smaller ones tried it does not diverge, (S,)."""
+    rates = sorted(runs)
+    stable = np.cumprod([diverged(runs[rate]) == 0 for rate in rates], axis=0)  # (rates, S)
+    return np.where(stable.any(0), np.array(rates)[np.maximum(stable.sum(0).astype(int) - 1, 0)], np.nan)
+
+
+def _middle(values: np.ndarray, weights: np.ndarray, mean: bool) -> float:
+    kept = ~np.isnan(values) & (weights > 0)
+    if not kept.any():
+        return float("nan")
+    values, weights = values[kept], weights[kept]
+    if mean:
+        return float((values * weights).sum() / weights.sum())
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order]) / weights.sum()
+    return float(values[order][np.searchsorted(reached, 0.5 - 1e-12)])

@@ -1,0 +1,90 @@
+"""Summaries of stacked trainings, on made-up curves whose answers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnbook.deep_linear import LinearArm, train_stack
+from bnbook.deep_linear import summaries as of
+
+NAN, INF = np.nan, np.inf
+
+
+def made_up(loss, **more):
+    loss = np.array(loss, dtype=float)
+    ends = np.where(np.isfinite(loss).all(1), INF, 1.0)
+    steps = np.tile(np.linspace(0, 100, loss.shape[1]), (len(loss), 1))
+    energy = np.tile([6.0, 3.0, 1.0], (len(loss), 1))
+    return {"loss": loss, "loss_step": steps, "diverged_at": ends, "target_energy": energy} | more
+
+
+def test_losses():
+    arm, run = LinearArm(steps=100), made_up([[10, 5, 2.5], [20, NAN, NAN]])
+    np.testing.assert_allclose(of.loss_share(arm, run), [[1, 0.5, 0.25], [2, 1, 1]])
+    np.testing.assert_allclose(of.mean_log_loss(arm, run), [0.5, 2**0.25])
+    mean = LinearArm(steps=100, reduction="mean", examples=20)
+    np.testing.assert_allclose(of.loss_share(mean, made_up([[1, 0.5]])), [[2, 1]])
+    assert list(of.diverged(run)) == [0, 1]
+    settling = made_up([[10] + [5] * 8 + [4.99, 4.98], [10] + [5] * 8 + [4.9, 4.8], [10] * 9 + [NAN] * 2])
+    assert list(of.settled(arm, settling)) == [1, 0, 0]
+
+
+def test_plateau():
+    """Tail energies of 6, 3, 1: 10 with nothing fitted, 4 with one direction, 1 with two."""
+    rank, ratio = of.plateau(LinearArm(), made_up([[10, 4.2], [10, 0.9], [10, 12], [10, NAN]]))
+    np.testing.assert_allclose(rank, [1, 2, 0, NAN])
+    np.testing.assert_allclose(ratio, [1.05, 0.9, 1.2, NAN])
+
+
+def test_over_training():
+    steps = np.array([0, 1, 10, 50, 99])
+    values = np.array([[9.0, 8, 7, 1, 2], [9, 8, NAN, NAN, NAN], [NAN] * 5, [INF, 1, 1, 1, 1]])
+    # Steps that each probe stands for: 0.5, 5, 24.5, 44.5, 24.5.
+    np.testing.assert_allclose(of.over_training(values, steps), [2, 8, NAN, 1])
+    np.testing.assert_allclose(of.over_training(values[:1], steps, mean=True),
+                               [(4.5 + 40 + 171.5 + 44.5 + 49) / 99])  # fmt: skip
+    np.testing.assert_allclose(of.over_training(values[:1], steps, "early"), [8])
+    np.testing.assert_allclose(of.over_training(values[:1], steps, "late"), [1])
+    alive = np.array([[True, True, True, True, False]])
+    np.testing.assert_allclose(of.share_of_training(values[:1] > 5, alive, steps), [30 / 74.5])
+
+
+def test_when_a_claim_holds():
+    steps = np.array([0, 5, 10])
+    holds = np.array([[False, True, True], [True, False, True], [True, True, True], [False, False, False]])
+    assert list(of.holds_from(holds, steps)) == [5, 10, 0, INF]
+    assert list(of.holds_until(holds, steps)) == [0, 5, INF, 0]
+
+
+def test_largest_stable():
+    runs = {rate: {"diverged_at": np.array(ends)} for rate, ends in
+            ((1e-6, [INF, 3, INF]), (1e-8, [INF, INF, 2]), (1e-7, [INF, INF, INF]))}  # fmt: skip
+    np.testing.assert_allclose(of.largest_stable(runs), [1e-6, 1e-7, NAN])
+
+
+def test_landscape():
+    """Each measure against its definition, written out for one member and step."""
+    arm = LinearArm("batch", 1e-3, steps=4, depth=3, width=4, examples=20, probe_steps=(0, 3), lengths=(0.1, 30.0, 100.0))
+    run = train_stack([(arm, 0)])
+    seen = of.landscape(arm, run)
+    loss, distance = run["landscape_loss"][0, 1], run["landscape_distance"][0, 1]
+    norm, whole = run["start_norm"][0, 1], run["target_energy"][0].sum()
+    expected = {
+        "loss_range": abs(loss[1] - loss[0]) / whole,
+        "gradient_change": max(distance[:2]),
+        "relative_change": max(distance[:2]) / norm,
+        "smoothness": max(distance[0] / (1e-4 * norm), distance[1] / (0.03 * norm)),
+        "beyond": distance[2] / (0.1 * norm),
+        "random_change": np.abs(run["random_loss"][0, 1] - run["start_loss"][0, 1]).max() / whole,
+        "cosine": run["shift_cosine"][0, 1, 1:].mean(),
+        "absolute_cosine": np.abs(run["shift_cosine"][0, 1, 1:]).mean(),
+        "shift": run["shift_distance"][0, 1, 1:].mean(),
+        "relative_shift": (run["shift_distance"] / run["shift_norm"])[0, 1, 1:].mean(),
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(seen[name][0, 1], value, rtol=1e-12, err_msg=name)
+    run["landscape_loss"][0, 0, 1] = NAN  # overflowed on the way
+    run["start_loss"][0, 1] = NAN  # diverged
+    run["landscape_loss"][0, 1] = NAN
+    again = of.landscape(arm, run)
+    assert np.isinf(again["loss_range"][0, 0]) and np.isnan(again["loss_range"][0, 1])

@@ -1,0 +1,144 @@
+"""Stacked deep linear networks against the model of the same name, in data space, trained by autograd."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, probed_arm, train_stack
+from bnbook.errors import BnbookError
+from bnbook.models import deep_linear
+
+NORMS = ("none", "batch", "l1", "l2", "linf")
+SMALL = dict(depth=4, width=5, examples=40, steps=30, learning_rate=1e-3)
+
+
+def squares(outputs, targets):
+    return ((outputs - targets) ** 2).sum()
+
+
+def twin(arm, seed):
+    """The arm's untrained model, in float64, and its data (m, N)."""
+    x, a = draw_examples(seed, arm.width, arm.examples, arm.data_std)
+    model = deep_linear(arm.depth, arm.width, norm=arm.norm, normalize_last=arm.normalize_last).double()
+    weights = draw_problem([seed], arm.depth, arm.width, arm.examples, arm.init, arm.data_std).weights[:, 0]
+    with torch.no_grad():
+        for index, weight in enumerate(weights):
+            model.get_submodule(f"linear{index + 1}").weight.copy_(weight)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad = arm.affine or name.startswith("linear")
+    return model, x, x @ a.T
+
+
+def trained_twin(arm, seed):
+    """Losses before each update and at the end, (steps + 1,); and the outputs at the end."""
+    model, x, y = twin(arm, seed)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=arm.learning_rate, momentum=arm.momentum)
+    losses = []
+    for step in range(arm.steps + 1):
+        loss = squares(model(x), y) / (1 if arm.reduction == "sum" else arm.examples)
+        losses.append(loss.item())
+        if step < arm.steps:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return np.array(losses), model(x).detach()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"normalize_last": True}, {"affine": False, "init": "glorot-normal"}, {"momentum": 0.9, "data_std": 0.5},
+     {"reduction": "mean", "learning_rate": 0.04}],
+)  # fmt: skip
+def test_training_is_that_of_the_model_on_the_data(norm, changes):
+    arm = LinearArm(norm, **(SMALL | changes))
+    expected, outputs = trained_twin(arm, seed=3)
+    found = train_stack([(arm, 3)])
+    assert found["loss"].shape == (1, 31) and not np.isnan(found["loss"]).any()
+    np.testing.assert_allclose(found["loss"][0], expected, rtol=1e-9)
+    assert abs(found["loss"][0, -1] / found["loss"][0, 0] - 1) > 0.05  # it did train
+    np.testing.assert_allclose(found["final_energy"][0], torch.linalg.svdvals(outputs) ** 2, rtol=1e-8)
+
+
+def test_rows_stand_for_the_examples():
+    problem = draw_problem([7], width=5, examples=40, data_std=2.0)
+    x, a = draw_examples(7, 5, 40, 2.0)
+    basis = problem.basis[0]
+    torch.testing.assert_close(basis @ basis.T, torch.eye(6, dtype=torch.float64))
+    torch.testing.assert_close(basis.T @ problem.inputs[0], x)
+    torch.testing.assert_close(basis.T @ problem.targets[0], x @ a.T)
+    torch.testing.assert_close(problem.target_energies()[0], torch.linalg.svdvals(x @ a.T) ** 2)
+
+
+def test_seeds_pair_the_arms():
+    plain, deeper = draw_problem([4, 5], depth=3), draw_problem([5], depth=6, init="glorot-normal")
+    torch.testing.assert_close(plain.inputs[1], deeper.inputs[0])
+    torch.testing.assert_close(plain.targets[1], deeper.targets[0])
+    assert not torch.allclose(plain.weights[:, 0], plain.weights[:, 1])
+    many = draw_problem(list(range(40)), depth=25)
+    normal = draw_problem(list(range(40)), depth=25, init="glorot-normal")
+    assert many.weights.abs().max() < 0.3**0.5 < normal.weights.abs().max()  # a² = 6 / 20
+    for drawn in (many, normal):
+        assert abs(drawn.weights.var().item() - 0.1) < 0.002  # both have 2 / (fan_in + fan_out)
+
+
+def test_a_diverged_member_stays_behind_alone():
+    rates = (1e-3, 10.0, 2e-3)
+    members = [(LinearArm("batch", **(SMALL | {"learning_rate": rate, "probe_steps": (0, 20)})), 1) for rate in rates]
+    found = train_stack(members)
+    lost = int(found["diverged_at"][1])
+    assert list(found["diverged_at"][[0, 2]]) == [np.inf, np.inf] and 0 < lost < 20
+    assert np.isfinite(found["loss"][1, :lost]).all() and np.isnan(found["loss"][1, lost:]).all()
+    assert np.isnan(found["shift_distance"][1, 1]).all() and np.isnan(found["final_energy"][1]).all()
+    for index in (0, 2):
+        alone = train_stack([members[index]])
+        for name, values in alone.items():
+            np.testing.assert_array_equal(found[name][index], values[0], err_msg=name)
+
+
+def test_a_lost_member_shows_nothing_more():
+    """An overflow of the loss alone ends a member, though its gradient may still be finite or infinite, not NaN."""
+    arm = LinearArm("none", **(SMALL | {"data_std": 1e155, "probe_steps": (0,)}))
+    found = train_stack([(arm, 0)])
+    assert found["diverged_at"][0] == 0
+    for name in ("loss", "start_norm", "landscape_norm", "shift_norm", "deviation"):
+        assert np.isnan(found[name]).all(), name
+
+
+def test_sum_is_mean_at_another_rate():
+    whole = train_stack([(LinearArm("l1", **SMALL), 2)])
+    mean = train_stack([(LinearArm("l1", **(SMALL | {"reduction": "mean", "learning_rate": 1e-3 * 40})), 2)])
+    np.testing.assert_allclose(mean["loss"] * 40, whole["loss"], rtol=1e-9)
+    np.testing.assert_allclose(mean["residual_energy"], whole["residual_energy"], rtol=1e-9)
+
+
+def test_residual_and_plateau():
+    """The residual lies along the targets' directions and adds up to the loss; the best map of rank k leaves the tail."""
+    arm = LinearArm("none", **SMALL | {"steps": 300})
+    found, (_, outputs) = train_stack([(arm, 0)]), trained_twin(arm, 0)
+    np.testing.assert_allclose(found["residual_energy"].sum(), found["loss"][0, -1], rtol=1e-10)
+    x, a = draw_examples(0, 5, 40)
+    left, values, right = torch.linalg.svd(x @ a.T, full_matrices=False)
+    along = [squares((outputs - x @ a.T) @ v, torch.zeros(())) for v in right]
+    np.testing.assert_allclose(found["residual_energy"][0], along, rtol=1e-8)
+    kept = (left[:, :2] * values[:2]) @ right[:2]
+    np.testing.assert_allclose(squares(kept, x @ a.T), found["target_energy"][0, 2:].sum())
+    assert found["loss_step"][0, 0] == 0 and found["loss_step"][0, -1] == 300
+
+
+def test_bad_settings_say_what_to_do():
+    for changes, word in (
+        ({"norm": "batchnorm"}, "norm"), ({"reduction": "max"}, "reduction"), ({"init": "he"}, "init"),
+        ({"learning_rate": 0}, "learning rate"), ({"momentum": 1.0}, "momentum"), ({"depth": 0}, "depth"),
+        ({"probe_steps": (10_000,)}, "probe step"),
+    ):  # fmt: skip
+        with pytest.raises(BnbookError, match=word):
+            LinearArm(**changes)
+    with pytest.raises(BnbookError, match="examples"):
+        draw_problem([0], width=10, examples=11)
+    with pytest.raises(BnbookError, match="stack"):
+        train_stack([(LinearArm("none", **SMALL), 0), (LinearArm("batch", **SMALL), 0)])
+    assert probed_arm("none").probe_steps[-1] == 9_999 and len(probed_arm("none").probe_steps) == 30
