@@ -94,7 +94,7 @@ def test_a_small_learning_rate_gives_the_mixed_second_derivative():
 
 
 def test_a_weight_normalized_layer_is_one_layer_whose_own_bias_stays():
-    model, batch = network("none")
+    _, batch = network("none")
     other = models.mlp((12, 8, 8, 8, 5), norm="weight").double().train()
     seen = measure(other, F.cross_entropy, batch, RATE)
     assert seen.names == tuple(f"linear{k}.weight" for k in (1, 2, 3, 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -176,7 +177,11 @@ def test_the_noise_is_that_of_the_next_training_step_and_the_same_at_every_dista
     model, batch = small("noisy")
     seen = along_gradient(model, F.cross_entropy, batch, [1e-12])
     assert torch.allclose(seen.loss[0], seen.start_loss, atol=1e-9)  # other noise would move it
-    assert seen.start_loss.item() == F.cross_entropy(model(batch[0]), batch[1]).item()
+    starts = []
+    for _ in range(2):
+        starts.append(along_gradient(model, F.cross_entropy, batch, [1.0]).start_loss.item())
+        assert starts[-1] == F.cross_entropy(model(batch[0]), batch[1]).item()
+    assert starts[0] != starts[1]  # a step draws anew, so does its probe: no noise is kept from the one before
 
 
 def test_dropout_repeats_itself_too():
@@ -185,6 +190,15 @@ def test_dropout_repeats_itself_too():
     _, batch = small("none")
     seen = along_gradient(model, F.cross_entropy, batch, [1e-12])
     assert torch.allclose(seen.loss[0], seen.start_loss, atol=1e-9)
+
+
+def test_the_effective_smoothness_is_the_largest_on_the_way():
+    model, batch = small("batch")
+    seen = along_gradient(model, F.cross_entropy, batch, STEPS)
+    assert seen.effective_smoothness == seen.smoothness.max() > seen.smoothness.min()
+    for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1]):
+        turned = replace(seen, smoothness=seen.smoothness[order])
+        assert turned.effective_smoothness == seen.smoothness.max()
 
 
 def test_what_is_not_finite_makes_the_smoothness_infinite():
