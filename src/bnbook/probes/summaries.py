@@ -1,0 +1,83 @@
+"""Curves over a training out of the arrays of `bnbook.training.probed.train_probed`: what the instruments saw, (S, P)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bnbook.errors import BnbookError
+
+Arrays = dict[str, np.ndarray]
+#: The step lengths of the paper's VGG landscape, in multiples of the learning rate (appendix A.2.2).
+PAPER_REACH = (0.5, 4.0)
+
+
+def landscape(run: Arrays, lengths: Sequence[float], learning_rate: float, reach: tuple[float, float] = PAPER_REACH) -> Arrays:
+    """What was met along the gradient at each probed step, within `reach`; arrays (S, P).
+
+    loss_range: largest less smallest loss; gradient_change: largest ‖∇L(θ) - ∇L(θ_a)‖; smoothness: the effective β,
+    largest ‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖); the same without a scale: relative_range, over the loss at θ, and
+    relative_change, over ‖∇L(θ)‖; gradient_norm: ‖∇L(θ)‖. beyond, beyond_range: smoothness and range at the lengths
+    above `reach`, where there are any. A number that is none at a place on the way (an overflow) counts as infinite;
+    NaN where the training had diverged. Source: Santurkar et al. 2018, section 3.2, Figure 4, appendix A.2.2.
+    """
+    lengths = np.asarray(lengths, dtype=float)
+    within, above = (lengths >= reach[0]) & (lengths <= reach[1]), lengths > reach[1]
+    if not within.any():
+        raise BnbookError(f"no step length within {reach}; the arm has {lengths.tolist()}; give it some")
+    start, norm = run["start_loss"], run["start_norm"]
+    loss, change = _overflow(run["landscape_loss"], start), _overflow(run["landscape_distance"], start)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = change / (lengths * learning_rate * norm[..., None])
+        found = {
+            "loss_range": _spread(loss[..., within]),
+            "gradient_change": change[..., within].max(-1),
+            "smoothness": slope[..., within].max(-1),
+            "gradient_norm": norm,
+        }
+        found["relative_range"] = found["loss_range"] / start
+        found["relative_change"] = found["gradient_change"] / norm
+        if above.any():
+            found |= {"beyond": slope[..., above].max(-1), "beyond_range": _spread(loss[..., above])}
+    return found
+
+
+def random_direction(run: Arrays, lengths: Sequence[float], learning_rate: float) -> Arrays:
+    """What was met along the random direction; arrays (S, P).
+
+    random_loss_change: largest |L - L(θ)|; random_gradient_change, random_smoothness: as in `landscape`.
+    """
+    start, norm = run["start_loss"], run["start_norm"]
+    loss, change = _overflow(run["random_loss"], start), _overflow(run["random_distance"], start)
+    with np.errstate(invalid="ignore"):
+        slope = change / (np.asarray(lengths, dtype=float) * learning_rate * norm[..., None])
+        return {
+            "random_loss_change": np.abs(loss - start[..., None]).max(-1),
+            "random_gradient_change": change.max(-1),
+            "random_smoothness": slope.max(-1),
+        }
+
+
+def covariate_shift(run: Arrays) -> Arrays:
+    """Internal covariate shift, means over the layers from the second on (the first has none); arrays (S, P).
+
+    shift: ‖G - G'‖; relative_shift: ‖G - G'‖ / ‖G‖; cosine: of the angle between G and G'.
+    Source: Santurkar et al. 2018, section 2.2.
+    """
+    distance, norm, cosine = (run[f"shift_{name}"][..., 1:] for name in ("distance", "norm", "cosine"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {"shift": distance.mean(-1), "relative_shift": (distance / norm).mean(-1), "cosine": cosine.mean(-1)}
+
+
+def _overflow(values: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Infinity for what is not finite on the way of a training that still has a finite loss, NaN after its end."""
+    alive = np.isfinite(start)[..., None]
+    return np.where(np.isfinite(values), values, np.where(alive, np.inf, np.nan))
+
+
+def _spread(loss: np.ndarray) -> np.ndarray:
+    """Largest less smallest (S, P, A) -> (S, P); infinite if any is, NaN if any is NaN."""
+    with np.errstate(invalid="ignore"):
+        spread = loss.max(-1) - loss.min(-1)
+    return np.where(np.isinf(loss).any(-1), np.inf, spread)
