@@ -67,3 +67,30 @@ def test_an_overflow_on_the_way_is_infinite_and_a_diverged_training_is_nan():
 def test_a_landscape_without_lengths_in_reach_is_refused():
     with pytest.raises(BnbookError, match="no step length within"):
         summaries.landscape(run(), [0.1, 0.2, 0.3, 0.4, 9.0], RATE)
+
+
+def test_predictiveness_against_vectors():
+    draw = np.random.default_rng(3)
+    g, h = draw.normal(size=(1, 1, 7)), draw.normal(size=(1, 1, 2, 7))
+    made = {"start_loss": np.ones((1, 1)), "start_norm": np.linalg.norm(g, axis=-1),
+            "landscape_norm": np.linalg.norm(h, axis=-1),
+            "landscape_distance": np.linalg.norm(g[:, :, None] - h, axis=-1)}  # fmt: skip
+    seen = summaries.predictiveness(made, [1.0, 2.0])
+    cosine = (g[0, 0] @ h[0, 0, 1]) / (np.linalg.norm(g) * np.linalg.norm(h[0, 0, 1]))
+    assert seen["cosine"][0, 0, 1] == pytest.approx(cosine)
+    assert seen["relative_error"][0, 0, 0] == pytest.approx(np.linalg.norm(g[0, 0] - h[0, 0, 0]) / np.linalg.norm(g))
+    with pytest.raises(BnbookError, match="expected the lengths"):
+        summaries.predictiveness(made, [1.0])
+
+
+def test_equal_distance_takes_out_the_gradient_s_scale():
+    lengths = np.array([0.1, 1.0, 10.0])
+
+    def quadratic(norm, beta):  # error = beta times the distance
+        error = beta * lengths * RATE * norm
+        return {"start_norm": np.array([[norm]]), "landscape_distance": error[None, None]}
+
+    ratio = summaries.error_ratio_at_equal_distance(quadratic(5.0, 3.0), quadratic(1.0, 2.0), lengths, RATE)
+    assert ratio[0, 0] == pytest.approx(1.5)
+    far = summaries.error_ratio_at_equal_distance(quadratic(5000.0, 3.0), quadratic(1.0, 2.0), lengths, RATE)
+    assert np.isnan(far[0, 0])

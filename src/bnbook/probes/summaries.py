@@ -70,6 +70,44 @@ def covariate_shift(run: Arrays) -> Arrays:
         return {"shift": distance.mean(-1), "relative_shift": (distance / norm).mean(-1), "cosine": cosine.mean(-1)}
 
 
+def predictiveness(run: Arrays, lengths: Sequence[float]) -> Arrays:
+    """How wrong the gradient has become at each length along it; arrays (S, P, A).
+
+    error: ‖∇L(θ) - ∇L(θ_a)‖; relative_error: over ‖∇L(θ)‖; cosine: between the two, 0 where the far one is not finite.
+    Source: Santurkar et al. 2018, Figure 11 (v1), 10 (NeurIPS).
+    """
+    start, there = run["start_norm"][..., None], run["landscape_norm"]
+    error = _overflow(run["landscape_distance"], run["start_loss"])
+    if error.shape[-1] != len(lengths):
+        raise BnbookError(f"{len(lengths)} lengths for {error.shape[-1]} columns; expected the lengths of the arm")
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        cosine = (start**2 + there**2 - error**2) / (2 * start * there)
+        cosine = np.where(np.isnan(start), np.nan, np.where(np.isfinite(cosine), np.clip(cosine, -1, 1), 0.0))
+        return {"error": error, "relative_error": error / start, "cosine": cosine}
+
+
+def error_ratio_at_equal_distance(one: Arrays, other: Arrays, lengths: Sequence[float], learning_rate: float) -> np.ndarray:
+    """Gradient error of one training over that of another where both have moved equally far, (S, P).
+
+    At the geometric middle of the distances a ‖∇L(θ)‖ that both reach, each error interpolated between its lengths on
+    logarithmic axes. NaN where they reach no common distance, or one is not finite.
+    """
+    found = np.full(one["start_norm"].shape, np.nan)
+    for place in np.ndindex(*found.shape):
+        curves = []
+        for run in (one, other):
+            far = np.asarray(lengths, dtype=float) * learning_rate * run["start_norm"][place]
+            error = run["landscape_distance"][place]
+            kept = np.isfinite(error) & (error > 0) & np.isfinite(far) & (far > 0)
+            curves.append((np.log(far[kept]), np.log(error[kept])))
+        if all(len(far) for far, _ in curves):
+            low, high = max(far[0] for far, _ in curves), min(far[-1] for far, _ in curves)
+            if low <= high:
+                first, second = (np.interp((low + high) / 2, *curve) for curve in curves)
+                found[place] = np.exp(first - second)
+    return found
+
+
 def _overflow(values: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Infinity for what is not finite on the way of a training that still has a finite loss, NaN after its end."""
     alive = np.isfinite(start)[..., None]
