@@ -74,6 +74,7 @@ def test_landscape():
         "gradient_change": max(distance[:2]),
         "relative_change": max(distance[:2]) / norm,
         "smoothness": max(distance[0] / (1e-4 * norm), distance[1] / (0.03 * norm)),
+        "local": distance[0] / (1e-4 * norm),
         "beyond": distance[2] / (0.1 * norm),
         "random_change": np.abs(run["random_loss"][0, 1] - run["start_loss"][0, 1]).max() / whole,
         "cosine": run["shift_cosine"][0, 1, 1:].mean(),

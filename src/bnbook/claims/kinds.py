@@ -89,7 +89,10 @@ def _ratio(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Outcome
         raise BnbookError(f"claim {claim_id}: a ratio of negative values; expected positive ones")
     if zeros := int((columns == 0).any(axis=0).sum()):
         return _undecided(n, unit, f"{zeros} of {n} seeds have a value of zero: no logarithm")
-    effect, low, high = intervals.geometric_ratio(*columns)
+    try:
+        effect, low, high = intervals.geometric_ratio(*columns)
+    except OverflowError:  # few seeds, one of them on the brink of divergence
+        return _undecided(n, unit, "the interval is wider than numbers reach")
     return Outcome(_beyond(low, high, test.side, test.threshold), effect, (low, high), n, unit)
 
 

@@ -78,7 +78,7 @@ class LinearArm:
 def probe_schedule(
     steps: int, regular: int = 20, early: Sequence[int] = (1, 2, 5, 10, 20, 50, 100, 200, 300)
 ) -> tuple[int, ...]:
-    """The probed steps: 0, the early ones, then `regular` equal intervals (of at least five steps) to the last, (P,)."""
+    """The probed steps: 0, the early ones, the last, and between `regular` equal intervals of five steps or more, (P,)."""
     regular = min(regular, max(1, steps // 5))
     spaced = [round(k * steps / regular) for k in range(regular)]
     return tuple(sorted(step for step in {0, *early, *spaced, steps - 1} if 0 <= step < steps))

@@ -40,7 +40,8 @@ def landscape(arm: LinearArm, run: Arrays) -> Arrays:
 
     loss_range: largest less smallest loss along the gradient, up to 30 times the learning rate, as a share of the
     loss of answering zero; gradient_change: the largest ‖∇L(θ) - ∇L(θ_a)‖ there; relative_change: the same in units
-    of ‖∇L(θ)‖; smoothness: the effective β, the largest change over the distance moved; gradient_norm: ‖∇L(θ)‖;
+    of ‖∇L(θ)‖; smoothness: the effective β, the largest change over the distance moved; local: the change over the
+    distance at the smallest length, which is the curvature ‖H g‖ / ‖g‖ along the gradient g; gradient_norm: ‖∇L(θ)‖;
     beyond: β at the lengths above 30 alone; random_change: the largest |L - L(θ)| along the random direction, as a
     share; cosine, shift: the covariate shift's cosine and ‖G - G'‖, means over the layers from the second on;
     absolute_cosine: of |cosine|; relative_shift: of ‖G - G'‖ / ‖G‖.
@@ -65,6 +66,7 @@ def landscape(arm: LinearArm, run: Arrays) -> Arrays:
             "gradient_change": change[:, :, near].max(2),
             "relative_change": change[:, :, near].max(2) / norm,
             "smoothness": slope[:, :, near].max(2),
+            "local": slope[:, :, lengths.argmin()],
             "gradient_norm": norm,
         }
         if not near.all():
