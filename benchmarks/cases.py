@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -10,16 +11,32 @@ from benchmarks.timing import Ratio, compare
 from torch import Tensor, nn
 
 from bnbook import models
-from bnbook.data import load
+from bnbook.data import Dataset, load
 from bnbook.data.batches import infinite_batches
-from bnbook.normalizers import make_normalizer
+from bnbook.normalizers import frozen_noise, make_normalizer
 from bnbook.probes import covariate_shift, landscape
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.engine import numerics, pick_device, train
-from bnbook.training.probed import ProbedArm, probe_schedule, train_probed
+from bnbook.training.probed import ProbedArm, train_probed
 
 DATA = "textures-standin"  # images of CIFAR-10's shape: the pixels do not matter to the clock
 LENGTHS = (0.05, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 8.0, 16.0)
+#: Dearer at narrow widths, where drawing numbers is more of a step; no bar was set for others.
+NOISY_BARS = {0.25: 2.0, 1.0: 1.5}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all comparisons of a run share."""
+
+    width: float | None = None  # share of VGG-A's channels; None: 0.25, in `noisy` each width with a bar
+    batch: int = 128
+    rounds: int = 9
+    every: int = 100  # steps from one probed step to the next
+
+    @property
+    def one_width(self) -> float:
+        return self.width or 0.25
 
 
 def network(norm: object, width: float, batch: int) -> tuple[nn.Module, Tensor, Tensor]:
@@ -38,36 +55,55 @@ def passes(model: nn.Module, images: Tensor, targets: Tensor, count: int = 1) ->
         torch.autograd.grad(F.cross_entropy(model(images), targets), parameters)
 
 
-def probe(width: float, batch: int, rounds: int) -> Iterator[Ratio]:
-    """A probe at A step sizes against A bare passes; and the covariate shift of L layers against L."""
+def frozen_passes(model: nn.Module, images: Tensor, targets: Tensor, count: int) -> None:
+    """The same with noise drawn once, as a probe does: drawn in each, it would flatter the probe."""
+    with frozen_noise(model):
+        passes(model, images, targets, count)
+
+
+def probe(setting: Setting) -> Iterator[Ratio]:
+    """Probes at A step sizes against A bare passes and the A + 1 that they make; a covariate shift."""
+    sizes, rounds = len(LENGTHS), setting.rounds
+    steps = [0.1 * length for length in LENGTHS]
     for norm in ("none", "batch", "noisy"):
-        model, images, targets = network(norm, width, batch)
-        steps = [0.1 * length for length in LENGTHS]
-        yield compare(
-            f"landscape probe, {norm}: A = {len(steps)} sizes / A bare passes",
-            lambda: landscape.along_gradient(model, F.cross_entropy, (images, targets), steps),
-            lambda: passes(model, images, targets, len(steps)), rounds=rounds, bar=1.15,
-        )  # fmt: skip
-    model, images, targets = network("batch", width, batch)
-    yield compare(
-        "covariate shift, batch: 11 layers / 11 bare passes",
-        lambda: covariate_shift.measure(model, F.cross_entropy, (images, targets), 0.1),
-        lambda: passes(model, images, targets, 11), rounds=rounds,
-    )  # fmt: skip
+        model, images, targets = network(norm, setting.one_width, setting.batch)
+        batch = (images, targets)
+        probes = {"gradient": landscape.along_gradient}
+        if norm == "batch":
+            probes["direction"] = landscape.along_direction
+        for name, along in probes.items():
+            found = compare(
+                f"along {name}, {norm}: A = {sizes} sizes / A bare passes",
+                lambda along=along: along(model, F.cross_entropy, batch, steps),
+                lambda: frozen_passes(model, images, targets, sizes), rounds=rounds, bar=1.15,
+            )  # fmt: skip
+            yield found
+            a_pass = sizes / (sizes + 1)
+            yield found.rescaled(f"along {name}, {norm}: / A + 1 bare passes", lambda r: r * a_pass, 1.15)
+        if norm == "batch":
+            yield compare(
+                "covariate shift, batch: 11 layers / 11 bare passes",
+                lambda: covariate_shift.measure(model, F.cross_entropy, batch, 0.1),
+                lambda: frozen_passes(model, images, targets, 11), rounds=rounds,
+            )  # fmt: skip
 
 
-def overhead(width: float, batch: int, rounds: int, steps: int = 20) -> Iterator[Ratio]:
+def overhead(setting: Setting, steps: int = 20) -> Iterator[Ratio]:
     """The book's training against the same steps as anybody would write them: same model, batches and SGD."""
     dataset = load(DATA, device=pick_device())
     for norm in ("none", "batch"):
-        arm = Arm(norm=norm, data=DATA, width=width, batch_size=batch, steps=steps, evaluate_every=0)
+        arm = Arm(norm=norm, steps=steps, **_common(setting))
         yield compare(
             f"training, {norm}: {steps} steps / a bare loop", lambda: train(arm, 0, dataset),
-            lambda: bare_loop(arm, dataset), rounds=rounds, bar=1.03,
+            lambda: bare_loop(arm, dataset), rounds=setting.rounds, bar=1.03,
         )  # fmt: skip
 
 
-def bare_loop(arm: Arm, dataset: object) -> Tensor:
+def _common(setting: Setting) -> dict[str, object]:
+    return {"data": DATA, "width": setting.one_width, "batch_size": setting.batch, "evaluate_every": 0}
+
+
+def bare_loop(arm: Arm, dataset: Dataset) -> Tensor:
     """The same training without anything around it; the losses (T,)."""
     with numerics(dataset.device):
         torch.manual_seed(0)
@@ -85,30 +121,38 @@ def bare_loop(arm: Arm, dataset: object) -> Tensor:
         return torch.stack(losses)
 
 
-def probed(width: float, batch: int, rounds: int, steps: int = 200, every: int = 100) -> Iterator[Ratio]:
-    """A training with all instruments at every k-th step against the same training without them."""
-    dataset = load(DATA, device=pick_device())
-    common = dict(norm="batch", data=DATA, width=width, batch_size=batch, steps=steps, evaluate_every=0)
+def probed(setting: Setting, longest: int = 20) -> Iterator[Ratio]:
+    """A training with all instruments at every k-th step against the same training without them.
+
+    Timed is a training of n = min(k, longest) steps with one of them probed, whose extra time counts n/k.
+    Longer ones would take an hour at full width and say no more.
+    """
+    dataset, every = load(DATA, device=pick_device()), setting.every
+    steps = max(2, min(every, longest))  # the moments after the update are taken at the next step
     arm = ProbedArm(
-        **common, probe_steps=probe_schedule(steps, every), landscape=LENGTHS, random_directions=(0.5, 2.0, 4.0),
-        covariate_shift=True, moment_layers=(2, 5, 8),
+        norm="batch", steps=steps, **_common(setting), probe_steps=(0,), landscape=LENGTHS,
+        random_directions=(0.5, 2.0, 4.0), covariate_shift=True, moment_layers=(2, 5, 8),
     )  # fmt: skip
-    yield compare(
-        f"training, batch, probed every {every} steps / plain", lambda: train_probed(arm, 0, dataset),
-        lambda: train(Arm(**common), 0, dataset), rounds=rounds, bar=1.3,
-    )  # fmt: skip
+    plain = Arm(norm="batch", steps=steps, **_common(setting))
+    found = compare(
+        "", lambda: train_probed(arm, 0, dataset), lambda: train(plain, 0, dataset), rounds=setting.rounds
+    )
+    yield found.rescaled(
+        f"training, batch, probed every {every} steps / plain", lambda r: 1 + (r - 1) * steps / every, 1.3
+    )
+    yield found.rescaled(f"extra time of a probed step / a step ({steps} timed)", lambda r: (r - 1) * steps)
 
 
-def noisy(width: float, batch: int, rounds: int) -> Iterator[Ratio]:
-    """A step with noisy batch norm against one with batch norm, every number freshly drawn; and the obvious code."""
-    plain = network("batch", width, batch)
-    bar = 2.0 if width <= 0.25 else 1.5
-    for name, norm, limit in (("noisy", "noisy", bar), ("the obvious code", ObviousNoisyBatchNorm, None)):
-        model = network(norm, width, batch)
-        yield compare(
-            f"step with noisy batch norm, {name} / with batch norm", lambda: passes(*model), lambda: passes(*plain),
-            rounds=2 * rounds, bar=limit,
-        )  # fmt: skip
+def noisy(setting: Setting) -> Iterator[Ratio]:
+    """A step with noisy batch norm against one with batch norm, every number drawn anew; the obvious code."""
+    for width in NOISY_BARS if setting.width is None else (setting.width,):
+        plain = network("batch", width, setting.batch)
+        for name, norm in (("", "noisy"), (", the obvious code", ObviousNoisyBatchNorm)):
+            model = network(norm, width, setting.batch)
+            yield compare(
+                f"step, noisy{name} / batch, width {width:g}", lambda: passes(*model), lambda: passes(*plain),
+                rounds=setting.rounds, bar=None if name else NOISY_BARS.get(width),
+            )  # fmt: skip
 
 
 class ObviousNoisyBatchNorm(nn.Module):

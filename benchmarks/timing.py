@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import torch
@@ -34,22 +35,30 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
+        """By the median; "close" where the bar lies inside the interval: another run may say otherwise."""
         if self.bar is None:
             return "no bar"
-        return "met" if self.interval[1] <= self.bar else "not met" if self.interval[0] > self.bar else "undecided"
+        low, high = self.interval
+        close = ", close" if low <= self.bar < high else ""
+        return ("met" if self.median <= self.bar else "not met") + close
 
     def row(self) -> str:
         low, high = self.interval
         bar = "" if self.bar is None else f"{self.bar:.2f}"
         times = " / ".join(f"{1000 * s:.1f}" for s in self.seconds)
-        return f"{self.what:<58} {self.median:6.3f} ({low:.3f} to {high:.3f})  {bar:>5}  {self.verdict:<9}  {times} ms"
+        ratio = f"{self.median:6.3f} ({low:.3f} to {high:.3f})"
+        return f"{self.what:<58} {ratio:<25}  {bar:>4}  {self.verdict:<14}  {times}"
+
+    def rescaled(self, what: str, change: Callable[[float], float], bar: float | None = None) -> Ratio:
+        """The same rounds as another ratio, such as per pass or at another interval."""
+        return replace(self, what=what, ratios=tuple(change(ratio) for ratio in self.ratios), bar=bar)
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self) | {"median": self.median, "interval": self.interval, "verdict": self.verdict}
 
 
-def compare(what: str, work: Work, bare: Work, *, rounds: int, bar: float | None = None, share: float = 1.0) -> Ratio:
-    """Time both in turn, R rounds, in an order that alternates, after one round to warm up; ratio = work/bare·share.
-
-    `share`: pieces of bare work that count for one piece of work, as a factor 1/pieces.
-    """
+def compare(what: str, work: Work, bare: Work, *, rounds: int, bar: float | None = None) -> Ratio:
+    """Time both in turn, R rounds, in alternating order, after one to warm up; ratio = work / bare."""
     measured: list[tuple[float, float]] = []
     for turn in range(rounds + 1):
         if turn % 2:
@@ -58,13 +67,22 @@ def compare(what: str, work: Work, bare: Work, *, rounds: int, bar: float | None
             first, second = _time(work), _time(bare)
         measured.append((first, second))
     kept = np.array(measured[1:])
-    ratios = tuple((kept[:, 0] / kept[:, 1] * share).tolist())
-    return Ratio(what, ratios, bar, tuple(np.median(kept, axis=0).tolist()))
+    ratios, seconds = kept[:, 0] / kept[:, 1], np.median(kept, axis=0)
+    return Ratio(what, tuple(ratios.tolist()), bar, tuple(seconds.tolist()))
 
 
-def peak_rate(size: int = 1024, rounds: int = 5) -> float:
-    """Float32 operations a second of a square matrix product, the best of R: what this machine can do, in GFLOP/s."""
+def summary(found: Sequence[Ratio]) -> str:
+    """How many bars are met, and which are not."""
+    counts = Counter(ratio.verdict for ratio in found if ratio.bar is not None)
+    said = "; ".join(f"{counts[verdict]} {verdict}" for verdict in sorted(counts))
+    missed = [f"  {ratio.verdict}: {ratio.what}" for ratio in found if ratio.verdict.startswith("not met")]
+    return "\n".join([f"bars: {said or 'none judged'}", *missed])
+
+
+def peak_rate(size: int | None = None, rounds: int = 5) -> float:
+    """Rate of a square float32 matrix product, the best of R rounds: what this machine can do, in GFLOP/s."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    size = size or (8192 if device == "cuda" else 1024)  # so long that its start takes no time beside it
     one = torch.randn(size, size, device=device)
     best = min(_time(lambda: one @ one) for _ in range(rounds + 1))
     return 2 * size**3 / best / 1e9

@@ -1,4 +1,4 @@
-"""The benchmarks run, interleave, and say so when a bar is missed."""
+"""The benchmarks interleave, compare like with like, and say so when a bar is missed."""
 
 from __future__ import annotations
 
@@ -9,29 +9,59 @@ import torch
 from benchmarks import cases, timing
 from benchmarks.__main__ import main
 from bnbook.data import load
+from bnbook.normalizers import make_normalizer
 from bnbook.training.arm import Arm
 from bnbook.training.engine import train
 
+TINY = ["--width", "0.0625", "--batch", "4", "--rounds", "3"]
 
-@pytest.mark.parametrize(("ratios", "verdict"), [((1.0,) * 9, "met"), ((1.4,) * 9, "not met"),
-                                                 ((1.0,) * 5 + (1.6,) * 5, "undecided")])  # fmt: skip
-def test_a_missed_bar_is_said(ratios, verdict):
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [((1.0,) * 9, "met"), ((1.15,) * 9, "met"), ((1.4,) * 9, "not met"),
+     ((1.0,) * 5 + (1.6,) * 4, "met, close"), ((1.0,) * 4 + (1.6,) * 5, "not met, close")],
+)  # fmt: skip
+def test_a_bar_is_judged_by_the_median_and_the_interval_holds_it(ratios, verdict):
     ratio = timing.Ratio("x", ratios, 1.15, (0.1, 0.1))
     low, high = ratio.interval
-    assert ratio.verdict == verdict and f" {verdict} " in ratio.row() and low <= ratio.median <= high
+    assert ratio.verdict == verdict and f" {verdict} " in ratio.row()
+    assert min(ratios) <= low <= ratio.median <= high <= max(ratios)
+
+
+def test_the_interval_covers_the_true_median_as_often_as_it_says():
+    noise = torch.randn((200, 25), generator=torch.Generator().manual_seed(0)).exp().tolist()
+    covered = [low <= 1.0 <= high for low, high in (timing.Ratio("", tuple(r), None, (1, 1)).interval for r in noise)]
+    assert 0.88 < sum(covered) / len(covered) <= 0.99
+
+
+def test_the_summary_names_the_bars_that_are_missed():
+    rows = [timing.Ratio(what, (ratio,) * 5, bar, (1, 1))
+            for what, ratio, bar in (("fast", 1.0, 1.1), ("slow", 2.0, 1.1), ("unjudged", 9.0, None))]  # fmt: skip
+    assert timing.summary(rows) == "bars: 1 met; 1 not met\n  not met: slow"
+    assert rows[2].verdict == "no bar" and timing.summary(rows[2:]) == "bars: none judged"
 
 
 def test_pairs_are_interleaved_and_the_warm_up_is_dropped(monkeypatch):
-    order, clock = [], iter(range(1000))
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(clock)))
-    found = timing.compare("x", lambda: order.append("w"), lambda: order.append("b"), rounds=4, bar=1.0)
-    assert "".join(order) == "wbbwwbbwwb" and found.ratios == (1.0,) * 4
+    order, now = [], [0.0]
+
+    def work(name, seconds):
+        order.append(name)
+        now[0] += seconds if len(order) > 2 else 100 * seconds * len(order)
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    found = timing.compare("x", lambda: work("w", 3.0), lambda: work("b", 2.0), rounds=4, bar=1.0)
+    assert "".join(order) == "wbbwwbbwwb"
+    assert found.ratios == pytest.approx([1.5] * 4) and found.seconds == pytest.approx((3.0, 2.0))
+    assert found.rescaled("y", lambda r: r + 1).median == pytest.approx(2.5)
 
 
-def test_a_slower_work_has_a_larger_ratio():
-    matrix = torch.randn(150, 150)
-    found = timing.compare("x", lambda: [matrix @ matrix for _ in range(60)], lambda: matrix @ matrix, rounds=5)
-    assert found.median > 5 and timing.peak_rate(64, 2) > 0
+def test_a_gpu_is_waited_for_before_each_look_at_the_clock(monkeypatch):
+    events = []
+    monkeypatch.setattr(timing.torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(timing.torch.cuda, "synchronize", lambda: events.append("wait"))
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: events.append("clock") or float(len(events)))
+    timing.compare("x", lambda: events.append("work"), lambda: events.append("work"), rounds=3)
+    assert events == ["wait", "clock", "work", "wait", "clock"] * 8
 
 
 def test_the_bare_loop_is_the_same_training():
@@ -40,17 +70,58 @@ def test_the_bare_loop_is_the_same_training():
     assert torch.equal(cases.bare_loop(arm, dataset), torch.from_numpy(train(arm, 0, dataset)["loss"]))
 
 
+def test_noise_is_drawn_anew_in_each_bare_step_and_the_obvious_code_draws_the_same_kind():
+    for norm in ("noisy", cases.ObviousNoisyBatchNorm):
+        model, images, _ = cases.network(norm, 0.0625, 4)
+        assert not torch.equal(model(images), model(images))
+    x = torch.randn(8, 64, 8, 8)
+    spreads = [
+        torch.stack([layer(x).std() for _ in range(50)]).mean().item()
+        for layer in (cases.ObviousNoisyBatchNorm(64, 2), make_normalizer("noisy", 64, 2))
+    ]
+    assert spreads[0] == pytest.approx(spreads[1], rel=0.01)
+
+
+def test_a_probing_interval_counts_the_extra_time_once_in_k_steps(monkeypatch):
+    timed = []
+
+    def compare(what, work, bare, *, rounds, bar=None):
+        timed[:] = work(), bare()
+        return timing.Ratio(what, (3.0,) * rounds, bar, (1, 1))
+
+    monkeypatch.setattr(cases, "compare", compare)
+    monkeypatch.setattr(cases, "train", lambda arm, seed, dataset: (arm.steps, ()))
+    monkeypatch.setattr(cases, "train_probed", lambda arm, seed, dataset: (arm.steps, arm.probe_steps))
+    for every, steps, ratio in ((100, 20, 1.4), (20, 20, 3.0), (5, 5, 3.0)):
+        total, price = cases.probed(cases.Setting(0.0625, 4, 3, every))
+        assert timed == [(steps, (0,)), (steps, ())] and total.bar == 1.3
+        assert total.median == pytest.approx(ratio) and price.median == pytest.approx(2 * steps)
+        assert total.median == pytest.approx(1 + price.median / every)
+
+
+def test_noisy_is_held_to_the_bar_of_its_width(monkeypatch):
+    monkeypatch.setattr(cases, "network", lambda *_: ())
+    monkeypatch.setattr(cases, "compare", lambda what, *_, rounds, bar: (what, bar))
+    assert [bar for _, bar in cases.noisy(cases.Setting())] == [2.0, None, 1.5, None]
+    assert [bar for _, bar in cases.noisy(cases.Setting(width=0.5))] == [None, None]
+
+
 def test_the_command_prints_a_row_for_each_comparison(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cases, "LENGTHS", (0.5, 1.0))
     file = tmp_path / "rounds.json"
-    assert main(["probe", "noisy", "--width", "0.0625", "--batch", "4", "--rounds", "3", "--json", str(file)]) == 0
-    rows = json.loads(file.read_text())["rows"]
-    printed = capsys.readouterr().out
-    assert len(rows) == 6 and all(row["what"] in printed for row in rows) and "GFLOP/s" in printed
-    assert all(all(r > 0 for r in row["ratios"]) for row in rows)
+    assert main(["probe", "probed", "noisy", "--every", "2", *TINY, "--json", str(file)]) == 0
+    found, printed = json.loads(file.read_text()), capsys.readouterr().out
+    rows = found["rows"]
+    assert len(rows) == 13 and all(row["what"] in printed for row in rows)
+    assert all(torch.tensor(row["ratios"]).isfinite().all() and row["median"] > 0 for row in rows)
+    assert found["gflops"][0] > 0 and "GFLOP/s" in printed and found["threads"] == torch.get_num_threads()
 
 
-@pytest.mark.parametrize("arguments", [["speed"], ["--rounds", "1"], ["--width", "0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["speed"], ["--rounds", "1"], ["--rounds", "many"], ["--width", "0"], ["--width", "nan"], ["--every", "0"],
+     ["--json", "no/such/folder/x.json"], ["overhead", *TINY[:2], "--batch", "9999", "--rounds", "3"]],
+)  # fmt: skip
 def test_bad_usage_is_one_line_and_exit_2(arguments, capsys):
     assert main(arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -351,3 +351,9 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
 def test_claims_are_read_and_formatted_without_scipy():
     code = "import sys, bnbook.claims; sys.exit('scipy' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_ratio_whose_interval_is_wider_than_numbers_reach_is_undecided():
+    results = {"a": np.array([1e-300, 1.0, 1e300]), "b": np.ones(3)}
+    found = judge(claim(Test("ratio", a="a", b="b", side="greater", threshold=1.0)), results)
+    assert found.verdict == OPEN3 and found.interval == (-math.inf, math.inf)
