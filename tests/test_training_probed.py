@@ -14,7 +14,7 @@ from bnbook.errors import BnbookError
 from bnbook.models import activation_points
 from bnbook.training import store
 from bnbook.training.arm import Arm, build_model
-from bnbook.training.engine import train
+from bnbook.training.engine import numerics, train
 from bnbook.training.pool import train_all
 from bnbook.training.probed import ProbedArm, probe_schedule, train_probed
 
@@ -31,7 +31,12 @@ def dataset():
 
 
 def twin(arm, seed, dataset):
-    """The training once more, as a plain loop: at each step the outputs of its normalizers and the parameters."""
+    """The training once more, as a plain loop: loss, gradient norm and normalizers' outputs at each step."""
+    with numerics(torch.device("cpu"), threads=1):  # with another number of threads it would be another training
+        return twin_steps(arm, seed, dataset)
+
+
+def twin_steps(arm, seed, dataset):
     torch.manual_seed(seed)
     model = build_model(arm, dataset).train()
     seen = {}
