@@ -36,26 +36,6 @@ def test_plateau():
     np.testing.assert_allclose(ratio, [1.05, 0.9, 1.2, NAN])
 
 
-def test_over_training():
-    steps = np.array([0, 1, 10, 50, 99])
-    values = np.array([[9.0, 8, 7, 1, 2], [9, 8, NAN, NAN, NAN], [NAN] * 5, [INF, 1, 1, 1, 1]])
-    # Steps that each probe stands for: 0.5, 5, 24.5, 44.5, 24.5.
-    np.testing.assert_allclose(of.over_training(values, steps), [2, 8, NAN, 1])
-    np.testing.assert_allclose(of.over_training(values[:1], steps, mean=True),
-                               [(4.5 + 40 + 171.5 + 44.5 + 49) / 99])  # fmt: skip
-    np.testing.assert_allclose(of.over_training(values[:1], steps, "early"), [8])
-    np.testing.assert_allclose(of.over_training(values[:1], steps, "late"), [1])
-    alive = np.array([[True, True, True, True, False]])
-    np.testing.assert_allclose(of.share_of_training(values[:1] > 5, alive, steps), [30 / 74.5])
-
-
-def test_when_a_claim_holds():
-    steps = np.array([0, 5, 10])
-    holds = np.array([[False, True, True], [True, False, True], [True, True, True], [False, False, False]])
-    assert list(of.holds_from(holds, steps)) == [5, 10, 0, INF]
-    assert list(of.holds_until(holds, steps)) == [0, 5, INF, 0]
-
-
 def test_largest_stable():
     runs = {rate: {"diverged_at": np.array(ends)} for rate, ends in
             ((1e-6, [INF, 3, INF]), (1e-8, [INF, INF, 2]), (1e-7, [INF, INF, INF]))}  # fmt: skip

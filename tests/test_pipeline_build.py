@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 from bnbook.errors import BnbookError
 from bnbook.pipeline import build, chapters, evidence, gate, merge, pages, tokens
@@ -84,16 +85,28 @@ def test_tokens(ran):
     assert fill("{{ci:heads|.2f}}") == (
         f"{values.mean():.2f} (95 % interval {values.mean() - half:.2f} to {values.mean() + half:.2f})"
     )
+    log, spread = np.log(values).mean(), 2.776 * np.log(values).std(ddof=1) / 5**0.5
+    assert fill("{{ geo:heads | .3f }}") == (
+        f"{np.exp(log):.3f} (95 % interval {np.exp(log - spread):.3f} to {np.exp(log + spread):.3f})"
+    )
     assert fill("| {{ value:heads \\| .1% }} |") == f"| {values[0]:.1%} |".replace("%", " %"), "a bar inside a table"
     assert fill("{{ value:heads | .1% }}") == f"{values[0]:.1%}".replace("%", " %")
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"
     assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
-    for bad in ("{{ mean:tails }}", "{{ verdict:coin-unfair }}", "{{ param:x }}", "{{ mean:part/other#heads }}"):
+    for bad in ("{{ mean:tails }}", "{{ verdict:coin-unfair }}", "{{ param:x }}", "{{ mean:part/other#heads }}",
+                "{{ geo:draws }}", "{{ share:draws }}"):  # draws has a 0, and a 4
         with pytest.raises(BnbookError, match="token"):
             fill(bad)
     empty = tokens.Pages({"part/coin": None}, book.claims)
     assert tokens.fill("{{ mean:heads }} {{ verdict:coin-fair }}", "part/coin", empty) == "— —"
+
+
+def test_the_interval_of_a_share_stays_between_0_and_1():
+    show = tokens._RESULT_VERBS["share"]
+    assert show(np.array([0.9, 1.0, 0.98, 0.6]), ".2f") == "0.87 (95 % interval 0.58 to 1.00)"
+    assert show(1 - np.array([0.9, 1.0, 0.98, 0.6]), ".2f") == "0.13 (95 % interval 0.00 to 0.42)"
+    assert show(np.array([0.25]), ".0%") == "25 % (one seed, no interval)"
 
 
 @pytest.mark.parametrize(

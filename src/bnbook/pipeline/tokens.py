@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.claims.intervals import mean_level
+from bnbook.claims.intervals import geometric_ratio, mean_level
 from bnbook.claims.words import format_effect, format_number
 from bnbook.errors import BnbookError
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
-    r"\{\{\s*(?P<verb>mean|ci|value|n|param|data|profile|device|verdict|effect|verdicts|scoreboard)"
+    r"\{\{\s*(?P<verb>mean|ci|geo|share|value|n|param|data|profile|device|verdict|effect|verdicts|scoreboard)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
@@ -61,7 +61,7 @@ def fill(text: str, chapter: str, pages: Pages, extra: dict[str, str] | None = N
 
 def result_names(text: str) -> set[tuple[str | None, str]]:
     """(chapter or None for this one, result) of every result that the tokens of a text read."""
-    verbs = ("mean", "ci", "value", "n")
+    verbs = tuple(_RESULT_VERBS)
     return {(m["chapter"], m["name"]) for m in TOKEN.finditer(text) if m["verb"] in verbs}
 
 
@@ -102,7 +102,10 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
         values = values[:, int(match["index"])]
     if values.ndim != 1:
         raise BnbookError(f"token {token} on page {chapter}: {name!r} is not one number per seed; name an [index]")
-    return _RESULT_VERBS[verb](values, match["format"] or ".3g")
+    try:
+        return _RESULT_VERBS[verb](values, match["format"] or ".3g")
+    except ValueError as problem:
+        raise BnbookError(f"token {token} on page {chapter}: {problem}") from None
 
 
 def _mean(values: np.ndarray, spec: str) -> str:
@@ -110,10 +113,27 @@ def _mean(values: np.ndarray, spec: str) -> str:
 
 
 def _interval(values: np.ndarray, spec: str) -> str:
-    if len(values) < 2:
-        return f"{format_number(float(values[0]), spec)} (one seed, no interval)"
-    mean, low, high = (format_number(edge, spec) for edge in mean_level(values))
-    return f"{mean} (95 % interval {low} to {high})"
+    return _with_interval(mean_level(values), len(values), spec)
+
+
+def _geometric(values: np.ndarray, spec: str) -> str:
+    """For what is positive by nature: geometric mean, and an interval of the logarithms, which never reaches zero."""
+    if (values <= 0).any():
+        raise ValueError("a geometric mean needs values above 0; use ci")
+    return _with_interval(geometric_ratio(values, np.ones(len(values))), len(values), spec)
+
+
+def _bounded(values: np.ndarray, spec: str) -> str:
+    """For a share of something in each seed: the interval stops at 0 and 1, beyond which no share lies."""
+    if (values < 0).any() or (values > 1).any():
+        raise ValueError("a share lies between 0 and 1; use ci")
+    mean, low, high = mean_level(values)
+    return _with_interval((mean, max(low, 0.0), min(high, 1.0)), len(values), spec)
+
+
+def _with_interval(found: tuple[float, float, float], seeds: int, spec: str) -> str:
+    middle, low, high = (format_number(edge, spec) for edge in found)
+    return f"{middle} (95 % interval {low} to {high})" if seeds > 1 else f"{middle} (one seed, no interval)"
 
 
 def _single(values: np.ndarray, spec: str) -> str:
@@ -127,6 +147,8 @@ def _count(values: np.ndarray, spec: str) -> str:
 _RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str]] = {
     "mean": _mean,
     "ci": _interval,
+    "geo": _geometric,
+    "share": _bounded,
     "value": _single,
     "n": _count,
 }
