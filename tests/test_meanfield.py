@@ -211,7 +211,7 @@ def test_one_batch_normalized_layer_against_sampled_gaussians(m: int) -> None:
         ({"gamma": "large"}, "settings"),
         ({"gamma": [1, 2], "sigma_b2": [1, 2, 3]}, "broadcast"),
         ({"norm": "layer"}, "none, batch"),
-        ({"equations": "through_batch"}, "printed, corrected"),
+        ({"equations": "exact"}, "printed, corrected, through_batch"),
         ({"batch": 100}, "printed"),
         ({"q_hat_xy_0": 0.3}, "printed"),
         ({"equations": "corrected", "batch": 3}, "4 or more"),

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from bnbook.errors import BnbookError
-from bnbook.models import activation_points, deep_linear, mlp, vgg
+from bnbook.models import activation_points, cnn, deep_linear, mlp, vgg
 from bnbook.normalizers import make_normalizer
 
 NORMS = ("none", "batch", "noisy", "noise", "l1", "l2", "linf", "layer", "weight")
@@ -18,8 +18,9 @@ BUILD = {
     "vgg": lambda **options: vgg(width=0.0625, **options),
     "mlp": lambda **options: mlp(widths=(12, 9, 8, 5), **options),
     "deep_linear": lambda **options: deep_linear(depth=4, width=6, **options),
+    "cnn": lambda **options: cnn((2, 11, 15), (5, 6), **options),
 }
-INPUT = {"vgg": (4, 3, 32, 32), "mlp": (4, 3, 2, 2), "deep_linear": (4, 6)}
+INPUT = {"vgg": (4, 3, 32, 32), "mlp": (4, 3, 2, 2), "deep_linear": (4, 6), "cnn": (4, 2, 11, 15)}
 
 
 def weights(model: nn.Module) -> list[torch.Tensor]:
@@ -51,6 +52,16 @@ def test_width_factor_rounds_and_keeps_at_least_four(width, first, last):
     assert (model.conv1.out_channels, model.conv8.out_channels) == (first, last)
     assert model.linear10.out_features == last
     assert model.linear11.out_features == 7
+
+
+def test_the_cnn_has_the_papers_maps():
+    model = cnn()
+    maps = [tuple(part.shape[1:]) for name, layer in model.named_children() if name.startswith("conv")
+            for part in [model[: [n for n, _ in model.named_children()].index(name) + 1](torch.zeros(2, 3, 32, 32))]]
+    assert maps == [(30, 15, 15), (60, 7, 7), (90, 3, 3)]
+    assert (model.linear4.in_features, model.linear4.out_features) == (810, 10)
+    with pytest.raises(BnbookError, match="3×3 does not fit a map of 2×2"):
+        cnn((1, 28, 28), (4, 4, 4, 4))
 
 
 def test_other_image_sizes_and_channels():
@@ -87,7 +98,7 @@ def test_arms_of_one_seed_start_from_the_same_weights_and_random_state(name, ini
 @pytest.mark.parametrize("name", BUILD)
 def test_activation_points_are_the_same_in_every_arm_and_feed_the_nonlinearities(name):
     points = activation_points(BUILD[name]())
-    assert len(points) == {"vgg": 10, "mlp": 2, "deep_linear": 3}[name]
+    assert len(points) == {"vgg": 10, "mlp": 2, "deep_linear": 3, "cnn": 2}[name]
     for norm in NORMS:
         model = BUILD[name](norm=norm)
         assert activation_points(model) == points

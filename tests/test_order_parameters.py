@@ -243,3 +243,28 @@ def test_lambda_max_full_counts_every_parameter(norm: str) -> None:
     theory = solve(FullyConnected(widths), norm, gamma=0.4, equations="corrected", batch=m)
     expected = np.array([theory.lambda_max_full, theory.lambda_max_full - theory.lambda_max])
     assert (distance(bounds, expected) < 4).all()
+
+
+def test_through_the_batch_only_the_last_layer_keeps_a_bound_of_the_width() -> None:
+    """f of the layers below is of order N/m and grows towards the input by π/(π-1) a layer."""
+    inputs, found = 80, []
+    for seed in range(6):
+        orthogonal = torch.linalg.qr(gaussian(300, inputs, seed))[0].T * 300**0.5  # equal inner products: none
+        found.append(measure(network(WIDE, "batch", 1.3, seed), orthogonal, "batch"))
+    theory = solve(FullyConnected(WIDE), "batch", 1.3, equations="through_batch", batch=inputs)
+    measured = np.mean([one.f for one in found], axis=0)
+    np.testing.assert_allclose(measured, theory.f, rtol=0.08)
+    endless = solve(FullyConnected(WIDE), "batch", 1.3, equations="through_batch")
+    np.testing.assert_allclose(endless.f, [0, 0, 0, 300 * 1.69 / (2 * np.pi)])
+    np.testing.assert_allclose(theory.f[:2] / theory.f[1:3], np.pi / (np.pi - 1), rtol=0.05)
+
+
+def test_lambda_max_full_holds_through_the_batch_too() -> None:
+    found = []
+    for seed in range(6):
+        model, x = network(WIDE, "batch", 1.3, seed), gaussian(80, 300, seed + 50)
+        model(x)[:, 0].mean().backward()
+        found.append(sum(parameter.grad.square().sum().item() for parameter in model.parameters()))
+    theory = solve(FullyConnected(WIDE), "batch", 1.3, equations="through_batch", batch=80)
+    assert np.mean(found) == pytest.approx(theory.lambda_max_full, rel=0.05)
+    assert theory.lambda_max_full - theory.lambda_max > 1.5, "the readout's bias, γ and β of the last norm"

@@ -5,5 +5,6 @@ from __future__ import annotations
 from bnbook.models.building import activation_points
 from bnbook.models.convolutional import vgg
 from bnbook.models.dense import deep_linear, mlp
+from bnbook.models.strided import cnn
 
-__all__ = ["activation_points", "deep_linear", "mlp", "vgg"]
+__all__ = ["activation_points", "cnn", "deep_linear", "mlp", "vgg"]

@@ -1,4 +1,4 @@
-"""The six order parameters of a real network on real inputs, exactly over all pairs of different inputs."""
+"""The order parameters of a real network on real inputs, exactly over all pairs of different inputs and places."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
@@ -13,23 +14,28 @@ from bnbook.normalizers.base import BatchNormalizer
 from bnbook.normalizers.batch import BatchNorm
 
 STATISTICS = ("detached", "batch")
+CHUNK = 64  # inputs whose gradients by a filter are held at once
 
 
 @dataclass(frozen=True)
 class OrderParameters:
     """Order parameters by layer for m inputs: index the paper's l, NaN where none is defined, float64.
 
-    The plain letters are means over the m inputs, the letters xy over the m(m-1) pairs of different inputs
-    (equations 17 to 19 of the mean-field paper, for one network instead of its ensemble).
+    Means over the places α of a map (one in a fully connected layer); the plain letters over the m inputs, the letters xy
+    over the m(m-1) pairs of different inputs, ab over pairs of different places too (equations 17 to 19 and 29 to 33 of the
+    mean-field paper, for one network instead of its ensemble).
     """
 
-    q: np.ndarray  # (L+1,)  mean ‖z^l(x)‖² / N_l; NaN at 0
-    q_hat: np.ndarray  # (L+1,)  mean ‖h^l(x)‖² / N_l; NaN at L
-    q_xy: np.ndarray  # (L+1,)  mean ⟨z^l(x), z^l(y)⟩ / N_l; NaN at 0
-    q_hat_xy: np.ndarray  # (L+1,)  mean ⟨h^l(x), h^l(y)⟩ / N_l; NaN at L
-    q_tilde: np.ndarray  # (L+1,)  mean ‖δ^l(x)‖²; NaN at 0
-    q_tilde_xy: np.ndarray  # (L+1,)  mean ⟨δ^l(x), δ^l(y)⟩; NaN at 0
-    f: np.ndarray  # (L,)  f[l-1]: mean over m² pairs of ⟨h^{l-1}(x), h^{l-1}(y)⟩ ⟨δ^l(x), δ^l(y)⟩, eq. 159
+    q: np.ndarray  # (L+1,)  mean ‖z_α^l(x)‖² / C_l; NaN at 0
+    q_hat: np.ndarray  # (L+1,)  mean ‖h_α^l(x)‖² / C_l; NaN at L
+    q_xy: np.ndarray  # (L+1,)  mean ⟨z_α^l(x), z_α^l(y)⟩ / C_l; NaN at 0
+    q_hat_xy: np.ndarray  # (L+1,)  mean ⟨h_α^l(x), h_α^l(y)⟩ / C_l; NaN at L
+    q_tilde: np.ndarray  # (L+1,)  mean ‖δ_α^l(x)‖²; NaN at 0
+    q_tilde_xy: np.ndarray  # (L+1,)  mean ⟨δ_α^l(x), δ_α^l(y)⟩; NaN at 0
+    q_ab_xy: np.ndarray  # (L+1,)  mean ⟨z_α^l(x), z_β^l(y)⟩ / C_l; NaN where a layer has one place
+    q_hat_ab_xy: np.ndarray  # (L+1,)  mean ⟨h_α^l(x), h_β^l(y)⟩ / C_l; likewise
+    q_tilde_ab_xy: np.ndarray  # (L+1,)  mean ⟨δ_α^l(x), δ_β^l(y)⟩; likewise
+    f: np.ndarray  # (L,)  f[l-1] = ‖∂f̄/∂W^l‖², f̄ the mean output: equations 159 and 165 for these inputs
     f_pairs: np.ndarray  # (L,)  the same over the pairs of different inputs
     inputs: int  # m
     statistics: str
@@ -43,61 +49,88 @@ class OrderParameters:
 def measure(model: nn.Module, inputs: Tensor, statistics: str = "detached") -> OrderParameters:
     """Measure the order parameters of `model` on `inputs` (m, ...), with the statistics of these inputs.
 
-    z^l is the output of the l-th linear layer in forward order, h^l the input of the next one (h^0: of the
+    z^l is the output of the l-th linear or convolutional layer in forward order, h^l the input of the next one (h^0: of the
     first) and δ^l(x) = ∂ Σ_y f(y) / ∂z^l(x), y over the m inputs, f the first output. With statistics
     "detached" (mean and variance are constants, the theory's assumption) f(y) depends on z^l(y) alone and
     δ^l(x) = ∂f(x)/∂z^l(x), equation 19; with "batch" the gradient also flows through the statistics. No loop
     over pairs: Σ_{x≠y} ⟨a(x), a(y)⟩ = ‖Σ_x a(x)‖² - Σ_x ‖a(x)‖².
 
     The model runs in training mode on copies of its buffers and is left as it was.
-    BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers on (m, N)
-    inputs, and, with "detached", for normalizers over the batch other than batch norm.
+    BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers, and, with "detached",
+    for normalizers over the batch other than batch norm.
     """
     if statistics not in STATISTICS:
         raise BnbookError(f"statistics {statistics!r} is unknown; expected one of {', '.join(STATISTICS)}")
     if inputs.ndim < 2 or len(inputs) < 2:
         raise BnbookError(f"inputs have shape {tuple(inputs.shape)}; expected two or more, shape (m, ...)")
-    activations, preactivations, gradients = _forward_backward(model, inputs, statistics == "detached")
+    layers, activations, preactivations, gradients = _forward_backward(model, inputs, statistics == "detached")
 
     depth, m = len(preactivations), len(inputs)
-    q, q_hat, q_xy, q_hat_xy, q_tilde, q_tilde_xy = np.full((6, depth + 1), np.nan)
+    q, q_xy, q_ab_xy, q_hat, q_hat_xy, q_hat_ab_xy, q_tilde, q_tilde_xy, q_tilde_ab_xy = np.full((9, depth + 1), np.nan)
     f, f_pairs = np.zeros((2, depth))
     for l in range(1, depth + 1):  # noqa: E741, the paper's letter
         h, z, delta = activations[l - 1], preactivations[l - 1], gradients[l - 1]
-        q_hat[l - 1], q_hat_xy[l - 1] = _means(h) / h.shape[1]
-        q[l], q_xy[l] = _means(z) / z.shape[1]
-        q_tilde[l], q_tilde_xy[l] = _means(delta)
-        f[l - 1], f_pairs[l - 1] = _products(h, delta)
-    return OrderParameters(q, q_hat, q_xy, q_hat_xy, q_tilde, q_tilde_xy, f, f_pairs, m, statistics)
+        before = _by_place(h, preactivations[l - 2].shape[1] if l > 1 else h.shape[1])  # undo the readout's flattening
+        for letters, values, units in (
+            ((q_hat, q_hat_xy, q_hat_ab_xy), before, before.shape[1]),
+            ((q, q_xy, q_ab_xy), _by_place(z, z.shape[1]), z.shape[1]),
+            ((q_tilde, q_tilde_xy, q_tilde_ab_xy), _by_place(delta, z.shape[1]), 1),
+        ):
+            index = l - 1 if letters[0] is q_hat else l
+            for letter, mean in zip(letters, _means(values)):
+                letter[index] = mean / units
+        f[l - 1], f_pairs[l - 1] = _products(layers[l - 1], h, delta)
+    return OrderParameters(
+        q, q_hat, q_xy, q_hat_xy, q_tilde, q_tilde_xy, q_ab_xy, q_hat_ab_xy, q_tilde_ab_xy, f, f_pairs, m, statistics
+    )
 
 
-def _means(a: Tensor) -> np.ndarray:
-    """Mean of ‖a(x)‖² over x and of ⟨a(x), a(y)⟩ over x ≠ y; a (m, N) -> (2,)."""
-    m, a = len(a), a.double()
-    same = a.square().sum()
-    pairs = a.sum(dim=0).square().sum() - same
-    return np.array([same.item() / m, pairs.item() / (m * (m - 1))])
+def _by_place(a: Tensor, units: int) -> Tensor:
+    """(m, C, H, W) or a flattened (m, C H W) -> (m, C, places)."""
+    return a.reshape(len(a), units, -1)
 
 
-def _products(h: Tensor, delta: Tensor) -> np.ndarray:
-    """Mean of ⟨h(x), h(y)⟩ ⟨δ(x), δ(y)⟩ over all pairs, ‖(1/m) Σ_x δ(x) h(x)ᵀ‖², and over x ≠ y; -> (2,)."""
-    m = len(h)
-    everything = (delta.T @ h).double().square().sum().item()
-    same = (h.double().square().sum(dim=1) * delta.double().square().sum(dim=1)).sum().item()
-    return np.array([everything / m**2, (everything - same) / (m * (m - 1))])
+def _means(a: Tensor) -> tuple[float, float, float]:
+    """Means of ⟨a_α(x), a_β(y)⟩, a (m, C, K): over x = y, α = β; x ≠ y, α = β; x ≠ y, α ≠ β (NaN for one place)."""
+    a = a.double()
+    m, _, places = a.shape
+    same = a.square().sum().item()
+    one_place = a.sum(dim=0).square().sum().item() - same
+    apart = a.sum(dim=(0, 2)).square().sum().item() - a.sum(dim=2).square().sum().item() - one_place
+    pairs = m * (m - 1) * places
+    return same / (m * places), one_place / pairs, apart / (pairs * (places - 1)) if places > 1 else float("nan")
 
 
-def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple[list[Tensor], ...]:
-    """h^{l-1}, z^l and δ^l of every linear layer, each (m, N), in forward order."""
+def _products(layer: nn.Module, h: Tensor, delta: Tensor) -> tuple[float, float]:
+    """‖(1/m) Σ_x ∂f(x)/∂W‖², the mean over all m² pairs, and the mean over x ≠ y."""
+    m, total, same = len(h), 0.0, 0.0
+    for start in range(0, m, CHUNK):
+        part, seen = h[start : start + CHUNK], delta[start : start + CHUNK]
+        if isinstance(layer, nn.Linear):
+            total = total + (seen.T @ part).double()
+            same += (part.double().square().sum(dim=1) * seen.double().square().sum(dim=1)).sum().item()
+        else:
+            patches = F.unfold(part, layer.kernel_size, layer.dilation, layer.padding, layer.stride)  # (B, C F, places)
+            each = torch.einsum("bop,bip->boi", seen.flatten(2), patches)
+            total = total + each.double().sum(dim=0)
+            same += each.double().square().sum().item()
+    everything = total.square().sum().item()
+    return everything / m**2, (everything - same) / (m * (m - 1))
+
+
+def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple[list, ...]:
+    """Every linear and convolutional layer in forward order, and its h^{l-1}, z^l and δ^l, each (m, N) or (m, C, H, W)."""
+    layers: list[nn.Module] = []
     activations: list[Tensor] = []
     preactivations: list[Tensor] = []
 
     def keep(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
+        layers.append(module)
         activations.append(arguments[0].detach())
         preactivations.append(output)
 
     normalizers = _batch_normalizers(model) if detached else []
-    hooks = [m.register_forward_hook(keep) for m in model.modules() if isinstance(m, nn.Linear)]
+    hooks = [m.register_forward_hook(keep) for m in model.modules() if isinstance(m, (nn.Linear, nn.Conv2d))]
     hooks += [m.register_forward_hook(_hold_statistics) for m in normalizers]
     modes = [(module, module.training) for module in model.modules()]
     # Buffers are updated in place: the pass works on copies, so even an error leaves the model as it was.
@@ -107,22 +140,24 @@ def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple
         with torch.enable_grad(), torch.random.fork_rng():
             leaf = inputs.detach().requires_grad_()  # a frozen model has a gradient too
             outputs = torch.func.functional_call(model, buffers, (leaf,))
-            if not preactivations or any(z.ndim != 2 for z in preactivations):
-                raise BnbookError("the model has no linear layers on (m, N) inputs; expected an MLP")
+            if not preactivations or any(z.ndim not in (2, 4) for z in preactivations):
+                raise BnbookError("the model has no linear layers on (m, N) or (m, C, H, W); expected an MLP or a CNN")
+            if any(getattr(layer, "groups", 1) != 1 for layer in layers):
+                raise BnbookError("grouped convolutions have no order parameters here; expected groups=1")
             gradients = torch.autograd.grad(outputs[:, 0].sum(), preactivations)
     finally:
         for hook in hooks:
             hook.remove()
         for module, training in modes:
             module.training = training
-    return activations, [z.detach() for z in preactivations], list(gradients)
+    return layers, activations, [z.detach() for z in preactivations], list(gradients)
 
 
 def _batch_normalizers(model: nn.Module) -> list[nn.Module]:
     """The layers whose statistics are held constant; a layer that mixes inputs in another way is refused."""
     found = [m for m in model.modules() if isinstance(m, (BatchNormalizer, nn.modules.batchnorm._NormBase))]
     for module in found:
-        if not isinstance(module, (BatchNorm, nn.BatchNorm1d)):
+        if not isinstance(module, (BatchNorm, nn.BatchNorm1d, nn.BatchNorm2d)):
             raise BnbookError(
                 f"constant statistics are defined for batch norm, not for {type(module).__name__}; "
                 "expected norm 'none' or 'batch', or statistics='batch'"
@@ -133,7 +168,8 @@ def _batch_normalizers(model: nn.Module) -> list[nn.Module]:
 def _hold_statistics(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
     """Give a batch norm layer's output the gradient that it has with mean and variance held constant."""
     (z,) = arguments
-    scale = (z.detach().var(dim=0, correction=0) + module.eps).rsqrt()
+    others = [axis for axis in range(z.ndim) if axis != 1]
+    scale = (z.detach().var(dim=others, correction=0) + module.eps).rsqrt()
     if module.weight is not None:
         scale = scale * module.weight.detach()
-    return output.detach() + scale * (z - z.detach())
+    return output.detach() + scale.view(-1, *[1] * (z.ndim - 2)) * (z - z.detach())
