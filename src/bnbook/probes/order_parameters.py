@@ -10,10 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.normalizers.base import BatchNormalizer
-from bnbook.normalizers.batch import BatchNorm
+from bnbook.probes.statistics import use_statistics
 
-STATISTICS = ("detached", "batch")
 CHUNK = 64  # inputs whose gradients by a filter are held at once
 
 
@@ -52,18 +50,17 @@ def measure(model: nn.Module, inputs: Tensor, statistics: str = "detached") -> O
     z^l is the output of the l-th linear or convolutional layer in forward order, h^l the input of the next one (h^0: of the
     first) and δ^l(x) = ∂ Σ_y f(y) / ∂z^l(x), y over the m inputs, f the first output. With statistics
     "detached" (mean and variance are constants, the theory's assumption) f(y) depends on z^l(y) alone and
-    δ^l(x) = ∂f(x)/∂z^l(x), equation 19; with "batch" the gradient also flows through the statistics. No loop
+    δ^l(x) = ∂f(x)/∂z^l(x), equation 19; with "batch" the gradient also flows through the statistics; "population" takes the
+    running averages (`bnbook.probes.statistics`). No loop
     over pairs: Σ_{x≠y} ⟨a(x), a(y)⟩ = ‖Σ_x a(x)‖² - Σ_x ‖a(x)‖².
 
     The model runs in training mode on copies of its buffers and is left as it was.
     BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers, and, with "detached",
     for normalizers over the batch other than batch norm.
     """
-    if statistics not in STATISTICS:
-        raise BnbookError(f"statistics {statistics!r} is unknown; expected one of {', '.join(STATISTICS)}")
     if inputs.ndim < 2 or len(inputs) < 2:
         raise BnbookError(f"inputs have shape {tuple(inputs.shape)}; expected two or more, shape (m, ...)")
-    layers, activations, preactivations, gradients = _forward_backward(model, inputs, statistics == "detached")
+    layers, activations, preactivations, gradients = _forward_backward(model, inputs, statistics)
 
     depth, m = len(preactivations), len(inputs)
     q, q_xy, q_ab_xy, q_hat, q_hat_xy, q_hat_ab_xy, q_tilde, q_tilde_xy, q_tilde_ab_xy = np.full((9, depth + 1), np.nan)
@@ -118,7 +115,7 @@ def _products(layer: nn.Module, h: Tensor, delta: Tensor) -> tuple[float, float]
     return everything / m**2, (everything - same) / (m * (m - 1))
 
 
-def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple[list, ...]:
+def _forward_backward(model: nn.Module, inputs: Tensor, statistics: str) -> tuple[list, ...]:
     """Every linear and convolutional layer in forward order, and its h^{l-1}, z^l and δ^l, each (m, N) or (m, C, H, W)."""
     layers: list[nn.Module] = []
     activations: list[Tensor] = []
@@ -129,15 +126,9 @@ def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple
         activations.append(arguments[0].detach())
         preactivations.append(output)
 
-    normalizers = _batch_normalizers(model) if detached else []
     hooks = [m.register_forward_hook(keep) for m in model.modules() if isinstance(m, (nn.Linear, nn.Conv2d))]
-    hooks += [m.register_forward_hook(_hold_statistics) for m in normalizers]
-    modes = [(module, module.training) for module in model.modules()]
-    # Buffers are updated in place: the pass works on copies, so even an error leaves the model as it was.
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     try:
-        model.train()
-        with torch.enable_grad(), torch.random.fork_rng():
+        with use_statistics(model, statistics) as buffers:
             leaf = inputs.detach().requires_grad_()  # a frozen model has a gradient too
             outputs = torch.func.functional_call(model, buffers, (leaf,))
             if not preactivations or any(z.ndim not in (2, 4) for z in preactivations):
@@ -148,28 +139,4 @@ def _forward_backward(model: nn.Module, inputs: Tensor, detached: bool) -> tuple
     finally:
         for hook in hooks:
             hook.remove()
-        for module, training in modes:
-            module.training = training
     return layers, activations, [z.detach() for z in preactivations], list(gradients)
-
-
-def _batch_normalizers(model: nn.Module) -> list[nn.Module]:
-    """The layers whose statistics are held constant; a layer that mixes inputs in another way is refused."""
-    found = [m for m in model.modules() if isinstance(m, (BatchNormalizer, nn.modules.batchnorm._NormBase))]
-    for module in found:
-        if not isinstance(module, (BatchNorm, nn.BatchNorm1d, nn.BatchNorm2d)):
-            raise BnbookError(
-                f"constant statistics are defined for batch norm, not for {type(module).__name__}; "
-                "expected norm 'none' or 'batch', or statistics='batch'"
-            )
-    return found
-
-
-def _hold_statistics(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
-    """Give a batch norm layer's output the gradient that it has with mean and variance held constant."""
-    (z,) = arguments
-    others = [axis for axis in range(z.ndim) if axis != 1]
-    scale = (z.detach().var(dim=others, correction=0) + module.eps).rsqrt()
-    if module.weight is not None:
-        scale = scale * module.weight.detach()
-    return output.detach() + scale.view(-1, *[1] * (z.ndim - 2)) * (z - z.detach())

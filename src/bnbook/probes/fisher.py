@@ -1,0 +1,145 @@
+"""The largest eigenvalue of a network's Fisher matrix, exactly, without ever holding the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from bnbook.errors import BnbookError
+from bnbook.probes.statistics import batch_normalizers, use_statistics
+
+PARAMETERS = ("weights", "all")
+
+
+@dataclass(frozen=True)
+class LargestEigenvalue:
+    """λ_max of (1/m) J J^T and how well it is known; `float(...)` is the value."""
+
+    value: float
+    vector: Tensor  # (m, outputs)  the eigenvector over examples and outputs, unit length; J^T of it is the Fisher matrix's
+    bound: float  # the Rayleigh quotient of equation 152: of the vector of ones, mean over the outputs
+    residual: float  # ‖A v - λ v‖ / λ
+    iterations: int
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def largest_eigenvalue(
+    model: nn.Module, inputs: Tensor, outputs: int | str = 0, parameters: str = "weights", statistics: str = "batch",
+    *, tolerance: float = 1e-5, max_iterations: int = 300, chunk: int | None = None,
+) -> LargestEigenvalue:
+    """λ_max of I = (1/m) Σ_x Σ_o ∇f_o(x) ∇f_o(x)^T, by Lanczos iteration on A = (1/m) J J^T.
+
+    J (m·outputs, parameters) is the Jacobian of the outputs for all m inputs together; A has the same eigenvalues as I
+    other than 0 (equations 148 to 151 of the mean-field paper) and at most m·outputs of them, so that the iteration works on short
+    vectors. A v takes one vector-Jacobian and one Jacobian-vector product of the *whole* batch, on one forward graph:
+    J^T v by autograd, J u as the derivative by w of ⟨J^T w, u⟩.
+    outputs: which one, or "all". parameters: "weights" (two axes or more, as in the theory) or "all" (biases, γ and β too).
+    statistics: as in `bnbook.probes.statistics.use_statistics`. The iteration ends when ‖A v - λ v‖ ≤ tolerance · λ; the error of λ
+    is of the order of tolerance² · λ² / gap. chunk: examples to a graph, for memory; only where examples do not meet.
+    BnbookError for unknown choices, for a chunk under batch statistics, where the iteration does not converge.
+    """
+    if parameters not in PARAMETERS:
+        raise BnbookError(f"parameters {parameters!r} are unknown; expected one of {', '.join(PARAMETERS)}")
+    meet = bool(batch_normalizers(model)) and statistics != "population"
+    if chunk is not None and meet:
+        raise BnbookError(
+            "batch norm ties the examples of a batch together: another batch is another matrix; "
+            "expected chunk=None, or statistics='population'"
+        )
+    chosen = {name: p.detach() for name, p in model.named_parameters() if parameters == "all" or p.ndim >= 2}
+    if not chosen:
+        raise BnbookError(f"the model has no {parameters}; expected at least one")
+    with use_statistics(model, statistics) as buffers:
+        parts = [_Jacobian(model, chosen, buffers, part, outputs) for part in inputs.split(chunk or len(inputs))]
+        m, width = len(inputs), parts[0].width
+
+        def product(v: Tensor) -> Tensor:
+            """A v, (m·outputs,)."""
+            pieces = [part.transposed(piece) for part, piece in zip(parts, v.view(m, width).split(chunk or m))]
+            total = [sum(gradients) for gradients in zip(*pieces)]
+            return torch.cat([part.forward(total).flatten() for part in parts]) / m
+
+        ones = torch.ones(m * width, dtype=inputs.dtype, device=inputs.device)
+        value, vector, residual, iterations = lanczos(product, ones, tolerance, max_iterations)
+        bound = _mean_output(parts, width, m)
+    return LargestEigenvalue(value, vector.view(m, width), bound, residual, iterations)
+
+
+class _Jacobian:
+    """J of one batch, as two linear maps on a graph that is built once."""
+
+    def __init__(self, model: nn.Module, chosen: dict[str, Tensor], buffers: dict, inputs: Tensor, outputs: int | str) -> None:
+        self.leaves = {name: p.clone().requires_grad_() for name, p in chosen.items()}
+        every = functional_call(model, self.leaves | {k: b.clone() for k, b in buffers.items()}, (inputs,))
+        if outputs != "all" and not (isinstance(outputs, int) and -every.shape[1] <= outputs < every.shape[1]):
+            raise BnbookError(f"outputs {outputs!r} of a model with {every.shape[1]}; expected a number below that, or 'all'")
+        self.outputs = every if outputs == "all" else every[:, outputs : outputs + 1 or None]
+        self.width = self.outputs.shape[1]
+        self.weight = torch.zeros_like(self.outputs, requires_grad=True)
+        self.gradients = self._grad(self.outputs, self.weight, create_graph=True)
+
+    def _grad(self, of: Tensor, by: Tensor, **more: bool) -> list[Tensor]:
+        found = torch.autograd.grad(of, list(self.leaves.values()), by, allow_unused=True, **more)
+        return [torch.zeros_like(p) if g is None else g for p, g in zip(self.leaves.values(), found)]
+
+    def transposed(self, v: Tensor) -> list[Tensor]:
+        """J^T v, v (B, outputs) -> one tensor a parameter."""
+        return self._grad(self.outputs, v, retain_graph=True)
+
+    def forward(self, u: list[Tensor]) -> Tensor:
+        """J u -> (B, outputs)."""
+        return torch.autograd.grad(self.gradients, self.weight, u, retain_graph=True)[0]
+
+
+def _mean_output(parts: list[_Jacobian], width: int, m: int) -> float:
+    """Σ_θ (∂f̄_o/∂θ)², f̄ the mean over the inputs, averaged over the outputs o."""
+    found = 0.0
+    for output in range(width):
+        rows = []
+        for part in parts:
+            v = torch.zeros_like(part.outputs)
+            v[:, output] = 1 / m
+            rows.append(part.transposed(v))
+        found += sum(sum(gradients).double().square().sum().item() for gradients in zip(*rows))
+    return found / width
+
+
+def lanczos(
+    product: Callable[[Tensor], Tensor], start: Tensor, tolerance: float, max_iterations: int
+) -> tuple[float, Tensor, float, int]:
+    """Largest eigenvalue of a symmetric operator: value, unit vector, ‖A v - λ v‖ / λ, iterations.
+
+    The start is mixed with a fixed random vector, so that it is orthogonal to no eigenvector; the basis is kept orthogonal
+    in full (Golub and Van Loan, Matrix Computations, section 10.1). A start of n entries needs at most n steps.
+    """
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(len(start), generator=generator, dtype=torch.float64).to(start)
+    q = start / start.norm() + 0.3 * noise / noise.norm()
+    basis, alphas, betas = [q / q.norm()], [], []
+    limit = min(max_iterations, len(start))
+    for iteration in range(1, limit + 1):
+        r = product(basis[-1])
+        alphas.append(float(basis[-1] @ r))
+        stacked = torch.stack(basis)
+        for _ in range(2):  # twice is enough
+            r = r - stacked.T @ (stacked @ r)
+        betas.append(float(r.norm()))
+        tridiagonal = torch.diag(torch.tensor(alphas, dtype=torch.float64))
+        off = torch.tensor(betas[:-1], dtype=torch.float64)
+        tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
+        values, vectors = torch.linalg.eigh(tridiagonal)
+        value, weights = float(values[-1]), vectors[:, -1]
+        residual = betas[-1] * abs(float(weights[-1])) / max(abs(value), 1e-300)
+        if not residual > tolerance or betas[-1] == 0 or iteration == len(start):
+            return value, stacked.T @ weights.to(stacked), residual, iteration
+        basis.append(r / betas[-1])
+    raise BnbookError(
+        f"the largest eigenvalue is known to {residual:.1e} after {limit} iterations, {tolerance:g} was asked for; "
+        "raise max_iterations or tolerance"
+    )
