@@ -90,6 +90,9 @@ def test_tokens(ran):
         f"{np.exp(log):.3f} (95 % interval {np.exp(log - spread):.3f} to {np.exp(log + spread):.3f})"
     )
     assert fill("| {{ value:heads \\| .1% }} |") == f"| {values[0]:.1%} |".replace("%", " %"), "a bar inside a table"
+    assert fill("| {{ ci:heads \\| .1% }} |") == (
+        f"| {100 * values.mean():.1f} %<br><small>{100 * (values.mean() - half):.1f} to {100 * (values.mean() + half):.1f} %</small> |"
+    ), "in a table the interval stands below, small"
     assert fill("{{ value:heads | .1% }}") == f"{values[0]:.1%}".replace("%", " %")
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"
@@ -103,10 +106,9 @@ def test_tokens(ran):
 
 
 def test_the_interval_of_a_share_stays_between_0_and_1():
-    show = tokens._RESULT_VERBS["share"]
-    assert show(np.array([0.9, 1.0, 0.98, 0.6]), ".2f") == "0.87 (95 % interval 0.58 to 1.00)"
-    assert show(1 - np.array([0.9, 1.0, 0.98, 0.6]), ".2f") == "0.13 (95 % interval 0.00 to 0.42)"
-    assert show(np.array([0.25]), ".0%") == "25 % (one seed, no interval)"
+    half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
+    assert tokens._bounded(np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx((0.87, 0.87 - half, 1.0), abs=1e-3)
+    assert tokens._bounded(np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx((0.13, 0.0, 0.13 + half), abs=1e-3)
 
 
 @pytest.mark.parametrize(

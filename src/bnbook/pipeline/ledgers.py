@@ -73,7 +73,7 @@ def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
         text = (
             f"Numbers on this page: **{evidence.profile}** profile{smoke} · data {_data_names(evidence)} · "
             f"{made['device']} · {_seed_words(made['seeds'])} · {_commit_words(made)} · {made['date']} · "
-            f"[provenance](/provenance.md)"
+            f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
         )
     return f"```{{container}} run-stamp\n{text}\n```"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.claims.intervals import geometric_ratio, mean_level
+from bnbook.claims.intervals import Interval, geometric_ratio, mean_level
 from bnbook.claims.words import format_effect, format_number
 from bnbook.errors import BnbookError
 from bnbook.pipeline.evidence import Evidence
@@ -103,7 +103,8 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     if values.ndim != 1:
         raise BnbookError(f"token {token} on page {chapter}: {name!r} is not one number per seed; name an [index]")
     try:
-        return _RESULT_VERBS[verb](values, match["format"] or ".3g")
+        shown = _RESULT_VERBS[verb](values, match["format"] or ".3g")
+        return shown if isinstance(shown, str) else _with_interval(shown, len(values), match)
     except ValueError as problem:
         raise BnbookError(f"token {token} on page {chapter}: {problem}") from None
 
@@ -112,28 +113,33 @@ def _mean(values: np.ndarray, spec: str) -> str:
     return format_number(float(values.mean()), spec)
 
 
-def _interval(values: np.ndarray, spec: str) -> str:
-    return _with_interval(mean_level(values), len(values), spec)
+def _interval(values: np.ndarray, _spec: str) -> Interval:
+    return mean_level(values)
 
 
-def _geometric(values: np.ndarray, spec: str) -> str:
+def _geometric(values: np.ndarray, _spec: str) -> Interval:
     """For what is positive by nature: geometric mean, and an interval of the logarithms, which never reaches zero."""
     if (values <= 0).any():
         raise ValueError("a geometric mean needs values above 0; use ci")
-    return _with_interval(geometric_ratio(values, np.ones(len(values))), len(values), spec)
+    return geometric_ratio(values, np.ones(len(values)))
 
 
-def _bounded(values: np.ndarray, spec: str) -> str:
+def _bounded(values: np.ndarray, _spec: str) -> Interval:
     """For a share of something in each seed: the interval stops at 0 and 1, beyond which no share lies."""
     if (values < 0).any() or (values > 1).any():
         raise ValueError("a share lies between 0 and 1; use ci")
     mean, low, high = mean_level(values)
-    return _with_interval((mean, max(low, 0.0), min(high, 1.0)), len(values), spec)
+    return mean, max(low, 0.0), min(high, 1.0)
 
 
-def _with_interval(found: tuple[float, float, float], seeds: int, spec: str) -> str:
-    middle, low, high = (format_number(edge, spec) for edge in found)
-    return f"{middle} (95 % interval {low} to {high})" if seeds > 1 else f"{middle} (one seed, no interval)"
+def _with_interval(found: Interval, seeds: int, match: re.Match) -> str:
+    """In a sentence with words, in a table (where the bar is written \\|) small and below the value."""
+    middle, low, high = (format_number(edge, match["format"] or ".3g") for edge in found)
+    if seeds < 2:
+        return f"{middle} (one seed, no interval)"
+    if "\\|" in match[0]:
+        return f"{middle}<br><small>{low.removesuffix(' %')} to {high}</small>"
+    return f"{middle} (95 % interval {low} to {high})"
 
 
 def _single(values: np.ndarray, spec: str) -> str:
@@ -144,7 +150,7 @@ def _count(values: np.ndarray, spec: str) -> str:
     return str(len(values))
 
 
-_RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str]] = {
+_RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
     "mean": _mean,
     "ci": _interval,
     "geo": _geometric,
