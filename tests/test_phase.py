@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.errors import BnbookError
-from bnbook.phase import PhaseArm, bisect, train_stack, works
+from bnbook.phase import PhaseArm, bisect, train_members, train_stack, works
 from bnbook.phase.descent import STATISTICS_EXAMPLES
 
 FC = dict(network="fc", hidden=(12, 9), batch_size=16, steps=12, data="textures-standin")
@@ -117,3 +117,18 @@ def test_bisection_finds_boundaries_even_from_wrong_brackets(low, high) -> None:
     below, above = bisect(try_rates, low, high, rounds=8)
     assert (below < true).all() and (above >= true).all()
     assert (above - below <= 16 / 2**8 + 1e-12).all() and len(calls) < 40
+
+
+def test_members_are_trained_once_and_processes_give_the_same(tmp_path, monkeypatch) -> None:
+    monkeypatch.delenv("BNBOOK_RESULTS", raising=False)
+    members = [(PhaseArm(**FC, gamma=gamma), seed) for gamma in (0.5, 2.0) for seed in (0, 1)]
+    found = []
+    for workers in (1, 2):
+        monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / str(workers)))
+        found.append(train_members(members, workers))
+        assert len(list((tmp_path / str(workers)).glob("*.npz"))) == 4
+    for member in members:
+        assert found[0][member]["loss"].shape == (12,)
+        np.testing.assert_array_equal(found[0][member]["loss"], found[1][member]["loss"])
+    again = train_members(members[::-1], 1)
+    assert again[members[0]]["seconds"] == found[1][members[0]]["seconds"]
