@@ -30,6 +30,7 @@ class PhaseArm:
     sigma_w2: float = 2.0
     sigma_b2: float = 0.5
     hidden: tuple[int, ...] = (1000, 1000, 1000)  # units or channels of the hidden layers
+    examples: int = 0  # train on the first so many images of a fixed order; 0: all. As many as batch_size: full batches
     test_examples: int = 0  # evaluated after the last step; 0: none
 
     def __post_init__(self) -> None:
@@ -41,6 +42,8 @@ class PhaseArm:
                 f"learning rate {self.learning_rate!r}, gamma {self.gamma!r}, momentum {self.momentum!r}; expected the "
                 "first two above 0 and the third from 0 to below 1"
             )
+        if self.examples and self.examples < self.batch_size:
+            raise BnbookError(f"{self.examples} examples for batches of {self.batch_size}; expected as many or more, or 0 (all)")
         if self.steps < 1 or self.batch_size < 2 or not self.hidden:
             raise BnbookError("a member without steps, a batch or hidden layers; expected steps >= 1, batch_size >= 2, hidden layers")
 

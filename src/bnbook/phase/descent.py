@@ -44,7 +44,7 @@ def train_stack(
     stack = _drawn(members, dataset, dtype)
     rates = torch.tensor([one.learning_rate for one, _ in members], dtype=dtype, device=where)
     velocity = [torch.zeros_like(p) for p in stack.parameters]
-    batches = _Batches([seed for _, seed in members], arm.batch_size, dataset, dtype)
+    batches = _Batches([seed for _, seed in members], arm, dataset, dtype)
     alive = torch.ones(len(members), dtype=torch.bool, device=where)
     losses, ends, first = [], [], None
     for step in range(arm.steps):
@@ -99,20 +99,28 @@ def _drawn(members: Sequence[Member], dataset: Dataset, dtype: torch.dtype) -> S
 class _Batches:
     """Mini-batches of each member's own order, a fresh permutation an epoch; equal seeds see equal batches."""
 
-    def __init__(self, seeds: Sequence[int], size: int, dataset: Dataset, dtype: torch.dtype) -> None:
-        count = len(dataset.train_labels)
-        if size > count:
-            raise BnbookError(f"batch size {size} does not fit the {count} training images; expected a smaller one")
-        self.size, self.dataset, self.dtype, self.count = size, dataset, dtype, count
+    def __init__(self, seeds: Sequence[int], arm: PhaseArm, dataset: Dataset, dtype: torch.dtype) -> None:
+        self.size, self.dataset, self.dtype = arm.batch_size, dataset, dtype
+        self.count = arm.examples or len(dataset.train_labels)
+        if max(self.size, self.count) > len(dataset.train_labels):
+            raise BnbookError(
+                f"batch size {self.size} and {self.count} examples do not fit the {len(dataset.train_labels)} training "
+                "images; expected fewer"
+            )
         self.names = sorted(set(seeds))
         self.place = torch.tensor([self.names.index(seed) for seed in seeds])
         self.generators = {seed: torch.Generator().manual_seed(1_000_003 + seed) for seed in self.names}
-        self.at = count
+        self.kept = {  # which examples a member trains on: its own choice, by its seed
+            seed: torch.randperm(len(dataset.train_labels), generator=torch.Generator().manual_seed(seed))[: self.count]
+            for seed in self.names
+        } if arm.examples else {}
+        self.at = self.count
 
     def next(self) -> tuple[Tensor, Tensor]:
         """Images (S, B, C, H, W) and labels (S, B)."""
         if self.at + self.size > self.count:
             orders = [torch.randperm(self.count, generator=self.generators[seed]) for seed in self.names]
+            orders = [self.kept[seed][order] if self.kept else order for seed, order in zip(self.names, orders)]
             self.orders, self.at = torch.stack(orders).to(self.dataset.device), 0
         chosen = self.orders[:, self.at : self.at + self.size][self.place]
         self.at += self.size
