@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.explosion.activations import Function
+from bnbook.probes.functional import total_norm
 from bnbook.probes.landscape import along_gradient
 from bnbook.probes.layer_gradients import LayerGradients, measure
 
@@ -49,10 +50,9 @@ def roughness(model: nn.Module, m: int, seed: int, shares: tuple[float, ...] = (
     """
     units = next(layer.in_features for layer in model.modules() if isinstance(layer, nn.Linear))
     batch = gaussian_batch(m, units, seed)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    size = torch.stack([p.detach().double().norm() for p in trained]).norm()
-    slope = torch.stack([g.double().norm() for g in torch.autograd.grad(F.cross_entropy(model(batch[0]), batch[1]), trained)])
-    steps = [float(share * size / slope.norm()) for share in shares]
+    size = total_norm([p.detach() for p in model.parameters() if p.requires_grad])
+    slope = along_gradient(model, F.cross_entropy, batch, [1e-9]).start_norm
+    steps = [float(share * size / slope) for share in shares]
     return float(along_gradient(model, F.cross_entropy, batch, steps).effective_smoothness)
 
 
