@@ -34,25 +34,27 @@ class Growth:
 
 
 def growth(
-    phi: str | Function, m: int | None = None, gamma: float = 1.0, beta: float = 0.0, panels: int = PANELS
+    phi: str | Function, m: int | None = None, gamma: float = 1.0, beta: float = 0.0, panels: int = PANELS,
+    kinks: tuple[float, ...] = (),
 ) -> Growth:
     """λ_m of the nonlinearity x ↦ φ(γ x + β) for batches of m, or for infinitely large ones (m None).
 
     λ_m = m/(m-3) · {E φ'₁² - E φ'₁²(1 + u₁²)/m + E φ'₁φ'₂(1 + u₁u₂)/m} / (E φ₁² - E φ₁φ₂), by quadrature;
     λ_∞ = E φ'(g)² / Var φ(g), g standard normal. σ_w², σ_b² and the width cancel. Derivation: chapter
-    batch-norm/gradient-explosion. panels: more for a φ of many kinks. Errors: BnbookError for m below 4 (E 1/s² is infinite), a constant φ, an unknown name.
+    batch-norm/gradient-explosion. panels, kinks:
+    more points, and where φ' jumps, for a φ that needs them. Errors: BnbookError for m below 4 (E 1/s² is infinite), a constant φ, an unknown name.
     """
     if m is not None and (not isinstance(m, int) or m < 4):
         raise BnbookError(f"batch size {m!r}; expected a whole number of at least 4 (below, E 1/s² is infinite), or None")
     function = activation(phi)
     if m is None:
-        x, weight = _normal_nodes()
+        x, weight = _normal_nodes(kinks)
         value, slope = _value_and_slope(function, x, gamma, beta)
         spread = float(weight @ value**2 - (weight @ value) ** 2)
         through = constant = float(weight @ slope**2)
         factor = 1.0
     else:
-        first, second, weight, inner = _sphere_nodes(m, panels)
+        first, second, weight, inner = _sphere_nodes(m, panels, kinks)
         value, slope = _value_and_slope(function, first, gamma, beta)
         other, other_slope = _value_and_slope(function, second, gamma, beta)
         spread = float(weight @ (value**2 - value * (other @ inner)))
@@ -103,31 +105,32 @@ def _value_and_slope(function: Function, x: np.ndarray, gamma: float, beta: floa
     return value.detach().numpy(), slope.numpy()
 
 
-def _panels(edge: float, panels: int, order: int = ORDER) -> tuple[np.ndarray, np.ndarray]:
-    """Points and weights of Gauss and Legendre on equal panels of (-edge, edge)."""
+def _panels(edge: float, panels: int, kinks: np.ndarray, order: int = ORDER) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights of Gauss and Legendre on panels of (-edge, edge), equal ones but that none has a kink inside."""
     x, w = np.polynomial.legendre.leggauss(order)
-    half = edge / panels
-    middles = -edge + half * (2 * np.arange(panels) + 1)
-    return (middles[:, None] + half * x).ravel(), np.tile(half * w, panels)
+    edges = np.unique(np.concatenate([np.linspace(-edge, edge, panels + 1), kinks[np.abs(kinks) < edge]]))
+    half = np.diff(edges)[:, None] / 2
+    return ((edges[:-1, None] + half) + half * x).ravel(), (half * w).ravel()
 
 
-def _normal_nodes() -> tuple[np.ndarray, np.ndarray]:
-    x, w = _panels(12.0, 40 * PANELS)
+def _normal_nodes(kinks: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    x, w = _panels(12.0, 40 * PANELS, np.array(kinks))
     w = w * np.exp(-x * x / 2)
     return x, w / w.sum()
 
 
-def _coordinate(power: int, panels: int) -> tuple[np.ndarray, np.ndarray]:
+def _coordinate(power: int, panels: int, kinks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One coordinate sin θ of a point on a sphere, density cos^power θ: power = dimension of the space - 2."""
-    theta, w = _panels(min(math.pi / 2, 12 / math.sqrt(power + 1)), panels)
+    angles = np.arcsin(kinks[np.abs(kinks) < 1])
+    theta, w = _panels(min(math.pi / 2, 12 / math.sqrt(power + 1)), panels, angles)
     w = w * np.cos(theta) ** power
     return np.sin(theta), w / w.sum()
 
 
-def _sphere_nodes(m: int, panels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _sphere_nodes(m: int, panels: int, kinks: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """u_1 (P,), u_2 given it (P, Q), and their weights (P,), (Q,): two values of one unit over a batch of m."""
     radius, c = math.sqrt(m - 1), -1 / (m - 1)
-    t, weight = _coordinate(m - 3, panels)
-    r, inner = _coordinate(m - 4, panels)
+    t, weight = _coordinate(m - 3, panels, np.array(kinks) / radius)
+    r, inner = _coordinate(m - 4, panels, np.array(()))
     second = c * t[:, None] + math.sqrt(1 - c * c) * np.sqrt(1 - t * t)[:, None] * r
     return radius * t, radius * second, weight, inner
