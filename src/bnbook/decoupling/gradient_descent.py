@@ -33,3 +33,15 @@ def momentum_for(condition: float) -> float:
     """β = (√κ - 1) / (√κ + 1), Nesterov's for a strongly convex function of condition number κ."""
     root = np.sqrt(condition)
     return float((root - 1) / (root + 1))
+
+
+def nesterov(gradient: Gradient, start: np.ndarray, step: float, steps: int) -> np.ndarray:
+    """Accelerated gradient descent for a convex function, β_t = t / (t + 3); all iterates (T+1, d)."""
+    path = [np.asarray(start, dtype=np.float64)]
+    before = path[0]
+    for t in range(steps):
+        now = path[-1]
+        ahead = now + t / (t + 3) * (now - before)
+        before = now
+        path.append(ahead - step * gradient(ahead))
+    return np.stack(path)
