@@ -105,9 +105,9 @@ def test_it_survives_higher_precision():
 
 
 def test_the_bound_holds_on_the_line_and_fails_elsewhere():
-    found = [network_trials.unit_margins(seed, 12, 8) for seed in range(4)]
+    found = [network_trials.unit_margins(seed, 6, 20) for seed in range(2)]
     assert sum((one["corrected"] > 1).sum() for one in found) == 0 < sum(len(one["corrected"]) for one in found)
-    assert sum((one["printed"] > 1).sum() for one in found) > 10
+    assert sum((one["printed"] > 1).sum() for one in found) > 3
     assert max(one["pythagoras"].max() for one in found) < 1e-4
 
 
