@@ -80,6 +80,83 @@ def test_a_shift_may_be_large_at_a_correlation_of_one():
     assert seen.distance[1].item() == pytest.approx(63 / 400, rel=1e-12)
 
 
+# The encyclopedia, section "Smoothness": theorems of Santurkar and others in its own words and letters
+
+SIGNS = np.array([1.0, 1, -1, -1])[:, None]  # normalized values of a batch of four: mean 0, variance 1
+
+
+def squared_gradient(g: np.ndarray, y: np.ndarray, gamma: float = 1.0) -> float:
+    """‖∂L̂/∂y‖² of a unit with outputs y, from the gradient g for what batch norm makes of them."""
+    return float((batch_norm_backward(g, y, gamma, 0.0)["x"] ** 2).sum())
+
+
+def test_the_deviation_of_the_normalized_outputs_is_one():
+    """σ_j is "the standard deviation over a mini-batch ŷ_j": that one cannot differ from 1, and γ²/σ² would be γ²."""
+    y = np.random.default_rng(5).normal(3.0, 7.0, (50, 4))
+    assert batch_norm_forward(y, 1.0, 0.0, 0.0).x_hat.std(0) == pytest.approx(1.0)
+    assert (y.std(0) > 4).all()
+    g = SIGNS[::-1] + [[0.0], [1.0], [0.0], [1.0]]
+    assert squared_gradient(g, 3 * SIGNS) == pytest.approx(squared_gradient(g, SIGNS) / 9), "the σ that counts is that of y"
+
+
+def test_the_first_bound_compares_two_gradients_that_are_taken_at_two_places():
+    """y = ŷ/2, L(u) = ½[(u₁ - ½)² + (u₃ + ½)²]: the plain gradient is 0, the one with batch norm has the square 1."""
+    y, weight = SIGNS / 2, np.array([1.0, 0, 1, 0])[:, None]
+
+    def gradient(u):
+        return weight * (u - y)
+
+    assert (gradient(y) == 0).all(), "the printed right-hand side is 0"
+    assert squared_gradient(gradient(SIGNS), y) == 1
+    # With the same gradient from above the two sides are equal.
+    g = np.array([3.0, -1, 2, 5])[:, None]
+    bound = ((g**2).sum() - g.sum() ** 2 / 4 - (g * SIGNS).sum() ** 2 / 4) / 0.25
+    assert squared_gradient(g, y) == pytest.approx(bound)
+
+
+def test_the_inner_product_is_positive_where_the_gradient_points_away_from_a_minimum_at_zero():
+    """L = ½‖z‖² has its minimum at 0 and the gradient ŷ, away from it: <g, ŷ> = m. Towards it: -m. At 2 ŷ all turns round."""
+    for place, product in ((0, 4), (2, -4)):  # L = ½‖z - place ŷ‖² at z = ŷ
+        minimum = place * SIGNS
+        g = SIGNS - minimum
+        assert (g * SIGNS).sum() == product
+        assert (g * (minimum - SIGNS)).sum() < 0, "a gradient never points towards the minimum"
+
+
+def test_the_bound_for_the_weights_has_a_square_too_many():
+    """g = (1, -1, 1, -1), ŷ = y = (1, 1, -1, -1), γ = 1, λ = 1/4: ĝ = 1/4, and the printed bound is 1/16."""
+    g, gain = np.array([1.0, -1, 1, -1])[:, None], 1 / 4
+    plain, normed = gain**2 * (g**2).sum(), gain**2 * squared_gradient(g, SIGNS)
+    assert normed == 1 / 4
+    assert plain**2 - 4 * g.mean() ** 2 - gain**2 * (g * SIGNS).sum() ** 2 == 1 / 16
+    rng = np.random.default_rng(6)
+    for _ in range(50):  # what holds: g_j for its square, λ² before m μ², 1/m in the last term
+        g, y, gamma, gain = rng.normal(size=(7, 1)), rng.normal(size=(7, 1)), rng.normal(), rng.uniform(0.1, 3)
+        y_hat = (y - y.mean()) / y.std()
+        corrected = gain**2 * ((g**2).sum() - 7 * g.mean() ** 2 - (g * y_hat).sum() ** 2 / 7)
+        assert gain**2 * squared_gradient(g, y, gamma) == pytest.approx(gamma**2 / y.var() * corrected)
+
+
+def test_the_inequality_of_the_initialization_needs_its_condition():
+    """W* = (1, 0), W₀ = (-1, 1): the optima c W*, c > 0, of a network with batch norm all lie farther than √2; printed: 1."""
+
+    def dot(a, b):
+        return sum(Fraction(x) * y for x, y in zip(a, b))
+
+    def printed(start, optimum):
+        away = [x - y for x, y in zip(start, optimum)]
+        return dot(away, away) - (dot(optimum, optimum) - dot(optimum, start)) ** 2 / dot(optimum, optimum)
+
+    def closest(start, optimum):  # of the ray, its end left out
+        along = max(dot(start, optimum) / dot(optimum, optimum), Fraction(0))
+        away = [x - along * y for x, y in zip(start, optimum)]
+        return dot(away, away)
+
+    assert (printed((-1, 1), (1, 0)), closest((-1, 1), (1, 0))) == (1, 2)
+    for start, optimum in (((1, 1), (1, 0)), ((2, -5, 1), (3, 1, 4)), ((1, 7), (9, -1))):
+        assert dot(start, optimum) > 0 and closest(start, optimum) == printed(start, optimum)
+
+
 # Santurkar and others
 
 
