@@ -98,9 +98,13 @@ def test_a_mistake_is_one_line_that_names_file_row_and_remedy(book, changes, wor
     assert "id" in changes or "erratum coin-two-sides:" in message
 
 
-def test_a_doubled_id_is_refused(book):
+def test_a_doubled_id_is_refused_even_if_only_the_address_is_the_same(book):
     with pytest.raises(BnbookError, match="erratum coin-two-sides appears twice"):
         read(book, GOOD, GOOD)
+    dotted, dashed = changed(id="theorem-4.1"), changed(id="theorem-4-1")
+    assert read(book, dotted)[0].anchor == "erratum-theorem-4-1"
+    with pytest.raises(BnbookError, match="erratum theorem-4-1 appears twice"):
+        read(book, dotted, dashed)
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,9 @@ def test_the_errata_list_every_row_with_links_that_lead_somewhere(built_site):
     page = (built_site / "html" / "errata.html").read_text(encoding="utf-8")
     assert f"{len(rows)} places where a source is wrong, unclear or contradicts another" in words(built_site / "html" / "errata.html")
     for row in rows:
-        assert page.count(f'<span id="erratum-{row["id"]}"></span><h3>') == 1
-        assert f'class="headerlink" href="#erratum-{row["id"]}"' in page, "the link beside the heading is one that lasts"
+        name = f"erratum-{row['id'].replace('.', '-')}"
+        assert page.count(f'<span id="{name}"></span><h3>') == 1
+        assert f'class="headerlink" href="#{name}"' in page, "the link beside the heading is one that lasts"
         assert row.get("test", "").partition("::")[2] in page
     links = re.findall(r'href="([a-z-]+/[a-z-]+\.html)#([^"]+)"', page)
     assert len(links) >= len([row for row in rows if "claim" in row])

@@ -11,11 +11,10 @@ from typing import Any
 from bnbook import paths
 from bnbook.claims.claim import Source
 from bnbook.claims.entries import Entry, read_list, require_once
-from bnbook.claims.reading import load_claims
+from bnbook.claims.reading import CLAIM_ID, load_claims
 
 #: What may be amiss with a place, and the plural for counts.
 ERRATUM_KINDS = {"wrong": "wrong", "unclear": "unclear", "contradiction": "contradictions"}
-ERRATUM_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 NEEDED = ("id", "source", "kind", "printed", "correct", "why")
 
 
@@ -34,6 +33,11 @@ class Erratum:
     why: str
     claim: str = ""
     test: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """Where the row stands on the page: an address has no dots."""
+        return f"erratum-{self.id.replace('.', '-')}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def load_errata(path: Path | str | None = None) -> list[Erratum]:
     entries = read_list(path, "erratum", "errata")
     known = Known(source_titles().keys(), {claim.id for claim in load_claims()}, _test_functions())
     rows = [_Reader(path.name, entry, number, "erratum").erratum(known) for number, entry in enumerate(entries, start=1)]
-    require_once((row.id for row in rows), path.name, "erratum")
+    require_once((row.anchor.removeprefix("erratum-") for row in rows), path.name, "erratum")
     return rows
 
 
@@ -74,7 +78,7 @@ class _Reader(Entry):
     """One erratum of the file."""
 
     def erratum(self, known: Known) -> Erratum:
-        name, entry = self._name(ERRATUM_ID), self.entry
+        name, entry = self._name(CLAIM_ID), self.entry
         self._keys(entry, NEEDED, ("claim", "test"), "the erratum")
         source, kind = self._source(entry["source"]), self._text(entry, "kind")
         claim, test = (self._text(entry, key) if key in entry else "" for key in ("claim", "test"))

@@ -50,7 +50,7 @@ def _block(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> list[str
     body = [line for word, text in items.items() for line in (word, f": {text}", "")]
     head = f"**{row.kind}** · {row.source.version}"
     title = row.source.where[0].upper() + row.source.where[1:]
-    return [f"(erratum-{row.id})=", f"### {title}", "", ":::{container} erratum", head, "", *body, ":::", ""]
+    return [f"({row.anchor})=", f"### {title}", "", ":::{container} erratum", head, "", *body, ":::", ""]
 
 
 def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
