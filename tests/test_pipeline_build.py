@@ -149,3 +149,12 @@ def test_figures_are_found_in_both_fences():
         ("a.figures/x.svg", "words"),
         ("a.figures/y.svg", "more"),
     ]
+
+
+def test_the_link_beside_a_heading_names_its_label():
+    plain = '<h3>On coins<a class="headerlink" href="#on-coins" title="x">#</a></h3>'
+    labelled = f'<span id="erratum-coin"></span>{plain}'
+    assert build.lasting_links(labelled) == labelled.replace("#on-coins", "#erratum-coin")
+    assert build.lasting_links(plain) == plain and build.lasting_links(plain + labelled).startswith(plain)
+    other = '<span id="elsewhere"></span><p>A paragraph.</p>' + plain
+    assert build.lasting_links(other) == other

@@ -72,6 +72,22 @@ def words_of(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
+def test_the_errata_list_every_row_with_links_that_lead_somewhere(built_site):
+    rows = yaml.safe_load((ROOT / "book" / "errata.yml").read_text(encoding="utf-8"))
+    page = (built_site / "html" / "errata.html").read_text(encoding="utf-8")
+    assert f"{len(rows)} places where a source is wrong, unclear or contradicts another" in words(built_site / "html" / "errata.html")
+    for row in rows:
+        name = f"erratum-{row['id'].replace('.', '-')}"
+        assert page.count(f'<span id="{name}"></span><h3>') == 1
+        assert f'class="headerlink" href="#{name}"' in page, "the link beside the heading is one that lasts"
+        assert row.get("test", "").partition("::")[2] in page
+    links = re.findall(r'href="([a-z-]+/[a-z-]+\.html)#([^"]+)"', page)
+    assert len(links) >= len([row for row in rows if "claim" in row])
+    for target, anchor in set(links):
+        assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), anchor
+    assert "smoke run, no evidence" in page and "true after correction" in page
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_the_provenance_page_tells_how_each_chapter_was_made(built_site, chapter):
     shown = words(built_site / "html" / "provenance.html")

@@ -74,11 +74,29 @@ CLAIMS = '''
   test: {kind: level, a: heads, expected: 0.5, tolerance: 0.2}
 '''
 
+ERRATA = """
+- id: coin-two-sides
+  source: {key: folklore, version: oral, where: On coins}
+  kind: wrong
+  printed: 'Heads has chance $p = 1$.'
+  correct: 'It has $p = \\frac12$.'
+  why: Tails is a side too.
+  claim: coin-fair
+"""
+
+BIBLIOGRAPHY = """@misc{folklore,
+  author = {Everybody},
+  title  = {Sayings},
+  year   = {1800}
+}
+"""
+
 TOC = """format: jb-book
 root: index
 chapters:
   - file: part/coin
   - file: scoreboard
+  - file: errata
   - file: provenance
 """
 
@@ -93,6 +111,9 @@ Heads: {{ mean:part/coin#heads | .1% }}
 :alt: The same line as in the chapter, shown on another page.
 The chapter's figure.
 ```
+
+```{bibliography}
+```
 """
 
 
@@ -100,12 +121,13 @@ def write(root: Path, config: Path, chapter: str = CHAPTER, claims: str = CLAIMS
     """Write the book below `root` with the site's own configuration; returns the chapter's file."""
     (root / "book" / "part").mkdir(parents=True)
     (root / "book" / "_static").mkdir()
-    (root / "book" / "references.bib").write_text("")
+    (root / "book" / "references.bib").write_text(BIBLIOGRAPHY)
     (root / "book" / "_static" / "book.css").write_text("")
     (root / "book" / "index.md").write_text(INDEX)
     (root / "_config.yml").write_text(config.read_text(encoding="utf-8"), encoding="utf-8")
     (root / "_toc.yml").write_text(TOC)
     (root / "book" / "claims.yml").write_text(claims)
+    (root / "book" / "errata.yml").write_text(ERRATA)
     path = root / "book" / "part" / "coin.md"
     path.write_text(chapter, encoding="utf-8")
     return path

@@ -127,6 +127,7 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    from bnbook import claims
     from bnbook.pipeline import chapters, evidence, gate, publish
 
     found = chapters.discover()
@@ -141,6 +142,11 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"      {line}")
     if not problems:
         print("nothing to check: executed/ holds no run yet")
+    try:
+        print(f"ok  {len(claims.load_errata())} errata")
+    except BnbookError as error:
+        print(f"BAD errata\n      {error}")
+        return FAILED
     return FAILED if any(problems.values()) else DONE
 
 

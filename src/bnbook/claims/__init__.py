@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bnbook.claims.claim import Claim, Part, Source, Test
+from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.reading import load_claims
 from bnbook.claims.tables import markdown_table, show_verdicts, verdict_rows
@@ -10,6 +11,8 @@ from bnbook.claims.words import describe_test, format_effect, format_number
 
 __all__ = [
     "Claim",
+    "ERRATUM_KINDS",
+    "Erratum",
     "Judgement",
     "Part",
     "Source",
@@ -19,7 +22,9 @@ __all__ = [
     "format_number",
     "judge",
     "load_claims",
+    "load_errata",
     "markdown_table",
     "show_verdicts",
+    "source_titles",
     "verdict_rows",
 ]

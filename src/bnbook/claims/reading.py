@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
-
-import yaml
+from typing import Any
 
 from bnbook import paths
-from bnbook.claims.claim import KINDS, PROFILES, SIDES, Claim, Part, Source, Test
-from bnbook.errors import BnbookError
+from bnbook.claims.claim import KINDS, PROFILES, SIDES, Claim, Part, Test
+from bnbook.claims.entries import Entry, read_list, require_once
 
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
 CHAPTER = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)*")
@@ -28,40 +25,17 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
     unknown kind or side, a threshold that is no number, a doubled id. `1e-3`, text to YAML, is a number.
     """
     path = Path(path) if path is not None else paths.book_folder() / "claims.yml"
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BnbookError(
-            f"no claims file {path.name}; expected a list of claims at book/claims.yml"
-        ) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise BnbookError(f"{path.name}{line} is not YAML: {getattr(error, 'problem', error)}") from None
-    if not isinstance(content, list):
-        raise BnbookError(f"{path.name} holds no list; expected one entry `- id: …` per claim")
-    claims = [_Reader(path.name, entry, number).claim() for number, entry in enumerate(content, start=1)]
-    seen: set[str] = set()
-    for claim in claims:
-        if claim.id in seen:
-            raise BnbookError(f"{path.name}: claim {claim.id} appears twice; expected every id once")
-        seen.add(claim.id)
+    content = read_list(path, "claim", "claims")
+    claims = [_Reader(path.name, entry, number, "claim").claim() for number, entry in enumerate(content, start=1)]
+    require_once((claim.id for claim in claims), path.name, "claim")
     return claims
 
 
-class _Reader:
-    """One entry of the file, with the words that every complaint about it starts with."""
-
-    def __init__(self, file: str, entry: Any, number: int) -> None:
-        self.where = f"{file}: claim number {number}"
-        self.entry = self._mapping(entry, "the claim")
-        name = entry.get("id")
-        if not isinstance(name, str) or not CLAIM_ID.fullmatch(name):
-            self._fail(f"id {name!r} is malformed", "lower-case words joined by hyphens")
-        self.where = f"{file}: claim {name}"
+class _Reader(Entry):
+    """One claim of the file."""
 
     def claim(self) -> Claim:
-        entry = self.entry
+        name, entry = self._name(CLAIM_ID), self.entry
         self._keys(entry, NEEDED, OPTIONAL, "the claim")
         if ("test" in entry) == ("parts" in entry):
             self._fail("it has both test and parts, or neither", "exactly one of them")
@@ -80,7 +54,7 @@ class _Reader:
         if not CHAPTER.fullmatch(chapter):
             self._fail(f"chapter {chapter!r} is malformed", "PART/chapter as under book/, without .md")
         return Claim(
-            id=entry["id"],
+            id=name,
             chapter=chapter,
             source=self._source(entry["source"]),
             says=self._text(entry, "says"),
@@ -93,11 +67,6 @@ class _Reader:
             correction=self._text(entry, "correction") if "correction" in entry else "",
             condition=self._text(entry, "condition") if "condition" in entry else "",
         )
-
-    def _source(self, content: Any) -> Source:
-        content = self._mapping(content, "source")
-        self._keys(content, ("key", "version", "where"), (), "source")
-        return Source(*(self._text(content, key) for key in ("key", "version", "where")))
 
     def _parts(self, content: Any) -> tuple[Part, ...]:
         if not isinstance(content, list) or len(content) < 2:
@@ -168,26 +137,3 @@ class _Reader:
         except (TypeError, ValueError):
             self._fail(f"{what} is {value!r}", "a finite number, such as 0.02 or 1e-10")
         return number
-
-    def _text(self, content: Mapping, key: str) -> str:
-        value = content[key]
-        if not isinstance(value, str) or not value.strip():
-            self._fail(f"{key} is {value!r}", "a line of text")
-        return " ".join(value.split())
-
-    def _mapping(self, content: Any, what: str) -> Mapping:
-        if not isinstance(content, Mapping):
-            self._fail(f"{what} is {type(content).__name__}", "keys with values")
-        return content
-
-    def _keys(self, content: Mapping, needed: tuple[str, ...], optional: tuple[str, ...], what: str) -> None:
-        missing = [key for key in needed if key not in content]
-        unknown = [str(key) for key in content if key not in needed and key not in optional]
-        expected = f"keys {', '.join(needed)}" + (f"; optional {', '.join(optional)}" if optional else "")
-        if missing:
-            self._fail(f"{what} lacks {', '.join(missing)}", expected)
-        if unknown:
-            self._fail(f"{what} has unknown key {', '.join(unknown)}", expected)
-
-    def _fail(self, wrong: str, expected: str) -> NoReturn:
-        raise BnbookError(f"{self.where}: {wrong}; expected {expected}")

@@ -55,10 +55,10 @@ def _jupyter_book(staged: Path, output: Path) -> None:
 
 
 def finish(site: Path) -> None:
-    """Mend what the theme leaves undone: downloads that download, no script of another host, a lean MathJax."""
+    """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a lean MathJax."""
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        mended = without_thebe(download_links(text))
+        mended = without_thebe(lasting_links(download_links(text)))
         if mended != text:
             page.write_text(mended, encoding="utf-8")
     mathjax = site / "_static" / "mathjax"
@@ -73,6 +73,12 @@ def finish(site: Path) -> None:
 def download_links(html: str) -> str:
     """Give the theme's link to a page's notebook the `download` attribute that it lacks."""
     return re.sub(r'(<a href="[^"]*_sources/[^"]*\.(?:ipynb|md)")(?![^>]*\sdownload)', r"\1 download", html)
+
+
+def lasting_links(html: str) -> str:
+    """Let the link beside a heading that has a label name the label, not a slug or number that changes with the page."""
+    heading = r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+'
+    return re.sub(heading, r"\g<1>\g<2>", html)
 
 
 def without_thebe(html: str) -> str:

@@ -41,7 +41,7 @@ def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     """One row a chapter: how many claims, and how the verdicts fell."""
     lines = ["| Chapter | Claims | Verdicts |", "|---|---|---|"]
     for chapter in chapters:
-        judged = [_words(pages, claim) for claim in pages.claims if claim.chapter == chapter.name]
+        judged = [verdict_words(pages, claim) for claim in pages.claims if claim.chapter == chapter.name]
         tally = Counter(re.sub(r" at n = \d+", "", word) for word in judged)
         words = ", ".join(f"{count} {word}" for word, count in tally.most_common()) or ABSENT
         lines.append(f"| [{chapter.title}](/{chapter.name}.ipynb) | {len(judged)} | {words} |")
@@ -82,17 +82,18 @@ def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
     judgement, evidence = pages.judgement(claim), pages.evidence[chapter.name]
     source = f"<br><small>{claim.source.key}, {claim.source.version}, {claim.source.where}</small>"
     says = _cell(claim.says) + source
-    figure = f"[figure](#{_anchor(chapter, claim.figure)})"
+    figure = f"[figure](#{anchor(chapter, claim.figure)})"
     if judgement is None or evidence is None:
         return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
-    words = f"**{_words(pages, claim)}**"
+    words = f"**{verdict_words(pages, claim)}**"
     found = [part for _, _, part in judgement.parts] or [judgement]
     effect, interval = ("<br>".join(column) for column in zip(*map(_effect_and_interval, found)))
     row = [says, words, effect, interval, str(judgement.n or ABSENT), evidence.profile, figure]
     return "| " + " | ".join(row) + " |"
 
 
-def _words(pages: Pages, claim: claims.Claim) -> str:
+def verdict_words(pages: Pages, claim: claims.Claim) -> str:
+    """The verdict on a claim, or that its chapter has not been run."""
     judgement = pages.judgement(claim)
     return judgement.words if judgement else "not run"
 
@@ -103,7 +104,7 @@ def _effect_and_interval(found: Any) -> tuple[str, str]:
     return shown, interval.removesuffix(")") or ABSENT
 
 
-def _anchor(chapter: Chapter, figure: str) -> str:
+def anchor(chapter: Chapter, figure: str) -> str:
     """The label of a claim's figure, from the `:name:` option of its directive."""
     for path, _, directive in merge.referenced_figures(chapter.text):
         name = re.search(r"^:name: *(\S+)", directive, flags=re.M)

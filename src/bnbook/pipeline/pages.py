@@ -1,4 +1,4 @@
-"""Pages put together: chapters joined with their evidence, tokens filled in, scoreboard and provenance written."""
+"""Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata and provenance written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import gate, ledgers, merge, tokens
+from bnbook.pipeline import errata_page, gate, ledgers, merge, tokens
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence, fresh_run
 
@@ -35,6 +35,7 @@ def stage(folder: Path, profile: str | None) -> None:
     index = tokens.fill(index, "index", shown, extra={"scoreboard": short})
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
     atomic.write_text(folder / "scoreboard.md", ledgers.scoreboard(chapters, shown))
+    atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
     atomic.write_text(folder / "provenance.md", ledgers.provenance(chapters, shown))
 
 

@@ -1,0 +1,84 @@
+"""What book/claims.yml and book/errata.yml have in common: a list of entries, and complaints that take one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from bnbook.claims.claim import Source
+from bnbook.errors import BnbookError
+
+
+def read_list(path: Path, one: str, several: str) -> list[Any]:
+    """The entries of a YAML file that is one list; BnbookError for a file that is missing, no YAML or no list.
+
+    one, several: what an entry is called, such as "claim" and "claims".
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BnbookError(f"no {several} file {path.name}; expected a list of {several} at book/{several}.yml") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise BnbookError(f"{path.name}{line} is not YAML: {getattr(error, 'problem', error)}") from None
+    if not isinstance(content, list):
+        raise BnbookError(f"{path.name} holds no list; expected one entry `- id: …` per {one}")
+    return content
+
+
+def require_once(ids: Iterable[str], file: str, one: str) -> None:
+    """BnbookError for the first id that comes a second time."""
+    seen: set[str] = set()
+    for name in ids:
+        if name in seen:
+            raise BnbookError(f"{file}: {one} {name} appears twice; expected every id once")
+        seen.add(name)
+
+
+class Entry:
+    """One entry of a file, with the words that every complaint about it starts with."""
+
+    def __init__(self, file: str, content: Any, number: int, what: str) -> None:
+        self.where = f"{file}: {what} number {number}"
+        self.entry = self._mapping(content, f"the {what}")
+        self._named, self._file = what, file
+
+    def _name(self, pattern: Any) -> str:
+        """The entry's id; from here on complaints name it."""
+        name = self.entry.get("id")
+        if not isinstance(name, str) or not pattern.fullmatch(name):
+            self._fail(f"id {name!r} is malformed", "lower-case words joined by hyphens")
+        self.where = f"{self._file}: {self._named} {name}"
+        return name
+
+    def _source(self, content: Any) -> Source:
+        content = self._mapping(content, "source")
+        self._keys(content, ("key", "version", "where"), (), "source")
+        return Source(*(self._text(content, key) for key in ("key", "version", "where")))
+
+    def _text(self, content: Mapping, key: str) -> str:
+        value = content[key]
+        if not isinstance(value, str) or not value.strip():
+            self._fail(f"{key} is {value!r}", "a line of text")
+        return " ".join(value.split())
+
+    def _mapping(self, content: Any, what: str) -> Mapping:
+        if not isinstance(content, Mapping):
+            self._fail(f"{what} is {type(content).__name__}", "keys with values")
+        return content
+
+    def _keys(self, content: Mapping, needed: tuple[str, ...], optional: tuple[str, ...], what: str) -> None:
+        missing = [key for key in needed if key not in content]
+        unknown = [str(key) for key in content if key not in needed and key not in optional]
+        expected = f"keys {', '.join(needed)}" + (f"; optional {', '.join(optional)}" if optional else "")
+        if missing:
+            self._fail(f"{what} lacks {', '.join(missing)}", expected)
+        if unknown:
+            self._fail(f"{what} has unknown key {', '.join(unknown)}", expected)
+
+    def _fail(self, wrong: str, expected: str) -> NoReturn:
+        raise BnbookError(f"{self.where}: {wrong}; expected {expected}")

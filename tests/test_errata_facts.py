@@ -1,0 +1,309 @@
+"""Errata of the sources that no chapter measures: each literal reading against what holds, in small exact numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import pi
+
+import numpy as np
+import pytest
+import torch
+from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
+from bnbook.models import deep_linear
+from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
+from bnbook.probes import covariate_shift
+from torch import nn
+
+PAPER = FullyConnected((784, 1000, 1000, 1000, 10))
+GRID = np.linspace(-12, 12, 200_001)
+NORMAL = np.exp(-(GRID**2) / 2) / np.sqrt(2 * pi)
+
+
+def integral(values: np.ndarray, grid: np.ndarray = GRID) -> float:
+    return float(np.sum((values[1:] + values[:-1]) / 2 * np.diff(grid)))
+
+
+# The encyclopedia, section "Procedures"
+
+
+def test_formula_4_is_the_derivative_by_the_variance_and_not_by_the_deviation():
+    rng = np.random.default_rng(0)
+    x, weight, gamma, eps = rng.normal(size=(9, 1)), rng.normal(size=(9, 1)), 1.7, 0.01
+    mean, variance = x.mean(), x.var()
+
+    def y(v):
+        return gamma * (x - mean) / np.sqrt(v + eps)
+
+    def slope(of, at):  # complex step: no difference is taken, so no digits are lost
+        return float((weight * np.tanh(of(at + 1e-30j))).sum().imag / 1e-30)
+
+    dl_dy = weight * (1 - np.tanh(y(variance)) ** 2)
+    printed = batch_norm_backward(dl_dy, x, gamma, eps)["variance"].item()
+    deviation = variance**0.5
+    assert printed == pytest.approx(slope(y, variance), rel=1e-12)
+    assert 2 * deviation * printed == pytest.approx(slope(lambda s: y(s * s), deviation), rel=1e-12)
+    assert abs(2 * deviation - 1) > 0.1
+
+
+def test_the_last_term_of_formula_5_is_exactly_zero():
+    for values in ([0, 1], [3, -7, 2], [1, 1, 1, 9], [Fraction(1, 3), Fraction(-2, 7), 5, 11, 0]):
+        x = [Fraction(value) for value in values]
+        mean = sum(x) / len(x)
+        assert sum(-2 * (value - mean) for value in x) == 0
+        assert sum(-2 * (value - 2 * mean) for value in x) != 0 or mean == 0
+
+
+def test_batches_dealt_from_a_data_set_overshoot_its_variance():
+    """0, 1, 2 in all batches of two: 2 E[σ²] = 1, and the variance is 2/3; the excess is N/(N-1) = 3/2."""
+    for values, m in (([0, 1, 2], 2), ([0, 1, 2, 5], 2), ([0, 1, 2, 5], 3)):
+
+        def variance(batch):
+            mean = Fraction(sum(batch), len(batch))
+            return sum((value - mean) ** 2 for value in batch) / len(batch)
+
+        batches, n = list(combinations(values, m)), len(values)
+        estimate = Fraction(m, m - 1) * sum(map(variance, batches)) / len(batches)
+        assert estimate == Fraction(n, n - 1) * variance(values) != variance(values)
+    assert Fraction(2, 1) * Fraction(1, 2) == Fraction(3, 2) * Fraction(2, 3)
+
+
+def test_a_shift_may_be_large_at_a_correlation_of_one():
+    """f = w₂ w₁ x, ℓ = (f - 1)²/2 at w = (1/10, 1), η = 1/2: G₂ = -9/100 becomes -99/400, 1.75 |G₂| away, angle 0."""
+    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)).double()
+    with torch.no_grad():
+        model[0].weight.fill_(0.1), model[1].weight.fill_(1.0)
+    one = torch.ones(1, 1, dtype=torch.float64)
+    seen = covariate_shift.measure(model, lambda f, y: ((f - y) ** 2).sum() / 2, (one, one), 0.5)
+    assert seen.cosine[1].item() == pytest.approx(1.0, abs=1e-12)
+    assert seen.norm[1].item() == pytest.approx(9 / 100, rel=1e-12)
+    assert seen.distance[1].item() == pytest.approx(63 / 400, rel=1e-12)
+
+
+# The encyclopedia, section "Smoothness": theorems of Santurkar and others in its own words and letters
+
+SIGNS = np.array([1.0, 1, -1, -1])[:, None]  # normalized values of a batch of four: mean 0, variance 1
+
+
+def squared_gradient(g: np.ndarray, y: np.ndarray, gamma: float = 1.0) -> float:
+    """‖∂L̂/∂y‖² of a unit with outputs y, from the gradient g for what batch norm makes of them."""
+    return float((batch_norm_backward(g, y, gamma, 0.0)["x"] ** 2).sum())
+
+
+def test_the_deviation_of_the_normalized_outputs_is_one():
+    """σ_j is "the standard deviation over a mini-batch ŷ_j": that one cannot differ from 1, and γ²/σ² would be γ²."""
+    y = np.random.default_rng(5).normal(3.0, 7.0, (50, 4))
+    assert batch_norm_forward(y, 1.0, 0.0, 0.0).x_hat.std(0) == pytest.approx(1.0)
+    assert (y.std(0) > 4).all()
+    g = SIGNS[::-1] + [[0.0], [1.0], [0.0], [1.0]]
+    assert squared_gradient(g, 3 * SIGNS) == pytest.approx(squared_gradient(g, SIGNS) / 9), "the σ that counts is that of y"
+
+
+def test_the_first_bound_compares_two_gradients_that_are_taken_at_two_places():
+    """y = ŷ/2, L(u) = ½[(u₁ - ½)² + (u₃ + ½)²]: the plain gradient is 0, the one with batch norm has the square 1."""
+    y, weight = SIGNS / 2, np.array([1.0, 0, 1, 0])[:, None]
+
+    def gradient(u):
+        return weight * (u - y)
+
+    assert (gradient(y) == 0).all(), "the printed right-hand side is 0"
+    assert squared_gradient(gradient(SIGNS), y) == 1
+    # With the same gradient from above the two sides are equal.
+    g = np.array([3.0, -1, 2, 5])[:, None]
+    bound = ((g**2).sum() - g.sum() ** 2 / 4 - (g * SIGNS).sum() ** 2 / 4) / 0.25
+    assert squared_gradient(g, y) == pytest.approx(bound)
+
+
+def test_the_inner_product_is_positive_where_the_gradient_points_away_from_a_minimum_at_zero():
+    """L = ½‖z‖² has its minimum at 0 and the gradient ŷ, away from it: <g, ŷ> = m. Towards it: -m. At 2 ŷ all turns round."""
+    for place, product in ((0, 4), (2, -4)):  # L = ½‖z - place ŷ‖² at z = ŷ
+        minimum = place * SIGNS
+        g = SIGNS - minimum
+        assert (g * SIGNS).sum() == product
+        assert (g * (minimum - SIGNS)).sum() < 0, "a gradient never points towards the minimum"
+
+
+def test_the_bound_for_the_weights_has_a_square_too_many():
+    """g = (1, -1, 1, -1), ŷ = y = (1, 1, -1, -1), γ = 1, λ = 1/4: ĝ = 1/4, and the printed bound is 1/16."""
+    g, gain = np.array([1.0, -1, 1, -1])[:, None], 1 / 4
+    plain, normed = gain**2 * (g**2).sum(), gain**2 * squared_gradient(g, SIGNS)
+    assert normed == 1 / 4
+    assert plain**2 - 4 * g.mean() ** 2 - gain**2 * (g * SIGNS).sum() ** 2 == 1 / 16
+    rng = np.random.default_rng(6)
+    for _ in range(50):  # what holds: g_j for its square, λ² before m μ², 1/m in the last term
+        g, y, gamma, gain = rng.normal(size=(7, 1)), rng.normal(size=(7, 1)), rng.normal(), rng.uniform(0.1, 3)
+        y_hat = (y - y.mean()) / y.std()
+        corrected = gain**2 * ((g**2).sum() - 7 * g.mean() ** 2 - (g * y_hat).sum() ** 2 / 7)
+        assert gain**2 * squared_gradient(g, y, gamma) == pytest.approx(gamma**2 / y.var() * corrected)
+
+
+def test_the_inequality_of_the_initialization_needs_its_condition():
+    """W* = (1, 0), W₀ = (-1, 1): the optima c W*, c > 0, of a network with batch norm all lie farther than √2; printed: 1."""
+
+    def dot(a, b):
+        return sum(Fraction(x) * y for x, y in zip(a, b))
+
+    def printed(start, optimum):
+        away = [x - y for x, y in zip(start, optimum)]
+        return dot(away, away) - (dot(optimum, optimum) - dot(optimum, start)) ** 2 / dot(optimum, optimum)
+
+    def closest(start, optimum):  # of the ray, its end left out
+        along = max(dot(start, optimum) / dot(optimum, optimum), Fraction(0))
+        away = [x - along * y for x, y in zip(start, optimum)]
+        return dot(away, away)
+
+    assert (printed((-1, 1), (1, 0)), closest((-1, 1), (1, 0))) == (1, 2)
+    for start, optimum in (((1, 1), (1, 0)), ((2, -5, 1), (3, 1, 4)), ((1, 7), (9, -1))):
+        assert dot(start, optimum) > 0 and closest(start, optimum) == printed(start, optimum)
+
+
+# Santurkar and others
+
+
+def test_the_moments_before_the_nonlinearity_do_not_fix_those_behind_it():
+    """-1, 1 and 2, -½, -½, -½, -½ both have mean 0 and variance 1; behind ReLU the means are 1/2 and 2/5."""
+    found = []
+    for values in ([-1.0, 1.0], [2.0, -0.5, -0.5, -0.5, -0.5]):
+        x_hat = batch_norm_forward(np.array(values)[:, None], 1.0, 0.0, 0.0).y
+        assert x_hat.mean() == pytest.approx(0, abs=1e-15) and x_hat.var() == pytest.approx(1)
+        found.append(np.maximum(x_hat, 0))
+    assert [h.mean() for h in found] == pytest.approx([1 / 2, 2 / 5])
+    assert [h.var() for h in found] == pytest.approx([1 / 4, 16 / 25])
+
+
+def test_in_the_printed_product_the_first_layer_comes_last():
+    """W₁ W₂ x lets W₂ act first; Definition 2.1 counts W₁ among the layers before W₂, so that x meets it first: W₂ W₁ x."""
+    torch.manual_seed(1)
+    model, x = deep_linear(depth=2, width=3).double(), torch.randn(20, 3, dtype=torch.float64)
+    first, second = model.linear1.weight.detach(), model.linear2.weight.detach()
+    torch.testing.assert_close(model(x).detach(), (second @ first @ x.T).T, rtol=0, atol=1e-12)
+    assert (model(x) - (first @ second @ x.T).T).abs().max() > 0.1
+    shift = covariate_shift.measure(model, lambda f, y: ((f - y) ** 2).sum(), (x, x.flip(1)), 1e-3)
+    assert shift.names == ("linear1.weight", "linear2.weight")
+    assert shift.distance[0] == 0 and shift.distance[1] > 0, "nothing comes before the layer that x meets"
+
+
+# The mean-field paper
+
+
+def test_the_mean_square_of_a_rectified_unit_has_no_weight_variance_in_it():
+    """Equations 52 and 53 print σ_w² E σ²(γ u); 51 and 54, on either side of them, are γ²/2."""
+    gamma, sigma_w2 = 1.3, 2.0
+    mean_square = integral(np.maximum(gamma * GRID, 0) ** 2 * NORMAL)
+    assert mean_square == pytest.approx(gamma**2 / 2, rel=1e-9)
+    assert mean_square == pytest.approx(float(recursions.batch_forward(np.array(gamma))), rel=1e-9)
+    assert sigma_w2 * mean_square != pytest.approx(gamma**2 / 2, rel=0.5)
+
+
+def test_the_gaussian_model_needs_its_minus_sign():
+    """With it the Fisher information of f = θ x is x², equation 10; without it the density has no integral."""
+    x, f = 1.7, 0.4
+    y = f + GRID
+    density = np.exp(-((f - y) ** 2) / 2)
+    density /= integral(density, y)
+    score = (y - f) * x  # ∂/∂θ of log p
+    assert integral(score**2 * density, y) == pytest.approx(x**2, rel=1e-9)
+    reach = [integral(np.exp(+((GRID[abs(GRID) <= r]) ** 2) / 2), GRID[abs(GRID) <= r]) for r in (3, 6, 9)]
+    assert reach[1] > 1e4 * reach[0] and reach[2] > 1e4 * reach[1]
+
+
+def test_pairs_of_gradients_hand_on_pairs():
+    """Claim 6.6 and equation 118 print q̃ for q̃_xy on the right: then no layer's common part would reach the next."""
+    width, inputs, found = 300, 24, []
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        weights = [rng.normal(0, (2 / width) ** 0.5, (width, width)) for _ in range(3)]
+        last = rng.normal(0, (2 / width) ** 0.5, width)
+        h, steps = rng.normal(size=(inputs, width)), []
+        for weight in weights:
+            z = h @ weight.T + rng.normal(0, 0.5**0.5, width)
+            h, steps = np.maximum(z, 0), [*steps, z > 0]
+        delta = last * steps[2]
+        for weight, step in zip(weights[:0:-1], steps[1::-1]):
+            delta = (delta @ weight) * step
+        pairs = (delta.sum(0) ** 2).sum() - (delta**2).sum()
+        found.append(pairs / (inputs * (inputs - 1)))
+    theory = solve(FullyConnected((width, width, width, width, 1)))
+    c = theory.q_xy[1] / theory.q[1]
+    literal = 2 * theory.q_tilde[2] * recursions.step_product(c)
+    error = np.std(found, ddof=1) / len(found) ** 0.5
+    assert abs(np.mean(found) - theory.q_tilde_xy[1]) < 4 * error + 0.02 * theory.q_tilde_xy[1]
+    assert literal > 1.5 * theory.q_tilde_xy[1] and abs(np.mean(found) - literal) > 8 * error
+
+
+def test_a_network_without_batch_norm_has_no_gamma():
+    """Equations 133 and 135 keep batch norm's γ inside; their value 134 is the integral at γ = 1, else γ² times it."""
+    q, c, gamma = 2.5, 0.2, 2.0
+    t = (np.arange(200_000) + 0.5) / 200_000 * 2 * pi  # a = r cos t, b = r cos(t - arccos c), E r² = 2
+    a, b = np.cos(t), np.cos(t - np.arccos(c))
+
+    def printed(gamma):
+        return 2 * np.mean(np.maximum(q**0.5 * a * gamma, 0) * np.maximum(q**0.5 * b * gamma, 0))
+
+    value = float(recursions.relu_forward_pairs(np.array(q), np.array(c * q)))
+    assert printed(1.0) == pytest.approx(value, rel=1e-8)
+    assert printed(gamma) == pytest.approx(gamma**2 * value, rel=1e-8)
+
+
+def test_a_strided_convolution_reads_at_stride_times_the_place():
+    """Equations 26 and 75 read at α + β; with the paper's 32×32 image, kernel 3, stride 2 that is a corner of 17×17."""
+    places, kernel, stride = 15, 3, 2
+    assert Convolutional((3, 32, 32), (20,)).positions[1] == places**2 == 225  # as section 6.2 says
+    rng = np.random.default_rng(2)
+    image, weight = rng.normal(size=(32, 32)), rng.normal(size=(kernel, kernel))
+
+    def read(step):
+        seen, out = np.zeros((32, 32), dtype=bool), np.zeros((places, places))
+        for i in range(places):
+            for j in range(places):
+                window = np.s_[step * i : step * i + kernel, step * j : step * j + kernel]
+                seen[window], out[i, j] = True, (image[window] * weight).sum()
+        return seen, out
+
+    library = torch.nn.functional.conv2d(*(torch.from_numpy(a)[None, None] for a in (image, weight)), stride=stride)
+    seen, out = read(stride)
+    np.testing.assert_allclose(out, library[0, 0].numpy(), rtol=0, atol=1e-12)
+    assert seen[:31, :31].all()
+    corner, other = read(1)
+    assert corner.sum() == 17**2 and not corner[17:].any() and np.abs(other - out).max() > 0.1
+
+
+def test_in_the_first_layer_the_biases_outweigh_the_weights():
+    """q̂_xy⁰ = 0 makes the weights' share of layer 1 zero, so that its biases' is not "N times smaller"."""
+    for norm in ("none", "batch"):
+        theory = solve(PAPER, norm)
+        biases = theory.q_tilde_xy[1]
+        assert theory.f[0] == 0 and theory.further[0] >= biases > 0
+        assert (theory.further[1:] < 0.05 * theory.f[1:]).all(), "from the second layer on the paper is right"
+
+
+def test_the_readouts_own_gradient_has_the_squared_norm_of_the_number_of_outputs():
+    """δ^L = ∂f/∂z^L is the identity of N_L outputs: q̃^L = N_L by equation 19, and 1 for one of them (equation 64)."""
+    outputs, hidden = 10, 4000
+    assert (np.eye(outputs) ** 2).sum() == outputs != solve(FullyConnected((8, hidden, outputs))).q_tilde[2]
+    rng = np.random.default_rng(3)
+    below = rng.normal(0, (2 / hidden) ** 0.5, (outputs, hidden)) * (rng.normal(size=hidden) > 0)  # δ of all outputs
+    theory = solve(FullyConnected((8, hidden, outputs))).q_tilde[1]
+    assert (below[0] ** 2).sum() == pytest.approx(theory, rel=0.15)
+    assert (below**2).sum() == pytest.approx(outputs * theory, rel=0.05)
+
+
+def test_the_mean_product_of_two_places_is_divided_by_the_channels():
+    """Equation 90 lacks the 1/C that 31 has: without it the value is C times what 93 says."""
+    rng = np.random.default_rng(4)
+    channels, fan_in, sigma_w2, sigma_b2 = 7, 12, 2.0, 0.5
+    one, other = rng.normal(size=(2, fan_in))  # what two places see
+    weight = rng.normal(0, (sigma_w2 / fan_in) ** 0.5, (40_000, channels, fan_in))
+    bias = rng.normal(0, sigma_b2**0.5, (40_000, channels))
+    summed = ((weight @ one + bias) * (weight @ other + bias)).sum(1).mean()
+    right = sigma_b2 + sigma_w2 * (one @ other) / fan_in  # equation 93
+    assert abs(right) > 0.2
+    assert summed / channels == pytest.approx(right, rel=0.05) and summed != pytest.approx(right, rel=2)
+
+
+def test_a_gradient_on_both_sides_of_one_layer_would_be_fixed():
+    """Equations 114 and 115 print δ^l where δ^{l+1} is meant; read so, σ_w² γ²/2q would have to be 1, and it is 2/3."""
+    theory = solve(PAPER, "batch")
+    factor = 2.0 * 1.0 / (2 * theory.q[2])
+    assert factor == pytest.approx(2 / 3)
+    assert theory.q_tilde[2] == pytest.approx(factor * theory.q_tilde[3]) and theory.q_tilde[2] != theory.q_tilde[3]
