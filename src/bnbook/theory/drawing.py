@@ -44,7 +44,7 @@ def draw_margins(rows: Sequence[Row]) -> plt.Figure:
         share = violated.mean()
         words = "none violated" if not violated.any() else f"{share:.0%} violated" if share >= 0.1 else f"{share:.1%} violated"
         ax.text(1.05, place + 0.2, words, va="center", color="#222222" if violated.any() else color, fontsize=10)
-    ax.axvline(0, color="#222222", linewidth=1, zorder=4)
+    ax.axvline(0, color="#222222", linewidth=1, zorder=2)
     ax.set_yticks(np.arange(len(rows)) + 0.2, labels=[row.label for row in reversed(rows)])
     ax.set(xlim=(-1.03, 1.03), ylim=(-0.1, len(rows)), xticks=(-1, -0.5, 0, 0.5, 1))
     ax.set_xlabel("margin: (bound − value) / (|bound| + |value|)")

@@ -67,14 +67,16 @@ def _facts(instance: Instance, j: int) -> dict[str, float]:
 def _theorem_41(instance: Instance, j: int) -> dict[str, float]:
     found, gamma = differentiate(instance), instance.gamma[j]
     unit, g, own = normalize(instance.y[:, j]), found.shared[:, j], found.own[:, j]
-    value, size = _square(found.through[:, j]), (gamma / unit.sigma) ** 2 * (g @ g)
+    value, size = _square(found.through[:, j]), (gamma / unit.sigma) ** 2 * (g @ g)  # for m = 2 all cancels: value 0
     same = restoring(instance)
     alike, scale = differentiate(same), same.gamma[j]
     result = {
         "margin.th41": margin(value, lipschitz.theorem_41(g, unit, gamma), size),
         "error.th41": error(value, lipschitz.theorem_41(g, unit, gamma), size),
         "margin.th41_appendix": margin(value, lipschitz.theorem_41(g, unit, gamma, unit.m**-0.5), size),
-        "margin.th41_literal": margin(value, lipschitz.theorem_41(own, unit, gamma)),
+        "margin.th41_literal": margin(
+            value, lipschitz.theorem_41(own, unit, gamma), size if unit.m == 2 else 0.0
+        ),
         "margin.th41_restored": margin(
             _square(alike.through[:, j]),
             lipschitz.theorem_41(alike.own[:, j], unit, scale),
@@ -124,7 +126,6 @@ def _version_1(instance: Instance, j: int, inputs: str, rng: np.random.Generator
     unit, g = normalize(y), found.shared[:, j]
     moved = _dense_jacobian(y) @ x  # ∂ŷ_j / ∂W_0j
     value, plain = float(found.weights[0, j]), float(x @ g)
-    reach = math.sqrt((x @ x) * (g @ g)) / unit.sigma
     result = {
         f"plot.cosine.{inputs}": abs(lipschitz.cosine(x, g)),
         f"plot.gain.{inputs}": unit.sigma * abs(value / plain),
@@ -139,11 +140,11 @@ def _version_1(instance: Instance, j: int, inputs: str, rng: np.random.Generator
         f"error.c3.{inputs}": error(
             moved @ moved, lipschitz.theorem_31(x, x @ unit.y_hat, unit, power=0), (x @ x) / unit.sigma**2
         ),
-        f"margin.sharp32.{inputs}": margin(
-            value**2, lipschitz.sharp_32(plain, lipschitz.cosine(x, g), unit), reach**2
-        ),
+        f"margin.sharp32.{inputs}": margin(value**2, lipschitz.sharp_32(plain, lipschitz.cosine(x, g), unit)),
         f"margin.always.{inputs}": margin((value * unit.sigma / (1 + 10 ** rng.uniform(-2, 1))) ** 2, plain**2),
     }
+    enough = (1 + 1 / abs(lipschitz.cosine(x, g))) / 2
+    result[f"margin.always_far.{inputs}"] = margin((value * unit.sigma / enough) ** 2, plain**2)
     for name, alpha in READINGS_ALPHA.items():
         a = alpha(x, y, unit)
         result[f"error.c2.{name}.{inputs}"] = error(moved, lipschitz.fact_c2_v1(x, a, unit), _largest(x, unit))
@@ -185,9 +186,7 @@ def _other_layers(instance: Instance, j: int, share: float) -> dict[str, float]:
             f"margin.th41.{name}": margin(value, lipschitz.theorem_41(g, unit, gamma), size),
             f"error.th41.{name}": error(value, lipschitz.theorem_41(g, unit, gamma), size),
             f"margin.sharp32.{name}": margin(
-                weight**2,
-                lipschitz.sharp_32(float(x @ g), lipschitz.cosine(x, g), unit),
-                (x @ x) * (g @ g) / unit.sigma**2,
+                weight**2, lipschitz.sharp_32(float(x @ g), lipschitz.cosine(x, g), unit)
             ),
         }
     return result
