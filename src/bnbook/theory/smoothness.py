@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from bnbook.theory.layer import Number, Unit, project
+from bnbook.theory.layer import Number, Unit, jacobian, project
 
 #: Largest value of c p·p' + a' p·q + a p'·q over unit vectors (a, p), (a', p'), (c, q): 2/√3, at a = 1/√3.
 TRILINEAR = 2 / math.sqrt(3)
@@ -25,7 +25,7 @@ def through(h: np.ndarray, g: np.ndarray, unit: Unit, gamma: Number) -> np.ndarr
     """
     kept = project(g, unit)
     outer = np.outer(kept, unit.y_hat)
-    p = project(np.identity(unit.m) * (unit.sigma / unit.sigma), unit)
+    p = unit.sigma * jacobian(unit)
     curved = gamma**2 / unit.sigma**2 * (p @ h @ p)
     return curved - gamma / (unit.count * unit.sigma**2) * ((g @ unit.y_hat) * p + outer + outer.T)
 
