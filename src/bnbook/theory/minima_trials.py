@@ -125,12 +125,13 @@ def _lemma_45(rng: np.random.Generator, number: int) -> dict[str, float]:
         first, second = _derivatives(whole, ray / math.sqrt(ray @ ray))
         at_plain = _derivatives(whole, minimum / math.sqrt(minimum @ minimum))[0]
         k = (minimum @ start) / (minimum @ minimum)
+        size = float(start @ start + minimum @ minimum)
         result |= {
-            f"margin.lemma_45.{inputs}": margin(value, bound, float(start @ start)),
+            f"margin.lemma_45.{inputs}": margin(value, bound, size),
             f"error.ray.{inputs}": float(np.abs(first).max() / m),
             f"margin.ray.{inputs}": float(np.linalg.eigvalsh(second)[0] / m),
             f"error.plain_minimum.{inputs}": float(np.abs(at_plain).max() / m),
-            f"error.foot.{inputs}": error((start - k * minimum) @ (start - k * minimum), bound, float(start @ start)),
+            f"error.foot.{inputs}": error((start - k * minimum) @ (start - k * minimum), bound, size),
         }
     return result
 

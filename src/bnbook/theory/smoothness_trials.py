@@ -110,10 +110,13 @@ def _assumptions(rng: np.random.Generator, instance: Instance, j: int) -> dict[s
     labels = torch.tensor(rng.integers(3, size=m))
 
     def least(bend) -> float:
-        """Least eigenvalue of the Hessian for the unit, over its largest size, below one hidden layer and cross-entropy."""
+        """Least eigenvalue of the Hessian for the unit below one hidden layer and cross-entropy.
+
+        Over the size of its terms, the squared slopes of the logits: where the softmax saturates, all terms cancel.
+        """
         loss = lambda y: torch.nn.functional.cross_entropy(bend(y @ head[0]) @ head[1], labels)  # noqa: E731
         values = np.linalg.eigvalsh(hessian(loss, instance.y / instance.y.std(0))[:, j, :, j])
-        return float(values[0] / max(abs(values).max(), 1e-30))
+        return float(values[0] * m / ((head[0][j] ** 2).sum() * (head[1] ** 2).sum()))
 
     return {
         "margin.sign": sign(z - minimum),  # L = ½ ‖z - minimum‖²: -g points straight at the minimum
