@@ -78,7 +78,7 @@ def _lemma_33(rng: np.random.Generator, number: int) -> dict[str, float]:
     """Root-mean-square norms, so that ‖BN(y)‖ = 1; ε is the least one that meets both conditions of the lemma."""
     m = (4, 8, 16)[number % 3]
     basis = np.linalg.qr(np.column_stack([np.ones(m), rng.standard_normal((m, 2))]))[0][:, 1:] * math.sqrt(m)
-    size = 10 ** rng.uniform(-2, 0.3)
+    size = 10 ** (rng.uniform(-0.2, 0.3) if number % 4 == 1 else rng.uniform(-2, 0.3))  # every fourth one above 1/2
     if number % 4 == 0 and size < 0.5:
         target, output = (basis @ v for v in minima.worst_for_33(size))
     else:
