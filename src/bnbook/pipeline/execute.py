@@ -21,6 +21,8 @@ from bnbook.pipeline.monitor import Monitor
 BUDGET = {"smoke": 15, "laptop": 30 * 60, "paper": 60 * 60}
 #: What marks a chapter's own BnbookError among the failures of its cells.
 MENDABLE = "bad input: "
+#: Attempts at starting a kernel: two that start at once may have picked the same free port.
+STARTS = 3
 
 
 class ChapterFailed(Exception):
@@ -92,17 +94,25 @@ def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str |
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-    try:
-        papermill.execute_notebook(
-            source, destination, parameters=values, kernel_name="python3", progress_bar=False, cwd=source.parent,
-            extra_arguments=["--log-level=CRITICAL"],  # the kernel's own remarks do not belong in the terminal
-        )  # fmt: skip
-    except papermill.PapermillExecutionError as error:
-        mendable = error.ename == BnbookError.__name__
-        return f"{MENDABLE}{error.evalue}" if mendable else f"cell {error.exec_count}: {error.ename}: {error.evalue}"
-    except (DeadKernelError, CellTimeoutError) as error:
-        return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-    return None
+    for start in range(1, STARTS + 1):
+        try:
+            papermill.execute_notebook(
+                source, destination, parameters=values, kernel_name="python3", progress_bar=False, cwd=source.parent,
+                extra_arguments=["--log-level=CRITICAL"],  # the kernel's own remarks do not belong in the terminal
+            )  # fmt: skip
+        except papermill.PapermillExecutionError as error:
+            mendable = error.ename == BnbookError.__name__
+            return f"{MENDABLE}{error.evalue}" if mendable else f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+        except (DeadKernelError, CellTimeoutError) as error:
+            return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        except RuntimeError as error:
+            if "before replying" not in str(error):
+                raise
+            if start == STARTS:
+                return f"the kernel did not start in {STARTS} attempts: {error}"
+        else:
+            return None
+    raise AssertionError("a kernel starts at least once")
 
 
 @contextmanager
