@@ -25,7 +25,7 @@ def arms():
 def test_trained_once_and_shared(empty_store, monkeypatch):
     first = runs.train_all(arms(), range(3), workers=1)
     assert len(list(empty_store.glob("*.npz"))) == 12
-    monkeypatch.setattr(runs, "train_into_store", None)  # nothing may train now
+    monkeypatch.setattr(runs.StackRuns, "train_into_store", None)  # nothing may train now
     again = runs.train_all(arms()[::-1], [2, 0], workers=1)
     for arm, found in again.items():
         assert found["loss"].shape == (2, 6) and found["shift_cosine"].shape == (2, 2, 3) and (found["seconds"] > 0).all()
@@ -44,7 +44,7 @@ def test_processes_give_the_same_numbers(empty_store, monkeypatch, tmp_path):
 
 
 def test_a_process_that_fails_says_so(empty_store, monkeypatch):
-    monkeypatch.setattr(runs, "_code", lambda: "another edition")
+    monkeypatch.setattr(runs.StackRuns, "fingerprint", lambda self: "another edition")
     monkeypatch.setitem(runs.STACK, "none", 2)
     with pytest.raises(BnbookError, match="code changed"):
         runs.train_all(arms()[:2], range(2), workers=2)
@@ -52,7 +52,7 @@ def test_a_process_that_fails_says_so(empty_store, monkeypatch):
 
 def test_stacks_hold_every_member_once():
     members = [(arm, seed) for arm in arms() for seed in range(70)]
-    stacks = runs._stacks(members, workers=2)
+    stacks = runs.RUNS.stacks(members, workers=2)
     assert sorted(str(m) for stack in stacks for m in stack) == sorted(str(m) for m in members)
     assert all(len(stack) <= runs.STACK[stack[0][0].norm] for stack in stacks)
     assert all(len({arm.stack_key() for arm, _ in stack}) == 1 for stack in stacks)
@@ -60,5 +60,5 @@ def test_stacks_hold_every_member_once():
 
 def test_key_hangs_on_what_matters():
     arm = arms()[0]
-    assert runs.key(arm, 0) == runs.key(LinearArm.from_settings(arm.settings()), 0)
-    assert len({runs.key(arm, 0), runs.key(arm, 1), runs.key(arms()[1], 0)}) == 3
+    assert runs.RUNS.key(arm, 0) == runs.RUNS.key(LinearArm.from_settings(arm.settings()), 0)
+    assert len({runs.RUNS.key(arm, 0), runs.RUNS.key(arm, 1), runs.RUNS.key(arms()[1], 0)}) == 3

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from bnbook.errors import BnbookError
-from bnbook.models import activation_points, cnn, deep_linear, mlp, vgg
+from bnbook.models import activation_points, cnn, deep_linear, mlp, resnet, vgg, vgg16
 from bnbook.normalizers import make_normalizer
 
 NORMS = ("none", "batch", "noisy", "noise", "l1", "l2", "linf", "layer", "weight")
@@ -19,8 +19,9 @@ BUILD = {
     "mlp": lambda **options: mlp(widths=(12, 9, 8, 5), **options),
     "deep_linear": lambda **options: deep_linear(depth=4, width=6, **options),
     "cnn": lambda **options: cnn((2, 11, 15), (5, 6), **options),
+    "vgg16": lambda **options: vgg16(width=0.0625, **options),
 }
-INPUT = {"vgg": (4, 3, 32, 32), "mlp": (4, 3, 2, 2), "deep_linear": (4, 6), "cnn": (4, 2, 11, 15)}
+INPUT = {"vgg": (4, 3, 32, 32), "mlp": (4, 3, 2, 2), "deep_linear": (4, 6), "cnn": (4, 2, 11, 15), "vgg16": (4, 3, 32, 32)}
 
 
 def weights(model: nn.Module) -> list[torch.Tensor]:
@@ -64,6 +65,55 @@ def test_the_cnn_has_the_papers_maps():
         cnn((1, 28, 28), (4, 4, 4, 4))
 
 
+def count(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_the_deep_networks_have_their_usual_numbers_of_parameters():
+    # 14,728,266 is VGG-16 with one readout of 512 inputs; here two layers of 512 units with batch norm stand before it.
+    assert count(vgg16()) == 14_728_266 + 2 * (512 * 512 + 512 + 2 * 512)
+    # 11,171,146 without the batch norm behind the last block, which He et al. have.
+    assert count(resnet()) == 11_171_146 + 2 * 512
+
+
+@pytest.mark.parametrize("norm", ["none", "batch", "noisy", "l1", "instance"])
+def test_resnet_arms_share_weights_and_random_state_and_learn(norm):
+    torch.manual_seed(7)
+    reference = resnet(0.0625, norm="none")
+    state = torch.get_rng_state()
+    torch.manual_seed(7)
+    model = resnet(0.0625, norm=norm, gamma=0.5)
+    assert torch.equal(state, torch.get_rng_state())
+    convolutions = [[m.weight for m in one.modules() if isinstance(m, (nn.Conv2d, nn.Linear))] for one in (model, reference)]
+    assert all(torch.equal(a, b) for a, b in zip(*convolutions)) and len(convolutions[0]) == 21
+    assert len(activation_points(model)) == 17
+    out = model(torch.randn(4, 3, 32, 32))
+    out.square().sum().backward()
+    assert out.shape == (4, 10) and all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    if norm == "batch":
+        assert {module.weight[0].item() for module in model.modules() if hasattr(module, "running_mean")} == {0.5}
+
+
+def test_a_residual_block_by_hand():
+    torch.manual_seed(1)
+    model = resnet(0.0625, norm="batch").double().eval()
+    x = torch.randn(2, 4, 8, 8, dtype=torch.float64)
+    plain, changing = model.stage1.block1, model.stage2.block1
+    ready = plain.norm1(x).clamp(min=0)
+    torch.testing.assert_close(plain(x), x + plain.conv2(plain.norm2(plain.conv1(ready)).clamp(min=0)))
+    ready = changing.norm1(x).clamp(min=0)
+    expected = changing.shortcut(ready) + changing.conv2(changing.norm2(changing.conv1(ready)).clamp(min=0))
+    torch.testing.assert_close(changing(x), expected)
+    assert expected.shape == (2, 8, 4, 4)
+
+
+@pytest.mark.parametrize("build", [resnet, vgg16])
+def test_bad_settings_of_the_deep_networks_are_one_line(build):
+    for change, message in (({"image_size": 30}, "multiple of"), ({"width": 0}, "above 0"), ({"norm": "none such"}, "unknown norm")):
+        with pytest.raises(BnbookError, match=message):
+            build(**change)
+
+
 def test_other_image_sizes_and_channels():
     assert vgg(0.02, image_size=64, channels=1, classes=3)(torch.randn(2, 1, 64, 64)).shape == (2, 3)
 
@@ -98,7 +148,7 @@ def test_arms_of_one_seed_start_from_the_same_weights_and_random_state(name, ini
 @pytest.mark.parametrize("name", BUILD)
 def test_activation_points_are_the_same_in_every_arm_and_feed_the_nonlinearities(name):
     points = activation_points(BUILD[name]())
-    assert len(points) == {"vgg": 10, "mlp": 2, "deep_linear": 3, "cnn": 2}[name]
+    assert len(points) == {"vgg": 10, "mlp": 2, "deep_linear": 3, "cnn": 2, "vgg16": 15}[name]
     for norm in NORMS:
         model = BUILD[name](norm=norm)
         assert activation_points(model) == points

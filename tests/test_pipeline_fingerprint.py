@@ -85,9 +85,9 @@ def test_only_what_the_training_rests_on_makes_it_stale(monkeypatch, module, old
 @pytest.mark.parametrize(
     "cell",
     [
-        "from bnbook.meanfield.theory import solve\nsolve",
-        "import bnbook\nbnbook.meanfield.theory.solve(1)",
-        "import bnbook.meanfield.theory as t\nt.solve",
+        "from bnbook.meanfield.solving import solve\nsolve",
+        "import bnbook\nbnbook.meanfield.solving.solve(1)",
+        "import bnbook.meanfield.solving as t\nt.solve",
         "from bnbook import meanfield as m\nm.solve(1)",
         "def f():\n    from bnbook.meanfield import solve\n    return solve",
         "from bnbook.meanfield import *",
@@ -97,7 +97,7 @@ def test_only_what_the_training_rests_on_makes_it_stale(monkeypatch, module, old
 def test_a_definition_is_found_however_it_is_reached(cell):
     module = definitions.take_apart(cell, "")
     roots = [*definitions.references(ast.parse(cell).body, module, ""), *((star, "*") for star in module.stars)]
-    assert ("bnbook.meanfield.theory", "solve") in closure(roots)
+    assert ("bnbook.meanfield.solving", "solve") in closure(roots)
 
 
 def test_relative_imports_are_resolved():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bnbook.models.building import activation_points
 from bnbook.models.convolutional import vgg
 from bnbook.models.dense import deep_linear, mlp
+from bnbook.models.residual import resnet
+from bnbook.models.sixteen import vgg16
 from bnbook.models.strided import cnn
 
-__all__ = ["activation_points", "cnn", "deep_linear", "mlp", "vgg"]
+__all__ = ["activation_points", "cnn", "deep_linear", "mlp", "resnet", "vgg", "vgg16"]
