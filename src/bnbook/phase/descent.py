@@ -66,6 +66,11 @@ def train_stack(
             p.requires_grad_(False)
         if on_steps and (step + 1) % REPORT_EVERY == 0:
             on_steps(REPORT_EVERY)
+        if where.type == "cpu" and not alive.any():  # on a GPU the question would make the device wait
+            break
+    missing = arm.steps - len(losses)
+    losses += [torch.full_like(loss, torch.nan)] * missing
+    ends += [alive] * missing
     lived = torch.stack(ends).sum(0).double()
     found = {
         "loss": torch.stack(losses, 1),
