@@ -1,13 +1,15 @@
-"""The comparisons: probe against bare passes, training against a bare loop, noisy against batch norm."""
+"""The comparisons: probe against bare passes, training against a bare loop, noisy against batch norm, λ_max against curvlinops."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from benchmarks.timing import Ratio, compare
+from scipy.sparse.linalg import eigsh
 from torch import Tensor, nn
 
 from bnbook import models
@@ -15,6 +17,7 @@ from bnbook.data import Dataset, load
 from bnbook.data.batches import infinite_batches
 from bnbook.normalizers import frozen_noise, make_normalizer
 from bnbook.probes import covariate_shift, landscape
+from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.engine import numerics, pick_device, train
 from bnbook.training.probed import ProbedArm, train_probed
@@ -172,4 +175,45 @@ class ObviousNoisyBatchNorm(nn.Module):
         return s * y + m
 
 
-CASES = {"probe": probe, "overhead": overhead, "probed": probed, "noisy": noisy}
+def fisher(setting: Setting, widths: tuple[int, ...] = (784, 1000, 1000, 1000, 10), examples: int = 500) -> Iterator[Ratio]:
+    """λ_max of the mean-field paper's network against curvlinops' matrix and SciPy's Lanczos, to the same tolerance."""
+    try:
+        from curvlinops import GGNLinearOperator
+    except ImportError:
+        print("fisher: left out, it compares with curvlinops; pip install curvlinops-for-pytorch", file=sys.stderr)
+        return
+    tolerance, where = 1e-3, pick_device()  # of the residual, relative to the eigenvalue
+    for norm in ("none", "batch"):
+        torch.manual_seed(0)
+        # curvlinops cannot have buffers that change in a forward pass
+        factory = (lambda units, dim: nn.BatchNorm1d(units, track_running_stats=False)) if norm == "batch" else norm
+        model = models.mlp(widths, norm=factory, init="meanfield", sigma_w2=2.0, sigma_b2=0.5).to(where).train()
+        inputs, zeros = torch.randn(examples, widths[0], device=where), torch.zeros(examples, 1, device=where)
+        weights = [p for p in model.parameters() if p.ndim >= 2]
+
+        def theirs(model: nn.Module = model, inputs: Tensor = inputs, zeros: Tensor = zeros, weights: list = weights) -> float:
+            # the squared error of one output has the curvature 2 J^T J if summed
+            loss = nn.MSELoss(reduction="sum")
+            matrix = GGNLinearOperator(_FirstOutput(model), loss, weights, [(inputs, zeros)], check_deterministic=False)
+            return eigsh(matrix.to_scipy(), k=1, tol=tolerance, return_eigenvectors=False)[0] / (2 * examples)
+
+        def ours(model: nn.Module = model, inputs: Tensor = inputs) -> float:
+            return float(largest_eigenvalue(model, inputs, outputs=0, tolerance=tolerance))
+
+        if abs(theirs() / ours() - 1) > 0.01:
+            raise AssertionError(f"two eigenvalues of one matrix: {theirs()} and {ours()}")
+        yield compare(
+            f"largest eigenvalue, {norm}, {examples} examples / curvlinops", ours, theirs, rounds=min(3, setting.rounds), bar=1.0
+        )
+
+
+class _FirstOutput(nn.Module):
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.network(inputs)[:, :1]
+
+
+CASES = {"probe": probe, "overhead": overhead, "probed": probed, "noisy": noisy, "fisher": fisher}

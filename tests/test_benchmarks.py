@@ -126,3 +126,13 @@ def test_the_command_prints_a_row_for_each_comparison(tmp_path, capsys, monkeypa
 def test_bad_usage_is_one_line_and_exit_2(arguments, capsys):
     assert main(arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_eigenvalue_is_that_of_a_second_library(capsys):
+    setting = cases.Setting(rounds=3)
+    try:
+        import curvlinops  # noqa: F401
+    except ImportError:
+        assert list(cases.fisher(setting)) == [] and "left out" in capsys.readouterr().err
+    else:  # raises where the two eigenvalues differ
+        assert len(list(cases.fisher(setting, widths=(12, 9, 10), examples=20))) == 2
