@@ -54,7 +54,7 @@ def bnbook(*words: str, root: Path, code: int = 0, **environment: str) -> subpro
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     clean |= {"BNBOOK_ROOT": str(root), **environment}
     command = [sys.executable, "-m", "bnbook", *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=clean, cwd=root, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, env=clean, cwd=root, timeout=1800)
     assert done.returncode == code, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 
