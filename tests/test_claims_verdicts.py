@@ -357,3 +357,12 @@ def test_a_ratio_whose_interval_is_wider_than_numbers_reach_is_undecided():
     results = {"a": np.array([1e-300, 1.0, 1e300]), "b": np.ones(3)}
     found = judge(claim(Test("ratio", a="a", b="b", side="greater", threshold=1.0)), results)
     assert found.verdict == OPEN3 and found.interval == (-math.inf, math.inf)
+
+
+def test_what_all_parts_share_is_said_once():
+    parts = tuple(Part(name, Test("level", a=name, side="greater", threshold=0.0)) for name in ("a", "b"))
+    claim = Claim("two", "part/chapter", Source("k", "v", "w"), "Both are.", "f", None, parts=parts)
+    results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12])}
+    lines = markdown_table(verdict_rows("part/chapter", results, "laptop", claims=[claim])).split("\n")
+    assert lines[2] == "| Both are.<br><small>w; each must hold: mean > 0; n = 3; 95 % intervals</small> |  | **reproduced** |"
+    assert lines[3] == f"| – a | 0.91 <small>0.885 to 0.935</small> | {YES} |"

@@ -45,8 +45,12 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
             lines.append(
                 _row(f"– {words}", [_must_hold(claim.corrected)], _measured(judgement.corrected), "")
             )
+        shared = _shared(judgement)  # said once, so that a part is one line
+        if shared:
+            lines[-1] = _row(claim.says, [*notes, *shared], measured, f"**{judgement.words}**{condition}")
         for part, (says, word, found) in zip(claim.parts, judgement.parts, strict=False):
-            lines.append(_row(f"– {says}", [_must_hold(part.test)], _measured(found), word))
+            notes = [] if shared else [_must_hold(part.test)]
+            lines.append(_row(f"– {says}", notes, _measured(found, inline=bool(shared)), word))
     return "\n".join(lines)
 
 
@@ -71,13 +75,24 @@ def _must_hold(test: Test) -> str:
     return f"must hold: {describe_test(test)}"
 
 
-def _measured(found: Judgement | Outcome) -> str:
-    """Effect, then small its interval and the number of seeds."""
+def _shared(judgement: Judgement) -> list[str]:
+    """What all parts of a claim have to fulfil and their number of seeds, where these are the same; else nothing."""
+    tests = {_must_hold(part.test) for part in judgement.claim.parts}
+    counts = {found.n for _, _, found in judgement.parts}
+    if len(judgement.parts) < 2 or len(tests) != 1 or len(counts) != 1:
+        return []
+    return [f"each {tests.pop()}", *(f"n = {n}" for n in counts if n), "95 % intervals"]
+
+
+def _measured(found: Judgement | Outcome, inline: bool = False) -> str:
+    """Effect, then small its interval and the number of seeds; inline: what `_shared` says is left out."""
     effect, bracket, interval = format_effect(found).partition(" (")
+    if inline:
+        return f"{effect} <small>{interval.removesuffix(')').removeprefix('95 % interval ')}</small>" if bracket else effect
     notes = ([interval.removesuffix(")")] if bracket else []) + ([f"n = {found.n}"] if found.n else [])
     return f"{effect}<br><small>{'; '.join(notes)}</small>" if notes else effect
 
 
 def _row(says: str, notes: list[str], measured: str, verdict: str) -> str:
-    cells = (f"{says}<br><small>{'; '.join(notes)}</small>", measured, verdict)
+    cells = (f"{says}<br><small>{'; '.join(notes)}</small>" if notes else says, measured, verdict)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
