@@ -59,7 +59,7 @@ def test_store_gives_back_what_was_trained(tmp_path, monkeypatch):
     for arm in arms:
         assert first[arm]["loss"].shape == (2, 2)
         np.testing.assert_array_equal(first[arm]["loss"], again[arm]["loss"])
-        np.testing.assert_array_equal(first[arm]["loss"][1], train(arm, 1)["loss"])
+        np.testing.assert_allclose(first[arm]["loss"][1], train(arm, 1)["loss"], rtol=1e-4)  # the store's have one thread
 
 
 def test_eigenvalue_of_a_plain_stack_is_gamma_squared_times_that_of_one():

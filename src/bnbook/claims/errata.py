@@ -35,6 +35,11 @@ class Erratum:
     test: str = ""
 
     @property
+    def title(self) -> str:
+        """The place in the source, as a heading."""
+        return self.source.where[0].upper() + self.source.where[1:]
+
+    @property
     def anchor(self) -> str:
         """Where the row stands on the page: an address has no dots."""
         return f"erratum-{self.id.replace('.', '-')}"

@@ -27,10 +27,13 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
         *_counts(by_source, titles),
     ]
     known = {chapter.name: chapter for chapter in chapters}
+    titles_seen: Counter[str] = Counter()
     for key, own in by_source.items():
         lines += ["", f"(errata-{key.lower()})=", f"## {titles[key]}", "", f"{{cite:t}}`{key}`", ""]
         for row in own:
-            lines += _block(row, known, pages)
+            titles_seen[row.title] += 1
+            again = f" ({titles_seen[row.title]})" if titles_seen[row.title] > 1 else ""  # equal headings would share an address
+            lines += _block(row, row.title + again, known, pages)
     return "\n".join(lines) + "\n"
 
 
@@ -44,12 +47,11 @@ def _counts(by_source: dict[str, list[Erratum]], titles: dict[str, str]) -> list
     return lines
 
 
-def _block(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> list[str]:
+def _block(row: Erratum, title: str, chapters: dict[str, Chapter], pages: Pages) -> list[str]:
     """Heading, kind and printing, and a definition list that a narrow screen shows as it is."""
     items = {"Printed": row.printed, "Holds": row.correct, "Why": row.why, "Shown by": _shown_by(row, chapters, pages)}
     body = [line for word, text in items.items() for line in (word, f": {text}", "")]
     head = f"**{row.kind}** · {row.source.version}"
-    title = row.source.where[0].upper() + row.source.where[1:]
     return [f"({row.anchor})=", f"### {title}", "", ":::{container} erratum", head, "", *body, ":::", ""]
 
 
