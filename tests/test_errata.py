@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 
 import pytest
+import tiny_book
 import yaml
 from bnbook import claims, paths
 from bnbook.claims import load_errata
@@ -33,17 +33,7 @@ def book(tiny):
 
 
 def changed(**changes):
-    entry = copy.deepcopy(GOOD)
-    for dotted, value in changes.items():
-        *path, last = dotted.split("__")
-        place = entry
-        for key in path:
-            place = place[key]
-        if value is None:
-            del place[last]
-        else:
-            place[last] = value
-    return entry
+    return tiny_book.changed(GOOD, **changes)
 
 
 def read(book, *entries):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 CHAPTER = '''---
@@ -131,3 +132,18 @@ def write(root: Path, config: Path, chapter: str = CHAPTER, claims: str = CLAIMS
     path = root / "book" / "part" / "coin.md"
     path.write_text(chapter, encoding="utf-8")
     return path
+
+
+def changed(good: dict, **changes) -> dict:
+    """A copy of an entry with fields changed, or removed by None; source__key is the key of its source."""
+    entry = copy.deepcopy(good)
+    for dotted, value in changes.items():
+        *path, last = dotted.split("__")
+        place = entry
+        for key in path:
+            place = place[key]
+        if value is None:
+            del place[last]
+        else:
+            place[last] = value
+    return entry

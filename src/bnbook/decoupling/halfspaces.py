@@ -27,9 +27,11 @@ class HalfSpace:
     loss: Loss
 
     def margins(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Points of zᵀw̃ / ‖w̃‖_S and their weights; each kind below has its own."""
         raise NotImplementedError
 
     def gradient(self, weight: np.ndarray) -> np.ndarray:
+        """∇f(w̃); each kind below has its own."""
         raise NotImplementedError
 
     def length(self, weight: np.ndarray) -> float:
