@@ -60,19 +60,18 @@ def alone(arm: PhaseArm, seed: int, dataset) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
 @pytest.mark.parametrize("norm", ["none", "batch"])
-@pytest.mark.parametrize("kind", [FC, CONV])
-def test_a_stack_is_its_members_trained_alone(kind, norm, loss) -> None:
+@pytest.mark.parametrize("kind, unfolded", [(FC, None), (CONV, False), (CONV, True)])
+def test_a_stack_is_its_members_trained_alone(kind, unfolded, norm, loss) -> None:
     dataset = load(kind["data"])
     members = [
         (PhaseArm(**kind, norm=norm, loss=loss, gamma=gamma, learning_rate=rate if norm == "batch" else rate / 30, test_examples=50), seed)
         for gamma, rate, seed in ((1.0, 0.01, 0), (0.5, 0.05, 0), (2.0, 0.003, 1))
     ]
-    found = train_stack(members, dataset, dtype=torch.float64)
+    found = train_stack(members, dataset, dtype=torch.float64, unfolded=unfolded)
     for place, (arm, seed) in enumerate(members):
         expected = alone(arm, seed, dataset)
         np.testing.assert_allclose(found["loss"][place], expected["loss"], rtol=1e-9)
-        if kind is FC:
-            assert found["test_accuracy"][place] == pytest.approx(expected["test_accuracy"])
+        assert found["test_accuracy"][place] == pytest.approx(expected["test_accuracy"])
     assert np.isinf(found["exploded_step"]).all() and np.isfinite(found["test_loss"]).all()
 
 
@@ -86,6 +85,9 @@ def test_a_member_that_explodes_is_frozen_and_the_others_do_not_notice() -> None
     np.testing.assert_allclose(both["loss"][1], single["loss"][0], rtol=1e-12)
     assert both["test_loss"][1] == pytest.approx(single["test_loss"][0])
     assert list(works(both["loss"])) == [False, True]
+    alone = train_stack([wild], dataset, dtype=torch.float64)  # ends early, and says the same
+    np.testing.assert_allclose(alone["loss"][0], both["loss"][0], rtol=1e-12)
+    assert alone["exploded_step"][0] == both["exploded_step"][0] and np.isnan(alone["test_accuracy"][0])
 
 
 def test_full_batches_are_the_same_batch_at_every_step() -> None:

@@ -22,7 +22,7 @@ REPORT_EVERY = 20  # steps
 
 
 def train_stack(
-    members: Sequence[Member], dataset: Dataset, *, dtype: torch.dtype = torch.float32,
+    members: Sequence[Member], dataset: Dataset, *, dtype: torch.dtype = torch.float32, unfolded: bool | None = None,
     on_steps: Callable[[int], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Train members that differ in γ, learning rate and seed; arrays with a leading axis of S members.
@@ -35,18 +35,21 @@ def train_stack(
     - exploded_step (S,): the first step whose loss was not finite or above EXPLOSION times the first, inf if none
     - test_loss, test_accuracy (S,): after the last step, with population statistics; NaN where exploded or not asked for
 
-    A member that explodes is frozen; the others go on as if alone. Nothing inside a step waits for the device.
+    unfolded: convolutions as products of unfolded images; None: on a GPU. A member that explodes is frozen; the others go on
+    as if alone. On a GPU nothing inside a step waits for the device; on a CPU the training ends where no member is left.
     """
     shared = {arm.stack_key() for arm, _ in members}
     if len(shared) != 1:
         raise BnbookError(f"{len(shared)} kinds of members in one stack; expected members that differ in γ, rate and seed")
     arm, where = next(iter(shared)), dataset.device
     stack = _drawn(members, dataset, dtype)
+    stack.unfolded = where.type != "cpu" if unfolded is None else unfolded
     rates = torch.tensor([one.learning_rate for one, _ in members], dtype=dtype, device=where)
     velocity = [torch.zeros_like(p) for p in stack.parameters]
     batches = _Batches([seed for _, seed in members], arm, dataset, dtype)
     alive = torch.ones(len(members), dtype=torch.bool, device=where)
     losses, ends, first = [], [], None
+    waits = where.type == "cpu"  # reading a value is free there, and a masked update is not
     for step in range(arm.steps):
         images, targets = batches.next()
         leaves = [p.requires_grad_() for p in stack.parameters]
@@ -57,21 +60,34 @@ def train_stack(
         alive = alive & torch.isfinite(loss) & (loss <= EXPLOSION * first)
         losses.append(torch.where(alive, loss, torch.nan))
         ends.append(alive)
-        with torch.no_grad():
-            for p, v, g in zip(leaves, velocity, gradients):
-                keep, rate = (tensor.view(-1, *[1] * (p.ndim - 1)) for tensor in (alive, rates))
-                v.mul_(arm.momentum).add_(g)
-                p.copy_(torch.where(keep, p - rate * v, p))
-        for p in leaves:
-            p.requires_grad_(False)
+        if waits and not alive.any():
+            break
+        _update(leaves, velocity, gradients, rates, arm.momentum, None if waits and alive.all() else alive)
         if on_steps and (step + 1) % REPORT_EVERY == 0:
             on_steps(REPORT_EVERY)
+    unmade = arm.steps - len(losses)
+    losses, ends = losses + [torch.full_like(rates, torch.nan)] * unmade, ends + [alive] * unmade
     lived = torch.stack(ends).sum(0).double()
     found = {
         "loss": torch.stack(losses, 1),
         "exploded_step": torch.where(lived < arm.steps, lived, torch.inf),
     } | _tested(stack, arm, dataset, alive, dtype)
     return {name: value.double().cpu().numpy() for name, value in found.items()}
+
+
+def _update(
+    parameters: Sequence[Tensor], velocity: Sequence[Tensor], gradients: Sequence[Tensor], rates: Tensor, momentum: float,
+    alive: Tensor | None,
+) -> None:  # fmt: skip
+    """v <- μ v + g, θ <- θ - η v, in place; alive: the members (S,) whose θ may change, None for all."""
+    for p, v, g in zip(parameters, velocity, gradients):
+        p.requires_grad_(False)
+        shape = (-1, *[1] * (p.ndim - 1))
+        torch.add(g, v, alpha=momentum, out=v)
+        if alive is None:
+            p.addcmul_(v, rates.view(shape), value=-1)
+        else:
+            p.copy_(torch.where(alive.view(shape), p - rates.view(shape) * v, p))
 
 
 def member_loss(outputs: Tensor, targets: Tensor, kind: str) -> Tensor:

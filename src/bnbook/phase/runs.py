@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -13,7 +15,7 @@ from bnbook.phase.descent import Member, train_stack
 from bnbook.training.stacks import StackRuns
 
 #: Members that a process trains in turn, and members of one stack on a GPU.
-TURN, STACK = 8, 64
+TURN, STACK = 32, 64
 
 
 def _device() -> str:
@@ -34,8 +36,13 @@ def _train(members: Sequence[Member], on_steps: Callable[[int], None] | None = N
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
+@lru_cache
+def _content(data: str, root: str | None) -> str:
+    return load(data).identity.sha256
+
+
 def _data(arm: PhaseArm) -> dict[str, str]:
-    return {"data": load(arm.data).identity.sha256, "device": "cpu" if _device() == "cpu" else "cuda"}
+    return {"data": _content(arm.data, os.environ.get("BNBOOK_DATA")), "device": "cpu" if _device() == "cpu" else "cuda"}
 
 
 RUNS = StackRuns(
