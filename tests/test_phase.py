@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,9 @@ import torch.nn.functional as F
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.errors import BnbookError
-from bnbook.phase import PhaseArm, bisect, train_members, train_stack, works
+from bnbook.phase import PhaseArm, bisect, full_batch, linear_growth, train_members, train_stack, works
 from bnbook.phase.descent import STATISTICS_EXAMPLES
+from bnbook.probes.fisher import largest_eigenvalue
 
 FC = dict(network="fc", hidden=(12, 9), batch_size=16, steps=12, data="textures-standin")
 CONV = dict(network="conv", hidden=(5, 6), batch_size=16, steps=12, data="textures-standin")
@@ -145,3 +148,31 @@ def test_members_are_trained_once_and_processes_give_the_same(tmp_path, monkeypa
         np.testing.assert_array_equal(found[0][member]["loss"], found[1][member]["loss"])
     again = train_members(members[::-1], 1)
     assert again[members[0]]["seconds"] == found[1][members[0]]["seconds"]
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+@pytest.mark.parametrize("kind", [FC, CONV])
+def test_the_linear_regime_breaks_at_two_times_one_plus_momentum_over_the_largest_eigenvalue(kind, norm) -> None:
+    dataset = load(kind["data"])
+    arm = PhaseArm(**kind, norm=norm, gamma=0.7)
+    torch.manual_seed(3)
+    model = arm.model(tuple(dataset.train_images.shape[1:])).double()
+    images, labels = full_batch(arm, 3, dataset)
+    value = largest_eigenvalue(model, images.double(), "all", "all", statistics="batch").value
+    critical = 2 * (1 + arm.momentum) / value
+    growth = [
+        linear_growth(replace(arm, learning_rate=critical * factor), 3, dataset, steps=150, closeness=1e-6, dtype=torch.float64)
+        for factor in (0.3, 0.97, 1.03, 1.3)
+    ]
+    assert max(growth[:2]) < 1 and min(growth[2:]) > 100, growth  # beyond the linear regime it need not grow on
+
+
+def test_the_linear_regime_has_the_images_of_a_training_on_one_full_batch() -> None:
+    dataset = load(FC["data"])
+    arm = PhaseArm(**FC, examples=FC["batch_size"], learning_rate=1e-12)
+    torch.manual_seed(1)
+    model = arm.model(tuple(dataset.train_images.shape[1:])).double()
+    images, labels = full_batch(arm, 1, dataset)
+    expected = 0.5 * (model(images.double()) - F.one_hot(labels, 10)).square().sum().item() / len(labels)
+    found = train_stack([(arm, 1)], dataset, dtype=torch.float64)["loss"][0]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -58,6 +58,7 @@ def edited(monkeypatch, module, old, new):
     text = path.read_text(encoding="utf-8")
     assert old in text
     definitions._module.cache_clear()
+    monkeypatch.setattr(fingerprint, "_fingerprint", fingerprint._fingerprint.__wrapped__)
     changed = definitions.take_apart(text.replace(old, new), module.rpartition(".")[0])
     original = definitions._module
     monkeypatch.setattr(definitions, "_module", lambda name: changed if name == module else original(name))

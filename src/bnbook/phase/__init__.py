@@ -1,12 +1,13 @@
 """Phase diagrams: at which learning rate and which γ small networks train, and where they break.
 
 arm: the settings of a member · stack: many networks as one · descent: training a stack · boundary: finding where it breaks ·
-runs: with the results store.
+linear: where the linear regime does · runs: with the results store.
 """
 
 from bnbook.phase.arm import PhaseArm
 from bnbook.phase.boundary import bisect, works
 from bnbook.phase.descent import train_stack
+from bnbook.phase.linear import full_batch, linear_growth
 from bnbook.phase.runs import train_members
 
-__all__ = ["PhaseArm", "bisect", "train_members", "train_stack", "works"]
+__all__ = ["PhaseArm", "bisect", "full_batch", "linear_growth", "train_members", "train_stack", "works"]

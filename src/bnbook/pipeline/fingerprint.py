@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from bnbook.pipeline.definitions import INTERVALS, Reference, closure, references, take_apart
@@ -47,10 +48,11 @@ def _dump(node: Any) -> str:
 
 def package_fingerprint(names: Iterable[str]) -> str:
     """SHA-256 over the normalised code that these rest on: "bnbook.x:name", a definition, or "bnbook.x", a module."""
-    return _fingerprint((name, wanted or "*") for name, _, wanted in (each.partition(":") for each in names))
+    return _fingerprint(frozenset((name, wanted or "*") for name, _, wanted in (each.partition(":") for each in names)))
 
 
-def _fingerprint(roots: Iterable[Reference]) -> str:
+@lru_cache(maxsize=None)  # sources are read once a process; each key of the store asks
+def _fingerprint(roots: frozenset[Reference]) -> str:
     found = closure(roots)
     return digest({f"{name}:{part}": [_normalised(node) for node in found[name, part]] for name, part in sorted(found)})
 
@@ -63,7 +65,7 @@ def chapter_fingerprint(cells: list[str], parameters: dict[str, Any], data: list
         roots |= set(references(ast.parse(cell).body, whole, ""))
     return {
         "code": digest([normalised(cell) for cell in cells]),
-        "package": _fingerprint(roots | {(INTERVALS, "*")}),
+        "package": _fingerprint(frozenset(roots | {(INTERVALS, "*")})),
         "parameters": digest(parameters),
         "data": data_digest(data),
     }
