@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.errors import BnbookError
-from bnbook.phase import PhaseArm, bisect, full_batch, linear_growth, train_members, train_stack, works
+from bnbook.phase import PhaseArm, bisect, full_batch, linear_growth, train_hidden, train_members, train_stack, works
 from bnbook.phase.descent import STATISTICS_EXAMPLES
 from bnbook.probes.fisher import largest_eigenvalue
 
@@ -176,3 +176,27 @@ def test_the_linear_regime_has_the_images_of_a_training_on_one_full_batch() -> N
     expected = 0.5 * (model(images.double()) - F.one_hot(labels, 10)).square().sum().item() / len(labels)
     found = train_stack([(arm, 1)], dataset, dtype=torch.float64)["loss"][0]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_training_the_hidden_weights_alone_leaves_the_rest_and_only_lengthens_them() -> None:
+    dataset = load(FC["data"])
+    arm = PhaseArm(**FC | dict(steps=40), learning_rate=0.3, momentum=0.0)
+    loss = train_hidden(arm, 0, dataset, dtype=torch.float64)
+    assert loss.shape == (40,) and np.isfinite(loss).all()
+    torch.manual_seed(0)
+    model = arm.model(tuple(dataset.train_images.shape[1:])).double()
+    images, labels = full_batch(arm, 0, dataset)
+    targets, weight = F.one_hot(labels, 10).double(), next(p for p in model.parameters() if p.ndim >= 2)
+    hidden = [p for p in model.parameters() if p.ndim >= 2][:-1]
+    optimizer = torch.optim.SGD(hidden, arm.learning_rate)
+    lengths, expected = [], []
+    for _ in range(40):
+        expected.append(0.5 * (model(images.double()) - targets).square().sum() / len(labels))
+        lengths.append(weight.detach().norm().item())
+        optimizer.zero_grad()
+        expected[-1].backward()
+        optimizer.step()
+    np.testing.assert_allclose(loss, [one.item() for one in expected], rtol=1e-9)
+    assert (np.diff(lengths) > 0).all() and lengths[-1] > 1.01 * lengths[0]
+    with pytest.raises(BnbookError, match="expected 'squared'"):
+        train_hidden(PhaseArm(**FC, loss="cross_entropy"), 0, dataset)
