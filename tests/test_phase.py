@@ -200,3 +200,21 @@ def test_training_the_hidden_weights_alone_leaves_the_rest_and_only_lengthens_th
     assert (np.diff(lengths) > 0).all() and lengths[-1] > 1.01 * lengths[0]
     with pytest.raises(BnbookError, match="expected 'squared'"):
         train_hidden(PhaseArm(**FC, loss="cross_entropy"), 0, dataset)
+
+
+def contraction(eta_lambda: float, momentum: float) -> float:
+    """Size of the largest root of the heavy ball on one quadratic direction."""
+    return np.abs(np.roots([1, -(1 + momentum - eta_lambda), momentum])).max()
+
+
+def test_half_of_the_critical_rate_is_best_without_momentum_only() -> None:
+    rates = np.linspace(0.01, 1.99, 199)
+    assert rates[np.argmin([contraction(rate, 0.0) for rate in rates])] == pytest.approx(1.0)
+    momentum = 0.9
+    critical = 2 * (1 + momentum)
+    assert contraction(critical * 0.999999, momentum) < 1 < contraction(critical * 1.000001, momentum)
+    low, high = ((1 - momentum**0.5) ** 2 / critical, (1 + momentum**0.5) ** 2 / critical)
+    assert low == pytest.approx(7e-4, rel=0.02) and high == pytest.approx(0.9993, abs=1e-4)
+    inside = [contraction(share * critical, momentum) for share in np.linspace(low * 1.01, high * 0.9999, 50)]
+    np.testing.assert_allclose(inside, momentum**0.5, rtol=1e-6)
+    assert contraction(0.9 * low * critical, momentum) > momentum**0.5 + 1e-3

@@ -36,8 +36,8 @@ def linear_growth(
     """‖f_T - y'‖ / ‖f_0 - y'‖ after T steps on half the squared error to y' = f_0 + closeness (y - f_0), one full batch.
 
     As closeness goes to 0 the network becomes f_0 + J (θ - θ_0), and the residual evolves by I - η J J^T / B and momentum: it
-    grows beyond all bounds for η > 2 (1 + μ) / λ_max (mean-field paper, section 2), λ_max that of all parameters and outputs
-    through the batch, and shrinks below. inf where the residual is no number any more.
+    grows beyond all bounds for η > 2 (1 + μ) / λ_max (equation 7 of the mean-field paper), λ_max that of all parameters
+    and outputs through the batch, and shrinks below. inf where the residual is no number any more.
     """
     model, images, wanted = _begin(arm, seed, dataset, dtype)
     with torch.no_grad():
