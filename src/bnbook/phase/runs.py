@@ -23,7 +23,8 @@ def _device() -> str:
 
 
 def _train(members: Sequence[Member], on_steps: Callable[[int], None] | None = None) -> dict[str, np.ndarray]:
-    """On a GPU as one stack; on a CPU one by one: a stack of four was 3 % slower a member, and alone each is bit-identical."""
+    """On a GPU as one stack; on a CPU one by one: alone each is bit-identical whatever runs beside it, and a stack of four
+    was 8 % faster a member when fully connected and 19 % slower when convolutional."""
     dataset = load(members[0][0].data, device="cuda" if torch.cuda.is_available() else "cpu")
     if torch.cuda.is_available():
         return train_stack(members, dataset, on_steps=on_steps)
