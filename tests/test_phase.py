@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.errors import BnbookError
-from bnbook.phase import PhaseArm, bisect, full_batch, linear_growth, train_hidden, train_members, train_stack, works
+from bnbook.phase import PhaseArm, bisect, full_batch, linear_growth, train_hidden, train_members, train_model, train_stack, works
 from bnbook.phase.descent import STATISTICS_EXAMPLES
 from bnbook.probes.fisher import largest_eigenvalue
 
@@ -218,3 +218,17 @@ def test_half_of_the_critical_rate_is_best_without_momentum_only() -> None:
     inside = [contraction(share * critical, momentum) for share in np.linspace(low * 1.01, high * 0.9999, 50)]
     np.testing.assert_allclose(inside, momentum**0.5, rtol=1e-6)
     assert contraction(0.9 * low * critical, momentum) > momentum**0.5 + 1e-3
+
+
+@pytest.mark.parametrize("kind", [FC, CONV])
+def test_a_trained_network_is_that_of_the_stack(kind) -> None:
+    dataset = load(kind["data"])
+    arm = PhaseArm(**kind | dict(steps=30, batch_size=128), learning_rate=0.02)  # goes through the data more than once
+    assert 30 * arm.batch_size > len(dataset.train_labels)
+    model, loss = train_model(arm, 2, dataset, dtype=torch.float64)
+    np.testing.assert_allclose(loss, train_stack([(arm, 2)], dataset, dtype=torch.float64)["loss"][0], rtol=1e-9)
+    torch.manual_seed(2)
+    before = next(arm.model(tuple(dataset.train_images.shape[1:])).double().parameters())
+    assert not torch.equal(before, next(model.parameters()))
+    with pytest.raises(BnbookError, match="expected 'squared' on all"):
+        train_model(PhaseArm(**kind, examples=20), 0, dataset)

@@ -1,12 +1,10 @@
-"""Training on one full batch, network by network: the linear regime, and only a part of the layers.
-
-Here the curvature is known exactly, for the matrix of the batch is the same at every step.
-"""
+"""One network at a time, to look at it closely: in its linear regime, a part of its layers, and after its training."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice, repeat
 
 import numpy as np
 import torch
@@ -14,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.data import Dataset, normalise
+from bnbook.data.batches import infinite_batches
 from bnbook.errors import BnbookError
 from bnbook.phase.arm import PhaseArm
 
@@ -43,8 +42,7 @@ def linear_growth(
     with torch.no_grad():
         first = model(images)
         targets = first + closeness * (wanted - first)
-    for _ in _descend(model, list(model.parameters()), images, targets, arm, steps):
-        pass
+    _descend(model, list(model.parameters()), repeat((images, targets), steps), arm)
     with torch.no_grad():
         left = float((model(images) - targets).norm() / (first - targets).norm())
     return left if math.isfinite(left) else math.inf
@@ -61,7 +59,22 @@ def train_hidden(arm: PhaseArm, seed: int, dataset: Dataset, *, dtype: torch.dty
         raise BnbookError(f"loss {arm.loss!r} on one batch; expected 'squared'")
     model, images, targets = _begin(arm, seed, dataset, dtype)
     weights = [p for p in model.parameters() if p.ndim >= 2][:-1]
-    return np.array(list(_descend(model, weights, images, targets, arm, arm.steps)))
+    return _descend(model, weights, repeat((images, targets), arm.steps), arm)
+
+
+def train_model(
+    arm: PhaseArm, seed: int, dataset: Dataset, *, dtype: torch.dtype = torch.float32
+) -> tuple[nn.Module, np.ndarray]:
+    """The trained network of a member, and its loss by step (T,): the training of `train_stack`, by torch's own layers.
+
+    BnbookError for a loss other than the squared error, and for a choice of examples.
+    """
+    if arm.loss != "squared" or arm.examples:
+        raise BnbookError(f"loss {arm.loss!r} on {arm.examples or 'all'} examples; expected 'squared' on all (examples=0)")
+    model, _, _ = _begin(arm, seed, dataset, dtype)
+    batches = infinite_batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed))
+    wanted = ((images.to(dtype), F.one_hot(labels, len(dataset.classes)).to(dtype)) for images, labels in batches)
+    return model, _descend(model, list(model.parameters()), islice(wanted, arm.steps), arm)
 
 
 def _begin(arm: PhaseArm, seed: int, dataset: Dataset, dtype: torch.dtype) -> tuple[nn.Module, Tensor, Tensor]:
@@ -73,13 +86,15 @@ def _begin(arm: PhaseArm, seed: int, dataset: Dataset, dtype: torch.dtype) -> tu
 
 
 def _descend(
-    model: nn.Module, parameters: Sequence[Tensor], images: Tensor, targets: Tensor, arm: PhaseArm, steps: int
-) -> Iterator[float]:
-    velocity = [torch.zeros_like(p) for p in parameters]
-    for _ in range(steps):
+    model: nn.Module, parameters: Sequence[Tensor], batches: Iterable[tuple[Tensor, Tensor]], arm: PhaseArm
+) -> np.ndarray:
+    """Gradient descent with momentum on half the squared error, in place; the loss of each step before its update."""
+    velocity, losses = [torch.zeros_like(p) for p in parameters], []
+    for images, targets in batches:
         loss = 0.5 * (model(images) - targets).square().sum() / len(images)
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             for p, v, g in zip(parameters, velocity, gradients):
                 p.sub_(v.mul_(arm.momentum).add_(g), alpha=arm.learning_rate)
-        yield float(loss.detach())
+        losses.append(float(loss.detach()))
+    return np.array(losses)
