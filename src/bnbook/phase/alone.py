@@ -52,7 +52,7 @@ def train_hidden(arm: PhaseArm, seed: int, dataset: Dataset, *, dtype: torch.dty
     """Loss of each step before its update, (T,), where only the weights of the hidden layers are trained, one full batch.
 
     Readout, biases, γ and β stay as drawn. With batch norm the outputs do not change if such a weight matrix is multiplied
-    by a number, so that its gradient is orthogonal to it and a step can only make it longer.
+    by a number, so that its gradient is orthogonal to it and a step without momentum can only make it longer.
     BnbookError for a loss other than the squared error.
     """
     if arm.loss != "squared":
