@@ -10,9 +10,9 @@ import sys
 from typing import NoReturn
 
 import torch
+
 from benchmarks.cases import CASES, Setting
 from benchmarks.timing import Ratio, peak_rate, summary
-
 from bnbook.errors import BnbookError
 
 

@@ -1,4 +1,5 @@
-"""The comparisons: probe against bare passes, training against a bare loop, noisy against batch norm, λ_max against curvlinops."""
+"""The comparisons: probe against bare passes, training against a bare loop, noisy against batch norm, λ_max
+against curvlinops."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from benchmarks.timing import Ratio, compare
 from scipy.sparse.linalg import eigsh
 from torch import Tensor, nn
 
+from benchmarks.timing import Ratio, compare
 from bnbook import models
 from bnbook.data import Dataset, load
 from bnbook.data.batches import infinite_batches
@@ -78,8 +79,10 @@ def probe(setting: Setting) -> Iterator[Ratio]:
             found = compare(
                 f"along {name}, {norm}: A = {sizes} sizes / A bare passes",
                 lambda along=along: along(model, F.cross_entropy, batch, steps),
-                lambda: frozen_passes(model, images, targets, sizes), rounds=rounds, bar=1.15,
-            )  # fmt: skip
+                lambda: frozen_passes(model, images, targets, sizes),
+                rounds=rounds,
+                bar=1.15,
+            )
             yield found
             a_pass = sizes / (sizes + 1)
             yield found.rescaled(f"along {name}, {norm}: / A + 1 bare passes", lambda r: r * a_pass, 1.15)
@@ -87,8 +90,9 @@ def probe(setting: Setting) -> Iterator[Ratio]:
             yield compare(
                 "covariate shift, batch: 11 layers / 11 bare passes",
                 lambda: covariate_shift.measure(model, F.cross_entropy, batch, 0.1),
-                lambda: frozen_passes(model, images, targets, 11), rounds=rounds,
-            )  # fmt: skip
+                lambda: frozen_passes(model, images, targets, 11),
+                rounds=rounds,
+            )
 
 
 def overhead(setting: Setting, steps: int = 20) -> Iterator[Ratio]:
@@ -97,9 +101,12 @@ def overhead(setting: Setting, steps: int = 20) -> Iterator[Ratio]:
     for norm in ("none", "batch"):
         arm = Arm(norm=norm, steps=steps, **_common(setting))
         yield compare(
-            f"training, {norm}: {steps} steps / a bare loop", lambda: train(arm, 0, dataset),
-            lambda: bare_loop(arm, dataset), rounds=setting.rounds, bar=1.03,
-        )  # fmt: skip
+            f"training, {norm}: {steps} steps / a bare loop",
+            lambda: train(arm, 0, dataset),
+            lambda: bare_loop(arm, dataset),
+            rounds=setting.rounds,
+            bar=1.03,
+        )
 
 
 def _common(setting: Setting) -> dict[str, object]:
@@ -133,9 +140,15 @@ def probed(setting: Setting, longest: int = 20) -> Iterator[Ratio]:
     dataset, every = load(DATA, device=pick_device()), setting.every
     steps = max(2, min(every, longest))  # the moments after the update are taken at the next step
     arm = ProbedArm(
-        norm="batch", steps=steps, **_common(setting), probe_steps=(0,), landscape=LENGTHS,
-        random_directions=(0.5, 2.0, 4.0), covariate_shift=True, moment_layers=(2, 5, 8),
-    )  # fmt: skip
+        norm="batch",
+        steps=steps,
+        **_common(setting),
+        probe_steps=(0,),
+        landscape=LENGTHS,
+        random_directions=(0.5, 2.0, 4.0),
+        covariate_shift=True,
+        moment_layers=(2, 5, 8),
+    )
     plain = Arm(norm="batch", steps=steps, **_common(setting))
     found = compare(
         "", lambda: train_probed(arm, 0, dataset), lambda: train(plain, 0, dataset), rounds=setting.rounds
@@ -153,9 +166,12 @@ def noisy(setting: Setting) -> Iterator[Ratio]:
         for name, norm in (("", "noisy"), (", the obvious code", ObviousNoisyBatchNorm)):
             model = network(norm, width, setting.batch)
             yield compare(
-                f"step, noisy{name} / batch, width {width:g}", lambda: passes(*model), lambda: passes(*plain),
-                rounds=setting.rounds, bar=None if name else NOISY_BARS.get(width),
-            )  # fmt: skip
+                f"step, noisy{name} / batch, width {width:g}",
+                lambda: passes(*model),
+                lambda: passes(*plain),
+                rounds=setting.rounds,
+                bar=None if name else NOISY_BARS.get(width),
+            )
 
 
 class ObviousNoisyBatchNorm(nn.Module):
@@ -175,26 +191,40 @@ class ObviousNoisyBatchNorm(nn.Module):
         return s * y + m
 
 
-def fisher(setting: Setting, widths: tuple[int, ...] = (784, 1000, 1000, 1000, 10), examples: int = 500) -> Iterator[Ratio]:
-    """λ_max of the mean-field paper's network against curvlinops' matrix and SciPy's Lanczos, to the same tolerance."""
+def fisher(
+    setting: Setting, widths: tuple[int, ...] = (784, 1000, 1000, 1000, 10), examples: int = 500
+) -> Iterator[Ratio]:
+    """λ_max of the mean-field paper's network against curvlinops' matrix and SciPy's Lanczos, to the same
+    tolerance."""
     try:
         from curvlinops import GGNLinearOperator
     except ImportError:
-        print("fisher: left out, it compares with curvlinops; pip install curvlinops-for-pytorch", file=sys.stderr)
+        print(
+            "fisher: left out, it compares with curvlinops; pip install curvlinops-for-pytorch",
+            file=sys.stderr,
+        )
         return
     tolerance, where = 1e-3, pick_device()  # of the residual, relative to the eigenvalue
     for norm in ("none", "batch"):
         torch.manual_seed(0)
         # curvlinops cannot have buffers that change in a forward pass
-        factory = (lambda units, dim: nn.BatchNorm1d(units, track_running_stats=False)) if norm == "batch" else norm
-        model = models.mlp(widths, norm=factory, init="meanfield", sigma_w2=2.0, sigma_b2=0.5).to(where).train()
+        factory = (
+            (lambda units, dim: nn.BatchNorm1d(units, track_running_stats=False)) if norm == "batch" else norm
+        )
+        model = (
+            models.mlp(widths, norm=factory, init="meanfield", sigma_w2=2.0, sigma_b2=0.5).to(where).train()
+        )
         inputs, zeros = torch.randn(examples, widths[0], device=where), torch.zeros(examples, 1, device=where)
         weights = [p for p in model.parameters() if p.ndim >= 2]
 
-        def theirs(model: nn.Module = model, inputs: Tensor = inputs, zeros: Tensor = zeros, weights: list = weights) -> float:
+        def theirs(
+            model: nn.Module = model, inputs: Tensor = inputs, zeros: Tensor = zeros, weights: list = weights
+        ) -> float:
             # the squared error of one output has the curvature 2 J^T J if summed
             loss = nn.MSELoss(reduction="sum")
-            matrix = GGNLinearOperator(_FirstOutput(model), loss, weights, [(inputs, zeros)], check_deterministic=False)
+            matrix = GGNLinearOperator(
+                _FirstOutput(model), loss, weights, [(inputs, zeros)], check_deterministic=False
+            )
             return eigsh(matrix.to_scipy(), k=1, tol=tolerance, return_eigenvectors=False)[0] / (2 * examples)
 
         def ours(model: nn.Module = model, inputs: Tensor = inputs) -> float:
@@ -203,7 +233,11 @@ def fisher(setting: Setting, widths: tuple[int, ...] = (784, 1000, 1000, 1000, 1
         if abs(theirs() / ours() - 1) > 0.01:
             raise AssertionError(f"two eigenvalues of one matrix: {theirs()} and {ours()}")
         yield compare(
-            f"largest eigenvalue, {norm}, {examples} examples / curvlinops", ours, theirs, rounds=min(3, setting.rounds), bar=1.0
+            f"largest eigenvalue, {norm}, {examples} examples / curvlinops",
+            ours,
+            theirs,
+            rounds=min(3, setting.rounds),
+            bar=1.0,
         )
 
 

@@ -18,10 +18,15 @@ THEMES = ("light", "dark")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((found for found in map(shutil.which, NAMES) if found), None)
 FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND",  # nor does anything of the browser itself reach the network
-)  # fmt: skip
+)
 LOCAL = re.compile(r"(file|data|blob|about):")
 
 #: No sidebar is caught while it slides in.

@@ -12,7 +12,14 @@ import pytest
 import tiny_book
 
 ROOT = Path(__file__).resolve().parents[1]
-VARIABLES = ("BNBOOK_ROOT", "BNBOOK_RUNS", "BNBOOK_STORE", "BNBOOK_EXECUTED", "BNBOOK_RESULTS", "BNBOOK_FIGURES")
+VARIABLES = (
+    "BNBOOK_ROOT",
+    "BNBOOK_RUNS",
+    "BNBOOK_STORE",
+    "BNBOOK_EXECUTED",
+    "BNBOOK_RESULTS",
+    "BNBOOK_FIGURES",
+)
 
 
 @pytest.fixture
@@ -61,7 +68,8 @@ def bnbook(*words: str, root: Path, code: int = 0, **environment: str) -> subpro
 
 @pytest.fixture(scope="session")
 def built_site(tmp_path_factory) -> Path:
-    """The site folder of the real book, every chapter run at the smoke profile: the longest part of the suite."""
+    """The site folder of the real book, every chapter run at the smoke profile: the longest part of the
+    suite."""
     runs = tmp_path_factory.mktemp("runs")
     places = {"BNBOOK_RUNS": str(runs), "BNBOOK_STORE": str(runs / "store")}
     bnbook("run", "--all", "--profile", "smoke", root=ROOT, **places)

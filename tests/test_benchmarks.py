@@ -6,6 +6,7 @@ import json
 
 import pytest
 import torch
+
 from benchmarks import cases, timing
 from benchmarks.__main__ import main
 from bnbook.data import load
@@ -18,9 +19,14 @@ TINY = ["--width", "0.0625", "--batch", "4", "--rounds", "3"]
 
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
-    [((1.0,) * 9, "met"), ((1.15,) * 9, "met"), ((1.4,) * 9, "not met"),
-     ((1.0,) * 5 + (1.6,) * 4, "met, close"), ((1.0,) * 4 + (1.6,) * 5, "not met, close")],
-)  # fmt: skip
+    [
+        ((1.0,) * 9, "met"),
+        ((1.15,) * 9, "met"),
+        ((1.4,) * 9, "not met"),
+        ((1.0,) * 5 + (1.6,) * 4, "met, close"),
+        ((1.0,) * 4 + (1.6,) * 5, "not met, close"),
+    ],
+)
 def test_a_bar_is_judged_by_the_median_and_the_interval_holds_it(ratios, verdict):
     ratio = timing.Ratio("x", ratios, 1.15, (0.1, 0.1))
     low, high = ratio.interval
@@ -120,9 +126,17 @@ def test_the_command_prints_a_row_for_each_comparison(tmp_path, capsys, monkeypa
 
 @pytest.mark.parametrize(
     "arguments",
-    [["speed"], ["--rounds", "1"], ["--rounds", "many"], ["--width", "0"], ["--width", "nan"],
-     ["--every", "0"], ["--json", "no/such/folder/x.json"], ["overhead", *TINY, "--batch", "9999"]],
-)  # fmt: skip
+    [
+        ["speed"],
+        ["--rounds", "1"],
+        ["--rounds", "many"],
+        ["--width", "0"],
+        ["--width", "nan"],
+        ["--every", "0"],
+        ["--json", "no/such/folder/x.json"],
+        ["overhead", *TINY, "--batch", "9999"],
+    ],
+)
 def test_bad_usage_is_one_line_and_exit_2(arguments, capsys):
     assert main(arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1

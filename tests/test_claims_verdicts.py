@@ -364,5 +364,8 @@ def test_what_all_parts_share_is_said_once():
     claim = Claim("two", "part/chapter", Source("k", "v", "w"), "Both are.", "f", None, parts=parts)
     results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12])}
     lines = markdown_table(verdict_rows("part/chapter", results, "laptop", claims=[claim])).split("\n")
-    assert lines[2] == "| Both are.<br><small>w; each must hold: mean > 0; n = 3; 95 % intervals</small> |  | **reproduced** |"
+    assert (
+        lines[2] == "| Both are.<br><small>w; each must hold: mean > 0; n = 3; 95 % intervals</small>"
+        " |  | **reproduced** |"
+    )
     assert lines[3] == f"| – a | 0.91 <small>0.885 to 0.935</small> | {YES} |"

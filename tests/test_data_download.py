@@ -44,11 +44,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         wanted = self.headers.get("Range")
         server.asked.append(wanted)
         if server.status != 200 or self.path not in server.files:
-            return self.send_error(server.status if server.status != 200 else 404)
+            self.send_error(server.status if server.status != 200 else 404)
+            return
         content = server.files[self.path]
         start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and server.ranges else 0
         if start >= len(content):
-            return self.send_error(416)
+            self.send_error(416)
+            return
         self.send_response(206 if start else 200)
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")

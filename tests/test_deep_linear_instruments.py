@@ -17,8 +17,18 @@ RATE, LENGTHS = 2e-3, (0.1, 1.0, 4.0)
 
 
 def probed(norm, step=0, **changes):
-    arm = LinearArm(norm, learning_rate=RATE, steps=step + 1, depth=4, width=5, examples=40, probe_steps=(step,),
-                    lengths=LENGTHS, random_lengths=(0.5, 3.0), **changes)  # fmt: skip
+    arm = LinearArm(
+        norm,
+        learning_rate=RATE,
+        steps=step + 1,
+        depth=4,
+        width=5,
+        examples=40,
+        probe_steps=(step,),
+        lengths=LENGTHS,
+        random_lengths=(0.5, 3.0),
+        **changes,
+    )
     found = train_stack([(arm, 3)])
     model, x, y = twin(arm, 3)
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=RATE)
@@ -35,9 +45,12 @@ def test_along_the_gradient(norm, changes):
     _, found, model, batch = probed(norm, step=2, **changes)
     there = along_gradient(model, squares, batch, [RATE * length for length in LENGTHS])
     expected = {
-        "landscape_loss": there.loss, "landscape_distance": there.gradient_distance,
-        "landscape_norm": there.gradient_norm, "start_loss": there.start_loss, "start_norm": there.start_norm,
-    }  # fmt: skip
+        "landscape_loss": there.loss,
+        "landscape_distance": there.gradient_distance,
+        "landscape_norm": there.gradient_norm,
+        "start_loss": there.start_loss,
+        "start_norm": there.start_norm,
+    }
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-9, err_msg=name)
 
@@ -47,7 +60,10 @@ def test_along_the_gradient(norm, changes):
 def test_covariate_shift(norm, changes):
     _, found, model, batch = probed(norm, step=2, **changes)
     expected = measure(model, squares, batch, RATE)
-    assert found["shift_distance"][0] == 0 and found["shift_distance"][1:].min() > 1e-3 * found["shift_norm"].max()
+    assert (
+        found["shift_distance"][0] == 0
+        and found["shift_distance"][1:].min() > 1e-3 * found["shift_norm"].max()
+    )
     np.testing.assert_allclose(found["shift_distance"], expected.distance.numpy(), rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(found["shift_cosine"], expected.cosine.numpy(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found["shift_norm"], expected.norm.numpy(), rtol=1e-9)
@@ -92,7 +108,9 @@ def test_activations(norm):
 
 def test_probes_change_nothing():
     bare = LinearArm("batch", learning_rate=RATE, steps=12, depth=4, width=5, examples=40)
-    looked = LinearArm("batch", learning_rate=RATE, steps=12, depth=4, width=5, examples=40, probe_steps=(0, 3, 11))
+    looked = LinearArm(
+        "batch", learning_rate=RATE, steps=12, depth=4, width=5, examples=40, probe_steps=(0, 3, 11)
+    )
     one, other = train_stack([(bare, 0)]), train_stack([(looked, 0)])
     np.testing.assert_array_equal(one["loss"], other["loss"])
     np.testing.assert_array_equal(one["residual_energy"], other["residual_energy"])

@@ -28,7 +28,11 @@ def test_trained_once_and_shared(empty_store, monkeypatch):
     monkeypatch.setattr(runs.StackRuns, "train_into_store", None)  # nothing may train now
     again = runs.train_all(arms()[::-1], [2, 0], workers=1)
     for arm, found in again.items():
-        assert found["loss"].shape == (2, 6) and found["shift_cosine"].shape == (2, 2, 3) and (found["seconds"] > 0).all()
+        assert (
+            found["loss"].shape == (2, 6)
+            and found["shift_cosine"].shape == (2, 2, 3)
+            and (found["seconds"] > 0).all()
+        )
         for name, values in found.items():
             np.testing.assert_array_equal(values, first[arm][name][[2, 0]], err_msg=name)
 

@@ -37,14 +37,18 @@ def test_plateau():
 
 
 def test_largest_stable():
-    runs = {rate: {"diverged_at": np.array(ends)} for rate, ends in
-            ((1e-6, [INF, 3, INF]), (1e-8, [INF, INF, 2]), (1e-7, [INF, INF, INF]))}  # fmt: skip
+    runs = {
+        rate: {"diverged_at": np.array(ends)}
+        for rate, ends in ((1e-6, [INF, 3, INF]), (1e-8, [INF, INF, 2]), (1e-7, [INF, INF, INF]))
+    }
     np.testing.assert_allclose(of.largest_stable(runs), [1e-6, 1e-7, NAN])
 
 
 def test_landscape():
     """Each measure against its definition, written out for one member and step."""
-    arm = LinearArm("batch", 1e-3, steps=4, depth=3, width=4, examples=20, probe_steps=(0, 3), lengths=(0.1, 30.0, 100.0))
+    arm = LinearArm(
+        "batch", 1e-3, steps=4, depth=3, width=4, examples=20, probe_steps=(0, 3), lengths=(0.1, 30.0, 100.0)
+    )
     run = train_stack([(arm, 0)])
     seen = of.landscape(arm, run)
     loss, distance = run["landscape_loss"][0, 1], run["landscape_distance"][0, 1]

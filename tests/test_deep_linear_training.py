@@ -50,9 +50,14 @@ def trained_twin(arm, seed):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"normalize_last": True}, {"affine": False, "init": "glorot-normal"}, {"momentum": 0.9, "data_std": 0.5},
-     {"reduction": "mean", "learning_rate": 0.04}],
-)  # fmt: skip
+    [
+        {},
+        {"normalize_last": True},
+        {"affine": False, "init": "glorot-normal"},
+        {"momentum": 0.9, "data_std": 0.5},
+        {"reduction": "mean", "learning_rate": 0.04},
+    ],
+)
 def test_training_is_that_of_the_model_on_the_data(norm, changes):
     arm = LinearArm(norm, **(SMALL | changes))
     expected, outputs = trained_twin(arm, seed=3)
@@ -87,7 +92,9 @@ def test_seeds_pair_the_arms():
 
 def test_a_diverged_member_stays_behind_alone():
     rates = (1e-3, 10.0, 2e-3)
-    members = [(LinearArm("batch", **(SMALL | {"learning_rate": rate, "probe_steps": (0, 20)})), 1) for rate in rates]
+    members = [
+        (LinearArm("batch", **(SMALL | {"learning_rate": rate, "probe_steps": (0, 20)})), 1) for rate in rates
+    ]
     found = train_stack(members)
     lost = int(found["diverged_at"][1])
     assert list(found["diverged_at"][[0, 2]]) == [np.inf, np.inf] and 0 < lost < 20
@@ -100,7 +107,8 @@ def test_a_diverged_member_stays_behind_alone():
 
 
 def test_a_lost_member_shows_nothing_more():
-    """An overflow of the loss alone ends a member, though its gradient may still be finite or infinite, not NaN."""
+    """An overflow of the loss alone ends a member, though its gradient may still be finite or infinite, not
+    NaN."""
     arm = LinearArm("none", **(SMALL | {"data_std": 1e155, "probe_steps": (0,)}))
     found = train_stack([(arm, 0)])
     assert found["diverged_at"][0] == 0
@@ -116,7 +124,8 @@ def test_sum_is_mean_at_another_rate():
 
 
 def test_residual_and_plateau():
-    """The residual lies along the targets' directions and adds up to the loss; the best map of rank k leaves the tail."""
+    """The residual lies along the targets' directions and adds up to the loss; the best map of rank k leaves
+    the tail."""
     arm = LinearArm("none", **SMALL | {"steps": 300})
     found, (_, outputs) = train_stack([(arm, 0)]), trained_twin(arm, 0)
     np.testing.assert_allclose(found["residual_energy"].sum(), found["loss"][0, -1], rtol=1e-10)
@@ -131,10 +140,14 @@ def test_residual_and_plateau():
 
 def test_bad_settings_say_what_to_do():
     for changes, word in (
-        ({"norm": "batchnorm"}, "norm"), ({"reduction": "max"}, "reduction"), ({"init": "he"}, "init"),
-        ({"learning_rate": 0}, "learning rate"), ({"momentum": 1.0}, "momentum"), ({"depth": 0}, "depth"),
+        ({"norm": "batchnorm"}, "norm"),
+        ({"reduction": "max"}, "reduction"),
+        ({"init": "he"}, "init"),
+        ({"learning_rate": 0}, "learning rate"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"depth": 0}, "depth"),
         ({"probe_steps": (10_000,)}, "probe step"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(BnbookError, match=word):
             LinearArm(**changes)
     with pytest.raises(BnbookError, match="examples"):

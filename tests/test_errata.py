@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-
 import pytest
 import tiny_book
 import yaml
+from conftest import ROOT, bnbook
+
 from bnbook import claims, paths
 from bnbook.claims import load_errata
 from bnbook.errors import BnbookError
 from bnbook.pipeline import chapters, errata_page, evidence, pages, tokens
-from conftest import ROOT, bnbook
 
 GOOD = {
     "id": "coin-two-sides",
@@ -48,7 +48,11 @@ def test_a_row_is_read_whole(book):
     assert (row.source.key, row.source.version, row.source.where) == ("folklore", "oral", "on coins")
     assert (row.printed, row.correct, row.why) == (GOOD["printed"], GOOD["correct"], GOOD["why"])
     assert read(book, changed(claim=None))[0].claim == "" and read(book, changed(test=None))[0].test == ""
-    assert [read(book, changed(kind=kind))[0].kind for kind in claims.ERRATUM_KINDS] == ["wrong", "unclear", "contradiction"]
+    assert [read(book, changed(kind=kind))[0].kind for kind in claims.ERRATUM_KINDS] == [
+        "wrong",
+        "unclear",
+        "contradiction",
+    ]
 
 
 REFUSED = [
@@ -99,9 +103,13 @@ def test_a_doubled_id_is_refused_even_if_only_the_address_is_the_same(book):
 
 @pytest.mark.parametrize(
     "text, words",
-    [("- id: [", "line 2 is not YAML"), ("id: x", "holds no list"), ("- 3", "number 1: the erratum is int"),
-     ('- {id: x, why: "$\\sigma$"}', "is not YAML")],
-)  # fmt: skip
+    [
+        ("- id: [", "line 2 is not YAML"),
+        ("id: x", "holds no list"),
+        ("- 3", "number 1: the erratum is int"),
+        ('- {id: x, why: "$\\sigma$"}', "is not YAML"),
+    ],
+)
 def test_a_broken_file_is_one_line(book, text, words):
     (book / "book" / "errata.yml").write_text(text + "\n", encoding="utf-8")
     with pytest.raises(BnbookError, match=words) as caught:
@@ -117,8 +125,15 @@ def test_a_missing_file_is_one_line(book):
 
 def test_titles_of_the_sources(book):
     bib = book / "book" / "references.bib"
-    bib.write_text(bib.read_text() + "@article{a2020,\n  title = {On {ReLU}s, again},\n}\n@misc{untitled, year = {1900}}\n")
-    assert claims.source_titles() == {"folklore": "Sayings", "a2020": "On ReLUs, again", "untitled": "untitled"}
+    bib.write_text(
+        bib.read_text()
+        + "@article{a2020,\n  title = {On {ReLU}s, again},\n}\n@misc{untitled, year = {1900}}\n"
+    )
+    assert claims.source_titles() == {
+        "folklore": "Sayings",
+        "a2020": "On ReLUs, again",
+        "untitled": "untitled",
+    }
 
 
 def test_check_reports_a_broken_file(ran):
@@ -132,7 +147,9 @@ def test_check_reports_a_broken_file(ran):
 
 def page(ran, profile="laptop") -> str:
     chapter = chapters.select(["coin"])[0]
-    shown = tokens.Pages({chapter.name: evidence.fresh_run(chapter, profile) if profile else None}, claims.load_claims())
+    shown = tokens.Pages(
+        {chapter.name: evidence.fresh_run(chapter, profile) if profile else None}, claims.load_claims()
+    )
     return errata_page.errata(load_errata(), [chapter], shown)
 
 
@@ -145,8 +162,16 @@ def test_the_page_has_counts_anchors_formulas_verdicts_and_links(ran):
     read(ran, GOOD, other, changed(id="coin-again"))
     text = page(ran)
     assert "**3 places where a source" in text
-    assert "| [Sayings](#errata-folklore) | 2 | 0 | 0 |" in text and "| [Whispers](#errata-gossip) | 0 | 1 | 0 |" in text
-    assert text.index("## Sayings") < text.index("(erratum-coin-again)=") < text.index("## Whispers") < text.index("(erratum-coin-edge)=")
+    assert (
+        "| [Sayings](#errata-folklore) | 2 | 0 | 0 |" in text
+        and "| [Whispers](#errata-gossip) | 0 | 1 | 0 |" in text
+    )
+    assert (
+        text.index("## Sayings")
+        < text.index("(erratum-coin-again)=")
+        < text.index("## Whispers")
+        < text.index("(erratum-coin-edge)=")
+    )
     block = text[text.index("(erratum-coin-two-sides)=") : text.index("(erratum-coin-again)=")]
     assert "### On coins" in block and "**wrong** · oral" in block
     for word, key in (("Printed", "printed"), ("Holds", "correct"), ("Why", "why")):

@@ -1,4 +1,5 @@
-"""Errata of the sources that no chapter measures: each literal reading against what holds, in small exact numbers."""
+"""Errata of the sources that no chapter measures: each literal reading against what holds, in small exact
+numbers."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ from math import pi
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 from bnbook.models import deep_linear
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bnbook.probes import covariate_shift
-from torch import nn
 
 PAPER = FullyConnected((784, 1000, 1000, 1000, 10))
 GRID = np.linspace(-12, 12, 200_001)
@@ -69,7 +71,8 @@ def test_batches_dealt_from_a_data_set_overshoot_its_variance():
 
 
 def test_a_shift_may_be_large_at_a_correlation_of_one():
-    """f = w₂ w₁ x, ℓ = (f - 1)²/2 at w = (1/10, 1), η = 1/2: G₂ = -9/100 becomes -99/400, 1.75 |G₂| away, angle 0."""
+    """f = w₂ w₁ x, ℓ = (f - 1)²/2 at w = (1/10, 1), η = 1/2: G₂ = -9/100 becomes -99/400, 1.75 |G₂| away,
+    angle 0."""
     model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)).double()
     with torch.no_grad():
         model[0].weight.fill_(0.1), model[1].weight.fill_(1.0)
@@ -91,16 +94,20 @@ def squared_gradient(g: np.ndarray, y: np.ndarray, gamma: float = 1.0) -> float:
 
 
 def test_the_deviation_of_the_normalized_outputs_is_one():
-    """σ_j is "the standard deviation over a mini-batch ŷ_j": that one cannot differ from 1, and γ²/σ² would be γ²."""
+    """σ_j is "the standard deviation over a mini-batch ŷ_j": that one cannot differ from 1, and γ²/σ² would
+    be γ²."""
     y = np.random.default_rng(5).normal(3.0, 7.0, (50, 4))
     assert batch_norm_forward(y, 1.0, 0.0, 0.0).x_hat.std(0) == pytest.approx(1.0)
     assert (y.std(0) > 4).all()
     g = SIGNS[::-1] + [[0.0], [1.0], [0.0], [1.0]]
-    assert squared_gradient(g, 3 * SIGNS) == pytest.approx(squared_gradient(g, SIGNS) / 9), "the σ that counts is that of y"
+    assert squared_gradient(g, 3 * SIGNS) == pytest.approx(squared_gradient(g, SIGNS) / 9), (
+        "the σ that counts is that of y"
+    )
 
 
 def test_the_first_bound_compares_two_gradients_that_are_taken_at_two_places():
-    """y = ŷ/2, L(u) = ½[(u₁ - ½)² + (u₃ + ½)²]: the plain gradient is 0, the one with batch norm has the square 1."""
+    """y = ŷ/2, L(u) = ½[(u₁ - ½)² + (u₃ + ½)²]: the plain gradient is 0, the one with batch norm has the
+    square 1."""
     y, weight = SIGNS / 2, np.array([1.0, 0, 1, 0])[:, None]
 
     def gradient(u):
@@ -115,7 +122,8 @@ def test_the_first_bound_compares_two_gradients_that_are_taken_at_two_places():
 
 
 def test_the_inner_product_is_positive_where_the_gradient_points_away_from_a_minimum_at_zero():
-    """L = ½‖z‖² has its minimum at 0 and the gradient ŷ, away from it: <g, ŷ> = m. Towards it: -m. At 2 ŷ all turns round."""
+    """L = ½‖z‖² has its minimum at 0 and the gradient ŷ, away from it: <g, ŷ> = m. Towards it: -m. At 2 ŷ all
+    turns round."""
     for place, product in ((0, 4), (2, -4)):  # L = ½‖z - place ŷ‖² at z = ŷ
         minimum = place * SIGNS
         g = SIGNS - minimum
@@ -131,14 +139,20 @@ def test_the_bound_for_the_weights_has_a_square_too_many():
     assert plain**2 - 4 * g.mean() ** 2 - gain**2 * (g * SIGNS).sum() ** 2 == 1 / 16
     rng = np.random.default_rng(6)
     for _ in range(50):  # what holds: g_j for its square, λ² before m μ², 1/m in the last term
-        g, y, gamma, gain = rng.normal(size=(7, 1)), rng.normal(size=(7, 1)), rng.normal(), rng.uniform(0.1, 3)
+        g, y, gamma, gain = (
+            rng.normal(size=(7, 1)),
+            rng.normal(size=(7, 1)),
+            rng.normal(),
+            rng.uniform(0.1, 3),
+        )
         y_hat = (y - y.mean()) / y.std()
         corrected = gain**2 * ((g**2).sum() - 7 * g.mean() ** 2 - (g * y_hat).sum() ** 2 / 7)
         assert gain**2 * squared_gradient(g, y, gamma) == pytest.approx(gamma**2 / y.var() * corrected)
 
 
 def test_the_inequality_of_the_initialization_needs_its_condition():
-    """W* = (1, 0), W₀ = (-1, 1): the optima c W*, c > 0, of a network with batch norm all lie farther than √2; printed: 1."""
+    """W* = (1, 0), W₀ = (-1, 1): the optima c W*, c > 0, of a network with batch norm all lie farther than
+    √2; printed: 1."""
 
     def dot(a, b):
         return sum(Fraction(x) * y for x, y in zip(a, b))
@@ -172,7 +186,8 @@ def test_the_moments_before_the_nonlinearity_do_not_fix_those_behind_it():
 
 
 def test_in_the_printed_product_the_first_layer_comes_last():
-    """W₁ W₂ x lets W₂ act first; Definition 2.1 counts W₁ among the layers before W₂, so that x meets it first: W₂ W₁ x."""
+    """W₁ W₂ x lets W₂ act first; Definition 2.1 counts W₁ among the layers before W₂, so that x meets it
+    first: W₂ W₁ x."""
     torch.manual_seed(1)
     model, x = deep_linear(depth=2, width=3).double(), torch.randn(20, 3, dtype=torch.float64)
     first, second = model.linear1.weight.detach(), model.linear2.weight.detach()
@@ -196,7 +211,8 @@ def test_the_mean_square_of_a_rectified_unit_has_no_weight_variance_in_it():
 
 
 def test_the_gaussian_model_needs_its_minus_sign():
-    """With it the Fisher information of f = θ x is x², equation 10; without it the density has no integral."""
+    """With it the Fisher information of f = θ x is x², equation 10; without it the density has no
+    integral."""
     x, f = 1.7, 0.4
     y = f + GRID
     density = np.exp(-((f - y) ** 2) / 2)
@@ -208,7 +224,8 @@ def test_the_gaussian_model_needs_its_minus_sign():
 
 
 def test_pairs_of_gradients_hand_on_pairs():
-    """Claim 6.6 and equation 118 print q̃ for q̃_xy on the right: then no layer's common part would reach the next."""
+    """Claim 6.6 and equation 118 print q̃ for q̃_xy on the right: then no layer's common part would reach the
+    next."""
     width, inputs, found = 300, 24, []
     for seed in range(24):
         rng = np.random.default_rng(seed)
@@ -232,7 +249,8 @@ def test_pairs_of_gradients_hand_on_pairs():
 
 
 def test_a_network_without_batch_norm_has_no_gamma():
-    """Equations 133 and 135 keep batch norm's γ inside; their value 134 is the integral at γ = 1, else γ² times it."""
+    """Equations 133 and 135 keep batch norm's γ inside; their value 134 is the integral at γ = 1, else γ²
+    times it."""
     q, c, gamma = 2.5, 0.2, 2.0
     t = (np.arange(200_000) + 0.5) / 200_000 * 2 * pi  # a = r cos t, b = r cos(t - arccos c), E r² = 2
     a, b = np.cos(t), np.cos(t - np.arccos(c))
@@ -246,7 +264,8 @@ def test_a_network_without_batch_norm_has_no_gamma():
 
 
 def test_a_strided_convolution_reads_at_stride_times_the_place():
-    """Equations 26 and 75 read at α + β; with the paper's 32×32 image, kernel 3, stride 2 that is a corner of 17×17."""
+    """Equations 26 and 75 read at α + β; with the paper's 32×32 image, kernel 3, stride 2 that is a corner of
+    17×17."""
     places, kernel, stride = 15, 3, 2
     assert Convolutional((3, 32, 32), (20,)).positions[1] == places**2 == 225  # as section 6.2 says
     rng = np.random.default_rng(2)
@@ -260,7 +279,9 @@ def test_a_strided_convolution_reads_at_stride_times_the_place():
                 seen[window], out[i, j] = True, (image[window] * weight).sum()
         return seen, out
 
-    library = torch.nn.functional.conv2d(*(torch.from_numpy(a)[None, None] for a in (image, weight)), stride=stride)
+    library = torch.nn.functional.conv2d(
+        *(torch.from_numpy(a)[None, None] for a in (image, weight)), stride=stride
+    )
     seen, out = read(stride)
     np.testing.assert_allclose(out, library[0, 0].numpy(), rtol=0, atol=1e-12)
     assert seen[:31, :31].all()
@@ -278,11 +299,14 @@ def test_in_the_first_layer_the_biases_outweigh_the_weights():
 
 
 def test_the_readouts_own_gradient_has_the_squared_norm_of_the_number_of_outputs():
-    """δ^L = ∂f/∂z^L is the identity of N_L outputs: q̃^L = N_L by equation 19, and 1 for one of them (equation 64)."""
+    """δ^L = ∂f/∂z^L is the identity of N_L outputs: q̃^L = N_L by equation 19, and 1 for one of them
+    (equation 64)."""
     outputs, hidden = 10, 4000
     assert (np.eye(outputs) ** 2).sum() == outputs != solve(FullyConnected((8, hidden, outputs))).q_tilde[2]
     rng = np.random.default_rng(3)
-    below = rng.normal(0, (2 / hidden) ** 0.5, (outputs, hidden)) * (rng.normal(size=hidden) > 0)  # δ of all outputs
+    below = rng.normal(0, (2 / hidden) ** 0.5, (outputs, hidden)) * (
+        rng.normal(size=hidden) > 0
+    )  # δ of all outputs
     theory = solve(FullyConnected((8, hidden, outputs))).q_tilde[1]
     assert (below[0] ** 2).sum() == pytest.approx(theory, rel=0.15)
     assert (below**2).sum() == pytest.approx(outputs * theory, rel=0.05)
@@ -302,8 +326,12 @@ def test_the_mean_product_of_two_places_is_divided_by_the_channels():
 
 
 def test_a_gradient_on_both_sides_of_one_layer_would_be_fixed():
-    """Equations 114 and 115 print δ^l where δ^{l+1} is meant; read so, σ_w² γ²/2q would have to be 1, and it is 2/3."""
+    """Equations 114 and 115 print δ^l where δ^{l+1} is meant; read so, σ_w² γ²/2q would have to be 1, and it
+    is 2/3."""
     theory = solve(PAPER, "batch")
     factor = 2.0 * 1.0 / (2 * theory.q[2])
     assert factor == pytest.approx(2 / 3)
-    assert theory.q_tilde[2] == pytest.approx(factor * theory.q_tilde[3]) and theory.q_tilde[2] != theory.q_tilde[3]
+    assert (
+        theory.q_tilde[2] == pytest.approx(factor * theory.q_tilde[3])
+        and theory.q_tilde[2] != theory.q_tilde[3]
+    )

@@ -7,14 +7,19 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
 from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes import distributions
 from bnbook.probes.activations import EDGES, measure, moment_change
-from torch import nn
 
 LP = ("l1", "l2", "linf")
-NORM = {"l1": lambda v: v.abs().mean(0), "l2": lambda v: (v**2).mean(0).sqrt(), "linf": lambda v: v.abs().amax(0)}
+NORM = {
+    "l1": lambda v: v.abs().mean(0),
+    "l2": lambda v: (v**2).mean(0).sqrt(),
+    "linf": lambda v: v.abs().amax(0),
+}
 
 
 def normalized(name: str, x: torch.Tensor) -> torch.Tensor:
@@ -102,7 +107,9 @@ def test_shape_against_the_values_themselves(scale, place):
         y = scale * values + place
         seen = distributions.shape(binned(y))
         assert seen.mean == pytest.approx(y.mean(), abs=0.01 * y.std())
-        assert seen.variance == pytest.approx(y.var(), rel=0.02)  # the bins are up to a quarter of the least deviation wide
+        assert seen.variance == pytest.approx(
+            y.var(), rel=0.02
+        )  # the bins are up to a quarter of the least deviation wide
         assert seen.skewness == pytest.approx(stats.skew(values), abs=0.03)
         assert seen.excess_kurtosis == pytest.approx(stats.kurtosis(values), abs=0.15)
         distance = stats.kstest(values, "norm", (values.mean(), values.std())).statistic
@@ -145,4 +152,6 @@ def test_spread_is_the_deviation_of_the_logarithm_and_ignores_the_scale():
 def test_the_probe_s_histogram_gives_the_same_shape():
     x = skewed().float()[:, :1].repeat(1, 3)
     seen = measure(_Given(), x, (1,))
-    assert distributions.shape(seen.histogram[0, 0].numpy()).variance == pytest.approx(seen.variance[0][0].item(), rel=0.01)
+    assert distributions.shape(seen.histogram[0, 0].numpy()).variance == pytest.approx(
+        seen.variance[0][0].item(), rel=0.01
+    )

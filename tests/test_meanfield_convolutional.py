@@ -1,4 +1,5 @@
-"""Convolutions: the recursions by hand, the probe against loops over pairs and places, theory against real networks."""
+"""Convolutions: the recursions by hand, the probe against loops over pairs and places, theory against real
+networks."""
 
 from __future__ import annotations
 
@@ -36,7 +37,11 @@ def test_printed_batch_equations_39_to_45_by_hand() -> None:
     assert theory.q_tilde_ab_xy[1:4] == pytest.approx(backward)
     assert np.isnan(theory.q_tilde_ab_xy[4]) and np.isnan(theory.q_ab_xy[4])
     # all products of two places are equal, so that both brackets of equation 45 are |K_l| times one of them
-    expected = [0, *(n * (k * b) * (k * 2 / pi) for n, k, b in zip((270, 540), (49, 9), backward[1:])), 810 * 2 / pi]
+    expected = [
+        0,
+        *(n * (k * b) * (k * 2 / pi) for n, k, b in zip((270, 540), (49, 9), backward[1:])),
+        810 * 2 / pi,
+    ]
     assert theory.f == pytest.approx(expected)
 
 
@@ -49,7 +54,10 @@ def test_printed_vanilla_follows_the_fully_connected_recursions() -> None:
 
 def test_corrected_sums_over_places_pass_as_in_a_fully_connected_network() -> None:
     places = np.array(CIFAR.positions)
-    theory, flat = (solve(a, "batch", 1.5, equations="corrected") for a in (CIFAR, FullyConnected((27, 270, 540, 810, 10))))
+    theory, flat = (
+        solve(a, "batch", 1.5, equations="corrected")
+        for a in (CIFAR, FullyConnected((27, 270, 540, 810, 10)))
+    )
     np.testing.assert_allclose((places * theory.q_tilde.T).T[1:], flat.q_tilde[1:])
     np.testing.assert_allclose((places * theory.q_tilde_xy.T).T[1:], flat.q_tilde_xy[1:])
     np.testing.assert_allclose(theory.f, flat.f)
@@ -61,14 +69,16 @@ def test_a_map_of_one_place_is_a_fully_connected_layer() -> None:
     for equations in ("printed", "corrected", "through_batch"):
         finite = {} if equations == "printed" else {"batch": 50, "q_hat_xy_0": 0.2}
         theory, flat = (
-            solve(a, "batch", 1.5, equations=equations, **finite) for a in (one, FullyConnected((6, 20, 30, 10)))
+            solve(a, "batch", 1.5, equations=equations, **finite)
+            for a in (one, FullyConnected((6, 20, 30, 10)))
         )
         np.testing.assert_allclose(theory.f, flat.f)
         np.testing.assert_allclose(theory.lambda_max_full, flat.lambda_max_full)
 
 
 def test_images_with_something_in_common_at_a_place_have_correlated_units() -> None:
-    """q̂_xy above q̂_αβ at the start: above γ²/2π at one place, below it at two; on average over all pairs γ²/2π or more."""
+    """q̂_xy above q̂_αβ at the start: above γ²/2π at one place, below it at two; on average over all pairs
+    γ²/2π or more."""
     theory = solve(CIFAR, "batch", equations="corrected", q_hat_xy_0=0.4, q_hat_ab_xy_0=0.1)
     assert theory.q_hat_xy[1] > 1 / (2 * pi) > theory.q_hat_ab_xy[1]
     # c = (q_xy - p)/(q - p) of layer 1: q = 2.5, q_xy = 1.3, q_αβ = 0.7, p = (1.3 + 224·0.7)/225
@@ -91,7 +101,10 @@ def test_a_grid_of_convolutional_settings_is_solved_at_once() -> None:
 @pytest.mark.parametrize(
     "build, message",
     [
-        (lambda: Convolutional((3, 32, 32), (4, 4, 4, 4, 4)), "kernel of 3×3 does not fit the map of 1×1 that layer 5"),
+        (
+            lambda: Convolutional((3, 32, 32), (4, 4, 4, 4, 4)),
+            "kernel of 3×3 does not fit the map of 1×1 that layer 5",
+        ),
         (lambda: Convolutional((3, 2, 32), (4,)), "3×3 does not fit the map of 2×32"),
         (lambda: Convolutional((3, 32)), "channels, height, width"),
         (lambda: Convolutional((3, 32, 32), ()), "at least one convolution"),
@@ -128,7 +141,10 @@ def slow_letters(values: Tensor, units: int) -> tuple[float, float, float]:
 @pytest.mark.parametrize("norm", ["none", "batch"])
 def test_probe_equals_loops_over_pairs_and_places(norm: str, statistics: str) -> None:
     torch.manual_seed(3)
-    model, x = cnn((2, 7, 9), (4, 5), norm=norm, gamma=1.3).double(), torch.randn(5, 2, 7, 9, dtype=torch.float64)
+    model, x = (
+        cnn((2, 7, 9), (4, 5), norm=norm, gamma=1.3).double(),
+        torch.randn(5, 2, 7, 9, dtype=torch.float64),
+    )
     measured = measure(model, x, statistics)
     h, activations, preactivations = x, [], []
     constants = []
@@ -149,7 +165,9 @@ def test_probe_equals_loops_over_pairs_and_places(norm: str, statistics: str) ->
     found = torch.autograd.grad(h[:, 0].sum(), [*preactivations, *weights])
     deltas, gradients = found[: len(preactivations)], found[len(preactivations) :]
     channels = [2, 4, 5]
-    for l, (before, z, delta, gradient) in enumerate(zip(activations, preactivations, deltas, gradients), start=1):
+    for l, (before, z, delta, gradient) in enumerate(
+        zip(activations, preactivations, deltas, gradients), start=1
+    ):
         for letter, values, units, index in (
             ("q_hat", before.reshape(5, channels[l - 1], -1), channels[l - 1], l - 1),
             ("q", z.reshape(5, z.shape[1], -1), z.shape[1], l),
@@ -190,9 +208,15 @@ def networks() -> dict:
 
 @pytest.mark.parametrize(
     "norm, statistics, equations",
-    [("none", "detached", "corrected"), ("batch", "detached", "corrected"), ("batch", "batch", "through_batch")],
+    [
+        ("none", "detached", "corrected"),
+        ("batch", "detached", "corrected"),
+        ("batch", "batch", "through_batch"),
+    ],
 )
-def test_theory_describes_real_convolutional_networks(networks, norm: str, statistics: str, equations: str) -> None:
+def test_theory_describes_real_convolutional_networks(
+    networks, norm: str, statistics: str, equations: str
+) -> None:
     theory = solve(Convolutional(IMAGE, CHANNELS), norm, 1.5, equations=equations, batch=INPUTS)
     for letter in ("q", "q_xy", "q_ab_xy", "q_hat", "q_hat_xy", "q_tilde", "q_tilde_xy"):
         measured = np.mean([getattr(one, letter) for one in networks[norm, statistics]], axis=0)[1:3]

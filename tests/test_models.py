@@ -21,7 +21,13 @@ BUILD = {
     "cnn": lambda **options: cnn((2, 11, 15), (5, 6), **options),
     "vgg16": lambda **options: vgg16(width=0.0625, **options),
 }
-INPUT = {"vgg": (4, 3, 32, 32), "mlp": (4, 3, 2, 2), "deep_linear": (4, 6), "cnn": (4, 2, 11, 15), "vgg16": (4, 3, 32, 32)}
+INPUT = {
+    "vgg": (4, 3, 32, 32),
+    "mlp": (4, 3, 2, 2),
+    "deep_linear": (4, 6),
+    "cnn": (4, 2, 11, 15),
+    "vgg16": (4, 3, 32, 32),
+}
 
 
 def weights(model: nn.Module) -> list[torch.Tensor]:
@@ -35,7 +41,14 @@ def test_vgg_a_has_its_published_shape():
     model = vgg()
     convolutions = [layer for layer in model if isinstance(layer, nn.Conv2d)]
     assert [(layer.in_channels, layer.out_channels) for layer in convolutions] == [
-        (3, 64), (64, 128), (128, 256), (256, 256), (256, 512), (512, 512), (512, 512), (512, 512)
+        (3, 64),
+        (64, 128),
+        (128, 256),
+        (256, 256),
+        (256, 512),
+        (512, 512),
+        (512, 512),
+        (512, 512),
     ]
     dense = [(layer.in_features, layer.out_features) for layer in model if isinstance(layer, nn.Linear)]
     assert dense == [(512, 512), (512, 512), (512, 10)]
@@ -57,8 +70,14 @@ def test_width_factor_rounds_and_keeps_at_least_four(width, first, last):
 
 def test_the_cnn_has_the_papers_maps():
     model = cnn()
-    maps = [tuple(part.shape[1:]) for name, layer in model.named_children() if name.startswith("conv")
-            for part in [model[: [n for n, _ in model.named_children()].index(name) + 1](torch.zeros(2, 3, 32, 32))]]
+    maps = [
+        tuple(part.shape[1:])
+        for name, layer in model.named_children()
+        if name.startswith("conv")
+        for part in [
+            model[: [n for n, _ in model.named_children()].index(name) + 1](torch.zeros(2, 3, 32, 32))
+        ]
+    ]
     assert maps == [(30, 15, 15), (60, 7, 7), (90, 3, 3)]
     assert (model.linear4.in_features, model.linear4.out_features) == (810, 10)
     with pytest.raises(BnbookError, match="3×3 does not fit a map of 2×2"):
@@ -70,7 +89,8 @@ def count(model: nn.Module) -> int:
 
 
 def test_the_deep_networks_have_their_usual_numbers_of_parameters():
-    # 14,728,266 is VGG-16 with one readout of 512 inputs; here two layers of 512 units with batch norm stand before it.
+    # 14,728,266 is VGG-16 with one readout of 512 inputs; here two layers of 512 units with batch norm stand
+    # before it.
     assert count(vgg16()) == 14_728_266 + 2 * (512 * 512 + 512 + 2 * 512)
     # 11,171,146 without the batch norm behind the last block, which He et al. have.
     assert count(resnet()) == 11_171_146 + 2 * 512
@@ -84,14 +104,21 @@ def test_resnet_arms_share_weights_and_random_state_and_learn(norm):
     torch.manual_seed(7)
     model = resnet(0.0625, norm=norm, gamma=0.5)
     assert torch.equal(state, torch.get_rng_state())
-    convolutions = [[m.weight for m in one.modules() if isinstance(m, (nn.Conv2d, nn.Linear))] for one in (model, reference)]
+    convolutions = [
+        [m.weight for m in one.modules() if isinstance(m, (nn.Conv2d, nn.Linear))]
+        for one in (model, reference)
+    ]
     assert all(torch.equal(a, b) for a, b in zip(*convolutions)) and len(convolutions[0]) == 21
     assert len(activation_points(model)) == 17
     out = model(torch.randn(4, 3, 32, 32))
     out.square().sum().backward()
-    assert out.shape == (4, 10) and all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    assert out.shape == (4, 10) and all(
+        p.grad is not None and p.grad.isfinite().all() for p in model.parameters()
+    )
     if norm == "batch":
-        assert {module.weight[0].item() for module in model.modules() if hasattr(module, "running_mean")} == {0.5}
+        assert {module.weight[0].item() for module in model.modules() if hasattr(module, "running_mean")} == {
+            0.5
+        }
 
 
 def test_a_residual_block_by_hand():
@@ -109,7 +136,11 @@ def test_a_residual_block_by_hand():
 
 @pytest.mark.parametrize("build", [resnet, vgg16])
 def test_bad_settings_of_the_deep_networks_are_one_line(build):
-    for change, message in (({"image_size": 30}, "multiple of"), ({"width": 0}, "above 0"), ({"norm": "none such"}, "unknown norm")):
+    for change, message in (
+        ({"image_size": 30}, "multiple of"),
+        ({"width": 0}, "above 0"),
+        ({"norm": "none such"}, "unknown norm"),
+    ):
         with pytest.raises(BnbookError, match=message):
             build(**change)
 
@@ -199,11 +230,11 @@ def test_meanfield_preactivations_have_the_predicted_second_moment():
     x = x / x.square().mean(1, keepdim=True).sqrt()  # q̂^0 = 1
     measured = []
     for _ in range(20):
-        model, q = mlp((400, 400, 400, 10), init="meanfield"), []
+        model, q, h = mlp((400, 400, 400, 10), init="meanfield"), [], x
         for layer in model:
-            x_next = layer(x if isinstance(layer, nn.Flatten) else x_next)
+            h = layer(h)
             if isinstance(layer, nn.Linear):
-                q.append(x_next.detach().square().mean().item())
+                q.append(h.detach().square().mean().item())
         measured.append(q[:2])
     measured = np.array(measured)
     error = measured.std(0, ddof=1) / 20**0.5
@@ -242,20 +273,23 @@ def test_weight_norm_separates_length_and_direction():
     torch.testing.assert_close(model.linear1.weight.norm(dim=1), torch.full((4,), 2.0))
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: vgg(image_size=28), "multiple of 32"),
-    (lambda: vgg(width=0), "above 0"),
-    (lambda: vgg(0.1, classes=0), "at least 1"),
-    (lambda: vgg(0.1, norm="bach"), "weight"),
-    (lambda: vgg(0.1, norm="batch", epsilon=1), "eps, momentum"),
-    (lambda: vgg(0.1, norm="none", eps=1), "unknown option"),
-    (lambda: vgg(0.1, norm="instance"), "dim=2"),
-    (lambda: mlp((784,)), "at least one layer"),
-    (lambda: mlp((784, 0)), "at least 1"),
-    (lambda: mlp((4, 2), init="he"), "glorot, glorot-normal, meanfield"),
-    (lambda: mlp((4, 2), init="meanfield", sigma_b2=-1.0), "at least 0"),
-    (lambda: deep_linear(depth=0), "depth 0"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: vgg(image_size=28), "multiple of 32"),
+        (lambda: vgg(width=0), "above 0"),
+        (lambda: vgg(0.1, classes=0), "at least 1"),
+        (lambda: vgg(0.1, norm="bach"), "weight"),
+        (lambda: vgg(0.1, norm="batch", epsilon=1), "eps, momentum"),
+        (lambda: vgg(0.1, norm="none", eps=1), "unknown option"),
+        (lambda: vgg(0.1, norm="instance"), "dim=2"),
+        (lambda: mlp((784,)), "at least one layer"),
+        (lambda: mlp((784, 0)), "at least 1"),
+        (lambda: mlp((4, 2), init="he"), "glorot, glorot-normal, meanfield"),
+        (lambda: mlp((4, 2), init="meanfield", sigma_b2=-1.0), "at least 0"),
+        (lambda: deep_linear(depth=0), "depth 0"),
+    ],
+)
 def test_bad_input_is_one_clear_line(call, words):
     with pytest.raises(BnbookError) as error:
         call()

@@ -1,4 +1,5 @@
-"""Every name that a chapter or the package uses is defined: a run of an hour shall not end at a lost import."""
+"""Every name that a chapter or the package uses is defined: a run of an hour shall not end at a lost
+import."""
 
 from __future__ import annotations
 

@@ -249,26 +249,35 @@ def test_stacked_members_under_vmap_equal_each_alone(name):
             torch.testing.assert_close(buffers[key][i], value, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: make_normalizer("bath", 4), "none, batch, noisy"),
-    (lambda: make_normalizer("batch", 4, 1), "dim 1"),
-    (lambda: make_normalizer("batch", 0), "0 features"),
-    (lambda: make_normalizer("batch", 4, epsilon=1), "eps, momentum"),
-    (lambda: make_normalizer("l1", 4, p=3), "'p'"),
-    (lambda: make_normalizer("none", 4, eps=1), "known are none"),
-    (lambda: make_normalizer("batch", 4, momentum=2.0), "momentum 2.0"),
-    (lambda: make_normalizer("instance", 4, 0), "dim=2"),
-    (lambda: make_normalizer("group", 4, 0), "32 groups"),
-    (lambda: make_normalizer("instance", 4, 2)(torch.ones(2, 4, 1, 1)), "one value"),
-    (lambda: make_normalizer("layer", 1)(torch.ones(2, 1)), "one value"),
-    (lambda: make_normalizer("noisy", 4, spread="std"), "deviation or variance"),
-    (lambda: make_normalizer("noise", 4, n_sigma=0.9), "at least 1"),
-    (lambda: make_normalizer("noise", 4, per="step"), "unit or layer"),
-    *[(lambda n=n: make_normalizer(n, 4)(torch.ones(3, 5)), "(B, 4)") for n in (*BATCH_NAMES, "noise")],
-    *[(lambda n=n: make_normalizer(n, 4, 2)(torch.ones(3, 4)), "4, H, W)") for n in ("batch", "l1", "layer")],
-    *[(lambda n=n: make_normalizer(n, 4)(torch.ones(1, 4)), "one value") for n in (*BATCH_NAMES, "noisy")],
-    *[(lambda n=n: make_normalizer(n, 4, 2)(torch.ones(1, 4, 1, 1)), "one value") for n in BATCH_NAMES],
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: make_normalizer("bath", 4), "none, batch, noisy"),
+        (lambda: make_normalizer("batch", 4, 1), "dim 1"),
+        (lambda: make_normalizer("batch", 0), "0 features"),
+        (lambda: make_normalizer("batch", 4, epsilon=1), "eps, momentum"),
+        (lambda: make_normalizer("l1", 4, p=3), "'p'"),
+        (lambda: make_normalizer("none", 4, eps=1), "known are none"),
+        (lambda: make_normalizer("batch", 4, momentum=2.0), "momentum 2.0"),
+        (lambda: make_normalizer("instance", 4, 0), "dim=2"),
+        (lambda: make_normalizer("group", 4, 0), "32 groups"),
+        (lambda: make_normalizer("instance", 4, 2)(torch.ones(2, 4, 1, 1)), "one value"),
+        (lambda: make_normalizer("layer", 1)(torch.ones(2, 1)), "one value"),
+        (lambda: make_normalizer("noisy", 4, spread="std"), "deviation or variance"),
+        (lambda: make_normalizer("noise", 4, n_sigma=0.9), "at least 1"),
+        (lambda: make_normalizer("noise", 4, per="step"), "unit or layer"),
+        *[(lambda n=n: make_normalizer(n, 4)(torch.ones(3, 5)), "(B, 4)") for n in (*BATCH_NAMES, "noise")],
+        *[
+            (lambda n=n: make_normalizer(n, 4, 2)(torch.ones(3, 4)), "4, H, W)")
+            for n in ("batch", "l1", "layer")
+        ],
+        *[
+            (lambda n=n: make_normalizer(n, 4)(torch.ones(1, 4)), "one value")
+            for n in (*BATCH_NAMES, "noisy")
+        ],
+        *[(lambda n=n: make_normalizer(n, 4, 2)(torch.ones(1, 4, 1, 1)), "one value") for n in BATCH_NAMES],
+    ],
+)
 def test_bad_input_is_one_clear_line(call, words):
     with pytest.raises(BnbookError) as error:
         call()

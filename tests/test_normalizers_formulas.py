@@ -115,13 +115,16 @@ def test_folding_gives_the_same_map(with_bias):
     torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("call", [
-    lambda: population_statistics([]),
-    lambda: population_statistics([np.ones((1, 2))]),
-    lambda: population_statistics([np.ones((3, 2)), np.ones((2, 2))]),
-    lambda: batch_norm_forward(np.ones((2, 3, 4, 4)), 1.0, 0.0),
-    lambda: batch_norm_backward(np.ones((1, 3)), np.ones((1, 3)), 1.0),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: population_statistics([]),
+        lambda: population_statistics([np.ones((1, 2))]),
+        lambda: population_statistics([np.ones((3, 2)), np.ones((2, 2))]),
+        lambda: batch_norm_forward(np.ones((2, 3, 4, 4)), 1.0, 0.0),
+        lambda: batch_norm_backward(np.ones((1, 3)), np.ones((1, 3)), 1.0),
+    ],
+)
 def test_bad_input(call):
     with pytest.raises(BnbookError, match="expected"):
         call()

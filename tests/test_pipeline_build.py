@@ -7,10 +7,11 @@ import re
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
-from bnbook.pipeline import build, chapters, evidence, gate, merge, pages, tokens
+
 from bnbook import claims
 from bnbook.claims.words import format_number
+from bnbook.errors import BnbookError
+from bnbook.pipeline import build, chapters, evidence, gate, merge, pages, tokens
 
 
 def text_of(path) -> str:
@@ -25,7 +26,9 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     (ran / "_build" / "html" / "removed.html").write_text("old")
     index = build.build("smoke")
     site = index.parent
-    results = json.loads((ran / "runs" / "smoke" / "part" / "coin.json").read_text())["results"]["heads"]["values"]
+    results = json.loads((ran / "runs" / "smoke" / "part" / "coin.json").read_text())["results"]["heads"][
+        "values"
+    ]
     mean = f"{sum(results) / len(results):.1%}".replace("%", " %")
     assert f"Heads came up in {mean} (95 % interval" in text_of(site / "part" / "coin.html")
     assert f"Heads: {mean}" in text_of(index), "another chapter's number"
@@ -58,7 +61,9 @@ def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_p
     assert "not run" in (tmp_path / "b" / "scoreboard.md").read_text()
     chapter.path.write_text(text.replace("Is it fair?", "Is this coin fair?"))
     pages.stage(tmp_path / "c", None)
-    assert "Is this coin fair?" in (tmp_path / "c" / "part" / "coin.ipynb").read_text(), "prose is merged in again"
+    assert "Is this coin fair?" in (tmp_path / "c" / "part" / "coin.ipynb").read_text(), (
+        "prose is merged in again"
+    )
 
 
 def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
@@ -89,16 +94,25 @@ def test_tokens(ran):
     assert fill("{{ geo:heads | .3f }}") == (
         f"{np.exp(log):.3f} (95 % interval {np.exp(log - spread):.3f} to {np.exp(log + spread):.3f})"
     )
-    assert fill("| {{ value:heads \\| .1% }} |") == f"| {values[0]:.1%} |".replace("%", " %"), "a bar inside a table"
+    assert fill("| {{ value:heads \\| .1% }} |") == f"| {values[0]:.1%} |".replace("%", " %"), (
+        "a bar inside a table"
+    )
     assert fill("| {{ ci:heads \\| .1% }} |") == (
-        f"| {100 * values.mean():.1f} %<br><small>{100 * (values.mean() - half):.1f} to {100 * (values.mean() + half):.1f} %</small> |"
+        f"| {100 * values.mean():.1f} %<br><small>{100 * (values.mean() - half):.1f} to "
+        f"{100 * (values.mean() + half):.1f} %</small> |"
     ), "in a table the interval stands below, small"
     assert fill("{{ value:heads | .1% }}") == f"{values[0]:.1%}".replace("%", " %")
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"
     assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
-    for bad in ("{{ mean:tails }}", "{{ verdict:coin-unfair }}", "{{ param:x }}", "{{ mean:part/other#heads }}",
-                "{{ geo:draws }}", "{{ share:draws }}"):  # draws has a 0, and a 4
+    for bad in (
+        "{{ mean:tails }}",
+        "{{ verdict:coin-unfair }}",
+        "{{ param:x }}",
+        "{{ mean:part/other#heads }}",
+        "{{ geo:draws }}",
+        "{{ share:draws }}",
+    ):  # draws has a 0, and a 4
         with pytest.raises(BnbookError, match="token"):
             fill(bad)
     empty = tokens.Pages({"part/coin": None}, book.claims)
@@ -107,8 +121,12 @@ def test_tokens(ran):
 
 def test_the_interval_of_a_share_stays_between_0_and_1():
     half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
-    assert tokens._bounded(np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx((0.87, 0.87 - half, 1.0), abs=1e-3)
-    assert tokens._bounded(np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx((0.13, 0.0, 0.13 + half), abs=1e-3)
+    assert tokens._bounded(np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
+        (0.87, 0.87 - half, 1.0), abs=1e-3
+    )
+    assert tokens._bounded(np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
+        (0.13, 0.0, 0.13 + half), abs=1e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,16 +153,21 @@ def test_a_warning_of_the_site_build_is_an_error_that_names_it(ran):
 def test_scrubbing_removes_progress_and_paths():
     import nbformat
 
-    cell = nbformat.v4.new_code_cell("1", metadata={"papermill": {"status": "completed", "start_time": "x"}, "a": 1})
+    cell = nbformat.v4.new_code_cell(
+        "1", metadata={"papermill": {"status": "completed", "start_time": "x"}, "a": 1}
+    )
     cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text="10%\r20%")]
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {"input_path": "/home/ann"}})
     merge.scrub(notebook)
-    assert notebook.cells[0].outputs == [] and notebook.cells[0].metadata == {"papermill": {"status": "completed"}}
+    assert notebook.cells[0].outputs == [] and notebook.cells[0].metadata == {
+        "papermill": {"status": "completed"}
+    }
     assert not gate.LOCAL_PATH.search(json.dumps(notebook))
 
 
 def test_figures_are_found_in_both_fences():
-    text = "```{figure} a.figures/x.svg\n:name: a-x\n:alt: words\n\ncaption\n```\n:::{figure} a.figures/y.svg\n:alt: more\n:::\n"
+    text = "```{figure} a.figures/x.svg\n:name: a-x\n:alt: words\n\ncaption\n```\n"
+    text += ":::{figure} a.figures/y.svg\n:alt: more\n:::\n"
     assert [(path, alt) for path, alt, _ in merge.referenced_figures(text)] == [
         ("a.figures/x.svg", "words"),
         ("a.figures/y.svg", "more"),

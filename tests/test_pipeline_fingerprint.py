@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+
 from bnbook.pipeline import definitions, fingerprint
 from bnbook.pipeline.definitions import closure
 
@@ -44,12 +45,25 @@ def names(*roots):
 
 def test_a_definition_brings_what_it_rests_on_and_nothing_else():
     found = names("bnbook.training.engine:train")
-    wanted = ["models.convolutional:vgg", "normalizers.lp:LpNorm", "probes.activations:measure", "training.arm:Arm",
-              "data.batches:infinite_batches", "normalizers.base:wide", "models.building:initialise"]  # fmt: skip
+    wanted = [
+        "models.convolutional:vgg",
+        "normalizers.lp:LpNorm",
+        "probes.activations:measure",
+        "training.arm:Arm",
+        "data.batches:infinite_batches",
+        "normalizers.base:wide",
+        "models.building:initialise",
+    ]
     assert {f"bnbook.{each}" for each in wanted} <= found
-    unused = ["models.dense:deep_linear", "normalizers.formulas:batch_norm_forward", "probes.activations:quantiles"]
+    unused = [
+        "models.dense:deep_linear",
+        "normalizers.formulas:batch_norm_forward",
+        "probes.activations:quantiles",
+    ]
     assert not {f"bnbook.{each}" for each in unused} & found
-    assert not [each for each in found if each.startswith(("bnbook.results", "bnbook.errors", "bnbook.pipeline"))]
+    assert not [
+        each for each in found if each.startswith(("bnbook.results", "bnbook.errors", "bnbook.pipeline"))
+    ]
 
 
 def edited(monkeypatch, module, old, new):
@@ -68,14 +82,24 @@ def edited(monkeypatch, module, old, new):
 @pytest.mark.parametrize(
     ("module", "old", "new", "counts"),
     [
-        ("bnbook.models.convolutional", "units * width + 0.5", "units * width", True),
-        ("bnbook.models.convolutional", "HIDDEN = (512, 512)", "HIDDEN = (512,)", True),
+        ("bnbook.models.vgg", "units * width + 0.5", "units * width", True),
+        ("bnbook.models.vgg", "HIDDEN = (512, 512)", "HIDDEN = (512,)", True),
         ("bnbook.normalizers.lp", "x.abs().mean(axes)", "x.abs().sum(axes)", True),
         ("bnbook.normalizers.base", "torch.ones(self.features)", "torch.zeros(self.features)", True),
-        ("bnbook.models.dense", "_last: bool = False", "_last: bool = True", False),  # the deep linear network
-        ("bnbook.models.convolutional", '"""VGG-A for small colour images."""', '"""Other words."""', False),
-        ("bnbook.probes.activations", "def quantiles(", "def other():\n    return 2\n\n\ndef quantiles(", False),
-        ("bnbook.models.convolutional", "HIDDEN = (512, 512)", "HIDDEN = (512, 512)\nprint(HIDDEN)", True),
+        (
+            "bnbook.models.dense",
+            "_last: bool = False",
+            "_last: bool = True",
+            False,
+        ),  # the deep linear network
+        ("bnbook.models.vgg", '"""VGG-A for small colour images."""', '"""Other words."""', False),
+        (
+            "bnbook.probes.activations",
+            "def quantiles(",
+            "def other():\n    return 2\n\n\ndef quantiles(",
+            False,
+        ),
+        ("bnbook.models.vgg", "HIDDEN = (512, 512)", "HIDDEN = (512, 512)\nprint(HIDDEN)", True),
     ],
 )
 def test_only_what_the_training_rests_on_makes_it_stale(monkeypatch, module, old, new, counts):
@@ -97,12 +121,18 @@ def test_only_what_the_training_rests_on_makes_it_stale(monkeypatch, module, old
 )
 def test_a_definition_is_found_however_it_is_reached(cell):
     module = definitions.take_apart(cell, "")
-    roots = [*definitions.references(ast.parse(cell).body, module, ""), *((star, "*") for star in module.stars)]
+    roots = [
+        *definitions.references(ast.parse(cell).body, module, ""),
+        *((star, "*") for star in module.stars),
+    ]
     assert ("bnbook.meanfield.solving", "solve") in closure(roots)
 
 
 def test_relative_imports_are_resolved():
-    assert definitions.take_apart("from . import cache", "bnbook.data").imports["cache"] == ("bnbook.data.cache", "*")
+    assert definitions.take_apart("from . import cache", "bnbook.data").imports["cache"] == (
+        "bnbook.data.cache",
+        "*",
+    )
     other = definitions.take_apart("from ..errors import BnbookError", "bnbook.data").imports
     assert other["BnbookError"] == ("bnbook.errors", "BnbookError")
 
@@ -113,11 +143,15 @@ def test_no_definition_of_the_package_acts_on_another_by_its_decorator():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         own = {name for node in tree.body for name in definitions._defined(node)}
         used = [d for node in tree.body for d in getattr(node, "decorator_list", [])]
-        assert not {inner.id for d in used for inner in ast.walk(d) if isinstance(inner, ast.Name)} & own, path
+        assert not {inner.id for d in used for inner in ast.walk(d) if isinstance(inner, ast.Name)} & own, (
+            path
+        )
 
 
 def test_each_part_of_the_fingerprint_reacts_to_its_own_cause():
-    def parts(cells=("from bnbook.meanfield import solve\nsolve",), parameters=(("a", 1),), data=({"sha256": "x"},)):
+    def parts(
+        cells=("from bnbook.meanfield import solve\nsolve",), parameters=(("a", 1),), data=({"sha256": "x"},)
+    ):
         return fingerprint.chapter_fingerprint(list(cells), dict(parameters), list(data))
 
     base = parts()

@@ -6,8 +6,9 @@ import json
 
 import nbformat
 import pytest
-from bnbook.errors import BnbookError
+
 from bnbook import results
+from bnbook.errors import BnbookError
 from bnbook.pipeline import chapters, evidence, gate, header, pages, publish
 
 
@@ -73,7 +74,9 @@ def test_a_missing_result(ran):
 
 
 def test_a_figure_without_words(ran):  # trap 5: the alternative text would be a hash
-    edit_text(":alt: A line that shows the share of heads in each of the runs, close to one half.", ":alt: shares")
+    edit_text(
+        ":alt: A line that shows the share of heads in each of the runs, close to one half.", ":alt: shares"
+    )
     assert "figure coin.figures/shares.svg lacks an alternative text" in refused()
 
 
@@ -120,10 +123,19 @@ def test_prose_and_comments_make_nothing_stale(ran):
 
 
 def test_data_that_are_not_what_they_say(ran):
-    row = {"name": "mnist", "train": 60000, "test": 10000, "shape": [1, 28, 28], "sha256": "0" * 64, "exact": True}
+    row = {
+        "name": "mnist",
+        "train": 60000,
+        "test": 10000,
+        "shape": [1, 28, 28],
+        "sha256": "0" * 64,
+        "exact": True,
+    }
     edit_results(lambda content: content.update(data=[row]))
     assert "data mnist: sha256 is 000" in refused() and "not what the chapter declares" in refused()
-    edit_results(lambda content: content.update(data=[row | {"name": "digits-standin", "train": 1437, "test": 360}]))
+    edit_results(
+        lambda content: content.update(data=[row | {"name": "digits-standin", "train": 1437, "test": 360}])
+    )
     assert "stand-ins; the laptop profile needs real data" in refused()
     edit_results(lambda content: content.update(data=[row | {"name": "pictures"}]))
     assert "no set that the book knows" in refused()
@@ -144,7 +156,10 @@ def test_a_number_edited_by_hand(ran):
 
 def test_a_run_in_the_place_of_another(ran):
     smoke = evidence.fresh_run(laptop_run().chapter, "smoke")
-    for source, target in ((smoke.notebook_path, laptop_run().notebook_path), (smoke.results_path, laptop_run().results_path)):
+    for source, target in (
+        (smoke.notebook_path, laptop_run().notebook_path),
+        (smoke.results_path, laptop_run().results_path),
+    ):
         target.write_bytes(source.read_bytes())
     assert "a smoke run lies among the laptop runs" in refused()
     edit_results(lambda content: content.update(chapter="part/other"))
@@ -152,8 +167,17 @@ def test_a_run_in_the_place_of_another(ran):
 
 
 def test_data_other_than_asked_for(ran):
-    row = {"name": "cifar10-jpeg75", "train": 50000, "test": 10000, "shape": [3, 32, 32], "sha256": "0", "exact": True}
-    edit_results(lambda content: content.update(data=[row], parameters=content["parameters"] | {"data": "cifar10"}))
+    row = {
+        "name": "cifar10-jpeg75",
+        "train": 50000,
+        "test": 10000,
+        "shape": [3, 32, 32],
+        "sha256": "0",
+        "exact": True,
+    }
+    edit_results(
+        lambda content: content.update(data=[row], parameters=content["parameters"] | {"data": "cifar10"})
+    )
     assert "asked for data cifar10 and rests on cifar10-jpeg75" in refused()
     edit_results(lambda content: content.update(parameters=content["parameters"] | {"data": "cifar10-auto"}))
     assert "exact is True, expected False" in refused() and "sha256 is 0" in refused()
@@ -161,7 +185,9 @@ def test_data_other_than_asked_for(ran):
 
 def test_what_the_gate_refuses_is_not_rendered(ran, tmp_path):
     edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status="failed"))
-    with pytest.raises(BnbookError, match="laptop run of part/coin does not pass the gate: code cell 3 is failed"):
+    with pytest.raises(
+        BnbookError, match="laptop run of part/coin does not pass the gate: code cell 3 is failed"
+    ):
         pages.stage(tmp_path / "a", "laptop")
     assert gate.best_published(laptop_run().chapter) is None
 
@@ -193,4 +219,6 @@ def test_publish_takes_only_passed_default_laptop_or_paper_runs(ran):
         publish.publish(chapter, "laptop")
     assert published.results_path.read_bytes() == before
     (published.folder / "stray.txt").write_text("x")
-    assert publish.executed_problems([chapter])["executed"] == ["laptop/stray.txt belongs to no chapter; remove it"]
+    assert publish.executed_problems([chapter])["executed"] == [
+        "laptop/stray.txt belongs to no chapter; remove it"
+    ]

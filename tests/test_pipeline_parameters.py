@@ -1,8 +1,10 @@
-"""Parameters: names and types checked against the chapter's own cell (trap 3: YAML's "1e-3", silent unknown names)."""
+"""Parameters: names and types checked against the chapter's own cell (trap 3: YAML's "1e-3", silent unknown
+names)."""
 
 from __future__ import annotations
 
 import pytest
+
 from bnbook.errors import BnbookError
 from bnbook.pipeline import chapters, parameters
 
@@ -31,7 +33,15 @@ def test_values_are_read_by_the_type_of_the_default(name, given, value):
 
 @pytest.mark.parametrize(
     ("name", "given"),
-    [("lr", "fast"), ("lr", True), ("seeds", "2.5"), ("seeds", None), ("augment", "yes"), ("rates", "x"), ("data", [1])],
+    [
+        ("lr", "fast"),
+        ("lr", True),
+        ("seeds", "2.5"),
+        ("seeds", None),
+        ("augment", "yes"),
+        ("rates", "x"),
+        ("data", [1]),
+    ],
 )
 def test_a_value_of_another_type_is_one_clear_line(name, given):
     with pytest.raises(BnbookError, match=f"parameter {name} is .*expected") as caught:
@@ -40,7 +50,9 @@ def test_a_value_of_another_type_is_one_clear_line(name, given):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(BnbookError, match="no parameter 'learning_rate'; it has: augment, data, lr, names, rates, seeds"):
+    with pytest.raises(
+        BnbookError, match="no parameter 'learning_rate'; it has: augment, data, lr, names, rates, seeds"
+    ):
         parameters.override(DEFAULTS, {"learning_rate": 1}, "part/x")
 
 

@@ -7,10 +7,11 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
+
 from bnbook import models
 from bnbook.errors import BnbookError
 from bnbook.probes.covariate_shift import measure
-from torch import nn
 
 RATE = 0.3
 
@@ -53,7 +54,8 @@ def test_it_equals_partial_updates_by_hand(norm):
     assert seen.names == tuple(f"linear{k}.weight" for k in (1, 2, 3, 4))
     assert seen.distance[0] == 0 and seen.cosine[0] == 1
     for index, layer in enumerate(seen.names):
-        # everything of the modules before: weights, biases, γ and β; nothing of the layer's own, nothing later
+        # everything of the modules before: weights, biases, γ and β; nothing of the layer's own, nothing
+        # later
         names = [name for name, _ in model.named_parameters()]
         updated = [n for n in names if int(n.split(".")[0][-1]) <= index]
         g, h = by_hand(model, batch, layer, updated)
@@ -65,16 +67,30 @@ def test_it_equals_partial_updates_by_hand(norm):
 def test_the_biases_and_the_normalizers_of_the_layers_before_count_and_its_own_do_not():
     model, batch = network("batch")
     seen = measure(model, F.cross_entropy, batch, RATE).distance[2].item()
-    before = ["linear1.weight", "linear1.bias", "norm1.weight", "norm1.bias",
-              "linear2.weight", "linear2.bias", "norm2.weight", "norm2.bias"]  # fmt: skip
+    before = [
+        "linear1.weight",
+        "linear1.bias",
+        "norm1.weight",
+        "norm1.bias",
+        "linear2.weight",
+        "linear2.bias",
+        "norm2.weight",
+        "norm2.bias",
+    ]
 
     def distance(updated):
         g, h = by_hand(model, batch, "linear3.weight", updated)
         return (g - h).norm().item()
 
     assert seen == pytest.approx(distance(before), rel=1e-9)
-    others = [[n for n in before if "weight" in n and "linear" in n], before[:-1], [n for n in before if "bias" not in n],
-              [*before, "norm3.weight"], [*before, "linear3.weight"], [*before, "linear4.weight"]]  # fmt: skip
+    others = [
+        [n for n in before if "weight" in n and "linear" in n],
+        before[:-1],
+        [n for n in before if "bias" not in n],
+        [*before, "norm3.weight"],
+        [*before, "linear3.weight"],
+        [*before, "linear4.weight"],
+    ]
     for other in others:
         assert abs(distance(other) - seen) > 1e-6 * seen, other
 

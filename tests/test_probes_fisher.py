@@ -1,4 +1,5 @@
-"""The largest Fisher eigenvalue against the dense Gram matrix, example by example, and against the theory's bound."""
+"""The largest Fisher eigenvalue against the dense Gram matrix, example by example, and against the theory's
+bound."""
 
 from __future__ import annotations
 
@@ -17,9 +18,15 @@ from bnbook.probes.fisher import lanczos, largest_eigenvalue
 def small(kind: str, norm: str) -> tuple[nn.Module, Tensor]:
     torch.manual_seed(5)
     if kind == "mlp":
-        model, x = mlp((6, 9, 7, 3), norm=norm, init="meanfield", gamma=1.4).double(), torch.randn(8, 6).double()
+        model, x = (
+            mlp((6, 9, 7, 3), norm=norm, init="meanfield", gamma=1.4).double(),
+            torch.randn(8, 6).double(),
+        )
     else:
-        model, x = cnn((2, 7, 9), (4, 5), norm=norm, outputs=3, gamma=0.8).double(), torch.randn(6, 2, 7, 9).double()
+        model, x = (
+            cnn((2, 7, 9), (4, 5), norm=norm, outputs=3, gamma=0.8).double(),
+            torch.randn(6, 2, 7, 9).double(),
+        )
     for _ in range(3):  # population statistics that are not those of the batch
         model.train()(torch.randn_like(x))
     return model, x
@@ -38,7 +45,9 @@ def dense(model: nn.Module, x: Tensor, outputs: int | str, parameters: str, stat
             axes = [a for a in range(z.ndim) if a != 1]
             frozen[module] = (z.mean(axes), z.var(axes, correction=0))
 
-        hooks = [m.register_forward_hook(remember) for m in model.modules() if type(m).__name__ == "BatchNorm"]
+        hooks = [
+            m.register_forward_hook(remember) for m in model.modules() if type(m).__name__ == "BatchNorm"
+        ]
         functional_call(model, buffers, (x,))
         for hook in hooks:
             hook.remove()
@@ -50,7 +59,11 @@ def dense(model: nn.Module, x: Tensor, outputs: int | str, parameters: str, stat
     for example in range(len(x)):
         for output in range(y.shape[1]) if outputs == "all" else [outputs]:
             found = torch.autograd.grad(y[example, output], chosen, retain_graph=True, allow_unused=True)
-            rows.append(torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in zip(chosen, found)]))
+            rows.append(
+                torch.cat(
+                    [(torch.zeros_like(p) if g is None else g).flatten() for p, g in zip(chosen, found)]
+                )
+            )
     for name, buffer in buffers.items():
         model.get_buffer(name).copy_(buffer)
     return (torch.stack(rows) @ torch.stack(rows).T / len(x)).numpy()
@@ -66,9 +79,13 @@ def test_it_equals_the_dense_gram_matrix(kind, norm, outputs, parameters, statis
     found = largest_eigenvalue(model, x, outputs, parameters, statistics, tolerance=1e-10)
     assert found.value == pytest.approx(np.linalg.eigvalsh(gram)[-1], rel=1e-8)
     v = found.vector.flatten().numpy()
-    assert np.linalg.norm(gram @ v - found.value * v) < 1e-8 * found.value and np.linalg.norm(v) == pytest.approx(1)
+    assert np.linalg.norm(gram @ v - found.value * v) < 1e-8 * found.value and np.linalg.norm(
+        v
+    ) == pytest.approx(1)
     if outputs != "all":
-        assert found.bound == pytest.approx(gram.sum() / len(gram)) and found.bound <= found.value * (1 + 1e-12)
+        assert found.bound == pytest.approx(gram.sum() / len(gram)) and found.bound <= found.value * (
+            1 + 1e-12
+        )
 
 
 def test_the_model_is_left_as_it_was() -> None:
@@ -86,7 +103,9 @@ def test_chunks_are_the_whole_where_examples_do_not_meet_and_refused_where_they_
     for norm, statistics in (("none", "batch"), ("batch", "population")):
         model, x = small("mlp", norm)
         whole, parts = (largest_eigenvalue(model, x, "all", "all", statistics, chunk=c) for c in (None, 3))
-        assert whole.value == pytest.approx(parts.value, rel=1e-9) and whole.bound == pytest.approx(parts.bound)
+        assert whole.value == pytest.approx(parts.value, rel=1e-9) and whole.bound == pytest.approx(
+            parts.bound
+        )
     model, x = small("mlp", "batch")
     for statistics in ("batch", "detached"):
         with pytest.raises(BnbookError, match="ties the examples"):
@@ -119,7 +138,11 @@ def test_lanczos_finds_the_top_of_a_matrix_that_its_start_is_orthogonal_to() -> 
     values = torch.tensor([5.0, 4.9, 1.0, 0.0, -7.0], dtype=torch.float64)
     start = torch.tensor([0.0, 0, 1, 0, 0], dtype=torch.float64)
     value, vector, residual, iterations = lanczos(lambda v: values * v, start, 1e-12, 50)
-    assert value == pytest.approx(5.0, abs=1e-10) and abs(vector[0]) == pytest.approx(1, abs=1e-8) and iterations <= 5
+    assert (
+        value == pytest.approx(5.0, abs=1e-10)
+        and abs(vector[0]) == pytest.approx(1, abs=1e-8)
+        and iterations <= 5
+    )
     assert lanczos(lambda v: 0 * v, start, 1e-12, 50)[0] == 0.0
 
 

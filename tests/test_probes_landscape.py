@@ -1,4 +1,5 @@
-"""The landscape probe against closed forms and against a loop that copies the model, and that it leaves no trace."""
+"""The landscape probe against closed forms and against a loop that copies the model, and that it leaves no
+trace."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
+
 from bnbook import models
 from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes.landscape import Landscape, along_direction, along_gradient
-from torch import nn
 
 STEPS = [0.05, 0.4, 3.0]
 
@@ -51,7 +53,9 @@ def test_on_a_quadratic_the_smoothness_is_that_of_the_hessian_at_every_distance(
     assert torch.allclose(seen.loss, seen.start_loss - drop, rtol=1e-10)
     u = torch.arange(1.0, 7.0, dtype=torch.float64)
     aside = along_direction(model, value, BATCH_OF_NOTHING, STEPS, [u])
-    assert torch.allclose(aside.smoothness, ((model.hessian @ u).norm() / u.norm()).expand(3), rtol=1e-8, atol=0)
+    assert torch.allclose(
+        aside.smoothness, ((model.hessian @ u).norm() / u.norm()).expand(3), rtol=1e-8, atol=0
+    )
 
 
 def small(norm, kind="mlp"):
@@ -62,7 +66,8 @@ def small(norm, kind="mlp"):
 
 
 def brute(model, batch, direction, steps):
-    """Loss and gradient at θ - a direction, the model copied for every a, the noise drawn from one random state."""
+    """Loss and gradient at θ - a direction, the model copied for every a, the noise drawn from one random
+    state."""
     state, found = torch.get_rng_state(), []
     for a in [0.0, *steps]:
         other = copy.deepcopy(model)
@@ -71,7 +76,9 @@ def brute(model, batch, direction, steps):
                 p -= a * u
         torch.set_rng_state(state)
         loss = F.cross_entropy(other(batch[0]), batch[1])
-        found.append((loss.detach(), torch.cat([g.flatten() for g in torch.autograd.grad(loss, other.parameters())])))
+        found.append(
+            (loss.detach(), torch.cat([g.flatten() for g in torch.autograd.grad(loss, other.parameters())]))
+        )
     torch.set_rng_state(state)
     return found
 
@@ -80,9 +87,14 @@ def expected(found, lengths):
     (start, g), *rest = found
     distance = torch.stack([(g - h).norm() for _, h in rest])
     return Landscape(
-        lengths, torch.stack([loss for loss, _ in rest]), distance, distance / (lengths * g.norm()),
-        torch.stack([h.norm() for _, h in rest]), start, g.norm(),
-    )  # fmt: skip
+        lengths,
+        torch.stack([loss for loss, _ in rest]),
+        distance,
+        distance / (lengths * g.norm()),
+        torch.stack([h.norm() for _, h in rest]),
+        start,
+        g.norm(),
+    )
 
 
 def assert_same(seen, wanted):
@@ -105,7 +117,9 @@ def test_it_equals_a_loop_that_copies_the_model(norm, training):
     assert_same(along_gradient(model, F.cross_entropy, batch, STEPS), wanted)
     inner = [sum((g * h).sum() for g, h in zip(gradient, one)) for one in _gradients(model, batch, gradient)]
     cosine = torch.stack(inner) / (wanted.start_norm * wanted.gradient_norm)
-    assert torch.allclose(along_gradient(model, F.cross_entropy, batch, STEPS).cosine, cosine, rtol=1e-6, atol=1e-8)
+    assert torch.allclose(
+        along_gradient(model, F.cross_entropy, batch, STEPS).cosine, cosine, rtol=1e-6, atol=1e-8
+    )
 
 
 def _gradients(model, batch, direction):
@@ -139,8 +153,9 @@ def snapshot(model):
     return (
         {name: tensor.clone() for name, tensor in model.state_dict().items()},
         [None if p.grad is None else p.grad.clone() for p in model.parameters()],
-        [module.training for module in model.modules()], torch.get_rng_state(),
-    )  # fmt: skip
+        [module.training for module in model.modules()],
+        torch.get_rng_state(),
+    )
 
 
 def assert_untouched(before, model):
@@ -181,7 +196,9 @@ def test_the_noise_is_that_of_the_next_training_step_and_the_same_at_every_dista
     for _ in range(2):
         starts.append(along_gradient(model, F.cross_entropy, batch, [1.0]).start_loss.item())
         assert starts[-1] == F.cross_entropy(model(batch[0]), batch[1]).item()
-    assert starts[0] != starts[1]  # a step draws anew, so does its probe: no noise is kept from the one before
+    assert (
+        starts[0] != starts[1]
+    )  # a step draws anew, so does its probe: no noise is kept from the one before
 
 
 def test_dropout_repeats_itself_too():
@@ -227,7 +244,9 @@ def test_impossible_steps_are_refused(steps):
 def test_impossible_input_is_refused():
     model, batch = small("none")
     with pytest.raises(BnbookError, match="length above 0"):
-        along_direction(model, F.cross_entropy, batch, STEPS, [torch.zeros_like(p) for p in model.parameters()])
+        along_direction(
+            model, F.cross_entropy, batch, STEPS, [torch.zeros_like(p) for p in model.parameters()]
+        )
     with pytest.raises(BnbookError, match="shapes of the 6 trained parameters"):
         along_direction(model, F.cross_entropy, batch, STEPS, [torch.ones(3)])
     with pytest.raises(BnbookError, match="reduce it"):

@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
+
 from bnbook import models
 from bnbook.errors import BnbookError
-from bnbook.explosion import chain
 from bnbook.probes.layer_gradients import measure
-from torch import nn
+from bnbook.studies.gradient_growth import chain
 
 
 def network(norm="batch"):
     torch.manual_seed(5)
-    return models.mlp((7, 6, 5, 4), norm, "meanfield").double(), (torch.randn(9, 7).double(), torch.arange(9) % 4)
+    return models.mlp((7, 6, 5, 4), norm, "meanfield").double(), (
+        torch.randn(9, 7).double(),
+        torch.arange(9) % 4,
+    )
 
 
 @pytest.mark.parametrize("norm", ["none", "batch", "layer"])
@@ -49,9 +53,13 @@ def test_the_last_layer_in_closed_form():
 
 def test_statistics_held_constant_give_another_gradient():
     model, batch = network()
-    through, held = (measure(model, F.cross_entropy, batch, statistics) for statistics in ("batch", "detached"))
+    through, held = (
+        measure(model, F.cross_entropy, batch, statistics) for statistics in ("batch", "detached")
+    )
     assert held.preactivation[-1] == pytest.approx(through.preactivation[-1])
-    assert (held.preactivation[:-1] > through.preactivation[:-1] * 1.01).all()  # the projections only take away, layer by layer
+    assert (
+        held.preactivation[:-1] > through.preactivation[:-1] * 1.01
+    ).all()  # the projections only take away, layer by layer
 
 
 def test_a_normalized_layer_does_not_hear_the_size_of_its_weights():

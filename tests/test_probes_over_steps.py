@@ -14,8 +14,9 @@ def test_over_training():
     values = np.array([[9.0, 8, 7, 1, 2], [9, 8, NAN, NAN, NAN], [NAN] * 5, [INF, 1, 1, 1, 1]])
     # Steps that each probe stands for: 0.5, 5, 24.5, 44.5, 24.5.
     np.testing.assert_allclose(over_training(values, steps), [2, 8, NAN, 1])
-    np.testing.assert_allclose(over_training(values[:1], steps, mean=True),
-                               [(4.5 + 40 + 171.5 + 44.5 + 49) / 99])  # fmt: skip
+    np.testing.assert_allclose(
+        over_training(values[:1], steps, mean=True), [(4.5 + 40 + 171.5 + 44.5 + 49) / 99]
+    )
     np.testing.assert_allclose(over_training(values[:1], steps, "early"), [8])
     np.testing.assert_allclose(over_training(values[:1], steps, "late"), [1])
     alive = np.array([[True, True, True, True, False]])

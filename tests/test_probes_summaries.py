@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from bnbook.errors import BnbookError
 from bnbook.probes import summaries
 
@@ -14,12 +15,16 @@ def run(seed=0):
     draw = np.random.default_rng(seed)
     shape = (2, 3)
     return {
-        "start_loss": draw.uniform(1, 2, shape), "start_norm": draw.uniform(1, 2, shape),
-        "landscape_loss": draw.uniform(0, 9, (*shape, 5)), "landscape_distance": draw.uniform(0, 9, (*shape, 5)),
-        "random_loss": draw.uniform(0, 9, (*shape, 2)), "random_distance": draw.uniform(0, 9, (*shape, 2)),
-        "shift_distance": draw.uniform(0, 9, (*shape, 4)), "shift_norm": draw.uniform(1, 9, (*shape, 4)),
+        "start_loss": draw.uniform(1, 2, shape),
+        "start_norm": draw.uniform(1, 2, shape),
+        "landscape_loss": draw.uniform(0, 9, (*shape, 5)),
+        "landscape_distance": draw.uniform(0, 9, (*shape, 5)),
+        "random_loss": draw.uniform(0, 9, (*shape, 2)),
+        "random_distance": draw.uniform(0, 9, (*shape, 2)),
+        "shift_distance": draw.uniform(0, 9, (*shape, 4)),
+        "shift_norm": draw.uniform(1, 9, (*shape, 4)),
         "shift_cosine": draw.uniform(-1, 1, (*shape, 4)),
-    }  # fmt: skip
+    }
 
 
 def test_only_the_lengths_of_the_paper_count_and_the_distance_divides():
@@ -31,11 +36,15 @@ def test_only_the_lengths_of_the_paper_count_and_the_distance_divides():
             norm, start = made["start_norm"][s, p], made["start_loss"][s, p]
             beta = max(d / (a * RATE * norm) for d, a in zip(changes, LENGTHS[1:4]))
             expected = {
-                "loss_range": max(losses) - min(losses), "gradient_change": max(changes), "smoothness": beta,
-                "gradient_norm": norm, "relative_range": (max(losses) - min(losses)) / start,
-                "relative_change": max(changes) / norm, "beyond_range": 0.0,
+                "loss_range": max(losses) - min(losses),
+                "gradient_change": max(changes),
+                "smoothness": beta,
+                "gradient_norm": norm,
+                "relative_range": (max(losses) - min(losses)) / start,
+                "relative_change": max(changes) / norm,
+                "beyond_range": 0.0,
                 "beyond": made["landscape_distance"][s, p, 4] / (16 * RATE * norm),
-            }  # fmt: skip
+            }
             assert {name: seen[name][s, p] for name in seen} == pytest.approx(expected)
 
 
@@ -44,11 +53,15 @@ def test_random_direction_and_covariate_shift():
     seen = summaries.random_direction(made, [0.5, 4.0], RATE)
     away = [abs(x - made["start_loss"][1, 2]) for x in made["random_loss"][1, 2]]
     assert seen["random_loss_change"][1, 2] == pytest.approx(max(away))
-    slopes = [d / (a * RATE * made["start_norm"][1, 2]) for d, a in zip(made["random_distance"][1, 2], [0.5, 4.0])]
+    slopes = [
+        d / (a * RATE * made["start_norm"][1, 2]) for d, a in zip(made["random_distance"][1, 2], [0.5, 4.0])
+    ]
     assert seen["random_smoothness"][1, 2] == pytest.approx(max(slopes))
     shift = summaries.covariate_shift(made)
     rows = [made[f"shift_{name}"][0, 1, 1:] for name in ("distance", "norm", "cosine")]
-    assert shift["shift"][0, 1] == pytest.approx(np.mean(rows[0])) and shift["cosine"][0, 1] == pytest.approx(np.mean(rows[2]))
+    assert shift["shift"][0, 1] == pytest.approx(np.mean(rows[0])) and shift["cosine"][0, 1] == pytest.approx(
+        np.mean(rows[2])
+    )
     assert shift["relative_shift"][0, 1] == pytest.approx(np.mean(rows[0] / rows[1]))
 
 
@@ -59,7 +72,10 @@ def test_an_overflow_on_the_way_is_infinite_and_a_diverged_training_is_nan():
     for name in made:
         made[name][1, 2] = np.nan
     seen = summaries.landscape(made, LENGTHS, RATE)
-    assert all(np.isinf(seen[name][0, 0]) for name in ("loss_range", "gradient_change", "smoothness", "relative_range"))
+    assert all(
+        np.isinf(seen[name][0, 0])
+        for name in ("loss_range", "gradient_change", "smoothness", "relative_range")
+    )
     assert np.isfinite(seen["beyond"][0, 0]) and all(np.isnan(values[1, 2]) for values in seen.values())
     assert np.isfinite(seen["smoothness"][0, 1])
 
@@ -72,13 +88,18 @@ def test_a_landscape_without_lengths_in_reach_is_refused():
 def test_predictiveness_against_vectors():
     draw = np.random.default_rng(3)
     g, h = draw.normal(size=(1, 1, 7)), draw.normal(size=(1, 1, 2, 7))
-    made = {"start_loss": np.ones((1, 1)), "start_norm": np.linalg.norm(g, axis=-1),
-            "landscape_norm": np.linalg.norm(h, axis=-1),
-            "landscape_distance": np.linalg.norm(g[:, :, None] - h, axis=-1)}  # fmt: skip
+    made = {
+        "start_loss": np.ones((1, 1)),
+        "start_norm": np.linalg.norm(g, axis=-1),
+        "landscape_norm": np.linalg.norm(h, axis=-1),
+        "landscape_distance": np.linalg.norm(g[:, :, None] - h, axis=-1),
+    }
     seen = summaries.predictiveness(made, [1.0, 2.0])
     cosine = (g[0, 0] @ h[0, 0, 1]) / (np.linalg.norm(g) * np.linalg.norm(h[0, 0, 1]))
     assert seen["cosine"][0, 0, 1] == pytest.approx(cosine)
-    assert seen["relative_error"][0, 0, 0] == pytest.approx(np.linalg.norm(g[0, 0] - h[0, 0, 0]) / np.linalg.norm(g))
+    assert seen["relative_error"][0, 0, 0] == pytest.approx(
+        np.linalg.norm(g[0, 0] - h[0, 0, 0]) / np.linalg.norm(g)
+    )
     with pytest.raises(BnbookError, match="expected the lengths"):
         summaries.predictiveness(made, [1.0])
 

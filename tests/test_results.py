@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+
 from bnbook import results
 from bnbook.errors import BnbookError
 
@@ -53,7 +54,11 @@ def test_names_and_doubles_are_refused():
 
 def test_broken_files_are_one_clear_line(tmp_path):
     path = tmp_path / "y.json"
-    for content, words in [("{", "not a whole"), ('{"schema": 99, "results": {}}', "schema 99"), ("[]", "not a whole")]:
+    for content, words in [
+        ("{", "not a whole"),
+        ('{"schema": 99, "results": {}}', "schema 99"),
+        ("[]", "not a whole"),
+    ]:
         path.write_text(content)
         with pytest.raises(BnbookError, match=words):
             results.read(path)
@@ -73,5 +78,8 @@ def test_training_time_is_booked(fresh_session):
     results.record_training(3.0, reused=True)
     results.record_training(4.0, reused=True)
     assert results.read(fresh_session).header["store"] == {
-        "ran": 1, "ran_seconds": 2.0, "reused": 2, "reused_seconds": 7.0,
-    }  # fmt: skip
+        "ran": 1,
+        "ran_seconds": 2.0,
+        "reused": 2,
+        "reused_seconds": 7.0,
+    }

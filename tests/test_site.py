@@ -1,4 +1,5 @@
-"""The real book at the smoke profile: every number that a reader sees equals the results file, every claim is listed."""
+"""The real book at the smoke profile: every number that a reader sees equals the results file, every claim is
+listed."""
 
 from __future__ import annotations
 
@@ -10,10 +11,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bnbook import paths
 from conftest import ROOT
 
-CHAPTERS = sorted(path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md"))
+from bnbook import paths
+
+CHAPTERS = sorted(
+    path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md")
+)
 TOKEN = re.compile(r"\{\{\s*(mean|value):(?:([a-z0-9/-]+)#)?([a-z0-9_.]+)\s*(?:\\?\|\s*([^}]*?))?\s*\}\}")
 
 
@@ -33,7 +37,9 @@ def in_plain_digits(value: float, spec: str) -> str:
     text = format(value, spec or ".3g").replace("%", " %")
     mantissa, e, exponent = text.partition("e")
     power = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(d)] if d != "-" else "⁻" for d in str(int(exponent))) if e else ""
-    return (f"{mantissa}·10{power}" if e and mantissa != "1" else f"10{power}" if e else text).replace("-", "−")
+    return (f"{mantissa}·10{power}" if e and mantissa != "1" else f"10{power}" if e else text).replace(
+        "-", "−"
+    )
 
 
 @pytest.mark.parametrize("page", [*CHAPTERS, "index"])
@@ -75,7 +81,9 @@ def words_of(text: str) -> str:
 def test_the_errata_list_every_row_with_links_that_lead_somewhere(built_site):
     rows = yaml.safe_load((ROOT / "book" / "errata.yml").read_text(encoding="utf-8"))
     page = (built_site / "html" / "errata.html").read_text(encoding="utf-8")
-    assert f"{len(rows)} places where a source is wrong, unclear or contradicts another" in words(built_site / "html" / "errata.html")
+    assert f"{len(rows)} places where a source is wrong, unclear or contradicts another" in words(
+        built_site / "html" / "errata.html"
+    )
     for row in rows:
         name = f"erratum-{row['id'].replace('.', '-')}"
         assert page.count(f'<span id="{name}"></span><h3>') == 1
@@ -103,7 +111,8 @@ def test_the_provenance_page_tells_how_each_chapter_was_made(built_site, chapter
 
 
 def test_no_page_relies_on_glue():
-    """Trap 4 and 2: glued figures do not cross pages, and glued numbers outlive the chapter that made them."""
+    """Trap 4 and 2: glued figures do not cross pages, and glued numbers outlive the chapter that made
+    them."""
     pages = [*(ROOT / "book").rglob("*.md")]
     assert pages and [page.name for page in pages if "glue" in page.read_text(encoding="utf-8")] == []
 
@@ -111,7 +120,9 @@ def test_no_page_relies_on_glue():
 def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
     from bnbook.pipeline import chapters
 
-    chapter = chapters.read(ROOT / "book" / "mean-field" / "order-parameters.md", "mean-field/order-parameters")
+    chapter = chapters.read(
+        ROOT / "book" / "mean-field" / "order-parameters.md", "mean-field/order-parameters"
+    )
     paper = chapter.profiles["paper"]
     given = [paper[name] for name in ("seeds", "width", "inputs")]
     rest = [paper[name] for name in ("batches", "many_inputs", "deep_layers", "deep_width")]
@@ -119,7 +130,9 @@ def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
     transform = chapters.read(ROOT / "book" / "batch-norm" / "transform.md", "batch-norm/transform")
     values = [transform.profiles["paper"][name] for name in ("seeds", "units", "values", "batches")]
     assert f"operations({', '.join(map(str, values))})" in transform.text
-    assert f"operations({', '.join(map(str, given))}, paper_widths, {', '.join(map(str, rest))})" in chapter.text
+    assert (
+        f"operations({', '.join(map(str, given))}, paper_widths, {', '.join(map(str, rest))})" in chapter.text
+    )
 
 
 def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
@@ -136,4 +149,6 @@ def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
     assert paths.repository_root() == ROOT
     problems = publish.executed_problems(chapters.discover())
     assert {name: lines for name, lines in problems.items() if lines} == {}
-    assert {f"laptop/{chapter}" for chapter in CHAPTERS} <= set(problems), "every chapter has a published laptop run"
+    assert {f"laptop/{chapter}" for chapter in CHAPTERS} <= set(problems), (
+        "every chapter has a published laptop run"
+    )

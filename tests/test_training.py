@@ -16,12 +16,21 @@ from bnbook.training import engine
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.curves import guessing, moving_mean, started, steps_to_reach
 from bnbook.training.engine import evaluate, numerics, train
-from bnbook.training.operations import estimate_operations
+from bnbook.training.flops import estimate_operations
 
 TINY = Arm(
-    norm="batch", width=1 / 32, steps=6, batch_size=8, data="textures-standin", evaluate_every=3,
-    train_examples=16, test_examples=24, activation_layers=(2, 9), activation_units=2, activation_examples=16,
-)  # fmt: skip
+    norm="batch",
+    width=1 / 32,
+    steps=6,
+    batch_size=8,
+    data="textures-standin",
+    evaluate_every=3,
+    train_examples=16,
+    test_examples=24,
+    activation_layers=(2, 9),
+    activation_units=2,
+    activation_examples=16,
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +73,11 @@ def test_arms_of_a_seed_share_weights_and_batches(textures, monkeypatch):
 
     def weights(norm):
         torch.manual_seed(3)
-        return {n: p for n, p in build_model(replace(TINY, norm=norm), textures).named_parameters() if "norm" not in n}
+        return {
+            n: p
+            for n, p in build_model(replace(TINY, norm=norm), textures).named_parameters()
+            if "norm" not in n
+        }
 
     plain, normalised = weights("none"), weights("batch")
     assert plain.keys() == normalised.keys() and all(torch.equal(plain[n], normalised[n]) for n in plain)
@@ -103,10 +116,13 @@ def test_looking_changes_nothing_and_a_shorter_run_is_the_beginning(textures):
 
 
 def test_checkpoint_values_are_those_of_the_model_at_that_step(textures):
-    """Step 0 is the untrained network; its population statistics are still 0 and 1, so γ = 1 and β = 0 change little."""
+    """Step 0 is the untrained network; its population statistics are still 0 and 1, so γ = 1 and β = 0 change
+    little."""
     found = train(TINY, 4, textures)
     torch.manual_seed(4)
-    loss, accuracy = evaluate(build_model(TINY, textures), textures.test_images[:24], textures.test_labels[:24], textures)
+    loss, accuracy = evaluate(
+        build_model(TINY, textures), textures.test_images[:24], textures.test_labels[:24], textures
+    )
     assert found["test_loss"][0] == pytest.approx(loss, rel=1e-6) and found["test_accuracy"][0] == accuracy
 
 
@@ -140,11 +156,14 @@ def test_divergence_is_a_result(textures):
 def test_thread_counts_agree_within_a_stated_tolerance(textures):
     """Two threads split sums differently. Without batch norm 20 losses agree to 1e-5 (measured: 1e-7).
 
-    With batch norm the first loss does; then the rounding grows by a factor a step (measured: 2 % to 15 % of single
-    losses after 20 steps), and only averages are comparable. That is why the store's trainings use one thread.
+    With batch norm the first loss does; then the rounding grows by a factor a step (measured: 2 % to 15 % of
+    single losses after 20 steps), and only averages are comparable. That is why the store's trainings use one
+    thread.
     """
     for norm, steps, average in (("none", 20, 1e-5), ("batch", 1, 0.1)):
-        arm = replace(TINY, norm=norm, width=1 / 16, batch_size=32, steps=20, learning_rate=0.02, evaluate_every=0)
+        arm = replace(
+            TINY, norm=norm, width=1 / 16, batch_size=32, steps=20, learning_rate=0.02, evaluate_every=0
+        )
         one, two = (train(arm, 0, textures, threads=threads)["loss"] for threads in (1, 2))
         np.testing.assert_allclose(one[:steps], two[:steps], rtol=1e-5)
         assert one.mean() == pytest.approx(two.mean(), rel=average)
@@ -155,9 +174,13 @@ def test_cpu_and_gpu_agree_within_a_stated_tolerance(textures):
     """Full float32 on both: 20 losses without batch norm agree to 1e-3, with it the first one (see above)."""
     there = load("textures-standin", device="cuda")
     for norm, steps in (("none", 20), ("batch", 1)):
-        arm = replace(TINY, norm=norm, width=1 / 16, batch_size=32, steps=20, learning_rate=0.02, evaluate_every=0)
+        arm = replace(
+            TINY, norm=norm, width=1 / 16, batch_size=32, steps=20, learning_rate=0.02, evaluate_every=0
+        )
         here = train(arm, 0, textures, device="cpu")["loss"]
-        np.testing.assert_allclose(train(arm, 0, there, device="cuda")["loss"][:steps], here[:steps], rtol=1e-3)
+        np.testing.assert_allclose(
+            train(arm, 0, there, device="cuda")["loss"][:steps], here[:steps], rtol=1e-3
+        )
 
 
 def test_numerics_are_put_back_after_an_error():
@@ -200,16 +223,34 @@ def test_moving_mean_and_steps_to_reach_against_loops():
 
 
 def test_operations_against_a_count_by_hand(textures):
-    """Multiply-adds twice, forward once and backward twice, but for the gradient of the images, which nobody needs."""
-    sizes = [(3, 64, 32), (64, 128, 16), (128, 256, 8), (256, 256, 8), (256, 512, 4), (512, 512, 4), (512, 512, 2)]
+    """Multiply-adds twice, forward once and backward twice, but for the gradient of the images, which nobody
+    needs."""
+    sizes = [
+        (3, 64, 32),
+        (64, 128, 16),
+        (128, 256, 8),
+        (256, 256, 8),
+        (256, 512, 4),
+        (512, 512, 4),
+        (512, 512, 2),
+    ]
     sizes += [(512, 512, 2)]
     forward = [9 * a * b * side**2 for a, b, side in sizes] + [512 * 512, 512 * 512, 512 * 10]
     by_hand = 2 * (3 * sum(forward) - forward[0]) * 128 * 15_000
-    assert estimate_operations(Arm(norm="batch", data="textures-standin"), textures) == pytest.approx(by_hand, rel=1e-9)
+    assert estimate_operations(Arm(norm="batch", data="textures-standin"), textures) == pytest.approx(
+        by_hand, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
-    "changes", [{"steps": 0}, {"learning_rate": 0.0}, {"architecture": "lstm"}, {"batch_size": 1}, {"evaluate_every": -1}]
+    "changes",
+    [
+        {"steps": 0},
+        {"learning_rate": 0.0},
+        {"architecture": "lstm"},
+        {"batch_size": 1},
+        {"evaluate_every": -1},
+    ],
 )
 def test_bad_settings_are_one_line(changes):
     with pytest.raises(BnbookError, match="expected|needs"):

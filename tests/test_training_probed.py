@@ -8,21 +8,26 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.data.batches import infinite_batches
 from bnbook.errors import BnbookError
 from bnbook.models import activation_points
-from bnbook.training import store
+from bnbook.runs import store
+from bnbook.runs.pool import train_all
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.engine import numerics, train
-from bnbook.training.pool import train_all
 from bnbook.training.probed import ProbedArm, probe_schedule, train_probed
 
 SETTINGS = dict(data="textures-standin", width=0.0625, batch_size=16, steps=5, evaluate_every=0)
 PROBES = dict(
-    probe_steps=(0, 2, 3), landscape=(0.5, 4.0), random_directions=(1.0,), covariate_shift=True, moment_layers=(2, 9),
+    probe_steps=(0, 2, 3),
+    landscape=(0.5, 4.0),
+    random_directions=(1.0,),
+    covariate_shift=True,
+    moment_layers=(2, 9),
     activation_examples=20,
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,9 @@ def dataset():
 
 def twin(arm, seed, dataset):
     """The training once more, as a plain loop: loss, gradient norm and normalizers' outputs at each step."""
-    with numerics(torch.device("cpu"), threads=1):  # with another number of threads it would be another training
+    with numerics(
+        torch.device("cpu"), threads=1
+    ):  # with another number of threads it would be another training
         return twin_steps(arm, seed, dataset)
 
 
@@ -56,7 +63,9 @@ def twin_steps(arm, seed, dataset):
         model.load_state_dict(state[1])
         inputs, targets = next(batches)
         loss = F.cross_entropy(model(inputs.to(memory_format=torch.channels_last)), targets)
-        norm = torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)])
+        norm = torch.cat(
+            [g.flatten() for g in torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)]
+        )
         steps.append((loss.item(), norm.double().norm().item(), on_fixed, dict(seen)))
         optimizer.zero_grad()
         loss.backward()
@@ -87,8 +96,12 @@ def test_the_probes_see_each_step_as_it_is_made_and_change_nothing(norm, dataset
                     if name == "moment" and norm == "noisy" and after:
                         continue  # the twin's forward passes draw other noise here; see the test below
                     mean, variance = moments(steps[step + after][kept][layer])
-                    assert found[f"{name}_mean_{layer}"][row, after] == pytest.approx(mean, rel=1e-4, abs=1e-6)
-                    assert found[f"{name}_variance_{layer}"][row, after] == pytest.approx(variance, rel=1e-4, abs=1e-9)
+                    assert found[f"{name}_mean_{layer}"][row, after] == pytest.approx(
+                        mean, rel=1e-4, abs=1e-6
+                    )
+                    assert found[f"{name}_variance_{layer}"][row, after] == pytest.approx(
+                        variance, rel=1e-4, abs=1e-9
+                    )
 
 
 def test_noise_is_drawn_anew_for_the_moments_after_the_update(dataset):
@@ -100,8 +113,14 @@ def test_noise_is_drawn_anew_for_the_moments_after_the_update(dataset):
 
 def test_the_arrays_have_their_shapes_and_ranges(dataset):
     found = train_probed(ProbedArm(norm="batch", **SETTINGS, **PROBES), 0, dataset, threads=1)
-    shapes = {"landscape_loss": (3, 2), "random_distance": (3, 1), "shift_cosine": (3, 11), "start_norm": (3,),
-              "batch_variance_9": (3, 2, 32), "probe_step": (3,)}  # fmt: skip
+    shapes = {
+        "landscape_loss": (3, 2),
+        "random_distance": (3, 1),
+        "shift_cosine": (3, 11),
+        "start_norm": (3,),
+        "batch_variance_9": (3, 2, 32),
+        "probe_step": (3,),
+    }
     assert {name: found[name].shape for name in shapes} == shapes
     assert (found["shift_distance"][:, 0] == 0).all() and (found["shift_cosine"][:, 0] == 1).all()
     assert np.isfinite(found["landscape_distance"]).all() and (found["landscape_distance"] > 0).all()
@@ -112,7 +131,11 @@ def test_a_diverged_training_has_nan_from_there_on(dataset):
     found = train_probed(arm, 0, dataset, threads=1)
     assert found["diverged"] == 1 and np.isfinite(found["start_loss"][0])
     later = np.asarray(arm.probe_steps) >= found["diverged_step"]
-    assert later.any() and np.isnan(found["start_loss"][later]).all() and np.isnan(found["shift_norm"][later]).all()
+    assert (
+        later.any()
+        and np.isnan(found["start_loss"][later]).all()
+        and np.isnan(found["shift_norm"][later]).all()
+    )
 
 
 def test_the_store_keeps_probed_and_plain_trainings_apart(dataset, monkeypatch, tmp_path):
@@ -124,18 +147,26 @@ def test_the_store_keeps_probed_and_plain_trainings_apart(dataset, monkeypatch, 
     assert runs[probed]["loss"].tobytes() == runs[plain]["loss"].tobytes()
     again = train_all([probed], range(2), workers=1)[probed]
     assert all(again[name].tobytes() == runs[probed][name].tobytes() for name in again)
-    keys = {store.key(replace(probed, landscape=lengths), 0, "x", "cpu", 1) for lengths in ((0.5,), (0.5, 4.0))}
+    keys = {
+        store.key(replace(probed, landscape=lengths), 0, "x", "cpu", 1) for lengths in ((0.5,), (0.5, 4.0))
+    }
     assert len(keys) == 2
     assert ProbedArm.from_settings(probed.settings()) == probed
-    whole, broken = (store.key(replace(probed, landscape=one), 0, "x", "cpu", 1) for one in ((1, 2), (1.0, 2.0)))
+    whole, broken = (
+        store.key(replace(probed, landscape=one), 0, "x", "cpu", 1) for one in ((1, 2), (1.0, 2.0))
+    )
     assert whole == broken
 
 
 @pytest.mark.parametrize(
     ("change", "word"),
-    [({"probe_steps": (4,)}, "expected 0 to 3"), ({"probe_steps": (-1,)}, "probe step -1"),
-     ({"landscape": (0.0,)}, "above 0"), ({"random_directions": (-1.0,)}, "above 0")],
-)  # fmt: skip
+    [
+        ({"probe_steps": (4,)}, "expected 0 to 3"),
+        ({"probe_steps": (-1,)}, "probe step -1"),
+        ({"landscape": (0.0,)}, "above 0"),
+        ({"random_directions": (-1.0,)}, "above 0"),
+    ],
+)
 def test_impossible_probes_are_refused_in_one_line(change, word):
     with pytest.raises(BnbookError, match=word) as caught:
         ProbedArm(**(SETTINGS | PROBES | change))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
-CHAPTER = '''---
+CHAPTER = """---
 jupytext:
   notebook_metadata_filter: bnbook
   text_representation:
@@ -64,16 +64,16 @@ The share of heads, {{ mean:heads | .1% }} on average.
 ```
 
 {{ verdicts }}
-'''
+"""
 
-CLAIMS = '''
+CLAIMS = """
 - id: coin-fair
   chapter: part/coin
   source: {key: folklore, version: oral, where: everywhere}
   says: A coin shows heads half of the time.
   figure: shares
   test: {kind: level, a: heads, expected: 0.5, tolerance: 0.2}
-'''
+"""
 
 ERRATA = """
 - id: coin-two-sides

@@ -10,7 +10,8 @@ from typing import Any
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step, so that a kill leaves the old file or the new one, never half of it."""
+    """Replace `path` by `content` in one step, so that a kill leaves the old file or the new one, never half
+    of it."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")

@@ -45,14 +45,20 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--all", action="store_true", help="every chapter")
     run.add_argument("--profile", default="smoke", choices=PROFILES)
     run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
-    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter; may be repeated")
+    run.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter; may be repeated"
+    )
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
     run.add_argument("--compare", action="store_true", help="judge the rerun against the book's own band")
     publish = add("publish", _publish, "take passed laptop or paper runs over into executed/")
     publish.add_argument("chapters", nargs="*", metavar="CHAPTER")
     publish.add_argument("--all", action="store_true")
     publish.add_argument("--profile", default="laptop", choices=PROFILES)
-    check = add("check", _check, "the gate: is the committed evidence (or, with --runs, are fresh runs) whole and fresh?")
+    check = add(
+        "check",
+        _check,
+        "the gate: is the committed evidence (or, with --runs, are fresh runs) whole and fresh?",
+    )
     check.add_argument("--runs", action="store_true", help="check runs/PROFILE instead of executed/")
     check.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
     build = add("build", _build, "render the site into _build/html")
@@ -96,7 +102,9 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.seeds < 1:
             raise BnbookError(f"--seeds {arguments.seeds}; expected at least 1")
         given = given | {"seeds": arguments.seeds}
-    changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chosen}  # before the first run
+    changes = {
+        c.name: execute.require_known(c, arguments.profile, given) for c in chosen
+    }  # before the first run
     code = DONE
     for chapter in chosen:
         started = time.perf_counter()
@@ -106,7 +114,10 @@ def _run(arguments: argparse.Namespace) -> int:
             print(f"FAILED {error}", file=sys.stderr)
             code = FAILED
             continue
-        print(f"passed {chapter.name} ({arguments.profile}) in {time.perf_counter() - started:.1f} s", flush=True)
+        print(
+            f"passed {chapter.name} ({arguments.profile}) in {time.perf_counter() - started:.1f} s",
+            flush=True,
+        )
         over = execute.check_budget(done)
         if over:
             print(f"warning: {over}", file=sys.stderr)
@@ -165,7 +176,9 @@ def _claims(arguments: argparse.Namespace) -> int:
 
     found = chapters.discover()
     for chapter in found:
-        held = evidence.fresh_run(chapter, arguments.profile) if arguments.runs else gate.best_published(chapter)
+        held = (
+            evidence.fresh_run(chapter, arguments.profile) if arguments.runs else gate.best_published(chapter)
+        )
         for claim in claims.load_claims():
             if claim.chapter == chapter.name:
                 judged = tokens.claims_judge(claim, held) if held and held.exists else None

@@ -42,7 +42,8 @@ LABELS = {
 
 
 def use_style() -> None:
-    """Set the book's Matplotlib style: SVG with text as outlines (the same on every machine), light grid, no box."""
+    """Set the book's Matplotlib style: SVG with text as outlines (the same on every machine), light grid, no
+    box."""
     if os.environ.get("BNBOOK_FIGURES"):
         matplotlib.use("agg")
     plt.rcParams.update(
@@ -69,7 +70,8 @@ def use_style() -> None:
 def save_figure(fig: plt.Figure, name: str) -> None:
     """Save as NAME.svg beside the run's notebook; outside `bnbook run` show it below the cell instead.
 
-    A page shows the saved file with the `figure` directive, which carries its alternative text and its caption.
+    A page shows the saved file with the `figure` directive, which carries its alternative text and its
+    caption.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise BnbookError(f"figure name {name!r} is malformed; expected lower-case words joined by hyphens")
@@ -94,9 +96,11 @@ def band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str, color: 
 
 
 def log_band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, color: str, **line) -> None:
-    """Draw the geometric mean over seeds with its 95 % band; values (S, X), no point where one is not a positive number.
+    """Draw the geometric mean over seeds with its 95 % band; values (S, X), no point where one is not a
+    positive number.
 
-    x (X,), or (S, X) for curves whose places differ from seed to seed: then at the geometric mean of the places.
+    x (X,), or (S, X) for curves whose places differ from seed to seed: then at the geometric mean of the
+    places.
     """
     x = np.asarray(x) if np.ndim(x) == 1 else np.exp(np.log(x).mean(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):

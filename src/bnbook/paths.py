@@ -9,7 +9,8 @@ from bnbook.errors import BnbookError
 
 
 def repository_root() -> Path:
-    """The folder that holds `_config.yml` and `book/`: BNBOOK_ROOT, else upwards from here, else from this package."""
+    """The folder that holds `_config.yml` and `book/`: BNBOOK_ROOT, else upwards from here, else from this
+    package."""
     named = os.environ.get("BNBOOK_ROOT")
     starts = [Path(named)] if named else [Path.cwd(), Path(__file__).resolve().parent]
     for start in starts:

@@ -1,4 +1,5 @@
-"""The results file: every measured number of a chapter, recorded once, read by prose, tables, claims and pages."""
+"""The results file: every measured number of a chapter, recorded once, read by prose, tables, claims and
+pages."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from bnbook.errors import BnbookError
 
 SCHEMA = 1
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
-#: Significant digits kept in the file: float32 measurements carry seven, exact float64 checks need their exponent.
+#: Significant digits kept in the file: float32 measurements carry seven, exact float64 checks need their
+#: exponent.
 DIGITS = 9
 PROFILES = ("paper", "laptop", "smoke")
 
@@ -56,16 +58,19 @@ _session = Results()
 def record(
     name: str, values: Any, *, unit: str = "", seeds: Sequence[int] | None = None, note: str = ""
 ) -> None:
-    """Record one result, its first axis the seeds (S, ...); under `bnbook run` it is on disk when this returns.
+    """Record one result, its first axis the seeds (S, ...); under `bnbook run` it is on disk when this
+    returns.
 
-    Raises BnbookError for a malformed name, a name recorded already in this run, a value without a seed axis, or a
-    seed list of another length.
+    Raises BnbookError for a malformed name, a name recorded already in this run, a value without a seed axis,
+    or a seed list of another length.
     """
     if not NAME.fullmatch(name):
         raise BnbookError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
     path = _path()
     if name in _session.entries and path is not None:
-        raise BnbookError(f"result {name!r} was recorded already in this run; give the second one its own name")
+        raise BnbookError(
+            f"result {name!r} was recorded already in this run; give the second one its own name"
+        )
     array = _as_array(values, name)
     if array.ndim == 0 or array.shape[0] == 0:
         raise BnbookError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
@@ -77,7 +82,8 @@ def record(
 
 
 def record_data(identity: Any) -> None:
-    """Note the data set that this run's results rest on (name, sizes, SHA-256); called by `bnbook.data.load`."""
+    """Note the data set that this run's results rest on (name, sizes, SHA-256); called by
+    `bnbook.data.load`."""
     row = asdict(identity) if is_dataclass(identity) else dict(identity)
     row["shape"] = list(row.get("shape", ()))
     rows = _session.header.setdefault("data", [])
@@ -87,15 +93,19 @@ def record_data(identity: Any) -> None:
 
 
 def record_device(device: str, threads: int) -> None:
-    """Note what the results were computed on (for example `NVIDIA H100` or `cpu`) and with how many threads a run."""
+    """Note what the results were computed on (for example `NVIDIA H100` or `cpu`) and with how many threads a
+    run."""
     _session.header["device"] = {"name": str(device), "threads": int(threads)}
     _save(_path())
 
 
 def record_training(seconds: float, *, reused: bool) -> None:
-    """Book one training's time: `reused` where the results store had it already, made then by whichever chapter."""
+    """Book one training's time: `reused` where the results store had it already, made then by whichever
+    chapter."""
     kind = "reused" if reused else "ran"
-    store = _session.header.setdefault("store", {"ran": 0, "ran_seconds": 0.0, "reused": 0, "reused_seconds": 0.0})
+    store = _session.header.setdefault(
+        "store", {"ran": 0, "ran_seconds": 0.0, "reused": 0, "reused_seconds": 0.0}
+    )
     store[kind] += 1
     store[f"{kind}_seconds"] = round(store[f"{kind}_seconds"] + float(seconds), 3)
     _save(_path())
@@ -112,7 +122,9 @@ def read(path: Path) -> Results:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         entries = content.pop("results")
         if content["schema"] != SCHEMA:
-            raise BnbookError(f"{path.name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again")
+            raise BnbookError(
+                f"{path.name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again"
+            )
     except FileNotFoundError:
         raise BnbookError(f"no results file {path.name}; run the chapter first (bnbook run)") from None
     except (ValueError, KeyError, TypeError):
@@ -166,4 +178,6 @@ def _encode(array: np.ndarray) -> Any:
 
 
 def _decode(values: Any) -> np.ndarray:
-    return np.asarray(values, dtype=np.float64)  # NumPy reads "nan", "inf" and "-inf" as the numbers they name
+    return np.asarray(
+        values, dtype=np.float64
+    )  # NumPy reads "nan", "inf" and "-inf" as the numbers they name

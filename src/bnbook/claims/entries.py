@@ -1,4 +1,5 @@
-"""What book/claims.yml and book/errata.yml have in common: a list of entries, and complaints that take one line each."""
+"""What book/claims.yml and book/errata.yml have in common: a list of entries, and complaints that take one
+line each."""
 
 from __future__ import annotations
 
@@ -13,14 +14,17 @@ from bnbook.errors import BnbookError
 
 
 def read_list(path: Path, one: str, several: str) -> list[Any]:
-    """The entries of a YAML file that is one list; BnbookError for a file that is missing, no YAML or no list.
+    """The entries of a YAML file that is one list; BnbookError for a file that is missing, no YAML or no
+    list.
 
     one, several: what an entry is called, such as "claim" and "claims".
     """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BnbookError(f"no {several} file {path.name}; expected a list of {several} at book/{several}.yml") from None
+        raise BnbookError(
+            f"no {several} file {path.name}; expected a list of {several} at book/{several}.yml"
+        ) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""

@@ -1,4 +1,5 @@
-"""Reading book/errata.yml: places where a source is wrong, unclear or contradicts another, each with what shows it."""
+"""Reading book/errata.yml: places where a source is wrong, unclear or contradicts another, each with what
+shows it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ NEEDED = ("id", "source", "kind", "printed", "correct", "why")
 class Erratum:
     """One place of a source: what is printed there, what holds instead, and why; texts may hold $formulas$.
 
-    `claim` is the id of the claim whose verdict shows it, `test` the function that does; one of them may be empty.
+    `claim` is the id of the claim whose verdict shows it, `test` the function that does; one of them may be
+    empty.
     """
 
     id: str
@@ -57,14 +59,18 @@ class Known:
 def load_errata(path: Path | str | None = None) -> list[Erratum]:
     """Read and validate the errata (by default book/errata.yml), in the file's order.
 
-    Raises BnbookError, one line, for a file that is missing or no YAML list, an unknown or missing key, an unknown
-    kind, a source that is not in book/references.bib, a claim that is not in book/claims.yml, a test function that is
-    not in tests/, neither claim nor test, a formula without its second dollar sign or with a backslash lost, a doubled id.
+    Raises BnbookError, one line, for a file that is missing or no YAML list, an unknown or missing key, an
+    unknown kind, a source that is not in book/references.bib, a claim that is not in book/claims.yml, a test
+    function that is not in tests/, neither claim nor test, a formula without its second dollar sign or with a
+    backslash lost, a doubled id.
     """
     path = Path(path) if path is not None else paths.book_folder() / "errata.yml"
     entries = read_list(path, "erratum", "errata")
     known = Known(source_titles().keys(), {claim.id for claim in load_claims()}, _test_functions())
-    rows = [_Reader(path.name, entry, number, "erratum").erratum(known) for number, entry in enumerate(entries, start=1)]
+    rows = [
+        _Reader(path.name, entry, number, "erratum").erratum(known)
+        for number, entry in enumerate(entries, start=1)
+    ]
     require_once((row.anchor.removeprefix("erratum-") for row in rows), path.name, "erratum")
     return rows
 
@@ -88,7 +94,9 @@ class _Reader(Entry):
         source, kind = self._source(entry["source"]), self._text(entry, "kind")
         claim, test = (self._text(entry, key) if key in entry else "" for key in ("claim", "test"))
         if source.key not in known.sources:
-            self._fail(f"source {source.key!r} is not in references.bib", f"one of {', '.join(known.sources)}")
+            self._fail(
+                f"source {source.key!r} is not in references.bib", f"one of {', '.join(known.sources)}"
+            )
         if kind not in ERRATUM_KINDS:
             self._fail(f"kind {kind!r} is unknown", f"one of {', '.join(ERRATUM_KINDS)}")
         if not (claim or test):
@@ -102,8 +110,13 @@ class _Reader(Entry):
 
     def _formulas(self, content: Any, key: str) -> str:
         text = self._text(content, key)
-        if any(ord(character) < 32 for character in content[key].strip()):  # "\tilde" in double quotes begins with a tab
-            self._fail(f"{key} has a backslash that YAML read as an escape, or a line break", "formulas in single quotes")
+        if any(
+            ord(character) < 32 for character in content[key].strip()
+        ):  # "\tilde" in double quotes begins with a tab
+            self._fail(
+                f"{key} has a backslash that YAML read as an escape, or a line break",
+                "formulas in single quotes",
+            )
         if text.replace("\\$", "").count("$") % 2:
             self._fail(f"{key} has a formula that does not end", "a $ before and after each formula")
         return text

@@ -31,7 +31,8 @@ def student(values: np.ndarray, level: float = LEVEL) -> Interval:
 
 def geometric_ratio(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interval:
     """Geometric mean of the paired ratios a/b, with Student's interval of log a - log b; a, b > 0."""
-    return tuple(math.exp(edge) for edge in student(np.log(a) - np.log(b), level))  # type: ignore[return-value]
+    # type: ignore[return-value]
+    return tuple(math.exp(edge) for edge in student(np.log(a) - np.log(b), level))
 
 
 def ratio_of_means(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interval:
@@ -99,7 +100,8 @@ def mean_level(a: np.ndarray, level: float = LEVEL) -> Interval:
 def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean over seeds and half-width of its 95 % interval, t s / √S; values (S, ...) -> two arrays (...).
 
-    One seed has no interval (half-width NaN). Non-finite seeds make the mean NaN: a diverged run never vanishes.
+    One seed has no interval (half-width NaN). Non-finite seeds make the mean NaN: a diverged run never
+    vanishes.
     """
     values = np.asarray(values, dtype=float)
     count = values.shape[0]

@@ -26,7 +26,9 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
     """
     path = Path(path) if path is not None else paths.book_folder() / "claims.yml"
     content = read_list(path, "claim", "claims")
-    claims = [_Reader(path.name, entry, number, "claim").claim() for number, entry in enumerate(content, start=1)]
+    claims = [
+        _Reader(path.name, entry, number, "claim").claim() for number, entry in enumerate(content, start=1)
+    ]
     require_once((claim.id for claim in claims), path.name, "claim")
     return claims
 

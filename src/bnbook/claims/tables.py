@@ -76,7 +76,8 @@ def _must_hold(test: Test) -> str:
 
 
 def _shared(judgement: Judgement) -> list[str]:
-    """What all parts of a claim have to fulfil and their number of seeds, where these are the same; else nothing."""
+    """What all parts of a claim have to fulfil and their number of seeds, where these are the same; else
+    nothing."""
     tests = {_must_hold(part.test) for part in judgement.claim.parts}
     counts = {found.n for _, _, found in judgement.parts}
     if len(judgement.parts) < 2 or len(tests) != 1 or len(counts) != 1:
@@ -88,7 +89,11 @@ def _measured(found: Judgement | Outcome, inline: bool = False) -> str:
     """Effect, then small its interval and the number of seeds; inline: what `_shared` says is left out."""
     effect, bracket, interval = format_effect(found).partition(" (")
     if inline:
-        return f"{effect} <small>{interval.removesuffix(')').removeprefix('95 % interval ')}</small>" if bracket else effect
+        return (
+            f"{effect} <small>{interval.removesuffix(')').removeprefix('95 % interval ')}</small>"
+            if bracket
+            else effect
+        )
     notes = ([interval.removesuffix(")")] if bracket else []) + ([f"n = {found.n}"] if found.n else [])
     return f"{effect}<br><small>{'; '.join(notes)}</small>" if notes else effect
 

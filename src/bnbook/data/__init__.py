@@ -16,9 +16,20 @@ STANDINS = ("digits-standin", "textures-standin")
 NAMES = ("mnist", "mnist-auto", "cifar10", "cifar10-jpeg75", "cifar10-auto", *STANDINS)
 
 __all__ = [
-    "NAMES", "STANDINS", "DataIdentity", "Dataset", "epoch_batches", "fixed_sample", "infinite_batches",
-    "known_identity", "known_sets", "load", "normalise", "prepare", "whereabouts",
-]  # fmt: skip
+    "NAMES",
+    "STANDINS",
+    "DataIdentity",
+    "Dataset",
+    "epoch_batches",
+    "fixed_sample",
+    "infinite_batches",
+    "known_identity",
+    "known_sets",
+    "load",
+    "normalise",
+    "prepare",
+    "whereabouts",
+]
 
 
 def load(name: str, *, device: str | torch.device = "cpu") -> Dataset:

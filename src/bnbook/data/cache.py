@@ -89,9 +89,11 @@ def fetch(name: str, fingerprint: str) -> tuple[DataIdentity, dict[str, Any], Ar
     sizes = [count * size for count in counts for size in (math.prod(identity.shape), 1)]
     train_images, train_labels, test_images, test_labels = np.split(content, np.cumsum(sizes)[:-1])
     arrays = Arrays(
-        train_images.reshape(-1, *identity.shape), train_labels.astype(np.int64),
-        test_images.reshape(-1, *identity.shape), test_labels.astype(np.int64),
-    )  # fmt: skip
+        train_images.reshape(-1, *identity.shape),
+        train_labels.astype(np.int64),
+        test_images.reshape(-1, *identity.shape),
+        test_labels.astype(np.int64),
+    )
     return identity, manifest["statistics"], arrays
 
 

@@ -1,4 +1,5 @@
-"""Deep linear networks, hundreds at once, trained on the rows that stand for their data, with every instrument."""
+"""Deep linear networks, hundreds at once, trained on the rows that stand for their data, with every
+instrument."""
 
 from bnbook.deep_linear.arm import LENGTHS, LinearArm, probe_schedule, probed_arm
 from bnbook.deep_linear.descent import train_stack
@@ -8,6 +9,17 @@ from bnbook.deep_linear.problem import Problem, draw_examples, draw_problem
 from bnbook.deep_linear.runs import train_all
 
 __all__ = [
-    "LENGTHS", "LEVELS", "NORMS", "LinearArm", "Network", "Parameters", "Problem", "draw_examples", "draw_problem",
-    "probe_schedule", "probed_arm", "train_all", "train_stack",
-]  # fmt: skip
+    "LENGTHS",
+    "LEVELS",
+    "NORMS",
+    "LinearArm",
+    "Network",
+    "Parameters",
+    "Problem",
+    "draw_examples",
+    "draw_problem",
+    "probe_schedule",
+    "probed_arm",
+    "train_all",
+    "train_stack",
+]

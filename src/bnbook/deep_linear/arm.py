@@ -12,14 +12,15 @@ from bnbook.errors import BnbookError
 
 #: What one unit of the loss is: "sum" Σ over examples and outputs; "mean" Σ over outputs, mean over examples.
 REDUCTIONS = ("sum", "mean")
-#: Step lengths along the gradient, in multiples of the learning rate: [1/100, 30] of the paper's appendix A.2.2, and
-#: one beyond, for its remark on "even larger distances".
+#: Step lengths along the gradient, in multiples of the learning rate: [1/100, 30] of the paper's appendix
+#: A.2.2, and one beyond, for its remark on "even larger distances".
 LENGTHS = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0)
 
 
 @dataclass(frozen=True)
 class LinearArm:
-    """Settings of one training; what the paper says is the default, what it leaves open is this book's reading."""
+    """Settings of one training; what the paper says is the default, what it leaves open is this book's
+    reading."""
 
     norm: str = "none"  # one of bnbook.deep_linear.NORMS, after every layer but, by default, the last
     learning_rate: float = 1e-6
@@ -42,34 +43,45 @@ class LinearArm:
     def __post_init__(self) -> None:
         for name, known in (("norm", NORMS), ("reduction", REDUCTIONS), ("init", INITIALISATIONS)):
             if getattr(self, name) not in known:
-                raise BnbookError(f"unknown {name} {getattr(self, name)!r}; expected one of {', '.join(known)}")
+                raise BnbookError(
+                    f"unknown {name} {getattr(self, name)!r}; expected one of {', '.join(known)}"
+                )
         if min(self.steps, self.depth, self.width) < 1:
             raise BnbookError("a deep linear network needs steps, depth and width of at least 1")
         if not (self.learning_rate > 0 and 0 <= self.momentum < 1):
             raise BnbookError(
-                f"learning rate {self.learning_rate!r}, momentum {self.momentum!r}; expected above 0, and 0 to below 1"
+                f"learning rate {self.learning_rate!r}, momentum {self.momentum!r}; expected above 0, and "
+                "0 to below 1"
             )
         wrong = [step for step in self.probe_steps if not 0 <= step < self.steps]
         if wrong:
-            raise BnbookError(f"probe step {wrong[0]} of a training of {self.steps}; expected 0 to {self.steps - 1}")
+            raise BnbookError(
+                f"probe step {wrong[0]} of a training of {self.steps}; expected 0 to {self.steps - 1}"
+            )
 
     def settings(self) -> dict[str, Any]:
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+        }
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> LinearArm:
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
+        return cls(
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+        )
 
     def network(self) -> Network:
         scale = 1.0 if self.reduction == "sum" else 1.0 / self.examples
         return Network(self.norm, self.eps, self.normalize_last, self.affine, scale)
 
     def stack_key(self) -> LinearArm:
-        """Arms with the same key train as members of one stack: they differ in learning rate and momentum only."""
+        """Arms with the same key train as members of one stack: they differ in learning rate and momentum
+        only."""
         return replace(self, learning_rate=1.0, momentum=0.0)
 
     def loss_steps(self) -> list[int]:
-        """Numbers of updates after which the loss is kept: dense at the beginning, every 1/200 of the steps, the end."""
+        """Numbers of updates after which the loss is kept: dense at the beginning, every 1/200 of the steps,
+        the end."""
         early = [round(10 ** (k / 40)) for k in range(0, 161)]
         regular = range(0, self.steps, max(1, self.steps // 200))
         return sorted({0, *(step for step in early if step < self.steps), *regular, self.steps})
@@ -78,13 +90,17 @@ class LinearArm:
 def probe_schedule(
     steps: int, regular: int = 20, early: Sequence[int] = (1, 2, 5, 10, 20, 50, 100, 200, 300)
 ) -> tuple[int, ...]:
-    """The probed steps: 0, the early ones, the last, and between `regular` equal intervals of five steps or more, (P,)."""
+    """The probed steps: 0, the early ones, the last, and between `regular` equal intervals of five steps or
+    more, (P,)."""
     regular = min(regular, max(1, steps // 5))
     spaced = [round(k * steps / regular) for k in range(regular)]
     return tuple(sorted(step for step in {0, *early, *spaced, steps - 1} if 0 <= step < steps))
 
 
 def probed_arm(norm: str, learning_rate: float = 1e-6, **changes: Any) -> LinearArm:
-    """An arm with all instruments at the usual steps: chapters that ask for the same settings share the training."""
+    """An arm with all instruments at the usual steps: chapters that ask for the same settings share the
+    training."""
     steps = changes.get("steps", LinearArm.steps)
-    return LinearArm(**{"norm": norm, "learning_rate": learning_rate, "probe_steps": probe_schedule(steps)} | changes)
+    return LinearArm(
+        **{"norm": norm, "learning_rate": learning_rate, "probe_steps": probe_schedule(steps)} | changes
+    )

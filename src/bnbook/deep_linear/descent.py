@@ -23,20 +23,22 @@ def train_stack(
 ) -> dict[str, np.ndarray]:
     """Train members, whose arms differ in learning rate and momentum only, together; arrays (S, ...).
 
-    loss (S, T) after loss_step (S, T) updates; diverged_at (S,): the first number of updates after which the loss is
-    not finite, infinity if there is none; target_energy (S, N): squared singular values of the targets, largest first,
-    whose sum is the loss of answering zero (1/m of it for "mean"); final_energy (S, N): those of the outputs at the
-    end; residual_energy (S, N): of the final error, along the targets' own directions, in the order of target_energy.
-    At the probed steps, probe_step (S, P), before the update: start_loss, start_norm (S, P); landscape_loss,
-    landscape_distance, landscape_norm (S, P, A); random_loss, random_distance, random_norm (S, P, A'); shift_distance,
-    shift_cosine, shift_norm (S, P, L); mean, deviation (S, P, L, N), quantiles (S, P, L, LEVELS) and the same with
-    handed_on_ before it: see `instruments`.
-    A member whose loss is no longer finite is NaN from there and leaves the others as they are.
-    Errors: BnbookError for arms of different shapes.
+    loss (S, T) after loss_step (S, T) updates; diverged_at (S,): the first number of updates after which the
+    loss is not finite, infinity if there is none; target_energy (S, N): squared singular values of the
+    targets, largest first, whose sum is the loss of answering zero (1/m of it for "mean"); final_energy (S,
+    N): those of the outputs at the end; residual_energy (S, N): of the final error, along the targets' own
+    directions, in the order of target_energy. At the probed steps, probe_step (S, P), before the update:
+    start_loss, start_norm (S, P); landscape_loss, landscape_distance, landscape_norm (S, P, A); random_loss,
+    random_distance, random_norm (S, P, A'); shift_distance, shift_cosine, shift_norm (S, P, L); mean,
+    deviation (S, P, L, N), quantiles (S, P, L, LEVELS) and the same with handed_on_ before it: see
+    `instruments`. A member whose loss is no longer finite is NaN from there and leaves the others as they
+    are. Errors: BnbookError for arms of different shapes.
     """
     arm = members[0][0]
     if len({each.stack_key() for each, _ in members}) != 1:
-        raise BnbookError("arms of different settings in one stack; expected them to differ in learning rate, momentum")
+        raise BnbookError(
+            "arms of different settings in one stack; expected them to differ in learning rate, momentum"
+        )
     seeds = [seed for _, seed in members]
     problem = draw_problem(seeds, arm.depth, arm.width, arm.examples, arm.init, arm.data_std, device)
     network = arm.network()
@@ -59,17 +61,20 @@ def train_stack(
         if step in kept:
             losses.append(torch.where(torch.isinf(diverged_at), loss, torch.nan))
         if step in arm.probe_steps:
-            probes.append(_probe(arm, network, parameters, problem, loss, gradient, rates, _salted(seeds, step)))
+            probes.append(
+                _probe(arm, network, parameters, problem, loss, gradient, rates, _salted(seeds, step))
+            )
         if step < arm.steps:
             _update(parameters, gradient, velocity, rates, momenta)
         if on_steps is not None and step % 100 == 99:
             on_steps(100)
     found = {
-        "loss": torch.stack(losses, dim=1), "diverged_at": diverged_at,
+        "loss": torch.stack(losses, dim=1),
+        "diverged_at": diverged_at,
         "loss_step": torch.tensor([arm.loss_steps()] * len(seeds), dtype=torch.float64),
         "probe_step": torch.tensor([arm.probe_steps] * len(seeds), dtype=torch.float64),
         **_fitted(network, parameters, problem),
-    }  # fmt: skip
+    }
     if probes:
         found |= {name: torch.stack([probe[name] for probe in probes], dim=1) for name in probes[0]}
     return {name: value.cpu().numpy() for name, value in found.items()}
@@ -87,13 +92,22 @@ def _update(
 
 
 def _probe(
-    arm: LinearArm, network: Network, parameters: Parameters, problem: Problem, loss: Tensor, gradient: Parameters,
-    rates: Tensor, seeds: Sequence[int],
-) -> dict[str, Tensor]:  # fmt: skip
+    arm: LinearArm,
+    network: Network,
+    parameters: Parameters,
+    problem: Problem,
+    loss: Tensor,
+    gradient: Parameters,
+    rates: Tensor,
+    seeds: Sequence[int],
+) -> dict[str, Tensor]:
     norm = gradient.dot(gradient).sqrt()
     found = {"start_loss": loss, "start_norm": norm}
     aside = instruments.random_direction(parameters, norm, seeds, arm.affine)
-    for name, direction, lengths in (("landscape", gradient, arm.lengths), ("random", aside, arm.random_lengths)):
+    for name, direction, lengths in (
+        ("landscape", gradient, arm.lengths),
+        ("random", aside, arm.random_lengths),
+    ):
         looked = instruments.along(network, parameters, problem, gradient, direction, lengths, rates)
         found |= {f"{name}_{key}": value for key, value in looked.items()}
     if arm.covariate_shift:

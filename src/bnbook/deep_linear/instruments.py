@@ -1,7 +1,8 @@
-"""Probes of a whole stack at once: along the gradient, along a random direction, covariate shift, layer moments.
+"""Probes of a whole stack at once: along the gradient, along a random direction, covariate shift, layer
+moments.
 
-The quantities are those of `bnbook.probes.landscape` and `bnbook.probes.covariate_shift`, for S members together.
-They read the parameters and change nothing.
+The quantities are those of `bnbook.probes.landscape` and `bnbook.probes.covariate_shift`, for S members
+together. They read the parameters and change nothing.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ LEVELS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
 
 
 def along(
-    network: Network, parameters: Parameters, problem: Problem, gradient: Parameters, direction: Parameters,
-    lengths: Sequence[float], rates: Tensor,
-) -> dict[str, Tensor]:  # fmt: skip
+    network: Network,
+    parameters: Parameters,
+    problem: Problem,
+    gradient: Parameters,
+    direction: Parameters,
+    lengths: Sequence[float],
+    rates: Tensor,
+) -> dict[str, Tensor]:
     """Loss and gradient at θ - a η d for the lengths a, rates η (S,) and direction d: three arrays (S, A).
 
     distance = ‖∇L(θ) - ∇L(θ - a η d)‖, norm = ‖∇L(θ - a η d)‖, over all trained parameters.
@@ -40,7 +46,9 @@ def along(
     }
 
 
-def random_direction(like: Parameters, lengths: Tensor, seeds: Sequence[int], trained_affine: bool = True) -> Parameters:
+def random_direction(
+    like: Parameters, lengths: Tensor, seeds: Sequence[int], trained_affine: bool = True
+) -> Parameters:
     """An isotropic direction over all trained parameters for each member, of length `lengths` (S,).
 
     The numbers hang on the member's seed alone, the weights' drawn first: all arms move their weights alike.
@@ -48,7 +56,12 @@ def random_direction(like: Parameters, lengths: Tensor, seeds: Sequence[int], tr
     drawn = []
     for seed in seeds:
         generator = torch.Generator().manual_seed(seed)
-        drawn.append([torch.randn(t.shape[:1] + t.shape[2:], generator=generator, dtype=t.dtype) for t in like.tensors()])
+        drawn.append(
+            [
+                torch.randn(t.shape[:1] + t.shape[2:], generator=generator, dtype=t.dtype)
+                for t in like.tensors()
+            ]
+        )
     stacked = [torch.stack(column, dim=1).to(like.weights.device) for column in zip(*drawn)]
     if not trained_affine:
         stacked[1:] = [torch.zeros_like(tensor) for tensor in stacked[1:]]
@@ -62,8 +75,8 @@ def covariate_shift(
 ) -> dict[str, Tensor]:
     """Internal covariate shift of every layer: three arrays (S, L).
 
-    G_i is the gradient of W_i, G'_i the same after weights, γ and β of all earlier layers have made their step of
-    gradient descent; distance = ‖G_i - G'_i‖, cosine = G_i · G'_i / ‖G_i‖ ‖G'_i‖, norm = ‖G_i‖.
+    G_i is the gradient of W_i, G'_i the same after weights, γ and β of all earlier layers have made their
+    step of gradient descent; distance = ‖G_i - G'_i‖, cosine = G_i · G'_i / ‖G_i‖ ‖G'_i‖, norm = ‖G_i‖.
     Source: Santurkar et al. 2018, Definition 2.1 (NeurIPS; 2.2 in the captions of v1).
     """
     distance, cosine, norm = [], [], []
@@ -78,12 +91,15 @@ def covariate_shift(
         distance.append(_length(g - shifted))
         cosine.append((g * shifted).sum((1, 2)) / (lengths[0] * lengths[1]))
         norm.append(lengths[0])
-    return {name: torch.stack(value, dim=1) for name, value in
-            (("distance", distance), ("cosine", cosine), ("norm", norm))}  # fmt: skip
+    return {
+        name: torch.stack(value, dim=1)
+        for name, value in (("distance", distance), ("cosine", cosine), ("norm", norm))
+    }
 
 
 def activations(network: Network, parameters: Parameters, problem: Problem) -> dict[str, Tensor]:
-    """What the linear maps give, before a normalizer: mean and deviation (S, L, N); quantiles (S, L, LEVELS) of unit 0.
+    """What the linear maps give, before a normalizer: mean and deviation (S, L, N); quantiles (S, L, LEVELS)
+    of unit 0.
 
     handed_on_mean, handed_on_deviation, handed_on_quantiles: the same of what the next layer gets.
     """

@@ -1,7 +1,8 @@
-"""Loss and gradients of many deep linear networks at once, by hand, on the rows of `bnbook.deep_linear.problem`.
+"""Loss and gradients of many deep linear networks at once, by hand, on the rows of
+`bnbook.deep_linear.problem`.
 
-S members of one shape form a stack; a product of 10×10 matrices is one batched call for all of them. No member's
-numbers enter another's: one that has diverged is NaN and harms nobody.
+S members of one shape form a stack; a product of 10×10 matrices is one batched call for all of them. No
+member's numbers enter another's: one that has diverged is NaN and harms nobody.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Parameters:
         return self.weights, self.gamma, self.beta
 
     def moved(self, direction: Parameters, factor: Tensor, layers: int | None = None) -> Parameters:
-        """θ - factor · direction, factor (S,); with `layers` only the first so many layers move, γ and β included."""
+        """θ - factor · direction, factor (S,); with `layers` only the first so many layers move, γ and β
+        included."""
         moved = []
         for here, there in zip(self.tensors(), direction.tensors()):
             factors = factor.view(1, -1, *(1,) * (here.dim() - 2))
@@ -41,7 +43,9 @@ class Parameters:
 
     def dot(self, other: Parameters) -> Tensor:
         """The scalar product over all parameters, (S,), summed in one order whatever the stack."""
-        products = [(a * b).flatten(2).sum(2).T.contiguous().sum(1) for a, b in zip(self.tensors(), other.tensors())]
+        products = [
+            (a * b).flatten(2).sum(2).T.contiguous().sum(1) for a, b in zip(self.tensors(), other.tensors())
+        ]
         return products[0] + products[1] + products[2]
 
     def minus(self, other: Parameters) -> Parameters:
@@ -73,9 +77,9 @@ class Network:
     def loss_and_gradients(self, parameters: Parameters, problem: Problem) -> tuple[Tensor, Parameters]:
         """The loss (S,) and its gradients, those for γ and β zero where they are not trained.
 
-        With G the gradient of a layer's output, Z = H W^T what its normalizer got and n the norm that it divides by:
-        G_β = Σ G, G_γ = Σ G (Z - mean) / n, G_Z = γ/n (G - mean - G_γ ∂n/∂Z), G_W = G_Z^T H, and G_Z W for the layer
-        before.
+        With G the gradient of a layer's output, Z = H W^T what its normalizer got and n the norm that it
+        divides by: G_β = Σ G, G_γ = Σ G (Z - mean) / n, G_Z = γ/n (G - mean - G_γ ∂n/∂Z), G_W = G_Z^T H, and
+        G_Z W for the layer before.
         """
         layers = self.forward(parameters, problem)
         error = layers[-1].handed_on - problem.targets
@@ -115,7 +119,8 @@ class Network:
     def _normalize(self, layer: Layer, gamma: Tensor, beta: Tensor, problem: Problem) -> None:
         """Centre, divide by the norm n, scale by γ, shift by β; as `bnbook.normalizers`, eps included.
 
-        "batch": n = sqrt(variance + eps), "l2": sqrt(mean z² + eps), "l1": mean |z| + eps, "linf": max |z| + eps.
+        "batch": n = sqrt(variance + eps), "l2": sqrt(mean z² + eps), "l1": mean |z| + eps, "linf": max |z| +
+        eps.
         """
         z, m = layer.linear, problem.examples
         if self.norm in ("batch", "l2"):
@@ -149,10 +154,11 @@ def _mean_absolute(z: Tensor, problem: Problem) -> tuple[Tensor, Tensor]:
 
 
 def _maximum(z: Tensor, problem: Problem) -> tuple[Tensor, Tensor]:
-    """max |z| over the examples, (S, N), and its derivative: the sign of z at the place of the maximum, in the basis.
+    """max |z| over the examples, (S, N), and its derivative: the sign of z at the place of the maximum, in
+    the basis.
 
-    Two examples that share a maximum to the last bit would share the derivative in `bnbook.normalizers.lp`; in a
-    product of random matrices that does not happen, and the first is taken.
+    Two examples that share a maximum to the last bit would share the derivative in `bnbook.normalizers.lp`;
+    in a product of random matrices that does not happen, and the first is taken.
     """
     sizes = torch.bmm(z.transpose(1, 2), problem.basis).abs_()  # (S, N, m)
     place = sizes.argmax(2)[:, None].expand(-1, z.shape[1], -1)  # (S, R, N)

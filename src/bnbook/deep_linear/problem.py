@@ -1,13 +1,15 @@
-"""The regression problem of a deep linear network, and the few numbers through which the network sees its data.
+"""The regression problem of a deep linear network, and the few numbers through which the network sees its
+data.
 
-Whatever a layer of a linear network hands on is an affine function of the example x. Collected over the m examples, as
-a matrix (m, N), it therefore lies in the span of N + 1 fixed columns: the constant and the N inputs. In an orthonormal
-basis of that span, N + 1 columns, whose first column is the constant 1/√m, every such matrix is given by N + 1 *rows*:
+Whatever a layer of a linear network hands on is an affine function of the example x. Collected over the m
+examples, as a matrix (m, N), it therefore lies in the span of N + 1 fixed columns: the constant and the N
+inputs. In an orthonormal basis of that span, N + 1 columns, whose first column is the constant 1/√m, every
+such matrix is given by N + 1 *rows*:
 
     row 0 = √m · mean of each unit,      sum over the rows 1 ... N of squares = m · variance of each unit.
 
-Sums of products over the examples are sums over the rows. So 11 rows stand for 1,000 examples without any loss: the
-rows of the input are its first two moments, and training on them is training on the data.
+Sums of products over the examples are sums over the rows. So 11 rows stand for 1,000 examples without any
+loss: the rows of the input are its first two moments, and training on them is training on the data.
 """
 
 from __future__ import annotations
@@ -39,21 +41,27 @@ class Problem:
     def target_energies(self) -> Tensor:
         """The squared singular values of the targets as a matrix (m, N), largest first, (S, N).
 
-        Their sum is the loss (summed over examples) of answering zero; the sum without the k largest is the least
-        loss that a map of rank k can have, "the energy in the smallest singular directions of A" as the data see them.
+        Their sum is the loss (summed over examples) of answering zero; the sum without the k largest is the
+        least loss that a map of rank k can have, "the energy in the smallest singular directions of A" as the
+        data see them.
         """
         return torch.linalg.svdvals(self.targets) ** 2
 
 
 def draw_problem(
-    seeds: list[int], depth: int = 25, width: int = 10, examples: int = 1_000, init: str = "glorot",
-    data_std: float = 1.0, device: str = "cpu",
-) -> Problem:  # fmt: skip
+    seeds: list[int],
+    depth: int = 25,
+    width: int = 10,
+    examples: int = 1_000,
+    init: str = "glorot",
+    data_std: float = 1.0,
+    device: str = "cpu",
+) -> Problem:
     """Draw the problem of each seed; the same seed gives the same data, A and weights in every arm.
 
-    x ~ N(0, data_std²) per coordinate, A_ij ~ N(0, 1); weights "glorot": U(-a, a), a² = 6 / 2N, "glorot-normal":
-    N(0, 2 / 2N), as `bnbook.models.building.initialise` has them. Data, A and weights come from generators of their
-    own, so another depth or initialisation leaves the data as they are.
+    x ~ N(0, data_std²) per coordinate, A_ij ~ N(0, 1); weights "glorot": U(-a, a), a² = 6 / 2N,
+    "glorot-normal": N(0, 2 / 2N), as `bnbook.models.building.initialise` has them. Data, A and weights come
+    from generators of their own, so another depth or initialisation leaves the data as they are.
     Source: Santurkar et al. 2018, appendix A.1.
     Errors: BnbookError for an unknown initialisation, or fewer than N + 2 examples.
     """
@@ -74,15 +82,20 @@ def draw_examples(seed: int, width: int, examples: int, data_std: float = 1.0) -
 
 
 def rows_of(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows (N + 1, N) of examples x (m, N), and the transposed orthonormal basis (N + 1, m) that they refer to."""
+    """The rows (N + 1, N) of examples x (m, N), and the transposed orthonormal basis (N + 1, m) that they
+    refer to."""
     m = x.shape[0]
     mean = x.mean(0)
     directions, triangle = torch.linalg.qr(x - mean)
     constant = torch.full((m, 1), 1 / math.sqrt(m), dtype=x.dtype)
-    return torch.cat([math.sqrt(m) * mean[None], triangle]), torch.cat([constant, directions], dim=1).T.contiguous()
+    return torch.cat([math.sqrt(m) * mean[None], triangle]), torch.cat(
+        [constant, directions], dim=1
+    ).T.contiguous()
 
 
-def _draw_member(seed: int, depth: int, width: int, examples: int, init: str, data_std: float) -> tuple[Tensor, ...]:
+def _draw_member(
+    seed: int, depth: int, width: int, examples: int, init: str, data_std: float
+) -> tuple[Tensor, ...]:
     x, a = draw_examples(seed, width, examples, data_std)
     inputs, basis = rows_of(x)
     shape, generator = (depth, width, width), _generator(seed, 2)

@@ -12,13 +12,15 @@ Arrays = dict[str, np.ndarray]
 
 
 def loss_share(arm: LinearArm, run: Arrays) -> np.ndarray:
-    """The loss as a share of the loss of answering zero, (S, T); a diverged network counts as answering zero, 1."""
+    """The loss as a share of the loss of answering zero, (S, T); a diverged network counts as answering zero,
+    1."""
     whole = run["target_energy"].sum(1) * (1.0 if arm.reduction == "sum" else 1.0 / arm.examples)
     return np.where(np.isfinite(run["loss"]), run["loss"] / whole[:, None], 1.0)
 
 
 def mean_log_loss(arm: LinearArm, run: Arrays) -> np.ndarray:
-    """The geometric mean of `loss_share` over all steps of the training, (S,): the lower, the faster it trained."""
+    """The geometric mean of `loss_share` over all steps of the training, (S,): the lower, the faster it
+    trained."""
     log, steps = np.log(loss_share(arm, run)), run["loss_step"]
     return np.exp(((log[:, 1:] + log[:, :-1]) / 2 * np.diff(steps)).sum(1) / (steps[:, -1] - steps[:, 0]))
 
@@ -29,23 +31,26 @@ def diverged(run: Arrays) -> np.ndarray:
 
 
 def settled(arm: LinearArm, run: Arrays, margin: float = 0.01) -> np.ndarray:
-    """1 where the loss fell by less than `margin` of itself over the last tenth of the steps, (S,); 0 if it diverged."""
+    """1 where the loss fell by less than `margin` of itself over the last tenth of the steps, (S,); 0 if it
+    diverged."""
     share = loss_share(arm, run)
     before = share[np.arange(len(share)), (run["loss_step"] <= 0.9 * arm.steps).sum(1) - 1]
     return ((before - share[:, -1] < margin * before) & (diverged(run) == 0)).astype(float)
 
 
 def landscape(arm: LinearArm, run: Arrays) -> Arrays:
-    """What the instruments saw at each probed step, (S, P) each; NaN after a divergence, infinity for an overflow.
+    """What the instruments saw at each probed step, (S, P) each; NaN after a divergence, infinity for an
+    overflow.
 
-    loss_range: largest less smallest loss along the gradient, up to 30 times the learning rate, as a share of the
-    loss of answering zero; gradient_change: the largest ‖∇L(θ) - ∇L(θ_a)‖ there; relative_change: the same in units
-    of ‖∇L(θ)‖; smoothness: the effective β, the largest change over the distance moved; local: the change over the
-    distance at the smallest length, which is the curvature ‖H g‖ / ‖g‖ along the gradient g; gradient_norm: ‖∇L(θ)‖;
-    beyond: β at the lengths above 30 alone; random_change: the largest |L - L(θ)| along the random direction, as a
-    share; cosine, shift: the covariate shift's cosine and ‖G - G'‖, means over the layers from the second on;
-    absolute_cosine: of |cosine|; relative_shift: of ‖G - G'‖ / ‖G‖.
-    Source of the quantities: Santurkar et al. 2018, sections 2.2, 3.2 and captions of v1 Figure 10, NeurIPS Figure 9.
+    loss_range: largest less smallest loss along the gradient, up to 30 times the learning rate, as a share of
+    the loss of answering zero; gradient_change: the largest ‖∇L(θ) - ∇L(θ_a)‖ there; relative_change: the
+    same in units of ‖∇L(θ)‖; smoothness: the effective β, the largest change over the distance moved; local:
+    the change over the distance at the smallest length, which is the curvature ‖H g‖ / ‖g‖ along the gradient
+    g; gradient_norm: ‖∇L(θ)‖; beyond: β at the lengths above 30 alone; random_change: the largest |L - L(θ)|
+    along the random direction, as a share; cosine, shift: the covariate shift's cosine and ‖G - G'‖, means
+    over the layers from the second on; absolute_cosine: of |cosine|; relative_shift: of ‖G - G'‖ / ‖G‖.
+    Source of the quantities: Santurkar et al. 2018, sections 2.2, 3.2 and captions of v1 Figure 10, NeurIPS
+    Figure 9.
     """
     lengths = np.array(arm.lengths)
     near = lengths <= PAPER_REACH
@@ -56,7 +61,9 @@ def landscape(arm: LinearArm, run: Arrays) -> Arrays:
     def overflow(values: np.ndarray) -> np.ndarray:
         """A number that is none, met on the way by a network that still trains, is an overflow."""
         extra = (1,) * (values.ndim - 2)
-        return np.where(np.isfinite(values), values, np.where(alive.reshape(*alive.shape, *extra), np.inf, np.nan))
+        return np.where(
+            np.isfinite(values), values, np.where(alive.reshape(*alive.shape, *extra), np.inf, np.nan)
+        )
 
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         loss, change = overflow(run["landscape_loss"]), overflow(run["landscape_distance"])
@@ -77,18 +84,21 @@ def landscape(arm: LinearArm, run: Arrays) -> Arrays:
         if arm.covariate_shift:
             cosine, distance = run["shift_cosine"][:, :, 1:], run["shift_distance"][:, :, 1:]
             found |= {
-                "cosine": cosine.mean(2), "absolute_cosine": np.abs(cosine).mean(2), "shift": distance.mean(2),
+                "cosine": cosine.mean(2),
+                "absolute_cosine": np.abs(cosine).mean(2),
+                "shift": distance.mean(2),
                 "relative_shift": (distance / run["shift_norm"][:, :, 1:]).mean(2),
-            }  # fmt: skip
+            }
     return found
 
 
 def plateau(arm: LinearArm, run: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """The rank k, (S,), whose least loss the final loss is nearest to, and final loss / that least loss, (S,).
+    """The rank k, (S,), whose least loss the final loss is nearest to, and final loss / that least loss,
+    (S,).
 
-    loss_k = Σ_{j>k} s_j², s_j the singular values of the targets as a matrix (m, N), largest first: what remains if
-    the network has fitted A in its k largest singular directions and nothing else. "Nearest" by the ratio;
-    k from 0 to N - 1. NaN where the member diverged.
+    loss_k = Σ_{j>k} s_j², s_j the singular values of the targets as a matrix (m, N), largest first: what
+    remains if the network has fitted A in its k largest singular directions and nothing else. "Nearest" by
+    the ratio; k from 0 to N - 1. NaN where the member diverged.
     """
     energy = run["target_energy"]
     tails = np.cumsum(energy[:, ::-1], axis=1)[:, ::-1]  # (S, N), column k: k directions fitted
@@ -102,7 +112,8 @@ def plateau(arm: LinearArm, run: Arrays) -> tuple[np.ndarray, np.ndarray]:
 
 
 def largest_stable(runs: dict[float, Arrays]) -> np.ndarray:
-    """Each member's largest learning rate such that at it and at all smaller ones tried it does not diverge, (S,)."""
+    """Each member's largest learning rate such that at it and at all smaller ones tried it does not diverge,
+    (S,)."""
     rates = sorted(runs)
     stable = np.cumprod([diverged(runs[rate]) == 0 for rate in rates], axis=0)  # (rates, S)
     return np.where(stable.any(0), np.array(rates)[np.maximum(stable.sum(0).astype(int) - 1, 0)], np.nan)

@@ -3,8 +3,8 @@
 Plain NumPy: no torch, no SciPy. "Equation n" in this package is equation n of "Mean-field analysis of batch
 normalization" (submission to ICLR 2019).
 
-architectures: which networks · recursions: one function per equation · letters, backward: the two passes · solving,
-theory: `solve` and what it returns.
+architectures: which networks · recursions: one function per equation · letters, backward: the two passes ·
+solving, theory: `solve` and what it returns.
 """
 
 from bnbook.meanfield.architectures import Convolutional, FullyConnected

@@ -57,8 +57,9 @@ class Convolutional:
     """Convolutional ReLU network, no padding, with a fully connected linear readout of the whole last map.
 
     image (C_0, height, width); channels (C_1, …, C_{L-1}); kernel and stride the same in both directions.
-    z_α^l = Σ_{β∈F} W_β^l h_{sα+β}^{l-1} + b^l, W ~ N(0, σ_w²/N_{l-1}), N_{l-1} = C_{l-1} |F|; equations 26 and 27.
-    BnbookError for no channels, a number that is not whole and positive, a kernel larger than the map it meets.
+    z_α^l = Σ_{β∈F} W_β^l h_{sα+β}^{l-1} + b^l, W ~ N(0, σ_w²/N_{l-1}), N_{l-1} = C_{l-1} |F|; equations 26
+    and 27. BnbookError for no channels, a number that is not whole and positive, a kernel larger than the map
+    it meets.
     """
 
     image: tuple[int, int, int]
@@ -70,7 +71,9 @@ class Convolutional:
     def __post_init__(self) -> None:
         image = _whole(self.image, "image", "(channels, height, width)")
         channels = _whole(self.channels, "channels", "one number a convolution")
-        kernel, stride, outputs = _whole((self.kernel, self.stride, self.outputs), "kernel, stride, outputs", "three")
+        kernel, stride, outputs = _whole(
+            (self.kernel, self.stride, self.outputs), "kernel, stride, outputs", "three"
+        )
         if len(image) != 3:
             raise BnbookError(f"image {image} has {len(image)} sizes; expected (channels, height, width)")
         if not channels:
@@ -82,13 +85,15 @@ class Convolutional:
         for layer, (height, width) in enumerate(self.maps[:-1], start=1):
             if kernel > min(height, width):
                 raise BnbookError(
-                    f"a kernel of {kernel}×{kernel} does not fit the map of {height}×{width} that layer {layer} meets; "
+                    f"a kernel of {kernel}×{kernel} does not fit the map of {height}×{width} that layer "
+                    f"{layer} meets; "
                     "expected a larger image, a smaller kernel or fewer convolutions"
                 )
 
     @cached_property
     def maps(self) -> tuple[tuple[int, int], ...]:
-        """Height and width of each map, from the image to the last convolution's: (size - kernel) // stride + 1."""
+        """Height and width of each map, from the image to the last convolution's: (size - kernel) // stride +
+        1."""
         sizes = [self.image[1:]]
         for _ in self.channels:
             sizes.append(tuple((size - self.kernel) // self.stride + 1 for size in sizes[-1]))

@@ -1,10 +1,11 @@
 """Gradients on their way back: as printed, with the right sums over places, and through the batch statistics.
 
-Beside the paper's q̃ stand sums over the places of a map, T = Σ_α ‖δ_α(x)‖² = |K| q̃, and T_xy likewise: a layer's
-filters hand on the *sum*. Each place of layer l+1 reads |F| places of layer l with weights of variance σ_w²/(C_l |F|), so
-T^l = σ_w² E[φ'²] T^{l+1} / s² whatever the stride; q̃ is a mean over |K_l| places, of which there are about stride² times
-as many as in layer l+1. And two different places never share a weight on the way from the readout (it has weights of its own for each
-place, a filter one for each offset), so that E⟨δ_α(x), δ_β(y)⟩ = 0 for α ≠ β.
+Beside the paper's q̃ stand sums over the places of a map, T = Σ_α ‖δ_α(x)‖² = |K| q̃, and T_xy likewise: a
+layer's filters hand on the *sum*. Each place of layer l+1 reads |F| places of layer l with weights of
+variance σ_w²/(C_l |F|), so T^l = σ_w² E[φ'²] T^{l+1} / s² whatever the stride; q̃ is a mean over |K_l|
+places, of which there are about stride² times as many as in layer l+1. And two different places never share a
+weight on the way from the readout (it has weights of its own for each place, a filter one for each offset),
+so that E⟨δ_α(x), δ_β(y)⟩ = 0 for α ≠ β.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class Backward:
 
     total: Array  # E Σ_α ‖δ_α(x)‖²
     total_xy: Array  # E Σ_α ⟨δ_α(x), δ_α(y)⟩
-    total_ab: Array  # E Σ_{α≠β} ⟨δ_α(x), δ_β(y)⟩, over pairs of different inputs; through the batch over all pairs
+    total_ab: (
+        Array  # E Σ_{α≠β} ⟨δ_α(x), δ_β(y)⟩, over pairs of different inputs; through the batch over all pairs
+    )
 
 
 def backward(setting: Setting, ahead: Forward) -> Backward:
@@ -76,10 +79,10 @@ def _corrected(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:
 def _through_batch(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:  # noqa: E741
     """The gradient of the *mean* output, through mean and variance: what they remove is removed.
 
-    With g = ∂/∂(γu) of a unit, over all n = m |K| values, δ = (γ/s)(g - ⟨g⟩ - u ⟨g u⟩): the parts along 1 and along
-    u go. Below the readout g = w_α φ'(u) with a weight for each place, and the mean over inputs that is left is w_α less its
-    mean over places: 1 - 1/|K| of it, nothing in a fully connected layer. Further down the sum of δ over places is zero
-    already, and only what differs from input to input loses another 1/n.
+    With g = ∂/∂(γu) of a unit, over all n = m |K| values, δ = (γ/s)(g - ⟨g⟩ - u ⟨g u⟩): the parts along 1 and
+    along u go. Below the readout g = w_α φ'(u) with a weight for each place, and the mean over inputs that is
+    left is w_α less its mean over places: 1 - 1/|K| of it, nothing in a fully connected layer. Further down
+    the sum of δ over places is zero already, and only what differs from input to input loses another 1/n.
     """
     m, places = setting.batch, setting.architecture.positions[l]
     share = 0.0 if m is None else 1 / m
@@ -97,6 +100,7 @@ def _through_batch(setting: Setting, ahead: Forward, one: Backward, l: int) -> N
     one.total[l] = scale * (total / 2 - removed)
     fluctuating = (one.total[l] - kept) * (0.0 if m is None else 1 / (m * places - 1))
     one.total_xy[l] = kept - fluctuating
-    # Summed over all inputs and places δ is zero: what pairs at two places hold, the others hold with the other sign.
+    # Summed over all inputs and places δ is zero: what pairs at two places hold, the others hold with the
+    # other sign.
     same_input = share * one.total[l]
     one.total_ab[l] = -(same_input + (1 - share) * one.total_xy[l]) if places > 1 else 0.0

@@ -33,12 +33,13 @@ def solve(
 
     norm "none": equations 20 to 22 and 34 to 38; "batch": 23 to 25 and 39 to 43, β = 0.
     equations "printed": as the paper has them, with the base case of its Claim 6.1, q̂⁰ = 1, q̂⁰_xy = 0.
-    equations "corrected": the same object, statistics constant in the gradient; batch norm divides by the variance over
-    the data, sums run over the places that are there, and the base case is the data's: q_hat_0 = E‖x_α‖²/C_0,
-    q_hat_xy_0 = E⟨x_α, y_α⟩/C_0, q_hat_ab_xy_0 = E⟨x_α, y_β⟩/C_0 over pairs of different inputs (and places α ≠ β; by
-    default as q_hat_xy_0); with `batch` = m, exact in m for wide fully connected layers and inputs of equal inner products.
-    equations "through_batch": gradients flow through mean and variance too (without batch norm the same as corrected).
-    BnbookError for impossible input: one line that says what is expected.
+    equations "corrected": the same object, statistics constant in the gradient; batch norm divides by the
+    variance over the data, sums run over the places that are there, and the base case is the data's: q_hat_0
+    = E‖x_α‖²/C_0, q_hat_xy_0 = E⟨x_α, y_α⟩/C_0, q_hat_ab_xy_0 = E⟨x_α, y_β⟩/C_0 over pairs of different
+    inputs (and places α ≠ β; by default as q_hat_xy_0); with `batch` = m, exact in m for wide fully connected
+    layers and inputs of equal inner products. equations "through_batch": gradients flow through mean and
+    variance too (without batch norm the same as corrected). BnbookError for impossible input: one line that
+    says what is expected.
     """
     _check_names(architecture, norm, equations)
     starts = (q_hat_0, q_hat_xy_0, q_hat_xy_0 if q_hat_ab_xy_0 is None else q_hat_ab_xy_0)
@@ -52,19 +53,32 @@ def solve(
         apart = behind.total_ab / (places * (places - 1))
     apart = np.where(places > 1, apart, np.nan)
     return MeanFieldTheory(
-        architecture, norm, equations, batch, ahead.q, ahead.q_hat, ahead.q_xy, ahead.q_hat_xy,
-        behind.total / places, behind.total_xy / places, ahead.q_ab_xy, ahead.q_hat_ab_xy, apart,
+        architecture,
+        norm,
+        equations,
+        batch,
+        ahead.q,
+        ahead.q_hat,
+        ahead.q_xy,
+        ahead.q_hat_xy,
+        behind.total / places,
+        behind.total_xy / places,
+        ahead.q_ab_xy,
+        ahead.q_hat_ab_xy,
+        apart,
         _further(setting, ahead, behind),
-    )  # fmt: skip
+    )
 
 
 def _further(setting: Setting, ahead: Forward, behind: Backward) -> Array:
-    """What biases, γ and β add to f, (L, *settings): the first and the last two terms of equations 156 and 157.
+    """What biases, γ and β add to f, (L, *settings): the first and the last two terms of equations 156 and
+    157.
 
-    A bias acts at every place: ∂f̄/∂b^l = Σ_α δ_α. With g_α = ∂f/∂(γu_α + β): ∂f̄/∂β = Σ_α g_α and ∂f̄/∂γ = Σ_α g_α u_α. Over
-    pairs β adds σ_w² T_xy^{l+1} E[φ'(a) φ'(b)] and γ adds σ_w² T_xy^{l+1} E[φ(a) φ(b)]; for x = y both add σ_w² T^{l+1} / 2.
-    Through the batch no bias before a batch norm has a gradient, and below the last batch norm the sum of δ is zero,
-    so that only what fluctuates is left: σ_w² T^{l+1} (1/2 - E[…]) / m.
+    A bias acts at every place: ∂f̄/∂b^l = Σ_α δ_α. With g_α = ∂f/∂(γu_α + β): ∂f̄/∂β = Σ_α g_α and ∂f̄/∂γ =
+    Σ_α g_α u_α. Over pairs β adds σ_w² T_xy^{l+1} E[φ'(a) φ'(b)] and γ adds σ_w² T_xy^{l+1} E[φ(a) φ(b)]; for
+    x = y both add σ_w² T^{l+1} / 2. Through the batch no bias before a batch norm has a gradient, and below
+    the last batch norm the sum of δ is zero, so that only what fluctuates is left: σ_w² T^{l+1} (1/2 - E[…])
+    / m.
     """
     m, depth = setting.batch, setting.architecture.depth
     through = setting.norm == "batch" and setting.equations == "through_batch"
@@ -91,7 +105,8 @@ def _settings(*values: Any) -> list[Array]:
         arrays = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in values))
     except (TypeError, ValueError):
         raise BnbookError(
-            "the settings do not fit together; expected gamma, sigma_w2, sigma_b2, q_hat_0, q_hat_xy_0 and q_hat_ab_xy_0 as "
+            "the settings do not fit together; expected gamma, sigma_w2, sigma_b2, q_hat_0, q_hat_xy_0 "
+            "and q_hat_ab_xy_0 as "
             "numbers or as arrays that broadcast"
         ) from None
     for name, array in zip(names, arrays):
@@ -112,7 +127,8 @@ def _settings(*values: Any) -> list[Array]:
 def _check_names(architecture: Any, norm: str, equations: str) -> None:
     if not isinstance(architecture, (FullyConnected, Convolutional)):
         raise BnbookError(
-            f"architecture {architecture!r} is unknown; expected FullyConnected((inputs, ...)) or Convolutional(image, ...)"
+            f"architecture {architecture!r} is unknown; expected FullyConnected((inputs, ...)) or "
+            "Convolutional(image, ...)"
         )
     if norm not in NORMS:
         raise BnbookError(f"norm {norm!r} is unknown; expected one of {', '.join(NORMS)}")
@@ -120,7 +136,9 @@ def _check_names(architecture: Any, norm: str, equations: str) -> None:
         raise BnbookError(f"equations {equations!r} are unknown; expected one of {', '.join(EQUATIONS)}")
 
 
-def _check_data(norm: str, equations: str, batch: Any, q_hat_0: Array, q_hat_xy_0: Array, q_hat_ab_xy_0: Array) -> None:
+def _check_data(
+    norm: str, equations: str, batch: Any, q_hat_0: Array, q_hat_xy_0: Array, q_hat_ab_xy_0: Array
+) -> None:
     """The data that these equations allow: Claim 6.1's for the printed ones, some variance for batch norm."""
     moved = (q_hat_0 != 1).any() or (q_hat_xy_0 != 0).any() or (q_hat_ab_xy_0 != 0).any()
     if equations == "printed" and (batch is not None or moved):

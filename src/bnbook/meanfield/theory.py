@@ -16,8 +16,8 @@ Array = np.ndarray
 class MeanFieldTheory:
     """Order parameters by layer: index the paper's l, then the settings' shape; NaN where none is defined.
 
-    Means are over places α of a map (one in a fully connected layer), over inputs and over networks. The letters with ab
-    are of two different places α ≠ β, and NaN where there are none.
+    Means are over places α of a map (one in a fully connected layer), over inputs and over networks. The
+    letters with ab are of two different places α ≠ β, and NaN where there are none.
     """
 
     architecture: FullyConnected | Convolutional
@@ -38,21 +38,29 @@ class MeanFieldTheory:
 
     @property
     def f(self) -> Array:
-        """Shares of λ_max, (L, *settings), f[l-1] of layer l: ‖∂f̄/∂W^l‖² of the mean output f̄ (equations 159, 165).
+        """Shares of λ_max, (L, *settings), f[l-1] of layer l: ‖∂f̄/∂W^l‖² of the mean output f̄ (equations
+        159, 165).
 
-        One place: N_{l-1} q̂_xy^{l-1} q̃_xy^l (equation 161). Several, printed: N_{l-1} times [(|K|-1) q̃_αβ + q̃_xy]
-        [(|K|-1) q̂_αβ + q̂_xy] (equation 168, which takes the mean over pairs of places of δ and of h apart); otherwise
-        N_{l-1} |K| [q̃_xy q̂_xy + (|K|-1) q̃_αβ q̂_αβ], place by place as in equation 165. For m inputs the mean is over all m²
-        pairs, x = y among them: (1 - 1/m) q̂_xy q̃_xy + q̂ q̃ / m in place of q̂_xy q̃_xy.
+        One place: N_{l-1} q̂_xy^{l-1} q̃_xy^l (equation 161). Several, printed: N_{l-1} times [(|K|-1) q̃_αβ
+        + q̃_xy] [(|K|-1) q̂_αβ + q̂_xy] (equation 168, which takes the mean over pairs of places of δ and of
+        h apart); otherwise N_{l-1} |K| [q̃_xy q̂_xy + (|K|-1) q̃_αβ q̂_αβ], place by place as in equation
+        165. For m inputs the mean is over all m² pairs, x = y among them: (1 - 1/m) q̂_xy q̃_xy + q̂ q̃ / m
+        in place of q̂_xy q̃_xy.
         """
         shares = []
-        for l, (fan_in, places) in enumerate(zip(self.architecture.fan_in, self.architecture.positions[1:]), start=1):
-            pairs = _over_pairs(self.q_hat_xy[l - 1] * self.q_tilde_xy[l], self.q_hat[l - 1] * self.q_tilde[l], self.batch)
+        for l, (fan_in, places) in enumerate(
+            zip(self.architecture.fan_in, self.architecture.positions[1:]), start=1
+        ):
+            pairs = _over_pairs(
+                self.q_hat_xy[l - 1] * self.q_tilde_xy[l], self.q_hat[l - 1] * self.q_tilde[l], self.batch
+            )
             if places == 1:
                 shares.append(fan_in * pairs)
             elif self.equations == "printed":
                 backwards = (places - 1) * self.q_tilde_ab_xy[l] + self.q_tilde_xy[l]
-                shares.append(fan_in * backwards * ((places - 1) * self.q_hat_ab_xy[l - 1] + self.q_hat_xy[l - 1]))
+                shares.append(
+                    fan_in * backwards * ((places - 1) * self.q_hat_ab_xy[l - 1] + self.q_hat_xy[l - 1])
+                )
             else:
                 apart = (places - 1) * self.q_tilde_ab_xy[l] * self.q_hat_ab_xy[l - 1]
                 shares.append(fan_in * places * (pairs + apart))

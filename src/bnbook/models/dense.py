@@ -12,8 +12,13 @@ from bnbook.models.building import Norm, initialise, linear, normalised, whole
 
 
 def mlp(
-    widths: Sequence[int] = (784, 1000, 1000, 1000, 10), norm: Norm = "none", init: str = "glorot",
-    sigma_w2: float = 2.0, sigma_b2: float = 0.5, gamma: float = 1.0, **norm_options,
+    widths: Sequence[int] = (784, 1000, 1000, 1000, 10),
+    norm: Norm = "none",
+    init: str = "glorot",
+    sigma_w2: float = 2.0,
+    sigma_b2: float = 0.5,
+    gamma: float = 1.0,
+    **norm_options,
 ) -> nn.Sequential:
     """Fully connected ReLU network, inputs flattened first: (B, ...) of widths[0] values → (B, widths[-1]).
 
@@ -35,8 +40,16 @@ def mlp(
 
 
 def deep_linear(
-    depth: int = 25, width: int = 10, norm: Norm = "none", init: str = "glorot", normalize_last: bool = False,
-    bias: bool = False, sigma_w2: float = 1.0, sigma_b2: float = 0.0, gamma: float = 1.0, **norm_options,
+    depth: int = 25,
+    width: int = 10,
+    norm: Norm = "none",
+    init: str = "glorot",
+    normalize_last: bool = False,
+    bias: bool = False,
+    sigma_w2: float = 1.0,
+    sigma_b2: float = 0.0,
+    gamma: float = 1.0,
+    **norm_options,
 ) -> nn.Sequential:
     """A product of square matrices, without nonlinearities: (B, width) → (B, width).
 

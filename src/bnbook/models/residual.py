@@ -17,7 +17,8 @@ BLOCKS = 2  # in a stage
 
 
 class PreActBlock(nn.Module):
-    """x + conv2(relu(norm2(conv1(relu(norm1(x)))))); where shapes change, x goes through a 1×1 convolution of relu(norm1(x))."""
+    """x + conv2(relu(norm2(conv1(relu(norm1(x)))))); where shapes change, x goes through a 1×1 convolution of
+    relu(norm1(x))."""
 
     def __init__(self, inputs: int, features: int, stride: int) -> None:
         super().__init__()
@@ -34,25 +35,39 @@ class PreActBlock(nn.Module):
 
 
 def resnet(
-    width: float = 1.0, norm: str = "batch", classes: int = 10, channels: int = 3, image_size: int = 32,
-    init: str = "meanfield", sigma_w2: float = 2.0, sigma_b2: float = 0.0, gamma: float = 1.0, **norm_options,
+    width: float = 1.0,
+    norm: str = "batch",
+    classes: int = 10,
+    channels: int = 3,
+    image_size: int = 32,
+    init: str = "meanfield",
+    sigma_w2: float = 2.0,
+    sigma_b2: float = 0.0,
+    gamma: float = 1.0,
+    **norm_options,
 ) -> nn.Sequential:
-    """PreAct-ResNet18: (B, channels, size, size) → (B, classes), a convolution, four stages of two blocks, a mean over places.
+    """PreAct-ResNet18: (B, channels, size, size) → (B, classes), a convolution, four stages of two blocks, a
+    mean over places.
 
-    Modules: conv1, stage1, ..., stage4 (each block1, block2), norm1, relu1, pool1, flatten, linear18. No biases but the readout's. width
-    multiplies all channels (rounded, at least 4). init, sigma_w2, sigma_b2: see `initialise`, by default He's weights without
-    biases; gamma: the normalizers' first γ. Source: He et al. 2016, "Identity mappings in deep residual networks", in the
-    form for CIFAR (first convolution 3×3 without stride or pooling); the mean-field paper, section 6.5, names it and no more.
-    Errors: BnbookError for an image size that is no multiple of 8, a width of 0 or less, an unknown norm.
+    Modules: conv1, stage1, ..., stage4 (each block1, block2), norm1, relu1, pool1, flatten, linear18. No
+    biases but the readout's. width multiplies all channels (rounded, at least 4). init, sigma_w2, sigma_b2:
+    see `initialise`, by default He's weights without biases; gamma: the normalizers' first γ. Source: He et
+    al. 2016, "Identity mappings in deep residual networks", in the form for CIFAR (first convolution 3×3
+    without stride or pooling); the mean-field paper, section 6.5, names it and no more. Errors: BnbookError
+    for an image size that is no multiple of 8, a width of 0 or less, an unknown norm.
     """
     if whole("image_size", image_size) % 8:
-        raise BnbookError(f"image_size {image_size} of the ResNet; expected a multiple of 8, for three halvings")
+        raise BnbookError(
+            f"image_size {image_size} of the ResNet; expected a multiple of 8, for three halvings"
+        )
     if not width > 0:
         raise BnbookError(f"width {width} of the ResNet; expected a factor above 0, such as 0.25")
     if norm not in NORMALIZERS:
         raise BnbookError(f"unknown norm {norm!r} of the ResNet; expected one of {', '.join(NORMALIZERS)}")
     sizes = [max(4, int(units * width + 0.5)) for units in STAGES]
-    modules: OrderedDict[str, nn.Module] = OrderedDict(conv1=nn.Conv2d(channels, sizes[0], 3, padding=1, bias=False))
+    modules: OrderedDict[str, nn.Module] = OrderedDict(
+        conv1=nn.Conv2d(channels, sizes[0], 3, padding=1, bias=False)
+    )
     features = sizes[0]
     for stage, units in enumerate(sizes, start=1):
         blocks: OrderedDict[str, nn.Module] = OrderedDict()
@@ -73,6 +88,11 @@ def resnet(
 
     for block in [m for part in modules.values() for m in part.modules() if isinstance(m, PreActBlock)]:
         block.norm1, block.norm2 = normalizer(block.conv1.in_channels), normalizer(block.conv2.in_channels)
-    modules |= {"norm1": normalizer(features), "relu1": nn.ReLU(), "pool1": nn.AdaptiveAvgPool2d(1),
-                "flatten": nn.Flatten(), "linear18": readout}  # fmt: skip
+    modules |= {
+        "norm1": normalizer(features),
+        "relu1": nn.ReLU(),
+        "pool1": nn.AdaptiveAvgPool2d(1),
+        "flatten": nn.Flatten(),
+        "linear18": readout,
+    }
     return nn.Sequential(modules)

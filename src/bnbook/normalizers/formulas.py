@@ -59,8 +59,12 @@ def batch_norm_backward(dl_dy: Array, x: Array, gamma: Array, eps: float = 1e-5)
     dl_dmean = dl_dbeta * (-gamma / deviation) + dl_dvariance * (-2 * centred).sum(0) / m
     dl_dx = dl_dx_hat / deviation + dl_dvariance * 2 * centred / m + dl_dmean / m
     return {
-        "x_hat": dl_dx_hat, "gamma": dl_dgamma, "beta": dl_dbeta,
-        "variance": dl_dvariance, "mean": dl_dmean, "x": dl_dx,
+        "x_hat": dl_dx_hat,
+        "gamma": dl_dgamma,
+        "beta": dl_dbeta,
+        "variance": dl_dvariance,
+        "mean": dl_dmean,
+        "x": dl_dx,
     }
 
 

@@ -31,8 +31,15 @@ class Noise(Normalizer):
     """
 
     def __init__(
-        self, features: int, dim: int = 0, n_mu: float = 0.5, n_sigma: float = 1.25, r_mu: float = 0.1,
-        r_sigma: float = 0.1, spread: str = "deviation", per: str = "unit",
+        self,
+        features: int,
+        dim: int = 0,
+        n_mu: float = 0.5,
+        n_sigma: float = 1.25,
+        r_mu: float = 0.1,
+        r_sigma: float = 0.1,
+        spread: str = "deviation",
+        per: str = "unit",
     ) -> None:
         super().__init__(features, dim)
         if spread not in ("deviation", "variance"):
@@ -40,8 +47,10 @@ class Noise(Normalizer):
         if per not in ("unit", "layer"):
             raise BnbookError(f"unknown per {per!r} of the noise; expected unit or layer")
         if n_sigma < 1 or min(n_mu, r_mu, r_sigma) < 0:
-            raise BnbookError(f"noise n_mu={n_mu}, n_sigma={n_sigma}, r_mu={r_mu}, r_sigma={r_sigma}; "
-                              "expected n_sigma of at least 1 and the others of at least 0")
+            raise BnbookError(
+                f"noise n_mu={n_mu}, n_sigma={n_sigma}, r_mu={r_mu}, r_sigma={r_sigma}; "
+                "expected n_sigma of at least 1 and the others of at least 0"
+            )
         self.n_mu, self.n_sigma, self.r_mu, self.r_sigma = n_mu, n_sigma, r_mu, r_sigma
         self.spread, self.per = spread, per
         self.frozen = False
@@ -75,9 +84,17 @@ class NoisyBatchNorm(BatchNorm):
     """Batch norm with its γ and β, and then `Noise` on the result (Santurkar et al. 2018, Algorithm 1)."""
 
     def __init__(
-        self, features: int, dim: int = 0, eps: float = 1e-5, momentum: float | None = 0.1,
-        n_mu: float = 0.5, n_sigma: float = 1.25, r_mu: float = 0.1, r_sigma: float = 0.1,
-        spread: str = "deviation", per: str = "unit",
+        self,
+        features: int,
+        dim: int = 0,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        n_mu: float = 0.5,
+        n_sigma: float = 1.25,
+        r_mu: float = 0.1,
+        r_sigma: float = 0.1,
+        spread: str = "deviation",
+        per: str = "unit",
     ) -> None:
         super().__init__(features, dim, eps, momentum)
         self.noise = Noise(features, dim, n_mu, n_sigma, r_mu, r_sigma, spread, per)

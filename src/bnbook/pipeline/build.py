@@ -14,14 +14,23 @@ from bnbook import paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import pages
 
-#: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left out.
-MATHJAX_KEPT = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y", "sre/mathmaps/en.json")
+#: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
+#: out.
+MATHJAX_KEPT = (
+    "tex-chtml.js",
+    "output/chtml/fonts/woff-v2",
+    "input/tex/extensions",
+    "a11y",
+    "sre/mathmaps/en.json",
+)
 
 
 def build(profile: str | None = None) -> Path:
-    """Render the book and return its first page: the fresh runs of `profile`, or with None the committed evidence.
+    """Render the book and return its first page: the fresh runs of `profile`, or with None the committed
+    evidence.
 
-    `_build` is wiped before: what an earlier build left (glue files, pages of removed chapters) never reaches the site.
+    `_build` is wiped before: what an earlier build left (glue files, pages of removed chapters) never reaches
+    the site.
     """
     folder = paths.build_folder()
     staged, output, site = folder / "pages", folder / "output", folder / "html"
@@ -55,7 +64,8 @@ def _jupyter_book(staged: Path, output: Path) -> None:
 
 
 def finish(site: Path) -> None:
-    """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a lean MathJax."""
+    """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a
+    lean MathJax."""
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         mended = without_thebe(lasting_links(download_links(text)))
@@ -76,7 +86,8 @@ def download_links(html: str) -> str:
 
 
 def lasting_links(html: str) -> str:
-    """Let the link beside a heading that has a label name the label, not a slug or number that changes with the page."""
+    """Let the link beside a heading that has a label name the label, not a slug or number that changes with
+    the page."""
     heading = r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+'
     return re.sub(heading, r"\g<1>\g<2>", html)
 

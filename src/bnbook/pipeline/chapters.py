@@ -40,7 +40,11 @@ class Chapter:
         notebook = jupytext.reads(self.text, fmt="md:myst")
         notebook.metadata.pop("bnbook", None)
         notebook.metadata.pop("jupytext", None)
-        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook.metadata["kernelspec"] = {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
         for number, cell in enumerate(notebook.cells):
             cell["id"] = f"cell-{number}"  # jupytext's are random, and the evidence should not be
         return notebook
@@ -48,7 +52,11 @@ class Chapter:
     @property
     def code_cells(self) -> list[str]:
         """Sources of the code cells but the parameters cell."""
-        return [cell.source for cell in self.notebook.cells if cell.cell_type == "code" and not is_parameters(cell)]
+        return [
+            cell.source
+            for cell in self.notebook.cells
+            if cell.cell_type == "code" and not is_parameters(cell)
+        ]
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -91,10 +99,14 @@ def read(path: Path, name: str) -> Chapter:
     front = yaml.safe_load("\n".join(lines[1 : lines.index("---", 1)])) or {}
     about = front.get("bnbook")
     if not isinstance(about, dict) or not about.get("title"):
-        raise BnbookError(f"{name}: its front matter lacks `bnbook: title:`; see CONTRIBUTING.md for the template")
+        raise BnbookError(
+            f"{name}: its front matter lacks `bnbook: title:`; see CONTRIBUTING.md for the template"
+        )
     unknown = set(about) - {"title", "exact", "data", "profiles"}
     if unknown:
-        raise BnbookError(f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles")
+        raise BnbookError(
+            f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles"
+        )
     profiles = about.get("profiles") or {}
     if set(profiles) - set(PROFILES):
         raise BnbookError(f"{name}: profiles {sorted(profiles)}; expected {', '.join(PROFILES)}")
@@ -110,12 +122,15 @@ def read(path: Path, name: str) -> Chapter:
 
 
 def select(names: list[str]) -> list[Chapter]:
-    """The chapters named (`part/chapter`, or just `chapter` where that is unambiguous); BnbookError lists the known."""
+    """The chapters named (`part/chapter`, or just `chapter` where that is unambiguous); BnbookError lists the
+    known."""
     known = {chapter.name: chapter for chapter in discover()}
     chosen = []
     for name in names:
         clean = name.removeprefix("book/").removesuffix(".md")
-        matches = [known[clean]] if clean in known else [c for n, c in known.items() if n.split("/")[-1] == clean]
+        matches = (
+            [known[clean]] if clean in known else [c for n, c in known.items() if n.split("/")[-1] == clean]
+        )
         if len(matches) != 1:
             near = difflib.get_close_matches(clean, known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}? " if near else ""

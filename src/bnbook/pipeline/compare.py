@@ -31,7 +31,9 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        same = self.mine == self.book or (np.isnan(self.mine) and np.isnan(self.book))  # infinities among them
+        same = self.mine == self.book or (
+            np.isnan(self.mine) and np.isnan(self.book)
+        )  # infinities among them
         return bool(same or self.low <= self.mine <= self.high)
 
 
@@ -51,26 +53,33 @@ def compare(run: Evidence) -> tuple[list[str], bool]:
     rows = [_row(name, mine[name], theirs[name], 1 - (1 - COVERAGE) / len(shared)) for name in shared]
     for row in rows:
         word = "agrees" if row.agrees else "DIFFERS"
-        lines.append(f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: {word}")
+        lines.append(
+            f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: {word}"
+        )
     flipped = 0
     for claim in claims.load_claims():
         if claim.chapter == run.chapter.name and set(claim.result_names()) <= set(mine):
-            verdicts = [claims.judge(claim, e.results, e.profile, exact=e.chapter.exact).words for e in (run, book)]
+            verdicts = [
+                claims.judge(claim, e.results, e.profile, exact=e.chapter.exact).words for e in (run, book)
+            ]
             lines.append(f"  claim {claim.id}: {verdicts[0]}; book: {verdicts[1]}")
             exact = all(test.kind in BY_VERDICT for test in claim.tests)
             flipped += exact and run.profile == book.profile and verdicts[0] != verdicts[1]
     outside = sum(not row.agrees for row in rows)
     agreed = not (outside or flipped)
-    words = f"{'agrees with' if agreed else 'differs from'} the book: {len(rows) - outside} of {len(rows)} results in "
+    words = f"{'agrees with' if agreed else 'differs from'} the book: "
+    words += f"{len(rows) - outside} of {len(rows)} results in "
     words += "their bands" + (f", {flipped} exact verdicts other than the book's" if flipped else "")
     return [*lines, f"  {words}"], agreed
 
 
 def prediction_band(values: np.ndarray, count: int, coverage: float = COVERAGE) -> tuple[float, float]:
-    """Where the mean of `count` new seeds falls with probability `coverage`; values (S,) are the published seeds.
+    """Where the mean of `count` new seeds falls with probability `coverage`; values (S,) are the published
+    seeds.
 
-    mean ± t s √(1/S + 1/count); for shares of seeds (all values 0 or 1) the shares that Fisher's exact test does not
-    tell from the published one. One published seed, or equal numbers that are no shares, leave only rounding.
+    mean ± t s √(1/S + 1/count); for shares of seeds (all values 0 or 1) the shares that Fisher's exact test
+    does not tell from the published one. One published seed, or equal numbers that are no shares, leave only
+    rounding.
     """
     from scipy import stats
 
@@ -99,11 +108,14 @@ def _counterpart(run: Evidence) -> Evidence:
         candidate = published(run.chapter, profile)
         if candidate.exists:
             return candidate
-    raise BnbookError(f"{run.chapter.name} has no published run to compare with; publish one first (bnbook publish)")
+    raise BnbookError(
+        f"{run.chapter.name} has no published run to compare with; publish one first (bnbook publish)"
+    )
 
 
 def _judged_results(run: Evidence) -> list[str]:
-    """Results that decide claims; exact checks (identities, counts of violations) are compared by verdict alone."""
+    """Results that decide claims; exact checks (identities, counts of violations) are compared by verdict
+    alone."""
     names: dict[str, None] = {}
     for claim in claims.load_claims():
         if claim.chapter == run.chapter.name:
@@ -116,11 +128,16 @@ def _judged_results(run: Evidence) -> list[str]:
 def _differences(mine: dict, theirs: dict) -> list[str]:
     """What was not the same in the two runs: data, parameters, profile."""
     lines = []
-    data = [", ".join(f"{row['name']} {row['sha256'][:12]}" for row in side.get("data", [])) for side in (mine, theirs)]
+    data = [
+        ", ".join(f"{row['name']} {row['sha256'][:12]}" for row in side.get("data", []))
+        for side in (mine, theirs)
+    ]
     if data[0] != data[1]:
         lines.append(f"  other data: {data[0] or 'none'}; book: {data[1] or 'none'}")
     both = mine["parameters"].keys() & theirs["parameters"].keys()
     for name in sorted(both):
         if mine["parameters"][name] != theirs["parameters"][name]:
-            lines.append(f"  other {name}: {mine['parameters'][name]!r}; book: {theirs['parameters'][name]!r}")
+            lines.append(
+                f"  other {name}: {mine['parameters'][name]!r}; book: {theirs['parameters'][name]!r}"
+            )
     return lines

@@ -1,7 +1,9 @@
-"""Which definitions of the package a piece of code rests on: functions, classes and constants, not whole modules.
+"""Which definitions of the package a piece of code rests on: functions, classes and constants, not whole
+modules.
 
-So a new model or probe makes stale only what uses it. Where the reading of the code cannot tell which definition is
-meant (a module passed on as a value, a star import), the whole module counts: too much, never too little.
+So a new model or probe makes stale only what uses it. Where the reading of the code cannot tell which
+definition is meant (a module passed on as a value, a star import), the whole module counts: too much, never
+too little.
 """
 
 from __future__ import annotations
@@ -10,23 +12,37 @@ import ast
 import importlib.util
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "bnbook"
-#: Recording, drawing, judging, storing and the pipeline pass results on and never make one; how data are found and
-#: decoded is vouched for by their SHA-256. A change in these makes nothing stale.
+#: Recording, drawing, judging, storing and the pipeline pass results on and never make one; how data are
+#: found and decoded is vouched for by their SHA-256. A change in these makes nothing stale.
 NOT_MEASURING = (
-    "bnbook.results", "bnbook.figures", "bnbook.claims", "bnbook.pipeline", "bnbook.errors", "bnbook.paths",
-    "bnbook.atomic", "bnbook.cli", "bnbook.training.progress", "bnbook.training.store", "bnbook.training.worker",
-    "bnbook.data.cache", "bnbook.data.download", "bnbook.data.folders", "bnbook.data.sources",
-    "bnbook.data.progress", "bnbook.data.idx", "bnbook.data.batch_files",
-)  # fmt: skip
+    "bnbook.results",
+    "bnbook.figures",
+    "bnbook.claims",
+    "bnbook.pipeline",
+    "bnbook.errors",
+    "bnbook.paths",
+    "bnbook.atomic",
+    "bnbook.cli",
+    "bnbook.runs.progress",
+    "bnbook.runs.store",
+    "bnbook.runs.worker",
+    "bnbook.data.cache",
+    "bnbook.data.download",
+    "bnbook.data.folders",
+    "bnbook.data.sources",
+    "bnbook.data.progress",
+    "bnbook.data.idx",
+    "bnbook.data.batch_files",
+)
 #: The error bars and bands of every figure: they count in every chapter.
 INTERVALS = "bnbook.claims.intervals"
 
-#: A module, and the name of a definition in it; the empty name stands for the statements that define nothing, which
-#: run whenever the module is imported.
+#: A module, and the name of a definition in it; the empty name stands for the statements that define nothing,
+#: which run whenever the module is imported.
 Reference = tuple[str, str]
 
 
@@ -41,7 +57,8 @@ class Module:
 
 
 def take_apart(source: str, package: str) -> Module:
-    """Definitions, imports and the remaining statements of a source text; `package` resolves relative imports."""
+    """Definitions, imports and the remaining statements of a source text; `package` resolves relative
+    imports."""
     module = Module()
     for node in ast.parse(source).body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -59,7 +76,8 @@ def take_apart(source: str, package: str) -> Module:
 
 
 def closure(roots: Iterable[Reference]) -> dict[Reference, list[ast.stmt]]:
-    """Everything in the package that the roots rest on, with its code; ("bnbook.x", "*") is a whole module."""
+    """Everything in the package that the roots rest on, with its code; ("bnbook.x", "*") is a whole
+    module."""
     queue, seen, found = list(roots), set(), {}
     while queue:
         reference = queue.pop()
@@ -94,7 +112,9 @@ def references(nodes: Iterable[ast.stmt], module: Module, name: str) -> Iterator
             if isinstance(inner, (ast.Import, ast.ImportFrom)):
                 _read_import(inner, package, local)
     yield from ((star, "*") for star in local.stars)
-    inside: set[int] = set()  # parts of a dotted name that has been followed; ast.walk meets the whole of it first
+    inside: set[int] = (
+        set()
+    )  # parts of a dotted name that has been followed; ast.walk meets the whole of it first
     for node in nodes:
         for inner in ast.walk(node):
             if id(inner) in inside:
@@ -116,7 +136,7 @@ def left_out(name: str) -> bool:
     return name != INTERVALS and any(name == other or name.startswith(f"{other}.") for other in NOT_MEASURING)
 
 
-@lru_cache(maxsize=None)
+@cache
 def file_of(name: str) -> Path | None:
     """The source file of a module of the package, found without importing it; None for anything else."""
     if name.split(".")[0] != PACKAGE:
@@ -127,7 +147,7 @@ def file_of(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _module(name: str) -> Module:
     return take_apart(file_of(name).read_text(encoding="utf-8"), _package(name))
 
@@ -138,7 +158,8 @@ def _package(name: str) -> str:
 
 
 def _read_import(node: ast.Import | ast.ImportFrom, package: str, module: Module) -> None:
-    """Names of the package only; a name of a module stands for the whole of it until an attribute says which part."""
+    """Names of the package only; a name of a module stands for the whole of it until an attribute says which
+    part."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             if alias.name.split(".")[0] == PACKAGE:
@@ -156,7 +177,9 @@ def _read_import(node: ast.Import | ast.ImportFrom, package: str, module: Module
             module.stars.append(base)
         else:
             whole = file_of(f"{base}.{alias.name}") is not None
-            module.imports[alias.asname or alias.name] = (f"{base}.{alias.name}", "*") if whole else (base, alias.name)
+            module.imports[alias.asname or alias.name] = (
+                (f"{base}.{alias.name}", "*") if whole else (base, alias.name)
+            )
 
 
 def _defined(node: ast.stmt) -> list[str]:

@@ -51,7 +51,13 @@ def _device() -> list[Row]:
     if torch.cuda.is_available():
         gibibytes = torch.cuda.get_device_properties(0).total_memory / 2**30
         return [("device", f"{torch.cuda.get_device_name(0)}, {gibibytes:.0f} GiB", True)]
-    return [("device", f"no GPU; CPU with {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads", True)]
+    return [
+        (
+            "device",
+            f"no GPU; CPU with {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads",
+            True,
+        )
+    ]
 
 
 def _memory() -> list[Row]:
@@ -71,7 +77,13 @@ def _data() -> list[Row]:
     from bnbook import data
 
     named = os.environ.get("BNBOOK_DATA")
-    rows = [("data", f"BNBOOK_DATA is {'set' if named else 'not set; sets are downloaded when a chapter asks'}", True)]
+    rows = [
+        (
+            "data",
+            f"BNBOOK_DATA is {'set' if named else 'not set; sets are downloaded when a chapter asks'}",
+            True,
+        )
+    ]
     for name in ("mnist", "cifar10", "cifar10-jpeg75"):
         try:
             rows.append((name, data.whereabouts(name), True))

@@ -7,7 +7,7 @@ from collections import Counter
 from bnbook import claims
 from bnbook.claims import ERRATUM_KINDS, Erratum
 from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.ledgers import anchor, verdict_words
+from bnbook.pipeline.scoreboard import anchor, verdict_words
 from bnbook.pipeline.tokens import Pages
 
 
@@ -20,9 +20,12 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
     lines = [
         "# Errata of the sources",
         "",
-        f"**{len(rows)} places where a source is wrong, unclear or contradicts another**, each with what holds instead and",
-        "with what shows it: a claim of this book, whose verdict is computed from a run, or a test of its code. Where the",
-        "text of a source came to us through a conversion, slips that the conversion may have made are left out.",
+        f"**{len(rows)} places where a source is wrong, unclear or contradicts another**, each with what "
+        "holds instead and",
+        "with what shows it: a claim of this book, whose verdict is computed from a run, or a test of "
+        "its code. Where the",
+        "text of a source came to us through a conversion, slips that the conversion may have made are "
+        "left out.",
         "",
         *_counts(by_source, titles),
     ]
@@ -32,7 +35,9 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
         lines += ["", f"(errata-{key.lower()})=", f"## {titles[key]}", "", f"{{cite:t}}`{key}`", ""]
         for row in own:
             titles_seen[row.title] += 1
-            again = f" ({titles_seen[row.title]})" if titles_seen[row.title] > 1 else ""  # equal headings would share an address
+            again = (
+                f" ({titles_seen[row.title]})" if titles_seen[row.title] > 1 else ""
+            )  # equal headings would share an address
             lines += _block(row, row.title + again, known, pages)
     return "\n".join(lines) + "\n"
 
@@ -49,7 +54,12 @@ def _counts(by_source: dict[str, list[Erratum]], titles: dict[str, str]) -> list
 
 def _block(row: Erratum, title: str, chapters: dict[str, Chapter], pages: Pages) -> list[str]:
     """Heading, kind and printing, and a definition list that a narrow screen shows as it is."""
-    items = {"Printed": row.printed, "Holds": row.correct, "Why": row.why, "Shown by": _shown_by(row, chapters, pages)}
+    items = {
+        "Printed": row.printed,
+        "Holds": row.correct,
+        "Why": row.why,
+        "Shown by": _shown_by(row, chapters, pages),
+    }
     body = [line for word, text in items.items() for line in (word, f": {text}", "")]
     head = f"**{row.kind}** · {row.source.version}"
     return [f"({row.anchor})=", f"### {title}", "", ":::{container} erratum", head, "", *body, ":::", ""]
@@ -61,7 +71,11 @@ def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
     for claim in pages.claims:
         if claim.id == row.claim:
             chapter = chapters.get(claim.chapter)
-            links = f", in [{chapter.title}](/{chapter.name}.ipynb), [figure](#{anchor(chapter, claim.figure)})" if chapter else ""
+            links = (
+                f", in [{chapter.title}](/{chapter.name}.ipynb), [figure](#{anchor(chapter, claim.figure)})"
+                if chapter
+                else ""
+            )
             found.append(f"the claim “{claim.says.rstrip('.')}”: **{verdict_words(pages, claim)}**{links}")
     if row.test:
         file, _, function = row.test.partition("::")

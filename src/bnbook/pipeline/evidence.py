@@ -1,4 +1,5 @@
-"""One run of one chapter on disk: NAME.ipynb, NAME.json and NAME.figures/, in runs/PROFILE or executed/PROFILE."""
+"""One run of one chapter on disk: NAME.ipynb, NAME.json and NAME.figures/, in runs/PROFILE or
+executed/PROFILE."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ class Evidence:
         return {p.relative_to(here).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
 
     def stale(self) -> list[str]:
-        """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the gate)."""
+        """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the
+        gate)."""
         header = self.results.header
         now = fingerprint.chapter_fingerprint(
             self.chapter.code_cells, self.expected_parameters(), header.get("data", [])
@@ -68,7 +70,8 @@ class Evidence:
         return [part for part, value in now.items() if then.get(part) != value]
 
     def expected_parameters(self) -> dict[str, Any]:
-        """For a default run the profile's parameters as the chapter now states them, else those that were given."""
+        """For a default run the profile's parameters as the chapter now states them, else those that were
+        given."""
         header = self.results.header
         if header.get("default_parameters"):
             return self.chapter.parameters(self.profile)

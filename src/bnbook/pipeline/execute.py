@@ -1,4 +1,5 @@
-"""Run one chapter with papermill in a scratch folder, then put notebook, results and figures in place together."""
+"""Run one chapter with papermill in a scratch folder, then put notebook, results and figures in place
+together."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.monitor import Monitor
 
-#: Seconds a run may take at each profile before it is reported as over its budget (a warning, never a failure).
+#: Seconds a run may take at each profile before it is reported as over its budget (a warning, never a
+#: failure).
 BUDGET = {"smoke": 15, "laptop": 30 * 60, "paper": 60 * 60}
 #: What marks a chapter's own BnbookError among the failures of its cells.
 MENDABLE = "bad input: "
@@ -29,18 +31,23 @@ class ChapterFailed(Exception):
     """A chapter whose run stopped or did not pass the gate; the message is what to read."""
 
 
-def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, folder: Path | None = None) -> Evidence:
+def run_chapter(
+    chapter: Chapter, profile: str, changes: dict[str, Any], *, folder: Path | None = None
+) -> Evidence:
     """Execute `chapter` at `profile` with `changes` to its parameters; returns the evidence, in runs/PROFILE.
 
-    Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as NAME.failed.ipynb and
-    an earlier good run stays as it was. Raises BnbookError where the chapter met input that the user can mend.
+    Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as
+    NAME.failed.ipynb and an earlier good run stays as it was. Raises BnbookError where the chapter met input
+    that the user can mend.
     """
     import nbformat
 
     parameters = chapter.parameters(profile)
     values = parameters | changes
     if "data" in values:
-        data.prepare(values["data"])  # now, where a download can show its progress and a fault is the user's to mend
+        data.prepare(
+            values["data"]
+        )  # now, where a download can show its progress and a fault is the user's to mend
     target = Evidence(chapter, folder or paths.runs_folder() / profile)
     # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
     made_from = header.made_from(chapter, values)
@@ -53,12 +60,16 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
             failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
         if failure and failure.startswith(MENDABLE):
             raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
-        header.complete(work, values, values == parameters, made_from, time.time() - started, monitor.peak_mib)
+        header.complete(
+            work, values, values == parameters, made_from, time.time() - started, monitor.peak_mib
+        )
         problems = [failure] if failure else gate.problems(work, fresh=True)
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
         if problems:
             os.replace(work.notebook_path, failed_path)
-            raise ChapterFailed("\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems]))
+            raise ChapterFailed(
+                "\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems])
+            )
         move(work, target)
         failed_path.unlink(missing_ok=True)
     return target
@@ -66,7 +77,8 @@ def run_chapter(chapter: Chapter, profile: str, changes: dict[str, Any], *, fold
 
 @contextmanager
 def _scratch_folder(target: Evidence):
-    """A folder beside the target that is gone afterwards, however the run ends (after a kill: at the next run)."""
+    """A folder beside the target that is gone afterwards, however the run ends (after a kill: at the next
+    run)."""
     scratch = target.notebook_path.parent / f".{target.notebook_path.stem}.running"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -97,12 +109,23 @@ def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str |
     for start in range(1, STARTS + 1):
         try:
             papermill.execute_notebook(
-                source, destination, parameters=values, kernel_name="python3", progress_bar=False, cwd=source.parent,
-                extra_arguments=["--log-level=CRITICAL"],  # the kernel's own remarks do not belong in the terminal
-            )  # fmt: skip
+                source,
+                destination,
+                parameters=values,
+                kernel_name="python3",
+                progress_bar=False,
+                cwd=source.parent,
+                extra_arguments=[
+                    "--log-level=CRITICAL"
+                ],  # the kernel's own remarks do not belong in the terminal
+            )
         except papermill.PapermillExecutionError as error:
             mendable = error.ename == BnbookError.__name__
-            return f"{MENDABLE}{error.evalue}" if mendable else f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+            return (
+                f"{MENDABLE}{error.evalue}"
+                if mendable
+                else f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+            )
         except (DeadKernelError, CellTimeoutError) as error:
             return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
         except RuntimeError as error:
@@ -131,7 +154,7 @@ def _environment(work: Evidence, chapter: Chapter, scratch: Path):
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     }
     before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update({name: value for name, value in wanted.items()})
+    os.environ.update(wanted)
     try:
         yield
     finally:

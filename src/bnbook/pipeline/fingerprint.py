@@ -1,4 +1,5 @@
-"""What a result rests on, hashed: code cells, imported bnbook code, parameters, data; never comments, never times."""
+"""What a result rests on, hashed: code cells, imported bnbook code, parameters, data; never comments, never
+times."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from bnbook.pipeline.definitions import INTERVALS, Reference, closure, references, take_apart
@@ -27,14 +28,19 @@ def _normalised(tree: ast.AST) -> str:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             body = node.body
-            if body and isinstance(body[0], ast.Expr) and isinstance(getattr(body[0], "value", None), ast.Constant):
-                if isinstance(body[0].value.value, str):
-                    node.body = body[1:] or [ast.Pass()]
+            if (
+                body
+                and isinstance(body[0], ast.Expr)
+                and isinstance(getattr(body[0], "value", None), ast.Constant)
+                and isinstance(body[0].value.value, str)
+            ):
+                node.body = body[1:] or [ast.Pass()]
     return _dump(tree)
 
 
 def _dump(node: Any) -> str:
-    """A rendering of the syntax tree that is the same under every Python (ast.dump changed with 3.12 and 3.13)."""
+    """A rendering of the syntax tree that is the same under every Python (ast.dump changed with 3.12 and
+    3.13)."""
     if isinstance(node, ast.JoinedStr):  # 3.12 adds empty texts between the parts of an f-string
         node.values = [part for part in node.values if getattr(part, "value", None) != ""]
     if isinstance(node, list):
@@ -47,17 +53,24 @@ def _dump(node: Any) -> str:
 
 
 def package_fingerprint(names: Iterable[str]) -> str:
-    """SHA-256 over the normalised code that these rest on: "bnbook.x:name", a definition, or "bnbook.x", a module."""
-    return _fingerprint(frozenset((name, wanted or "*") for name, _, wanted in (each.partition(":") for each in names)))
+    """SHA-256 over the normalised code that these rest on: "bnbook.x:name", a definition, or "bnbook.x", a
+    module."""
+    return _fingerprint(
+        frozenset((name, wanted or "*") for name, _, wanted in (each.partition(":") for each in names))
+    )
 
 
-@lru_cache(maxsize=None)  # sources are read once a process; each key of the store asks
+@cache  # sources are read once a process; each key of the store asks
 def _fingerprint(roots: frozenset[Reference]) -> str:
     found = closure(roots)
-    return digest({f"{name}:{part}": [_normalised(node) for node in found[name, part]] for name, part in sorted(found)})
+    return digest(
+        {f"{name}:{part}": [_normalised(node) for node in found[name, part]] for name, part in sorted(found)}
+    )
 
 
-def chapter_fingerprint(cells: list[str], parameters: dict[str, Any], data: list[dict[str, Any]]) -> dict[str, str]:
+def chapter_fingerprint(
+    cells: list[str], parameters: dict[str, Any], data: list[dict[str, Any]]
+) -> dict[str, str]:
     """The four hashes that decide freshness; cells: sources of the code cells without the parameters cell."""
     whole = take_apart("\n".join(cells), "")
     roots = {(star, "*") for star in whole.stars}

@@ -29,7 +29,13 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
     `fresh`: the run has just ended, so its hashes are its own and only its content is judged.
     """
     found: list[str] = []
-    checks: list[Callable[[Evidence], list[str]]] = [cells, figures, required_results, local_paths, data_identity]
+    checks: list[Callable[[Evidence], list[str]]] = [
+        cells,
+        figures,
+        required_results,
+        local_paths,
+        data_identity,
+    ]
     if not fresh:
         checks += [in_its_place, unaltered, freshness, size]
     for check in checks:
@@ -48,20 +54,25 @@ def in_its_place(evidence: Evidence) -> list[str]:
     header = evidence.results.header
     found = []
     if header.get("chapter") != evidence.chapter.name:
-        found.append(f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}")
+        found.append(
+            f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}"
+        )
     if header.get("profile") != evidence.folder.name:
         found.append(f"a {header.get('profile')} run lies among the {evidence.folder.name} runs")
     return found
 
 
 def cells(evidence: Evidence) -> list[str]:
-    """Every code cell ran to its end, none raised, no picture without alternative text, no progress frames."""
+    """Every code cell ran to its end, none raised, no picture without alternative text, no progress
+    frames."""
     found = []
     code = [cell for cell in evidence.notebook.cells if cell.cell_type == "code"]
     for number, cell in enumerate(code, start=1):
         status = cell.metadata.get("papermill", {}).get("status")
         if cell.source.strip() and status != "completed":
-            found.append(f"code cell {number} is {status or 'not run'}, expected completed: {cell.source[:60]!r}")
+            found.append(
+                f"code cell {number} is {status or 'not run'}, expected completed: {cell.source[:60]!r}"
+            )
         for output in cell.outputs:
             if output.output_type == "error":
                 found.append(f"code cell {number} raised {output.ename}: {output.evalue}")
@@ -78,7 +89,8 @@ def cells(evidence: Evidence) -> list[str]:
 
 
 def figures(evidence: Evidence) -> list[str]:
-    """Every figure of the text was drawn and says in words what it shows; every figure drawn is in the text."""
+    """Every figure of the text was drawn and says in words what it shows; every figure drawn is in the
+    text."""
     found, named = [], set()
     own = f"{evidence.chapter.path.stem}.figures/"
     for path, alt, _ in merge.referenced_figures(evidence.chapter.text):
@@ -95,10 +107,12 @@ def figures(evidence: Evidence) -> list[str]:
 
 
 def required_results(evidence: Evidence) -> list[str]:
-    """Everything that the claims and the prose read was recorded, and nothing is an empty or malformed token."""
+    """Everything that the claims and the prose read was recorded, and nothing is an empty or malformed
+    token."""
     chapter, found = evidence.chapter, []
     if not evidence.results.header.get("default_parameters"):
-        return []  # other parameters may well leave out an arm that the text is about; nothing of it is published
+        # other parameters may well leave out an arm that the text is about; nothing of it is published
+        return []
     wanted = {name for owner, name in tokens.result_names(chapter.text) if owner in (None, chapter.name)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
     profile = "laptop" if evidence.profile == "smoke" else evidence.profile
@@ -118,10 +132,18 @@ def local_paths(evidence: Evidence) -> list[str]:
     """No path of the machine that ran it, in the notebook, the results or a figure."""
     here = {str(paths.repository_root()), str(Path.home()), sys.prefix, tempfile.gettempdir()} - {"/"}
     found = []
-    for path in [evidence.notebook_path, evidence.results_path, *sorted(evidence.figures_folder.glob("*.svg"))]:
+    for path in [
+        evidence.notebook_path,
+        evidence.results_path,
+        *sorted(evidence.figures_folder.glob("*.svg")),
+    ]:
         text = path.read_text(encoding="utf-8")
         match = LOCAL_PATH.search(text)
-        leak = match.group(0) if match else next((place for place in here if json.dumps(place)[1:-1] in text), None)
+        leak = (
+            match.group(0)
+            if match
+            else next((place for place in here if json.dumps(place)[1:-1] in text), None)
+        )
         if leak:
             found.append(f"{path.name} carries a local path ({leak}…)")
     return found
@@ -133,7 +155,9 @@ def data_identity(evidence: Evidence) -> list[str]:
     rows, families = header.get("data", []), evidence.chapter.data
     asked = str(header.get("parameters", {}).get("data", "-auto"))
     if rows and not asked.endswith("-auto") and asked not in [row.get("name") for row in rows]:
-        return [f"the run asked for data {asked} and rests on {', '.join(str(row.get('name')) for row in rows)}"]
+        return [
+            f"the run asked for data {asked} and rests on {', '.join(str(row.get('name')) for row in rows)}"
+        ]
     if families and not rows:
         return [f"the run names no data set; expected {' or '.join(families)} through bnbook.data.load"]
     found = []
@@ -143,7 +167,9 @@ def data_identity(evidence: Evidence) -> list[str]:
         if stand_in and evidence.profile != "smoke":
             found.append(f"data {row['name']} are stand-ins; the {evidence.profile} profile needs real data")
         if not stand_in and not any(str(row.get("name", "")).startswith(family) for family in families):
-            found.append(f"data {row.get('name')} are not what the chapter declares ({', '.join(families) or 'none'})")
+            found.append(
+                f"data {row.get('name')} are not what the chapter declares ({', '.join(families) or 'none'})"
+            )
     return found
 
 
@@ -152,7 +178,9 @@ def _identity_problems(row: dict) -> list[str]:
     name = row.get("name")
     known = data.known_sets().get(name)
     if known is None:
-        return [f"data {name!r} are no set that the book knows; expected one of {', '.join(data.known_sets())}"]
+        return [
+            f"data {name!r} are no set that the book knows; expected one of {', '.join(data.known_sets())}"
+        ]
     wrong = [part for part in ("train", "test", "shape", "exact") if row.get(part) != known[part]]
     wrong += ["sha256"] if known["sha256"] not in (None, row.get("sha256")) else []
     return [f"data {name}: {part} is {row.get(part)}, expected {known[part]}" for part in wrong]

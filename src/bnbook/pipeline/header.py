@@ -21,14 +21,14 @@ def made_from(chapter: Chapter, values: dict[str, Any]) -> dict[str, Any]:
     """Code, parameters, tests of the claims and commit as they are before a run starts."""
     return {
         "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []),
-        "claims": {claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name},
+        "claims": {
+            claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name
+        },
         **commit(),
     }
 
 
-def complete(
-    work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int
-) -> None:
+def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
     """Scrub the notebook and complete the results file's header."""
     import nbformat
 
@@ -81,5 +81,7 @@ def commit() -> dict[str, Any]:
 
     if not shutil.which("git") or not git("rev-parse", "HEAD"):
         return {"commit": "unknown", "dirty": True}
-    changed = git("status", "--porcelain", "--untracked-files=normal", "--", "src", "book", "requirements.lock")
+    changed = git(
+        "status", "--porcelain", "--untracked-files=normal", "--", "src", "book", "requirements.lock"
+    )
     return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changed)}

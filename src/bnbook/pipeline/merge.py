@@ -53,7 +53,9 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
             if not is_parameters(cell) and normalised(made.source) != normalised(cell.source):
                 raise ValueError(f"{chapter.name}: code cell {position} differs from the one that ran")
             cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
-            cell["metadata"] = cell.metadata | {"tags": sorted({*cell.metadata.get("tags", []), "hide-input"})}
+            cell["metadata"] = cell.metadata | {
+                "tags": sorted({*cell.metadata.get("tags", []), "hide-input"})
+            }
         cells.append(cell)
         if is_parameters(cell) and injected:
             used = injected[0].copy()

@@ -1,4 +1,5 @@
-"""Watches a running chapter from outside: its memory, and its progress lines, which go to the terminal only."""
+"""Watches a running chapter from outside: its memory, and its progress lines, which go to the terminal
+only."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import psutil
 
 
 class Monitor:
-    """Context manager that samples the memory of all child processes and prints what they append to a file."""
+    """Context manager that samples the memory of all child processes and prints what they append to a
+    file."""
 
     def __init__(self, label: str, progress: Path, interval: float = 0.5) -> None:
         self.label, self.progress, self.interval = label, progress, interval

@@ -1,4 +1,5 @@
-"""Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata and provenance written."""
+"""Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata and
+provenance written."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import errata_page, gate, ledgers, merge, tokens
+from bnbook.pipeline import errata_page, gate, merge, scoreboard, tokens
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence, fresh_run
 
@@ -17,7 +18,8 @@ SUPPORT = ("references.bib", "_static")
 
 
 def stage(folder: Path, profile: str | None) -> None:
-    """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None)."""
+    """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence
+    (None)."""
     chapters = discover()
     evidence = {c.name: _passed_run(c, profile) if profile else gate.best_published(c) for c in chapters}
     shown = tokens.Pages(evidence, claims.load_claims())
@@ -30,13 +32,13 @@ def stage(folder: Path, profile: str | None) -> None:
         copy(book / name, folder / name)
     for chapter in chapters:
         _chapter_page(chapter, evidence[chapter.name], shown, folder)
-    short = ledgers.short_scoreboard(chapters, shown)
+    short = scoreboard.short_scoreboard(chapters, shown)
     index = (book / "index.md").read_text(encoding="utf-8")
     index = tokens.fill(index, "index", shown, extra={"scoreboard": short})
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
-    atomic.write_text(folder / "scoreboard.md", ledgers.scoreboard(chapters, shown))
+    atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
-    atomic.write_text(folder / "provenance.md", ledgers.provenance(chapters, shown))
+    atomic.write_text(folder / "provenance.md", scoreboard.provenance(chapters, shown))
 
 
 def _passed_run(chapter: Chapter, profile: str) -> Evidence | None:
@@ -46,7 +48,10 @@ def _passed_run(chapter: Chapter, profile: str) -> Evidence | None:
         return None
     problems = gate.problems(run)
     if problems:
-        raise BnbookError(f"the {profile} run of {chapter.name} does not pass the gate: {'; '.join(problems[:3])}; run it again")
+        raise BnbookError(
+            f"the {profile} run of {chapter.name} does not pass the gate: {'; '.join(problems[:3])}; run "
+            "it again"
+        )
     return run
 
 
@@ -63,7 +68,7 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
             text = tokens.fill(cell.source, chapter.name, shown)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
-    first.source = _after_title(first.source, ledgers.stamp(chapter, evidence))
+    first.source = _after_title(first.source, scoreboard.stamp(chapter, evidence))
     nbformat.write(page, target)
 
 

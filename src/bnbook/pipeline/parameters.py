@@ -1,4 +1,5 @@
-"""The parameters of a chapter: read from its own `parameters` cell, overridden with names and types checked."""
+"""The parameters of a chapter: read from its own `parameters` cell, overridden with names and types
+checked."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ def read_cell(source: str, chapter: str) -> dict[str, Any]:
     """The names and literal defaults that a parameters cell assigns."""
     values: dict[str, Any] = {}
     for node in ast.parse(source).body:
-        simple = isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        simple = (
+            isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        )
         try:
             values[node.targets[0].id] = ast.literal_eval(node.value) if simple else _reject(chapter, node)
         except ValueError:
@@ -82,7 +85,9 @@ def parse_assignments(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise BnbookError(f"--set {pair!r} is not of the form name=value; write for example --set steps=100")
+            raise BnbookError(
+                f"--set {pair!r} is not of the form name=value; write for example --set steps=100"
+            )
         changes[name.strip()] = value.strip()
     return changes
 
@@ -92,7 +97,9 @@ def read_file(path: str) -> dict[str, Any]:
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BnbookError(f"--params {path}: no such file; expected a YAML file of name: value lines") from None
+        raise BnbookError(
+            f"--params {path}: no such file; expected a YAML file of name: value lines"
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise BnbookError(f"--params {path} is not YAML; expected name: value lines") from None
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
@@ -102,5 +109,6 @@ def read_file(path: str) -> dict[str, Any]:
 
 def _reject(chapter: str, node: ast.AST) -> None:
     raise BnbookError(
-        f"{chapter}: line {node.lineno} of its parameters cell is not `name = literal`; move other code to the next cell"
+        f"{chapter}: line {node.lineno} of its parameters cell is not `name = literal`; move other code "
+        "to the next cell"
     )

@@ -17,18 +17,29 @@ LARGEST_MIB = 40
 def publish(chapter: Chapter, profile: str) -> Evidence:
     """Copy the chapter's fresh run at `profile` to executed/, whole or not at all.
 
-    Raises BnbookError for a smoke run, a run with other parameters than the profile's, and a run that fails the gate.
+    Raises BnbookError for a smoke run, a run with other parameters than the profile's, and a run that fails
+    the gate.
     """
     if profile == "smoke":
-        raise BnbookError("a smoke run is no evidence and is never published; expected --profile laptop or paper")
+        raise BnbookError(
+            "a smoke run is no evidence and is never published; expected --profile laptop or paper"
+        )
     run = fresh_run(chapter, profile)
     if not run.exists:
-        raise BnbookError(f"{chapter.name} has no {profile} run; run it first: bnbook run {chapter.name} --profile {profile}")
+        raise BnbookError(
+            f"{chapter.name} has no {profile} run; run it first: bnbook run {chapter.name} --profile "
+            f"{profile}"
+        )
     if not run.results.header.get("default_parameters"):
-        raise BnbookError(f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without")
+        raise BnbookError(
+            f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without"
+        )
     made = run.results.header["provenance"]
     if made["dirty"]:
-        raise BnbookError(f"{chapter.name}: the run was made from uncommitted code ({made['commit'][:10]}); commit, then run it again")
+        raise BnbookError(
+            f"{chapter.name}: the run was made from uncommitted code ({made['commit'][:10]}); commit, "
+            "then run it again"
+        )
     found = gate.problems(run)
     if found:
         raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
@@ -41,14 +52,17 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
         shutil.copy2(run.results_path, staging.results_path)
         move(staging, target)
     except OSError as error:
-        raise BnbookError(f"{chapter.name} could not be published ({error.strerror}); nothing was replaced") from None
+        raise BnbookError(
+            f"{chapter.name} could not be published ({error.strerror}); nothing was replaced"
+        ) from None
     finally:
         shutil.rmtree(staging.folder, ignore_errors=True)
     return target
 
 
 def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
-    """For each published run (`profile/chapter`) what the gate says now; files of no chapter are named too."""
+    """For each published run (`profile/chapter`) what the gate says now; files of no chapter are named
+    too."""
     folder = paths.executed_folder()
     found: dict[str, list[str]] = {}
     expected = set()
@@ -57,19 +71,29 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
             evidence = published(chapter, profile)
             if evidence.results_path.exists() or evidence.notebook_path.exists():
                 found[f"{profile}/{chapter.name}"] = _problems(evidence)
-                expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
+                expected |= {
+                    evidence.notebook_path,
+                    evidence.results_path,
+                    *evidence.figures_folder.glob("*"),
+                }
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
     if strays:
         found["executed"] = [f"{name} belongs to no chapter; remove it" for name in strays]
     megabytes = sum(path.stat().st_size for path in files) / 2**20
     if megabytes > LARGEST_MIB:
-        found.setdefault("executed", []).append(f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed")
+        found.setdefault("executed", []).append(
+            f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed"
+        )
     return found
 
 
 def _problems(evidence: Evidence) -> list[str]:
     if not evidence.exists:
         return ["notebook or results file is missing"]
-    own = [] if evidence.results.header.get("default_parameters") else ["made with other parameters than the profile's"]
+    own = (
+        []
+        if evidence.results.header.get("default_parameters")
+        else ["made with other parameters than the profile's"]
+    )
     return own + gate.problems(evidence)

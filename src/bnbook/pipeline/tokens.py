@@ -1,4 +1,5 @@
-"""Numbers in prose: `{{ ci:test_accuracy.batch | .1% }}` becomes the measured value when a page is put together."""
+"""Numbers in prose: `{{ ci:test_accuracy.batch | .1% }}` becomes the measured value when a page is put
+together."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class Pages:
 
 
 def claims_judge(claim: claims.Claim, evidence: Evidence) -> claims.Judgement:
-    """The judgement as every page shows it, marked where the test is not the one that the run was made under."""
+    """The judgement as every page shows it, marked where the test is not the one that the run was made
+    under."""
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
     if evidence.results.header.get("claims", {}).get(claim.id) == claim.test_hash:
         return found
@@ -101,7 +103,9 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     if match["index"] is not None:
         values = values[:, int(match["index"])]
     if values.ndim != 1:
-        raise BnbookError(f"token {token} on page {chapter}: {name!r} is not one number per seed; name an [index]")
+        raise BnbookError(
+            f"token {token} on page {chapter}: {name!r} is not one number per seed; name an [index]"
+        )
     try:
         shown = _RESULT_VERBS[verb](values, match["format"] or ".3g")
         return shown if isinstance(shown, str) else _with_interval(shown, len(values), match)
@@ -118,7 +122,8 @@ def _interval(values: np.ndarray, _spec: str) -> Interval:
 
 
 def _geometric(values: np.ndarray, _spec: str) -> Interval:
-    """For what is positive by nature: geometric mean, and an interval of the logarithms, which never reaches zero."""
+    """For what is positive by nature: geometric mean, and an interval of the logarithms, which never reaches
+    zero."""
     if (values <= 0).any():
         raise ValueError("a geometric mean needs values above 0; use ci")
     return geometric_ratio(values, np.ones(len(values)))
@@ -172,10 +177,16 @@ def _claim_value(verb: str, name: str, token: str, spec: str | None, pages: Page
 
 def _verdict_table(chapter: str, pages: Pages) -> str:
     evidence = pages.evidence[chapter]
-    return claims.markdown_table(claims_judge(claim, evidence) for claim in pages.claims if claim.chapter == chapter)
+    return claims.markdown_table(
+        claims_judge(claim, evidence) for claim in pages.claims if claim.chapter == chapter
+    )
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_plain(item) for item in value)
-    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return (
+        f"{value:,}".replace(",", "\u202f")
+        if isinstance(value, int) and not isinstance(value, bool)
+        else str(value)
+    )

@@ -1,4 +1,5 @@
-"""What a nonlinearity receives: its distribution over a batch, unit by unit, and how far it moves in training."""
+"""What a nonlinearity receives: its distribution over a batch, unit by unit, and how far it moves in
+training."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from torch.func import functional_call
 from bnbook.errors import BnbookError
 from bnbook.models import activation_points
 
-#: 241 bins of equal width in asinh(100 y), the same for every arm, layer and step: about 0.0007 wide at zero and 7 % of
-#: the value far out, because layers without normalization may work at a hundredth of the scale of those with it.
+#: 241 bins of equal width in asinh(100 y), the same for every arm, layer and step: about 0.0007 wide at zero
+#: and 7 % of the value far out, because layers without normalization may work at a hundredth of the scale of
+#: those with it.
 EDGES: np.ndarray = np.sinh(np.linspace(-math.asinh(3000.0), math.asinh(3000.0), 242)) / 100
 
 
@@ -25,21 +27,29 @@ class Activations:
 
     mean: tuple[Tensor, ...]  # (units,) each
     variance: tuple[Tensor, ...]  # (units,) each, divided by the count, as batch norm does
-    histogram: Tensor  # (layers, shown units, bins): share of the values in each bin, the outermost take the rest
+    histogram: (
+        Tensor  # (layers, shown units, bins): share of the values in each bin, the outermost take the rest
+    )
 
 
 @torch.no_grad()
 def measure(
-    model: nn.Module, inputs: Tensor, layers: Sequence[int], units: Sequence[int] = (0,), edges: np.ndarray = EDGES
+    model: nn.Module,
+    inputs: Tensor,
+    layers: Sequence[int],
+    units: Sequence[int] = (0,),
+    edges: np.ndarray = EDGES,
 ) -> Activations:
-    """Distribution of the inputs of nonlinearities `layers` (1 is the first), with the statistics of this batch.
+    """Distribution of the inputs of nonlinearities `layers` (1 is the first), with the statistics of this
+    batch.
 
     In a linear network: of what enters the next layer (`bnbook.models.activation_points`).
 
-    Per unit j: mean_j = E[y_j], variance_j = E[(y_j - mean_j)^2], E over the batch (B, C) or over batch, height and
-    width (B, C, H, W). `units` says whose histograms are taken (modulo the layer's width). The model runs in training
-    mode on copies of its buffers: parameters, running statistics, mode and random state stay bit-identical.
-    BnbookError for a layer that the model does not have. Source: Santurkar et al. 2018, appendix A.2.1.
+    Per unit j: mean_j = E[y_j], variance_j = E[(y_j - mean_j)^2], E over the batch (B, C) or over batch,
+    height and width (B, C, H, W). `units` says whose histograms are taken (modulo the layer's width). The
+    model runs in training mode on copies of its buffers: parameters, running statistics, mode and random
+    state stay bit-identical. BnbookError for a layer that the model does not have. Source: Santurkar et al.
+    2018, appendix A.2.1.
     """
     points = activation_points(model)
     missing = [layer for layer in layers if not 1 <= layer <= len(points)]
@@ -77,19 +87,24 @@ def quantiles(histogram: np.ndarray, levels: Sequence[float], edges: np.ndarray 
     below = np.concatenate([np.zeros((*histogram.shape[:-1], 1)), np.cumsum(histogram, axis=-1)], axis=-1)
 
     def one(cumulated: np.ndarray) -> np.ndarray:
-        return np.interp(levels, cumulated, edges) if np.isfinite(cumulated).all() else np.full(len(levels), np.nan)
+        return (
+            np.interp(levels, cumulated, edges)
+            if np.isfinite(cumulated).all()
+            else np.full(len(levels), np.nan)
+        )
 
     return np.apply_along_axis(one, -1, below)
 
 
 def moment_change(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far the first two moments move between successive checkpoints, averaged over units, each within [0, 2].
+    """How far the first two moments move between successive checkpoints, averaged over units, each within [0,
+    2].
 
     mean, variance: (T, units) -> two arrays (T - 1,):
-    |m' - m| / sqrt((v + v') / 2 + (m' - m)^2 / 4), the denominator being the standard deviation of both checkpoints'
-    values thrown together, and 2 |v' - v| / (v' + v). Both ignore the unit's scale, count a unit that does not move as
-    0 and stay bounded where a unit dies. Source: the quantities of Santurkar et al. 2018, section 2 and v1 Figure 8,
-    for which the paper gives no formula.
+    |m' - m| / sqrt((v + v') / 2 + (m' - m)^2 / 4), the denominator being the standard deviation of both
+    checkpoints' values thrown together, and 2 |v' - v| / (v' + v). Both ignore the unit's scale, count a unit
+    that does not move as 0 and stay bounded where a unit dies. Source: the quantities of Santurkar et al.
+    2018, section 2 and v1 Figure 8, for which the paper gives no formula.
     """
     shift, spread = np.abs(np.diff(mean, axis=0)), np.abs(np.diff(variance, axis=0))
     total = variance[1:] + variance[:-1]
@@ -102,7 +117,8 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def _by_unit(values: Tensor) -> Tensor:
-    """(B, C) or (B, C, H, W) -> (C, B) or (C, B H W), in float64: float32 loses the variance of a nearly dead unit."""
+    """(B, C) or (B, C, H, W) -> (C, B) or (C, B H W), in float64: float32 loses the variance of a nearly dead
+    unit."""
     return values.detach().transpose(0, 1).flatten(1).double().contiguous()
 
 

@@ -1,4 +1,5 @@
-"""Internal covariate shift as Santurkar et al. define it: what a layer's gradient owes to the layers before it."""
+"""Internal covariate shift as Santurkar et al. define it: what a layer's gradient owes to the layers before
+it."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ def measure(model: nn.Module, loss: Loss, batch: Batch, learning_rate: float) ->
     """Change of every layer's gradient by an SGD update of the layers before it, on the same batch.
 
     G_i = ∇_{W_i} L(W_1, ..., W_k), G'_i = ∇_{W_i} L(W'_1, ..., W'_{i-1}, W_i, ..., W_k), W' = W - a ∇L(W).
-    A layer is a trained parameter with two or more axes, in the order of registration, which is forward order in
-    the book's models (the two parameters of a weight-normalized layer together are one). Updated before layer i are
-    all trained parameters registered before it: earlier weights, biases, γ and β. Its own bias, its normalizer and
-    all that follows stay. Layer 1 has distance 0 and cosine 1. inputs, targets, mode, noise and what is left
-    untouched: as in `bnbook.probes.landscape.along_gradient`. Costs at most L forward-backward passes.
-    Errors: BnbookError for a learning rate not above 0, a model without such a layer.
-    Source: Santurkar et al. 2018, Definition 2.1 (NeurIPS), the definition of section 2.2 (v1).
+    A layer is a trained parameter with two or more axes, in the order of registration, which is forward order
+    in the book's models (the two parameters of a weight-normalized layer together are one). Updated before
+    layer i are all trained parameters registered before it: earlier weights, biases, γ and β. Its own bias,
+    its normalizer and all that follows stay. Layer 1 has distance 0 and cosine 1. inputs, targets, mode,
+    noise and what is left untouched: as in `bnbook.probes.landscape.along_gradient`. Costs at most L
+    forward-backward passes. Errors: BnbookError for a learning rate not above 0, a model without such a
+    layer. Source: Santurkar et al. 2018, Definition 2.1 (NeurIPS), the definition of section 2.2 (v1).
     """
     if not learning_rate > 0:
         raise BnbookError(f"learning rate {learning_rate!r} of an update; expected a number above 0")
@@ -61,10 +62,14 @@ def _layers(parameters: dict[str, Tensor]) -> dict[str, list[str]]:
     layers: dict[str, list[str]] = {}
     for name, parameter in parameters.items():
         if parameter.dim() >= 2:
-            layers.setdefault(name.replace("parametrizations.", "").partition(".original")[0], []).append(name)
+            layers.setdefault(name.replace("parametrizations.", "").partition(".original")[0], []).append(
+                name
+            )
     return layers
 
 
 def _owner(name: str) -> str:
     """The module that a parameter belongs to."""
-    return name.partition(".parametrizations.")[0] if ".parametrizations." in name else name.rpartition(".")[0]
+    return (
+        name.partition(".parametrizations.")[0] if ".parametrizations." in name else name.rpartition(".")[0]
+    )

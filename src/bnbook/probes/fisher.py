@@ -20,7 +20,8 @@ class LargestEigenvalue:
     """λ_max of (1/m) J J^T and how well it is known; `float(...)` is the value."""
 
     value: float
-    vector: Tensor  # (m, outputs)  the eigenvector over examples and outputs, unit length; J^T of it is the Fisher matrix's
+    # (m, outputs)  the eigenvector over examples and outputs, unit length; J^T of it is the Fisher matrix's
+    vector: Tensor
     bound: float  # the Rayleigh quotient of equation 152: of the vector of ones, mean over the outputs
     residual: float  # ‖A v - λ v‖ / λ
     iterations: int
@@ -30,19 +31,27 @@ class LargestEigenvalue:
 
 
 def largest_eigenvalue(
-    model: nn.Module, inputs: Tensor, outputs: int | str = 0, parameters: str = "weights", statistics: str = "batch",
-    *, tolerance: float = 1e-5, max_iterations: int = 300, chunk: int | None = None,
+    model: nn.Module,
+    inputs: Tensor,
+    outputs: int | str = 0,
+    parameters: str = "weights",
+    statistics: str = "batch",
+    *,
+    tolerance: float = 1e-5,
+    max_iterations: int = 300,
+    chunk: int | None = None,
 ) -> LargestEigenvalue:
     """λ_max of I = (1/m) Σ_x Σ_o ∇f_o(x) ∇f_o(x)^T, by Lanczos iteration on A = (1/m) J J^T.
 
-    J (m·outputs, parameters) is the Jacobian of the outputs for all m inputs together; A has the same eigenvalues as I
-    other than 0 (equations 148 to 151 of the mean-field paper) and at most m·outputs of them, so that the iteration works on short
-    vectors. A v takes one vector-Jacobian and one Jacobian-vector product of the *whole* batch, on one forward graph:
-    J^T v by autograd, J u as the derivative by w of ⟨J^T w, u⟩.
-    outputs: which one, or "all". parameters: "weights" (two axes or more, as in the theory) or "all" (biases, γ and β too).
-    statistics: as in `bnbook.probes.statistics.use_statistics`. The iteration ends when ‖A v - λ v‖ ≤ tolerance · λ; the error of λ
-    is of the order of tolerance² · λ² / gap. chunk: examples to a graph, for memory; only where examples do not meet.
-    BnbookError for unknown choices, for a chunk under batch statistics, where the iteration does not converge.
+    J (m·outputs, parameters) is the Jacobian of the outputs for all m inputs together; A has the same
+    eigenvalues as I other than 0 (equations 148 to 151 of the mean-field paper) and at most m·outputs of
+    them, so that the iteration works on short vectors. A v takes one vector-Jacobian and one Jacobian-vector
+    product of the *whole* batch, on one forward graph: J^T v by autograd, J u as the derivative by w of ⟨J^T
+    w, u⟩. outputs: which one, or "all". parameters: "weights" (two axes or more, as in the theory) or "all"
+    (biases, γ and β too). statistics: as in `bnbook.probes.statistics.use_statistics`. The iteration ends
+    when ‖A v - λ v‖ ≤ tolerance · λ; the error of λ is of the order of tolerance² · λ² / gap. chunk: examples
+    to a graph, for memory; only where examples do not meet. BnbookError for unknown choices, for a chunk
+    under batch statistics, where the iteration does not converge.
     """
     if parameters not in PARAMETERS:
         raise BnbookError(f"parameters {parameters!r} are unknown; expected one of {', '.join(PARAMETERS)}")
@@ -56,12 +65,16 @@ def largest_eigenvalue(
     if not chosen:
         raise BnbookError(f"the model has no {parameters}; expected at least one")
     with use_statistics(model, statistics) as buffers:
-        parts = [_Jacobian(model, chosen, buffers, part, outputs) for part in inputs.split(chunk or len(inputs))]
+        parts = [
+            _Jacobian(model, chosen, buffers, part, outputs) for part in inputs.split(chunk or len(inputs))
+        ]
         m, width = len(inputs), parts[0].width
 
         def product(v: Tensor) -> Tensor:
             """A v, (m·outputs,)."""
-            pieces = [part.transposed(piece) for part, piece in zip(parts, v.view(m, width).split(chunk or m))]
+            pieces = [
+                part.transposed(piece) for part, piece in zip(parts, v.view(m, width).split(chunk or m))
+            ]
             total = [sum(gradients) for gradients in zip(*pieces)]
             return torch.cat([part.forward(total).flatten() for part in parts]) / m
 
@@ -74,11 +87,18 @@ def largest_eigenvalue(
 class _Jacobian:
     """J of one batch, as two linear maps on a graph that is built once."""
 
-    def __init__(self, model: nn.Module, chosen: dict[str, Tensor], buffers: dict, inputs: Tensor, outputs: int | str) -> None:
+    def __init__(
+        self, model: nn.Module, chosen: dict[str, Tensor], buffers: dict, inputs: Tensor, outputs: int | str
+    ) -> None:
         self.leaves = {name: p.clone().requires_grad_() for name, p in chosen.items()}
         every = functional_call(model, self.leaves | {k: b.clone() for k, b in buffers.items()}, (inputs,))
-        if outputs != "all" and not (isinstance(outputs, int) and -every.shape[1] <= outputs < every.shape[1]):
-            raise BnbookError(f"outputs {outputs!r} of a model with {every.shape[1]}; expected a number below that, or 'all'")
+        if outputs != "all" and not (
+            isinstance(outputs, int) and -every.shape[1] <= outputs < every.shape[1]
+        ):
+            raise BnbookError(
+                f"outputs {outputs!r} of a model with {every.shape[1]}; expected a number below that, or "
+                "'all'"
+            )
         self.outputs = every if outputs == "all" else every[:, outputs : outputs + 1 or None]
         self.width = self.outputs.shape[1]
         self.weight = torch.zeros_like(self.outputs, requires_grad=True)
@@ -115,8 +135,9 @@ def lanczos(
 ) -> tuple[float, Tensor, float, int]:
     """Largest eigenvalue of a symmetric operator: value, unit vector, ‖A v - λ v‖ / λ, iterations.
 
-    The start is mixed with a fixed random vector, so that it is orthogonal to no eigenvector; the basis is kept orthogonal
-    in full (Golub and Van Loan, Matrix Computations, section 10.1). A start of n entries needs at most n steps.
+    The start is mixed with a fixed random vector, so that it is orthogonal to no eigenvector; the basis is
+    kept orthogonal in full (Golub and Van Loan, Matrix Computations, section 10.1). A start of n entries
+    needs at most n steps.
     """
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(len(start), generator=generator, dtype=torch.float64).to(start)
@@ -140,6 +161,7 @@ def lanczos(
             return value, stacked.T @ weights.to(stacked), residual, iteration
         basis.append(r / betas[-1])
     raise BnbookError(
-        f"the largest eigenvalue is known to {residual:.1e} after {limit} iterations, {tolerance:g} was asked for; "
+        f"the largest eigenvalue is known to {residual:.1e} after {limit} iterations, {tolerance:g} was "
+        "asked for; "
         "raise max_iterations or tolerance"
     )

@@ -39,7 +39,9 @@ class LossAt:
         inputs, targets = self.batch
         loss = self.loss(functional_call(self.model, values | buffers, (inputs,)), targets)
         if loss.dim():
-            raise BnbookError(f"a loss of shape {tuple(loss.shape)}; expected one number; reduce it by mean or sum")
+            raise BnbookError(
+                f"a loss of shape {tuple(loss.shape)}; expected one number; reduce it by mean or sum"
+            )
         gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
         return loss.detach().double(), [
             torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, gradients, strict=True)
@@ -54,7 +56,8 @@ class LossAt:
 
 @contextmanager
 def loss_at(model: nn.Module, loss: Loss, batch: Batch) -> Iterator[LossAt]:
-    """A `LossAt` whose noise is that of the next training forward; afterwards nothing of the model has changed.
+    """A `LossAt` whose noise is that of the next training forward; afterwards nothing of the model has
+    changed.
 
     Parameters, their .grad, buffers, mode and random state stay bit-identical, also when the loss raises.
     Errors: BnbookError for a model without trained parameters.

@@ -42,8 +42,9 @@ def along_gradient(model: nn.Module, loss: Loss, batch: Batch, steps: Tensor | S
     smoothness_a = ‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖), the effective β being its maximum over a. θ: all trained
     parameters. batch: inputs and targets of `loss(outputs, targets) -> ()`; steps (A,): each a > 0. The model
     runs in the mode it is in (training: batch statistics); its noise is that of the next training forward at
-    every a; parameters, buffers, .grad, mode and random state stay bit-identical. Costs A + 1 forward-backward
-    passes. Errors: BnbookError for steps not above 0. Source: Santurkar et al. 2018, section 3.2, A.2.2.
+    every a; parameters, buffers, .grad, mode and random state stay bit-identical. Costs A + 1
+    forward-backward passes. Errors: BnbookError for steps not above 0. Source: Santurkar et al. 2018, section
+    3.2, A.2.2.
     """
     with loss_at(model, loss, batch) as at:
         start_loss, gradient = at({}, list(at.parameters))
@@ -51,14 +52,18 @@ def along_gradient(model: nn.Module, loss: Loss, batch: Batch, steps: Tensor | S
 
 
 def along_direction(
-    model: nn.Module, loss: Loss, batch: Batch, steps: Tensor | Sequence[float],
-    direction: Sequence[Tensor] | None = None, generator: torch.Generator | None = None,
+    model: nn.Module,
+    loss: Loss,
+    batch: Batch,
+    steps: Tensor | Sequence[float],
+    direction: Sequence[Tensor] | None = None,
+    generator: torch.Generator | None = None,
 ) -> Landscape:
     """The same along another direction u, equally far: θ_a = θ - a ‖∇L(θ)‖ u / ‖u‖.
 
-    direction: tensors in the shapes of the trained parameters; by default every element is drawn from N(0, 1) by
-    `generator` (a CPU generator of its own seed), which is isotropic in the space of all trained parameters.
-    Errors: as `along_gradient`; BnbookError for another shape or a direction without length.
+    direction: tensors in the shapes of the trained parameters; by default every element is drawn from N(0, 1)
+    by `generator` (a CPU generator of its own seed), which is isotropic in the space of all trained
+    parameters. Errors: as `along_gradient`; BnbookError for another shape or a direction without length.
     Source: Santurkar et al. 2018, end of section 3.2 ("other (random) directions"), which gives no details.
     """
     with loss_at(model, loss, batch) as at:
@@ -69,7 +74,8 @@ def along_direction(
         length = total_norm(direction) if len(direction) else torch.zeros(())
         if [tuple(u.shape) for u in direction] != shapes or not length > 0:
             raise BnbookError(
-                f"a direction of {len(direction)} tensors and length {float(length):g}; expected the shapes of the "
+                f"a direction of {len(direction)} tensors and length {float(length):g}; expected the "
+                "shapes of the "
                 f"{len(shapes)} trained parameters and a length above 0"
             )
         start_loss, gradient = at({}, list(at.parameters))
@@ -78,7 +84,11 @@ def along_direction(
 
 
 def _walk(
-    at: LossAt, start_loss: Tensor, gradient: list[Tensor], direction: Sequence[Tensor], steps: Tensor | Sequence[float]
+    at: LossAt,
+    start_loss: Tensor,
+    gradient: list[Tensor],
+    direction: Sequence[Tensor],
+    steps: Tensor | Sequence[float],
 ) -> Landscape:
     lengths = torch.as_tensor(steps, dtype=torch.float64).flatten()
     if not len(lengths) or not (lengths > 0).all():
@@ -86,7 +96,9 @@ def _walk(
     names = list(at.parameters)
     rows = []
     for a in lengths.tolist():
-        moved = {n: torch.add(p, u, alpha=-a) for (n, p), u in zip(at.parameters.items(), direction, strict=True)}
+        moved = {
+            n: torch.add(p, u, alpha=-a) for (n, p), u in zip(at.parameters.items(), direction, strict=True)
+        }
         loss, there = at(moved, names)
         distance = total_norm(torch._foreach_sub(gradient, there))
         rows.append(torch.stack([loss, distance, total_norm(there)]))

@@ -19,7 +19,9 @@ class LayerGradients:
 
     names: tuple[str, ...]  # (L,)
     weight: np.ndarray  # (L,)  ‖∂ℓ/∂W^l‖
-    preactivation: np.ndarray  # (L,)  (Σ_x ‖∂ℓ/∂z^l(x)‖²)^(1/2), z^l what the layer hands on, x the examples of the batch
+    preactivation: (
+        np.ndarray
+    )  # (L,)  (Σ_x ‖∂ℓ/∂z^l(x)‖²)^(1/2), z^l what the layer hands on, x the examples of the batch
     size: np.ndarray  # (L,)  ‖W^l‖
     along: np.ndarray  # (L,)  ⟨W^l, ∂ℓ/∂W^l⟩: 0 where a normalizer makes the loss blind to the size of W^l
 
@@ -29,7 +31,8 @@ class LayerGradients:
         return self.size * self.weight
 
     def turn(self, learning_rate: float) -> np.ndarray:
-        """η ‖∂ℓ/∂W^l‖ / ‖W^l‖, (L,): the share of its own size by which a step of gradient descent moves each layer."""
+        """η ‖∂ℓ/∂W^l‖ / ‖W^l‖, (L,): the share of its own size by which a step of gradient descent moves each
+        layer."""
         return learning_rate * self.weight / self.size
 
 
@@ -49,7 +52,9 @@ def measure(model: nn.Module, loss: Loss, batch: Batch, statistics: str = "batch
     def keeper(name: str):
         def keep(_module: nn.Module, _arguments: tuple[Tensor, ...], output: Tensor) -> None:
             if name in outputs:
-                raise BnbookError(f"layer {name} runs twice in one pass; its gradient by its output is not one tensor")
+                raise BnbookError(
+                    f"layer {name} runs twice in one pass; its gradient by its output is not one tensor"
+                )
             outputs[name] = output
 
         return keep
@@ -68,9 +73,12 @@ def measure(model: nn.Module, loss: Loss, batch: Batch, statistics: str = "batch
     by_weight, by_output = gradients[: len(order)], gradients[len(order) :]
     current = [weights[f"{name}.weight"] for name in order]
     return LayerGradients(
-        tuple(order), _norms(by_weight), _norms(by_output), _norms(current),
+        tuple(order),
+        _norms(by_weight),
+        _norms(by_output),
+        _norms(current),
         np.array([float((w.detach().double() * g.double()).sum()) for w, g in zip(current, by_weight)]),
-    )  # fmt: skip
+    )
 
 
 def _norms(tensors: list[Tensor] | tuple[Tensor, ...]) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""The order parameters of a real network on real inputs, exactly over all pairs of different inputs and places."""
+"""The order parameters of a real network on real inputs, exactly over all pairs of different inputs and
+places."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ CHUNK = 64  # inputs whose gradients by a filter are held at once
 class OrderParameters:
     """Order parameters by layer for m inputs: index the paper's l, NaN where none is defined, float64.
 
-    Means over the places α of a map (one in a fully connected layer); the plain letters over the m inputs, the letters xy
-    over the m(m-1) pairs of different inputs, ab over pairs of different places too (equations 17 to 19 and 29 to 33 of the
-    mean-field paper, for one network instead of its ensemble).
+    Means over the places α of a map (one in a fully connected layer); the plain letters over the m inputs,
+    the letters xy over the m(m-1) pairs of different inputs, ab over pairs of different places too (equations
+    17 to 19 and 29 to 33 of the mean-field paper, for one network instead of its ensemble).
     """
 
     q: np.ndarray  # (L+1,)  mean ‖z_α^l(x)‖² / C_l; NaN at 0
@@ -47,27 +48,31 @@ class OrderParameters:
 def measure(model: nn.Module, inputs: Tensor, statistics: str = "detached") -> OrderParameters:
     """Measure the order parameters of `model` on `inputs` (m, ...), with the statistics of these inputs.
 
-    z^l is the output of the l-th linear or convolutional layer in forward order, h^l the input of the next one (h^0: of the
-    first) and δ^l(x) = ∂ Σ_y f(y) / ∂z^l(x), y over the m inputs, f the first output. With statistics
-    "detached" (mean and variance are constants, the theory's assumption) f(y) depends on z^l(y) alone and
-    δ^l(x) = ∂f(x)/∂z^l(x), equation 19; with "batch" the gradient also flows through the statistics; "population" takes the
-    running averages (`bnbook.probes.statistics`). No loop
+    z^l is the output of the l-th linear or convolutional layer in forward order, h^l the input of the next
+    one (h^0: of the first) and δ^l(x) = ∂ Σ_y f(y) / ∂z^l(x), y over the m inputs, f the first output. With
+    statistics "detached" (mean and variance are constants, the theory's assumption) f(y) depends on z^l(y)
+    alone and δ^l(x) = ∂f(x)/∂z^l(x), equation 19; with "batch" the gradient also flows through the
+    statistics; "population" takes the running averages (`bnbook.probes.statistics`). No loop
     over pairs: Σ_{x≠y} ⟨a(x), a(y)⟩ = ‖Σ_x a(x)‖² - Σ_x ‖a(x)‖².
 
     The model runs in training mode on copies of its buffers and is left as it was.
-    BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers, and, with "detached",
-    for normalizers over the batch other than batch norm.
+    BnbookError for fewer than two inputs, an unknown `statistics`, a model without linear layers, and, with
+    "detached", for normalizers over the batch other than batch norm.
     """
     if inputs.ndim < 2 or len(inputs) < 2:
         raise BnbookError(f"inputs have shape {tuple(inputs.shape)}; expected two or more, shape (m, ...)")
     layers, activations, preactivations, gradients = _forward_backward(model, inputs, statistics)
 
     depth, m = len(preactivations), len(inputs)
-    q, q_xy, q_ab_xy, q_hat, q_hat_xy, q_hat_ab_xy, q_tilde, q_tilde_xy, q_tilde_ab_xy = np.full((9, depth + 1), np.nan)
+    q, q_xy, q_ab_xy, q_hat, q_hat_xy, q_hat_ab_xy, q_tilde, q_tilde_xy, q_tilde_ab_xy = np.full(
+        (9, depth + 1), np.nan
+    )
     f, f_pairs = np.zeros((2, depth))
     for l in range(1, depth + 1):  # noqa: E741, the paper's letter
         h, z, delta = activations[l - 1], preactivations[l - 1], gradients[l - 1]
-        before = _by_place(h, preactivations[l - 2].shape[1] if l > 1 else h.shape[1])  # undo the readout's flattening
+        before = _by_place(
+            h, preactivations[l - 2].shape[1] if l > 1 else h.shape[1]
+        )  # undo the readout's flattening
         for letters, values, units in (
             ((q_hat, q_hat_xy, q_hat_ab_xy), before, before.shape[1]),
             ((q, q_xy, q_ab_xy), _by_place(z, z.shape[1]), z.shape[1]),
@@ -78,7 +83,19 @@ def measure(model: nn.Module, inputs: Tensor, statistics: str = "detached") -> O
                 letter[index] = mean / units
         f[l - 1], f_pairs[l - 1] = _products(layers[l - 1], h, delta)
     return OrderParameters(
-        q, q_hat, q_xy, q_hat_xy, q_tilde, q_tilde_xy, q_ab_xy, q_hat_ab_xy, q_tilde_ab_xy, f, f_pairs, m, statistics
+        q,
+        q_hat,
+        q_xy,
+        q_hat_xy,
+        q_tilde,
+        q_tilde_xy,
+        q_ab_xy,
+        q_hat_ab_xy,
+        q_tilde_ab_xy,
+        f,
+        f_pairs,
+        m,
+        statistics,
     )
 
 
@@ -88,14 +105,19 @@ def _by_place(a: Tensor, units: int) -> Tensor:
 
 
 def _means(a: Tensor) -> tuple[float, float, float]:
-    """Means of ⟨a_α(x), a_β(y)⟩, a (m, C, K): over x = y, α = β; x ≠ y, α = β; x ≠ y, α ≠ β (NaN for one place)."""
+    """Means of ⟨a_α(x), a_β(y)⟩, a (m, C, K): over x = y, α = β; x ≠ y, α = β; x ≠ y, α ≠ β (NaN for one
+    place)."""
     a = a.double()
     m, _, places = a.shape
     same = a.square().sum().item()
     one_place = a.sum(dim=0).square().sum().item() - same
     apart = a.sum(dim=(0, 2)).square().sum().item() - a.sum(dim=2).square().sum().item() - one_place
     pairs = m * (m - 1) * places
-    return same / (m * places), one_place / pairs, apart / (pairs * (places - 1)) if places > 1 else float("nan")
+    return (
+        same / (m * places),
+        one_place / pairs,
+        apart / (pairs * (places - 1)) if places > 1 else float("nan"),
+    )
 
 
 def _products(layer: nn.Module, h: Tensor, delta: Tensor) -> tuple[float, float]:
@@ -107,7 +129,9 @@ def _products(layer: nn.Module, h: Tensor, delta: Tensor) -> tuple[float, float]
             total = total + (seen.T @ part).double()
             same += (part.double().square().sum(dim=1) * seen.double().square().sum(dim=1)).sum().item()
         else:
-            patches = F.unfold(part, layer.kernel_size, layer.dilation, layer.padding, layer.stride)  # (B, C F, places)
+            patches = F.unfold(
+                part, layer.kernel_size, layer.dilation, layer.padding, layer.stride
+            )  # (B, C F, places)
             each = torch.einsum("bop,bip->boi", seen.flatten(2), patches)
             total = total + each.double().sum(dim=0)
             same += each.double().square().sum().item()
@@ -116,7 +140,8 @@ def _products(layer: nn.Module, h: Tensor, delta: Tensor) -> tuple[float, float]
 
 
 def _forward_backward(model: nn.Module, inputs: Tensor, statistics: str) -> tuple[list, ...]:
-    """Every linear and convolutional layer in forward order, and its h^{l-1}, z^l and δ^l, each (m, N) or (m, C, H, W)."""
+    """Every linear and convolutional layer in forward order, and its h^{l-1}, z^l and δ^l, each (m, N) or (m,
+    C, H, W)."""
     layers: list[nn.Module] = []
     activations: list[Tensor] = []
     preactivations: list[Tensor] = []
@@ -132,7 +157,9 @@ def _forward_backward(model: nn.Module, inputs: Tensor, statistics: str) -> tupl
             leaf = inputs.detach().requires_grad_()  # a frozen model has a gradient too
             outputs = torch.func.functional_call(model, buffers, (leaf,))
             if not preactivations or any(z.ndim not in (2, 4) for z in preactivations):
-                raise BnbookError("the model has no linear layers on (m, N) or (m, C, H, W); expected an MLP or a CNN")
+                raise BnbookError(
+                    "the model has no linear layers on (m, N) or (m, C, H, W); expected an MLP or a CNN"
+                )
             if any(getattr(layer, "groups", 1) != 1 for layer in layers):
                 raise BnbookError("grouped convolutions have no order parameters here; expected groups=1")
             gradients = torch.autograd.grad(outputs[:, 0].sum(), preactivations)

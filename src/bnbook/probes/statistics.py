@@ -17,12 +17,13 @@ STATISTICS = ("batch", "detached", "population")
 
 @contextmanager
 def use_statistics(model: nn.Module, statistics: str) -> Iterator[dict[str, Tensor]]:
-    """Put the model into the mode that `statistics` asks for; gives copies of its buffers to run on, restores the rest.
+    """Put the model into the mode that `statistics` asks for; gives copies of its buffers to run on, restores
+    the rest.
 
-    "batch": mean and variance of the batch, gradients flow through them, as in training; "detached": the same values,
-    constant in the gradient, as the mean-field theory assumes; "population": the running averages, as in inference.
-    BnbookError for an unknown name; for "detached" with normalizers over the batch other than batch norm; for
-    "population" before any training batch has filled the running averages.
+    "batch": mean and variance of the batch, gradients flow through them, as in training; "detached": the same
+    values, constant in the gradient, as the mean-field theory assumes; "population": the running averages, as
+    in inference. BnbookError for an unknown name; for "detached" with normalizers over the batch other than
+    batch norm; for "population" before any training batch has filled the running averages.
     """
     if statistics not in STATISTICS:
         raise BnbookError(f"statistics {statistics!r} is unknown; expected one of {', '.join(STATISTICS)}")
@@ -37,7 +38,9 @@ def use_statistics(model: nn.Module, statistics: str) -> Iterator[dict[str, Tens
                 )
         hooks = [module.register_forward_hook(_hold_constant) for module in normalizers]
     elif statistics == "population" and any(not int(module.num_batches_tracked) for module in normalizers):
-        raise BnbookError("no population statistics yet; expected a model that has seen a batch in training mode")
+        raise BnbookError(
+            "no population statistics yet; expected a model that has seen a batch in training mode"
+        )
     modes = [(module, module.training) for module in model.modules()]
     # Buffers are updated in place: the pass works on copies, so even an error leaves the model as it was.
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}

@@ -1,4 +1,5 @@
-"""Curves over a training out of the arrays of `bnbook.training.probed.train_probed`: what the instruments saw, (S, P)."""
+"""Curves over a training out of the arrays of `bnbook.training.probed.train_probed`: what the instruments
+saw, (S, P)."""
 
 from __future__ import annotations
 
@@ -13,14 +14,17 @@ Arrays = dict[str, np.ndarray]
 PAPER_REACH = (0.5, 4.0)
 
 
-def landscape(run: Arrays, lengths: Sequence[float], learning_rate: float, reach: tuple[float, float] = PAPER_REACH) -> Arrays:
+def landscape(
+    run: Arrays, lengths: Sequence[float], learning_rate: float, reach: tuple[float, float] = PAPER_REACH
+) -> Arrays:
     """What was met along the gradient at each probed step, within `reach`; arrays (S, P).
 
-    loss_range: largest less smallest loss; gradient_change: largest ‖∇L(θ) - ∇L(θ_a)‖; smoothness: the effective β,
-    largest ‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖); the same without a scale: relative_range, over the loss at θ, and
-    relative_change, over ‖∇L(θ)‖; gradient_norm: ‖∇L(θ)‖. beyond, beyond_range: smoothness and range at the lengths
-    above `reach`, where there are any. A number that is none at a place on the way (an overflow) counts as infinite;
-    NaN where the training had diverged. Source: Santurkar et al. 2018, section 3.2, Figure 4, appendix A.2.2.
+    loss_range: largest less smallest loss; gradient_change: largest ‖∇L(θ) - ∇L(θ_a)‖; smoothness: the
+    effective β, largest ‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖); the same without a scale: relative_range, over the
+    loss at θ, and relative_change, over ‖∇L(θ)‖; gradient_norm: ‖∇L(θ)‖. beyond, beyond_range: smoothness and
+    range at the lengths above `reach`, where there are any. A number that is none at a place on the way (an
+    overflow) counts as infinite; NaN where the training had diverged. Source: Santurkar et al. 2018, section
+    3.2, Figure 4, appendix A.2.2.
     """
     lengths = np.asarray(lengths, dtype=float)
     within, above = (lengths >= reach[0]) & (lengths <= reach[1]), lengths > reach[1]
@@ -67,30 +71,38 @@ def covariate_shift(run: Arrays) -> Arrays:
     """
     distance, norm, cosine = (run[f"shift_{name}"][..., 1:] for name in ("distance", "norm", "cosine"))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return {"shift": distance.mean(-1), "relative_shift": (distance / norm).mean(-1), "cosine": cosine.mean(-1)}
+        return {
+            "shift": distance.mean(-1),
+            "relative_shift": (distance / norm).mean(-1),
+            "cosine": cosine.mean(-1),
+        }
 
 
 def predictiveness(run: Arrays, lengths: Sequence[float]) -> Arrays:
     """How wrong the gradient has become at each length along it; arrays (S, P, A).
 
-    error: ‖∇L(θ) - ∇L(θ_a)‖; relative_error: over ‖∇L(θ)‖; cosine: between the two, 0 where the far one is not finite.
-    Source: Santurkar et al. 2018, Figure 11 (v1), 10 (NeurIPS).
+    error: ‖∇L(θ) - ∇L(θ_a)‖; relative_error: over ‖∇L(θ)‖; cosine: between the two, 0 where the far one is
+    not finite. Source: Santurkar et al. 2018, Figure 11 (v1), 10 (NeurIPS).
     """
     start, there = run["start_norm"][..., None], run["landscape_norm"]
     error = _overflow(run["landscape_distance"], run["start_loss"])
     if error.shape[-1] != len(lengths):
-        raise BnbookError(f"{len(lengths)} lengths for {error.shape[-1]} columns; expected the lengths of the arm")
+        raise BnbookError(
+            f"{len(lengths)} lengths for {error.shape[-1]} columns; expected the lengths of the arm"
+        )
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         cosine = (start**2 + there**2 - error**2) / (2 * start * there)
         cosine = np.where(np.isnan(start), np.nan, np.where(np.isfinite(cosine), np.clip(cosine, -1, 1), 0.0))
         return {"error": error, "relative_error": error / start, "cosine": cosine}
 
 
-def error_ratio_at_equal_distance(one: Arrays, other: Arrays, lengths: Sequence[float], learning_rate: float) -> np.ndarray:
+def error_ratio_at_equal_distance(
+    one: Arrays, other: Arrays, lengths: Sequence[float], learning_rate: float
+) -> np.ndarray:
     """Gradient error of one training over that of another where both have moved equally far, (S, P).
 
-    At the geometric middle of the distances a ‖∇L(θ)‖ that both reach, each error interpolated between its lengths on
-    logarithmic axes. NaN where they reach no common distance, or one is not finite.
+    At the geometric middle of the distances a ‖∇L(θ)‖ that both reach, each error interpolated between its
+    lengths on logarithmic axes. NaN where they reach no common distance, or one is not finite.
     """
     found = np.full(one["start_norm"].shape, np.nan)
     for place in np.ndindex(*found.shape):
@@ -109,7 +121,8 @@ def error_ratio_at_equal_distance(one: Arrays, other: Arrays, lengths: Sequence[
 
 
 def _overflow(values: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Infinity for what is not finite on the way of a training that still has a finite loss, NaN after its end."""
+    """Infinity for what is not finite on the way of a training that still has a finite loss, NaN after its
+    end."""
     alive = np.isfinite(start)[..., None]
     return np.where(np.isfinite(values), values, np.where(alive, np.inf, np.nan))
 

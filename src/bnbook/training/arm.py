@@ -40,7 +40,9 @@ class Arm:
 
     def __post_init__(self) -> None:
         if self.architecture not in ARCHITECTURES:
-            raise BnbookError(f"unknown architecture {self.architecture!r}; expected one of {', '.join(ARCHITECTURES)}")
+            raise BnbookError(
+                f"unknown architecture {self.architecture!r}; expected one of {', '.join(ARCHITECTURES)}"
+            )
         if self.steps < 1 or self.batch_size < 2 or self.evaluate_every < 0:
             raise BnbookError("an arm needs steps >= 1, batch_size >= 2 and evaluate_every >= 0")
         if not self.learning_rate > 0:
@@ -49,8 +51,10 @@ class Arm:
     def settings(self) -> dict[str, Any]:
         """The settings as JSON has them; `Arm.from_settings` is the way back."""
         values = asdict(self)
-        return {k: [list(x) if isinstance(x, tuple) else x for x in v] if isinstance(v, tuple) else v
-                for k, v in values.items()}  # fmt: skip
+        return {
+            k: [list(x) if isinstance(x, tuple) else x for x in v] if isinstance(v, tuple) else v
+            for k, v in values.items()
+        }
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Arm:
@@ -66,15 +70,20 @@ class Arm:
 
 
 def build_model(arm: Arm, dataset: Dataset) -> nn.Module:
-    """The arm's untrained network for the data set's classes and image shape, drawn from torch's random state.
+    """The arm's untrained network for the data set's classes and image shape, drawn from torch's random
+    state.
 
     Normalizers draw nothing, so arms that differ only there start from the same weights at the same seed.
     """
     channels, height = dataset.train_images.shape[1:3]
     network = models.vgg(
-        width=arm.width, norm=arm.norm, classes=len(dataset.classes), channels=channels, image_size=height,
+        width=arm.width,
+        norm=arm.norm,
+        classes=len(dataset.classes),
+        channels=channels,
+        image_size=height,
         **dict(arm.options),
-    )  # fmt: skip
+    )
     return network.to(memory_format=torch.channels_last)  # a third faster on CPUs, same numbers
 
 

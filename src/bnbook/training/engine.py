@@ -39,13 +39,16 @@ def train(
 ) -> dict[str, np.ndarray]:
     """Train `arm` from `seed` by SGD on the cross-entropy, θ ← θ - a ∇L(θ), and return what was measured.
 
-    Arms with the same seed start from the same weights and see the same batches. T steps, E evaluations, L layers:
+    Arms with the same seed start from the same weights and see the same batches. T steps, E evaluations, L
+    layers:
 
     - loss, accuracy (T,): of each batch before its update, in training mode; NaN from a divergence on
-    - step (E,), train_loss, train_accuracy, test_loss, test_accuracy (E,): on fixed examples, population statistics
-    - diverged (): 1 if a loss was not finite, and the run stopped there; diverged_step (): that step, else NaN
-    - histogram (E, L, units, bins), mean_l, variance_l (E, width of layer l): inputs of nonlinearity l over fixed
-      training examples, batch statistics (`bnbook.probes.activations.measure`)
+    - step (E,), train_loss, train_accuracy, test_loss, test_accuracy (E,): on fixed examples, population
+      statistics
+    - diverged (): 1 if a loss was not finite, and the run stopped there; diverged_step (): that step, else
+      NaN
+    - histogram (E, L, units, bins), mean_l, variance_l (E, width of layer l): inputs of nonlinearity l over
+      fixed training examples, batch statistics (`bnbook.probes.activations.measure`)
 
     `on_steps(n)` hears of every n further steps. Source: Santurkar et al. 2018, appendix A.1.
     """
@@ -55,7 +58,8 @@ def train(
     with numerics(where, threads), torch.random.fork_rng(devices=cuda):
         torch.manual_seed(seed)
         model = build_model(arm, dataset).to(where).train()
-        # Another seed than the weights': the same would make permutation and weights from the same random numbers.
+        # Another seed than the weights': the same would make permutation and weights from the same random
+        # numbers.
         batches = infinite_batches(
             dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed), augment=arm.augment
         )
@@ -64,16 +68,22 @@ def train(
 
 @contextmanager
 def numerics(device: torch.device, threads: int | None = None) -> Iterator[None]:
-    """Full float32 and repeatable kernels on a GPU, `threads` threads on a CPU; everything put back at the end."""
+    """Full float32 and repeatable kernels on a GPU, `threads` threads on a CPU; everything put back at the
+    end."""
     before = torch.get_num_threads()
     tf32 = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
     benchmark = torch.backends.cudnn.benchmark
-    deterministic = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    deterministic = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
     try:
         if threads:
             torch.set_num_threads(threads)
         if device.type == "cuda":
-            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS repeats itself only with this
+            os.environ.setdefault(
+                "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+            )  # cuBLAS repeats itself only with this
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
             torch.backends.cudnn.benchmark = False
             torch.use_deterministic_algorithms(True, warn_only=True)
@@ -165,7 +175,9 @@ class _Observer:
         if self.rows:
             found["step"] = checkpoints
             for name, example in self.rows[0].items():
-                table = np.full((len(checkpoints), *np.shape(example)), np.nan, dtype=np.asarray(example).dtype)
+                table = np.full(
+                    (len(checkpoints), *np.shape(example)), np.nan, dtype=np.asarray(example).dtype
+                )
                 table[: len(self.rows)] = [row[name] for row in self.rows]
                 table[checkpoints > last] = np.nan
                 bad = ~np.isfinite(np.asarray([row["train_loss"] for row in self.rows]))
@@ -176,8 +188,11 @@ class _Observer:
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, images: Tensor, labels: Tensor, dataset: Dataset) -> tuple[np.float64, np.float64]:
-    """Mean cross-entropy and accuracy on uint8 images (m, C, H, W) with the population statistics (eval mode)."""
+def evaluate(
+    model: nn.Module, images: Tensor, labels: Tensor, dataset: Dataset
+) -> tuple[np.float64, np.float64]:
+    """Mean cross-entropy and accuracy on uint8 images (m, C, H, W) with the population statistics (eval
+    mode)."""
     if not len(images):
         raise BnbookError("nothing to evaluate on; expected at least one example")
     mode = model.training

@@ -28,11 +28,16 @@ class ProbedArm(Arm):
     landscape: tuple[float, ...] = ()  # step lengths along the gradient, in multiples of the learning rate
     random_directions: tuple[float, ...] = ()  # the same lengths along one random direction a probed step
     covariate_shift: bool = False  # change of each layer's gradient by the update of the layers before it
-    moment_layers: tuple[int, ...] = ()  # nonlinearities whose inputs' moments are taken before and after the update
+    moment_layers: tuple[
+        int, ...
+    ] = ()  # nonlinearities whose inputs' moments are taken before and after the update
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("landscape", "random_directions"):  # 1 and 1.0 are one length, and one entry of the store
+        for name in (
+            "landscape",
+            "random_directions",
+        ):  # 1 and 1.0 are one length, and one entry of the store
             object.__setattr__(self, name, tuple(float(length) for length in getattr(self, name)))
         wrong = [step for step in self.probe_steps if not 0 <= step <= self.steps - 2]
         if wrong:
@@ -45,7 +50,8 @@ class ProbedArm(Arm):
 
 
 def probe_schedule(steps: int, every: int, early: Sequence[int] = ()) -> tuple[int, ...]:
-    """The steps to probe in a training of `steps` updates: 0, each `every`-th, and the `early` ones (-> (P,))."""
+    """The steps to probe in a training of `steps` updates: 0, each `every`-th, and the `early` ones (->
+    (P,))."""
     return tuple(sorted(step for step in {0, *early, *range(0, steps, every)} if step <= steps - 2))
 
 
@@ -60,8 +66,9 @@ def train_probed(
 ) -> Arrays:
     """Train as `engine.train` does, bit for bit, and return its arrays and those of the instruments.
 
-    P probed steps, A step lengths, R of them along a random direction, L layers, K one of the `moment_layers`; all on
-    the mini-batch of the step, with its statistics and its noise, right before its update:
+    P probed steps, A step lengths, R of them along a random direction, L layers, K one of the
+    `moment_layers`; all on the mini-batch of the step, with its statistics and its noise, right before its
+    update:
 
     - probe_step (P,); start_loss, start_norm (P,): loss and gradient norm where the training stands
     - landscape_loss, landscape_distance, landscape_norm (P, A): `probes.landscape.along_gradient`
@@ -122,8 +129,11 @@ class _Instruments:
                 seen = landscape.along_direction(
                     self.model, F.cross_entropy, batch, steps, generator=self.generator
                 )
-            row |= {f"{name}_loss": _array(seen.loss), f"{name}_distance": _array(seen.gradient_distance),
-                    f"{name}_norm": _array(seen.gradient_norm)}  # fmt: skip
+            row |= {
+                f"{name}_loss": _array(seen.loss),
+                f"{name}_distance": _array(seen.gradient_distance),
+                f"{name}_norm": _array(seen.gradient_norm),
+            }
         if arm.covariate_shift:
             shift = covariate_shift.measure(self.model, F.cross_entropy, batch, arm.learning_rate)
             row |= {f"shift_{name}": _array(getattr(shift, name)) for name in ("distance", "cosine", "norm")}
@@ -135,7 +145,10 @@ class _Instruments:
         for name, examples in (("moment", self.fixed), ("batch", inputs)) if layers else ():
             seen = activations.measure(self.model, examples, layers)
             for layer, mean, variance in zip(layers, seen.mean, seen.variance, strict=True):
-                row |= {f"{name}_mean_{layer}": _array(mean)[None], f"{name}_variance_{layer}": _array(variance)[None]}
+                row |= {
+                    f"{name}_mean_{layer}": _array(mean)[None],
+                    f"{name}_variance_{layer}": _array(variance)[None],
+                }
         return row
 
     def _add(self, step: int, row: Arrays) -> None:
@@ -152,7 +165,9 @@ class _Instruments:
             shape = self.rows[int(steps[0])][name].shape
             table = np.full((len(steps), *shape), np.nan)
             for place, step in enumerate(steps.tolist()):
-                if step in whole and self.rows[step][name].shape == shape:  # the run may stop between two updates
+                if (
+                    step in whole and self.rows[step][name].shape == shape
+                ):  # the run may stop between two updates
                     table[place] = self.rows[step][name]
             found[name] = table
         return found

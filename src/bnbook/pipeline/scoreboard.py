@@ -1,0 +1,191 @@
+"""The generated pages: the scoreboard of all claims, the provenance of all numbers, the stamp on every
+chapter."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from bnbook import claims
+from bnbook.pipeline import merge
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.tokens import ABSENT, Pages
+
+
+def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
+    """Every claim: verdict, effect, 95 % interval, seeds, profile and a link to its figure."""
+    lines = [
+        "# Scoreboard",
+        "",
+        "Every claim that the book has put on trial so far. The test of a claim is fixed before the run "
+        "that judges it;",
+        "the verdict is computed from the recorded results: *reproduced* where the whole 95 % interval "
+        "lies on the",
+        "claim's side of its threshold, *not reproduced* where it lies wholly on the other, *undecided* "
+        "where it",
+        "straddles it. A claim that does not hold is a result like any other.",
+        "",
+        short_scoreboard(chapters, pages),
+        "",
+    ]
+    for chapter in chapters:
+        own = [claim for claim in pages.claims if claim.chapter == chapter.name]
+        if not own:
+            continue
+        lines += [f"## {chapter.title}", "", f"[Read the chapter](/{chapter.name}.ipynb)", ""]
+        lines += [
+            "| Claim | Verdict | Effect | 95 % interval | n | Profile | Figure |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        lines += [_claim_row(claim, chapter, pages) for claim in own]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
+    """One row a chapter: how many claims, and how the verdicts fell."""
+    lines = ["| Chapter | Claims | Verdicts |", "|---|---|---|"]
+    for chapter in chapters:
+        judged = [verdict_words(pages, claim) for claim in pages.claims if claim.chapter == chapter.name]
+        tally = Counter(re.sub(r" at n = \d+", "", word) for word in judged)
+        words = ", ".join(f"{count} {word}" for word, count in tally.most_common()) or ABSENT
+        lines.append(f"| [{chapter.title}](/{chapter.name}.ipynb) | {len(judged)} | {words} |")
+    return "\n".join(lines)
+
+
+def provenance(chapters: list[Chapter], pages: Pages) -> str:
+    """Every chapter: commit, data, device, seeds, time, memory, versions."""
+    lines = [
+        "# Provenance",
+        "",
+        "Where every number comes from. A *fresh* result is one whose fingerprint (code cells, imported "
+        "package code,",
+        "parameters, data) fits this edition of the book; only fresh results are shown.",
+        "",
+    ]
+    for chapter in chapters:
+        lines += [f"## {chapter.title}", "", *_provenance_rows(chapter, pages.evidence[chapter.name]), ""]
+    return "\n".join(lines)
+
+
+def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
+    """The line under a chapter's title: with what its numbers were made."""
+    if evidence is None:
+        text = (
+            f"No fresh evidence for this chapter in this edition: run `bnbook run {chapter.name}` to make it."
+        )
+    else:
+        made = evidence.results.header["provenance"]
+        smoke = (
+            "; a smoke run proves that the code runs, it is no evidence"
+            if evidence.profile == "smoke"
+            else ""
+        )
+        smoke = "" if chapter.exact else smoke
+        text = (
+            f"Numbers on this page: **{evidence.profile}** profile{smoke} · data {_data_names(evidence)} · "
+            f"{made['device']} · {_seed_words(made['seeds'])} · {_commit_words(made)} · {made['date']} · "
+            f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
+        )
+    return f"```{{container}} run-stamp\n{text}\n```"
+
+
+def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
+    judgement, evidence = pages.judgement(claim), pages.evidence[chapter.name]
+    source = f"<br><small>{claim.source.key}, {claim.source.version}, {claim.source.where}</small>"
+    says = _cell(claim.says) + source
+    figure = f"[figure](#{anchor(chapter, claim.figure)})"
+    if judgement is None or evidence is None:
+        return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
+    words = f"**{verdict_words(pages, claim)}**"
+    found = [part for _, _, part in judgement.parts] or [judgement]
+    effect, interval = ("<br>".join(column) for column in zip(*map(_effect_and_interval, found)))
+    row = [says, words, effect, interval, str(judgement.n or ABSENT), evidence.profile, figure]
+    return "| " + " | ".join(row) + " |"
+
+
+def verdict_words(pages: Pages, claim: claims.Claim) -> str:
+    """The verdict on a claim, or that its chapter has not been run."""
+    judgement = pages.judgement(claim)
+    return judgement.words if judgement else "not run"
+
+
+def _effect_and_interval(found: Any) -> tuple[str, str]:
+    """Of a judgement or of one part's outcome."""
+    shown, _, interval = claims.format_effect(found).partition(" (95 % interval ")
+    return shown, interval.removesuffix(")") or ABSENT
+
+
+def anchor(chapter: Chapter, figure: str) -> str:
+    """The label of a claim's figure, from the `:name:` option of its directive."""
+    for path, _, directive in merge.referenced_figures(chapter.text):
+        name = re.search(r"^:name: *(\S+)", directive, flags=re.M)
+        if path.endswith(f"/{figure}.svg") and name:
+            return name.group(1)
+    return figure
+
+
+def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
+    if evidence is None:
+        return [f"No fresh run. To make one: `bnbook run {chapter.name} --profile laptop`."]
+    made = evidence.results.header["provenance"]
+    rows = {
+        "Profile": evidence.profile,
+        "Commit": _commit_words(made).removeprefix("commit "),
+        "Date": made["date"],
+        "Data": "<br>".join(_data_row(row) for row in evidence.results.header["data"]) or "none",
+        "Device": f"{made['device']}, {made['threads']} thread(s) a run",
+        "Seeds": _seed_words(made["seeds"]),
+        "Time": _time_words(made),
+        "Peak memory": f"{made['peak_memory_mib']:,} MiB".replace(",", "\u202f"),
+        "Platform": made["platform"],
+        "Versions": ", ".join(f"{name} {number}" for name, number in made["versions"].items()),
+        "Parameters": ", ".join(f"`{k}={v!r}`" for k, v in evidence.results.header["parameters"].items()),
+        "Fingerprint": ", ".join(
+            f"{k} `{v[:12]}`" for k, v in evidence.results.header["fingerprint"].items()
+        ),
+    }
+    return [
+        "| Of this run | |",
+        "|---|---|",
+        *(f"| {key} | {_cell(str(value))} |" for key, value in rows.items()),
+    ]
+
+
+def _time_words(made: dict) -> str:
+    store = made.get("store") or {}
+    words = f"{made['seconds']:.0f} s"
+    if store.get("reused"):
+        seconds = f"{store['reused_seconds']:.0f} s, one core each"
+        words += f" to put together; its {store['reused']} stored trainings had taken {seconds}"
+    return words
+
+
+def _data_names(evidence: Evidence) -> str:
+    return ", ".join(row["name"] for row in evidence.results.header["data"]) or "none"
+
+
+def _data_row(row: dict) -> str:
+    counts = f"{row['train']} training and {row['test']} test examples"
+    return f"{row['name']}: {counts}, SHA-256 `{row['sha256'][:16]}`"
+
+
+def _seed_words(seeds: list[int]) -> str:
+    if not seeds:
+        return "no seeds"
+    run = seeds == list(range(seeds[0], seeds[-1] + 1))
+    return (
+        f"seeds {seeds[0]} to {seeds[-1]}"
+        if run and len(seeds) > 1
+        else f"seeds {', '.join(map(str, seeds))}"
+    )
+
+
+def _commit_words(made: dict) -> str:
+    return f"commit `{made['commit'][:10]}`" + (" with uncommitted changes" if made["dirty"] else "")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,1 @@
+"""Running trainings: the store of finished ones, the runner, progress."""

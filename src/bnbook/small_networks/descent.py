@@ -1,0 +1,198 @@
+"""Gradient descent with momentum on a stack of members, each at its own learning rate, each until it
+explodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bnbook.data import Dataset, fixed_sample, normalise
+from bnbook.errors import BnbookError
+from bnbook.small_networks.arm import PhaseArm
+from bnbook.small_networks.stack import Stack, Statistics, stack_models
+
+Member = tuple[PhaseArm, int]  # settings and seed
+#: A member whose loss exceeds this many times its first one has exploded: it is frozen there and reported.
+EXPLOSION = 1e6
+STATISTICS_EXAMPLES = 2_000  # training images whose statistics a test uses
+REPORT_EVERY = 20  # steps
+
+
+def train_stack(
+    members: Sequence[Member],
+    dataset: Dataset,
+    *,
+    dtype: torch.dtype = torch.float32,
+    unfolded: bool | None = None,
+    on_steps: Callable[[int], None] | None = None,
+) -> dict[str, np.ndarray]:
+    """Train members that differ in γ, learning rate and seed; arrays with a leading axis of S members.
+
+    θ_{t+1} = θ_t - η ∇L(θ_t) + μ (θ_t - θ_{t-1}) (equation 1 of the mean-field paper), L the mean over a
+    mini-batch of half the squared error to the one-hot target or of the cross-entropy, statistics those of
+    the batch. The same seed means the same first weights and the same batches, whatever γ and η.
+
+    - loss (S, T): of each batch before its update; NaN from an explosion on
+    - exploded_step (S,): the first step whose loss was not finite or above EXPLOSION times the first, inf if
+      none
+    - test_loss, test_accuracy (S,): after the last step, with population statistics; NaN where exploded or
+      not asked for
+
+    unfolded: convolutions as products of unfolded images; None: on a GPU. A member that explodes is frozen;
+    the others go on as if alone. On a GPU nothing inside a step waits for the device; on a CPU the training
+    ends where no member is left.
+    """
+    shared = {arm.stack_key() for arm, _ in members}
+    if len(shared) != 1:
+        raise BnbookError(
+            f"{len(shared)} kinds of members in one stack; expected members that differ in γ, rate and seed"
+        )
+    arm, where = next(iter(shared)), dataset.device
+    stack = _drawn(members, dataset, dtype)
+    stack.unfolded = where.type != "cpu" if unfolded is None else unfolded
+    rates = torch.tensor([one.learning_rate for one, _ in members], dtype=dtype, device=where)
+    velocity = [torch.zeros_like(p) for p in stack.parameters]
+    batches = _Batches([seed for _, seed in members], arm, dataset, dtype)
+    alive = torch.ones(len(members), dtype=torch.bool, device=where)
+    losses, ends, first = [], [], None
+    waits = where.type == "cpu"  # reading a value is free there, and a masked update is not
+    for step in range(arm.steps):
+        images, targets = batches.next()
+        leaves = [p.requires_grad_() for p in stack.parameters]
+        loss = member_loss(stack(images)[0], targets, arm.loss)  # (S,)
+        gradients = torch.autograd.grad(loss.sum(), leaves)
+        loss = loss.detach()
+        first = loss if first is None else first
+        alive = alive & torch.isfinite(loss) & (loss <= EXPLOSION * first)
+        losses.append(torch.where(alive, loss, torch.nan))
+        ends.append(alive)
+        if waits and not alive.any():
+            break
+        _update(leaves, velocity, gradients, rates, arm.momentum, None if waits and alive.all() else alive)
+        if on_steps and (step + 1) % REPORT_EVERY == 0:
+            on_steps(REPORT_EVERY)
+    unmade = arm.steps - len(losses)
+    losses, ends = losses + [torch.full_like(rates, torch.nan)] * unmade, ends + [alive] * unmade
+    lived = torch.stack(ends).sum(0).double()
+    found = {
+        "loss": torch.stack(losses, 1),
+        "exploded_step": torch.where(lived < arm.steps, lived, torch.inf),
+    } | _tested(stack, arm, dataset, alive, dtype)
+    return {name: value.double().cpu().numpy() for name, value in found.items()}
+
+
+def _update(
+    parameters: Sequence[Tensor],
+    velocity: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    rates: Tensor,
+    momentum: float,
+    alive: Tensor | None,
+) -> None:
+    """v <- μ v + g, θ <- θ - η v, in place; alive: the members (S,) whose θ may change, None for all."""
+    for p, v, g in zip(parameters, velocity, gradients):
+        p.requires_grad_(False)
+        shape = (-1, *[1] * (p.ndim - 1))
+        torch.add(g, v, alpha=momentum, out=v)
+        if alive is None:
+            p.addcmul_(v, rates.view(shape), value=-1)
+        else:
+            p.copy_(torch.where(alive.view(shape), p - rates.view(shape) * v, p))
+
+
+def member_loss(outputs: Tensor, targets: Tensor, kind: str) -> Tensor:
+    """(S, B, classes), (S, B) -> (S,): mean over the batch of half the squared error, or of the
+    cross-entropy."""
+    if kind == "squared":
+        wanted = F.one_hot(targets, outputs.shape[-1]).to(outputs)
+        return 0.5 * (outputs - wanted).square().sum(-1).mean(1)
+    flat = F.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none")
+    return flat.view(targets.shape).mean(1)
+
+
+def _drawn(members: Sequence[Member], dataset: Dataset, dtype: torch.dtype) -> Stack:
+    image = tuple(dataset.train_images.shape[1:])
+    networks = []
+    with torch.random.fork_rng():
+        for arm, seed in members:
+            torch.manual_seed(seed)
+            networks.append(arm.model(image, len(dataset.classes)).to(dtype))
+    stack = stack_models(networks)
+    for group in (stack.weights, stack.biases, stack.gammas, stack.betas):
+        group[:] = [p.to(dataset.device) for p in group]
+    return stack
+
+
+class _Batches:
+    """Mini-batches of each member's own order, a fresh permutation an epoch; equal seeds see equal
+    batches."""
+
+    def __init__(self, seeds: Sequence[int], arm: PhaseArm, dataset: Dataset, dtype: torch.dtype) -> None:
+        self.size, self.dataset, self.dtype = arm.batch_size, dataset, dtype
+        self.count = arm.examples or len(dataset.train_labels)
+        if max(self.size, self.count) > len(dataset.train_labels):
+            raise BnbookError(
+                f"batch size {self.size} and {self.count} examples do not fit the "
+                f"{len(dataset.train_labels)} training "
+                "images; expected fewer"
+            )
+        self.names = sorted(set(seeds))
+        self.place = torch.tensor([self.names.index(seed) for seed in seeds])
+        self.generators = {seed: torch.Generator().manual_seed(1_000_003 + seed) for seed in self.names}
+        self.kept = (
+            {  # which examples a member trains on: its own choice, by its seed
+                seed: torch.randperm(
+                    len(dataset.train_labels), generator=torch.Generator().manual_seed(seed)
+                )[: self.count]
+                for seed in self.names
+            }
+            if arm.examples
+            else {}
+        )
+        self.at = self.count
+
+    def next(self) -> tuple[Tensor, Tensor]:
+        """Images (S, B, C, H, W) and labels (S, B)."""
+        if self.at + self.size > self.count:
+            orders = [torch.randperm(self.count, generator=self.generators[seed]) for seed in self.names]
+            orders = [
+                self.kept[seed][order] if self.kept else order for seed, order in zip(self.names, orders)
+            ]
+            self.orders, self.at = torch.stack(orders).to(self.dataset.device), 0
+        chosen = self.orders[:, self.at : self.at + self.size][self.place]
+        self.at += self.size
+        images = normalise(self.dataset.train_images[chosen.flatten()], self.dataset).to(self.dtype)
+        return images.view(*chosen.shape, *images.shape[1:]), self.dataset.train_labels[chosen]
+
+
+def _tested(
+    stack: Stack, arm: PhaseArm, dataset: Dataset, alive: Tensor, dtype: torch.dtype
+) -> dict[str, Tensor]:
+    members = len(alive)
+    loss, accuracy = (
+        torch.full((members,), torch.nan, device=alive.device, dtype=torch.float64) for _ in range(2)
+    )
+    if not arm.test_examples:
+        return {"test_loss": loss, "test_accuracy": accuracy}
+    with torch.no_grad():
+        seen, _ = fixed_sample(dataset, min(STATISTICS_EXAMPLES, len(dataset.train_labels)), "train")
+        statistics = (
+            stack(_for_all(normalise(seen, dataset).to(dtype), members))[1] if arm.norm == "batch" else None
+        )
+        images, labels = fixed_sample(dataset, arm.test_examples, "test")
+        outputs = stack(_for_all(normalise(images, dataset).to(dtype), members), statistics)[0]
+        targets = labels.expand(members, -1)
+        loss = torch.where(alive, member_loss(outputs, targets, arm.loss).double(), loss)
+        accuracy = torch.where(alive, (outputs.argmax(-1) == targets).double().mean(1), accuracy)
+    return {"test_loss": loss, "test_accuracy": accuracy}
+
+
+def _for_all(images: Tensor, members: int) -> Tensor:
+    return images.expand(members, *images.shape)
+
+
+__all__ = ["EXPLOSION", "Member", "Statistics", "member_loss", "train_stack"]

@@ -1,0 +1,1 @@
+"""The mathematics on trial: theorems, why gradients grow, length and direction."""

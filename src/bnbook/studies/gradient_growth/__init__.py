@@ -1,0 +1,20 @@
+"""Why stacked batch norm layers make gradients grow: the exact rate of a layer, and networks to measure it
+in."""
+
+from bnbook.studies.gradient_growth.activations import ACTIVATIONS
+from bnbook.studies.gradient_growth.networks import chain, residual
+from bnbook.studies.gradient_growth.rates import Growth, growth, linear_growth, relu_growth, residual_profile
+from bnbook.studies.gradient_growth.stack import Trained, train
+
+__all__ = [
+    "ACTIVATIONS",
+    "Growth",
+    "Trained",
+    "chain",
+    "growth",
+    "linear_growth",
+    "relu_growth",
+    "residual",
+    "residual_profile",
+    "train",
+]

@@ -1,0 +1,2 @@
+"""Length and direction: what batch norm's reparametrisation does to least squares, half-spaces and a small
+network."""

@@ -1,0 +1,159 @@
+"""The bound for a single unit on many random networks, critical points of the whole network, and passes over
+its units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bnbook.studies.length_direction import unit_descent
+from bnbook.studies.length_direction.losses import LOSSES
+from bnbook.studies.length_direction.network import Network, draw_network, off_line
+
+#: A critical point counts as off the line beyond this distance (in the norm of S), M as singular below this
+#: relative size.
+AWAY, SINGULAR = 1e-4, 1e-6
+
+
+def unit_margins(seed: int, networks: int, steps: int) -> dict[str, np.ndarray]:
+    """Left over right side of the bound for one of two units, at every step: "printed" with the other unit
+    anywhere, "on_line" as printed with the other unit on the line of S⁻¹u, "corrected" with the whole second
+    term squared as well; "pythagoras" is the relative error of the equality behind it. Runs whose interval
+    holds no zero of the slope are left out.
+    """
+    rng = np.random.default_rng([seed, 7])
+    found: dict[str, list[float]] = {name: [] for name in ("printed", "on_line", "corrected", "pythagoras")}
+    for number in range(networks):
+        network = draw_network(
+            rng, LOSSES[("logistic", "welsch")[number % 2]], 2, int(rng.integers(2, 7)), False
+        )
+        problem, d = network.problem, len(network.problem.u)
+        w, other = rng.standard_normal(d), rng.standard_normal(d)
+        iterations = int(rng.integers(2, 15))  # beyond, the sums' own error would show
+        lined = (
+            rng.uniform(-2, 2) / np.sqrt(problem.attainable) * problem.direction * (number % 3 > 0)
+        )  # or 0
+        for name, fixed in (("anywhere", other / np.sqrt(other @ problem.S @ other)), ("line", lined)):
+            W = np.stack([np.zeros(d), fixed])
+            run = unit_descent.descend(network, W, 0, w, steps, iterations)
+            if not run.zero_inside:
+                continue
+            _add(found, name, network, W, run, iterations)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def _add(
+    found: dict[str, list[float]], name: str, network: Network, W: np.ndarray, run, iterations: int
+) -> None:
+    for t, left in enumerate(run.gradients):
+        bound = {
+            form: unit_descent.unit_bound(network, W, 0, t, run.gaps[0], iterations, form)
+            for form in ("printed", "corrected")
+        }
+        if name == "anywhere":
+            found["printed"].append(left / bound["printed"])
+        else:
+            found["on_line"].append(left / bound["printed"])
+            found["corrected"].append(left / bound["corrected"])
+            whole = run.first[t] ** 2 * run.gaps[t] + run.slopes[t] ** 2
+            if left > 1e-12:
+                found["pythagoras"].append(abs(whole - left) / left)
+
+
+def critical_points(network: Network, rng: np.random.Generator, starts: int) -> list[np.ndarray]:
+    """Bounded critical points W (m, d) of all units together, by descent of f, then Newton's method on its
+    gradient.
+
+    Every other start lies on the line of S⁻¹u (which descent does not leave), the rest anywhere.
+    """
+    from scipy.optimize import minimize, root
+
+    values, basis = np.linalg.eigh(network.problem.S)
+    whiten = (basis / np.sqrt(values)) @ basis.T
+    shape = (len(network.theta), len(network.problem.u))
+
+    def unfold(z):
+        return z.reshape(shape) @ whiten
+
+    coarse, found = replace(network, spacing=0.2), []
+
+    def gradient(z):
+        return (network.direct_gradient(unfold(z)) @ whiten).ravel()
+
+    def roughly(z):
+        return (coarse.direct_gradient(unfold(z)) @ whiten).ravel()
+
+    for number in range(starts):
+        start = rng.standard_normal(shape)
+        if number % 2:
+            start = np.outer(start[:, 0], np.linalg.solve(whiten, network.problem.direction)) / np.sqrt(
+                network.problem.attainable
+            )
+        start = start.ravel()
+        near = minimize(
+            lambda z: coarse.value(unfold(z)),
+            start,
+            jac=roughly,
+            method="BFGS",
+            options={"maxiter": 60, "gtol": 1e-6},
+        )
+        end = root(gradient, near.x, tol=1e-12)
+        if np.abs(gradient(end.x)).max() < 1e-9 and np.abs(end.x).max() < 6:
+            found.append(unfold(end.x))
+    return found
+
+
+def classify(network: Network, points: list[np.ndarray]) -> dict[str, int]:
+    """How many points there are, how many have a unit off the line, and the same for those whose M is
+    invertible."""
+    counts = {"found": 0, "off_line": 0, "regular_found": 0, "regular_off_line": 0}
+    for W in points:
+        away = bool(off_line(W, network.problem).max() > AWAY)
+        sizes = np.abs(np.linalg.eigvalsh(network.system(W)[1]))
+        regular = bool(sizes.min() > SINGULAR * sizes.max())
+        counts["found"] += 1
+        counts["off_line"] += away
+        counts["regular_found"] += regular
+        counts["regular_off_line"] += away and regular
+    return counts
+
+
+def one_unit(network: Network, rng: np.random.Generator, on_line: bool) -> np.ndarray | None:
+    """A bounded critical point of the first of two units, the other held fixed on the line or anywhere; None
+    if none is found."""
+    from scipy.optimize import root
+
+    problem = network.problem
+    values, basis = np.linalg.eigh(problem.S)
+    whiten = (basis / np.sqrt(values)) @ basis.T
+    other = whiten @ rng.standard_normal(len(problem.u))
+    if on_line:
+        other = rng.uniform(-1.5, 1.5) / np.sqrt(problem.attainable) * problem.direction
+
+    def gradient(z):
+        return whiten @ network.direct_gradient(np.stack([whiten @ z, other]))[0]
+
+    end = root(gradient, 0.7 * rng.standard_normal(len(problem.u)), tol=1e-12)
+    if np.abs(gradient(end.x)).max() < 1e-9 and np.abs(end.x).max() < 6:
+        return whiten @ end.x
+    return None
+
+
+def passes(seed: int, units: int, lengths: list[int], sweeps: int) -> tuple[np.ndarray, np.ndarray, Network]:
+    """Σ_i ‖∇_i f‖² after one pass with T_d steps for each unit, for each T_d; and after each of many passes
+    with T_d = 4.
+
+    Equal output weights, d = 2, logistic loss; all units start at 0, and what enters GDNP are random
+    directions.
+    """
+    rng = np.random.default_rng([seed, 8])
+    network = draw_network(rng, LOSSES["logistic"], units, 2, True)
+    network = replace(network, theta=np.full(units, 2.0 / units), spacing=0.2)
+    starts, zero = rng.standard_normal((units, 2)), np.zeros((units, 2))
+    single = [unit_descent.sweep(network, zero, steps, 30, starts) for steps in lengths]
+    W, many = zero, []
+    for _ in range(sweeps):
+        W = unit_descent.sweep(network, W, 4, 30, starts)
+        many.append(network.squared_norm(network.gradient(W)))
+    return np.array([network.squared_norm(network.gradient(W)) for W in single]), np.array(many), network

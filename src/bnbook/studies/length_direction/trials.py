@@ -1,0 +1,105 @@
+"""Bounds of the section on least squares against what gradient descent does, on many random problems of one
+seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bnbook.studies.length_direction import gradient_descent, least_squares, rayleigh
+from bnbook.studies.length_direction.problems import KINDS, Problem, draw_problem
+
+#: Relative slack of every bound, and the excess (relative to the largest possible) below which rounding
+#: rules.
+SLACK, FLOOR = 1e-9, 1e-20
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Left side over right side of a bound, for every trial; above 1 it is violated."""
+
+    ratio: np.ndarray  # (trials,)
+
+    @property
+    def violations(self) -> int:
+        return int((self.ratio > 1 + SLACK).sum())
+
+    @property
+    def trials(self) -> int:
+        return len(self.ratio)
+
+
+def linear_margins(excess: np.ndarray, problem: Problem, exponent: float = 2.0) -> np.ndarray:
+    """excess_t / ((1 - μ/L)^{2t} excess_0) for t = 1 ... T, as long as the excess is above rounding; inf over
+    0."""
+    t = np.arange(len(excess))
+    bound = problem.rate ** (exponent * t) * excess[0]
+    kept = (excess > FLOOR * problem.attainable) & (t > 0)
+    with np.errstate(divide="ignore", over="ignore"):
+        return excess[kept] / bound[kept]
+
+
+def least_squares_margins(
+    seed: int, problems: int, steps: int, factor: float = 1.0
+) -> tuple[Margins, Margins, int]:
+    """The linear bound for ρ in the printed steps, for plain gradient descent in steps of 1/2L; runs that
+    obey the last.
+
+    Plain gradient descent starts where the other does: in direction w₀, at the best length. Kinds take turns.
+    """
+    rng = np.random.default_rng([seed, 1])
+    directions, weights, obeying = [], [], 0
+    for number in range(problems):
+        problem, w = draw_problem(rng, KINDS[number % len(KINDS)])
+        path = least_squares.descend(w, problem, steps, factor)
+        directions.append(linear_margins(least_squares.gap(path, problem), problem))
+        start = least_squares.weights_at_best_length(path[:1], problem)[0]
+        found = gradient_descent.plain(problem.gradient, start, 1 / (2 * problem.largest), steps)
+        weights.append(linear_margins(problem.excess(found), problem))
+        obeying += bool((weights[-1] <= 1 + SLACK).all())
+    return Margins(np.concatenate(directions)), Margins(np.concatenate(weights)), obeying
+
+
+def rayleigh_margins(seed: int, pencils: int, steps: int) -> dict[str, Margins]:
+    """The bound for the Rayleigh quotient, pair after pair: "printed", "charitable" and "corrected".
+
+    "printed" takes the eigenvalues of B and the exponent 2t for the step from t to t + 1, "charitable" those
+    of the pair and the exponent 2; both are given the best step there is. Steps nearer than 1e-6 to λ1 are
+    left out (cancellation).
+    """
+    rng = np.random.default_rng([seed, 2])
+    found: dict[str, list[float]] = {"printed": [], "charitable": [], "corrected": []}
+    for number in range(pencils):
+        pencil, first = rayleigh.draw_pencil(rng, ("rank one", "identity", "general")[number % 3])
+        span = pencil.of_pair[-1] - pencil.of_pair[0]
+        for step, names in (
+            (rayleigh.best_step, ("printed", "charitable")),
+            (rayleigh.fixed_step, ("corrected",)),
+        ):
+            w = first
+            for t in range(steps):
+                before, w = w, step(w, pencil)
+                old, new = rayleigh.quotient(before, pencil), rayleigh.quotient(w, pencil)
+                if pencil.of_pair[-1] - new < 1e-6 * span:
+                    break
+                for name in names:
+                    found[name].append(_one_margin(name, old, new, t, pencil))
+    return {name: Margins(np.array(ratios)) for name, ratios in found.items()}
+
+
+def _one_margin(name: str, old: float, new: float, t: int, pencil: rayleigh.Pencil) -> float:
+    """Left over right side; where the right side is not positive, inf if the bound fails and 0 if it
+    holds."""
+    eigenvalues = pencil.of_B if name == "printed" else pencil.of_pair
+    if name == "printed":
+        factor = rayleigh.printed_factor(pencil, t)
+    elif name == "charitable":
+        smallest, second, first = eigenvalues[0], eigenvalues[-2], eigenvalues[-1]
+        factor = max(0.0, 1 - (first - second) / (first - smallest)) ** 2
+    else:
+        factor = rayleigh.corrected_factor(pencil)
+    left, right = rayleigh.measure(new, eigenvalues), factor * rayleigh.measure(old, eigenvalues)
+    if right > 1e-12:
+        return left / right
+    return float("inf") if left > right + 1e-9 else 0.0

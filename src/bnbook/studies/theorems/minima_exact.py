@@ -1,0 +1,78 @@
+"""Counter-examples to Observation 4.3 and Lemmas 3.3 and 4.5, in fractions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bnbook.studies.theorems import minima
+from bnbook.studies.theorems.counterexamples import Counterexample
+from bnbook.studies.theorems.one_unit import exact
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Three data points, two inputs, squared error: both networks' minima in fractions."""
+
+    x: np.ndarray  # (3, 2)
+    t: np.ndarray  # (3,)
+    plain: np.ndarray  # (2,) the plain network's minimum W*
+    ray: np.ndarray  # (2,) direction of the minima with batch norm
+
+
+def three_points() -> Problem:
+    """X has the rows (1, 0), (0, 1), (1, 1), the targets are (1, 0, 0): W* = (2/3, -1/3), with batch norm the
+    ray of (0, -1)."""
+    x = np.array([exact(1, 0), exact(0, 1), exact(1, 1)])
+    t = exact(1, 0, 0)
+    return Problem(x, t, _solve(x, t), _solve(x - x.mean(0), t))
+
+
+def minima_counterexamples() -> list[Counterexample]:
+    """For Observation 4.3's second sentence, Lemma 3.3 and Lemma 4.5."""
+    problem = three_points()
+    words = r"rows of $X$: $(1,0)$, $(0,1)$, $(1,1)$; $t=(1,0,0)$; $W^*=(\frac23,-\frac13)$"
+    residual = problem.x @ problem.plain - problem.t
+    far = 3 * problem.plain
+    epsilon = Fraction(3, 5)
+    return [
+        Counterexample(
+            "observation",
+            r"4.3: $\partial\widehat{\mathcal L}/\partial\beta$ at $(W^*,\sigma,\mu)$",
+            words,
+            residual.sum(),
+            Fraction(0),
+            "=",
+        ),
+        Counterexample(
+            "lemma_45",
+            r"4.5, $W_0=W^*$",
+            words + r"; $\widehat W^*=(0,-\frac13)$",
+            minima.distance_to_ray(problem.plain, problem.ray),
+            minima.lemma_45(problem.plain, problem.plain),
+        ),
+        Counterexample(
+            "lemma_45_far",
+            r"4.5, $W_0=3W^*$",
+            r"the same, $\widehat W^*=(0,-1)$",
+            minima.distance_to_ray(far, problem.ray),
+            minima.lemma_45(far, problem.plain),
+        ),
+        Counterexample(
+            "lemma_33",
+            r"3.3, $\varepsilon=\frac35$",
+            r"$Wx=\ell=(1,-1)$, so $\widehat{\mathcal L}_W=\mathcal L_W=0$",
+            Fraction(0),
+            minima.lemma_33(epsilon),
+            "<",
+        ),
+    ]
+
+
+def _solve(x: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Least squares with two inputs, by Cramer's rule."""
+    (a, b), (_, c), (u, v) = *(x.T @ x), x.T @ t
+    determinant = a * c - b * b
+    return np.array([(c * u - b * v) / determinant, (a * v - b * u) / determinant], dtype=object)

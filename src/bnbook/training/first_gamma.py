@@ -1,0 +1,135 @@
+"""Deep classifiers trained from several first values of batch norm's γ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from bnbook import models
+from bnbook.data import Dataset, load
+from bnbook.data.batches import infinite_batches
+from bnbook.errors import BnbookError
+from bnbook.runs.stacks import StackRuns
+from bnbook.training.arm import Arm
+from bnbook.training.engine import _Observer, _run, numerics, pick_device
+
+NETWORKS = {"vgg16": models.vgg16, "resnet": models.resnet}
+COMMON = (
+    "learning_rate",
+    "steps",
+    "data",
+    "batch_size",
+    "momentum",
+    "weight_decay",
+    "evaluate_every",
+    "train_examples",
+    "test_examples",
+)
+
+
+@dataclass(frozen=True)
+class ScaleArm:
+    """Settings of one training; the defaults are those of the mean-field paper, section 6.5, where it says
+    them."""
+
+    network: str = "vgg16"  # or "resnet", PreAct-ResNet18
+    gamma: float = 1.0  # first γ of every batch norm
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0005
+    batch_size: int = 128  # not said
+    width: float = 1.0
+    steps: int = 2_000
+    data: str = "cifar10-auto"
+    evaluate_every: int = 100
+    train_examples: int = 2_000
+    test_examples: int = 2_000
+
+    def __post_init__(self) -> None:
+        if self.network not in NETWORKS:
+            raise BnbookError(f"unknown network {self.network!r}; expected one of {', '.join(NETWORKS)}")
+        if not self.gamma > 0:
+            raise BnbookError(f"first γ of {self.gamma!r}; expected a number above 0")
+        self.common()  # checks the rest
+
+    def common(self) -> Arm:
+        """What the training has in common with every other; the network is not the arm's."""
+        return Arm(norm="batch", **{name: getattr(self, name) for name in COMMON})
+
+    def settings(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> ScaleArm:
+        return cls(**{f.name: settings[f.name] for f in fields(cls)})
+
+    def stack_key(self) -> ScaleArm:
+        return self
+
+    def model(self, dataset: Dataset) -> nn.Module:
+        """The untrained network, drawn from torch's random state; γ draws nothing, so all γ start from the
+        same weights."""
+        channels, size = dataset.train_images.shape[1:3]
+        make = NETWORKS[self.network]
+        return make(
+            width=self.width,
+            norm="batch",
+            classes=len(dataset.classes),
+            channels=channels,
+            image_size=size,
+            gamma=self.gamma,
+        ).to(memory_format=torch.channels_last)
+
+
+def train(
+    arm: ScaleArm, seed: int, dataset: Dataset | None = None, on_steps: Callable[[int], None] | None = None
+) -> dict[str, np.ndarray]:
+    """Train from a first γ as `bnbook.training.engine.train` does, with its arrays; the same seed means the
+    same batches."""
+    dataset = dataset or load(arm.data, device=pick_device())
+    where, common = dataset.device, arm.common()
+    with numerics(where), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
+        torch.manual_seed(seed)
+        model = arm.model(dataset).to(where).train()
+        batches = infinite_batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed))
+        return _run(common, model, batches, _Observer(common, dataset, where), on_steps)
+
+
+def _device() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+def _train_members(
+    members: Sequence[tuple[ScaleArm, int]], on_steps: Callable[[int], None] | None = None
+) -> dict[str, np.ndarray]:
+    runs = [train(arm, seed, on_steps=on_steps) for arm, seed in members]
+    return {name: np.stack([run[name] for run in runs]) for name in runs[0]}
+
+
+def _data(arm: ScaleArm) -> dict[str, str]:
+    return {"data": load(arm.data).identity.sha256, "device": pick_device().type}
+
+
+RUNS = StackRuns(
+    module="bnbook.training.first_gamma",
+    label="scale_arm",
+    arm_type=ScaleArm,
+    train=_train_members,
+    code="bnbook.training.first_gamma:train",
+    size=lambda arm: 1,
+    data=_data,
+    unkeyed=("data",),
+    device=_device,
+)
+
+
+def train_all(
+    arms: Sequence[ScaleArm], seeds: Sequence[int], workers: int | None = None
+) -> dict[ScaleArm, dict[str, np.ndarray]]:
+    """Train every arm from every seed, or take it from the store; arm -> the arrays of `train`, (S, ...)."""
+    return RUNS.train_all(arms, seeds, workers)

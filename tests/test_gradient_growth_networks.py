@@ -1,0 +1,151 @@
+"""Random networks of the explosion chapter against theory, and their stacked training against one network at
+a time."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from bnbook.errors import BnbookError
+from bnbook.models import mlp
+from bnbook.studies.gradient_growth import chain, growth, residual, residual_profile, train
+from bnbook.studies.gradient_growth.measuring import (
+    depth_growth,
+    fitted_growth,
+    gaussian_batch,
+    gradients,
+    roughness,
+)
+
+
+def drawn(make, *arguments, seed=3, **options):
+    torch.manual_seed(seed)
+    return make(*arguments, **options)
+
+
+def test_a_chain_is_the_mlp_of_the_book():
+    widths, x = (6, 5, 5, 5, 3), torch.randn(7, 6)
+    own, other = drawn(chain, widths), drawn(mlp, widths, "batch", "meanfield", 2.0, 0.0)
+    assert torch.equal(own(x), other(x))
+    assert torch.equal(
+        drawn(chain, widths, normalized=[])(x), drawn(mlp, widths, "none", "meanfield", 2.0, 0.0)(x)
+    )
+    normal = [
+        name for name, m in drawn(chain, widths, "tanh", [2]).named_modules() if hasattr(m, "running_mean")
+    ]
+    assert normal == ["norm2"]
+    with pytest.raises(BnbookError, match="no hidden layer 4"):
+        chain(widths, normalized=[1, 4])
+    with pytest.raises(BnbookError, match="equally wide"):
+        residual((6, 5, 4, 3))
+
+
+def test_a_residual_network_by_hand():
+    model, x = drawn(residual, (6, 5, 5, 3)).double(), torch.randn(7, 6).double()
+
+    def norm(z):
+        return (z - z.mean(0)) / (z.var(0, correction=0) + 1e-5).sqrt()
+
+    w = [p for name, p in model.named_parameters() if "weight" in name and p.ndim == 2]
+    one = x @ w[0].T
+    two = one + torch.relu(norm(one)) @ w[1].T
+    assert torch.allclose(model(x), torch.relu(norm(two)) @ w[2].T)
+
+
+@pytest.mark.parametrize("phi", ["relu", "tanh", "linear"])
+def test_measured_growth_is_the_theory(phi):
+    found = []
+    for seed in range(6):
+        net = drawn(chain, [256] * 11 + [10], phi, seed=seed)
+        found.append(fitted_growth(gradients(net, 32, seed).preactivation[:10] ** 2))
+    assert np.mean(found) == pytest.approx(growth(phi, 32).through, rel=0.03)
+
+
+def test_skip_connections_turn_the_exponential_into_a_power():
+    found = []
+    for seed in range(4):
+        norms = gradients(drawn(residual, [256] * 21 + [10], seed=seed), 32, seed).weight
+        found.append(norms[:20])
+    squares = np.exp(2 * np.log(found).mean(0))
+    # By the weights of a branch: T^(l) times what the branch puts out, the same in every layer from the
+    # second on.
+    theory = residual_profile(growth("relu", 32), 20)
+    assert squares[1] / squares[-1] == pytest.approx(theory[1] / theory[-1], rel=0.15)
+
+
+def test_growth_fits():
+    assert fitted_growth(3.0 * 1.5 ** -np.arange(9.0)) == pytest.approx(1.5)
+    depths = [4, 8, 16]
+    assert depth_growth(
+        np.array([[2 * 1.3**d for d in depths], [7 * 1.1**d for d in depths]]), depths
+    ) == pytest.approx([1.3, 1.1])
+
+
+def test_roughness_is_the_curvature_along_the_gradient():
+    """For small steps ‖H g‖ / ‖g‖, by a second backward pass."""
+    net = drawn(chain, (5, 6, 6, 10), "tanh")
+    before = copy.deepcopy(net.state_dict())
+    value = roughness(net, 12, 0, shares=(1e-3,))
+    assert all(torch.equal(a, b) for a, b in zip(before.values(), net.state_dict().values()))
+    (x, y), theta = gaussian_batch(12, 5, 0), list(net.parameters())
+    g = torch.autograd.grad(F.cross_entropy(net(x), y), theta, create_graph=True)
+    along = torch.autograd.grad(sum((a * a.detach()).sum() for a in g), theta)
+    norm_g, norm_hg = (
+        torch.stack([part.detach().norm() for part in parts]).norm().item() for parts in (g, along)
+    )
+    assert value == pytest.approx(norm_hg / norm_g, rel=0.05)
+    assert roughness(net, 12, 0) >= value  # the largest over three distances, this one among them
+
+
+@pytest.mark.parametrize("make", [chain, residual, lambda widths: chain(widths, normalized=[2])])
+def test_a_stack_trains_as_single_networks_do(make):
+    """Slow twin: each network alone, PyTorch's own layers and optimizer."""
+    widths, steps, rates = (6, 5, 5, 5, 10), 4, [0.05, 0.2]
+    models = [drawn(make, widths, seed=seed).double() for seed in (0, 1)]
+    images, labels = torch.randn(40, 6).double(), torch.arange(40) % 10
+    batches = torch.stack([torch.stack([torch.randperm(40)[:12] for _ in range(steps)]) for _ in models])
+    before = [copy.deepcopy(model.state_dict()) for model in models]
+    done = train(models, rates, images, labels, batches, [0, 2])
+    assert all(
+        torch.equal(a, b)
+        for model, old in zip(models, before)
+        for a, b in zip(old.values(), model.state_dict().values())
+    )
+    assert done.loss.shape == (2, 2, steps) and done.gradient.shape == (2, 2, 2, 4)
+    for s, model in enumerate(models):
+        for a, rate in enumerate(rates):
+            alone = copy.deepcopy(model).train()
+            optimizer = torch.optim.SGD(alone.parameters(), lr=rate)
+            for t in range(steps):
+                chosen = batches[s, t]
+                outputs = alone(images[chosen])
+                loss = F.cross_entropy(outputs, labels[chosen])
+                optimizer.zero_grad()
+                loss.backward()
+                assert done.loss[s, a, t] == pytest.approx(loss.item(), rel=1e-9)
+                assert done.accuracy[s, a, t] == pytest.approx(
+                    (outputs.argmax(1) == labels[chosen]).double().mean().item()
+                )
+                if t in (0, 2):
+                    linears = [m.weight for m in alone.modules() if isinstance(m, torch.nn.Linear)]
+                    assert done.gradient[s, a, t // 2] == pytest.approx(
+                        [w.grad.norm().item() for w in linears], rel=1e-8
+                    )
+                    assert done.size[s, a, t // 2] == pytest.approx(
+                        [w.norm().item() for w in linears], rel=1e-10
+                    )
+                optimizer.step()
+
+
+def test_a_member_that_explodes_harms_nobody():
+    models = [drawn(chain, (6, 8, 8, 10), normalized=[], seed=seed) for seed in (0, 1)]
+    images, labels = torch.randn(40, 6), torch.arange(40) % 10
+    batches = torch.randint(40, (2, 12, 8))
+    both = train(models, [0.05, 1e30], images, labels, batches)
+    alone = train(models, [0.05], images, labels, batches)
+    assert np.isnan(both.loss[:, 1, -1]).all() and np.isnan(both.accuracy[:, 1, -1]).all()
+    assert both.loss[:, 0] == pytest.approx(alone.loss[:, 0], rel=1e-5)

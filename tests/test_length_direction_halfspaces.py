@@ -1,0 +1,257 @@
+"""Half-spaces: Stein's gradient against autograd and the plane, GDNP's bounds on many problems,
+counter-examples."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import torch
+
+from bnbook.errors import BnbookError
+from bnbook.studies.length_direction import (
+    bounds,
+    gdnp,
+    gradient_descent,
+    halfspace_trials,
+    halfspaces,
+    least_squares,
+    races,
+)
+from bnbook.studies.length_direction.losses import LOSSES, loss_called
+from bnbook.studies.length_direction.problems import Problem
+
+TORCH = {
+    "logistic": torch.nn.functional.softplus,
+    "huber": lambda t: (1 + (t + 1) ** 2).sqrt(),
+    "welsch": lambda t: 1 - torch.exp(-((t + 1) ** 2) / 2),
+    "sigmoid": torch.sigmoid,
+    "ripple": lambda t: t - np.exp(0.5) * torch.sin(t),
+}
+
+
+def objective(halfspace):
+    """f(w̃) for torch: the mean of the loss over the nodes of the trapezoid rule."""
+    S, u = torch.tensor(halfspace.problem.S), torch.tensor(halfspace.problem.u)
+    nodes, weights = torch.tensor(halfspaces.NODES), torch.tensor(halfspaces.WEIGHTS)
+    return lambda w: weights @ TORCH[halfspace.loss.name](u @ w + (w @ S @ w - (u @ w) ** 2).sqrt() * nodes)
+
+
+def cases(count, size=None):
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        halfspace = halfspaces.draw_gaussian(rng, list(LOSSES.values())[number % 5], size)
+        w = rng.standard_normal(len(halfspace.problem.u))
+        yield halfspace, w * rng.uniform(0.2, 1.5) / halfspace.length(w)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_have_the_stated_derivatives_bounds_and_turns(name):
+    loss, t = loss_called(name), torch.linspace(-12, 12, 4801, dtype=torch.float64, requires_grad=True)
+    value = TORCH[name](t)
+    first = torch.autograd.grad(value.sum(), t, create_graph=True)[0]
+    second = torch.autograd.grad(first.sum(), t)[0]
+    at = t.detach().numpy()
+    np.testing.assert_allclose(loss.value(at), value.detach().numpy(), atol=1e-12)
+    np.testing.assert_allclose(loss.first(at), first.detach().numpy(), atol=1e-12)
+    np.testing.assert_allclose(loss.second(at), second.numpy(), atol=1e-12)
+    for found, bound in (
+        (abs(loss.first(at)).max(), loss.largest_first),
+        (abs(loss.second(at)).max(), loss.largest_second),
+    ):
+        assert 0.95 * bound < found <= bound * (1 + 1e-12)
+    turns = (np.diff(np.sign(loss.first(at))) != 0).sum()
+    assert turns > 5 if loss.turns == np.inf else (np.diff(loss.first(at) > 0) != 0).sum() == loss.turns
+
+
+def test_gradients_are_those_of_autograd_and_the_hessian_is_below_zeta():
+    for halfspace, w in cases(20):
+        f, v = objective(halfspace), torch.tensor(w)
+        expected = torch.autograd.functional.jacobian(f, v).numpy()
+        np.testing.assert_allclose(
+            halfspace.gradient(w), expected, rtol=1e-8, atol=1e-10 * abs(expected).max()
+        )
+        assert halfspace.value(w) == pytest.approx(f(v).item(), rel=1e-12)
+        largest = np.abs(torch.linalg.eigvalsh(torch.autograd.functional.hessian(f, v)).numpy()).max()
+        assert largest <= bounds.smoothness(halfspace) * (1 + 1e-9)
+        S, gamma = torch.tensor(halfspace.problem.S), torch.tensor(0.8, dtype=torch.float64)
+        both = lambda d, g: f(g * d / (d @ S @ d).sqrt())  # noqa: E731
+        in_direction, in_length = torch.autograd.functional.jacobian(both, (v * 3, gamma))
+        got = halfspace.gradient_in_direction(3 * w, 0.8)
+        np.testing.assert_allclose(got, in_direction.numpy(), rtol=1e-7, atol=1e-9 * abs(expected).max())
+        assert halfspace.slope(*halfspace.margins(w), 0.8) == pytest.approx(in_length.item(), rel=1e-9)
+
+
+def test_steins_formula_is_the_integral_over_the_plane():
+    ticks = np.arange(-80, 81) * 0.1
+    grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+    heights = np.exp(-(grid**2).sum(axis=1) / 2)
+    for halfspace, w in cases(10, 2):
+        S, u = halfspace.problem.S, halfspace.problem.u
+        z = u + grid @ np.linalg.cholesky(S - np.outer(u, u)).T
+        slow = (heights / heights.sum() * halfspace.loss.first(z @ w)) @ z
+        np.testing.assert_allclose(halfspace.gradient(w), slow, rtol=0, atol=1e-10 * np.linalg.norm(u))
+        wrong = slow - halfspace.coefficients(w)[1] * (u @ w) * u  # c₁ with the second term counted twice
+        assert np.linalg.norm(halfspace.gradient(w) - wrong) > 1e-6 * np.linalg.norm(u) or abs(u @ w) < 1e-3
+
+
+def test_the_corrected_bounds_hold_on_many_problems_and_the_printed_ones_do_not():
+    found = [halfspace_trials.run_margins(seed, 54, 8) for seed in range(8)]  # 432 problems
+    count = {name: sum((np.array(one[name]) > 1 + 1e-9).sum() for one in found) for name in found[0]}
+    for name in ("gap", "direction", "length", "combined"):
+        assert count[f"{name}.corrected"] == 0, name
+        assert count[f"{name}.printed"] > 3, name
+    assert max(max(one["step.corrected"]) for one in found) < 1e-10
+    assert max(max(one["step.printed"]) for one in found) > 0.1
+    assert max(max(one["pythagoras"]) for one in found) < 1e-8
+    # the corrected constants are needed: half of any of them is violated
+    assert max(max(one["direction.corrected"]) for one in found) > 0.5
+    assert max(max(one["length.corrected"]) for one in found) > 0.25
+    assert max(max(one["gap.corrected"]) for one in found) > 0.9
+
+
+def test_the_printed_criterion_depends_on_the_length_of_w_and_on_its_sign():
+    for halfspace, w in cases(15):
+        gamma = 1.7
+        right, scaled = (gdnp.criterion(factor * w, gamma, halfspace) for factor in (1, 10))
+        assert scaled == pytest.approx(10 * right, rel=1e-12)
+        assert gdnp.criterion(-w, -gamma, halfspace) == pytest.approx(-right, rel=1e-12)
+        length = halfspace.length(w)
+        at_length = gdnp.criterion(w, length, halfspace, "printed")
+        assert at_length == pytest.approx(gdnp.criterion(w, length, halfspace), rel=1e-9), (
+            "they agree at γ = ‖w‖_S"
+        )
+        if abs(halfspace.coefficients(gamma * w / length)[1]) > 1e-3:
+            printed = [gdnp.criterion(factor * w, gamma, halfspace, "printed") for factor in (1, 10)]
+            assert abs(printed[1] - 10 * printed[0]) > 1e-6 * abs(printed[0])
+
+
+def test_a_smooth_loss_has_critical_points_off_the_line():
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 40
+    density = lambda t: mpmath.npdf(t)  # noqa: E731
+    root_e = mpmath.sqrt(mpmath.e)
+    first = mpmath.quad(lambda t: (1 - root_e * mpmath.cos(t)) * density(t), [-mpmath.inf, 0, mpmath.inf])
+    second = mpmath.quad(lambda t: root_e * mpmath.sin(t) * density(t), [-mpmath.inf, 0, mpmath.inf])
+    assert abs(first) < 1e-30 and abs(second) < 1e-30
+    halfspace = halfspaces.Gaussian(Problem(np.eye(2), np.array([0.5, 0.0])), LOSSES["ripple"])
+    point = np.array([0.0, 1.0])
+    assert np.linalg.norm(halfspace.gradient(point)) < 1e-14
+    assert halfspace_trials.off_line(point[None], halfspace)[0] == pytest.approx(1)
+    assert np.linalg.norm(halfspace.gradient(np.array([0.0, 1.1]))) > 0.01, "an isolated pair of points"
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_with_a_single_valley_keep_to_the_line(name):
+    away = []
+    for seed in range(6):
+        points, halfspace = halfspace_trials.critical_points(
+            np.random.default_rng(seed), LOSSES[name], 8, 2 + seed % 2
+        )
+        for point in points:
+            assert np.linalg.norm(halfspace.gradient(point)) < 1e-7 * np.linalg.norm(halfspace.problem.u)
+        away += list(halfspace_trials.off_line(points, halfspace))
+    assert max(away, default=0) > 0.5 if name == "ripple" else max(away, default=0) < 1e-5
+
+
+def test_the_printed_bisection_bound_fails_in_fractions():
+    # z = 1 always, so S = μ = 1; φ(t) = 4 √(1 + t²), ζ = 4; interval [-3/4, 1], one halving.
+    low, high = F(-3, 4), F(1)
+    middle = (low + high) / 2
+    assert middle > 0  # where the slope 4 t / √(1 + t²) is positive, so the left end stays
+    root = F(5, 4)
+    assert root**2 == 1 + low**2
+    slope, zeta = 4 * low / root, F(4)
+    assert slope == F(-12, 5)
+    assert slope**2 == F(144, 25) > F(1, 2) * zeta * (high - low) == F(7, 2)
+    assert slope**2 <= (F(1, 2) * zeta * (high - low)) ** 2 == F(49, 4)
+    assert gdnp.bisection(lambda g: 4 * g / np.sqrt(1 + g * g), -0.75, 1.0, 1) == (-0.75, 0.125)
+
+
+def test_the_coefficient_can_exceed_the_derivative():
+    nodes, weights = halfspaces.NODES, halfspaces.WEIGHTS
+    delta, a, b = 0.1, -0.5, 0.5
+    t = a + b * nodes
+    first = (t + 1) / np.sqrt(delta**2 + (t + 1) ** 2)
+    second = delta**2 / (delta**2 + (t + 1) ** 2) ** 1.5
+    assert abs(first).max() <= 1
+    c1 = weights @ first - a * (weights @ (first * nodes)) / b  # E φ'' = E[φ' ξ] / b
+    assert 1.14 < c1 < 1.1666  # 1.1666 is E|1 + ξ|, the limit for a small delta
+    assert weights @ second == pytest.approx(weights @ (first * nodes) / b, rel=1e-6)
+
+
+def test_phi_is_the_supremum_over_the_root():
+    halfspace = halfspaces.Gaussian(Problem(np.eye(2), np.array([0.6, 0.0])), LOSSES["huber"])
+    assert bounds.phi(halfspace, "printed") == 1
+    assert bounds.phi(halfspace, "corrected") == pytest.approx(1 / 0.8)
+    assert bounds.length_bound(halfspace, 3, 8.0, "printed") == pytest.approx(1.0)
+    assert bounds.length_bound(halfspace, 2, 8.0, "corrected") == pytest.approx(4.0)
+
+
+def test_gdnp_finds_the_closed_form_of_the_logistic_loss():
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        halfspace = halfspaces.draw_gaussian(rng, LOSSES["logistic"], 2)
+        best = races.best_weight(halfspace)
+        assert np.linalg.norm(halfspace.gradient(best)) < 1e-12 * np.linalg.norm(halfspace.problem.u)
+        run = gdnp.run(halfspace, rng.standard_normal(2), 700, 50)
+        np.testing.assert_allclose(run.weight(700, halfspace), best, rtol=1e-6, atol=1e-9 * abs(best).max())
+        assert least_squares.gap(run.directions, halfspace.problem)[-1] < 1e-12
+        assert races.alignment(halfspace) == pytest.approx(1)
+
+
+def test_examples_and_races():
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 3, 600)
+    images = rng.standard_normal((600, 2, 3)) + labels[:, None, None] * 0.4
+    x, y = races.principal(images, labels, (0, 2), 4)
+    assert (
+        x.shape == (np.isin(labels, (0, 2)).sum(), 4)
+        and (y == np.where(labels[labels != 1] == 0, -1, 1)).all()
+    )
+    np.testing.assert_allclose(np.cov(x.T, bias=True), np.diag(x.var(axis=0)), atol=1e-10)
+    halfspace = halfspaces.from_labelled(x, y, LOSSES["logistic"])
+    z, w = torch.tensor(halfspace.z), rng.standard_normal(4)
+    f = lambda v: torch.nn.functional.softplus(z @ v).mean()  # noqa: E731
+    np.testing.assert_allclose(
+        halfspace.gradient(w), torch.autograd.functional.jacobian(f, torch.tensor(w)).numpy(), rtol=1e-9
+    )
+    best = races.best_weight(halfspace)
+    assert np.linalg.norm(halfspace.gradient(best)) < 1e-12
+    found = races.race(halfspace, w, 60)
+    assert set(found) == set(races.METHODS) and all(len(one) == 61 for one in found.values())
+    assert all(one[-1] < one[0] for one in found.values()) and found["gdnp"][-1] < 1e-6
+    assert races.steps_to(np.array([1.0, 0.1, 0.5, 0.01]), 0.2) == 3 and races.steps_to(np.ones(4), 0.1) == 4
+    assert 0.9 < races.alignment(halfspace) <= 1 + 1e-12
+
+
+def test_nesterovs_method_for_convex_functions_step_by_step():
+    path = gradient_descent.nesterov(lambda w: w, np.array([1.0]), 0.5, 3)
+    np.testing.assert_allclose(path[:, 0], [1, 0.5, 0.1875, 0.03125])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: halfspaces.Gaussian(Problem(np.eye(1), np.array([1.0])), LOSSES["logistic"]),
+        lambda: halfspaces.from_labelled(np.ones((3, 1)), np.ones(3), LOSSES["logistic"]),
+        lambda: loss_called("hinge"),
+        lambda: gdnp.criterion(
+            np.ones(1), 1.0, halfspaces.Gaussian(Problem(np.eye(1), np.array([0.5])), LOSSES["huber"]), "x"
+        ),
+        lambda: gdnp.run(
+            halfspaces.Gaussian(Problem(np.eye(2), np.array([0.5, 0])), LOSSES["huber"]),
+            np.array([0.0, 1.0]),
+            1,
+        ),
+        lambda: races.best_weight(halfspaces.Gaussian(Problem(np.eye(1), np.array([0.5])), LOSSES["huber"])),
+        lambda: races.best_weight(
+            halfspaces.from_labelled(np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), LOSSES["logistic"])
+        ),
+    ],
+)
+def test_bad_input_is_said_in_one_line(call):
+    with pytest.raises(BnbookError) as error:
+        call()
+    assert "\n" not in str(error.value) and "expected" in str(error.value)

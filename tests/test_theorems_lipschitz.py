@@ -1,0 +1,239 @@
+"""The Lipschitz theorems: closed formulas against automatic differentiation, exact fractions and fifty
+digits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from bnbook.errors import BnbookError
+from bnbook.studies.theorems import lipschitz, one_unit
+from bnbook.studies.theorems.counterexamples import as_table
+from bnbook.studies.theorems.drawing import Row, draw_margins
+from bnbook.studies.theorems.instances import KINDS, batch_norm, differentiate, draw, restoring
+from bnbook.studies.theorems.lipschitz_exact import lipschitz_counterexamples
+from bnbook.studies.theorems.lipschitz_trials import trial
+from bnbook.studies.theorems.margins import error, margin, violations
+from bnbook.studies.theorems.one_unit import exact, normalize
+from bnbook.studies.theorems.trials import run_trials
+
+
+@pytest.fixture(scope="module")
+def found():
+    return run_trials(trial, seeds=1, instances=60)  # every kind of loss, six times
+
+
+RIGHT = (
+    "fact_c1",
+    "fact_c2",
+    "fact_c2_gamma",
+    "fact_c1_v1_corrected",
+    "th41",
+    "th44",
+    "c2.normalized.centred",
+    "c2_general.uncentred",
+    "th31.normalized.centred",
+    "th31_general.uncentred",
+    "c3_plain.centred",
+    "sharp32_reached.centred",
+    "fact_c1.eps",
+    "fact_c1_count.eps",
+    "fact_c1_count.unbiased",
+)
+WRONG = (
+    "fact_c1_v1",
+    "c2.raw.centred",
+    "c2.normalized.uncentred",
+    "th31.raw.centred",
+    "th31.pearson.centred",
+    "th31.normalized.uncentred",
+    "c3.centred",
+    "c3_plain.uncentred",
+    "fact_c1.unbiased",
+    "th41.eps",
+    "th41.unbiased",
+)
+HOLD = (
+    "th41",
+    "th41_linear",
+    "th41_restored",
+    "th44",
+    "better_small_gamma",
+    "th31.uncentred",
+    "th31.centred",
+    "th32.cosine_squared.uncentred",
+    "th32.pearson_squared.centred",
+    "c4.cosine_squared.below.uncentred",
+    "sharp32.uncentred",
+    "always_far.uncentred",
+    "th41.eps",
+    "th41.unbiased",
+    "sharp32.eps",
+    "sharp32.unbiased",
+)
+FAIL = (
+    "th41_appendix",
+    "th41_literal",
+    "better",
+    "th44_printed",
+    "th44_maximum",
+    "th32.pearson.centred",
+    "th32.pearson_squared.uncentred",
+    "c4.pearson.any.centred",
+    "always.uncentred",
+)
+
+
+def test_formulas_equal_autograd_and_wrong_ones_do_not(found):
+    assert {
+        name: found.worst(f"error.{name}")[0] for name in RIGHT if found.worst(f"error.{name}")[0] > 1e-9
+    } == {}
+    assert {
+        name: found.worst(f"error.{name}")[0] for name in WRONG if found.worst(f"error.{name}")[0] < 1e-3
+    } == {}
+
+
+def test_bounds_hold_and_wrong_ones_break(found):
+    assert {
+        name: found.violated(f"margin.{name}") for name in HOLD if sum(found.violated(f"margin.{name}"))
+    } == {}
+    assert [name for name in FAIL if not sum(found.violated(f"margin.{name}"))] == []
+
+
+@pytest.mark.parametrize("unbiased", [False, True])
+@pytest.mark.parametrize("eps", [0.0, 0.3])
+def test_jacobian_equals_the_dense_one(eps, unbiased):
+    y = np.random.default_rng(0).standard_normal(7)
+    dense = torch.autograd.functional.jacobian(
+        lambda v: batch_norm(v[:, None], np.ones(1), np.zeros(1), eps, unbiased)[:, 0], torch.tensor(y)
+    )
+    assert error(dense.numpy(), one_unit.jacobian(normalize(y, eps, unbiased))) < 1e-12
+
+
+def test_projection_deletes_two_directions_and_the_mirror_keeps_lengths():
+    rng = np.random.default_rng(1)
+    unit, v = normalize(rng.standard_normal(6)), rng.standard_normal(6)
+    once = one_unit.project(v, unit)
+    assert np.abs(one_unit.project(once, unit) - once).max() < 1e-14
+    assert abs(once.sum()) < 1e-14 and abs(once @ unit.y_hat) < 1e-14
+    assert one_unit.mirror(v, unit) @ one_unit.mirror(v, unit) == pytest.approx(v @ v)
+    soft = normalize(rng.standard_normal(6), eps=0.5)
+    share = 0.5 / soft.sigma**2  # of the part along ŷ, eps / (variance + eps) is left
+    assert one_unit.project(soft.y_hat, soft) == pytest.approx(share * soft.y_hat)
+
+
+def test_the_worst_gradient_is_the_mirror_image():
+    rng = np.random.default_rng(2)
+    x, unit = rng.standard_normal(9), normalize(rng.standard_normal(9))
+    g = one_unit.mirror(x, unit)
+    assert x @ g > 0
+    reached = (one_unit.gradient(g, unit, 1.0) @ x) ** 2
+    assert reached == pytest.approx(lipschitz.sharp_32(x @ g, lipschitz.cosine(x, g), unit))
+    for _ in range(200):  # and no other gradient with the same cosine does better
+        other = g + 0.3 * rng.standard_normal(9)
+        bound = lipschitz.sharp_32(x @ other, lipschitz.cosine(x, other), unit)
+        assert (one_unit.gradient(other, unit, 1.0) @ x) ** 2 <= bound * (1 + 1e-12)
+
+
+def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
+    safe = 3 - 8**0.5
+    unit = one_unit.Unit(np.zeros(1), 1.0, 1)
+    for c, holds in ((safe * 1.001, True), (safe * 0.999, False)):
+        assert (lipschitz.sharp_32(1.0, c, unit) <= lipschitz.theorem_32(1.0, c, unit)) == holds
+
+
+def test_squeezed_inputs_keep_their_norm_while_the_gradient_explodes():
+    rng = np.random.default_rng(3)
+    w, g, direction = rng.standard_normal(3), rng.standard_normal(5), rng.standard_normal(5)
+    sizes = []
+    for spread in (1e-2, 1e-4):
+        x = lipschitz.squeezed_input(w, g, direction, spread, radius=2.0)
+        assert np.linalg.norm(x, 2) == pytest.approx(2.0) and (x @ w).std() == pytest.approx(spread)
+        sizes.append(np.linalg.norm(x.T @ one_unit.gradient(g, normalize(x @ w), 1.0)))
+    assert sizes[1] / sizes[0] == pytest.approx(100, rel=1e-6)
+
+
+def test_counterexamples_are_exact_and_refute():
+    examples = {e.name: e for e in lipschitz_counterexamples()}
+    assert all(
+        type(e.value) is Fraction and type(e.bound) is Fraction and e.refutes for e in examples.values()
+    )
+    assert (examples["th32"].value, examples["th32"].bound) == (400, 256)
+    assert (examples["th41_appendix"].value, examples["th41_appendix"].bound) == (2, -2)
+    assert as_table(list(examples.values())).count("\n") == len(examples) + 1
+
+
+def test_counterexamples_survive_fifty_digits():
+    """The left sides again, by numerical derivatives of the whole network in 50 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    examples = {e.name: e for e in lipschitz_counterexamples()}
+    with mpmath.workdps(50):
+
+        def bn(y):
+            mean = mpmath.fsum(y) / len(y)
+            sigma = mpmath.sqrt(mpmath.fsum((v - mean) ** 2 for v in y) / len(y))
+            return [(v - mean) / sigma for v in y]
+
+        def slope(loss, y, along):
+            return mpmath.diff(lambda t: loss(bn([v + t * a for v, a in zip(y, along)])), 0)
+
+        def square(loss, y):
+            return mpmath.fsum(slope(loss, y, [i == k for i in range(len(y))]) ** 2 for k in range(len(y)))
+
+        def inner(weights):
+            return lambda z: mpmath.fdot(weights, z)
+
+        ones, half = [1, 1, -1, -1], [mpmath.mpf(v) / 2 for v in (1, 1, -1, -1)]
+        left = {
+            "fact_c1_v1": slope(lambda z: z[0], [1, -1], [0, 1]),
+            "th41_appendix": square(inner([2, 0, -1, -1]), ones),
+            "th41_literal": square(lambda z: (z[0] - mpmath.mpf(1) / 2) ** 2 / 2, half),
+            "th44_printed": square(inner([mpmath.mpf(1) / 2, -mpmath.mpf(1) / 2, 0, 0]), ones),
+            "th32": slope(inner([1, -5, 3, 1]), ones, [5, -1, -1, -3]) ** 2,
+            "always": slope(inner([1, -5, 3, 1]), [2, 2, -2, -2], [5, -1, -1, -3]) ** 2,
+        }
+        for name, value in left.items():
+            expected = examples[name].value
+            assert (
+                abs(value - mpmath.mpf(expected.numerator) / expected.denominator) < mpmath.mpf(10) ** -18
+            ), name
+
+
+def test_restoring_gives_back_the_plain_network():
+    instance = restoring(draw(np.random.default_rng(4), 3))
+    found = differentiate(instance)
+    assert np.abs(found.shared - found.own).max() < 1e-12
+
+
+def test_draws_go_through_all_kinds_and_repeat():
+    kinds = {draw(np.random.default_rng(n), n).kind for n in range(len(KINDS))}
+    assert kinds == set(KINDS)
+    one, two = (run_trials(trial, 1, 3).values for _ in range(2))
+    assert all(one[name] == two[name] for name in one)
+    assert abs(draw(np.random.default_rng(0), 0, centred=True).x.mean(0)).max() < 1e-14
+
+
+def test_margins():
+    assert margin(1.0, 3.0) == 0.5 and margin(3.0, 1.0) == -0.5 and margin(0.0, 0.0) == 0.0
+    assert violations(np.array([[0.1, -1e-12, -0.2]])).tolist() == [1]
+    assert error(np.array([1.0, 2.0]), np.array([1.0, 2.2])) == pytest.approx(0.2 / 2.2)
+
+
+def test_bad_input_is_said_in_a_line():
+    with pytest.raises(BnbookError, match="without spread"):
+        normalize(np.ones(4))
+    with pytest.raises(BnbookError, match="batch of at least 2"):
+        normalize(np.ones(1))
+    with pytest.raises(BnbookError, match="no rational square root"):
+        normalize(exact(1, 2, 4))
+    with pytest.raises(BnbookError, match="no trial gave"):
+        run_trials(trial, 1, 1).worst("nothing")
+
+
+def test_figure_of_margins():
+    fig = draw_margins([Row("one", np.array([-0.5, 0.0, 0.3])), Row("two", np.zeros(3), corrected=True)])
+    words = [text.get_text() for text in fig.axes[0].texts]
+    assert words == ["none violated", "33% violated"]

@@ -1,0 +1,138 @@
+"""Observation 4.3 and Lemmas 3.3 and 4.5: formulas against derivatives, searches and exact fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from bnbook.studies.theorems import minima
+from bnbook.studies.theorems.instances import batch_norm
+from bnbook.studies.theorems.minima_exact import minima_counterexamples, three_points
+from bnbook.studies.theorems.minima_trials import trial
+from bnbook.studies.theorems.trials import run_trials
+
+
+@pytest.fixture(scope="module")
+def found():
+    return run_trials(trial, seeds=1, instances=24, stream=2)
+
+
+RIGHT = (
+    "same",
+    "same.eps_corrected",
+    "minimum.bias",
+    "minimum.fixed",
+    "ray.fixed",
+    "ray.any",
+    "ray.centred",
+    "foot.any",
+    "plain_minimum.centred",
+    "lemma_33_reached",
+)
+WRONG = ("same.eps", "minimum.any", "minimum.centred", "plain_minimum.any")
+HOLD = (
+    "minimum.bias",
+    "minimum.fixed",
+    "ray.any",
+    "ray.centred",
+    "lemma_45.centred",
+    "lemma_33_half",
+    "lemma_33_three",
+    "lemma_33_half_euclidean",
+    "lemma_33_three_euclidean",
+    "lemma_33_sharp",
+)
+FAIL = ("lemma_45.any", "lemma_33", "lemma_33.eps", "ray.standard")
+
+
+def test_identities_hold_and_wrong_ones_do_not(found):
+    assert {
+        name: found.worst(f"error.{name}")[0] for name in RIGHT if found.worst(f"error.{name}")[0] > 1e-9
+    } == {}
+    assert {
+        name: found.worst(f"error.{name}")[0] for name in WRONG if found.worst(f"error.{name}")[0] < 1e-3
+    } == {}
+
+
+def test_bounds_hold_and_wrong_ones_break(found):
+    assert {
+        name: found.violated(f"margin.{name}") for name in HOLD if sum(found.violated(f"margin.{name}"))
+    } == {}
+    assert [name for name in FAIL if not sum(found.violated(f"margin.{name}"))] == []
+
+
+def loss_with_batch_norm(x, t, w):
+    y = torch.as_tensor(x @ w, dtype=torch.float64)[:, None]
+    return float(((batch_norm(y, np.ones(1), np.zeros(1))[:, 0].numpy() - t) ** 2).sum() / 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_normalized_direction_equals_a_search_over_angles(seed):
+    rng = np.random.default_rng(seed)
+    x, t = rng.standard_normal((6, 2)) + 1, rng.standard_normal(6)
+    angles = np.linspace(0, 2 * math.pi, 7201)
+    losses = [loss_with_batch_norm(x, t, np.array([math.cos(a), math.sin(a)])) for a in angles]
+    best = angles[int(np.argmin(losses))]
+    ray = minima.normalized_direction(x, t)
+    assert math.atan2(ray[1], ray[0]) % (2 * math.pi) == pytest.approx(best, abs=2e-3)
+
+
+def test_distance_to_a_ray_equals_a_search():
+    start, ray = np.array([1.0, 2.0]), np.array([3.0, -1.0])
+    points = np.linspace(0, 5, 50001)[:, None] * ray
+    assert minima.distance_to_ray(start, ray) == pytest.approx(((points - start) ** 2).sum(1).min(), abs=1e-6)
+    assert minima.distance_to_ray(-start, ray) == pytest.approx(5)  # behind the origin
+
+
+def test_least_bound_of_lemma_33_by_search():
+    """Over all lengths of the targets and all places of y that ε allows."""
+    for epsilon in (0.05, 0.3, 0.49):
+        lengths = np.linspace(1 - epsilon, 1 + epsilon, 401)
+        turn = np.linspace(0, 2 * math.pi, 721)
+        y = lengths[:, None] + epsilon * np.exp(
+            1j * turn
+        )  # the circle of radius ε around ℓ, in the plane of both
+        losses = np.abs(y / np.abs(y) - lengths[:, None])
+        assert losses.max() == pytest.approx(minima.sharp_33(epsilon), rel=1e-3)
+        assert losses.max() <= minima.sharp_33(epsilon) * (1 + 1e-12) < 3 * epsilon < minima.lemma_33(epsilon)
+    assert minima.sharp_33(1e-4) == pytest.approx(math.sqrt(2) * 1e-4, rel=1e-3)
+
+
+def test_three_points_by_hand_and_by_derivatives():
+    problem = three_points()
+    assert problem.plain.tolist() == [Fraction(2, 3), Fraction(-1, 3)] and problem.ray.tolist() == [0, -1]
+    x, t = problem.x.astype(float), problem.t.astype(float)
+    assert minima.least_squares(x, t) == pytest.approx([2 / 3, -1 / 3])
+    best = loss_with_batch_norm(x, t, np.array([0.0, -1.0]))
+    assert loss_with_batch_norm(x, t, np.array([2 / 3, -1 / 3])) > best + 0.01
+    for angle in np.linspace(0.1, 6.2, 50):
+        turned = np.array([math.sin(angle), -math.cos(angle)])
+        assert loss_with_batch_norm(x, t, turned) > best
+
+
+def test_counterexamples_are_exact_and_refute():
+    examples = {e.name: e for e in minima_counterexamples()}
+    assert all(
+        type(e.value) is Fraction and type(e.bound) is Fraction and e.refutes for e in examples.values()
+    )
+    assert examples["lemma_45"].value == Fraction(4, 9) and examples["lemma_45"].bound == 0
+
+
+def test_counterexample_survives_fifty_digits():
+    """The derivative along the ray's tangent, numerically in 50 digits, is zero at (0, -1) and not at W*."""
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(50):
+
+        def loss(a, b):
+            y = [a, b, a + b]
+            mean = mpmath.fsum(y) / 3
+            sigma = mpmath.sqrt(mpmath.fsum((v - mean) ** 2 for v in y) / 3)
+            return mpmath.fsum(((v - mean) / sigma - target) ** 2 for v, target in zip(y, (1, 0, 0))) / 2
+
+        slope = lambda a, b: mpmath.diff(lambda s: loss(a - s * b, b + s * a), 0)  # noqa: E731
+        assert abs(slope(mpmath.mpf(0), mpmath.mpf(-1))) < mpmath.mpf(10) ** -15
+        assert abs(slope(mpmath.mpf(2) / 3, -mpmath.mpf(1) / 3)) > 0.1

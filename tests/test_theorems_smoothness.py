@@ -1,0 +1,204 @@
+"""The smoothness theorems: closed formulas against dense Hessians, brute force, exact fractions and fifty
+digits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bnbook.studies.theorems import smoothness
+from bnbook.studies.theorems.curved import FAMILIES, draw_curved, mirrored_curvature
+from bnbook.studies.theorems.instances import differentiate, hessian
+from bnbook.studies.theorems.margins import error
+from bnbook.studies.theorems.one_unit import normalize, project
+from bnbook.studies.theorems.smoothness_exact import smoothness_counterexamples
+from bnbook.studies.theorems.smoothness_trials import trial
+from bnbook.studies.theorems.trials import run_trials
+
+
+@pytest.fixture(scope="module")
+def found():
+    return run_trials(trial, seeds=1, instances=40, stream=1)
+
+
+RIGHT = (
+    "hessian",
+    "equation_42",
+    "first",
+    "second",
+    "scale_gradient",
+    "equation_44",
+    "second_term",
+    "first_term",
+    "equation_58_corrected",
+    "symmetry",
+    "equation_61_reached",
+    "hessian.eps",
+    "hessian.unbiased",
+)
+WRONG = ("equation_55", "equation_56", "equation_58", "equation_58_asymmetry", "plain.same", "plain.cross")
+HOLD = (
+    "first",
+    "first_restored",
+    "second_fair",
+    "c1",
+    "c1.isotropic",
+    "sign_centre",
+    "convex",
+    "equation_61",
+    "equation_61_diagonal",
+    "equation_61_best",
+    "plain.same",
+    "plain.cross",
+    "c6.cross.rank_one",
+    "c6_corrected.cross",
+    "c6_corrected.same",
+    "c6_corrected.diagonal",
+    "th34_corrected.cross",
+    "th34_corrected.same",
+    "frobenius",
+)
+FAIL = (
+    "first_literal",
+    "second",
+    "c1_printed",
+    "sign",
+    "convex_tanh",
+    "equation_59",
+    "c6.cross",
+    "c6.same",
+    "c6.diagonal",
+    "c6.same.isotropic",
+    "th34.same",
+    "spectral",
+    "first.eps",
+    "first.unbiased",
+)
+
+
+def test_formulas_equal_dense_hessians_and_wrong_ones_do_not(found):
+    assert {
+        name: found.worst(f"error.{name}")[0] for name in RIGHT if found.worst(f"error.{name}")[0] > 1e-9
+    } == {}
+    assert {
+        name: found.worst(f"error.{name}")[0] for name in WRONG if found.worst(f"error.{name}")[0] < 1e-3
+    } == {}
+
+
+def test_bounds_hold_and_wrong_ones_break(found):
+    assert {
+        name: found.violated(f"margin.{name}") for name in HOLD if sum(found.violated(f"margin.{name}"))
+    } == {}
+    assert [name for name in FAIL if not sum(found.violated(f"margin.{name}"))] == []
+
+
+def test_chosen_derivatives_are_the_layers():
+    for number, family in enumerate(FAMILIES):
+        curved = draw_curved(np.random.default_rng(number), number)
+        assert curved.family == family
+        found = differentiate(curved.instance)
+        assert error(found.shared, curved.slope) < 1e-12
+        y = curved.instance.y
+        z = curved.instance.gamma * (y - y.mean(0)) / y.std(0) + curved.instance.beta
+        assert error(hessian(curved.instance.loss, z), curved.curvature) < 1e-12
+
+
+def test_isotropic_inputs_meet_the_printed_assumption():
+    curved = draw_curved(np.random.default_rng(0), 2, gamma=1.0)
+    x, h = curved.instance.x[:, 0], curved.curvature[:, 0, :, 0]
+    assert set(np.abs(x)) == {1.0} and abs(x.sum()) == 0
+    shares = (h.T @ x) ** 2 / ((h * h).sum(0) * (x @ x))  # the same d for every column, as equation 62 wants
+    assert shares == pytest.approx(np.full(4, 1 / 4)) and smoothness.column_share(h, x) == pytest.approx(
+        1 / 4
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ball_maximum_equals_a_search(seed):
+    """Against the best of many X Xᵀ v, and of many points of the ball."""
+    rng = np.random.default_rng(seed)
+    a, v = rng.standard_normal((3, 3)), rng.standard_normal(3)
+    a = a + a.T
+    best = smoothness.ball_maximum(a, v)
+    x = rng.standard_normal((20000, 3, 2))
+    x = x / np.linalg.norm(x, 2, axis=(1, 2))[:, None, None]
+    w = np.einsum("nij,nkj,k->ni", x, x, v)
+    reached = np.einsum("ni,ij,nj->n", w, a, w)
+    assert reached.max() <= best + 1e-12
+    sphere = rng.standard_normal((100000, 3))
+    w = v / 2 + np.linalg.norm(v) / 2 * sphere / np.linalg.norm(sphere, axis=1)[:, None]
+    assert np.einsum("ni,ij,nj->n", w, a, w).max() == pytest.approx(best, rel=0.01, abs=1e-3)
+
+
+def test_ball_maximum_by_hand():
+    v = np.array([2.0, 0.0])
+    assert smoothness.ball_maximum(np.eye(2), v) == pytest.approx(4)  # w = v
+    assert smoothness.ball_maximum(-np.eye(2), v) == 0  # w = 0
+    assert smoothness.ball_maximum(np.diag([0.0, 1.0]), v) == pytest.approx(1)  # straight up from the centre
+    cross = np.array([[0.0, 1.0], [1.0, 0.0]])  # 2 w₁ w₂ with w = (1 + cos t, sin t): 4 times the constant
+    assert smoothness.ball_maximum(cross, v) == pytest.approx(4 * smoothness.SWING)
+
+
+def test_constant_of_the_trilinear_form():
+    rng = np.random.default_rng(0)
+    a, b, c = (u / np.linalg.norm(u, axis=1)[:, None] for u in rng.standard_normal((3, 200000, 3)))
+    inner = lambda p, q: (p[:, 1:] * q[:, 1:]).sum(1)  # noqa: E731
+    form = c[:, 0] * inner(a, b) + a[:, 0] * inner(b, c) + b[:, 0] * inner(a, c)
+    assert 0.95 * smoothness.TRILINEAR < form.max() <= smoothness.TRILINEAR
+
+
+def test_corrected_c6_is_reached_between_two_units():
+    rng = np.random.default_rng(5)
+    for m in (4, 9):
+        x, x2, y, y2 = (v - v.mean() for v in rng.standard_normal((4, m)))
+        h = mirrored_curvature(x, x2, y, y2)
+        through = project(x, normalize(y)) @ h @ project(x2, normalize(y2))
+        plain, cosine = x @ h @ x2, smoothness.matrix_cosine(h, x, x2)
+        if plain > 0:
+            assert through == pytest.approx((1 + 1 / cosine) / 2 * plain)
+        else:  # the mirror's other sign
+            assert abs(through) <= (1 + 1 / cosine) / 2 * abs(plain)
+
+
+def test_counterexamples_are_exact_and_refute():
+    examples = smoothness_counterexamples()
+    assert all(type(e.value) is Fraction and type(e.bound) is Fraction and e.refutes for e in examples)
+    assert len({e.name for e in examples}) == len(examples)
+
+
+def test_counterexamples_survive_fifty_digits():
+    """Second derivatives of the whole network, numerically in 60 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    examples = {e.name: e for e in smoothness_counterexamples()}
+    with mpmath.workdps(60):
+        f = mpmath.mpf
+
+        def bn(y):
+            mean = mpmath.fsum(y) / len(y)
+            sigma = mpmath.sqrt(mpmath.fsum((v - mean) ** 2 for v in y) / len(y))
+            return [(v - mean) / sigma for v in y]
+
+        def second(loss, y, one, two):
+            at = lambda s, t: loss(bn([c + s * a + t * b for c, a, b in zip(y, one, two)]))  # noqa: E731
+            return mpmath.diff(at, (0, 0), (1, 1))
+
+        p, ones = [1, -1, 1, -1], [1, 1, -1, -1]
+        flat = second(
+            lambda z: (
+                -mpmath.fdot(p, z) + mpmath.fdot([2, 0, 0, -2], [a - b for a, b in zip(z, ones)]) ** 2 / 200
+            ),
+            [5 * v for v in ones],
+            [2, 0, 0, -2],
+            [2, 0, 0, -2],
+        )
+        y = [f(4) / 5 * (3 * a + 4 * b) for a, b in zip(ones, p)]
+        z0 = bn(y)
+        zero = second(lambda z: mpmath.fsum((a - b) ** 2 for a, b in zip(z, z0)) / 2, y, ones, p)
+        orders = [second(lambda z: mpmath.fdot(p, z), ones, *pair) for pair in ((ones, p), (p, ones))]
+        # noqa: E731
+        close = lambda value, number: abs(value - f(number.numerator) / number.denominator) < f(10) ** -15
+        assert close(flat, examples["c6_flat"].value) and close(abs(zero), examples["c6_zero"].value)
+        # In truth both orders give what the printed formula gives in one of them.
+        assert all(close(value, examples["equation_58"].value) for value in orders)

@@ -1,0 +1,94 @@
+"""Trainings from several first values of γ, against a plain loop, and what a common factor of all γ does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from bnbook.data import fixed_sample, load, normalise
+from bnbook.data.batches import infinite_batches
+from bnbook.errors import BnbookError
+from bnbook.models import vgg16
+from bnbook.probes.fisher import largest_eigenvalue
+from bnbook.training.first_gamma import NETWORKS, ScaleArm, train, train_all
+
+ARM = ScaleArm(
+    data="textures-standin",
+    width=0.0625,
+    batch_size=8,
+    steps=3,
+    evaluate_every=0,
+    train_examples=20,
+    test_examples=20,
+)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_training_is_that_of_a_plain_loop(network):
+    arm = replace(ARM, network=network, gamma=0.3)
+    dataset = load(arm.data)
+    torch.manual_seed(5)
+    model = arm.model(dataset).train()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=0.0005)
+    batches = infinite_batches(dataset, 8, torch.Generator().manual_seed(1_000_003 + 5))
+    losses = []
+    for _ in range(3):
+        inputs, targets = next(batches)
+        loss = F.cross_entropy(model(inputs.to(memory_format=torch.channels_last)), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    np.testing.assert_array_equal(train(arm, 5)["loss"], np.float32(losses))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_arms_differ_in_gamma_alone(network):
+    dataset, models = load(ARM.data), []
+    for gamma in (0.1, 1.0):
+        torch.manual_seed(2)
+        models.append(dict(replace(ARM, network=network, gamma=gamma).model(dataset).named_parameters()))
+    small, usual = models
+    scales = [name for name in small if not torch.equal(small[name], usual[name])]
+    assert len(scales) == (15 if network == "vgg16" else 17)
+    for name in scales:
+        assert (small[name] == 0.1).all() and (usual[name] == 1.0).all()
+
+
+def test_store_gives_back_what_was_trained(tmp_path, monkeypatch):
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
+    arms = [replace(ARM, gamma=gamma, steps=2) for gamma in (0.1, 1.0)]
+    first, again = (train_all(arms, [0, 1], workers=1) for _ in range(2))
+    assert len(list(tmp_path.iterdir())) == 4
+    for arm in arms:
+        assert first[arm]["loss"].shape == (2, 2)
+        np.testing.assert_array_equal(first[arm]["loss"], again[arm]["loss"])
+        np.testing.assert_allclose(
+            first[arm]["loss"][1], train(arm, 1)["loss"], rtol=1e-4
+        )  # the store's have one thread
+
+
+def test_eigenvalue_of_a_plain_stack_is_gamma_squared_times_that_of_one():
+    """Weights only, no ε, β = 0: every inner factor is removed by the next normalizer, the last one reaches
+    the output."""
+    dataset = load("textures-standin")
+    images = normalise(fixed_sample(dataset, 12, "train")[0], dataset).double()
+    values = []
+    for gamma in (1.0, 0.25):
+        torch.manual_seed(0)
+        model = vgg16(width=0.0625, gamma=gamma, eps=1e-30).double().train()
+        values.append(float(largest_eigenvalue(model, images, tolerance=1e-9)))
+    assert values[1] / values[0] == pytest.approx(0.0625, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"network": "vgg19"}, {"gamma": 0.0}, {"gamma": float("nan")}, {"steps": 0}, {"learning_rate": -1.0}],
+)
+def test_impossible_settings_are_refused(change):
+    with pytest.raises(BnbookError, match="expected|needs"):
+        replace(ARM, **change)
