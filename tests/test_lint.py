@@ -1,0 +1,84 @@
+"""ruff formats and lints everything, and a chapter uses only names that it has: a run of an hour shall not
+end at a lost import."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from bnbook.pipeline import chapters
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = ("src", "tests", "benchmarks")
+CHAPTERS = {chapter.name: chapter for chapter in chapters.discover()}
+
+
+def ruff(*words: str, text: str | None = None) -> list[str]:
+    """The lines in which ruff complains."""
+    command = [sys.executable, "-m", "ruff", *words]
+    done = subprocess.run(command, capture_output=True, input=text, text=True, cwd=ROOT)
+    assert (done.returncode == 0) or done.stdout.strip(), done.stderr
+    return done.stdout.splitlines() if done.returncode else []
+
+
+def complaints(notebook: nbformat.NotebookNode) -> list[str]:
+    """Of cells: names that are undefined, shadowed or bound twice, and the like."""
+    names = (
+        "check",
+        "--output-format=concise",
+        "--select=F",
+        "--ignore=F401",
+        "--stdin-filename=chapter.ipynb",
+    )
+    return ruff(*names, "-", text=nbformat.writes(notebook))
+
+
+def test_everything_is_formatted() -> None:
+    assert ruff("format", "--check", "--output-format=concise", *CODE) == []
+
+
+def test_everything_passes_the_linter() -> None:
+    assert ruff("check", "--output-format=concise", *CODE) == []
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_uses_names_that_it_has(name) -> None:
+    assert complaints(CHAPTERS[name].notebook) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "fault"),
+    [
+        (["import numpy as np", "print(np.pi)"], None),
+        (["print(np.pi)"], "F821"),  # undefined
+        (["def f():\n    print(x)\n    x = 1"], "F82"),  # local before it is bound
+        (["import os\nfor os in (1, 2):\n    print(os)"], "F402"),  # import shadowed by a loop
+        (["import os\nimport os\nprint(os)"], "F811"),  # bound twice
+    ],
+)
+def test_a_name_that_is_wrong_is_seen(cells, fault) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    found = complaints(notebook)
+    assert (found == []) if fault is None else (f" {fault}" in found[0])
+
+
+def test_the_commit_hook_formats_and_lints(tmp_path) -> None:
+    for name in (".pre-commit-config.yaml", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "a.py").write_text("x  =  y\n")
+    places = os.environ | {"PRE_COMMIT_HOME": str(tmp_path / "cache"), "PRE_COMMIT_COLOR": "never"}
+    places["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+    def run(*words: str) -> str:
+        return subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=places).stdout
+
+    run("git", "init", "-q"), run("git", "add", ".")
+    said = run(sys.executable, "-m", "pre_commit", "run", "--all-files")
+    assert (tmp_path / "a.py").read_text() == "x = y\n"
+    assert "files were modified by this hook" in said and "F821" in said
