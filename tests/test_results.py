@@ -83,3 +83,14 @@ def test_training_time_is_booked(fresh_session):
         "reused": 2,
         "reused_seconds": 7.0,
     }
+
+
+def test_a_figure_leaves_its_points_in_the_results(fresh_session, monkeypatch):
+    from matplotlib.figure import Figure
+
+    from bnbook.figures import save_figure
+
+    monkeypatch.setenv("BNBOOK_FIGURES", str(fresh_session.parent))
+    save_figure(Figure(), "one-or-many", curves={"relu": [[1 / 3, 2.0], [3.0, 4.0]]})
+    assert results.read(fresh_session)["curve.one_or_many.relu"].tolist() == [[0.3333, 2.0], [3.0, 4.0]]
+    assert (fresh_session.parent / "one-or-many.svg").is_file()

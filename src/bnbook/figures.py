@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -14,6 +16,9 @@ import numpy as np
 from bnbook import atomic
 from bnbook.claims.intervals import mean_and_interval
 from bnbook.errors import BnbookError
+from bnbook.results import record_table
+
+CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
 
 #: The arm's colour everywhere in the book (Okabe and Ito's palette, told apart by colour-blind readers).
 COLORS = {
@@ -67,14 +72,17 @@ def use_style() -> None:
     )
 
 
-def save_figure(fig: plt.Figure, name: str) -> None:
+def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = None) -> None:
     """Save as NAME.svg beside the run's notebook; outside `bnbook run` show it below the cell instead.
 
     A page shows the saved file with the `figure` directive, which carries its alternative text and its
-    caption.
+    caption. curves: the drawn points that no result holds yet, seeds first, recorded as curve.NAME.KEY (with
+    _ for -), so that the figure can be drawn again from the results file.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise BnbookError(f"figure name {name!r} is malformed; expected lower-case words joined by hyphens")
+    points = {f"curve.{name.replace('-', '_')}.{key}": values for key, values in (curves or {}).items()}
+    record_table(points, note=f"drawn in the figure {name}", digits=CURVE_DIGITS)
     folder = os.environ.get("BNBOOK_FIGURES")
     if folder:
         buffer = io.BytesIO()

@@ -56,13 +56,19 @@ _session = Results()
 
 
 def record(
-    name: str, values: Any, *, unit: str = "", seeds: Sequence[int] | None = None, note: str = ""
+    name: str,
+    values: Any,
+    *,
+    unit: str = "",
+    seeds: Sequence[int] | None = None,
+    note: str = "",
+    digits: int = DIGITS,
 ) -> None:
     """Record one result, its first axis the seeds (S, ...); under `bnbook run` it is on disk when this
     returns.
 
-    Raises BnbookError for a malformed name, a name recorded already in this run, a value without a seed axis,
-    or a seed list of another length.
+    digits: significant ones that are kept, fewer for what is only drawn. Raises BnbookError for a malformed
+    name, a name recorded already in this run, a value without a seed axis, or a seed list of another length.
     """
     if not NAME.fullmatch(name):
         raise BnbookError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
@@ -77,8 +83,14 @@ def record(
     listed = list(range(array.shape[0])) if seeds is None else [int(seed) for seed in seeds]
     if len(listed) != array.shape[0]:
         raise BnbookError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
-    _session.entries[name] = {"values": _encode(array), "unit": unit, "seeds": listed, "note": note}
+    _session.entries[name] = {"values": _encode(array, digits), "unit": unit, "seeds": listed, "note": note}
     _save(path)
+
+
+def record_table(values: Mapping[str, Any], *, unit: str = "", note: str = "", digits: int = DIGITS) -> None:
+    """Record several results that share unit and note, by name."""
+    for name, array in values.items():
+        record(name, array, unit=unit, note=note, digits=digits)
 
 
 def record_data(identity: Any) -> None:
@@ -167,14 +179,14 @@ def _as_array(values: Any, name: str) -> np.ndarray:
         raise BnbookError(f"result {name!r} is not an array of numbers with one row per seed") from None
 
 
-def _encode(array: np.ndarray) -> Any:
+def _encode(array: np.ndarray, digits: int) -> Any:
     """Nested lists of JSON numbers; what JSON lacks becomes the strings "nan", "inf", "-inf"."""
     if array.ndim:
-        return [_encode(row) for row in array]
+        return [_encode(row, digits) for row in array]
     number = float(array)
     if not math.isfinite(number):
         return str(number)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.{DIGITS}g}")
+    return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.{digits}g}")
 
 
 def _decode(values: Any) -> np.ndarray:

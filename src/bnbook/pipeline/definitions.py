@@ -21,6 +21,7 @@ PACKAGE = "bnbook"
 NOT_MEASURING = (
     "bnbook.results",
     "bnbook.figures",
+    "bnbook.plots",
     "bnbook.claims",
     "bnbook.pipeline",
     "bnbook.errors",
