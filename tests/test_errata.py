@@ -119,7 +119,7 @@ def test_a_broken_file_is_one_line(book, text, words):
 
 def test_a_missing_file_is_one_line(book):
     (book / "book" / "errata.yml").unlink()
-    with pytest.raises(BnbookError, match="no errata file errata.yml"):
+    with pytest.raises(BnbookError, match="no file errata.yml; expected it under book"):
         load_errata()
 
 

@@ -67,7 +67,7 @@ def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_p
 
 
 def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
-    path = ran / "book" / "claims.yml"
+    path = ran / "book" / "part" / "coin.claims.yml"
     path.write_text(path.read_text().replace("tolerance: 0.2", "tolerance: 0.3"))
     pages.stage(tmp_path / "pages", "smoke")
     assert tokens.CHANGED in (tmp_path / "pages" / "scoreboard.md").read_text()

@@ -14,6 +14,7 @@ import yaml
 from conftest import ROOT
 
 from bnbook import paths
+from bnbook.claims import load_claims
 
 CHAPTERS = sorted(
     path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md")
@@ -61,21 +62,17 @@ def test_numbers_in_the_prose_are_those_of_the_results_files(built_site, page):
 def test_the_scoreboard_lists_every_claim(built_site):
     shown = words(built_site / "html" / "scoreboard.html")
     page = (built_site / "html" / "scoreboard.html").read_text(encoding="utf-8")
-    claims = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
-    says = [re.sub(r"[^\w ]", "", words_of(claim["says"])) for claim in claims]
+    claims = load_claims()
+    says = [re.sub(r"[^\w ]", "", claim.says) for claim in claims]
     bare = re.sub(r"[^\w ]", "", shown)
     assert len(claims) > 30 and [text for text in says if text not in bare] == []
     links = set(re.findall(r'href="([a-z-]+/[a-z-]+\.html#[^"]+)">', page))
     for link in links:
         target, anchor = link.split("#")
         assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), link
-    figures = {(claim["chapter"], claim["figure"]) for claim in claims}
+    figures = {(claim.chapter, claim.figure) for claim in claims}
     assert len(links) >= len(figures), "every claim links to its figure"
     assert "test changed after the run" not in shown
-
-
-def words_of(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
 
 
 def test_the_errata_list_every_row_with_links_that_lead_somewhere(built_site):

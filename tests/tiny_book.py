@@ -67,9 +67,10 @@ The share of heads, {{ mean:heads | .1% }} on average.
 """
 
 CLAIMS = """
+source: {key: folklore, version: oral}
+claims:
 - id: coin-fair
-  chapter: part/coin
-  source: {key: folklore, version: oral, where: everywhere}
+  source: everywhere
   says: A coin shows heads half of the time.
   figure: shares
   test: {kind: level, a: heads, expected: 0.5, tolerance: 0.2}
@@ -127,7 +128,7 @@ def write(root: Path, config: Path, chapter: str = CHAPTER, claims: str = CLAIMS
     (root / "book" / "index.md").write_text(INDEX)
     (root / "_config.yml").write_text(config.read_text(encoding="utf-8"), encoding="utf-8")
     (root / "_toc.yml").write_text(TOC)
-    (root / "book" / "claims.yml").write_text(claims)
+    (root / "book" / "part" / "coin.claims.yml").write_text(claims)
     (root / "book" / "errata.yml").write_text(ERRATA)
     path = root / "book" / "part" / "coin.md"
     path.write_text(chapter, encoding="utf-8")

@@ -1,5 +1,5 @@
-"""What book/claims.yml and book/errata.yml have in common: a list of entries, and complaints that take one
-line each."""
+"""What the files of claims and book/errata.yml have in common: entries, and complaints that take one line
+each."""
 
 from __future__ import annotations
 
@@ -13,25 +13,16 @@ from bnbook.claims.claim import Source
 from bnbook.errors import BnbookError
 
 
-def read_list(path: Path, one: str, several: str) -> list[Any]:
-    """The entries of a YAML file that is one list; BnbookError for a file that is missing, no YAML or no
-    list.
-
-    one, several: what an entry is called, such as "claim" and "claims".
-    """
+def read_yaml(path: Path, file: str) -> Any:
+    """The content of a YAML file; BnbookError for one that is missing or no YAML, which it calls `file`."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BnbookError(
-            f"no {several} file {path.name}; expected a list of {several} at book/{several}.yml"
-        ) from None
+        raise BnbookError(f"no file {file}; expected it under {path.parent.name}/") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise BnbookError(f"{path.name}{line} is not YAML: {getattr(error, 'problem', error)}") from None
-    if not isinstance(content, list):
-        raise BnbookError(f"{path.name} holds no list; expected one entry `- id: …` per {one}")
-    return content
+        raise BnbookError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}") from None
 
 
 def require_once(ids: Iterable[str], file: str, one: str) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 from bnbook import paths
 from bnbook.claims.claim import Source
-from bnbook.claims.entries import Entry, read_list, require_once
+from bnbook.claims.entries import Entry, read_yaml, require_once
 from bnbook.claims.reading import CLAIM_ID, load_claims
+from bnbook.errors import BnbookError
 
 #: What may be amiss with a place, and the plural for counts.
 ERRATUM_KINDS = {"wrong": "wrong", "unclear": "unclear", "contradiction": "contradictions"}
@@ -60,12 +61,14 @@ def load_errata(path: Path | str | None = None) -> list[Erratum]:
     """Read and validate the errata (by default book/errata.yml), in the file's order.
 
     Raises BnbookError, one line, for a file that is missing or no YAML list, an unknown or missing key, an
-    unknown kind, a source that is not in book/references.bib, a claim that is not in book/claims.yml, a test
+    unknown kind, a source that is not in book/references.bib, a claim that no chapter has, a test
     function that is not in tests/, neither claim nor test, a formula without its second dollar sign or with a
     backslash lost, a doubled id.
     """
     path = Path(path) if path is not None else paths.book_folder() / "errata.yml"
-    entries = read_list(path, "erratum", "errata")
+    entries = read_yaml(path, path.name)
+    if not isinstance(entries, list):
+        raise BnbookError(f"{path.name} holds no list; expected one entry `- id: …` per erratum")
     known = Known(source_titles().keys(), {claim.id for claim in load_claims()}, _test_functions())
     rows = [
         _Reader(path.name, entry, number, "erratum").erratum(known)
@@ -102,7 +105,7 @@ class _Reader(Entry):
         if not (claim or test):
             self._fail("nothing shows it", "a claim, a test or both")
         if claim and claim not in known.claims:
-            self._fail(f"there is no claim {claim!r}", "an id of claims.yml")
+            self._fail(f"there is no claim {claim!r}", "the id of a claim of a chapter")
         if test and test not in known.tests:
             self._fail(f"there is no test {test!r}", "tests/test_x.py::test_name, a function of that file")
         texts = {key: self._formulas(entry, key) for key in ("printed", "correct", "why")}

@@ -1,43 +1,82 @@
-"""Reading book/claims.yml: a mistake in it is one line: the file, the claim, what is wrong and expected."""
+"""Reading book/PART/CHAPTER.claims.yml: a mistake in one is one line: the file, the claim, what is wrong and
+expected."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bnbook import paths
-from bnbook.claims.claim import KINDS, PROFILES, SIDES, Claim, Part, Test
-from bnbook.claims.entries import Entry, read_list, require_once
+from bnbook import contents, paths
+from bnbook.claims.claim import KINDS, PROFILES, SIDES, Claim, Part, Source, Test
+from bnbook.claims.entries import Entry, read_yaml
+from bnbook.errors import BnbookError
 
+SUFFIX = ".claims.yml"
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
-CHAPTER = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)*")
-NEEDED = ("id", "chapter", "source", "says", "figure")
+NEEDED = ("id", "source", "says", "figure")
 OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "correction", "condition")
+#: What the head of a file may give for each of its claims that does not say it itself.
+DEFAULTS = ("source", "figure", "evidence", "statement")
 NUMBERS = ("threshold", "margin", "tolerance", "expected", "nonfinite")
 
 
 def load_claims(path: Path | str | None = None) -> list[Claim]:
-    """Read and validate the claims file (by default book/claims.yml), in its order.
+    """Read and validate the claims of every chapter, in the book's order, or those of one file, in its own.
 
-    Raises BnbookError, one line, for a file that is missing or no YAML list, an unknown or missing key, an
-    unknown kind or side, a threshold that is no number, a doubled id. `1e-3`, text to YAML, is a number.
+    The chapter of a claim is that of its file. Raises BnbookError, one line, for a file that is missing, that
+    belongs to no chapter or holds no list `claims:`, an unknown or missing key, an unknown kind or side, a
+    threshold that is no number, a doubled id. `1e-3`, text to YAML, is a number.
     """
-    path = Path(path) if path is not None else paths.book_folder() / "claims.yml"
-    content = read_list(path, "claim", "claims")
-    claims = [
-        _Reader(path.name, entry, number, "claim").claim() for number, entry in enumerate(content, start=1)
-    ]
-    require_once((claim.id for claim in claims), path.name, "claim")
+    files = _files() if path is None else [Path(path)]
+    claims = [claim for file in files for claim in _read(file)]
+    first: dict[str, Claim] = {}
+    for claim in claims:
+        if claim.id in first:
+            places = dict.fromkeys(f"{found.chapter}{SUFFIX}" for found in (first[claim.id], claim))
+            raise BnbookError(
+                f"{' and '.join(places)}: claim {claim.id} appears twice; expected every id once"
+            )
+        first[claim.id] = claim
     return claims
+
+
+def _files() -> list[Path]:
+    """The files of claims in the order of the chapters that they stand beside."""
+    book, chapters = paths.book_folder(), contents.chapter_names()
+    for path in sorted(book.glob(f"**/*{SUFFIX}")):
+        if (name := path.relative_to(book).as_posix().removesuffix(SUFFIX)) not in chapters:
+            raise BnbookError(f"{name}{SUFFIX} belongs to no chapter; expected book/{name}.md beside it")
+    return [path for name in chapters if (path := book / f"{name}{SUFFIX}").is_file()]
+
+
+def _read(path: Path) -> list[Claim]:
+    """The claims of one file, each with what the file's head gives for all."""
+    chapter = f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
+    file = f"{chapter}{SUFFIX}"
+    content = read_yaml(path, file)
+    if not isinstance(content, dict) or not isinstance(content.get("claims"), list):
+        raise BnbookError(f"{file} holds no list of claims; expected `claims:` with one `- id: …` per claim")
+    defaults = {key: value for key, value in content.items() if key != "claims"}
+    source = defaults.get("source", {})
+    if set(defaults) - set(DEFAULTS) or not isinstance(source, dict) or set(source) - {"key", "version"}:
+        raise BnbookError(
+            f"{file}: its head has {', '.join(map(str, defaults))}; expected some of source (key, version), "
+            f"{', '.join(DEFAULTS[1:])}, then claims"
+        )
+    return [
+        _Reader(file, entry, number, "claim").claim(chapter, defaults)
+        for number, entry in enumerate(content["claims"], start=1)
+    ]
 
 
 class _Reader(Entry):
     """One claim of the file."""
 
-    def claim(self) -> Claim:
-        name, entry = self._name(CLAIM_ID), self.entry
+    def claim(self, chapter: str, defaults: Mapping[str, Any]) -> Claim:
+        name, entry = self._name(CLAIM_ID), {**defaults, **self.entry}
         self._keys(entry, NEEDED, OPTIONAL, "the claim")
         if ("test" in entry) == ("parts" in entry):
             self._fail("it has both test and parts, or neither", "exactly one of them")
@@ -52,13 +91,10 @@ class _Reader(Entry):
             self._fail("it words a correction that nothing tests", "`corrected: {kind: …}` beside it")
         if "parts" in entry and "corrected" in entry:
             self._fail("it has parts and a correction", "one claim per corrected formula")
-        chapter = self._text(entry, "chapter")
-        if not CHAPTER.fullmatch(chapter):
-            self._fail(f"chapter {chapter!r} is malformed", "PART/chapter as under book/, without .md")
         return Claim(
             id=name,
             chapter=chapter,
-            source=self._source(entry["source"]),
+            source=self._place(entry["source"], defaults.get("source", {})),
             says=self._text(entry, "says"),
             figure=self._text(entry, "figure"),
             test=self._test(entry["test"], "test") if "test" in entry else None,
@@ -69,6 +105,11 @@ class _Reader(Entry):
             correction=self._text(entry, "correction") if "correction" in entry else "",
             condition=self._text(entry, "condition") if "condition" in entry else "",
         )
+
+    def _place(self, content: Any, default: Mapping[str, str]) -> Source:
+        """The source: the place in the file's own one, or a mapping of what differs from it."""
+        own = {"where": content} if isinstance(content, str) else self._mapping(content, "source")
+        return self._source({**default, **own})
 
     def _parts(self, content: Any) -> tuple[Part, ...]:
         if not isinstance(content, list) or len(content) < 2:

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from bnbook import paths
+from bnbook import contents, paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import parameters as parameter_cell
 
@@ -85,10 +85,7 @@ def is_parameters(cell: Any) -> bool:
 def discover() -> list[Chapter]:
     """Every chapter of the book, in the order of `_toc.yml`."""
     book = paths.book_folder()
-    names = [path.relative_to(book).with_suffix("").as_posix() for path in sorted(book.glob("*/*.md"))]
-    order = _toc_order()
-    names.sort(key=lambda name: (order.get(name, len(order)), name))
-    return [read(book / f"{name}.md", name) for name in names]
+    return [read(book / f"{name}.md", name) for name in contents.chapter_names()]
 
 
 def read(path: Path, name: str) -> Chapter:
@@ -137,22 +134,3 @@ def select(names: list[str]) -> list[Chapter]:
             raise BnbookError(f"no chapter {name!r}; {hint}the chapters are: {', '.join(known)}")
         chosen.append(matches[0])
     return chosen
-
-
-def _toc_order() -> dict[str, int]:
-    """Chapter name -> place in the table of contents."""
-    toc = yaml.safe_load((paths.repository_root() / "_toc.yml").read_text(encoding="utf-8"))
-    found: list[str] = []
-
-    def walk(node: Any) -> None:
-        if isinstance(node, dict):
-            if "file" in node:
-                found.append(node["file"].removesuffix(".md"))
-            for value in node.values():
-                walk(value)
-        elif isinstance(node, list):
-            for value in node:
-                walk(value)
-
-    walk(toc)
-    return {name: place for place, name in enumerate(found)}

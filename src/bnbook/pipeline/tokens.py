@@ -168,7 +168,7 @@ _RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
 def _claim_value(verb: str, name: str, token: str, spec: str | None, pages: Pages) -> str:
     found = [claim for claim in pages.claims if claim.id == name]
     if not found:
-        raise BnbookError(f"token {token}: book/claims.yml has no claim {name!r}")
+        raise BnbookError(f"token {token}: no chapter has a claim {name!r}")
     judgement = pages.judgement(found[0])
     if judgement is None:
         return ABSENT
