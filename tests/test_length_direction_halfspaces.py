@@ -20,7 +20,7 @@ from bnbook.studies.length_direction import (
     races,
 )
 from bnbook.studies.length_direction.losses import LOSSES, loss_called
-from bnbook.studies.length_direction.problems import Problem
+from bnbook.studies.length_direction.problems import Quadratic
 
 TORCH = {
     "logistic": torch.nn.functional.softplus,
@@ -135,10 +135,10 @@ def test_a_smooth_loss_has_critical_points_off_the_line():
     first = mpmath.quad(lambda t: (1 - root_e * mpmath.cos(t)) * density(t), [-mpmath.inf, 0, mpmath.inf])
     second = mpmath.quad(lambda t: root_e * mpmath.sin(t) * density(t), [-mpmath.inf, 0, mpmath.inf])
     assert abs(first) < 1e-30 and abs(second) < 1e-30
-    halfspace = halfspaces.Gaussian(Problem(np.eye(2), np.array([0.5, 0.0])), LOSSES["ripple"])
+    halfspace = halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.5, 0.0])), LOSSES["ripple"])
     point = np.array([0.0, 1.0])
     assert np.linalg.norm(halfspace.gradient(point)) < 1e-14
-    assert halfspace_trials.off_line(point[None], halfspace)[0] == pytest.approx(1)
+    assert halfspace_trials.sine_off_line(point[None], halfspace)[0] == pytest.approx(1)
     assert np.linalg.norm(halfspace.gradient(np.array([0.0, 1.1]))) > 0.01, "an isolated pair of points"
 
 
@@ -151,7 +151,7 @@ def test_losses_with_a_single_valley_keep_to_the_line(name):
         )
         for point in points:
             assert np.linalg.norm(halfspace.gradient(point)) < 1e-7 * np.linalg.norm(halfspace.problem.u)
-        away += list(halfspace_trials.off_line(points, halfspace))
+        away += list(halfspace_trials.sine_off_line(points, halfspace))
     assert max(away, default=0) > 0.5 if name == "ripple" else max(away, default=0) < 1e-5
 
 
@@ -182,7 +182,7 @@ def test_the_coefficient_can_exceed_the_derivative():
 
 
 def test_phi_is_the_supremum_over_the_root():
-    halfspace = halfspaces.Gaussian(Problem(np.eye(2), np.array([0.6, 0.0])), LOSSES["huber"])
+    halfspace = halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.6, 0.0])), LOSSES["huber"])
     assert bounds.phi(halfspace, "printed") == 1
     assert bounds.phi(halfspace, "corrected") == pytest.approx(1 / 0.8)
     assert bounds.length_bound(halfspace, 3, 8.0, "printed") == pytest.approx(1.0)
@@ -234,18 +234,20 @@ def test_nesterovs_method_for_convex_functions_step_by_step():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: halfspaces.Gaussian(Problem(np.eye(1), np.array([1.0])), LOSSES["logistic"]),
+        lambda: halfspaces.Gaussian(Quadratic(np.eye(1), np.array([1.0])), LOSSES["logistic"]),
         lambda: halfspaces.from_labelled(np.ones((3, 1)), np.ones(3), LOSSES["logistic"]),
         lambda: loss_called("hinge"),
         lambda: gdnp.criterion(
-            np.ones(1), 1.0, halfspaces.Gaussian(Problem(np.eye(1), np.array([0.5])), LOSSES["huber"]), "x"
+            np.ones(1), 1.0, halfspaces.Gaussian(Quadratic(np.eye(1), np.array([0.5])), LOSSES["huber"]), "x"
         ),
         lambda: gdnp.run(
-            halfspaces.Gaussian(Problem(np.eye(2), np.array([0.5, 0])), LOSSES["huber"]),
+            halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.5, 0])), LOSSES["huber"]),
             np.array([0.0, 1.0]),
             1,
         ),
-        lambda: races.best_weight(halfspaces.Gaussian(Problem(np.eye(1), np.array([0.5])), LOSSES["huber"])),
+        lambda: races.best_weight(
+            halfspaces.Gaussian(Quadratic(np.eye(1), np.array([0.5])), LOSSES["huber"])
+        ),
         lambda: races.best_weight(
             halfspaces.from_labelled(np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), LOSSES["logistic"])
         ),

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from bnbook.errors import BnbookError
-from bnbook.studies.length_direction import gradient_descent, least_squares, rayleigh, trials
-from bnbook.studies.length_direction.problems import KINDS, Problem, draw_problem, from_examples
+from bnbook.studies.length_direction import gradient_descent, least_squares, least_squares_trials, rayleigh
+from bnbook.studies.length_direction.problems import KINDS, Quadratic, draw_quadratic, from_examples
 
 
 def problems(count):
     rng = np.random.default_rng(0)
     for number in range(count):
-        yield (rng, *draw_problem(rng, KINDS[number % len(KINDS)]))
+        yield (rng, *draw_quadratic(rng, KINDS[number % len(KINDS)]))
 
 
 def as_torch(problem):
@@ -44,7 +44,7 @@ def test_gradient_and_convexity_are_those_of_autograd():
 def test_the_gap_has_no_cancellation():
     mpmath = pytest.importorskip("mpmath")
     mpmath.mp.dps = 60
-    problem, w = draw_problem(np.random.default_rng(1), "random", 1e3, 5)
+    problem, w = draw_quadratic(np.random.default_rng(1), "random", 1e3, 5)
     near = problem.direction + 1e-9 * w
     S, u, v = (
         mpmath.matrix(problem.S.tolist()),
@@ -72,22 +72,22 @@ def test_the_step_is_the_one_of_the_proof():
 
 
 def test_the_theorem_holds_and_its_mutations_fail():
-    found = [trials.least_squares_margins(seed, 40, 30) for seed in range(10)]
+    found = [least_squares_trials.least_squares_margins(seed, 40, 30) for seed in range(10)]
     assert sum(one.violations for one, _, _ in found) == 0 and sum(one.trials for one, _, _ in found) > 5000
     assert sum(one.violations for _, one, _ in found) == 0, "plain gradient descent obeys the same bound"
     assert [runs for _, _, runs in found] == [40] * 10
     assert max(one.ratio.max() for one, _, _ in found) > 0.99, "and it is sharp"
     for factor in (0.5, 2.0):
-        assert trials.least_squares_margins(0, 40, 30, factor)[0].violations > 50
+        assert least_squares_trials.least_squares_margins(0, 40, 30, factor)[0].violations > 50
     worst = []
     for _, problem, w in problems(24):
         excess = least_squares.gap(least_squares.descend(w, problem, 30), problem)
-        worst += list(trials.linear_margins(excess, problem, exponent=4.0))
+        worst += list(least_squares_trials.linear_margins(excess, problem, exponent=4.0))
     assert max(worst) > 10, "an exponent of 4t is too much"
 
 
 def test_the_rayleigh_bound_holds_as_corrected_only():
-    found = [trials.rayleigh_margins(seed, 40, 8) for seed in range(10)]
+    found = [least_squares_trials.rayleigh_margins(seed, 40, 8) for seed in range(10)]
     assert sum(one["corrected"].violations for one in found) == 0
     assert sum(one["corrected"].trials for one in found) > 2000
     for name in ("printed", "charitable"):
@@ -114,7 +114,7 @@ def test_counter_examples_in_fractions():
     gamma = F(2)
     true, printed = 2 * gamma * u + gamma**2, 2 * gamma * u / (1 + gamma**2)
     assert (true, printed) == (0, F(-4, 5))
-    problem = Problem(np.eye(1), np.array([-1.0]))
+    problem = Quadratic(np.eye(1), np.array([-1.0]))
     assert least_squares.objective(np.ones(1), 2.0, problem) == float(true)
     assert least_squares.objective(np.ones(1), 2.0, problem, "printed") == float(printed)
     # It is not convex: -2γ/(1 + γ²) at -2, -1, 0 bends downwards.
@@ -148,7 +148,7 @@ def test_no_step_along_the_gradient_solves_a_rank_one_problem_in_fractions():
 
 
 def test_descents_have_their_closed_forms():
-    problem, w = draw_problem(np.random.default_rng(3), "random", 50, 6)
+    problem, w = draw_quadratic(np.random.default_rng(3), "random", 50, 6)
     path = gradient_descent.plain(problem.gradient, w, 0.1, 12)
     power = np.linalg.matrix_power(np.eye(6) - 0.2 * problem.S, 12)
     np.testing.assert_allclose(path[-1] + problem.direction, power @ (w + problem.direction), rtol=1e-9)
@@ -161,9 +161,9 @@ def test_descents_have_their_closed_forms():
 
 
 def test_a_round_problem_needs_one_step_and_best_lengths_lie_on_a_sphere():
-    problem, w = draw_problem(np.random.default_rng(4), "round")
+    problem, w = draw_quadratic(np.random.default_rng(4), "round")
     assert least_squares.gap(least_squares.descend(w, problem, 1), problem)[1] < 1e-25 * problem.attainable
-    problem, w = draw_problem(np.random.default_rng(5), "random", 100, 4)
+    problem, w = draw_quadratic(np.random.default_rng(5), "random", 100, 4)
     weights = least_squares.weights_at_best_length(least_squares.descend(w, problem, 20), problem)
     middle = -problem.direction / 2
     radii = [least_squares.norm(v - middle, problem.S) for v in weights]
@@ -184,12 +184,12 @@ def test_examples_give_their_moments():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: Problem(np.zeros((2, 2)), np.ones(2)),
-        lambda: Problem(np.array([[1.0, 2.0], [0.0, 1.0]]), np.ones(2)),
+        lambda: Quadratic(np.zeros((2, 2)), np.ones(2)),
+        lambda: Quadratic(np.array([[1.0, 2.0], [0.0, 1.0]]), np.ones(2)),
         lambda: from_examples(np.ones((3, 2)), np.ones(2)),
-        lambda: draw_problem(np.random.default_rng(0), "nasty"),
+        lambda: draw_quadratic(np.random.default_rng(0), "nasty"),
         lambda: least_squares.weight(np.zeros(2), 1.0, np.eye(2)),
-        lambda: least_squares.step_size(np.array([0.0, 1.0]), Problem(np.eye(2), np.array([1.0, 0.0]))),
+        lambda: least_squares.step_size(np.array([0.0, 1.0]), Quadratic(np.eye(2), np.array([1.0, 0.0]))),
     ],
 )
 def test_bad_input_is_said_in_one_line(call):

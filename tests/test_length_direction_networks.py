@@ -12,8 +12,8 @@ import torch
 from bnbook.errors import BnbookError
 from bnbook.studies.length_direction import network_trials, unit_descent
 from bnbook.studies.length_direction.losses import LOSSES
-from bnbook.studies.length_direction.network import Network, draw_network, off_line, plane
-from bnbook.studies.length_direction.problems import Problem
+from bnbook.studies.length_direction.network import TanhNetwork, draw_network, off_line, plane
+from bnbook.studies.length_direction.problems import Quadratic
 
 TORCH = {"logistic": torch.nn.functional.softplus, "huber": lambda t: (1 + (t + 1) ** 2).sqrt()}
 
@@ -77,7 +77,9 @@ def test_the_system_is_the_articles_where_m_is_invertible():
         )
 
 
-EXAMPLE = Network(Problem(np.eye(2), np.array([-0.5, 0.0])), np.array([0.5, 0.5]), LOSSES["logistic"], 0.1)
+EXAMPLE = TanhNetwork(
+    Quadratic(np.eye(2), np.array([-0.5, 0.0])), np.array([0.5, 0.5]), LOSSES["logistic"], 0.1
+)
 
 
 def example_minimum():
@@ -178,7 +180,7 @@ def test_one_pass_stalls_and_more_passes_go_on():
 
 def test_bad_input_is_said_in_one_line():
     for call in (
-        lambda: Network(Problem(np.eye(1), np.array([1.0])), np.ones(1), LOSSES["logistic"]),
+        lambda: TanhNetwork(Quadratic(np.eye(1), np.array([1.0])), np.ones(1), LOSSES["logistic"]),
         lambda: next(networks(1, 3, 3))[0].value(np.eye(3)),
         lambda: next(networks(1, 2, 3))[0].direct_gradient(np.ones((2, 3))),
     ):

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from bnbook.errors import BnbookError
+from bnbook.plots.margins import Row, draw_margins
 from bnbook.studies.theorems import lipschitz, one_unit
 from bnbook.studies.theorems.counterexamples import as_table
-from bnbook.studies.theorems.drawing import Row, draw_margins
 from bnbook.studies.theorems.instances import KINDS, batch_norm, differentiate, draw, restoring
 from bnbook.studies.theorems.lipschitz_exact import lipschitz_counterexamples
-from bnbook.studies.theorems.lipschitz_trials import trial
+from bnbook.studies.theorems.lipschitz_trials import lipschitz_trial
 from bnbook.studies.theorems.margins import error, margin, violations
 from bnbook.studies.theorems.one_unit import exact, normalize
 from bnbook.studies.theorems.trials import run_trials
@@ -23,7 +23,7 @@ from bnbook.studies.theorems.trials import run_trials
 
 @pytest.fixture(scope="module")
 def found():
-    return run_trials(trial, seeds=1, instances=60)  # every kind of loss, six times
+    return run_trials(lipschitz_trial, seeds=1, instances=60)  # every kind of loss, six times
 
 
 RIGHT = (
@@ -211,7 +211,7 @@ def test_restoring_gives_back_the_plain_network():
 def test_draws_go_through_all_kinds_and_repeat():
     kinds = {draw(np.random.default_rng(n), n).kind for n in range(len(KINDS))}
     assert kinds == set(KINDS)
-    one, two = (run_trials(trial, 1, 3).values for _ in range(2))
+    one, two = (run_trials(lipschitz_trial, 1, 3).values for _ in range(2))
     assert all(one[name] == two[name] for name in one)
     assert abs(draw(np.random.default_rng(0), 0, centred=True).x.mean(0)).max() < 1e-14
 
@@ -230,7 +230,7 @@ def test_bad_input_is_said_in_a_line():
     with pytest.raises(BnbookError, match="no rational square root"):
         normalize(exact(1, 2, 4))
     with pytest.raises(BnbookError, match="no trial gave"):
-        run_trials(trial, 1, 1).worst("nothing")
+        run_trials(lipschitz_trial, 1, 1).worst("nothing")
 
 
 def test_figure_of_margins():

@@ -12,13 +12,13 @@ import torch
 from bnbook.studies.theorems import minima
 from bnbook.studies.theorems.instances import batch_norm
 from bnbook.studies.theorems.minima_exact import minima_counterexamples, three_points
-from bnbook.studies.theorems.minima_trials import trial
+from bnbook.studies.theorems.minima_trials import minima_trial
 from bnbook.studies.theorems.trials import run_trials
 
 
 @pytest.fixture(scope="module")
 def found():
-    return run_trials(trial, seeds=1, instances=24, stream=2)
+    return run_trials(minima_trial, seeds=1, instances=24, stream=2)
 
 
 RIGHT = (

@@ -14,13 +14,13 @@ from bnbook.studies.theorems.instances import differentiate, hessian
 from bnbook.studies.theorems.margins import error
 from bnbook.studies.theorems.one_unit import normalize, project
 from bnbook.studies.theorems.smoothness_exact import smoothness_counterexamples
-from bnbook.studies.theorems.smoothness_trials import trial
+from bnbook.studies.theorems.smoothness_trials import smoothness_trial
 from bnbook.studies.theorems.trials import run_trials
 
 
 @pytest.fixture(scope="module")
 def found():
-    return run_trials(trial, seeds=1, instances=40, stream=1)
+    return run_trials(smoothness_trial, seeds=1, instances=40, stream=1)
 
 
 RIGHT = (

@@ -131,7 +131,7 @@ def critical_points(
     return np.array(found).reshape(-1, size), halfspace
 
 
-def off_line(points: np.ndarray, halfspace: Gaussian) -> np.ndarray:
+def sine_off_line(points: np.ndarray, halfspace: Gaussian) -> np.ndarray:
     """Sine of the angle (in the norm of S) between each point and the line of S⁻¹u; 0 for the point 0."""
     if not len(points):
         return np.zeros(0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from bnbook.errors import BnbookError
 from bnbook.studies.length_direction.losses import Loss
-from bnbook.studies.length_direction.problems import Problem
+from bnbook.studies.length_direction.problems import Quadratic
 
 NODES = np.arange(-680, 681) * 0.0125  # standard deviations
 _HEIGHTS = np.exp(-(NODES**2) / 2)
@@ -24,7 +24,7 @@ WEIGHTS = _HEIGHTS / _HEIGHTS.sum()
 class HalfSpace:
     """What both kinds have in common; `problem` holds S = E[zzᵀ] and u = E[z]."""
 
-    problem: Problem
+    problem: Quadratic
     loss: Loss
 
     def margins(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +71,7 @@ class HalfSpace:
 class Gaussian(HalfSpace):
     """z ~ N(u, S - uuᵀ); BnbookError unless uᵀS⁻¹u < 1, without which that is no covariance."""
 
-    problem: Problem
+    problem: Quadratic
     loss: Loss
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Gaussian(HalfSpace):
 class Examples(HalfSpace):
     """Given examples z (m, d), with the moments of `problem`."""
 
-    problem: Problem
+    problem: Quadratic
     loss: Loss
     z: np.ndarray
 
@@ -112,7 +112,7 @@ def from_labelled(x: np.ndarray, y: np.ndarray, loss: Loss) -> Examples:
     if set(np.unique(y)) != {-1.0, 1.0}:
         raise BnbookError(f"labels {sorted(set(np.unique(y)))[:4]}; expected both of -1 and 1")
     z = -y[:, None] * (x - x.mean(axis=0))
-    return Examples(Problem(z.T @ z / len(z), z.mean(axis=0)), loss, z)
+    return Examples(Quadratic(z.T @ z / len(z), z.mean(axis=0)), loss, z)
 
 
 def draw_gaussian(rng: np.random.Generator, loss: Loss, size: int | None = None) -> Gaussian:
@@ -124,4 +124,4 @@ def draw_gaussian(rng: np.random.Generator, loss: Loss, size: int | None = None)
     S = (S + S.T) / 2
     v = rng.standard_normal(d)
     u = (basis * np.sqrt(spectrum)) @ (v / np.linalg.norm(v) * np.sqrt(rng.uniform(0.05, 0.85)))
-    return Gaussian(Problem(S, u), loss)
+    return Gaussian(Quadratic(S, u), loss)

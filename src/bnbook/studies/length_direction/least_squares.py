@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnbook.errors import BnbookError
-from bnbook.studies.length_direction.problems import Problem
+from bnbook.studies.length_direction.problems import Quadratic
 
 
 def norm(w: np.ndarray, S: np.ndarray) -> float:
@@ -22,7 +22,7 @@ def weight(w: np.ndarray, gamma: float, S: np.ndarray) -> np.ndarray:
     return gamma * w / length
 
 
-def objective(w: np.ndarray, gamma: float, problem: Problem, form: str = "corrected") -> float:
+def objective(w: np.ndarray, gamma: float, problem: Quadratic, form: str = "corrected") -> float:
     """f(w, γ) = 2γ uᵀw / ‖w‖_S + γ²; as printed, the fraction swallows the second term: 2γ uᵀw / (‖w‖_S +
     γ²)."""
     along, length = problem.u @ w, norm(w, problem.S)
@@ -31,17 +31,17 @@ def objective(w: np.ndarray, gamma: float, problem: Problem, form: str = "correc
     return 2 * gamma * along / length + gamma**2
 
 
-def optimal_length(w: np.ndarray, problem: Problem) -> float:
+def optimal_length(w: np.ndarray, problem: Quadratic) -> float:
     """γ* = -uᵀw / ‖w‖_S, where ∂f/∂γ = 0."""
     return -float(problem.u @ w) / norm(w, problem.S)
 
 
-def rho(w: np.ndarray, problem: Problem) -> float:
+def rho(w: np.ndarray, problem: Quadratic) -> float:
     """ρ(w) = -(uᵀw)² / wᵀSw, the objective at the best length."""
     return -(float(problem.u @ w) ** 2) / float(w @ problem.S @ w)
 
 
-def gap(w: np.ndarray, problem: Problem) -> np.ndarray:
+def gap(w: np.ndarray, problem: Quadratic) -> np.ndarray:
     """ρ(w) - ρ* for w (..., d), without cancellation: uᵀS⁻¹u times the squared sine of the angle to S⁻¹u.
 
     With r = w - (uᵀw / uᵀS⁻¹u) S⁻¹u, the part that is S-orthogonal to S⁻¹u, it is uᵀS⁻¹u ‖r‖²_S / ‖w‖²_S.
@@ -51,13 +51,13 @@ def gap(w: np.ndarray, problem: Problem) -> np.ndarray:
     return problem.attainable * squares[0] / squares[1]
 
 
-def gradient(w: np.ndarray, problem: Problem) -> np.ndarray:
+def gradient(w: np.ndarray, problem: Quadratic) -> np.ndarray:
     """∇ρ(w) = -2 (u uᵀw + ρ(w) S w) / wᵀSw, (d,)."""
     square = w @ problem.S @ w
     return -2 * (problem.u * (problem.u @ w) + rho(w, problem) * (problem.S @ w)) / square
 
 
-def step_size(w: np.ndarray, problem: Problem) -> float:
+def step_size(w: np.ndarray, problem: Quadratic) -> float:
     """η = wᵀSw / (2 L |ρ(w)|), as the encyclopedia prints it; BnbookError where ρ(w) = 0."""
     value = rho(w, problem)
     if value == 0:
@@ -65,7 +65,7 @@ def step_size(w: np.ndarray, problem: Problem) -> float:
     return float(w @ problem.S @ w) / (2 * problem.largest * abs(value))
 
 
-def descend(w: np.ndarray, problem: Problem, steps: int, factor: float = 1.0) -> np.ndarray:
+def descend(w: np.ndarray, problem: Quadratic, steps: int, factor: float = 1.0) -> np.ndarray:
     """Directions w_0 ... w_T (T+1, d) of gradient descent on ρ, `factor` times the printed step size."""
     path = [np.asarray(w, dtype=np.float64)]
     for _ in range(steps):
@@ -74,7 +74,7 @@ def descend(w: np.ndarray, problem: Problem, steps: int, factor: float = 1.0) ->
     return np.stack(path)
 
 
-def weights_at_best_length(path: np.ndarray, problem: Problem) -> np.ndarray:
+def weights_at_best_length(path: np.ndarray, problem: Quadratic) -> np.ndarray:
     """w̃ at the best length, -(uᵀw / ‖w‖²_S) w, for directions (T, d)."""
     square = np.einsum("...i,ij,...j->...", path, problem.S, path)
     return -(path @ problem.u / square)[..., None] * path

@@ -20,7 +20,7 @@ import numpy as np
 from bnbook.errors import BnbookError
 from bnbook.studies.length_direction.halfspaces import NODES, WEIGHTS
 from bnbook.studies.length_direction.losses import Loss
-from bnbook.studies.length_direction.problems import Problem
+from bnbook.studies.length_direction.problems import Quadratic
 
 #: sup |tanh''| = 4 / (3 √3)
 LARGEST_BEND = 4 / (3 * np.sqrt(3))
@@ -37,11 +37,11 @@ def plane(spacing: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Network:
+class TanhNetwork:
     """The problem with fixed output weights; BnbookError unless uᵀS⁻¹u < 1. Weights are W (m, d), a row per
     unit."""
 
-    problem: Problem
+    problem: Quadratic
     theta: np.ndarray  # (m,)
     loss: Loss
     spacing: float = 0.1
@@ -105,7 +105,7 @@ class Network:
         return float(np.einsum("ij,ij->", rows, np.linalg.solve(self.problem.S, rows.T).T))
 
 
-def off_line(W: np.ndarray, problem: Problem) -> np.ndarray:
+def off_line(W: np.ndarray, problem: Quadratic) -> np.ndarray:
     """Distance of each weight from the line of S⁻¹u in the norm of S, (m,)."""
     across = W - (W @ problem.u / problem.attainable)[:, None] * problem.direction
     return np.sqrt(np.maximum(0, np.einsum("ij,jk,ik->i", across, problem.S, across)))
@@ -113,7 +113,7 @@ def off_line(W: np.ndarray, problem: Problem) -> np.ndarray:
 
 def draw_network(
     rng: np.random.Generator, loss: Loss, units: int, size: int, equal: bool, condition: float = 4.0
-) -> Network:
+) -> TanhNetwork:
     """A random network: θ_i from 0.5 to 2, all equal or of either sign; L/μ up to `condition`; uᵀS⁻¹u from
     0.05 to 0.5."""
     basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
@@ -122,4 +122,4 @@ def draw_network(
     v = rng.standard_normal(size)
     u = (basis * np.sqrt(spectrum)) @ (v / np.linalg.norm(v) * np.sqrt(rng.uniform(0.05, 0.5)))
     theta = rng.uniform(0.5, 2, units) * np.sign(rng.standard_normal(units))
-    return Network(Problem((S + S.T) / 2, u), np.full(units, abs(theta[0])) if equal else theta, loss)
+    return TanhNetwork(Quadratic((S + S.T) / 2, u), np.full(units, abs(theta[0])) if equal else theta, loss)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bnbook.studies.length_direction import unit_descent
 from bnbook.studies.length_direction.losses import LOSSES
-from bnbook.studies.length_direction.network import Network, draw_network, off_line
+from bnbook.studies.length_direction.network import TanhNetwork, draw_network, off_line
 
 #: A critical point counts as off the line beyond this distance (in the norm of S), M as singular below this
 #: relative size.
@@ -44,7 +44,7 @@ def unit_margins(seed: int, networks: int, steps: int) -> dict[str, np.ndarray]:
 
 
 def _add(
-    found: dict[str, list[float]], name: str, network: Network, W: np.ndarray, run, iterations: int
+    found: dict[str, list[float]], name: str, network: TanhNetwork, W: np.ndarray, run, iterations: int
 ) -> None:
     for t, left in enumerate(run.gradients):
         bound = {
@@ -61,7 +61,7 @@ def _add(
                 found["pythagoras"].append(abs(whole - left) / left)
 
 
-def critical_points(network: Network, rng: np.random.Generator, starts: int) -> list[np.ndarray]:
+def critical_points(network: TanhNetwork, rng: np.random.Generator, starts: int) -> list[np.ndarray]:
     """Bounded critical points W (m, d) of all units together, by descent of f, then Newton's method on its
     gradient.
 
@@ -104,7 +104,7 @@ def critical_points(network: Network, rng: np.random.Generator, starts: int) -> 
     return found
 
 
-def classify(network: Network, points: list[np.ndarray]) -> dict[str, int]:
+def classify(network: TanhNetwork, points: list[np.ndarray]) -> dict[str, int]:
     """How many points there are, how many have a unit off the line, and the same for those whose M is
     invertible."""
     counts = {"found": 0, "off_line": 0, "regular_found": 0, "regular_off_line": 0}
@@ -119,7 +119,7 @@ def classify(network: Network, points: list[np.ndarray]) -> dict[str, int]:
     return counts
 
 
-def one_unit(network: Network, rng: np.random.Generator, on_line: bool) -> np.ndarray | None:
+def one_unit(network: TanhNetwork, rng: np.random.Generator, on_line: bool) -> np.ndarray | None:
     """A bounded critical point of the first of two units, the other held fixed on the line or anywhere; None
     if none is found."""
     from scipy.optimize import root
@@ -140,7 +140,9 @@ def one_unit(network: Network, rng: np.random.Generator, on_line: bool) -> np.nd
     return None
 
 
-def passes(seed: int, units: int, lengths: list[int], sweeps: int) -> tuple[np.ndarray, np.ndarray, Network]:
+def passes(
+    seed: int, units: int, lengths: list[int], sweeps: int
+) -> tuple[np.ndarray, np.ndarray, TanhNetwork]:
     """Σ_i ‖∇_i f‖² after one pass with T_d steps for each unit, for each T_d; and after each of many passes
     with T_d = 4.
 

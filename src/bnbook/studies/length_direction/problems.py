@@ -14,7 +14,7 @@ KINDS = ("random", "u slowest", "u fastest", "w orthogonal", "round", "clusters"
 
 
 @dataclass(frozen=True)
-class Problem:
+class Quadratic:
     """Minimise f(w̃) = 2 uᵀw̃ + w̃ᵀSw̃; its minimum is -uᵀS⁻¹u. BnbookError unless S is symmetric positive
     definite."""
 
@@ -74,14 +74,14 @@ class Problem:
         return np.einsum("...i,ij,...j->...", error, self.S, error)
 
 
-def from_examples(x: np.ndarray, y: np.ndarray) -> Problem:
+def from_examples(x: np.ndarray, y: np.ndarray) -> Quadratic:
     """The problem of least squares on examples x (m, d), y (m,): E[(y - xᵀw̃)²] = E[y²] + f(w̃)."""
     if x.ndim != 2 or y.shape != (len(x),):
         raise BnbookError(f"x of shape {x.shape} and y of shape {y.shape}; expected (m, d) and (m,)")
-    return Problem(x.T @ x / len(x), -(x.T @ y) / len(x))
+    return Quadratic(x.T @ x / len(x), -(x.T @ y) / len(x))
 
 
-def draw_problem(
+def draw_quadratic(
     rng: np.random.Generator, kind: str, condition: float | None = None, size: int | None = None
 ):
     """A random problem and a first direction w₀ (d,) of one of KINDS; condition L/μ up to 10⁴, d = 2 to 30
@@ -106,7 +106,7 @@ def draw_problem(
     u = {"u slowest": basis[:, 0], "u fastest": basis[:, 1]}.get(kind, u) * (
         1000 * scale if kind == "scaled" else 1
     )
-    problem = Problem((S + S.T) / 2, u)
+    problem = Quadratic((S + S.T) / 2, u)
     if kind == "w orthogonal":
         best = problem.direction / np.sqrt(problem.attainable)  # ‖best‖_S = 1
         w = w - (u @ w) / problem.attainable * problem.direction

@@ -54,7 +54,7 @@ def best_step(w: np.ndarray, pencil: Pencil) -> np.ndarray:
     return found * np.sign(found @ pencil.A @ w or 1.0)
 
 
-def measure(value: float, eigenvalues: np.ndarray) -> float:
+def shortfall(value: float, eigenvalues: np.ndarray) -> float:
     """q = (λ1 - ρ) / (ρ - λ2)"""
     return (eigenvalues[-1] - value) / (value - eigenvalues[-2])
 

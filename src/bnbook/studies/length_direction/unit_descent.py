@@ -14,7 +14,7 @@ import numpy as np
 
 from bnbook.studies.length_direction import least_squares
 from bnbook.studies.length_direction.gdnp import bisection
-from bnbook.studies.length_direction.network import LARGEST_BEND, Network
+from bnbook.studies.length_direction.network import LARGEST_BEND, TanhNetwork
 
 BRACKET = (-4.0, 4.25)
 
@@ -39,7 +39,7 @@ def with_unit(W: np.ndarray, unit: int, weight: np.ndarray) -> np.ndarray:
     return changed
 
 
-def first_coefficient(network: Network, W: np.ndarray, unit: int) -> float:
+def first_coefficient(network: TanhNetwork, W: np.ndarray, unit: int) -> float:
     """C₁ = e_i - Σ_j M_ij uᵀw̃_j + uᵀo / uᵀS⁻¹u"""
     e, M = network.system(W)
     along = W @ network.problem.u
@@ -48,7 +48,7 @@ def first_coefficient(network: Network, W: np.ndarray, unit: int) -> float:
 
 
 def descend(
-    network: Network, W: np.ndarray, unit: int, w: np.ndarray, steps: int, iterations: int
+    network: TanhNetwork, W: np.ndarray, unit: int, w: np.ndarray, steps: int, iterations: int
 ) -> UnitRun:
     """GDNP on unit `unit` from direction w, with the corrected h; length first, then the step of the
     direction."""
@@ -78,7 +78,7 @@ def descend(
     return UnitRun(weights, gaps, gradients, slopes, firsts, inside)
 
 
-def _slope(network: Network, W: np.ndarray, unit: int, direction: np.ndarray):
+def _slope(network: TanhNetwork, W: np.ndarray, unit: int, direction: np.ndarray):
     """∂f/∂γ as a function of γ, for a direction of length 1 in the norm of S; and its values at the ends of
     the bracket."""
     t, p = network.margins(with_unit(W, unit, direction))
@@ -92,14 +92,14 @@ def _slope(network: Network, W: np.ndarray, unit: int, direction: np.ndarray):
     return slope, (slope(BRACKET[0]), slope(BRACKET[1]))
 
 
-def smoothness(network: Network, unit: int) -> float:
+def smoothness(network: TanhNetwork, unit: int) -> float:
     """ζ = L (θ² sup l'' + |θ| sup |l'| sup |tanh''|), a bound on the Hessian of f in one unit."""
     theta = abs(network.theta[unit])
     bend = theta**2 * network.loss.largest_second + theta * network.loss.largest_first * LARGEST_BEND
     return bend * network.problem.largest
 
 
-def constant(network: Network, W: np.ndarray, unit: int) -> float:
+def constant(network: TanhNetwork, W: np.ndarray, unit: int) -> float:
     """C, a bound on C₁² while |γ| stays in the bracket and the other units where they are in W."""
     theta, loss, kappa = np.abs(network.theta), network.loss, network.problem.attainable
     lengths = np.sqrt(np.einsum("ij,jk,ik->i", W, network.problem.S, W))
@@ -116,7 +116,7 @@ def constant(network: Network, W: np.ndarray, unit: int) -> float:
 
 
 def unit_bound(
-    network: Network, W: np.ndarray, unit: int, t: int, gap: float, iterations: int, form: str
+    network: TanhNetwork, W: np.ndarray, unit: int, t: int, gap: float, iterations: int, form: str
 ) -> float:
     """(1 - μ/L)^{2t} C gap_0 + 2^{-T_s} ζ |b - a| / μ² as printed; corrected, the second term is (2^{-T_s} ζ
     |b - a| / μ)²."""
@@ -126,7 +126,7 @@ def unit_bound(
     return problem.rate ** (2 * t) * constant(network, W, unit) * gap + of_length
 
 
-def sweep(network: Network, W: np.ndarray, steps: int, iterations: int, starts: np.ndarray) -> np.ndarray:
+def sweep(network: TanhNetwork, W: np.ndarray, steps: int, iterations: int, starts: np.ndarray) -> np.ndarray:
     """One pass over the units: GDNP on each in turn, from its own weight, or from `starts` (m, d) where that
     is 0."""
     for unit in range(len(W)):

@@ -39,7 +39,7 @@ READINGS_ALPHA = {
 }
 
 
-def trial(rng: np.random.Generator, number: int) -> dict[str, float]:
+def lipschitz_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
     """Everything that this page says about instance `number`."""
     instance, centred = draw(rng, number), draw(rng, number, centred=True)
     j = number % 2

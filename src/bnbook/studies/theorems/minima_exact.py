@@ -13,7 +13,7 @@ from bnbook.studies.theorems.one_unit import exact
 
 
 @dataclass(frozen=True)
-class Problem:
+class ThreePoints:
     """Three data points, two inputs, squared error: both networks' minima in fractions."""
 
     x: np.ndarray  # (3, 2)
@@ -22,12 +22,12 @@ class Problem:
     ray: np.ndarray  # (2,) direction of the minima with batch norm
 
 
-def three_points() -> Problem:
+def three_points() -> ThreePoints:
     """X has the rows (1, 0), (0, 1), (1, 1), the targets are (1, 0, 0): W* = (2/3, -1/3), with batch norm the
     ray of (0, -1)."""
     x = np.array([exact(1, 0), exact(0, 1), exact(1, 1)])
     t = exact(1, 0, 0)
-    return Problem(x, t, _solve(x, t), _solve(x - x.mean(0), t))
+    return ThreePoints(x, t, _solve(x, t), _solve(x - x.mean(0), t))
 
 
 def minima_counterexamples() -> list[Counterexample]:

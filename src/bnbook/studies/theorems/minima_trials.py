@@ -14,7 +14,7 @@ from bnbook.studies.theorems.instances import batch_norm, draw
 from bnbook.studies.theorems.margins import error, margin
 
 
-def trial(rng: np.random.Generator, number: int) -> dict[str, float]:
+def minima_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
     """Everything that the page on minima says about problem `number`."""
     return {
         **_same_outputs(rng, number),

@@ -18,7 +18,7 @@ from bnbook.studies.theorems.margins import error, margin
 from bnbook.studies.theorems.one_unit import Unit, normalize, project
 
 
-def trial(rng: np.random.Generator, number: int) -> dict[str, float]:
+def smoothness_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
     """Everything that the page on smoothness says about instance `number`."""
     instance, j = draw(rng, number), number % 2
     return {

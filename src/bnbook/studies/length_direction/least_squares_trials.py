@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnbook.studies.length_direction import gradient_descent, least_squares, rayleigh
-from bnbook.studies.length_direction.problems import KINDS, Problem, draw_problem
+from bnbook.studies.length_direction.problems import KINDS, Quadratic, draw_quadratic
 
 #: Relative slack of every bound, and the excess (relative to the largest possible) below which rounding
 #: rules.
@@ -16,7 +16,7 @@ SLACK, FLOOR = 1e-9, 1e-20
 
 
 @dataclass(frozen=True)
-class Margins:
+class Ratios:
     """Left side over right side of a bound, for every trial; above 1 it is violated."""
 
     ratio: np.ndarray  # (trials,)
@@ -30,7 +30,7 @@ class Margins:
         return len(self.ratio)
 
 
-def linear_margins(excess: np.ndarray, problem: Problem, exponent: float = 2.0) -> np.ndarray:
+def linear_margins(excess: np.ndarray, problem: Quadratic, exponent: float = 2.0) -> np.ndarray:
     """excess_t / ((1 - μ/L)^{2t} excess_0) for t = 1 ... T, as long as the excess is above rounding; inf over
     0."""
     t = np.arange(len(excess))
@@ -42,7 +42,7 @@ def linear_margins(excess: np.ndarray, problem: Problem, exponent: float = 2.0) 
 
 def least_squares_margins(
     seed: int, problems: int, steps: int, factor: float = 1.0
-) -> tuple[Margins, Margins, int]:
+) -> tuple[Ratios, Ratios, int]:
     """The linear bound for ρ in the printed steps, for plain gradient descent in steps of 1/2L; runs that
     obey the last.
 
@@ -51,17 +51,17 @@ def least_squares_margins(
     rng = np.random.default_rng([seed, 1])
     directions, weights, obeying = [], [], 0
     for number in range(problems):
-        problem, w = draw_problem(rng, KINDS[number % len(KINDS)])
+        problem, w = draw_quadratic(rng, KINDS[number % len(KINDS)])
         path = least_squares.descend(w, problem, steps, factor)
         directions.append(linear_margins(least_squares.gap(path, problem), problem))
         start = least_squares.weights_at_best_length(path[:1], problem)[0]
         found = gradient_descent.plain(problem.gradient, start, 1 / (2 * problem.largest), steps)
         weights.append(linear_margins(problem.excess(found), problem))
         obeying += bool((weights[-1] <= 1 + SLACK).all())
-    return Margins(np.concatenate(directions)), Margins(np.concatenate(weights)), obeying
+    return Ratios(np.concatenate(directions)), Ratios(np.concatenate(weights)), obeying
 
 
-def rayleigh_margins(seed: int, pencils: int, steps: int) -> dict[str, Margins]:
+def rayleigh_margins(seed: int, pencils: int, steps: int) -> dict[str, Ratios]:
     """The bound for the Rayleigh quotient, pair after pair: "printed", "charitable" and "corrected".
 
     "printed" takes the eigenvalues of B and the exponent 2t for the step from t to t + 1, "charitable" those
@@ -85,7 +85,7 @@ def rayleigh_margins(seed: int, pencils: int, steps: int) -> dict[str, Margins]:
                     break
                 for name in names:
                     found[name].append(_one_margin(name, old, new, t, pencil))
-    return {name: Margins(np.array(ratios)) for name, ratios in found.items()}
+    return {name: Ratios(np.array(ratios)) for name, ratios in found.items()}
 
 
 def _one_margin(name: str, old: float, new: float, t: int, pencil: rayleigh.Pencil) -> float:
@@ -99,7 +99,7 @@ def _one_margin(name: str, old: float, new: float, t: int, pencil: rayleigh.Penc
         factor = max(0.0, 1 - (first - second) / (first - smallest)) ** 2
     else:
         factor = rayleigh.corrected_factor(pencil)
-    left, right = rayleigh.measure(new, eigenvalues), factor * rayleigh.measure(old, eigenvalues)
+    left, right = rayleigh.shortfall(new, eigenvalues), factor * rayleigh.shortfall(old, eigenvalues)
     if right > 1e-12:
         return left / right
     return float("inf") if left > right + 1e-9 else 0.0
