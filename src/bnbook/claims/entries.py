@@ -4,6 +4,7 @@ each."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,13 +17,18 @@ from bnbook.errors import BnbookError
 def read_yaml(path: Path, file: str) -> Any:
     """The content of a YAML file; BnbookError for one that is missing or no YAML, which it calls `file`."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return _parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BnbookError(f"no file {file}; expected it under {path.parent.name}/") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise BnbookError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}") from None
+
+
+@lru_cache(maxsize=64)  # by content: one command asks many times, and an edited file is another key
+def _parse(text: str) -> Any:
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # the same loader, in C
 
 
 def require_once(ids: Iterable[str], file: str, one: str) -> None:
