@@ -1,0 +1,144 @@
+"""What the random trials of the studies gave when their chapters' evidence was made: a few draws of each.
+
+`python tests/studies_recorded.py` writes `studies_recorded.json` anew; do so only where a trial is meant to
+give other numbers, for then the committed evidence is stale too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bnbook.studies.gradient_growth import measuring
+from bnbook.studies.length_direction import (
+    halfspace_trials,
+    least_squares_trials,
+    network,
+    network_trials,
+    problems,
+    races,
+    rayleigh,
+)
+from bnbook.studies.length_direction.halfspaces import draw_gaussian
+from bnbook.studies.length_direction.losses import LOSSES
+from bnbook.studies.theorems import instances, lipschitz_trials, minima_trials, smoothness_trials
+
+PATH = Path(__file__).with_suffix(".json")
+Numbers = dict[str, list[float]]
+
+
+def _trial(trial: Callable, numbers: tuple[int, ...]) -> Numbers:
+    """A list for each name, over the instances that gave it."""
+    found: Numbers = {}
+    for number in numbers:
+        for name, value in trial(np.random.default_rng([3, number]), number).items():
+            found.setdefault(name, []).append(float(value))
+    return found
+
+
+def _instances() -> Numbers:
+    """Size of what is drawn, and the loss and its slope at the layer's own outputs."""
+    found = {}
+    for number in range(20):
+        drawn = instances.draw(np.random.default_rng([4, number]), number, centred=number % 2 == 1)
+        slopes = instances.differentiate(drawn)
+        parts = (drawn.x, drawn.w, drawn.gamma, drawn.beta, slopes.shared, slopes.own)
+        found[f"{number} {drawn.kind}"] = [len(drawn.x), *(float(np.linalg.norm(part)) for part in parts)]
+    return found
+
+
+def _least_squares() -> Numbers:
+    of_direction, plain, obeying = least_squares_trials.least_squares_margins(1, 8, 2)
+    return {"direction": list(of_direction.ratio), "plain": list(plain.ratio), "obeying": [float(obeying)]}
+
+
+def _rayleigh() -> Numbers:
+    found = {
+        name: list(margins.ratio) for name, margins in least_squares_trials.rayleigh_margins(1, 6, 2).items()
+    }
+    for kind in ("rank one", "identity", "general"):
+        pencil, w = rayleigh.draw_pencil(np.random.default_rng(5), kind)
+        found[kind] = [*pencil.of_B[-2:], *pencil.of_pair[-2:], *pencil.of_A[:2], w @ w]
+    return found
+
+
+def _problems() -> Numbers:
+    found = {}
+    for kind in problems.KINDS:
+        problem, w = problems.draw_quadratic(np.random.default_rng(6), kind)
+        found[kind] = [len(w), problem.smallest, problem.largest, problem.attainable, w @ w, w @ problem.u]
+    for size in (None, 3):
+        halfspace = draw_gaussian(np.random.default_rng(7), LOSSES["huber"], size)
+        problem = halfspace.problem
+        found[f"half-space {size}"] = [problem.smallest, problem.largest, problem.attainable, len(problem.u)]
+        for kind in range(3):
+            start = halfspace_trials.draw_start(np.random.default_rng(8), halfspace, kind)
+            found[f"start {size} {kind}"] = [halfspace.length(start), start @ problem.u]
+    for equal in (False, True):
+        drawn = network.draw_network(np.random.default_rng(9), LOSSES["logistic"], 3, 4, equal)
+        moments = (drawn.problem.smallest, drawn.problem.largest, drawn.problem.attainable)
+        found[f"network {equal}"] = [*moments, *drawn.theta]
+    return found
+
+
+def _critical_points() -> Numbers:
+    rng = np.random.default_rng(10)
+    points, halfspace = halfspace_trials.critical_points(rng, LOSSES["ripple"], 3, 2)
+    found = {"ripple": [len(points), *np.sort(halfspace_trials.sine_off_line(points, halfspace))]}
+    drawn = network.draw_network(rng, LOSSES["logistic"], 2, 2, True)
+    for on_line in (True, False):
+        point = network_trials.one_unit(drawn, np.random.default_rng(11), on_line)
+        found[f"one unit {on_line}"] = [] if point is None else [*point]
+    return found
+
+
+def _passes() -> Numbers:
+    single, many, drawn = network_trials.passes(1, 2, [2, 4], 2)
+    return {"single": list(single), "many": list(many), "theta": list(drawn.theta)}
+
+
+def _race() -> Numbers:
+    halfspace = draw_gaussian(np.random.default_rng(12), LOSSES["logistic"], 3)
+    return {name: list(one) for name, one in races.race(halfspace, np.ones(3), 3).items()}
+
+
+def _nonlinearities() -> Numbers:
+    at = torch.tensor([-1.5, 0.3, 2.0], dtype=torch.float64)
+    drawn = enumerate(measuring.random_nonlinearities(6, seed=1))
+    found = {str(number): [float(m), *phi(at).tolist()] for number, (phi, m) in drawn}
+    inputs, labels = measuring.gaussian_batch(3, 2, 5)
+    return found | {"batch": [*inputs.flatten().tolist(), *labels.tolist()]}
+
+
+CASES: dict[str, Callable[[], Numbers]] = {
+    "theorems instances": _instances,
+    "theorems lipschitz": lambda: _trial(lipschitz_trials.lipschitz_trial, (1, 4, 7, 8)),
+    "theorems smoothness": lambda: _trial(smoothness_trials.smoothness_trial, (0, 1, 4, 7, 8)),
+    "theorems minima": lambda: _trial(minima_trials.minima_trial, (0, 1, 2, 4)),
+    "length_direction half-spaces": lambda: halfspace_trials.run_margins(1, 9, 2),
+    "length_direction least squares": _least_squares,
+    "length_direction rayleigh": _rayleigh,
+    "length_direction problems": _problems,
+    "length_direction one unit": lambda: {k: [*v] for k, v in network_trials.unit_margins(1, 3, 1).items()},
+    "length_direction critical points": _critical_points,
+    "length_direction passes": _passes,
+    "length_direction race": _race,
+    "gradient_growth draws": _nonlinearities,
+}
+
+if __name__ == "__main__":
+    short = {
+        case: {name: [float(f"{v:.8g}") for v in row] for name, row in numbers().items()}
+        for case, numbers in CASES.items()
+    }
+    lines = (
+        f"  {json.dumps(case)}: {{\n"
+        + ",\n".join(f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+        + "\n  }"
+        for case, rows in short.items()
+    )
+    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,0 +1,265 @@
+"""Every printed and every corrected formula of the theorems once, with numbers that were worked out on paper.
+
+One unit carries most of them: ŷ = (1, 1, -1, -1), σ = 2, γ = 3, so γ²/σ² = 9/4, and
+    g  = (5, 1, 2, 0):    Σ = 8, <g, ŷ> = 4,  ‖g‖² = 30,  P g  = g - 2 - ŷ = (2, -2, 1, -1), ‖P g‖² = 10
+    x  = (3, 0, 1, 0):    Σ = 4, <x, ŷ> = 2,  ‖x‖² = 10,  P x  = x - 1 - ŷ/2, x·g = 17, x·P g = 7
+    x2 = (2, 2, -1, 1):   Σ = 4, <x2, ŷ> = 4, ‖x2‖² = 10, P x2 = x2 - 1 - ŷ = (0, 0, -1, 1)
+                          x2·g = 10, x2·P g = -2, x·x2 = 5, x·P x2 = -1
+All of it is in fractions: equality is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from bnbook.studies.theorems import lipschitz, minima, minima_trials, one_unit, smoothness, trials
+from bnbook.studies.theorems.counterexamples import Counterexample, as_table
+from bnbook.studies.theorems.curved import FAMILIES, draw_curved, mirrored_curvature
+from bnbook.studies.theorems.margins import TOLERANCE, error, margin, violations
+from bnbook.studies.theorems.minima_exact import minima_counterexamples
+from bnbook.studies.theorems.one_unit import exact, normalize
+from bnbook.studies.theorems.smoothness_exact import smoothness_counterexamples
+
+UNIT = normalize(exact(2, 2, -2, -2))
+G, X, X2 = exact(5, 1, 2, 0), exact(3, 0, 1, 0), exact(2, 2, -1, 1)
+GAMMA = F(3)
+
+
+def test_the_unit():
+    assert (UNIT.sigma, UNIT.m, UNIT.count) == (2, 4, 4) and list(UNIT.y_hat) == [1, 1, -1, -1]
+    assert list(one_unit.project(G, UNIT)) == [2, -2, 1, -1]
+    assert list(one_unit.gradient(G, UNIT, GAMMA)) == [3, -3, F(3, 2), F(-3, 2)]  # 3/2 of P g
+    assert list(one_unit.mirror(G, UNIT)) == [-1, -5, 0, -2]  # 2 P g - g
+    columns = one_unit.project(np.stack([G, X2], axis=1), UNIT)
+    assert columns[:, 1].tolist() == [0, 0, -1, 1]
+    soft = normalize(exact(1, 3), eps=3)  # variance 1, + 3
+    assert soft.sigma == 2 and list(soft.y_hat) == [F(-1, 2), F(1, 2)]
+    other = normalize(exact(1, 3), eps=2, unbiased=True)  # 2 / (2 - 1), + 2
+    assert (other.sigma, other.count, other.m) == (2, 1, 2)
+    assert normalize(np.array([0.0, 1e-160])).sigma > 0 and one_unit.square_root(F(4, 9)) == F(2, 3)
+
+
+def test_lipschitz_formulas():
+    # (4 df - 8 - 7) / (4 · 2)
+    assert list(lipschitz.fact_c1_v1(G, F(7), UNIT)) == [F(5, 8), F(-11, 8), F(-7, 8), F(-15, 8)]
+    # (x - 2 ŷ / 4) / 2
+    assert list(lipschitz.fact_c2_v1(X, F(2), UNIT)) == [F(5, 4), F(-1, 4), F(3, 4), F(1, 4)]
+    assert lipschitz.theorem_41(G, UNIT, GAMMA) == F(9, 4) * (30 - 64 / F(4) - 16 / F(4)) == F(45, 2)
+    assert lipschitz.theorem_41(G, UNIT, GAMMA, F(1, 2)) == F(9, 4) * (30 - 16 - 8) == F(27, 2)
+    # λ = 2: G = 120, mean 2
+    assert lipschitz.theorem_44(G, UNIT, GAMMA, 2, printed=True) == F(9, 4) * (120**2 - 4 * 4 - 4 * 16)
+    assert lipschitz.theorem_44(G, UNIT, GAMMA, 2, printed=False) == F(9, 4) * (120 - 64 - 16) == 90
+    assert lipschitz.theorem_31(X, F(2), UNIT) == (10 - F(4, 4)) / 4
+    assert lipschitz.theorem_31(X, F(6), UNIT) == (10 - F(36, 4)) / 4
+    assert lipschitz.theorem_31(X, F(2), UNIT, power=0) == F(10 - 4, 4)
+    assert lipschitz.theorem_31_uncentred(X, UNIT) == (10 - F(16, 4) - F(4, 4)) / 4
+    for sign in (1, -1):
+        assert lipschitz.theorem_32(3, sign * 0.25, UNIT) == (2 + 1) ** 2 / 4 * 9
+        assert lipschitz.sharp_32(3, sign * F(1, 3), UNIT) == F((3 + 1) ** 2, 4 * 4) * 9
+        assert lipschitz.threshold_c4(sign * 0.25, 0.05) == pytest.approx(1.5**2 / 0.2)
+    assert lipschitz.cosine(np.array([3.0, 4]), np.array([4.0, 3])) == 24 / 25
+    assert lipschitz.pearson(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])) == pytest.approx(1 / 2)
+
+
+def test_a_squeezed_input_by_hand():
+    """w = (3, 4): y = τ √3 p along (-1, 0, 1)/√2, and λ q on the one direction at right angles to w."""
+    w, g, direction = np.array([3.0, 4.0]), np.array([1.0, 2.0, 6.0]), np.array([4.0, 5.0, 6.0])
+    x = lipschitz.squeezed_input(w, g, direction, 0.1, radius=2.0)
+    p = np.array([-1.0, 0, 1]) / math.sqrt(2)
+    assert x @ w == pytest.approx(0.1 * math.sqrt(3) * p)
+    # g less its mean 3 and its part <g, p> p = (-5/2, 0, 5/2): (1, -2, 1)/2, of length √6/2
+    aside = x @ np.array([-4.0, 3.0]) / 5
+    assert aside * np.sign(aside[0]) == pytest.approx(2 * np.array([1, -2, 1]) / math.sqrt(6))
+
+
+def test_smoothness_formulas():
+    h, v = np.diag([F(1), F(2), F(3), F(4)]), exact(1, 0, -1, 2)  # v'Hv = 20, g'Hg = 39, ‖v‖² = 6
+    first = smoothness.theorem_42(h, G, UNIT, GAMMA, v, second=False)
+    assert first == F(9, 4) * 20 - F(3, 4 * 4) * 4 * 6
+    assert smoothness.theorem_42(h, G, UNIT, GAMMA, v, second=True) == F(9, 4) * 39 - F(9, 2)
+    # -(<g, ŷ> x'P x2 + (x'P g) <ŷ, x2> + <x, ŷ> (x2'P g)) / (m σ²)
+    assert smoothness.second_term(G, X, X2, UNIT) == F(-(4 * -1 + 7 * 4 + 2 * -2), 16) == F(-5, 4)
+    # β = 5/4, α = 2, α₂ = 4
+    assert smoothness.equation_55(G, X, X2, UNIT) == ((F(-5, 4) + F(16, 16)) * 4 - F(20, 4)) / 4
+    assert smoothness.equation_56(F(7), G, X, X2, UNIT) == (7 + (F(-5, 4) + F(8, 16)) * 4) / 4
+    inside = 7 - (F(5, 2) - F(24, 16)) * 4 - F(20, 4)
+    assert smoothness.equation_58(F(7), G, X, X2, UNIT, printed=True) == inside / 4 == F(-1, 2)
+    inside = 7 - (F(5, 4) - F(24, 16)) * 4 - F(20, 4) - F(4 * 17, 4)
+    assert smoothness.equation_58(F(7), G, X, X2, UNIT, printed=False) == inside / 4 == F(-7, 2)
+
+
+def test_smoothness_bounds():
+    unit, g, x, x2 = normalize(np.array([2.0, 2, -2, -2])), *(v.astype(float) for v in (G, X, 2 * X2))
+    # σ_x = √2.5, σ_x2 = √10, their product 5; x2·g = 20; |X| = 7
+    expected = (7 + 5 * 5 * 4 + math.sqrt(2.5) * 20) / 4
+    assert smoothness.equation_59(-7.0, g, x, x2, unit) == pytest.approx(expected)
+    assert smoothness.equation_59(7.0, -g, x, x2, unit) == pytest.approx((14 - expected * 4) / 4)
+    assert smoothness.equation_61(-7.0, g, x, x2, unit, 6.0) == pytest.approx((7 + 6 * 5 * math.sqrt(30)) / 4)
+    h = np.array([[1.0, 2], [0, 3]])
+    assert smoothness.column_share(h, np.ones(2)) == pytest.approx((1 + 25) / (14 * 2))
+    assert smoothness.matrix_cosine(h, np.ones(2), np.array([1.0, -1])) == pytest.approx(4 / math.sqrt(56))
+    # ((1 + ½)(1 + 0.4) + 0.3) / (½ · 0.4 - 0.05) = 2.4 / 0.15
+    assert smoothness.threshold_c6(0.25, 0.16, 0.3, 0.05) == pytest.approx(16)
+    expected = (0.75 + 2 / math.sqrt(3) * 0.1) / 0.3
+    assert smoothness.threshold_c6_corrected(0.5, 0.1, 0.2) == pytest.approx(expected)
+    # M of H = I is ‖g‖² = 30; κ = 4 · 6 / (4 · 3) = 2; ‖P g‖ = √10
+    v, one = np.array([1.0, 0, -1, 2]), np.eye(4)
+    assert smoothness.theorem_c1(one, g, unit, 3.0, v, printed=True) == pytest.approx(9 / 4 * (30 - 2))
+    swing = 3 * math.sqrt(3) / 8 * math.sqrt(4 * 10) / 3
+    for sign, plus in ((1, 0.0), (-1, 12 / 9)):  # (-γ <g, ŷ>)₊ / γ²
+        expected = 9 / 4 * (9 / 4 * 30 + (plus + swing) * 6 / 4)
+        assert smoothness.theorem_c1(one, sign * g, unit, 3.0, v, printed=False) == pytest.approx(expected)
+    turn = np.linspace(0, math.pi, 100_001)
+    assert pytest.approx(((1 + np.cos(turn)) * np.sin(turn) / 2).max()) == smoothness.SWING
+
+
+def test_the_ball_s_maximum_at_its_edges():
+    assert smoothness.ball_maximum(np.eye(2), np.zeros(2)) == 0
+    assert smoothness.ball_maximum(np.diag([-1.0, 0.0]), np.array([1.0, 1])) == 0
+    for scale in (1e-3, 1.0, 1e3):  # scales as A ‖v‖²; A = diag(1, 2), v = (0, 2): w = v
+        found = smoothness.ball_maximum(scale * np.diag([1.0, 2.0]), np.array([0.0, 2.0]))
+        assert found == pytest.approx(8 * scale)
+    # v = (1, 1), A = diag(0, 1): from the centre (½, ½) straight up by the radius 1/√2
+    found = smoothness.ball_maximum(np.diag([0.0, 1.0]), np.ones(2))
+    assert found == pytest.approx((1 / 2 + 1 / math.sqrt(2)) ** 2)
+
+
+def test_minima_formulas():
+    x, t = np.array([[1.0, 0], [0, 2], [1, 1]]), np.array([1.0, 2, 3])
+    assert minima.least_squares(x, t) == pytest.approx(np.linalg.lstsq(x, t, rcond=None)[0])
+    centred = np.linalg.lstsq(x - x.mean(0), t, rcond=None)[0]
+    assert minima.normalized_direction(x, t) == pytest.approx(centred)
+    start, minimum = exact(3, 2), exact(2, 1)  # <W*, W₀> = 8, ‖W*‖² = 5, ‖W₀ - W*‖² = 2
+    assert minima.lemma_45(start, minimum) == 2 - F((5 - 8) ** 2, 5)
+    assert minima.distance_to_ray(start, minimum) == 13 - F(64, 5) == minima.lemma_45(start, minimum)
+    assert minima.distance_to_ray(start, -minimum) == 13
+    assert minima.distance_to_ray(exact(1, -2), minimum) == 5  # at right angles
+    assert minima.lemma_33(F(1, 4)) == 3 * F(1, 4) * F(5, 4) / F(1, 2)
+    assert minima.sharp_33(0.48) == pytest.approx(math.sqrt(0.52**2 + 1 - 2 * 0.2))
+    target, output = minima.worst_for_33(3 / 8)  # length 5/8, sine 3/5, cosine 4/5
+    assert target == pytest.approx([5 / 8, 0]) and output == pytest.approx([2 / 5, 3 / 10])
+    assert np.linalg.norm(output - target) == pytest.approx(3 / 8)
+
+
+def test_exact_counterexamples_by_hand():
+    found = {e.name: (e.value, e.bound) for e in [*smoothness_counterexamples(), *minima_counterexamples()]}
+    assert found == {
+        # γ = 2, H = I, g ⟂ 1, ŷ: v = 2 g, v'(4 P)v = 64, and the line allows 4 · ‖g‖² = 16
+        "second_large": (64, 16),
+        # γ = ½, H = -I: v = g/2, v'(-P/4)v = -1/4; it would say -1/4 · 4 = -1
+        "second_concave": (F(-1, 4), -1),
+        "c1": (0, -4),  # -<g, ŷ> ‖p‖² / 4 = -4 · 4 / 4
+        "sign": (-4, 0),
+        # α = 4, β = 0, <g, ŷ> = 0: -α <x2, g> / 4 with x2 = g, or with α = 0
+        "equation_58": (-4, 0),
+        "equation_59": (4, -20),  # |-<g, ŷ> p'P p / 4|, and 5 σ σ <g, ŷ>
+        "spectral": (4, 2),
+        "plain": (4, 2),
+        # y = (3x + 4p)/5: P p = p - 4/5 ŷ, so x·P p = -(4/5)(3/5) 4, over 16
+        "c6_zero": (F(3, 25), 0),
+        # x·P H P x = (p·x)²/100 = 16/100; -(<g, ŷ> ...) with g = -p: + 2 · 4 · 4 / 4; all over 25
+        "c6_flat": ((F(16, 100) + 8) / 25, F(2, 5) * F(64, 100)),
+        "observation": (F(-1, 3), 0),  # (2/3, -1/3, 1/3) - (1, 0, 0)
+        "lemma_45": (F(4, 9), 0),
+        "lemma_45_far": (4, 0),
+        "lemma_33": (0, 3 * F(3, 5) * F(8, 5) / F(-1, 5)),
+    }
+
+
+@pytest.mark.parametrize("relation, refuted", [(r"\le", "+"), ("<", "0+"), (">", "-0"), ("=", "-+")])
+def test_what_refutes_a_line(relation, refuted):
+    for sign, value in (("-", F(-1)), ("0", F(0)), ("+", F(1))):
+        assert Counterexample("", "", "", value, F(0), relation).refutes == (sign in refuted)
+
+
+def test_a_table_of_counterexamples():
+    row = as_table([Counterexample("a", "4.1", "$m=2$", F(-3, 2), F(2))]).splitlines()[-1]
+    assert row == r"| 4.1 | $m=2$ | $-\frac{3}{2} \le 2$ |"
+
+
+def test_margins_and_errors():
+    assert TOLERANCE == 1e-9
+    assert margin(1.0, 2.0, 1.0) == 1 / 4 and margin(-1.0, 2.0) == 1.0 and margin(2.0, -1.0) == -1.0
+    assert margin(0.0, 0.0, 0.0) == 0 and margin(0.0, 1e-300) == 1
+    assert error(np.array([3.0, -4]), np.array([3.0, -2])) == 0.5  # 2 over the larger size
+    assert error(1.0, -3.0) == 4 / 3 and error(1.0, 2.0, 10.0) == 0.1 and error(0.0, 0.0) == 0
+    found = violations(np.array([[-1e-8, -1e-10, 0.0], [1.0, -0.5, -TOLERANCE]]))
+    assert found.tolist() == [1, 1]
+
+
+def test_numbers_of_trials():
+    seen = trials.Trials(
+        {"a": [[math.nan, 0.5], [0.25, 2.0, 0.75]], "margin.b": [[math.nan, 0.5], [-1, 0.5]]}
+    )
+    assert seen.worst("a") == [math.inf, 2.0] and seen.median("a")[1] == 0.75
+    assert seen.violated("margin.b") == [1, 1] and seen.share("margin.b") == [0.5, 0.5]
+    assert seen.count("a") == [2, 3] and seen.all("margin.b")[1:].tolist() == [0.5, -1, 0.5]
+    assert trials.Trials({"margin.c": [[], [-1.0]]}).share("margin.c") == [0.0, 1.0]
+
+
+def test_trials_have_random_numbers_of_their_own():
+    uniform = lambda rng, number: {"u": rng.uniform(), **({"odd": number} if number % 2 else {})}  # noqa: E731
+    found = trials.run_trials(uniform, 2, 3)
+    every = found.values["u"][0] + found.values["u"][1]
+    assert len(set(every)) == 6 and found.values["odd"] == [[1.0], [1.0]]
+    assert trials.run_trials(uniform, 2, 3).values == found.values
+    assert not set(every) & set(trials.run_trials(uniform, 2, 3, stream=1).values["u"][0])
+
+
+def test_what_trials_record(monkeypatch):
+    kept = {}
+    monkeypatch.setattr(trials, "record", lambda name, values, **_: kept.update({name: values}))
+    values = {"error.a": [[0.1, 0.3], [0.2]], "margin.b.c": [[0.5, -0.5], [1.0]], "plot.d": [[1.0], [1.0]]}
+    trials.record_trials(trials.Trials(values))
+    assert kept == {
+        "error.a": [0.3, 0.2],
+        "violations.b.c": [1, 0],
+        "trials.b.c": [2, 1],
+        "share.b.c": [0.5, 0.0],
+    }
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_every_derivative_of_a_minimum_counts(which, monkeypatch):
+    """∂/∂w₁, w₂, w₃, γ, β: one that is not zero makes W* no minimum."""
+    slope = lambda function, at: (3.0 * (np.arange(len(at)) == which), np.eye(len(at)))  # noqa: E731
+    monkeypatch.setattr(minima_trials, "_derivatives", slope)
+    found = minima_trials.minima_trial(np.random.default_rng(0), 0)
+    assert all(found[f"error.minimum.{inputs}"] > 0 for inputs in ("any", "bias", "centred"))
+    assert (found["error.minimum.fixed"] > 0) == (which < 3)
+
+
+def test_families_of_curvature():
+    rng = np.random.default_rng(3)
+    for number in range(20):
+        curved = draw_curved(rng, number)
+        x, h, m = curved.instance.x, curved.curvature, len(curved.slope)
+        assert m == (4, 8, 3, 16)[number // 5 % 4] and curved.family == FAMILIES[number % 5]
+        assert np.abs(x.mean(0)).max() < 1e-12 * np.abs(x).max() + 1e-12
+        flat = h.reshape(2 * m, 2 * m)
+        assert flat == pytest.approx(flat.T)
+        sizes = np.linalg.svd(flat, compute_uv=False)
+        if curved.family == "rank-one":
+            assert sizes[1] < 1e-12 * sizes[0]
+        if curved.family == "isotropic":
+            block = h[:, 0, :, 1]
+            assert block == pytest.approx(block[0, 0] * np.eye(m)) and block[0, 0] != 0
+        if curved.family == "reaching":  # x = x2 = (ŷ + √2 p)/√3 of length 1, g along it, y_0 along ŷ
+            unit = normalize(curved.instance.y[:, 0])
+            assert x[:, 0] == pytest.approx(x[:, 1]) and x[:, 0] @ x[:, 0] == pytest.approx(1)
+            assert x[:, 0] @ unit.y_hat == pytest.approx(math.sqrt(m / 3))
+            assert lipschitz.cosine(curved.slope[:, 0], x[:, 0]) == pytest.approx(1)
+    fixed = draw_curved(np.random.default_rng(0), 0, gamma=1.5).instance
+    assert fixed.gamma.tolist() == [1.5, 1.5] and fixed.beta.tolist() == [0, 0]
+
+
+def test_the_worst_curvature_by_hand():
+    """y = (1, -1, 0) keeps (1, 1, -2)/6 of its projections: H = 2 K x K x2ᵀ - x x2ᵀ."""
+    kept = np.array([1.0, 1, -2]) / 6
+    x, x2, y = np.array([1.0, 0, 0]), np.array([0.0, 0, 1]), np.array([1.0, -1, 0])
+    expected = 2 * np.outer(kept, -2 * kept) - np.outer(x, x2)
+    assert mirrored_curvature(x, x2, y, y) == pytest.approx(expected)
