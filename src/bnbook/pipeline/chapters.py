@@ -13,6 +13,7 @@ import yaml
 from bnbook import contents, paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import parameters as parameter_cell
+from bnbook.pipeline import settings
 
 PROFILES = ("smoke", "laptop", "paper")
 
@@ -99,14 +100,11 @@ def read(path: Path, name: str) -> Chapter:
         raise BnbookError(
             f"{name}: its front matter lacks `bnbook: title:`; see CONTRIBUTING.md for the template"
         )
-    unknown = set(about) - {"title", "exact", "data", "profiles"}
+    unknown = set(about) - {"title", "exact", "data", "profiles", "settings"}
     if unknown:
         raise BnbookError(
-            f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles"
+            f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles, settings"
         )
-    profiles = about.get("profiles") or {}
-    if set(profiles) - set(PROFILES):
-        raise BnbookError(f"{name}: profiles {sorted(profiles)}; expected {', '.join(PROFILES)}")
     families = about.get("data") or []
     return Chapter(
         name=name,
@@ -114,7 +112,7 @@ def read(path: Path, name: str) -> Chapter:
         title=about["title"],
         exact=bool(about.get("exact", False)),
         data=tuple(() if families == "none" or families == ["none"] else families),
-        profiles={profile: values or {} for profile, values in profiles.items()},
+        profiles=settings.by_profile(name, path, about, PROFILES),
     )
 
 
