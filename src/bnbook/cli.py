@@ -50,6 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
     run.add_argument("--compare", action="store_true", help="judge the rerun against the book's own band")
+    run.add_argument(
+        "--jobs", type=int, metavar="N", help="chapters at once (default: one a core, if memory allows)"
+    )
     publish = add("publish", _publish, "take passed laptop or paper runs over into executed/")
     publish.add_argument("chapters", nargs="*", metavar="CHAPTER")
     publish.add_argument("--all", action="store_true")
@@ -93,7 +96,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import compare, execute, parameters
+    from bnbook.pipeline import execute, parameters, side_by_side
 
     chosen = _chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
@@ -105,26 +108,14 @@ def _run(arguments: argparse.Namespace) -> int:
     changes = {
         c.name: execute.require_known(c, arguments.profile, given) for c in chosen
     }  # before the first run
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise BnbookError(f"--jobs {arguments.jobs}; expected at least 1")
     code = DONE
-    for chapter in chosen:
-        started = time.perf_counter()
-        try:
-            done = execute.run_chapter(chapter, arguments.profile, changes[chapter.name])
-        except execute.ChapterFailed as error:
-            print(f"FAILED {error}", file=sys.stderr)
-            code = FAILED
-            continue
-        print(
-            f"passed {chapter.name} ({arguments.profile}) in {time.perf_counter() - started:.1f} s",
-            flush=True,
-        )
-        over = execute.check_budget(done)
-        if over:
-            print(f"warning: {over}", file=sys.stderr)
-        if arguments.compare:
-            lines, agrees = compare.compare(done)
-            print("\n".join(lines))
-            code = code if agrees else FAILED
+    job = side_by_side.Job(arguments.profile, changes, arguments.compare)
+    for outcome in side_by_side.run(chosen, job, arguments.jobs):
+        for wrong, line in outcome.lines:
+            print(line, file=sys.stderr if wrong else sys.stdout, flush=True)
+        code = code if outcome.passed else FAILED
     return code
 
 
