@@ -15,6 +15,7 @@ from conftest import ROOT
 
 from bnbook import paths
 from bnbook.claims import load_claims
+from bnbook.pipeline import measured
 
 CHAPTERS = sorted(
     path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md")
@@ -45,7 +46,7 @@ def in_plain_digits(value: float, spec: str) -> str:
 
 @pytest.mark.parametrize("page", [*CHAPTERS, "index"])
 def test_numbers_in_the_prose_are_those_of_the_results_files(built_site, page):
-    source = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
+    source = measured.expand((ROOT / "book" / f"{page}.md").read_text(encoding="utf-8"))
     shown = words(built_site / "html" / f"{page}.html")
     checked = 0
     for verb, other, name, spec in TOKEN.findall(source):

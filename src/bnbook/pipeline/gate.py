@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bnbook import claims, data, paths
+from bnbook.errors import BnbookError
 from bnbook.pipeline import merge, tokens
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import HIGHEST_FIRST, Evidence, published
@@ -113,7 +114,11 @@ def required_results(evidence: Evidence) -> list[str]:
     if not evidence.results.header.get("default_parameters"):
         # other parameters may well leave out an arm that the text is about; nothing of it is published
         return []
-    wanted = {name for owner, name in tokens.result_names(chapter.text) if owner in (None, chapter.name)}
+    try:
+        named = tokens.result_names(chapter.text)
+    except BnbookError as malformed_table:
+        return [str(malformed_table)]
+    wanted = {name for owner, name in named if owner in (None, chapter.name)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
     profile = "laptop" if evidence.profile == "smoke" else evidence.profile
     for claim in claims.load_claims():

@@ -14,6 +14,7 @@ from bnbook import claims
 from bnbook.claims.intervals import Interval, geometric_ratio, mean_level
 from bnbook.claims.words import format_effect, format_number
 from bnbook.errors import BnbookError
+from bnbook.pipeline import measured
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
@@ -58,18 +59,18 @@ def fill(text: str, chapter: str, pages: Pages, extra: dict[str, str] | None = N
             return extra[verb]
         return _value(match, chapter, pages)
 
-    return TOKEN.sub(one, text)
+    return TOKEN.sub(one, measured.expand(text, chapter))
 
 
 def result_names(text: str) -> set[tuple[str | None, str]]:
     """(chapter or None for this one, result) of every result that the tokens of a text read."""
     verbs = tuple(_RESULT_VERBS)
-    return {(m["chapter"], m["name"]) for m in TOKEN.finditer(text) if m["verb"] in verbs}
+    return {(m["chapter"], m["name"]) for m in TOKEN.finditer(measured.expand(text)) if m["verb"] in verbs}
 
 
 def malformed(text: str) -> list[str]:
     """Double braces that look like a token and are none."""
-    rest = TOKEN.sub("", text)
+    rest = TOKEN.sub("", measured.expand(text))
     return re.findall(r"\{\{\s*[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
 
 
