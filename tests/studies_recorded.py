@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bnbook.studies.gradient_growth import measuring
+from bnbook.studies.gradient_growth import activations, measuring
 from bnbook.studies.length_direction import (
     halfspace_trials,
     least_squares_trials,
@@ -108,7 +108,7 @@ def _race() -> Numbers:
 
 def _nonlinearities() -> Numbers:
     at = torch.tensor([-1.5, 0.3, 2.0], dtype=torch.float64)
-    drawn = enumerate(measuring.random_nonlinearities(6, seed=1))
+    drawn = enumerate(activations.random_nonlinearities(6, seed=1))
     found = {str(number): [float(m), *phi(at).tolist()] for number, (phi, m) in drawn}
     inputs, labels = measuring.gaussian_batch(3, 2, 5)
     return found | {"batch": [*inputs.flatten().tolist(), *labels.tolist()]}

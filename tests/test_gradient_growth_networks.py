@@ -12,7 +12,8 @@ import torch.nn.functional as F
 
 from bnbook.errors import BnbookError
 from bnbook.models import mlp
-from bnbook.studies.gradient_growth import chain, growth, residual, residual_profile, train
+from bnbook.studies.agreement import furthest_from_one
+from bnbook.studies.gradient_growth import Trained, chain, growth, networks, residual, residual_profile, train
 from bnbook.studies.gradient_growth.measuring import (
     depth_growth,
     fitted_growth,
@@ -20,6 +21,7 @@ from bnbook.studies.gradient_growth.measuring import (
     gradients,
     roughness,
 )
+from bnbook.studies.gradient_growth.outcomes import last_fifth, spread, turns
 
 
 def drawn(make, *arguments, seed=3, **options):
@@ -149,3 +151,42 @@ def test_a_member_that_explodes_harms_nobody():
     alone = train(models, [0.05], images, labels, batches)
     assert np.isnan(both.loss[:, 1, -1]).all() and np.isnan(both.accuracy[:, 1, -1]).all()
     assert both.loss[:, 0] == pytest.approx(alone.loss[:, 0], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kind, normalized", [("batch", 4), ("none", 0), ("one_first", 1), ("one_middle", 2), ("one_last", 4)]
+)
+def test_networks_of_a_kind_are_the_chains_of_their_seeds(kind, normalized):
+    widths, before = (6, 5, 5, 5, 5, 3), torch.get_rng_state()
+    found = list(networks(kind, widths, 3, "tanh", sigma_w2=1.5))
+    assert torch.equal(before, torch.get_rng_state()) and len(found) == 3
+    where = {"batch": None, "none": []}.get(kind, [normalized])
+    own = drawn(chain, widths, "tanh", where, sigma_w2=1.5, seed=2)
+    assert str(own) == str(found[2])
+    assert all(torch.equal(a, b) for a, b in zip(own.parameters(), found[2].parameters()))
+
+
+def test_networks_with_skip_connections_and_unknown_ones():
+    (found,) = networks("residual", (6, 5, 5, 3), 1)
+    own = drawn(residual, (6, 5, 5, 3), seed=0)
+    assert all(torch.equal(a, b) for a, b in zip(own.parameters(), found.parameters()))
+    with pytest.raises(BnbookError, match="unknown kind of network 'every'"):
+        next(networks("every", (6, 5, 3), 1))
+
+
+def test_what_trainings_came_to():
+    accuracy = np.array([[[0, 0, 0, 0, 0, 0, 0, 0, 1, 0.5], [1, 1, 1, 1, 1, 1, 1, 1, 0.3, np.nan]]])
+    assert last_fifth(accuracy) == pytest.approx(np.array([[0.75, 0.2]]))  # what is no number guesses: 0.1
+    assert last_fifth(accuracy[:, :, :3]).tolist() == [[0, 1]]
+    gradient, size = np.full((1, 2, 1, 3), 6.0), np.array([[[[1.0, 1, 1]], [[1, 2, 4]]]])
+    done = Trained(accuracy, accuracy, gradient, size)
+    turned = turns(done, [5.0, 0.1], 1)
+    assert turned == pytest.approx(np.array([[[0.6, 0.3, 0.15]]]))
+    assert spread(turned) == pytest.approx(np.array([[2.0]]))  # the last layer is left out
+
+
+def test_the_furthest_ratio_is_that_of_the_interval():
+    """A wide interval reaches further from 1 than a mean that is off by more."""
+    ratios = np.array([[1.1, 0.8, 1.0], [1.1, 1.2, 1.0]])
+    assert furthest_from_one(ratios).tolist() == [0.8, 1.2]
+    assert furthest_from_one(np.array([[1.1, 1.0], [1.1, 1.01]])).tolist() == [1.1, 1.1]

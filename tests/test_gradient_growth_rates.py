@@ -14,8 +14,7 @@ from scipy import integrate
 from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
-from bnbook.studies.gradient_growth.activations import HEIGHT, KINK, STEEPNESS, zigzag
-from bnbook.studies.gradient_growth.measuring import random_nonlinearities
+from bnbook.studies.gradient_growth.activations import HEIGHT, KINK, STEEPNESS, random_nonlinearities, zigzag
 
 SIZES = (4, 5, 6, 8, 16, 64, 1024)
 CLOSED = {  # of one spherical harmonic of degree k: k (k + m - 3) / (m - 3)

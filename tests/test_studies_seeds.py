@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bnbook.deep_linear.problem import draw_examples, draw_problem
-from bnbook.studies.gradient_growth import chain, measuring
+from bnbook.studies.gradient_growth import activations, chain, measuring
 from bnbook.studies.length_direction import halfspace_trials, least_squares_trials, network_trials
 from bnbook.studies.theorems import lipschitz_trials, minima_trials, smoothness_trials
 from bnbook.studies.theorems.trials import run_trials
@@ -38,7 +38,7 @@ DRAWS = {
     "labels": lambda seed: measuring.gaussian_batch(40, 3, seed)[1],
     "gradients": lambda seed: measuring.gradients(net(), 8, seed).weight,
     "roughness": lambda seed: measuring.roughness(net(), 8, seed),
-    "nonlinearities": lambda seed: next(measuring.random_nonlinearities(1, seed))[0](torch.ones(1)),
+    "nonlinearities": lambda seed: next(activations.random_nonlinearities(1, seed))[0](torch.ones(1)),
     "examples": lambda seed: draw_examples(seed, 3, 8)[0],
     "maps": lambda seed: draw_examples(seed, 3, 8)[1],
     "first weights": lambda seed: draw_problem([seed], 2, 3, 8).weights,

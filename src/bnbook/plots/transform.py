@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.figures import COLORS, mean_and_interval
+from bnbook.figures import COLORS
+from bnbook.plots.axes import name_ticks, points
 
 BLUE, PURPLE, OCHRE = COLORS["batch"], "#AA4499", "#997700"  # told apart by colour-blind readers
 
@@ -58,8 +59,8 @@ def epsilon(ratio: np.ndarray, variance: np.ndarray, share: np.ndarray) -> plt.F
         (share, 1 / (1 + fine), "s", PURPLE, r"share of the gradient along $\hat x$ that passes"),
     ):
         ax.plot(fine, law, color=color, linewidth=1.2, zorder=2)
-        points = {"color": color, "markersize": 5, "zorder": 3, "clip_on": False, "label": label}
-        ax.plot(ratio, np.mean(values, axis=0), mark, **points)
+        style = {"color": color, "markersize": 5, "zorder": 3, "clip_on": False, "label": label}
+        ax.plot(ratio, np.mean(values, axis=0), mark, **style)
     ax.axvline(1, color="#777777", linewidth=1, linestyle=":")
     ax.text(10**-2.2, 0.5, "stretched,\nnot normalized", ha="center", va="center", color="#444444")
     ax.text(10**5.5, 0.72, "normalized", ha="center", va="center", color="#444444")
@@ -112,13 +113,12 @@ def population_variance(
         (uncorrected, (fine - 1) / fine, "s", PURPLE, r"$\sigma_{\mathcal{B}}^2$, variance of the batch"),
     ):
         ax.plot(fine, theory, color=color, linewidth=1.1)
-        _points(ax, sizes, values, mark, color, label)
+        points(ax, sizes, values, mark, color=color, label=label)
     ax.set(
         xscale="log", xlabel="batch size $m$", ylabel="mean estimate / population value", ylim=(0.45, 1.06)
     )
-    _name_ticks(ax.set_xticks, [2, 4, 8, 16, 32, 64, 128, 512])
+    name_ticks(ax.set_xticks, [2, 4, 8, 16, 32, 64, 128, 512])
     ax.legend(loc="lower right")
-    ax.minorticks_off()
     return fig
 
 
@@ -129,21 +129,11 @@ def inference_gap(sizes: Sequence[int], gap: np.ndarray, running_gap: np.ndarray
     theory = {"color": "#555555", "linewidth": 1.1, "linestyle": "--"}
     ax.plot(sizes, leading, label="theory for large $m$", **theory)
     ax.plot(sizes, leading * math.sqrt(0.1 / 1.9), **theory)
-    _points(ax, sizes, gap, "o", BLUE, "training against inference")
-    _points(ax, sizes, running_gap, "s", OCHRE, "running average against population")
+    points(ax, sizes, gap, "o", color=BLUE, label="training against inference")
+    points(ax, sizes, running_gap, "s", color=OCHRE, label="running average against population")
     ax.set(xscale="log", yscale="log", xlabel="batch size $m$")
     ax.set(ylabel="difference of the outputs\n(root mean square, std. deviations)")
-    _name_ticks(ax.set_xticks, sizes)
-    _name_ticks(ax.set_yticks, [0.01, 0.03, 0.1, 0.3, 1])
+    name_ticks(ax.set_xticks, sizes)
+    name_ticks(ax.set_yticks, [0.01, 0.03, 0.1, 0.3, 1])
     ax.legend(loc="lower left")
-    ax.minorticks_off()
     return fig
-
-
-def _points(ax: plt.Axes, x: Sequence[int], values: np.ndarray, mark: str, color: str, label: str) -> None:
-    mean, half = mean_and_interval(values)
-    ax.errorbar(x, mean, half, fmt=mark, color=color, capsize=3, markersize=5.5, label=label)
-
-
-def _name_ticks(setter, places: Sequence[float]) -> None:
-    setter(places, labels=[f"{place:g}" for place in places])

@@ -2,7 +2,7 @@
 in."""
 
 from bnbook.studies.gradient_growth.activations import ACTIVATIONS
-from bnbook.studies.gradient_growth.networks import chain, residual
+from bnbook.studies.gradient_growth.networks import chain, networks, residual
 from bnbook.studies.gradient_growth.rates import Growth, growth, linear_growth, relu_growth, residual_profile
 from bnbook.studies.gradient_growth.stack import Trained, train
 
@@ -13,6 +13,7 @@ __all__ = [
     "chain",
     "growth",
     "linear_growth",
+    "networks",
     "relu_growth",
     "residual",
     "residual_profile",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -59,3 +61,33 @@ class Elementwise(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.function(x)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """φ(x) = p₀ x + w Σ_k a_k sin(f_k x + s_k) + c (p₁ x² + p₂ x³)."""
+
+    size: np.ndarray  # (4,)  a
+    frequency: np.ndarray  # (4,)  f
+    phase: np.ndarray  # (4,)  s
+    powers: np.ndarray  # (3,)  p
+    waves: float  # w
+    curved: float  # c
+
+    def __call__(self, x: Tensor) -> Tensor:
+        wave = sum(a * torch.sin(f * x + s) for a, f, s in zip(self.size, self.frequency, self.phase))
+        curve = self.powers[1] * x**2 + self.powers[2] * x**3
+        return self.powers[0] * x + self.waves * wave + self.curved * curve
+
+
+def random_nonlinearities(count: int, seed: int = 0) -> Iterator[tuple[Function, int]]:
+    """Smooth nonlinearities of many kinds, each with a batch size: waves, polynomials, and some that are
+    almost linear."""
+    generator = np.random.default_rng(seed)
+    for index in range(count):
+        size, frequency = generator.normal(size=4), generator.uniform(0.2, 3.0, size=4)
+        phase, powers = generator.uniform(0, 2 * np.pi, size=4), generator.normal(size=3)
+        waves = (1.0, 0.1, 1e-3, 0.0)[index % 4]  # the third kind is linear but for a thousandth
+        curved = (0.0, 0.3, 0.0, 1.0)[index % 4]
+        phi = Mixture(size, frequency, phase, powers, waves, curved)
+        yield phi, int(generator.choice([4, 5, 6, 8, 16, 64, 256, 1024]))

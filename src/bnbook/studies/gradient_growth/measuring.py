@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -12,7 +10,6 @@ from torch import Tensor, nn
 from bnbook.probes.functional import total_norm
 from bnbook.probes.landscape import along_gradient
 from bnbook.probes.layer_gradients import LayerGradients, measure
-from bnbook.studies.gradient_growth.activations import Function
 
 CLASSES = 10
 
@@ -26,8 +23,7 @@ def gaussian_batch(m: int, units: int, seed: int) -> tuple[Tensor, Tensor]:
 
 def gradients(model: nn.Module, m: int, seed: int, statistics: str = "batch") -> LayerGradients:
     """Gradients of the cross-entropy on a `gaussian_batch`, layer by layer."""
-    units = next(layer.in_features for layer in model.modules() if isinstance(layer, nn.Linear))
-    return measure(model, F.cross_entropy, gaussian_batch(m, units, seed), statistics)
+    return measure(model, F.cross_entropy, gaussian_batch(m, _inputs(model), seed), statistics)
 
 
 def fitted_growth(squares: np.ndarray, skip: int = 2) -> float:
@@ -52,28 +48,12 @@ def roughness(model: nn.Module, m: int, seed: int, shares: tuple[float, ...] = (
 
     The distances are shares of ‖θ‖, the same for every network.
     """
-    units = next(layer.in_features for layer in model.modules() if isinstance(layer, nn.Linear))
-    batch = gaussian_batch(m, units, seed)
+    batch = gaussian_batch(m, _inputs(model), seed)
     size = total_norm([p.detach() for p in model.parameters() if p.requires_grad])
     slope = along_gradient(model, F.cross_entropy, batch, [1e-9]).start_norm
     steps = [float(share * size / slope) for share in shares]
     return float(along_gradient(model, F.cross_entropy, batch, steps).effective_smoothness)
 
 
-def random_nonlinearities(count: int, seed: int = 0) -> Iterator[tuple[Function, int]]:
-    """Smooth nonlinearities of many kinds, each with a batch size: waves, polynomials, and some that are
-    almost linear."""
-    generator = np.random.default_rng(seed)
-    for index in range(count):
-        size, frequency = generator.normal(size=4), generator.uniform(0.2, 3.0, size=4)
-        phase, powers = generator.uniform(0, 2 * np.pi, size=4), generator.normal(size=3)
-        waves = (1.0, 0.1, 1e-3, 0.0)[index % 4]  # the third kind is linear but for a thousandth
-        curved = (0.0, 0.3, 0.0, 1.0)[index % 4]
-
-        def phi(
-            x: Tensor, size=size, frequency=frequency, phase=phase, powers=powers, waves=waves, curved=curved
-        ) -> Tensor:
-            wave = sum(a * torch.sin(w * x + p) for a, w, p in zip(size, frequency, phase))
-            return powers[0] * x + waves * wave + curved * (powers[1] * x**2 + powers[2] * x**3)
-
-        yield phi, int(generator.choice([4, 5, 6, 8, 16, 64, 256, 1024]))
+def _inputs(model: nn.Module) -> int:
+    return next(layer.in_features for layer in model.modules() if isinstance(layer, nn.Linear))

@@ -4,7 +4,7 @@ connections."""
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -82,3 +82,33 @@ def residual(
     with torch.no_grad():
         model.norm.weight.fill_(gamma)
     return model
+
+
+def networks(
+    kind: str, widths: Sequence[int], seeds: int, phi: str | Function = "relu", **options: float
+) -> Iterator[nn.Sequential]:
+    """Random networks, one for each of the seeds 0 to seeds - 1; options: those of `chain` or `residual`.
+
+    kind: where batch norm stands. "batch": in every hidden layer, "residual": the same with skip connections,
+    "none", or in one hidden layer, "one_first", "one_middle", "one_last". BnbookError for any other.
+    """
+    last = len(widths) - 2
+    places = {
+        "batch": None,
+        "none": [],
+        "one_first": [1],
+        "one_middle": [(last + 1) // 2],
+        "one_last": [last],
+    }
+    if kind not in (*places, "residual"):
+        raise BnbookError(
+            f"unknown kind of network {kind!r}; expected residual or one of {', '.join(places)}"
+        )
+    for seed in range(seeds):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if kind == "residual":
+                network = residual(widths, phi, **options)
+            else:
+                network = chain(widths, phi, places[kind], **options)
+        yield network

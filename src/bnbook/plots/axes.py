@@ -1,0 +1,23 @@
+"""What many figures do to their axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bnbook.figures import mean_and_interval
+
+
+def points(ax: plt.Axes, x: Sequence[float], values: np.ndarray, fmt: str, **options) -> None:
+    """Means over the seeds with 95 % intervals; x (X,), values (S, X)."""
+    mean, half = mean_and_interval(values)
+    ax.errorbar(x, mean, half, fmt=fmt, **{"capsize": 3, "markersize": 5.5, **options})
+
+
+def name_ticks(setter: Callable, places: Sequence[float]) -> None:
+    """Ticks at these places and no others, named in full where an axis would write powers; setter:
+    ax.set_xticks."""
+    setter(places, labels=[f"{place:g}" for place in places])
+    setter([], minor=True)
