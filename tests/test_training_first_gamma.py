@@ -14,7 +14,8 @@ from bnbook.data.batches import infinite_batches
 from bnbook.errors import BnbookError
 from bnbook.models import vgg16
 from bnbook.probes.fisher import largest_eigenvalue
-from bnbook.training.first_gamma import NETWORKS, ScaleArm, train, train_all
+from bnbook.runs import train_all
+from bnbook.training.first_gamma import NETWORKS, ScaleArm, train
 
 ARM = ScaleArm(
     data="textures-standin",

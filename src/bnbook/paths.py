@@ -36,9 +36,27 @@ def runs_folder() -> Path:
 
 
 def store_folder() -> Path:
-    """The results store: finished trainings, one file each; BNBOOK_STORE names another place."""
+    """The results store: finished trainings, one file each; BNBOOK_STORE names another place.
+
+    Where there is no book, as for a notebook opened by itself, it is in the user's cache.
+    """
     named = os.environ.get("BNBOOK_STORE")
-    return Path(named) if named else runs_folder() / "store"
+    if named:
+        return Path(named)
+    try:
+        return runs_folder() / "store"
+    except BnbookError:
+        if os.environ.get("BNBOOK_ROOT"):
+            raise
+        return cache_folder() / "store"
+
+
+def cache_folder() -> Path:
+    """Decoded data sets, kept for all books of this user; BNBOOK_CACHE names another place."""
+    import platformdirs
+
+    named = os.environ.get("BNBOOK_CACHE")
+    return Path(named).expanduser() if named else platformdirs.user_cache_path("bnbook", appauthor=False)
 
 
 def executed_folder() -> Path:

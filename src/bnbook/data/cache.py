@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -17,24 +15,11 @@ import numpy as np
 from bnbook import atomic
 from bnbook.data.identity import SPLITS, Arrays, DataIdentity
 from bnbook.errors import BnbookError
+from bnbook.paths import cache_folder
 
 SCHEMA = 1
 LINE = 100_000  # no line of the file is longer; keeps us from reading a foreign file whole
 ABANDONED = 3600.0  # seconds after which the temporary file of a killed process is swept away
-
-
-def cache_folder() -> Path:
-    """BNBOOK_CACHE, else the folder that the platform has for a user's caches."""
-    named = os.environ.get("BNBOOK_CACHE")
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "bnbook"
 
 
 def disk_error(error: OSError, path: Path) -> BnbookError:

@@ -6,7 +6,6 @@ from bnbook.deep_linear.descent import train_stack
 from bnbook.deep_linear.instruments import LEVELS
 from bnbook.deep_linear.network import NORMS, Network, Parameters
 from bnbook.deep_linear.problem import Problem, draw_examples, draw_problem
-from bnbook.deep_linear.runs import train_all
 
 __all__ = [
     "LENGTHS",
@@ -20,6 +19,5 @@ __all__ = [
     "draw_problem",
     "probe_schedule",
     "probed_arm",
-    "train_all",
     "train_stack",
 ]

@@ -7,67 +7,57 @@ import json
 import os
 import time
 import zipfile
-import zlib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from bnbook import atomic, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline.fingerprint import digest, package_fingerprint
-from bnbook.training.arm import Arm
+from bnbook.runs.kinds import nameless
+from bnbook.runs.progress import note
 
-#: The code that makes the numbers of each kind of arm; every definition that it rests on counts too.
-CODE = {"Arm": "bnbook.training.engine:train", "ProbedArm": "bnbook.training.probed:train_probed"}
+Arrays = dict[str, np.ndarray]
 _META = "meta"
 
 
-def key(arm: Arm, seed: int, data_sha256: str, device: str, threads: int) -> str:
-    """SHA-256 of arm, seed, data, code, torch version, device type and thread count.
+def read(name: str, about: dict[str, Any]) -> Arrays | None:
+    """The arrays stored under a key; None where there are none, or where arm or seed are not those of
+    `about`.
 
-    The data set counts by its content: the arm's name for it ("cifar10-auto") does not.
+    A file that is cut short, altered or another training's is removed, so that it is trained again; one that
+    cannot be read now (too many open files, no permission) is a BnbookError and stays.
     """
-    settings = {name: value for name, value in arm.settings().items() if name != "data"}
-    return digest(
-        {
-            "arm": settings,
-            "seed": seed,
-            "data": data_sha256,
-            "code": code_fingerprint(type(arm).__name__),
-            "torch": torch.__version__,
-            "device": device,
-            "threads": threads,
-        }
-    )
-
-
-@cache
-def code_fingerprint(kind: str = "Arm") -> str:
-    """Of the code that trains this kind of arm; once a process, as the code that runs is the code
-    imported."""
-    return package_fingerprint([CODE[kind]])
-
-
-def read(name: str) -> dict[str, np.ndarray] | None:
-    """The arrays stored under a key; None where there is no file or the file is not whole (it is then
-    removed)."""
-    path = _path(name)
+    path = path_of(name)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {entry: file[entry] for entry in file.files}
-        meta = json.loads(str(arrays.pop(_META)))
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
-        path.unlink(missing_ok=True)  # cut short or altered: zip's checksums tell; it is computed again
-        return None
-    return arrays | {"seconds": np.float64(meta["seconds"])}
+    except OSError as error:
+        raise BnbookError(
+            f"cannot read {path.name} in the results store ({_reason(error)}); expected a readable file; "
+            "mend that and run again"
+        ) from None
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            whole = file.testzip() is None  # its checksums tell
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {entry: file[entry] for entry in file.files}
+        meta = json.loads(str(arrays.pop(_META)))
+        seconds = np.float64(meta["seconds"])
+    except MemoryError:
+        raise
+    except Exception:  # zipfile, zlib and NumPy raise a dozen kinds of error at a flipped bit
+        whole = False
+    if not whole:
+        return _discard(path, "is damaged")
+    holds, wanted = nameless(meta), nameless(json.loads(json.dumps(about)))
+    if any(holds.get(part) != value for part, value in wanted.items()):
+        return _discard(path, "holds another training than its name says")
+    return arrays | {"seconds": seconds}
 
 
-def write(name: str, arrays: dict[str, np.ndarray], *, seconds: float, about: dict[str, Any]) -> None:
+def write(name: str, arrays: Arrays, *, seconds: float, about: dict[str, Any]) -> None:
     """Store a finished training in one step, its time booked to the chapter that runs (BNBOOK_CHAPTER)."""
     meta = about | {
         "seconds": seconds,
@@ -76,15 +66,29 @@ def write(name: str, arrays: dict[str, np.ndarray], *, seconds: float, about: di
     }
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays, **{_META: np.array(json.dumps(meta, sort_keys=True))})
+    write_bytes(path_of(name), buffer.getvalue())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Whole or not at all; BnbookError where the disk does not take it."""
     try:
-        atomic.write_bytes(_path(name), buffer.getvalue())
+        atomic.write_bytes(path, content)
     except OSError as error:
         raise BnbookError(
-            f"cannot write to the results store ({error.strerror}); expected room for "
-            f"{buffer.tell() >> 10} KiB; "
+            f"cannot write to the results store ({_reason(error)}); expected room for "
+            f"{(len(content) >> 10) + 1} KiB in {path.parent}; "
             "free disk space or set BNBOOK_STORE to another folder"
         ) from None
 
 
-def _path(name: str) -> Path:
-    return paths.store_folder() / f"{name}.npz"
+def path_of(name: str, suffix: str = ".npz") -> Path:
+    return paths.store_folder() / f"{name}{suffix}"
+
+
+def _discard(path: Path, why: str) -> None:
+    path.unlink(missing_ok=True)
+    note(f"{path.name} in the results store {why}; it is trained again")
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__

@@ -1,15 +1,13 @@
 """Phase diagrams: at which learning rate and which γ small networks train, and where they break.
 
 arm: the settings of a member · stack: many networks as one · descent: training a stack · boundary: finding
-where it breaks · alone: one network in its linear regime, in part, and trained · runs: with the results
-store.
+where it breaks · alone: one network in its linear regime, in part, and trained.
 """
 
 from bnbook.small_networks.alone import full_batch, linear_growth, train_hidden, train_model
 from bnbook.small_networks.arm import PhaseArm
 from bnbook.small_networks.boundary import bisect, works
 from bnbook.small_networks.descent import train_stack
-from bnbook.small_networks.runs import train_members
 
 __all__ = [
     "PhaseArm",
@@ -17,7 +15,6 @@ __all__ = [
     "full_batch",
     "linear_growth",
     "train_hidden",
-    "train_members",
     "train_model",
     "train_stack",
     "works",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -14,7 +14,6 @@ from bnbook import models
 from bnbook.data import Dataset, load
 from bnbook.data.batches import infinite_batches
 from bnbook.errors import BnbookError
-from bnbook.runs.stacks import StackRuns
 from bnbook.training.arm import Arm
 from bnbook.training.engine import _Observer, _run, numerics, pick_device
 
@@ -98,38 +97,3 @@ def train(
         model = arm.model(dataset).to(where).train()
         batches = infinite_batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed))
         return _run(common, model, batches, _Observer(common, dataset, where), on_steps)
-
-
-def _device() -> str:
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-
-
-def _train_members(
-    members: Sequence[tuple[ScaleArm, int]], on_steps: Callable[[int], None] | None = None
-) -> dict[str, np.ndarray]:
-    runs = [train(arm, seed, on_steps=on_steps) for arm, seed in members]
-    return {name: np.stack([run[name] for run in runs]) for name in runs[0]}
-
-
-def _data(arm: ScaleArm) -> dict[str, str]:
-    return {"data": load(arm.data).identity.sha256, "device": pick_device().type}
-
-
-RUNS = StackRuns(
-    module="bnbook.training.first_gamma",
-    label="scale_arm",
-    arm_type=ScaleArm,
-    train=_train_members,
-    code="bnbook.training.first_gamma:train",
-    size=lambda arm: 1,
-    data=_data,
-    unkeyed=("data",),
-    device=_device,
-)
-
-
-def train_all(
-    arms: Sequence[ScaleArm], seeds: Sequence[int], workers: int | None = None
-) -> dict[ScaleArm, dict[str, np.ndarray]]:
-    """Train every arm from every seed, or take it from the store; arm -> the arrays of `train`, (S, ...)."""
-    return RUNS.train_all(arms, seeds, workers)

@@ -1,0 +1,103 @@
+"""Trainings that stopped in the middle: one file each beside the results store, whole or absent, without
+pickle's code."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from bnbook import paths
+from bnbook.runs import store
+
+SUFFIX = ".checkpoint"
+#: Seconds after which a checkpoint that nobody went on with is swept away, and what a killed write left
+#: behind.
+FORGOTTEN, ABANDONED = 30 * 86400.0, 3600.0
+_ARRAY = "numpy"  # marks a NumPy array, which is kept as a tensor
+
+
+def save(keys: Sequence[str], state: dict[str, Any], seconds: float) -> None:
+    """Keep the state of the stack that makes the results `keys`, and the seconds that it took so far.
+
+    The file: a line of JSON with those and the SHA-256 of what follows; the state as torch saves it.
+    """
+    buffer = io.BytesIO()
+    torch.save(_plain(state), buffer)
+    content = buffer.getvalue()
+    head = {"sha256": hashlib.sha256(content).hexdigest(), "keys": list(keys), "seconds": seconds}
+    _sweep()
+    store.write_bytes(path_of(keys), json.dumps(head).encode() + b"\n" + content)
+
+
+def load(keys: Sequence[str]) -> tuple[dict[str, Any], float] | None:
+    """The state and the seconds of `save`; None where there is no checkpoint or it is not whole."""
+    try:
+        with path_of(keys).open("rb") as file:
+            head, content = json.loads(file.readline()), file.read()
+        if head["keys"] != list(keys) or head["sha256"] != hashlib.sha256(content).hexdigest():
+            return None
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        return _restored(state), float(head["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def remove(keys: Sequence[str]) -> None:
+    path_of(keys).unlink(missing_ok=True)
+
+
+def stacks_of(keys: set[str]) -> list[list[str]]:
+    """The stacks of which a checkpoint is here and all of whose results are among these; none of them
+    twice."""
+    left, found = set(keys), []
+    for path in sorted(paths.store_folder().glob(f"*{SUFFIX}")):
+        try:
+            with path.open("rb") as file:
+                members = json.loads(file.readline())["keys"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if left.issuperset(members):
+            found.append(members)
+            left -= set(members)
+    return found
+
+
+def path_of(keys: Sequence[str]) -> Path:
+    """Named by the result; a stack of several by all of theirs."""
+    name = keys[0] if len(keys) == 1 else hashlib.sha256("".join(keys).encode()).hexdigest()
+    return store.path_of(name, SUFFIX)
+
+
+def _plain(value: Any) -> Any:
+    """Only what `torch.load` takes without running code: NumPy's arrays become marked tensors."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return {_ARRAY: torch.from_numpy(np.array(value))}
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {_ARRAY}:
+            return value[_ARRAY].numpy()
+        return {name: _restored(each) for name, each in value.items()}
+    return type(value)(map(_restored, value)) if type(value) in (list, tuple) else value
+
+
+def _sweep() -> None:
+    for pattern, age in ((f"*{SUFFIX}", FORGOTTEN), (".*.part", ABANDONED)):
+        for path in paths.store_folder().glob(pattern):
+            try:
+                if time.time() - path.stat().st_mtime > age:
+                    path.unlink()
+            except OSError:  # another process was faster
+                continue

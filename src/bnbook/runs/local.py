@@ -1,0 +1,59 @@
+"""The local cluster, in a process of its own: `python -m bnbook.runs.local WORKERS BYTES`.
+
+It says the scheduler's address on its standard output and ends as soon as its standard input closes, so that
+it never outlives the process that made it, however that one ends; its workers, which hold the end of a pipe
+to it, end with it. Whatever anything in it prints goes to its standard error. Left alone it ends too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+
+#: Where Dask's defaults do not fit: a task whose third worker dies is given up; no task waits at a worker; a
+#: worker with no memory left is ended, for the data sets that fill it will not go away by waiting; and a
+#: cluster that nobody uses ends, but not between the rounds of a chapter.
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 2,
+    "distributed.scheduler.idle-timeout": "60 s",
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": 0.95,
+}
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+    import dask
+    from distributed import LocalCluster
+
+    workers, memory = map(int, sys.argv[1:])
+    dask.config.set(SETTINGS)
+    cluster = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        memory_limit=memory,
+        host="127.0.0.1",
+        dashboard_address=None,
+    )
+    print(cluster.scheduler_address, file=answers, flush=True)
+    while cluster.scheduler.status.name == "running":
+        time.sleep(0.5)
+    os._exit(0)
+
+
+def _end_with_the_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Many trainings: what the store has is read, the rest is trained, here or on a cluster, and stored."""
+
+from __future__ import annotations
+
+import os
+import queue
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+
+from bnbook import data, results
+from bnbook.errors import BnbookError
+from bnbook.runs import checkpoints, cluster, kinds, store, task
+from bnbook.runs.kinds import Member
+from bnbook.runs.progress import Progress
+
+Arrays = dict[str, np.ndarray]
+LOOK = 1.0  # seconds
+
+
+def train_all(
+    arms: Sequence[Any], seeds: Iterable[int], workers: int | None = None, device: str | None = None
+) -> dict[Any, Arrays]:
+    """Train every arm from every seed, or take it from the store; arm -> the arrays of its training, (S,
+    ...).
+
+    `seconds` (S,) is added: what each training took when it was made, a member of a stack its share.
+    `workers` train at once, by default (None or 0) one a core, on a GPU one; 1 trains in this process, more
+    on a Dask cluster on this machine; where BNBOOK_SCHEDULER names a cluster (tcp://...), that one trains.
+    Interrupted or killed, the next call goes on where this one was. BnbookError for bad input, for a training
+    that killed its workers, for a lost cluster.
+    """
+    arms, seeds = list(dict.fromkeys(arms)), list(seeds)
+    found = train_members([(arm, seed) for arm in arms for seed in seeds], workers, device)
+    return {
+        arm: {name: np.stack([found[arm, seed][name] for seed in seeds]) for name in found[arm, seeds[0]]}
+        for arm in arms
+    }
+
+
+def train_members(
+    members: Sequence[Member], workers: int | None = None, device: str | None = None
+) -> dict[Member, Arrays]:
+    """The same for single members, (arm, seed) -> the arrays of one."""
+    if workers is not None and workers < 0:
+        raise BnbookError(f"{workers} workers; expected 1 or more, or 0 for one a core")
+    where = _device(device)
+    here = {kinds.device_of(arm, where) for arm, _ in members}
+    results.record_device(task.device_name(max(here, default="cpu")), kinds.THREADS)
+    wanted = _identities(members, where)
+    keys = {member: kinds.key(identity) for member, identity in wanted.items()}
+    found = {key: store.read(key, kinds.about(*member)) for member, key in keys.items()}
+    missing = {key: member for member, key in keys.items() if found[key] is None}
+    stacks = _stacks(missing, where, workers or _cores())
+    if stacks:
+
+        def keep(index: int, result: dict[str, Any]) -> None:
+            for place, key in enumerate(stacks[index]):
+                own = {name: values[place] for name, values in result["arrays"].items()}
+                store.write(key, own, seconds=result["seconds"], about=wanted[missing[key]])
+                found[key] = own | {"seconds": np.float64(result["seconds"])}
+            checkpoints.remove(stacks[index])
+
+        tasks = [_task([missing[key] for key in stack], stack, wanted, where) for stack in stacks]
+        _train(tasks, workers, where, keep)
+    for key, run in found.items():
+        results.record_training(run["seconds"], reused=key not in missing)
+    return {member: found[key] for member, key in keys.items()}
+
+
+def _identities(members: Sequence[Member], where: str) -> dict[Member, dict[str, Any]]:
+    """All that each result rests on; notes the data sets in the results."""
+
+    @cache
+    def edition(kind: str, name: str | None) -> dict[str, Any]:
+        if name is None:
+            return kinds.edition(kind, None)
+        identity = data.prepare(name)
+        results.record_data(identity)
+        return kinds.edition(kind, identity.sha256)
+
+    return {
+        (arm, seed): kinds.identity(arm, seed, edition(kinds.kind_of(arm), getattr(arm, "data", None)), where)
+        for arm, seed in members
+    }
+
+
+def _stacks(missing: dict[str, Member], where: str, workers: int) -> list[list[str]]:
+    """Keys that train together: first the stacks that stopped in the middle."""
+    begun = checkpoints.stacks_of(set(missing))
+    rest = {member: key for key, member in missing.items() if key not in chain(*begun)}
+    return begun + [[rest[member] for member in stack] for stack in kinds.stacks(list(rest), where, workers)]
+
+
+def _task(
+    stack: list[Member], keys: list[str], wanted: dict[Member, dict[str, Any]], where: str
+) -> dict[str, Any]:
+    """Plain values only: whatever edition a worker has, it can read them."""
+    arm, seed = stack[0]
+    return {
+        "kind": kinds.kind_of(arm),
+        "members": [[arm.settings(), int(seed)] for arm, seed in stack],
+        "keys": keys,
+        "edition": {part: wanted[arm, seed][part] for part in kinds.EDITION},
+        "device": kinds.device_of(arm, where),
+        "steps": arm.steps,
+    }
+
+
+def _train(
+    tasks: list[dict[str, Any]], workers: int | None, where: str, keep: Callable[[int, dict[str, Any]], None]
+) -> None:
+    """Train all tasks and hand over each result as soon as it is there."""
+    progress = Progress([each["steps"] for each in tasks])
+    workers = min(workers or (_cores() if where == "cpu" else 1), len(tasks))
+    try:
+        if workers == 1 and not cluster.scheduler():
+            for index, each in enumerate(tasks):
+                keep(index, task.train(each, partial(progress.tell, index)))
+                progress.finish(index)
+        else:
+            _on_cluster(tasks, workers, progress, keep)
+    finally:
+        progress.close()
+
+
+def _on_cluster(
+    tasks: list[dict[str, Any]], workers: int, progress: Progress, keep: Callable[[int, dict[str, Any]], None]
+) -> None:
+    events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # words on a step, and futures that are done
+    topic = f"bnbook-{uuid.uuid4().hex}"
+    progress.starting(workers, cluster.scheduler())
+    with cluster.connected(workers) as (client, local):
+        client.subscribe_topic(topic, lambda event: events.put(event[1]))
+        waiting = {}
+        for index, each in enumerate(tasks):
+            future = client.submit(task.on_worker, each, topic, index, pure=False, priority=-index)
+            waiting[future] = index
+            future.add_done_callback(events.put)
+        while waiting:
+            try:
+                event = events.get(timeout=LOOK)  # Ctrl-C is heard in between, on every system
+            except queue.Empty:
+                continue
+            if isinstance(event, dict):
+                progress.tell(event["run"], event["step"], event["begins"])
+            else:
+                index = waiting.pop(event)
+                keep(index, cluster.result(event, local))
+                progress.finish(index)
+
+
+def _device(named: str | None) -> str:
+    """The named device, BNBOOK_DEVICE, else the GPU where there is one."""
+    return named or os.environ.get("BNBOOK_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

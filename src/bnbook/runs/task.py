@@ -1,0 +1,83 @@
+"""One stack of trainings, pure: (arm, seeds) in, arrays out, in whatever process it runs.
+
+Imports nothing heavy by itself: a scheduler, which only passes tasks on, imports this module too.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from bnbook.errors import BnbookError
+
+if TYPE_CHECKING:
+    from bnbook.runs.driving import Tell
+
+#: A training uses torch's own random state, which a process has once: two threads of one worker take turns.
+_ALONE = threading.Lock()
+
+
+def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Train a stack {"kind", "members": [[settings, seed], ...], "keys", "edition", "device"}.
+
+    -> {"arrays": of all members (S, ...), "seconds": of each, "device": its name}. BnbookError where code,
+    torch or data are not those of the caller.
+    """
+    from bnbook.runs import driving, kinds
+
+    with _ALONE:
+        arm_type = kinds.find(task["kind"])
+        members = [(arm_type.from_settings(settings), seed) for settings, seed in task["members"]]
+        arm = members[0][0]
+        dataset = _dataset(arm.data, task["device"]) if hasattr(arm, "data") else None
+        _compare(task["edition"], kinds.edition(task["kind"], dataset and dataset.identity.sha256))
+        training = kinds.start(members, dataset)
+        arrays, seconds = driving.drive(training, task["keys"], tell)
+        return {"arrays": arrays, "seconds": seconds / len(members), "device": device_name(task["device"])}
+
+
+def on_worker(task: dict[str, Any], topic: str, run: int) -> dict[str, Any]:
+    """`train` on a Dask worker, whose caller hears of the steps under `topic`."""
+    from distributed import get_worker
+
+    os.environ.pop("BNBOOK_RESULTS", None)  # the results file is the caller's to write
+    worker = get_worker()
+    name = worker.get_current_task()
+
+    def tell(step: int, begins: bool) -> bool:
+        worker.log_event(topic, {"run": run, "step": step, "begins": begins})
+        state = worker.state.tasks.get(name)
+        return (
+            state is not None and state.state == "executing"
+        )  # else the caller is gone, or wants it no more
+
+    try:
+        return train(task, tell)
+    except BnbookError as error:
+        raise BnbookError(f"{error} (worker {worker.address})") from None
+
+
+def device_name(device: str) -> str:
+    """For example `NVIDIA H100`; the device as it is called where this machine has none."""
+    import torch
+
+    return torch.cuda.get_device_name(device) if device != "cpu" and torch.cuda.is_available() else device
+
+
+@lru_cache(maxsize=2)
+def _dataset(name: str, device: str) -> Any:
+    from bnbook.data import load
+
+    return load(name, device=device)
+
+
+def _compare(wanted: dict[str, Any], here: dict[str, Any]) -> None:
+    for name, value in wanted.items():
+        if here[name] != value:
+            raise BnbookError(
+                f"another edition of the {name} ({str(here[name])[:12]}) than the caller's "
+                f"({str(value)[:12]}); expected the same for all trainings; bring this worker up to date, or "
+                "run again if you changed it meanwhile"
+            )

@@ -1,0 +1,190 @@
+"""The runner in one process: nothing twice, nothing lost, the same numbers whatever trained beside."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bnbook import results
+from bnbook.deep_linear import LinearArm
+from bnbook.errors import BnbookError
+from bnbook.runs import kinds, task, train_all, train_members
+from bnbook.runs.progress import Progress, duration
+from bnbook.training.arm import Arm
+
+SMALL = dict(steps=5, depth=3, width=4, examples=20, probe_steps=(0, 4))
+ARM = LinearArm("batch", learning_rate=1e-3, **SMALL)
+DEEP = Arm(
+    norm="none",
+    width=1 / 32,
+    steps=3,
+    batch_size=4,
+    data="textures-standin",
+    evaluate_every=3,
+    train_examples=4,
+    test_examples=4,
+)
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("BNBOOK_CHAPTER", "part/chapter")
+    for name in ("BNBOOK_RESULTS", "BNBOOK_SCHEDULER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(results, "_session", results.Results())
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The seeds trained since the test began; `trained.stop` interrupts the training of that one."""
+
+    class Seeds(list):
+        stop = None
+
+    seeds, train = Seeds(), task.train
+
+    def spy(one, tell):
+        own = [seed for _, seed in one["members"]]
+        if seeds.stop in own:
+            raise KeyboardInterrupt
+        seeds.extend(own)
+        return train(one, tell)
+
+    monkeypatch.setattr(task, "train", spy)
+    return seeds
+
+
+def test_what_is_done_is_not_done_again(trained, own_store):
+    first = train_all([DEEP], range(2), workers=1)[DEEP]
+    again = train_all([DEEP, DEEP], range(3), workers=1)[DEEP]
+    assert trained == [0, 1, 2]
+    assert first["loss"].shape == (2, 3) and again["loss"].shape == (3, 3)
+    assert all(np.array_equal(first[name], again[name][:2], equal_nan=True) for name in first)
+    assert len(list(own_store.iterdir())) == 3
+    assert [row["name"] for row in results.current().header["data"]] == ["textures-standin"]
+
+
+def arms():
+    return [LinearArm(norm, learning_rate=rate, **SMALL) for norm in ("none", "l1") for rate in (1e-4, 1e-3)]
+
+
+def test_stacks_are_stored_member_by_member(trained, own_store):
+    first = train_all(arms(), range(3), workers=1)
+    assert len(list(own_store.glob("*.npz"))) == 12 and len(trained) == 12
+    again = train_all(arms()[::-1], [2, 0], workers=1)
+    one = train_members([(arms()[1], 2)], workers=1)[arms()[1], 2]
+    assert len(trained) == 12
+    np.testing.assert_array_equal(one["loss"], first[arms()[1]]["loss"][2])
+    for arm, found in again.items():
+        assert found["loss"].shape == (2, 6) and (found["seconds"] > 0).all()
+        for name, values in found.items():
+            np.testing.assert_array_equal(values, first[arm][name][[2, 0]], err_msg=name)
+
+
+def test_stacks_hold_every_member_once():
+    members = [(arm, seed) for arm in arms() for seed in range(70)]
+    stacks = kinds.stacks(members, "cpu", workers=2)
+    assert sorted(str(m) for stack in stacks for m in stack) == sorted(str(m) for m in members)
+    assert all(len(stack) <= kinds.stack_size(stack[0][0], "cpu") for stack in stacks)
+    assert all(len({arm.stack_key() for arm, _ in stack}) == 1 for stack in stacks)
+    assert [len(stack) for stack in kinds.stacks([(DEEP, seed) for seed in range(9)], "cpu", 2)] == [1] * 9
+
+
+def test_time_is_booked_to_the_chapter_that_ran_it(own_store, monkeypatch):
+    run = train_all([ARM], [0], workers=1)[ARM]
+    monkeypatch.setenv("BNBOOK_CHAPTER", "part/other")
+    assert train_all([ARM], [0], workers=1)[ARM]["seconds"] == run["seconds"] > 0
+    with np.load(next(own_store.iterdir())) as file:
+        meta = json.loads(str(file["meta"]))
+    assert meta["chapter"] == "part/chapter" and meta["seconds"] == run["seconds"][0]
+    assert meta["linear_arm"] == json.loads(json.dumps(ARM.settings())) and meta["seed"] == 0
+    booked = results.current().header
+    assert (booked["store"]["ran"], booked["store"]["reused"]) == (1, 1)
+    assert booked["device"] == {"name": "cpu", "threads": 1}
+
+
+def test_a_stored_training_under_another_key_is_not_taken(trained, own_store):
+    other = LinearArm("none", learning_rate=1e-3, **SMALL)
+    right = train_all([ARM], [0], workers=1)[ARM]
+    (path,) = own_store.iterdir()
+    train_all([other], [0], workers=1)
+    (wrong,) = set(own_store.iterdir()) - {path}
+    path.write_bytes(wrong.read_bytes())
+    again = train_all([ARM], [0], workers=1)[ARM]
+    assert len(trained) == 3 and np.array_equal(again["loss"], right["loss"])
+
+
+KILLED = """
+import json, os, signal, sys
+from bnbook.deep_linear import LinearArm
+from bnbook.runs import store, train_all
+write = store.write
+def once(*arguments, **options):
+    write(*arguments, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+store.write = once
+train_all([LinearArm.from_settings(json.loads(sys.argv[1]))], range(3), workers=1)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL")
+def test_kill_9_loses_no_finished_seed(trained, own_store):
+    ended = subprocess.run([sys.executable, "-c", KILLED, json.dumps(ARM.settings())], timeout=120)
+    assert ended.returncode == -9 and len(list(own_store.glob("*.npz"))) == 1
+    assert train_all([ARM], range(3), workers=1)[ARM]["loss"].shape == (3, 6)
+    assert trained == [1, 2]
+
+
+def test_interrupt_keeps_what_is_done(trained, own_store):
+    trained.stop = 1
+    with pytest.raises(KeyboardInterrupt):
+        train_all([DEEP], range(3), workers=1)
+    assert len(list(own_store.iterdir())) == 1
+
+
+@pytest.mark.parametrize("part", kinds.EDITION)
+def test_another_edition_is_refused_in_one_line(part):
+    wanted = kinds.edition(kinds.kind_of(ARM), None) | {part: "another one"}
+    members = [[ARM.settings(), 0]]
+    one = {"kind": kinds.kind_of(ARM), "members": members, "keys": ["k"], "edition": wanted, "device": "cpu"}
+    with pytest.raises(BnbookError, match=f"another edition of the {part} .*caller's .another one"):
+        task.train(one, lambda step, begins: True)
+
+
+@pytest.mark.parametrize(("workers", "word"), [(-3, "-3 workers; expected"), (1, "nothing trains")])
+def test_bad_input_is_one_line(workers, word):
+    with pytest.raises(BnbookError, match=word):
+        train_members([("no arm", 0)], workers)
+
+
+def test_progress_tells_the_speed_from_the_first_step_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "lines"))
+    progress = Progress([500, 500], interval=1e9)
+    progress.starting(2)
+    progress.tell(0, 0, begins=True)
+    progress.tell(0, 1)
+    progress.tell(1, 400, begins=True)  # from a checkpoint: made by another process, at no known speed
+    progress.tell(0, 100)
+    assert progress.line(elapsed=10.0) == "run 0 of 2 done, 10 steps/s, 50 s left"
+    assert progress.line(elapsed=1000.0).startswith("run 0 of 2 done, 0.100 steps/s, 83 min left")
+    progress.finish(0)  # diverged: 400 steps are not due any more
+    assert progress.line(elapsed=10.0) == "run 1 of 2 done, 10 steps/s, 10 s left"
+    said = (tmp_path / "lines").read_text().splitlines()
+    assert said[0] == "starting 2 workers" and "steps/s" not in said[1] and "steps/s" in said[2]
+    assert (duration(40), duration(150), duration(7500)) == ("40 s", "2 min", "2 h 5 min")
+
+
+def test_progress_says_nothing_into_a_run_that_nobody_follows(monkeypatch, capfd):
+    monkeypatch.setenv("BNBOOK_RESULTS", "somewhere")
+    monkeypatch.delenv("BNBOOK_PROGRESS", raising=False)
+    progress = Progress([10], interval=0.0)
+    progress.tell(0, 10)
+    progress.close()
+    assert capfd.readouterr() == ("", "")
