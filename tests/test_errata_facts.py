@@ -14,8 +14,11 @@ from torch import nn
 
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 from bnbook.models import deep_linear
-from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
+from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward, population_statistics
 from bnbook.probes import covariate_shift
+from bnbook.probes.fisher import largest_eigenvalue
+from bnbook.studies.theorems import minima, smoothness
+from bnbook.studies.theorems.one_unit import exact, normalize
 
 PAPER = FullyConnected((784, 1000, 1000, 1000, 10))
 GRID = np.linspace(-12, 12, 200_001)
@@ -54,6 +57,10 @@ def test_the_last_term_of_formula_5_is_exactly_zero():
         mean = sum(x) / len(x)
         assert sum(-2 * (value - mean) for value in x) == 0
         assert sum(-2 * (value - 2 * mean) for value in x) != 0 or mean == 0
+        rows = np.array([[float(value)] for value in x])
+        dl_dy = np.arange(1.0, len(x) + 1)[:, None] ** 2
+        found = batch_norm_backward(dl_dy, rows, 1.7, 0.0)["mean"]
+        assert found == pytest.approx(-1.7 * dl_dy.sum(0) / rows.std(0), rel=1e-12), "its other term alone"
 
 
 def test_batches_dealt_from_a_data_set_overshoot_its_variance():
@@ -67,7 +74,9 @@ def test_batches_dealt_from_a_data_set_overshoot_its_variance():
         batches, n = list(combinations(values, m)), len(values)
         estimate = Fraction(m, m - 1) * sum(map(variance, batches)) / len(batches)
         assert estimate == Fraction(n, n - 1) * variance(values) != variance(values)
-    assert Fraction(2, 1) * Fraction(1, 2) == Fraction(3, 2) * Fraction(2, 3)
+        dealt = [np.array(batch, dtype=float)[:, None] for batch in batches]
+        mean, found = population_statistics(dealt)
+        assert found == pytest.approx([float(estimate)]) and mean == pytest.approx([sum(values) / n])
 
 
 def test_a_shift_may_be_large_at_a_correlation_of_one():
@@ -129,6 +138,9 @@ def test_the_inner_product_is_positive_where_the_gradient_points_away_from_a_min
         g = SIGNS - minimum
         assert (g * SIGNS).sum() == product
         assert (g * (minimum - SIGNS)).sum() < 0, "a gradient never points towards the minimum"
+        flat, unit = np.zeros((4, 4)), normalize(SIGNS[:, 0])
+        v = np.array([1.0, -1, 1, -1])  # the theorem takes <g, ŷ> ‖v‖² / 4 off
+        assert smoothness.theorem_42(flat, g[:, 0], unit, 1.0, v, second=False) == -product
 
 
 def test_the_bound_for_the_weights_has_a_square_too_many():
@@ -154,21 +166,14 @@ def test_the_inequality_of_the_initialization_needs_its_condition():
     """W* = (1, 0), W₀ = (-1, 1): the optima c W*, c > 0, of a network with batch norm all lie farther than
     √2; printed: 1."""
 
-    def dot(a, b):
-        return sum(Fraction(x) * y for x, y in zip(a, b))
-
-    def printed(start, optimum):
-        away = [x - y for x, y in zip(start, optimum)]
-        return dot(away, away) - (dot(optimum, optimum) - dot(optimum, start)) ** 2 / dot(optimum, optimum)
-
-    def closest(start, optimum):  # of the ray, its end left out
-        along = max(dot(start, optimum) / dot(optimum, optimum), Fraction(0))
-        away = [x - along * y for x, y in zip(start, optimum)]
-        return dot(away, away)
-
-    assert (printed((-1, 1), (1, 0)), closest((-1, 1), (1, 0))) == (1, 2)
-    for start, optimum in (((1, 1), (1, 0)), ((2, -5, 1), (3, 1, 4)), ((1, 7), (9, -1))):
-        assert dot(start, optimum) > 0 and closest(start, optimum) == printed(start, optimum)
+    start, optimum = exact(-1, 1), exact(1, 0)
+    assert (minima.lemma_45(start, optimum), minima.distance_to_ray(start, optimum)) == (1, 2)
+    for numbers in (((1, 1), (1, 0)), ((2, -5, 1), (3, 1, 4)), ((1, 7), (9, -1))):
+        start, optimum = (exact(*values) for values in numbers)
+        along = max(start @ optimum / (optimum @ optimum), Fraction(0))
+        closest = (start - along * optimum) @ (start - along * optimum)
+        assert start @ optimum > 0
+        assert minima.lemma_45(start, optimum) == minima.distance_to_ray(start, optimum) == closest
 
 
 # Santurkar and others
@@ -219,6 +224,8 @@ def test_the_gaussian_model_needs_its_minus_sign():
     density /= integral(density, y)
     score = (y - f) * x  # ∂/∂θ of log p
     assert integral(score**2 * density, y) == pytest.approx(x**2, rel=1e-9)
+    measured = largest_eigenvalue(nn.Linear(1, 1, bias=False).double(), torch.tensor([[x]]).double())
+    assert measured.value == pytest.approx(x**2)
     reach = [integral(np.exp(+((GRID[abs(GRID) <= r]) ** 2) / 2), GRID[abs(GRID) <= r]) for r in (3, 6, 9)]
     assert reach[1] > 1e4 * reach[0] and reach[2] > 1e4 * reach[1]
 
@@ -320,7 +327,7 @@ def test_the_mean_product_of_two_places_is_divided_by_the_channels():
     weight = rng.normal(0, (sigma_w2 / fan_in) ** 0.5, (40_000, channels, fan_in))
     bias = rng.normal(0, sigma_b2**0.5, (40_000, channels))
     summed = ((weight @ one + bias) * (weight @ other + bias)).sum(1).mean()
-    right = sigma_b2 + sigma_w2 * (one @ other) / fan_in  # equation 93
+    right = recursions.preactivation((one @ other) / fan_in, sigma_w2, sigma_b2)  # equation 93
     assert abs(right) > 0.2
     assert summed / channels == pytest.approx(right, rel=0.05) and summed != pytest.approx(right, rel=2)
 

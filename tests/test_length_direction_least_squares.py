@@ -131,6 +131,12 @@ def test_the_printed_rayleigh_exponent_fails_in_fractions():
     assert ratios == [1, F(1, 16), F(1, 64), F(1, 256)]
     half = F(1, 2)  # 1 - (λ1 - λ2) / (λ1 - λmin)
     assert ratios[3] > half ** (2 * 2) * ratios[2] and ratios[3] <= half**2 * ratios[2]
+    pencil = rayleigh.make_pencil(np.diag([2.0, 1.0, 0.0]), np.eye(3))
+    assert rayleigh.printed_factor(pencil, 2) == half**4 and rayleigh.corrected_factor(pencil) == half**2
+    w = np.array([2.0, 1.0, 1.0])
+    for ratio in ratios:
+        assert rayleigh.shortfall(rayleigh.quotient(w, pencil), pencil.of_pair) == pytest.approx(float(ratio))
+        w = rayleigh.fixed_step(w, pencil)
 
 
 def test_no_step_along_the_gradient_solves_a_rank_one_problem_in_fractions():
@@ -145,6 +151,13 @@ def test_no_step_along_the_gradient_solves_a_rank_one_problem_in_fractions():
         for i, j in ((0, 1), (1, 2))
     ]
     assert wanted[0] != wanted[1]
+    pencil = rayleigh.make_pencil(np.ones((3, 3)), np.diag([1.0, 2.0, 4.0]))
+    best = rayleigh.quotient(rayleigh.best_step(np.ones(3), pencil), pencil)
+    assert rayleigh.quotient(np.ones(3), pencil) < best < pencil.of_pair[-1] - 1e-3
+    problem = Quadratic(np.diag([1.0, 2.0, 4.0]), np.ones(3))
+    assert least_squares.gradient(np.ones(3), problem) == pytest.approx(
+        -2 / 7 * np.array(gradient, dtype=float)
+    )
 
 
 def test_descents_have_their_closed_forms():

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.errors import BnbookError
+from bnbook.meanfield import FullyConnected, solve
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.runs import train_members
 from bnbook.small_networks import (
@@ -54,22 +55,28 @@ def alone(arm: PhaseArm, seed: int, dataset) -> dict[str, np.ndarray]:
     found = {"loss": np.array(losses)}
     if arm.test_examples:
         images, labels = fixed_sample(dataset, arm.test_examples, "test")
+        pooled: dict[torch.nn.Module, int] = {}  # how many values of a unit: examples times places
+
+        def count(module, _, outputs) -> None:
+            pooled.setdefault(module, outputs.numel() // outputs.shape[1])
+
         if arm.norm == "batch":
             for module in model.modules():
                 if hasattr(module, "running_mean"):
                     module.momentum, module.num_batches_tracked = 1.0, torch.tensor(0)
+                    module.register_forward_hook(count)
             with torch.no_grad():
                 seen = normalise(fixed_sample(dataset, STATISTICS_EXAMPLES, "train")[0], dataset).double()
                 model.train()(seen)
-        count = STATISTICS_EXAMPLES
         with torch.no_grad():
-            for module in model.modules():
-                if hasattr(module, "running_var"):  # the stack divides by the count, running_var by count - 1
-                    values = count if module.dim == 0 else None
-                    if values:
-                        module.running_var.mul_((values - 1) / values)
+            for module, values in pooled.items():  # the stack divides by the count, running_var by count - 1
+                module.running_var.mul_((values - 1) / values)
             outputs = model.eval()(normalise(images, dataset).double())
         found["test_accuracy"] = (outputs.argmax(1) == labels).double().mean().item()
+        if arm.loss == "squared":
+            found["test_loss"] = 0.5 * (outputs - F.one_hot(labels, 10)).square().sum().item() / len(labels)
+        else:
+            found["test_loss"] = F.cross_entropy(outputs, labels).item()
     return found
 
 
@@ -97,6 +104,7 @@ def test_a_stack_is_its_members_trained_alone(kind, unfolded, norm, loss) -> Non
         expected = alone(arm, seed, dataset)
         np.testing.assert_allclose(found["loss"][place], expected["loss"], rtol=1e-9)
         assert found["test_accuracy"][place] == pytest.approx(expected["test_accuracy"])
+        assert found["test_loss"][place] == pytest.approx(expected["test_loss"], rel=1e-8)
     assert np.isinf(found["exploded_step"]).all() and np.isfinite(found["test_loss"]).all()
 
 
@@ -243,8 +251,8 @@ def contraction(eta_lambda: float, momentum: float) -> float:
 def test_half_of_the_critical_rate_is_best_without_momentum_only() -> None:
     rates = np.linspace(0.01, 1.99, 199)
     assert rates[np.argmin([contraction(rate, 0.0) for rate in rates])] == pytest.approx(1.0)
-    momentum = 0.9
-    critical = 2 * (1 + momentum)
+    momentum, theory = 0.9, solve(FullyConnected((4, 4, 4)))
+    critical = float(theory.critical_learning_rate(momentum) * theory.lambda_max)
     assert contraction(critical * 0.999999, momentum) < 1 < contraction(critical * 1.000001, momentum)
     low, high = ((1 - momentum**0.5) ** 2 / critical, (1 + momentum**0.5) ** 2 / critical)
     assert low == pytest.approx(7e-4, rel=0.02) and high == pytest.approx(0.9993, abs=1e-4)

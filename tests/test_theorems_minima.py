@@ -134,5 +134,10 @@ def test_counterexample_survives_fifty_digits():
             return mpmath.fsum(((v - mean) / sigma - target) ** 2 for v, target in zip(y, (1, 0, 0))) / 2
 
         slope = lambda a, b: mpmath.diff(lambda s: loss(a - s * b, b + s * a), 0)  # noqa: E731
-        assert abs(slope(mpmath.mpf(0), mpmath.mpf(-1))) < mpmath.mpf(10) ** -15
-        assert abs(slope(mpmath.mpf(2) / 3, -mpmath.mpf(1) / 3)) > 0.1
+        problem = three_points()
+        ray, plain = (
+            [mpmath.mpf(Fraction(v).numerator) / Fraction(v).denominator for v in point]
+            for point in (problem.ray, problem.plain)
+        )
+        assert abs(slope(*ray)) < mpmath.mpf(10) ** -15
+        assert abs(slope(*plain)) > 0.1
