@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bnbook import paths, results
-from bnbook.pipeline import fingerprint
+from bnbook import fingerprint, paths, results
 from bnbook.pipeline.chapters import Chapter
 
 HIGHEST_FIRST = ("paper", "laptop", "smoke")

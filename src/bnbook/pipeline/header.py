@@ -9,8 +9,8 @@ import subprocess
 from importlib.metadata import version
 from typing import Any
 
-from bnbook import atomic, claims, paths, results
-from bnbook.pipeline import fingerprint, merge
+from bnbook import atomic, claims, fingerprint, paths, results
+from bnbook.pipeline import merge
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline.fingerprint import digest, package_fingerprint
+from bnbook.fingerprint import code_of, digest
 
 #: Arm -> the function that starts its training. What a result rests on is found by reading this table, so it
 #: is made of texts: nothing here is imported before it trains.
@@ -98,7 +98,7 @@ def edition(kind: str, data: str | None) -> dict[str, Any]:
 
     A data set counts by its content (`data`, its SHA-256), not by the arm's name for it ("cifar10-auto").
     """
-    return {"data": data, "code": package_fingerprint([TRAINS[kind]]), "torch": str(torch.__version__)}
+    return {"data": data, "code": code_of(TRAINS[kind]), "torch": str(torch.__version__)}
 
 
 def about(arm: Any, seed: int) -> dict[str, Any]:

@@ -1,0 +1,194 @@
+"""Source files taken apart: what each top-level name of a module is bound to."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "bnbook"
+#: Recording, drawing, judging, running and the pipeline pass results on and never make one; how data are
+#: found and decoded is vouched for by their SHA-256. What these do counts by name only: a change in them
+#: makes nothing stale.
+NOT_MEASURING = tuple(
+    "results figures plots claims pipeline fingerprint runs errors paths atomic cli data.cache data.download "
+    "data.folders data.sources data.progress data.idx data.batch_files".split()
+)
+#: The exception: intervals make the bands of figures and the summaries of chapters.
+MEASURING = ("claims.intervals",)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function, class or constant of the package that measures."""
+
+    module: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A module of the package, passed on as a value."""
+
+    module: str
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Anything else by its full name: of another package, or of a part of this one that does not measure."""
+
+    name: str
+
+
+Binding = Definition | Whole | Outside
+
+
+@dataclass
+class Module:
+    """The top level of a source file."""
+
+    name: str
+    package: str  # that relative imports start from
+    definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    imports: dict[str, tuple[str, str]] = field(default_factory=dict)  # local name -> (module, name or "")
+    stars: list[str] = field(default_factory=list)
+    runs: set[str] = field(default_factory=set)  # modules that an import runs, as written
+    loose: list[ast.stmt] = field(default_factory=list)  # run on import and define nothing
+
+
+class Sources:
+    """The package's source files under one folder; a checkout of another commit has another folder."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or Path(importlib.util.find_spec(PACKAGE).origin).parent
+        self._modules: dict[str, Module | None] = {}
+
+    def module(self, name: str) -> Module | None:
+        """A module of the package, taken apart; None for any other name."""
+        if name not in self._modules:
+            path = self.path(name)
+            package = name if path is None or path.name == "__init__.py" else name.rpartition(".")[0]
+            self._modules[name] = path and take_apart(path.read_text(encoding="utf-8"), name, package)
+        return self._modules[name]
+
+    def path(self, name: str) -> Path | None:
+        """The file of a module of the package."""
+        first, *rest = name.split(".")
+        if first != PACKAGE:
+            return None
+        folder = self.root.joinpath(*rest)
+        files = [folder / "__init__.py", folder.with_suffix(".py")] if rest else [folder / "__init__.py"]
+        return next((path for path in files if path.is_file()), None)
+
+    def resolve(self, module: str, name: str) -> Binding:
+        """What `module.name` stands for, followed through every module that only passes it on."""
+        if not name:
+            return Whole(module) if self.path(module) and measures(module) else Outside(module)
+        found = self.module(module)
+        if found is None:
+            return Outside(f"{module}.{name}")
+        if name in found.definitions:
+            return Definition(module, name) if measures(module) else Outside(f"{PACKAGE}:{name}")
+        if name in found.imports and found.imports[name] != (
+            module,
+            name,
+        ):  # else a package's import of its own part
+            return self.resolve(*found.imports[name])
+        if self.path(f"{module}.{name}"):
+            return self.resolve(f"{module}.{name}", "")
+        for star in found.stars:
+            bound = self.resolve(star, name)
+            if not isinstance(bound, Outside) or self.module(star) is None:
+                return bound
+        # Not to be found by reading (a module-level __getattr__): the whole module counts.
+        return Whole(module) if measures(module) else Outside(f"{PACKAGE}:{name}")
+
+    def imported(self, module: Module) -> list[str]:
+        """Modules of the package that run when this one does, itself and the packages around it left out."""
+        found = {name for name, _ in module.imports.values()} | module.runs | set(module.stars)
+        found |= {f"{name}.{part}" for name, part in module.imports.values() if part}
+        return sorted(name for name in found if self.path(name))
+
+
+def take_apart(source: str, name: str, package: str) -> Module:
+    """Definitions, imports and loose statements of a source text."""
+    module = Module(name, package)
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            read_import(node, module)
+        elif names := _defined(node):
+            for each in names:
+                module.definitions.setdefault(each, []).append(node)
+        elif not _idle(node):
+            module.loose.append(node)
+            for inner in ast.walk(
+                node
+            ):  # an import under `if` or `try` binds a name of the module all the same
+                if isinstance(inner, ast.Import | ast.ImportFrom):
+                    read_import(inner, module)
+    used = {
+        node.id
+        for statements in [*module.definitions.values(), module.loose]
+        for each in statements
+        for node in ast.walk(each)
+        if isinstance(node, ast.Name)
+    }
+    own = name.split(".")[0] == PACKAGE
+    for local, (target, part) in module.imports.items():
+        if own and local not in used and not target.startswith(PACKAGE) and target != "__future__":
+            module.loose.append(ast.parse(f"import {target}.{part}" if part else f"import {target}").body[0])
+    return module
+
+
+def read_import(node: ast.Import | ast.ImportFrom, module: Module) -> None:
+    """The names that an import binds, into `module.imports` and `module.stars`."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            module.runs.add(alias.name)
+            target = alias.name if alias.asname else alias.name.split(".")[0]
+            module.imports[alias.asname or target] = (target, "")
+        return
+    base = node.module or ""
+    if node.level:
+        parents = module.package.split(".")[: len(module.package.split(".")) - node.level + 1]
+        base = ".".join([*parents, *([node.module] if node.module else [])])
+    for alias in node.names:
+        if alias.name == "*":
+            module.stars.append(base)
+        else:
+            module.imports[alias.asname or alias.name] = (base, alias.name)
+
+
+@cache
+def measures(name: str) -> bool:
+    """Whether a change in a module can change a result."""
+    inner = name.removeprefix(PACKAGE).removeprefix(".")
+
+    def among(names: tuple[str, ...]) -> bool:
+        return any(inner == other or inner.startswith(f"{other}.") for other in names)
+
+    return among(MEASURING) or not among(NOT_MEASURING)
+
+
+def _defined(node: ast.stmt) -> list[str]:
+    """Top-level names that a statement binds; none where it also changes something else (an attribute, an
+    entry)."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return []
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    flat = [
+        each for target in targets for each in (target.elts if isinstance(target, ast.Tuple) else [target])
+    ]
+    return [each.id for each in flat] if all(isinstance(each, ast.Name) for each in flat) else []
+
+
+def _idle(node: ast.stmt) -> bool:
+    """Whether a statement does nothing on import: a docstring, a block for type checkers or for `python
+    -m`."""
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

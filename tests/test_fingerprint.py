@@ -1,0 +1,317 @@
+"""Moving, splitting, renaming and rewording make nothing stale; whatever can change a number does."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bnbook import fingerprint
+from bnbook.fingerprint.closure import Closure
+from bnbook.fingerprint.sources import Outside, Sources, measures
+from bnbook.pipeline.chapters import select
+
+SRC = Path(fingerprint.__file__).resolve().parents[1]
+SANTURKAR = (
+    "training",
+    "noisy-batch-norm",
+    "internal-covariate-shift",
+    "landscape",
+    "predictiveness",
+    "lp-norms",
+)
+
+#: A package of four modules and a chapter of one cell, on which every change is tried.
+FILES = {
+    "__init__.py": "",
+    "errors.py": "class BnbookError(ValueError):\n    pass\n",
+    "rates.py": '''"""Rates."""
+from __future__ import annotations
+from dataclasses import dataclass
+import numpy as np
+from bnbook.errors import BnbookError
+BASE = 0.5
+@dataclass
+class Rate:
+    """A rate."""
+    value: float = 1.0
+    scale = 2
+    def double(self) -> float:
+        if self.value < 0:
+            raise BnbookError(f"rate {self.value}; expected more")
+        return self.scale * self.value * BASE
+def largest(values: list, power: int = 2) -> float:
+    """The largest."""
+    rate = Rate(np.max(values))
+    return rate.double() ** power
+UNUSED = 3
+''',
+    "models/__init__.py": "from bnbook.models.net import build\n",
+    "models/net.py": """import torch.nn.functional as F
+from bnbook.rates import largest
+def build(width):
+    import numpy.linalg as la
+    rows = [helper(w) for w in range(width)]
+    return F.relu(la.norm(rows)), largest(rows)
+def helper(w):
+    return TABLE[w % 2]
+TABLE = {0: "settings.yml", 1: 2.0}
+""",
+    "models/settings.yml": "a: 1\n",
+    "results.py": "def record(name, value):\n    print(name, value)\n",
+}
+CELL = """from bnbook.models import build
+from bnbook.results import record
+for w in (1, 2):
+    record('a', build(w))
+"""
+
+
+def stamp(folder: Path, files: dict[str, str], cell: str = CELL) -> tuple[str, str]:
+    shutil.rmtree(folder / "bnbook", ignore_errors=True)
+    for name, text in files.items():
+        path = folder / "bnbook" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    closure, code = fingerprint.read_cells([cell], Sources(folder / "bnbook"), {})
+    return code, fingerprint.digest([closure.texts, closure.loose()])
+
+
+def changed(name: str, old: str, new: str, **more: str) -> dict[str, str]:
+    assert old in FILES[name]
+    return FILES | {name: FILES[name].replace(old, new)} | more
+
+
+RATES = FILES["rates.py"]
+CLASS_AT = RATES.index("@dataclass\n"), RATES.index("def largest")
+FREE = {
+    "a docstring": changed("rates.py", "The largest.", "The greatest."),
+    "a comment and the layout": changed("rates.py", "BASE = 0.5", "# half\nBASE = (\n    0.5\n)"),
+    "a type hint": changed("rates.py", "values: list,", "values: tuple[float, ...],"),
+    "the words of an error": changed("rates.py", "expected more", "expected at least 0"),
+    "something unused": changed("rates.py", "UNUSED = 3", "UNUSED = 4\ndef other(): return UNUSED"),
+    "the order of definitions": changed("rates.py", "BASE = 0.5\n", "")
+    | {"rates.py": RATES.replace("BASE = 0.5\n", "") + "BASE = 0.5\n"},
+    "a part that does not measure": changed("results.py", "print(name, value)", "print(value)"),
+    "a definition's name": {k: v.replace("largest", "greatest") for k, v in FILES.items()},
+    "a module's name": {
+        k.replace("rates", "speeds"): v.replace("bnbook.rates", "bnbook.speeds") for k, v in FILES.items()
+    },
+    "a module split": FILES
+    | {
+        "rates.py": RATES.replace(RATES[slice(*CLASS_AT)], "from bnbook.rate import Rate\n")
+        .replace("BASE = 0.5\n", "")
+        .replace("from dataclasses import dataclass\n", "")
+        .replace("from bnbook.errors import BnbookError\n", ""),
+        "rate.py": RATES[: CLASS_AT[1]].replace("import numpy as np\n", ""),
+    },
+    "an import by another way": changed(
+        "models/net.py", "import torch.nn.functional as F", "from torch.nn import functional as F"
+    ),
+    "an import moved into the function": changed("models/net.py", "from bnbook.rates import largest\n", "")
+    | {
+        "models/net.py": FILES["models/net.py"]
+        .replace("from bnbook.rates import largest\n", "")
+        .replace("def build(width):\n", "def build(width):\n    from bnbook.rates import largest\n")
+    },
+}
+STALE = {
+    "a constant": changed("rates.py", "BASE = 0.5", "BASE = 0.6"),
+    "a default": changed("rates.py", "power: int = 2", "power: int = 3"),
+    "a formula": changed("rates.py", "rate.double() ** power", "rate.double() * power"),
+    "a class attribute": changed("rates.py", "scale = 2", "scale = 3"),
+    "a field's default": changed("rates.py", "value: float = 1.0", "value: float = 1.5"),
+    "a method": changed("rates.py", "self.scale * self.value", "self.scale + self.value"),
+    "a condition of an error": changed("rates.py", "self.value < 0", "self.value < 1"),
+    "a decorator": changed("rates.py", "@dataclass\n", "@dataclass(eq=False)\n"),
+    "a base class": changed("rates.py", "class Rate:", "class Rate(dict):"),
+    "the order of arguments": changed(
+        "rates.py", "values: list, power: int = 2", "power: list, values: int = 2"
+    ),
+    "a table": changed("models/net.py", "1: 2.0", "1: 2.5"),
+    "a data file": FILES | {"models/settings.yml": "a: 2\n"},
+    "what a name is bound to, in the package": changed(
+        "models/net.py", "from bnbook.rates import largest", "from bnbook.rates import Rate as largest"
+    ),
+    "what a name is bound to, outside": changed(
+        "models/net.py", "import torch.nn.functional as F", "import torch.nn.utils as F"
+    ),
+    "what a name is bound to, in a function": changed(
+        "models/net.py", "import numpy.linalg as la", "import scipy.linalg as la"
+    ),
+    "a statement that defines nothing": changed("rates.py", "UNUSED = 3", "print(BASE)"),
+    "a patch in a module that measures": changed("models/net.py", "TABLE =", "F.relu = abs\nTABLE ="),
+    "a patch in a module beside it": changed(
+        "models/__init__.py",
+        "import build",
+        "import build\nimport bnbook.patch",
+        **{"patch.py": "import numpy as np\nnp.max = min\n"},
+    ),
+    "a patch where nothing is measured": changed(
+        "results.py", "def record", "import numpy as np\nnp.max = min\ndef record"
+    ),
+    "an import for what it does": changed(
+        "rates.py", "import numpy as np", "import numpy as np\nimport scipy.special"
+    ),
+}
+
+
+@pytest.mark.parametrize("change", FREE)
+def test_free(change: str, tmp_path: Path) -> None:
+    assert stamp(tmp_path, FREE[change]) == stamp(tmp_path, FILES)
+
+
+@pytest.mark.parametrize("change", STALE)
+def test_stale(change: str, tmp_path: Path) -> None:
+    assert stamp(tmp_path, STALE[change])[1] != stamp(tmp_path, FILES)[1]
+
+
+@pytest.mark.parametrize(
+    "cell, same",
+    [
+        (CELL.replace("bnbook.models import", "bnbook.models.net import"), True),
+        (CELL.replace("import build", "import build as make").replace("build(w)", "make(w)"), True),
+        (CELL + "# a remark\n", True),
+        (CELL.replace("(1, 2)", "(1, 3)"), False),
+        (CELL.replace("record('a'", "record('b'"), False),
+        (CELL.replace("import record", "import record as print"), False),
+        (CELL.replace("from bnbook.models import build", "from bnbook.rates import largest as build"), False),
+    ],
+)
+def test_cells(cell: str, same: bool, tmp_path: Path) -> None:
+    assert (stamp(tmp_path, FILES, cell) == stamp(tmp_path, FILES)) is same
+
+
+def test_local_names_hide_those_of_the_module(tmp_path: Path) -> None:
+    """`largest` as an argument is no mention of the function; a method sees past the names of its class."""
+    hidden = changed("models/net.py", "def build(width):", "def build(width, largest=max):")
+    before = stamp(tmp_path, hidden)
+    assert stamp(tmp_path, hidden | {"rates.py": RATES.replace("** power", "* power")}) == before
+    field = changed("rates.py", "    scale = 2\n", "    scale = 2\n    BASE = 7\n")
+    before = stamp(tmp_path, field)
+    assert (
+        stamp(tmp_path, field | {"rates.py": field["rates.py"].replace("BASE = 0.5", "BASE = 1")}) != before
+    )
+
+
+def test_an_arm_rests_on_what_trains_it(tmp_path: Path) -> None:
+    """The runner does not measure; the function that it hands an instance to does."""
+    runner = {
+        "runs/__init__.py": "def train_all(arms):\n    return arms\n",
+        "engine.py": "def train(arm):\n    return 1\n",
+    }
+    cell = "from bnbook.rates import Rate\nfrom bnbook.runs import train_all\ntrain_all([Rate()])\n"
+
+    def texts(files: dict[str, str]) -> list[str]:
+        stamp(tmp_path, files)
+        sources = Sources(tmp_path / "bnbook")
+        return fingerprint.read_cells([cell], sources, {"bnbook.rates:Rate": "bnbook.engine:train"})[0].texts
+
+    before = texts(FILES | runner)
+    assert texts(FILES | runner | {"engine.py": "def train(arm):\n    return 2\n"}) != before
+    assert (
+        texts(FILES | runner | {"runs/__init__.py": "def train_all(arms):\n    return list(arms)\n"})
+        == before
+    )
+
+
+@pytest.fixture(scope="module")
+def stamps() -> dict[str, str]:
+    return {name: _package(name, Sources()) for name in SANTURKAR}
+
+
+def _package(name: str, sources: Sources) -> str:
+    return fingerprint.chapter_fingerprint(select([f"santurkar/{name}"])[0].code_cells, {}, [], sources)[
+        "package"
+    ]
+
+
+@pytest.mark.parametrize(
+    "old, new, stale",
+    [
+        ("lr=arm.learning_rate", "lr=arm.learning_rate * 0.1", SANTURKAR),
+        ("HIDDEN = (512, 512)", "HIDDEN = (64, 64)", SANTURKAR),
+        ("eps: float = 1e-5", "eps: float = 1.0", SANTURKAR),
+        ("START_MARGIN = 0.02", "START_MARGIN = 0.03", ("training",)),
+    ],
+)
+def test_the_engine_is_hashed(old: str, new: str, stale: tuple, stamps: dict, tmp_path: Path) -> None:
+    """A changed learning rate, width or ε makes every chapter stale whose trainings use it."""
+    copy = tmp_path / "bnbook"
+    shutil.copytree(SRC, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    hits = [path for path in copy.rglob("*.py") if old in path.read_text(encoding="utf-8")]
+    assert hits
+    for path in hits:
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    sources = Sources(copy)
+    found = tuple(name for name in SANTURKAR if _package(name, sources) != stamps[name])
+    assert set(stale) <= set(found)
+
+
+def test_what_passes_results_on_is_never_met() -> None:
+    closure, _ = fingerprint.read_cells(select(["santurkar/training"])[0].code_cells)
+    assert {name for name in fingerprint.definitions(closure) if not measures(name.split(":")[0])} == set()
+    assert len(fingerprint.definitions(closure)) > 60
+
+
+@pytest.mark.parametrize(
+    "words, target",
+    [
+        ("from bnbook.meanfield import solve", "bnbook.meanfield.solving:solve"),
+        ("from bnbook.meanfield import *", "bnbook.meanfield.solving:solve"),
+        ("import bnbook.meanfield.solving as t\nsolve = t.solve", "bnbook.meanfield.solving:solve"),
+        ("import bnbook\nsolve = bnbook.meanfield.solving.solve", "bnbook.meanfield.solving:solve"),
+        (
+            "def f():\n    from bnbook.meanfield import solve\n    return solve",
+            "bnbook.meanfield.solving:solve",
+        ),
+        ("from bnbook import meanfield\nx = [meanfield]", "bnbook.meanfield.solving:solve"),
+        (
+            "from bnbook.data import infinite_batches\ninfinite_batches",
+            "bnbook.data.batches:infinite_batches",
+        ),
+    ],
+)
+def test_every_way_to_a_definition(words: str, target: str) -> None:
+    closure, _ = fingerprint.read_cells([words + "\nprint(solve)"])
+    assert target in fingerprint.definitions(closure)
+
+
+def test_sources_are_read_anew_after_forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stamp(tmp_path, FILES)
+    monkeypatch.setattr(fingerprint, "Sources", lambda: Sources(tmp_path / "bnbook"))
+    fingerprint.forget()
+    try:
+        before = fingerprint.code_of("bnbook.rates:largest")
+        (tmp_path / "bnbook/rates.py").write_text(RATES.replace("** power", "* power"))
+        assert fingerprint.code_of("bnbook.rates:largest") == before
+        fingerprint.forget()
+        assert fingerprint.code_of("bnbook.rates:largest") != before
+    finally:
+        fingerprint.forget()
+
+
+def test_names_of_other_packages_stand_in_full() -> None:
+    sources = Sources()
+    assert sources.resolve("torch.nn", "functional") == Outside("torch.nn.functional")
+    assert Closure(sources).follow(Outside("numpy.max")) == "<numpy.max>"
+
+
+def test_each_of_the_four_hashes() -> None:
+    base = dict(
+        cells=["from bnbook.meanfield import solve\nsolve"], parameters={"a": 1}, data=[{"sha256": "x"}]
+    )
+
+    def differing(**changes: object) -> list[str]:
+        first, second = (
+            fingerprint.chapter_fingerprint(**base),
+            fingerprint.chapter_fingerprint(**(base | changes)),
+        )
+        return [part for part in first if first[part] != second[part]]
+
+    assert differing() == []
+    assert differing(cells=["from bnbook.meanfield import solve\nsolve\n1"]) == ["code"]
+    assert differing(parameters={"a": 2}) == ["parameters"]
+    assert differing(data=[{"sha256": "y"}]) == ["data"]
+    assert differing(cells=["from bnbook.models import vgg\nvgg"]) == ["package"]
