@@ -16,6 +16,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from bnbook.errors import BnbookError
 from bnbook.studies.theorems import lipschitz, minima, minima_trials, one_unit, smoothness, trials
 from bnbook.studies.theorems.counterexamples import Counterexample, as_table
 from bnbook.studies.theorems.curved import FAMILIES, draw_curved, mirrored_curvature
@@ -197,7 +198,7 @@ def test_numbers_of_trials():
     )
     assert seen.worst("a") == [math.inf, 2.0] and seen.median("a")[1] == 0.75
     assert seen.violated("margin.b") == [1, 1] and seen.share("margin.b") == [0.5, 0.5]
-    assert seen.count("a") == [2, 3] and seen.all("margin.b")[1:].tolist() == [0.5, -1, 0.5]
+    assert seen.all("margin.b")[1:].tolist() == [0.5, -1, 0.5]
     assert trials.Trials({"margin.c": [[], [-1.0]]}).share("margin.c") == [0.0, 1.0]
 
 
@@ -210,17 +211,14 @@ def test_trials_have_random_numbers_of_their_own():
     assert not set(every) & set(trials.run_trials(uniform, 2, 3, stream=1).values["u"][0])
 
 
-def test_what_trials_record(monkeypatch):
-    kept = {}
-    monkeypatch.setattr(trials, "record", lambda name, values, **_: kept.update({name: values}))
+def test_what_trials_record():
     values = {"error.a": [[0.1, 0.3], [0.2]], "margin.b.c": [[0.5, -0.5], [1.0]], "plot.d": [[1.0], [1.0]]}
-    trials.record_trials(trials.Trials(values))
-    assert kept == {
-        "error.a": [0.3, 0.2],
-        "violations.b.c": [1, 0],
-        "trials.b.c": [2, 1],
-        "share.b.c": [0.5, 0.0],
-    }
+    found = trials.Trials(values)
+    assert found.errors("a") == {"error.a": [0.3, 0.2]}
+    assert found.bounds("b.c") == {"trials.b.c": [2, 1], "violations.b.c": [1, 0]}
+    with pytest.raises(BnbookError, match="expected more instances"):
+        trials.Trials({"error.a": [[0.1], []]}).errors("a")
+    assert found.shares("b.c b.c") == {"share.b.c": [0.5, 0.0]}
 
 
 @pytest.mark.parametrize("which", range(5))

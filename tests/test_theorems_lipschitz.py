@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bnbook.errors import BnbookError
-from bnbook.plots.margins import Row, draw_margins
+from bnbook.plots.theorems import draw_margins
 from bnbook.studies.theorems import lipschitz, one_unit
 from bnbook.studies.theorems.counterexamples import as_table
 from bnbook.studies.theorems.instances import KINDS, batch_norm, differentiate, draw, restoring
@@ -18,7 +18,7 @@ from bnbook.studies.theorems.lipschitz_exact import lipschitz_counterexamples
 from bnbook.studies.theorems.lipschitz_trials import lipschitz_trial
 from bnbook.studies.theorems.margins import error, margin, violations
 from bnbook.studies.theorems.one_unit import exact, normalize
-from bnbook.studies.theorems.trials import run_trials
+from bnbook.studies.theorems.trials import Trials, run_trials
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +233,15 @@ def test_bad_input_is_said_in_a_line():
         run_trials(lipschitz_trial, 1, 1).worst("nothing")
 
 
-def test_figure_of_margins():
-    fig = draw_margins([Row("one", np.array([-0.5, 0.0, 0.3])), Row("two", np.zeros(3), corrected=True)])
-    words = [text.get_text() for text in fig.axes[0].texts]
-    assert words == ["none violated", "33% violated"]
+def test_margins_are_counted_once_for_record_and_figure():
+    nan = float("nan")
+    found = Trials({"margin.one": [[-0.5, 0.0, 0.3], [1.0, nan, -1e-9]], "margin.two": [[-2e-9] * 3, []]})
+    assert found.bounds("one two") == {
+        "trials.one": [3, 3], "violations.one": [1, 1], "trials.two": [3, 0], "violations.two": [3, 0],
+    }  # fmt: skip
+    assert found.shares("one two") == {"share.one": [1 / 3, 1 / 3], "share.two": [1.0, 0.0]}
+    tallies = found.tallies(["one", "two"])
+    assert [counts.sum(axis=1).tolist() for counts in tallies.values()] == [[3, 3], [3, 0]]
+    fig = draw_margins(tallies, {"one": ("first", "printed"), "two": ("second", "corrected")})
+    assert [text.get_text() for text in fig.axes[0].texts] == ["100% violated", "33% violated"]
+    assert [tick.get_text() for tick in fig.axes[0].get_yticklabels()] == ["second", "first"]

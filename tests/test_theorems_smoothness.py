@@ -33,7 +33,6 @@ RIGHT = (
     "second_term",
     "first_term",
     "equation_58_corrected",
-    "symmetry",
     "equation_61_reached",
     "hessian.eps",
     "hessian.unbiased",

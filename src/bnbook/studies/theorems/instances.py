@@ -26,6 +26,8 @@ KINDS = (
     "tiny-batch",
     "outlier",
 )
+#: Those whose loss is linear in the layer's outputs.
+LINEAR = ("linear", "aligned", "constant", "mirrored")
 
 
 @dataclass(frozen=True)
@@ -110,21 +112,26 @@ def hessian(function: Callable[[Tensor], Tensor], at: np.ndarray) -> np.ndarray:
     return torch.func.hessian(function)(torch.tensor(at)).detach().numpy()
 
 
+def linear_loss(slope: np.ndarray) -> Callable[[Tensor], Tensor]:
+    """The loss whose gradient is `slope` (m, J) everywhere."""
+    fixed = torch.tensor(slope)
+    return lambda z: (fixed * z).sum()
+
+
 def _loss(rng: np.random.Generator, kind: str, x: np.ndarray, w: np.ndarray) -> Callable[[Tensor], Tensor]:
     m, units = len(x), w.shape[1]
     size = m * units
     y = x @ w
     y_hat = (y - y.mean(0)) / y.std(0)
     noise = rng.standard_normal((m, units))
-    if kind in ("linear", "aligned", "constant", "mirrored"):
+    if kind in LINEAR:
         toward = {
             "linear": noise,
             "aligned": rng.choice((-1.0, 1.0), units) * y_hat + 0.1 * noise,
             "constant": 1 + 0.1 * noise,
             "mirrored": _mirror_of(x[:, 0], y_hat),
         }[kind]
-        slope = torch.tensor(toward * 10 ** rng.uniform(-1, 1))
-        return lambda z: (slope * z).sum()
+        return linear_loss(toward * 10 ** rng.uniform(-1, 1))
     if kind == "cross-entropy":
         head = torch.tensor(rng.standard_normal((units, 3)))
         labels = torch.tensor(rng.integers(3, size=m))

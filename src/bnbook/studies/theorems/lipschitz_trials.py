@@ -14,16 +14,18 @@ import numpy as np
 import torch
 
 from bnbook.studies.theorems import lipschitz
+from bnbook.studies.theorems.cases import Case, look
 from bnbook.studies.theorems.instances import (
+    LINEAR,
     Instance,
     batch_norm,
-    differentiate,
     draw,
+    linear_loss,
     restoring,
     standardized,
 )
 from bnbook.studies.theorems.margins import error, margin
-from bnbook.studies.theorems.one_unit import Unit, gradient, jacobian, normalize
+from bnbook.studies.theorems.one_unit import Unit, gradient, jacobian
 
 #: How the letter c of Theorem 3.2 can be read, and α of Theorem 3.1.
 READINGS_C = {
@@ -41,179 +43,143 @@ READINGS_ALPHA = {
 
 def lipschitz_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
     """Everything that this page says about instance `number`."""
-    instance, centred = draw(rng, number), draw(rng, number, centred=True)
-    j = number % 2
+    instance, centred, j = draw(rng, number), draw(rng, number, centred=True), number % 2
+    case, simple = look(instance, j), look(standardized(instance), j)
     return {
-        **_facts(instance, j),
-        **_theorem_41(instance, j),
-        **_theorem_44(instance, j, 10 ** rng.uniform(-1, 1)),
-        **_version_1(standardized(instance), j, "uncentred", rng),
-        **_version_1(standardized(centred), j, "centred", rng),
+        **_facts(case, simple),
+        **_theorem_41(case),
+        **_theorem_44(case, 10 ** rng.uniform(-1, 1)),
+        **_version_1(simple, "uncentred", rng),
+        **_version_1(look(standardized(centred), j), "centred", rng),
         **_other_layers(instance, j, 10 ** rng.uniform(-4, 1)),
     }
 
 
-def _facts(instance: Instance, j: int) -> dict[str, float]:
-    found, y, gamma = differentiate(instance), instance.y[:, j], instance.gamma[j]
-    unit, g = normalize(y), found.shared[:, j]
-    dense = _dense_jacobian(y)
-    ones = standardized(instance)
-    above = differentiate(ones)
-    value = float(ones.loss(batch_norm(torch.tensor(ones.y), ones.gamma, ones.beta)))
-    g1 = above.shared[:, j]
-    printed = lipschitz.fact_c1_v1(g1, value, unit)
+def _facts(case: Case, simple: Case) -> dict[str, float]:
+    """Facts C.1 and C.2; version 1's for the layer with γ = 1, β = 0."""
+    unit, gamma, size = case.unit, case.gamma, _size(simple)
+    layer = simple.instance
+    value = float(layer.loss(batch_norm(torch.tensor(layer.y), layer.gamma, layer.beta)))
+    printed = lipschitz.fact_c1_v1(simple.g, value, unit)
+    scaled = _dense_jacobian(case.y, gamma)
     return {
-        "error.fact_c1": error(found.through[:, j], gradient(g, unit, gamma), _size(g, unit, gamma)),
-        "error.fact_c2": error(dense, jacobian(unit), 1 / unit.sigma),
-        "error.fact_c2_gamma": error(
-            _dense_jacobian(y, gamma), gamma * jacobian(unit), abs(gamma) / unit.sigma
-        ),
-        "error.fact_c1_v1": error(above.through[:, j], printed, _size(g1, unit, 1)),
-        "error.fact_c1_v1_corrected": error(above.through[:, j], gradient(g1, unit, 1), _size(g1, unit, 1)),
+        "error.fact_c1": error(case.v, gradient(case.g, unit, gamma), _size(case)),
+        "error.fact_c2": error(_dense_jacobian(case.y), jacobian(unit), 1 / unit.sigma),
+        "error.fact_c2_gamma": error(scaled, gamma * jacobian(unit), abs(gamma) / unit.sigma),
+        "error.fact_c1_v1": error(simple.v, printed, size),
+        "error.fact_c1_v1_corrected": error(simple.v, gradient(simple.g, unit, 1), size),
     }
 
 
-def _theorem_41(instance: Instance, j: int) -> dict[str, float]:
-    found, gamma = differentiate(instance), instance.gamma[j]
-    unit, g, own = normalize(instance.y[:, j]), found.shared[:, j], found.own[:, j]
-    value, size = (
-        _square(found.through[:, j]),
-        (gamma / unit.sigma) ** 2 * (g @ g),
-    )  # for m = 2 all cancels: value 0
-    same = restoring(instance)
-    alike, scale = differentiate(same), same.gamma[j]
+def _theorem_41(case: Case) -> dict[str, float]:
+    unit, gamma, size, value = case.unit, case.gamma, case.reach, _square(case.v)
+    right = lipschitz.theorem_41(case.g, unit, gamma)
+    literal = lipschitz.theorem_41(case.own, unit, gamma)  # with each network's own gradient from above
+    same = look(restoring(case.instance), case.j)  # z = y: both networks have the same
+    restored = lipschitz.theorem_41(same.own, unit, same.gamma)
     result = {
-        "margin.th41": margin(value, lipschitz.theorem_41(g, unit, gamma), size),
-        "error.th41": error(value, lipschitz.theorem_41(g, unit, gamma), size),
-        "margin.th41_appendix": margin(value, lipschitz.theorem_41(g, unit, gamma, unit.m**-0.5), size),
-        "margin.th41_literal": margin(
-            value, lipschitz.theorem_41(own, unit, gamma), size if unit.m == 2 else 0.0
-        ),
-        "margin.th41_restored": margin(
-            _square(alike.through[:, j]),
-            lipschitz.theorem_41(alike.own[:, j], unit, scale),
-            _square(alike.own[:, j]),
-        ),
-        "margin.better": margin(value**0.5, math.sqrt(g @ g)),
+        "margin.th41": margin(value, right, size),
+        "error.th41": error(value, right, size),
+        "margin.th41_appendix": margin(value, lipschitz.theorem_41(case.g, unit, gamma, unit.m**-0.5), size),
+        "margin.th41_literal": margin(value, literal, size if unit.m == 2 else 0.0),
+        "margin.th41_restored": margin(_square(same.v), restored, _square(same.own)),
+        "margin.better": margin(value**0.5, math.sqrt(case.g @ case.g)),
     }
-    if instance.kind in ("linear", "aligned", "constant", "mirrored"):
-        result["margin.th41_linear"] = margin(value, lipschitz.theorem_41(own, unit, gamma), size)
+    if case.instance.kind in LINEAR:
+        result["margin.th41_linear"] = margin(value, literal, size)
     if abs(gamma) <= unit.sigma:
         result["margin.better_small_gamma"] = result["margin.better"]
     return result
 
 
-def _theorem_44(instance: Instance, j: int, radius: float) -> dict[str, float]:
+def _theorem_44(case: Case, radius: float) -> dict[str, float]:
     """The maximum over X, first with the activations held (as the proof does), then with X deciding them."""
-    found, gamma = differentiate(instance), instance.gamma[j]
-    unit, g, through = normalize(instance.y[:, j]), found.shared[:, j], found.through[:, j]
+    unit, g, v, gamma = case.unit, case.g, case.v, case.gamma
     size = (radius * gamma / unit.sigma) ** 2 * (g @ g)
     # ‖X‖ ≤ λ lets Xᵀv be as long as λ‖v‖, and X = λ v uᵀ / ‖v‖ with a unit vector u reaches it.
-    length = math.sqrt(through @ through)
-    best = radius * np.outer(through / length, (0.6, 0.8)) if length > 0 else np.zeros((unit.m, 2))
-    value = _square(best.T @ through)
-    corrected = lipschitz.theorem_44(g, unit, gamma, radius, printed=False)
+    length = math.sqrt(v @ v)
+    best = radius * np.outer(v / length, (0.6, 0.8)) if length > 0 else np.zeros((unit.m, 2))
+    value = _square(best.T @ v)
+    printed, corrected = (lipschitz.theorem_44(g, unit, gamma, radius, printed=p) for p in (True, False))
     result = {
-        "margin.th44_printed": margin(
-            value, lipschitz.theorem_44(g, unit, gamma, radius, printed=True), size if unit.m == 2 else 0.0
-        ),
+        "margin.th44_printed": margin(value, printed, size if unit.m == 2 else 0.0),
         "margin.th44": margin(value, corrected, size),
         "error.th44": error(value, corrected, size),
     }
     if unit.m > 2:
         # The same slope g in both networks (a linear loss), the other X: only a spread a thousand times
         # smaller.
-        w = instance.w[:, j]
+        w = case.instance.w[:, case.j]
         spread = 1e-3 * min(unit.sigma, radius * math.sqrt((w @ w) / unit.m))
         x = lipschitz.squeezed_input(w, g, np.arange(unit.m) ** 2.0, spread, radius)
-        slope = torch.tensor(g)
-        squeezed = Instance(
-            x, w[:, None], np.array([gamma]), np.zeros(1), lambda z: (slope * z[:, 0]).sum(), "linear"
-        )
-        result["margin.th44_maximum"] = margin(_square(differentiate(squeezed).weights), corrected)
+        loss = linear_loss(g[:, None])
+        squeezed = Instance(x, w[:, None], np.array([gamma]), np.zeros(1), loss, "linear")
+        result["margin.th44_maximum"] = margin(_square(look(squeezed, 0).weights), corrected)
     return result
 
 
-def _version_1(instance: Instance, j: int, inputs: str, rng: np.random.Generator) -> dict[str, float]:
-    found, x, y = differentiate(instance), instance.x[:, 0], instance.y[:, j]
-    unit, g = normalize(y), found.shared[:, j]
+def _version_1(case: Case, inputs: str, rng: np.random.Generator) -> dict[str, float]:
+    """Theorems 3.1, C.3, 3.2, C.4 and the text between, for one weight W_0j."""
+    unit, x, y, g = case.unit, case.instance.x[:, 0], case.y, case.g
     moved = _dense_jacobian(y) @ x  # ∂ŷ_j / ∂W_0j
-    value, plain = float(found.weights[0, j]), float(x @ g)
+    length, size = moved @ moved, (x @ x) / unit.sigma**2
+    value, plain, cosine = float(case.weights[0]), float(x @ g), lipschitz.cosine(x, g)
+    alpha, largest = x @ unit.y_hat, float(np.abs(x).max()) / unit.sigma
+    sharp, enough = lipschitz.sharp_32(plain, cosine, unit), (1 + 1 / abs(cosine)) / 2
     result = {
-        f"plot.cosine.{inputs}": abs(lipschitz.cosine(x, g)),
-        f"plot.gain.{inputs}": unit.sigma * abs(value / plain),
-        f"error.c3_plain.{inputs}": error(x @ x, unit.m * x.var()),
-        f"error.c2_general.{inputs}": error(
-            moved, lipschitz.fact_c2_v1(x - x.mean(), x @ unit.y_hat, unit), _largest(x, unit)
-        ),
-        f"error.th31_general.{inputs}": error(
-            moved @ moved, lipschitz.theorem_31_uncentred(x, unit), (x @ x) / unit.sigma**2
-        ),
-        f"margin.th31.{inputs}": margin(
-            moved @ moved, lipschitz.theorem_31(x, x @ unit.y_hat, unit), (x @ x) / unit.sigma**2
-        ),
-        f"error.c3.{inputs}": error(
-            moved @ moved, lipschitz.theorem_31(x, x @ unit.y_hat, unit, power=0), (x @ x) / unit.sigma**2
-        ),
-        f"margin.sharp32.{inputs}": margin(value**2, lipschitz.sharp_32(plain, lipschitz.cosine(x, g), unit)),
-        f"margin.always.{inputs}": margin(
-            (value * unit.sigma / (1 + 10 ** rng.uniform(-2, 1))) ** 2, plain**2
-        ),
+        "plot.cosine": abs(cosine),
+        "plot.gain": unit.sigma * abs(value / plain),
+        "error.c3_plain": error(x @ x, unit.m * x.var()),
+        "error.c2_general": error(moved, lipschitz.fact_c2_v1(x - x.mean(), alpha, unit), largest),
+        "error.th31_general": error(length, lipschitz.theorem_31_uncentred(x, unit), size),
+        "margin.th31": margin(length, lipschitz.theorem_31(x, alpha, unit), size),
+        "error.c3": error(length, lipschitz.theorem_31(x, alpha, unit, power=0), size),
+        "margin.sharp32": margin(value**2, sharp),
+        "margin.always": margin((value * unit.sigma / (1 + 10 ** rng.uniform(-2, 1))) ** 2, plain**2),
+        "margin.always_far": margin((value * unit.sigma / enough) ** 2, plain**2),
     }
-    enough = (1 + 1 / abs(lipschitz.cosine(x, g))) / 2
-    result[f"margin.always_far.{inputs}"] = margin((value * unit.sigma / enough) ** 2, plain**2)
-    for name, alpha in READINGS_ALPHA.items():
-        a = alpha(x, y, unit)
-        result[f"error.c2.{name}.{inputs}"] = error(
-            moved, lipschitz.fact_c2_v1(x, a, unit), _largest(x, unit)
-        )
-        result[f"error.th31.{name}.{inputs}"] = error(
-            moved @ moved, lipschitz.theorem_31(x, a, unit), (x @ x) / unit.sigma**2
-        )
+    for name, read_alpha in READINGS_ALPHA.items():
+        a = read_alpha(x, y, unit)
+        result[f"error.c2.{name}"] = error(moved, lipschitz.fact_c2_v1(x, a, unit), largest)
+        result[f"error.th31.{name}"] = error(length, lipschitz.theorem_31(x, a, unit), size)
     for name, read in READINGS_C.items():
         c = read(x, g)
-        result[f"margin.th32.{name}.{inputs}"] = margin(value**2, lipschitz.theorem_32(plain, c, unit))
+        result[f"margin.th32.{name}"] = margin(value**2, lipschitz.theorem_32(plain, c, unit))
         # Theorem C.4 where its condition holds: with any ε > 0 (up to 2 |c|), and with ε < |c|.
         share = rng.uniform(0, 1)
         for which, surplus in (("any", 2 * share * c), ("below", share * c)):
             least = lipschitz.threshold_c4(c, surplus)
             sigma = math.sqrt(least * (1 + rng.exponential())) if least > 0 else unit.sigma
-            result[f"margin.c4.{name}.{which}.{inputs}"] = margin(
-                (value * unit.sigma / sigma) ** 2, (1 - surplus / c) * plain**2
-            )
-    if instance.kind == "mirrored" and plain > 0:
-        result[f"error.sharp32_reached.{inputs}"] = error(
-            value**2, lipschitz.sharp_32(plain, lipschitz.cosine(x, g), unit)
-        )
-    return result
+            allowed = (1 - surplus / c) * plain**2
+            result[f"margin.c4.{name}.{which}"] = margin((value * unit.sigma / sigma) ** 2, allowed)
+    if case.instance.kind == "mirrored" and plain > 0:
+        result["error.sharp32_reached"] = error(value**2, sharp)
+    return {f"{name}.{inputs}": number for name, number in result.items()}
 
 
 def _other_layers(instance: Instance, j: int, share: float) -> dict[str, float]:
     """The same with eps > 0 (a random share of the variance) and with the unbiased variance."""
-    result = {}
-    y, gamma = instance.y[:, j], instance.gamma[j]
-    for name, eps, unbiased in (("eps", share * float(y.var()), False), ("unbiased", 0.0, True)):
-        found = differentiate(instance, eps, unbiased)
-        g, through = found.shared[:, j], found.through[:, j]
-        unit = normalize(y, eps, unbiased)
+    result, x = {}, instance.x[:, 0]
+    layers = {"eps": (share * float(instance.y[:, j].var()), False), "unbiased": (0.0, True)}
+    for name, (eps, unbiased) in layers.items():
+        case = look(instance, j, eps, unbiased)
+        unit, g, gamma, value = case.unit, case.g, case.gamma, _square(case.v)
         as_printed = Unit(unit.y_hat, unit.sigma, unit.m)  # every 1/m as printed
-        value, size = _square(through), (gamma / unit.sigma) ** 2 * (g @ g)
-        x, weight = instance.x[:, 0], float(found.weights[0, j]) / gamma
+        right, weight = lipschitz.theorem_41(g, unit, gamma), float(case.weights[0]) / gamma
+        sharp = lipschitz.sharp_32(float(x @ g), lipschitz.cosine(x, g), unit)
         result |= {
-            f"error.fact_c1.{name}": error(through, gradient(g, as_printed, gamma), _size(g, unit, gamma)),
-            f"error.fact_c1_count.{name}": error(through, gradient(g, unit, gamma), _size(g, unit, gamma)),
-            f"margin.th41.{name}": margin(value, lipschitz.theorem_41(g, unit, gamma), size),
-            f"error.th41.{name}": error(value, lipschitz.theorem_41(g, unit, gamma), size),
-            f"margin.sharp32.{name}": margin(
-                weight**2, lipschitz.sharp_32(float(x @ g), lipschitz.cosine(x, g), unit)
-            ),
+            f"error.fact_c1.{name}": error(case.v, gradient(g, as_printed, gamma), _size(case)),
+            f"error.fact_c1_count.{name}": error(case.v, gradient(g, unit, gamma), _size(case)),
+            f"margin.th41.{name}": margin(value, right, case.reach),
+            f"error.th41.{name}": error(value, right, case.reach),
+            f"margin.sharp32.{name}": margin(weight**2, sharp),
         }
     return result
 
 
 def _dense_jacobian(y: np.ndarray, gamma: float = 1.0) -> np.ndarray:
     scale, zero = np.array([gamma]), np.zeros(1)
-    layer = lambda v: batch_norm(v[:, None], scale, zero)[:, 0]  # noqa: E731
+    layer = lambda v: batch_norm(v[:, None], scale, zero)[:, 0]
     return torch.func.jacrev(layer)(torch.tensor(y)).numpy()
 
 
@@ -221,9 +187,6 @@ def _square(v: np.ndarray) -> float:
     return float((v * v).sum())
 
 
-def _size(g: np.ndarray, unit: Unit, gamma: float) -> float:
-    return abs(gamma) / unit.sigma * float(np.abs(g).max())
-
-
-def _largest(x: np.ndarray, unit: Unit) -> float:
-    return float(np.abs(x).max()) / unit.sigma
+def _size(case: Case) -> float:
+    """The largest term of a gradient for the outputs."""
+    return abs(case.gamma) / case.unit.sigma * float(np.abs(case.g).max())

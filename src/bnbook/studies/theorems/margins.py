@@ -7,6 +7,8 @@ import numpy as np
 #: A bound counts as violated where the value exceeds it by more than this share of the terms that were added
 #: up.
 TOLERANCE = 1e-9
+#: Bins for counting margins; the one in the middle holds equality, and is parted where violation begins.
+EDGES = np.insert(np.linspace(-1.0125, 1.0125, 82), 41, -TOLERANCE)
 
 
 def margin(value: float, bound: float, scale: float = 0.0) -> float:

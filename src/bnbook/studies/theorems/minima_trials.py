@@ -56,7 +56,7 @@ def _preserved(rng: np.random.Generator, number: int) -> dict[str, float]:
         w = rng.standard_normal(3)
         loss = _loss_with_minimum(rng, x, w, concave=number % 2 == 1)
         at = np.concatenate([w, [(x @ w).std(), (x @ w).mean()]])
-        whole = lambda p, loss=loss, x=x: loss(_network(x, p))  # noqa: E731
+        whole = lambda p, loss=loss, x=x: loss(_network(x, p))
         first, second = _derivatives(whole, at)
         slope = np.abs(_derivatives(loss, x @ w)[0]).max() * np.abs(x).max() * m
         result[f"error.minimum.{inputs}"] = float(np.abs(first).max() / slope)
@@ -89,10 +89,10 @@ def _lemma_33(rng: np.random.Generator, number: int) -> dict[str, float]:
     else:
         target = basis @ _turned(rng, 1 + size * rng.uniform(-1, 1))
         output = target + basis @ _turned(rng, size * rng.uniform())
-    norm = lambda v: math.sqrt(float((v * v).mean()))  # noqa: E731
+    norm = lambda v: math.sqrt(float((v * v).mean()))
     epsilon = max(norm(output - target), abs(1 - norm(target))) * (1 + 1e-12)
     zero, one = np.zeros(1), np.ones(1)
-    layer = lambda eps: batch_norm(torch.tensor(output)[:, None], one, zero, eps)[:, 0].numpy()  # noqa: E731
+    layer = lambda eps: batch_norm(torch.tensor(output)[:, None], one, zero, eps)[:, 0].numpy()
     value = norm(layer(0.0) - target)
     # As it stands, "ℓ2 norm" is √m times larger: then ε is too.
     euclidean = epsilon * math.sqrt(m)
@@ -129,7 +129,7 @@ def _lemma_45(rng: np.random.Generator, number: int) -> dict[str, float]:
         whole = lambda w, x=x: (
             ((batch_norm(torch.tensor(x) @ w[:, None], np.ones(1), np.zeros(1))[:, 0] - target) ** 2).sum()
             / 2
-        )  # noqa: E731
+        )
         first, second = _derivatives(whole, ray / math.sqrt(ray @ ray))
         at_plain = _derivatives(whole, minimum / math.sqrt(minimum @ minimum))[0]
         k = (minimum @ start) / (minimum @ minimum)

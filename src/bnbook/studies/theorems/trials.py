@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from bnbook.errors import BnbookError
-from bnbook.results import record
-from bnbook.studies.theorems.margins import violations
+from bnbook.studies.theorems.margins import EDGES, violations
 
 Trial = Callable[[np.random.Generator, int], dict[str, float]]
 
@@ -18,12 +17,37 @@ Trial = Callable[[np.random.Generator, int], dict[str, float]]
 class Trials:
     """Every number that the trials gave, by name and seed."""
 
-    values: dict[
-        str, list[list[float]]
-    ]  # name -> S lists; a name with a condition has fewer than `instances` values
+    values: dict[str, list[list[float]]]  # name -> S lists; one with a condition has fewer than all instances
+
+    def errors(self, names: str) -> dict[str, list[float]]:
+        """error.NAME for each word of `names`: the largest error of each seed."""
+        return {f"error.{name}": self.worst(f"error.{name}") for name in names.split()}
+
+    def bounds(self, names: str) -> dict[str, list[int]]:
+        """trials.NAME and violations.NAME for each word: on how many instances of each seed a bound was tried
+        and failed."""
+        tried = {
+            f"trials.{name}": [len(row) for row in self._rows(f"margin.{name}")] for name in names.split()
+        }
+        return tried | {f"violations.{name}": self.violated(f"margin.{name}") for name in names.split()}
+
+    def shares(self, names: str) -> dict[str, list[float]]:
+        """share.NAME for each word: the share of each seed's instances on which a bound failed, 0 of none."""
+        return {f"share.{name}": self.share(f"margin.{name}") for name in names.split()}
+
+    def tallies(self, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """NAME: how many margins of each seed lie where, (S, bins of `margins.EDGES`), for a figure."""
+        return {
+            name: np.stack(
+                [np.histogram(np.nan_to_num(row, nan=-1.0), EDGES)[0] for row in self._rows(f"margin.{name}")]
+            )
+            for name in names
+        }
 
     def worst(self, name: str) -> list[float]:
-        """Largest error of each seed; not a number counts as infinite."""
+        """Largest error of each seed; not a number counts as infinite. BnbookError for a seed without any."""
+        if not all(self._rows(name)):
+            raise BnbookError(f"a seed has no instance that gives {name!r}; expected more instances a seed")
         return [float(np.nan_to_num(np.array(row), nan=np.inf).max()) for row in self._rows(name)]
 
     def median(self, name: str) -> list[float]:
@@ -34,13 +58,10 @@ class Trials:
         """Number of violated bounds of each seed; not a number counts as violated."""
         return [int(violations(np.nan_to_num(np.array([row]), nan=-1.0))[0]) for row in self._rows(name)]
 
-    def count(self, name: str) -> list[int]:
-        """Number of trials of each seed."""
-        return [len(row) for row in self._rows(name)]
-
     def share(self, name: str) -> list[float]:
         """Share of violated bounds of each seed."""
-        return [v / n if n else 0.0 for v, n in zip(self.violated(name), self.count(name), strict=True)]
+        counts = zip(self.violated(name), self._rows(name), strict=True)
+        return [failed / max(len(row), 1) for failed, row in counts]
 
     def all(self, name: str) -> np.ndarray:
         """All values of all seeds, for a figure."""
@@ -60,16 +81,3 @@ def run_trials(trial: Trial, seeds: int, instances: int, stream: int = 0) -> Tri
             for name, value in trial(np.random.default_rng([stream, seed, number]), number).items():
                 values.setdefault(name, [[] for _ in range(seeds)])[seed].append(float(value))
     return Trials(values)
-
-
-def record_trials(found: Trials) -> None:
-    """Record every error (the worst of each seed) and for every bound its violations, trials and share of
-    violations."""
-    for name in found.values:
-        kind, _, what = name.partition(".")
-        if kind == "error":
-            record(name, found.worst(name), note="largest relative error of an instance")
-        elif kind == "margin":
-            record(f"violations.{what}", found.violated(name), note="instances that violate the bound")
-            record(f"trials.{what}", found.count(name), note="instances on which the bound was tried")
-            record(f"share.{what}", found.share(name), note="share of instances that violate the bound")
