@@ -14,6 +14,15 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 # it is shown.
 TORCH_INDEX ?=
 
+# Packages come by uv, which takes a fifth of pip's time; by pip where uv cannot be had or fails, or with INSTALLER=pip
+# (uv does not read pip's configuration).
+INSTALLER ?= uv
+install_packages = { test "$(INSTALLER)" = uv && $(BIN)/python -m uv pip install --python $(BIN)/python $(1); } || \
+	$(BIN)/python -m pip install $(1)
+
+# uv leaves compiling to the first import, which must then be allowed to keep what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help book test site bench lab install lock clean distclean
 .DEFAULT_GOAL := help
 
@@ -26,7 +35,8 @@ help:
 	@echo "make clean                 remove the built site, smoke runs and caches; keeps laptop and paper runs"
 	@echo "make distclean             the same, and the installed packages in $(VENV)"
 	@echo "make lock                  write requirements.lock anew from pyproject.toml (LOCK_FLAGS=--upgrade: newer versions)"
-	@echo "Variables: PYTHON=python3.12 (3.11 to 3.13), TORCH_INDEX=address (CPU-only torch, see README.md)"
+	@echo "Variables: PYTHON=python3.12 (3.11 to 3.13), TORCH_INDEX=address (CPU-only torch, see README.md),"
+	@echo "           INSTALLER=pip (instead of uv)"
 
 # ---- the two commands ----------------------------------------------------------------------------------------------
 
@@ -78,21 +88,22 @@ $(BIN)/python:
 # torch comes first where it has its own index: the lock then finds its version there and leaves it alone. Both must come
 # from one build: torchvision does not import beside a torch from another index.
 $(VENV)/lock.stamp: requirements.lock | $(BIN)/python
+	test "$(INSTALLER)" != uv || $(BIN)/python -m pip install -q $$(grep '^uv==' requirements.lock) || true
 ifneq ($(TORCH_INDEX),)
-	$(BIN)/python -m pip install --no-deps --index-url $(TORCH_INDEX) $$(grep -E '^torch(vision)?==' requirements.lock)
+	$(call install_packages,--no-deps --index-url $(TORCH_INDEX) $$(grep -E '^torch(vision)?==' requirements.lock))
 endif
-	$(BIN)/python -m pip install -r requirements.lock
+	$(call install_packages,-r requirements.lock)
 	echo "$(TORCH_INDEX)" > $(VENV)/torch-index
 	touch $@
 
 # The package itself, and JupyterLab told (in this environment only) to open a chapter's text as a notebook.
 $(VENV)/package.stamp: $(VENV)/lock.stamp pyproject.toml
-	$(BIN)/python -m pip install --no-deps -e .
+	$(call install_packages,--no-deps --no-build-isolation -e .)
 	JUPYTER_CONFIG_DIR=$(VENV)/etc/jupyter $(BIN)/python -m jupytext_config set-default-viewer markdown
 	touch $@
 
-lock: $(BIN)/python
-	$(BIN)/python -m pip install -q uv
+# What is locked stays at its version unless pyproject.toml or LOCK_FLAGS=--upgrade says otherwise.
+lock: $(VENV)/lock.stamp
 	$(BIN)/python -m uv pip compile --universal --python-version 3.11 --all-extras --fork-strategy fewest \
 	--no-header --no-annotate $(LOCK_FLAGS) pyproject.toml -o requirements.lock
 	@# torch itself pins the GPU libraries that it needs: left out, the lock also serves a CPU-only torch.
