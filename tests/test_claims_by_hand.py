@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bnbook.claims import intervals
+from bnbook import intervals
 from bnbook.claims.claim import Claim, Part, Source, Test
 from bnbook.claims.judging import judge
 from bnbook.claims.kinds import evaluate

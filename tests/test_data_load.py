@@ -12,7 +12,7 @@ import tiny_data
 import torch
 
 from bnbook import atomic, data, paths, results
-from bnbook.data import dataset, sources
+from bnbook.data import dataset, listeners, sources
 from bnbook.data.identity import known_sets
 from bnbook.errors import BnbookError
 
@@ -297,7 +297,7 @@ def test_whereabouts_reads_nothing(folder, tmp_path, monkeypatch):
 
 def test_prepare_fills_the_cache_and_records_nothing(folder, tmp_path, monkeypatch):
     tiny_data.write_idx(folder, MNIST)
-    monkeypatch.setattr(results, "record_data", lambda identity: pytest.fail("recorded"))
+    monkeypatch.setattr(listeners, "LISTENERS", [lambda identity: pytest.fail("recorded")])
     assert data.prepare("mnist") == data.known_identity("mnist")
     assert tiny_data.cached_files(tmp_path) == ["mnist.bin"]
 

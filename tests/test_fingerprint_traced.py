@@ -18,7 +18,7 @@ from bnbook.pipeline.chapters import discover
 SRC = Path(fingerprint.__file__).resolve().parents[2]
 #: Bands and verdicts call these on behalf of parts that do not measure; `fingerprint.BANDS` is followed by
 #: itself.
-ON_BEHALF = "bnbook.claims.intervals"
+ON_BEHALF = "bnbook.intervals"
 
 #: Chapters in turn, each in a child of its own; the profiler is the interpreter's own, for a tracer in Python
 #: is slow. Code without fast locals is the body of a module or class, which defines and does not measure.

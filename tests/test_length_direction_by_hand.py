@@ -145,7 +145,8 @@ def test_races_against_loops():
     best = races.best_weight(logistic)
     assert best == pytest.approx([-2 * 0.4 / 0.36, -2 * 0.2 / 0.36])
     found, run = races.race(logistic, W, 4), gdnp.run(logistic, W, 4, 50)
-    share = lambda v: (logistic.value(v) - logistic.value(best)) / (math.log(2) - logistic.value(best))  # noqa: E731
+    # noqa: E731
+    share = lambda v: (logistic.value(v) - logistic.value(best)) / (math.log(2) - logistic.value(best))
     start = before = slow = run.lengths[0] * W / 10
     fast = slow
     for t in range(5):

@@ -93,7 +93,8 @@ def test_predictiveness_by_hand():
 
 def test_errors_at_equal_distance_by_hand():
     """Distances 1 to 100 and 10 to 1000 of errors d² and 5 d: at √(10 · 100) 1000 over 5 √1000."""
-    of = lambda norm, error: {"start_norm": np.array([[norm]]), "landscape_distance": one(*error)}  # noqa: E731
+    # noqa: E731
+    of = lambda norm, error: {"start_norm": np.array([[norm]]), "landscape_distance": one(*error)}
     slow, fast = of(2.0, [1.0, 100.0, 1e4]), of(20.0, [50.0, 500.0, 5000.0])
     ratio = summaries.error_ratio_at_equal_distance(slow, fast, [1, 10, 100], 0.5)
     assert ratio[0, 0] == pytest.approx(math.sqrt(1000) / 5)

@@ -203,7 +203,8 @@ def test_numbers_of_trials():
 
 
 def test_trials_have_random_numbers_of_their_own():
-    uniform = lambda rng, number: {"u": rng.uniform(), **({"odd": number} if number % 2 else {})}  # noqa: E731
+    # noqa: E731
+    uniform = lambda rng, number: {"u": rng.uniform(), **({"odd": number} if number % 2 else {})}
     found = trials.run_trials(uniform, 2, 3)
     every = found.values["u"][0] + found.values["u"][1]
     assert len(set(every)) == 6 and found.values["odd"] == [[1.0], [1.0]]

@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook import atomic
-from bnbook.claims.intervals import mean_and_interval
 from bnbook.errors import BnbookError
+from bnbook.intervals import mean_and_interval
 from bnbook.results import record_table
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bnbook import atomic, paths
+from bnbook.data.listeners import LISTENERS
 from bnbook.errors import BnbookError
 
 SCHEMA = 1
@@ -102,6 +103,9 @@ def record_data(identity: Any) -> None:
     if row not in rows:
         rows.append(row)
     _save(_path())
+
+
+LISTENERS.append(record_data)
 
 
 def record_device(device: str, threads: int) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnbook.claims import intervals
+from bnbook import intervals
 from bnbook.claims.claim import Test
 from bnbook.claims.recorded import Recorded
 from bnbook.errors import BnbookError

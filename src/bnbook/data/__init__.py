@@ -36,9 +36,9 @@ def load(name: str, *, device: str | torch.device = "cpu") -> Dataset:
     """The data set `name` on `device`; `.identity.name` tells what a family name (`cifar10-auto`) stood for.
 
     Raises BnbookError for an unknown name, a missing set, a truncated or altered file, a full disk; real data
-    is never replaced by a stand-in. What was loaded is noted in the results (`bnbook.results.record_data`).
+    is never replaced by a stand-in. What was loaded is noted in the results (`bnbook.data.listeners`).
     """
-    from bnbook.results import record_data
+    from bnbook.data.listeners import record_data
 
     identity, statistics, arrays = _decoded(name)
     dataset = make_dataset(

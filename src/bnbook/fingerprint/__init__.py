@@ -21,7 +21,7 @@ from bnbook.fingerprint.sources import Definition, Sources, take_apart
 #: part of the package that does not measure, but what it is trained with does.
 TABLE = ("bnbook.runs.kinds", "TRAINS")
 #: The bands of every figure: drawing does not measure, but this does.
-BANDS = ("bnbook.claims.intervals", "mean_and_interval")
+BANDS = ("bnbook.intervals", "mean_and_interval")
 
 
 def digest(value: Any) -> str:

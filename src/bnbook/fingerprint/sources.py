@@ -14,10 +14,8 @@ PACKAGE = "bnbook"
 #: makes nothing stale.
 NOT_MEASURING = tuple(
     "results figures plots claims pipeline fingerprint runs errors paths atomic cli data.cache data.download "
-    "data.folders data.sources data.progress data.idx data.batch_files".split()
+    "data.folders data.sources data.progress data.idx data.batch_files data.listeners".split()
 )
-#: The exception: intervals make the bands of figures and the summaries of chapters.
-MEASURING = ("claims.intervals",)
 
 
 @dataclass(frozen=True)
@@ -166,10 +164,7 @@ def measures(name: str) -> bool:
     """Whether a change in a module can change a result."""
     inner = name.removeprefix(PACKAGE).removeprefix(".")
 
-    def among(names: tuple[str, ...]) -> bool:
-        return any(inner == other or inner.startswith(f"{other}.") for other in names)
-
-    return among(MEASURING) or not among(NOT_MEASURING)
+    return not any(inner == other or inner.startswith(f"{other}.") for other in NOT_MEASURING)
 
 
 def _defined(node: ast.stmt) -> list[str]:

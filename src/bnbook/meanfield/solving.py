@@ -11,7 +11,7 @@ from bnbook.meanfield import recursions as eq
 from bnbook.meanfield.architectures import Convolutional, FullyConnected
 from bnbook.meanfield.backward import Backward, backward
 from bnbook.meanfield.letters import Array, Forward, Setting, forward
-from bnbook.meanfield.theory import MeanFieldTheory, _over_pairs
+from bnbook.meanfield.theory import MeanFieldTheory, over_pairs
 
 NORMS = ("none", "batch")
 EQUATIONS = ("printed", "corrected", "through_batch")
@@ -82,7 +82,7 @@ def _further(setting: Setting, ahead: Forward, behind: Backward) -> Array:
     """
     m, depth = setting.batch, setting.architecture.depth
     through = setting.norm == "batch" and setting.equations == "through_batch"
-    biases = _over_pairs(behind.total_xy[1:], behind.total[1:], m)
+    biases = over_pairs(behind.total_xy[1:], behind.total[1:], m)
     if setting.equations == "printed":
         biases += behind.total_ab[1:]
     if setting.norm == "none":
@@ -94,7 +94,7 @@ def _further(setting: Setting, ahead: Forward, behind: Backward) -> Array:
             if through and l < depth - 1:
                 added = behind.total[l + 1] * (0.5 - share) * (0.0 if m is None else 1 / m)
             else:
-                added = _over_pairs(behind.total_xy[l + 1] * share, behind.total[l + 1] / 2, m)
+                added = over_pairs(behind.total_xy[l + 1] * share, behind.total[l + 1] / 2, m)
             biases[l - 1] += setting.sigma_w2 * added
     return biases
 

@@ -51,7 +51,7 @@ class MeanFieldTheory:
         for l, (fan_in, places) in enumerate(
             zip(self.architecture.fan_in, self.architecture.positions[1:]), start=1
         ):
-            pairs = _over_pairs(
+            pairs = over_pairs(
                 self.q_hat_xy[l - 1] * self.q_tilde_xy[l], self.q_hat[l - 1] * self.q_tilde[l], self.batch
             )
             if places == 1:
@@ -83,6 +83,6 @@ class MeanFieldTheory:
         return 2 * (1 + momentum) / self.lambda_max
 
 
-def _over_pairs(different: Array, same: Array, batch: int | None) -> Array:
+def over_pairs(different: Array, same: Array, batch: int | None) -> Array:
     """Mean over all m² pairs from those over x ≠ y and x = y (equation 153); infinite m: the first alone."""
     return different.copy() if batch is None else (1 - 1 / batch) * different + same / batch

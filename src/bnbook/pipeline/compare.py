@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnbook import claims
-from bnbook.claims.intervals import is_share
 from bnbook.errors import BnbookError
+from bnbook.intervals import is_share
 from bnbook.pipeline.evidence import HIGHEST_FIRST, Evidence, published
 
 #: All results together agree within bands that 99 of 100 honest reruns would keep to.

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.claims.intervals import Interval, geometric_ratio, mean_level
 from bnbook.claims.words import format_effect, format_number
 from bnbook.errors import BnbookError
+from bnbook.intervals import Interval, geometric_ratio, mean_level
 from bnbook.pipeline import measured
 from bnbook.pipeline.evidence import Evidence
 

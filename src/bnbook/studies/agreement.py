@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnbook.claims.intervals import mean_and_interval
+from bnbook.intervals import mean_and_interval
 
 
 def furthest_from_one(ratios: np.ndarray) -> np.ndarray:

@@ -1,0 +1,57 @@
+"""Two wings: the instruments measure and know nothing of the machine of the book, which runs and shows
+them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import bnbook
+from bnbook.fingerprint.sources import Sources
+
+ROOT = Path(bnbook.__file__).parent
+INSTRUMENTS = (
+    "data normalizers models probes meanfield training small_networks deep_linear studies intervals".split()
+)
+BASEMENT = ("errors", "paths", "atomic")
+MODULES = sorted(
+    "bnbook." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in ROOT.rglob("*.py")
+    if path.parent != ROOT or path.stem not in ("__init__", "__main__")
+)
+
+
+def imports(name: str) -> set[str]:
+    """Modules and names of the package that a module imports, at its top or inside a function."""
+    sources = Sources()
+    tree = ast.parse(sources.path(name).read_text(encoding="utf-8"))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{name} imports relatively"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {each.removeprefix("bnbook.") for each in found if each.startswith("bnbook.")}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_instruments_import_nothing_of_the_machine(name: str) -> None:
+    room = name.split(".")[1]
+    met = {each.split(".")[0] for each in imports(name)}
+    if room in BASEMENT:
+        assert met <= set(BASEMENT)
+    if room in INSTRUMENTS:
+        assert met <= {*INSTRUMENTS, *BASEMENT}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_private_names_are_imported_by_nobody(name: str) -> None:
+    assert not {each for each in imports(name) if each.split(".")[-1].startswith("_")}
+
+
+def test_no_module_is_long() -> None:
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")}
+    assert not {name: length for name, length in lengths.items() if length > 200}
