@@ -31,7 +31,7 @@ help:
 	@echo "make test                  the whole test suite, with a smoke run of every chapter and the checks of the site"
 	@echo "make site                  build the site from the committed results in executed/, without running a chapter"
 	@echo "make bench                 what probes and training cost, beside their bars (benchmarks/README.md)"
-	@echo "make lab                   JupyterLab, with the chapters as notebooks"
+	@echo "make lab                   JupyterLab, with copies of the chapters as notebooks in lab/"
 	@echo "make clean                 remove the built site, smoke runs and caches; keeps laptop and paper runs"
 	@echo "make distclean             the same, and the installed packages in $(VENV)"
 	@echo "make lock                  write requirements.lock anew from pyproject.toml (LOCK_FLAGS=--upgrade: newer versions)"
@@ -61,7 +61,8 @@ bench: install
 	$(BIN)/python -m benchmarks
 
 lab: install
-	$(BIN)/python -m jupyter lab book
+	$(BIN)/python -m bnbook.pipeline.handout lab
+	$(BIN)/python -m jupyter lab lab
 
 clean:
 	rm -rf _build runs/smoke .pytest_cache src/*.egg-info

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bnbook.claims.carried import carry
 from bnbook.claims.claim import Claim, Part, Source, Test
 from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.reading import load_claims
-from bnbook.claims.tables import markdown_table, show_verdicts, verdict_rows
+from bnbook.claims.showing import show_verdicts
+from bnbook.claims.tables import markdown_table, verdict_rows
 from bnbook.claims.words import describe_test, format_effect, format_number
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "Part",
     "Source",
     "Test",
+    "carry",
     "describe_test",
     "format_effect",
     "format_number",

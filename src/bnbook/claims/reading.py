@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bnbook import contents, paths
+from bnbook.claims.carried import carried
 from bnbook.claims.claim import KINDS, PROFILES, SIDES, Claim, Part, Source, Test
 from bnbook.claims.entries import Entry, read_yaml
 from bnbook.errors import BnbookError
@@ -28,9 +29,15 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
 
     The chapter of a claim is that of its file. Raises BnbookError, one line, for a file that is missing, that
     belongs to no chapter or holds no list `claims:`, an unknown or missing key, an unknown kind or side, a
-    threshold that is no number, a doubled id. `1e-3`, text to YAML, is a number.
+    threshold that is no number, a doubled id. `1e-3`, text to YAML, is a number. Where there is no book, the
+    claims are those that the notebook carries.
     """
-    files = _files() if path is None else [Path(path)]
+    try:
+        files = _files() if path is None else [Path(path)]
+    except BnbookError:
+        if own := [row.claim for row in carried()]:
+            return own
+        raise
     claims = [claim for file in files for claim in _read(file)]
     first: dict[str, Claim] = {}
     for claim in claims:

@@ -1,19 +1,16 @@
-"""Verdicts for readers: a Markdown table, and the last cell of a chapter."""
+"""Verdicts for readers: a Markdown table."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bnbook import results as session
 from bnbook.claims.claim import Claim, Test
 from bnbook.claims.judging import CONDITIONAL, Judgement, judge
 from bnbook.claims.kinds import Outcome
 from bnbook.claims.reading import load_claims
 from bnbook.claims.words import describe_test, format_effect
-from bnbook.errors import BnbookError
 
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
@@ -37,48 +34,30 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
     for judgement in judgements:
         claim = judgement.claim
         condition = f", {claim.condition}" if judgement.verdict == CONDITIONAL else ""
-        notes = [claim.source.where] + ([_must_hold(claim.test)] if claim.test else [])
+        notes = [claim.source.where] + ([must_hold(claim.test)] if claim.test else [])
         measured = _measured(judgement) if claim.test else ""
-        lines.append(_row(claim.says, notes, measured, f"**{judgement.words}**{condition}"))
+        lines.append(row(claim.says, notes, measured, f"**{judgement.words}**{condition}"))
         if judgement.corrected:
             words = claim.correction or ("under the condition" if claim.condition else "corrected")
-            lines.append(
-                _row(f"– {words}", [_must_hold(claim.corrected)], _measured(judgement.corrected), "")
-            )
+            lines.append(row(f"– {words}", [must_hold(claim.corrected)], _measured(judgement.corrected), ""))
         shared = _shared(judgement)  # said once, so that a part is one line
         if shared:
-            lines[-1] = _row(claim.says, [*notes, *shared], measured, f"**{judgement.words}**{condition}")
+            lines[-1] = row(claim.says, [*notes, *shared], measured, f"**{judgement.words}**{condition}")
         for part, (says, word, found) in zip(claim.parts, judgement.parts, strict=False):
-            notes = [] if shared else [_must_hold(part.test)]
-            lines.append(_row(f"– {says}", notes, _measured(found, inline=bool(shared)), word))
+            notes = [] if shared else [must_hold(part.test)]
+            lines.append(row(f"– {says}", notes, _measured(found, inline=bool(shared)), word))
     return "\n".join(lines)
 
 
-def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
-    """Show, below the last cell of an interactive session, the verdicts on what it has recorded.
-
-    Under `bnbook run` it stays silent: there the page shows the verdicts. Outside the book's folder, where
-    there is no claims file, and before all results are recorded it says so in a line.
-    """
-    if os.environ.get("BNBOOK_RESULTS"):
-        return
-    from IPython.display import Markdown, display
-
-    try:
-        text = markdown_table(verdict_rows(chapter, session.current(), profile, exact=exact))
-    except BnbookError as error:
-        text = f"No verdicts: {error}"
-    display(Markdown(text))
-
-
-def _must_hold(test: Test) -> str:
+def must_hold(test: Test) -> str:
+    """What a test asks for, in words."""
     return f"must hold: {describe_test(test)}"
 
 
 def _shared(judgement: Judgement) -> list[str]:
     """What all parts of a claim have to fulfil and their number of seeds, where these are the same; else
     nothing."""
-    tests = {_must_hold(part.test) for part in judgement.claim.parts}
+    tests = {must_hold(part.test) for part in judgement.claim.parts}
     counts = {found.n for _, _, found in judgement.parts}
     if len(judgement.parts) < 2 or len(tests) != 1 or len(counts) != 1:
         return []
@@ -98,6 +77,7 @@ def _measured(found: Judgement | Outcome, inline: bool = False) -> str:
     return f"{effect}<br><small>{'; '.join(notes)}</small>" if notes else effect
 
 
-def _row(says: str, notes: list[str], measured: str, verdict: str) -> str:
-    cells = (f"{says}<br><small>{'; '.join(notes)}</small>" if notes else says, measured, verdict)
+def row(says: str, notes: list[str], *others: str) -> str:
+    """One row of a table: what is said, small below it the notes, and the other cells."""
+    cells = (f"{says}<br><small>{'; '.join(notes)}</small>" if notes else says, *others)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

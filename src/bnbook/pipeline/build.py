@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bnbook import paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import pages
+from bnbook.pipeline import handout, pages
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
 #: out.
@@ -36,10 +36,11 @@ def build(profile: str | None = None) -> Path:
     staged, output, site = folder / "pages", folder / "output", folder / "html"
     for old in (staged, output, folder / "jupyter_execute", folder / ".jupyter_cache"):
         shutil.rmtree(old, ignore_errors=True)
-    pages.stage(staged, profile)
+    chapters, shown = pages.stage(staged, profile)
     _jupyter_book(staged, output)
     rendered = output / "_build" / "html"
     finish(rendered)
+    handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
     old_site = folder / "html.old"
     shutil.rmtree(old_site, ignore_errors=True)
     if site.exists():

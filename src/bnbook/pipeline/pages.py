@@ -17,9 +17,9 @@ from bnbook.pipeline.evidence import Evidence, fresh_run
 SUPPORT = ("references.bib", "_static")
 
 
-def stage(folder: Path, profile: str | None) -> None:
-    """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence
-    (None)."""
+def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Pages]:
+    """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
+    returns the chapters and what they were filled from."""
     chapters = discover()
     evidence = {c.name: _passed_run(c, profile) if profile else gate.best_published(c) for c in chapters}
     shown = tokens.Pages(evidence, claims.load_claims())
@@ -39,6 +39,7 @@ def stage(folder: Path, profile: str | None) -> None:
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
     atomic.write_text(folder / "provenance.md", scoreboard.provenance(chapters, shown))
+    return chapters, shown
 
 
 def _passed_run(chapter: Chapter, profile: str) -> Evidence | None:

@@ -1,0 +1,276 @@
+"""The notebook that is handed out: plain Markdown, runs alone, and ends with this run beside the book's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+
+import nbformat
+import pytest
+from conftest import ROOT
+
+from bnbook import claims, results
+from bnbook.claims import carried, showing
+from bnbook.errors import BnbookError
+from bnbook.pipeline import chapters, evidence, handout, plain, tokens
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """A session that has recorded and carries nothing yet."""
+    monkeypatch.setattr(carried, "_carried", {})
+    monkeypatch.setattr(results, "_session", results.Results())
+    monkeypatch.delenv("BNBOOK_RESULTS", raising=False)
+
+
+@pytest.fixture(scope="module")
+def book() -> tuple[list, tokens.Pages]:
+    """The book's chapters and their committed laptop runs, fresh or not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BNBOOK_ROOT", str(ROOT))
+        found = chapters.discover()
+        runs = {chapter.name: evidence.published(chapter, "laptop") for chapter in found}
+        return found, tokens.Pages(runs, claims.load_claims())
+
+
+def text(page) -> str:
+    return "\n\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
+
+
+def test_every_notebook_of_the_book_is_plain(book):
+    for chapter in book[0]:
+        for shown in (book[1], tokens.Pages(dict.fromkeys(book[1].evidence), book[1].claims)):
+            page = handout.notebook(chapter, shown)
+            nbformat.validate(page)
+            left = [match[0] for match in plain.RAW.finditer(text(page))]
+            assert not left, (chapter.name, left)
+            assert page.cells[0].source.startswith("# ") and page.cells[-1].source.endswith(
+                "profile, exact=True)" if chapter.exact else "profile)"
+            )
+        code = [cell.source for cell in page.cells if cell.cell_type == "code"]
+        assert set(chapter.code_cells) - set(code) <= {c for c in chapter.code_cells if "show_verdicts(" in c}
+
+
+MYST = r"""
+See {cite}`a, b` and {cite:t}`c`; {eq}`two` follows from {eq}`one`, and {ref}`the exercise <x>` from
+[the landscape](/santurkar/landscape.ipynb) and [Figure 1](#there). [Out](https://example.org/a).
+
+(there)=
+$$
+a = b
+$$ (one)
+
+$$ c = d $$
+
+$$ e = f $$ (two)
+
+```{exercise} A title
+:label: x
+
+Do it.
+```
+
+````{solution} x
+:class: dropdown
+
+```python
+done = True
+```
+````
+
+```{figure} coin.figures/shares.svg
+:name: coin-shares
+:alt: A line.
+
+Its caption with $x$.
+```
+
+```{note}
+Mind.
+```
+"""
+
+PLAIN = r"""
+See (Ann 2001; Bob and Cy 2002) and Di et al. (2003); (2) follows from (1), and the exercise from
+the landscape (*santurkar/landscape*) and Figure 1. [Out](https://example.org/a).
+
+$$
+a = b \tag{1}
+$$
+
+$$ c = d $$
+
+$$ e = f \tag{2}
+$$
+
+**Exercise: A title**
+
+Do it.
+
+<details>
+<summary>Solution</summary>
+
+```python
+done = True
+```
+
+</details>
+
+<coin.figures/shares.svg: Its caption with $x$.>
+
+**Note**
+
+Mind.
+"""
+
+BIBLIOGRAPHY = """@misc{a,
+  author = {Ann, A.},
+  year = {2001}
+}
+@misc{b,
+  author = {Bob, B. and Cy, C.},
+  year   = {2002},
+}
+@misc{c,
+  author = {Di, D. and Bob, B. and Cy, C.},
+  year = {2003}
+}
+"""
+
+
+def test_the_text_without_directives_and_roles(tiny):
+    (tiny / "book" / "references.bib").write_text(BIBLIOGRAPHY)
+    numbers = plain.equation_numbers(MYST)
+    assert plain.plain(MYST, numbers, lambda path, caption: f"<{path}: {caption}>") == PLAIN
+
+
+def test_a_chapter_as_it_is_handed_out(ran):
+    chapter = chapters.select(["coin"])[0]
+    run = evidence.fresh_run(chapter, "laptop")
+    page = handout.notebook(chapter, tokens.Pages({"part/coin": run}, claims.load_claims()))
+    kinds = [(cell.cell_type, cell.source) for cell in page.cells]
+    assert kinds[0][1].startswith(
+        "# A coin\n\n*The numbers and verdicts in the text are those of the book's laptop run"
+    )
+    assert "of 400 tosses" in kinds[0][1] and "**To run it**" in kinds[0][1]
+    parameters = next(source for _, source in kinds if source.startswith('profile = "smoke"'))
+    assert "tosses = 100  # tosses a run; the book's run: 400" in parameters
+    assert "rate = 0.5  # chance of heads\n" in parameters
+    drawing = next(k for k, (_, source) in enumerate(kinds) if "save_figure(fig" in source)
+    assert kinds[drawing + 1][1].startswith("*Figure shares.* The share of heads, ")
+    assert "| A coin shows heads half of the time." in text(page)
+    assert kinds[-1] == (
+        "code",
+        'from bnbook.claims import show_verdicts\n\nshow_verdicts("part/coin", profile)',
+    )
+
+
+def copied(tmp_path):
+    """The package as a wheel would install it, outside any repository, and an empty folder to work in."""
+    shutil.copytree(ROOT / "src" / "bnbook", tmp_path / "site" / "bnbook")
+    (tmp_path / "empty").mkdir()
+    return tmp_path / "site", tmp_path / "empty"
+
+
+@pytest.mark.parametrize("name", ["decoupling/least-squares", "santurkar/deep-linear"])
+def test_it_runs_from_the_top_without_the_repository(book, tmp_path, monkeypatch, name):
+    from nbclient import NotebookClient
+
+    site, empty = copied(tmp_path)
+    for variable in [each for each in os.environ if each.startswith("BNBOOK_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+    chapter = next(chapter for chapter in book[0] if chapter.name == name)
+    page = handout.notebook(chapter, book[1])
+    page.cells.insert(
+        -1, nbformat.v4.new_code_cell("import bnbook\nprint(bnbook.__file__)\nrecord('again', [1])\n" * 2)
+    )
+    client = NotebookClient(
+        page, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(empty)}}
+    )
+    client.execute()
+    assert str(site) in page.cells[-2].outputs[0].text, "it is this package that ran"
+    table = page.cells[-1].outputs[0]["data"]["text/markdown"].split("\n")
+    mine = [claim for claim in book[1].claims if claim.chapter == name]
+    assert len(table) == 2 + len(mine) and not [row for row in table if "not judged" in row]
+    smoke = [row for row in table if "smoke run, no evidence" in row]
+    assert not smoke if chapter.exact else len(smoke) == len(mine)
+    shown = [output for cell in page.cells if cell.cell_type == "code" for output in cell.outputs]
+    figures = [output for output in shown if "image/png" in output.get("data", {})]
+    assert len(figures) == chapter.text.count("```{figure}"), "each figure is shown below its cell"
+    assert not list(empty.iterdir()), "nothing is left beside the notebook"
+
+
+def test_a_copy_that_somebody_worked_in_stays(ran, tmp_path):
+    def shown(profile):
+        return tokens.Pages({"part/coin": evidence.fresh_run(chapter, profile)}, claims.load_claims())
+
+    chapter = chapters.select(["coin"])[0]
+    lab, path = tmp_path / "lab", tmp_path / "lab" / "part" / "coin.ipynb"
+    before = {p: hashlib.sha256(p.read_bytes()).digest() for p in (ran / "book").rglob("*") if p.is_file()}
+    assert handout.write(lab, [chapter], shown("smoke"), keep=True) == []
+    page = nbformat.read(path, 4)
+    next(cell for cell in page.cells if cell.cell_type == "code").outputs = [
+        nbformat.v4.new_output("stream", text="ran")
+    ]
+    nbformat.write(page, path)  # run, not changed
+    assert handout.write(lab, [chapter], shown("smoke"), keep=True) == []
+    assert "ran" in path.read_text(), "its outputs stay while the book's is the same"
+    assert handout.write(lab, [chapter], shown("laptop"), keep=True) == []
+    assert "laptop run" in path.read_text(), "untouched, it follows the book"
+    path.write_text(path.read_text().replace("tosses = 100", "tosses = 123"))
+    assert handout.write(lab, [chapter], shown("smoke"), keep=True) == [path]
+    assert "tosses = 123" in path.read_text() and "laptop run" in path.read_text()
+    assert handout.write(lab, [chapter], shown("smoke")) == [] and "tosses = 100" in path.read_text()
+    assert before == {
+        p: hashlib.sha256(p.read_bytes()).digest() for p in (ran / "book").rglob("*") if p.is_file()
+    }
+
+
+def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypatch, tmp_path):
+    rows = [carried.Carried(claim, "0.1 (95 % interval 0 to 1)", "reproduced") for claim in book[1].claims]
+    claims.carry(carried.as_text(rows))
+    assert carried.carried() == rows
+    assert [row.claim.test_hash for row in carried.carried()] == [claim.test_hash for claim in book[1].claims]
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    assert claims.load_claims() == book[1].claims, "where there is no book they stand in for it"
+    with pytest.raises(BnbookError, match="copy of the claims cannot be read; download the notebook again"):
+        claims.carry("[{}]")
+
+
+def test_this_run_stands_beside_the_books(ran, alone):
+    claim = claims.load_claims()[0]
+    rows = [carried.Carried(claim, "0.503", "reproduced")]
+    heads = {"heads": results._decode([0.9, 0.95, 1.0])}
+    shown = showing.comparison(rows, heads, "laptop").split("\n")[-1]
+    assert shown.startswith(
+        "| A coin shows heads half of the time.<br><small>everywhere; must hold: mean within 0.5 ± 0.2"
+    )
+    assert "| 0.95 (95 % interval" in shown and shown.endswith("| **not reproduced** | 0.503 | reproduced |")
+    assert "| **smoke run, no evidence** | 0.503" in showing.comparison(rows, heads, "smoke")
+    missing = showing.comparison(rows, {}, "laptop")
+    assert "| – | not judged: claim coin-fair: result heads is missing" in missing
+
+
+def test_without_a_carried_copy_the_book_around_the_notebook_is_asked(ran, alone, capsys):
+    assert [(row.claim.id, row.verdict) for row in showing.of_the_book("part/coin")] == [
+        ("coin-fair", "no committed run")
+    ]
+    shutil.copytree(ran / "runs" / "laptop", ran / "executed" / "laptop")
+    (row,) = showing.of_the_book("part/coin")
+    assert row.verdict == "reproduced" and row.effect.startswith("0.")
+    with pytest.raises(BnbookError, match="no claims for 'part/cion'"):
+        showing.of_the_book("part/cion")
+    results.record("heads", [0.5, 0.6])
+    results.record("heads", [0.4, 0.5])  # a cell that is run again
+    claims.show_verdicts("part/coin", "smoke")
+    assert "Markdown object" in capsys.readouterr().out
+
+
+def test_under_bnbook_run_the_last_cell_is_silent(ran, alone, monkeypatch, capsys):
+    monkeypatch.setenv("BNBOOK_RESULTS", str(ran / "x.json"))
+    claims.show_verdicts("part/coin", "smoke")
+    assert capsys.readouterr().out == ""
