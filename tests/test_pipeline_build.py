@@ -39,6 +39,10 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     assert not stale.exists() and not (site / "removed.html").exists()
     page = (site / "part" / "coin.html").read_text()
     assert re.search(r'href="[^"]*_sources/part/coin\.ipynb" download', page), "trap 6"
+    download = json.loads((site / "_sources" / "part" / "coin.ipynb").read_text())
+    sources = ["".join(cell["source"]) for cell in download["cells"]]
+    assert sources[-1].endswith('show_verdicts("part/coin", profile)'), "the one that is handed out"
+    assert mean in sources[0] and not [source for source in sources if "{figure}" in source]
     assert "thebe" not in page.lower() and not re.search(r'(?:src|href)="https?://', page), "trap 6"
     assert (site / "_static" / "mathjax" / "tex-chtml.js").is_file()
     assert 'alt="A line that shows the share of heads' in page
