@@ -113,7 +113,8 @@ class Sources:
 def take_apart(source: str, name: str, package: str) -> Module:
     """Definitions, imports and loose statements of a source text."""
     module = Module(name, package)
-    for node in ast.parse(source).body:
+    tree = ast.parse(source)
+    for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             read_import(node, module)
         elif names := _defined(node):
@@ -126,13 +127,7 @@ def take_apart(source: str, name: str, package: str) -> Module:
             ):  # an import under `if` or `try` binds a name of the module all the same
                 if isinstance(inner, ast.Import | ast.ImportFrom):
                     read_import(inner, module)
-    used = {
-        node.id
-        for statements in [*module.definitions.values(), module.loose]
-        for each in statements
-        for node in ast.walk(each)
-        if isinstance(node, ast.Name)
-    }
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     own = name.split(".")[0] == PACKAGE
     for local, (target, part) in module.imports.items():
         if own and local not in used and not target.startswith(PACKAGE) and target != "__future__":
