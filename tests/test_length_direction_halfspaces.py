@@ -97,7 +97,7 @@ def test_steins_formula_is_the_integral_over_the_plane():
 
 
 def test_the_corrected_bounds_hold_on_many_problems_and_the_printed_ones_do_not():
-    found = [halfspace_trials.run_margins(seed, 54, 8) for seed in range(8)]  # 432 problems
+    found = [halfspace_trials.run_margins(seed, 54, 8) for seed in range(4)]  # 216 problems
     count = {name: sum((np.array(one[name]) > 1 + 1e-9).sum() for one in found) for name in found[0]}
     for name in ("gap", "direction", "length", "combined"):
         assert count[f"{name}.corrected"] == 0, name

@@ -17,7 +17,15 @@ import numpy as np
 import pytest
 
 from bnbook.errors import BnbookError
-from bnbook.studies.theorems import lipschitz, minima, minima_trials, one_unit, smoothness, trials
+from bnbook.studies.theorems import (
+    lipschitz,
+    lipschitz_trials,
+    minima,
+    minima_trials,
+    one_unit,
+    smoothness,
+    trials,
+)
 from bnbook.studies.theorems.counterexamples import Counterexample, as_table
 from bnbook.studies.theorems.curved import FAMILIES, draw_curved, mirrored_curvature
 from bnbook.studies.theorems.margins import TOLERANCE, error, margin, violations
@@ -64,6 +72,22 @@ def test_lipschitz_formulas():
         assert lipschitz.threshold_c4(sign * 0.25, 0.05) == pytest.approx(1.5**2 / 0.2)
     assert lipschitz.cosine(np.array([3.0, 4]), np.array([4.0, 3])) == 24 / 25
     assert lipschitz.pearson(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])) == pytest.approx(1 / 2)
+
+
+def test_readings_of_the_letters():
+    """x = (1, 2, 3) and g = (1, 3, 2): <x, g> = 13, lengths √14, centred (-1, 0, 1) and (-1, 1, 0)."""
+    x, g = np.array([1.0, 2, 3]), np.array([1.0, 3, 2])
+    of_c = {name: read(x, -g) for name, read in lipschitz_trials.READINGS_C.items()}
+    expected = {
+        "pearson": 1 / 2,
+        "cosine": 13 / 14,
+        "pearson_squared": 1 / 4,
+        "cosine_squared": (13 / 14) ** 2,
+    }
+    assert of_c == pytest.approx(expected)
+    unit = normalize(g)
+    of_alpha = {name: read(x, g, unit) for name, read in lipschitz_trials.READINGS_ALPHA.items()}
+    assert of_alpha == pytest.approx({"pearson": 1 / 2, "raw": 13, "normalized": 1 / math.sqrt(2 / 3)})
 
 
 def test_a_squeezed_input_by_hand():
