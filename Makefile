@@ -50,7 +50,7 @@ book: install
 	echo "    $(CURDIR)/_build/html/index.html"
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 # ---- beside them ---------------------------------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ lab: install
 	$(BIN)/python -m jupyter lab lab
 
 clean:
-	rm -rf _build runs/smoke .pytest_cache src/*.egg-info
+	rm -rf _build runs/smoke runs/tests .pytest_cache src/*.egg-info
 	find src tests book -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tiny_book
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[1]
 VARIABLES = (
@@ -20,6 +24,9 @@ VARIABLES = (
     "BNBOOK_RESULTS",
     "BNBOOK_FIGURES",
 )
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported: the cores are shared
 
 
 @pytest.fixture
@@ -32,17 +39,33 @@ def tiny(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A temporary folder that the first of the test processes makes which needs it."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, done = base / name, base / f"{name}.done"
+    with FileLock(base / f"{name}.lock"):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            done.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def tiny_ran(tmp_path_factory) -> Path:
     """A one-chapter book whose chapter ran at smoke and at laptop; copy it before changing it."""
-    root = tmp_path_factory.mktemp("ran")
+    return made_once(tmp_path_factory, "ran", run_tiny)
+
+
+def run_tiny(root: Path) -> None:
     tiny_book.write(root, ROOT / "_config.yml")
     git = ["git", "-C", str(root), "-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
     for words in (["init", "-q"], ["add", "book", "_config.yml", "_toc.yml"], ["commit", "-qm", "A coin"]):
         subprocess.run([*git, *words], check=True)
     for profile in ("smoke", "laptop"):
         bnbook("run", "coin", "--profile", profile, root=root)
-    return root
 
 
 @pytest.fixture
@@ -68,13 +91,32 @@ def bnbook(*words: str, root: Path, code: int = 0, **environment: str) -> subpro
 
 @pytest.fixture(scope="session")
 def built_site(tmp_path_factory) -> Path:
-    """The site folder of the real book, every chapter run at the smoke profile: the longest part of the
-    suite."""
-    runs = tmp_path_factory.mktemp("runs")
-    places = {"BNBOOK_RUNS": str(runs), "BNBOOK_STORE": str(runs / "store")}
-    bnbook("run", "--all", "--profile", "smoke", root=ROOT, **places)
-    bnbook("check", "--runs", "--profile", "smoke", root=ROOT, **places)
-    site = tmp_path_factory.mktemp("site")
+    """The site folder of the real book, every chapter run at the smoke profile."""
+    return made_once(tmp_path_factory, "site", build_site)
+
+
+def build_site(site: Path) -> None:
+    """The runs are those of the last time where nothing has changed since and the gate still passes them."""
+    kept = ROOT / "runs" / "tests"
+    runs = kept / checkout()
+    places = {"BNBOOK_RUNS": str(runs), "BNBOOK_STORE": str(site / "store")}
+    try:
+        bnbook("check", "--runs", "--profile", "smoke", root=ROOT, **places)
+    except AssertionError:
+        shutil.rmtree(kept, ignore_errors=True)
+        bnbook("run", "--all", "--profile", "smoke", root=ROOT, **places)
+        bnbook("check", "--runs", "--profile", "smoke", root=ROOT, **places)
     bnbook("build", "--runs", "--profile", "smoke", root=ROOT, BNBOOK_BUILD=str(site), **places)
     (site / "runs").symlink_to(runs)
-    return site
+
+
+def checkout() -> str:
+    """A hash of everything that a run of the book rests on: package, book, lock, what is installed."""
+    files = [ROOT / "_config.yml", ROOT / "_toc.yml", ROOT / "requirements.lock"]
+    files += [path for folder in ("src", "book") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    digest = hashlib.sha256(sys.version.encode())
+    for path in sorted(path for path in files if "__pycache__" not in path.parts):
+        digest.update(f"{path.relative_to(ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    installed = (f"{found.name} {found.version}\n" for found in importlib.metadata.distributions())
+    digest.update("".join(sorted(installed)).encode())
+    return digest.hexdigest()[:16]
