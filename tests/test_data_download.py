@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 import tiny_data
+from filelock import FileLock
 
 from bnbook import data
 from bnbook.data import download
@@ -98,6 +99,13 @@ def test_cut_connections_are_resumed_where_they_broke(server, tmp_path):
     assert sorted(path.name for path in target.parent.iterdir()) == ["file", "file.lock"]
     download.download([server.url], target, MD5)
     assert len(server.asked) == 3  # it is there: nobody is asked
+
+
+def test_two_processes_do_not_fetch_one_file_at_once(server, tmp_path):
+    with FileLock(tmp_path / "file.lock"):
+        failed(server, tmp_path / "file", "another process is downloading", "run again when it is done")
+    assert server.asked == []
+    assert download.download([server.url], tmp_path / "file", MD5).read_bytes() == CONTENT
 
 
 def test_the_next_run_goes_on_where_this_one_gave_up(server, tmp_path):

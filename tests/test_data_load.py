@@ -281,6 +281,9 @@ def test_cache_folder_is_the_platforms_own_but_for_bnbook_cache(monkeypatch, tmp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     if sys.platform == "linux":
         assert paths.cache_folder() == tmp_path / "xdg" / "bnbook"
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert paths.cache_folder() == tmp_path / ".cache" / "bnbook"
     assert "bnbook" in paths.cache_folder().parts
 
 

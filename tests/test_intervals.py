@@ -56,6 +56,15 @@ def test_clopper_pearson_solves_its_defining_equations():
     assert intervals.clopper_pearson(20, 20) == (pytest.approx(0.025 ** (1 / 20)), 1.0)
 
 
+@pytest.mark.parametrize("level", [0.95, 0.9])
+def test_clopper_pearson_is_scipys_exact_interval(level):
+    for hits, trials in ((0, 1), (1, 2), (0, 20), (3, 20), (20, 20), (7, 199), (500, 1000)):
+        exact = stats.binomtest(hits, trials).proportion_ci(level, method="exact")
+        assert intervals.clopper_pearson(hits, trials, level) == pytest.approx(
+            (exact.low, exact.high), abs=1e-11
+        )
+
+
 def test_paired_shares_by_hand():
     # n = 20, a alone succeeds in 8, b alone in 2: p = 9/22, 3/22; 6/22 ± z √((12/22 - (6/22)²)/22).
     a = np.array([1] * 8 + [0] * 2 + [1] * 5 + [0] * 5)

@@ -1,4 +1,7 @@
-"""Files that are either whole or absent."""
+"""Files that are either whole or absent.
+
+By hand: the standard library has the two steps (a temporary file beside the target, `os.replace`), no more.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def cache_folder() -> Path:
     import platformdirs
 
     named = os.environ.get("BNBOOK_CACHE")
-    return Path(named).expanduser() if named else platformdirs.user_cache_path("bnbook", appauthor=False)
+    return Path(named).expanduser() if named else platformdirs.user_cache_path("bnbook", False, opinion=False)
 
 
 def executed_folder() -> Path:

@@ -1,17 +1,21 @@
-"""Downloads that resume, are checked, show how far they are, and give up rather than hang."""
+"""Downloads that resume, are checked, show how far they are, and give up rather than hang.
+
+By hand, for neither the standard library nor torchvision resumes, or gives up on a line that only trickles.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import http.client
 import os
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from bnbook.data.cache import cache_folder, disk_error
 from bnbook.data.progress import Progress
@@ -149,21 +153,17 @@ def _whole(path: Path, md5: str) -> bool:
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
     """Let one process at a time fill a `.part` file; the lock dies with the process that holds it."""
-    with open(target.with_name(target.name + ".lock"), "a+b") as file:
-        try:
-            if sys.platform == "win32":
-                import msvcrt
-
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            raise BnbookError(
-                f"another process is downloading {target.name} now; expected to be alone; "
-                "run again when it is done"
-            ) from None
-        except OSError:
-            pass  # a file system without locks
+    lock = FileLock(target.with_name(target.name + ".lock"))
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise BnbookError(
+            f"another process is downloading {target.name} now; expected to be alone; "
+            "run again when it is done"
+        ) from None
+    except (OSError, NotImplementedError):
+        pass  # a file system without locks
+    try:
         yield
+    finally:
+        lock.release()

@@ -137,7 +137,8 @@ def lanczos(
 
     The start is mixed with a fixed random vector, so that it is orthogonal to no eigenvector; the basis is
     kept orthogonal in full (Golub and Van Loan, Matrix Computations, section 10.1). A start of n entries
-    needs at most n steps.
+    needs at most n steps. By hand: the basis stays on the model's device and in its
+    precision, and the residual is part of the answer; SciPy's `eigsh` has neither.
     """
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(len(start), generator=generator, dtype=torch.float64).to(start)

@@ -1,4 +1,8 @@
-"""The results store: every finished training once, one file each, named by all that its numbers rest on."""
+"""The results store: every finished training once, one file each, named by all that its numbers rest on.
+
+By hand: caches of functions (joblib, diskcache) know arguments, not the code and data that numbers rest on,
+and they unpickle.
+"""
 
 from __future__ import annotations
 
