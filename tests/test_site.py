@@ -129,7 +129,7 @@ def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
     values = [transform.profiles["paper"][name] for name in ("seeds", "units", "values", "batches")]
     assert f"operations({', '.join(map(str, values))}, batch_sizes)" in transform.text
     assert (
-        f"operations({', '.join(map(str, given))}, paper_widths, {', '.join(map(str, rest))})" in chapter.text
+        f"papers = ({', '.join(map(str, given))}, paper_widths, {', '.join(map(str, rest))})" in chapter.text
     )
 
 
