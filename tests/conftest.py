@@ -104,7 +104,11 @@ def build_site(site: Path) -> None:
         bnbook("check", "--runs", "--profile", "smoke", root=ROOT, **places)
     except AssertionError:
         shutil.rmtree(kept, ignore_errors=True)
-        bnbook("run", "--all", "--profile", "smoke", root=ROOT, **places)
+        traces = runs / "traces"  # which functions of the package each chapter ran: see tracing/
+        traces.mkdir(parents=True)
+        path = os.pathsep.join(filter(None, [str(ROOT / "tests/tracing"), os.environ.get("PYTHONPATH")]))
+        traced = places | {"BNBOOK_TRACES": str(traces), "PYTHONPATH": path}
+        bnbook("run", "--all", "--profile", "smoke", root=ROOT, **traced)
         bnbook("check", "--runs", "--profile", "smoke", root=ROOT, **places)
     bnbook("build", "--runs", "--profile", "smoke", root=ROOT, BNBOOK_BUILD=str(site), **places)
     (site / "runs").symlink_to(runs)
