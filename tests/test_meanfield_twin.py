@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bnbook.errors import BnbookError
-from bnbook.meanfield import Convolutional, FullyConnected, solve
+from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
 GAMMA, SW, SB = 1.5, 1.2, 0.3
@@ -165,3 +165,12 @@ def test_the_edges_of_what_is_possible():
     for wrong in (1.0, -0.1):
         with pytest.raises(BnbookError, match="momentum"):
             theory.critical_learning_rate(wrong)
+
+
+def test_correlations_are_cut_off_at_both_ends():
+    one, beyond = np.array(1.0), np.array(1.0 + 1e-15)
+    for sign in (1.0, -1.0):
+        assert recursions.correlation(one, sign * beyond) == sign
+        assert recursions.centred_correlation(one, sign * beyond, 0 * one, None) == sign
+    assert recursions.centred_correlation(one, -one, 0 * one, 4) == -1  # -1 - 1/3
+    assert recursions.centred_correlation(one, one, 0 * one, 4) == pytest.approx(2 / 3)
