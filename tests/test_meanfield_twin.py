@@ -153,7 +153,7 @@ def test_the_edges_of_what_is_possible():
     for wrong in (dict(batch=1), dict(batch=True), dict(norm="batch", batch=3), dict(q_hat_0=0.0)):
         with pytest.raises(BnbookError, match="expected"):
             solve(FC, equations="corrected", **wrong)
-    for wrong in (dict(q_hat_0=2.0), dict(q_hat_ab_xy_0=0.1)):
+    for wrong in (dict(q_hat_0=[1.0, 2.0]), dict(q_hat_xy_0=[0.0, 0.1]), dict(q_hat_ab_xy_0=[0.1, 0.0])):
         with pytest.raises(BnbookError, match="printed"):
             solve(FC, **wrong)
     # Products up to ±q_hat_0 are possible, without batch norm even equal inputs.
