@@ -11,7 +11,7 @@ import pytest
 from bnbook import claims
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
-from bnbook.pipeline import build, chapters, evidence, gate, merge, pages, tokens
+from bnbook.pipeline import build, chapters, evidence, gate, merge, pages, scoreboard, tokens, verdicts
 
 
 def text_of(path) -> str:
@@ -74,7 +74,87 @@ def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
     path = ran / "book" / "part" / "coin.claims.yml"
     path.write_text(path.read_text().replace("tolerance: 0.2", "tolerance: 0.3"))
     pages.stage(tmp_path / "pages", "smoke")
-    assert tokens.CHANGED in (tmp_path / "pages" / "scoreboard.md").read_text()
+    assert verdicts.CHANGED in (tmp_path / "pages" / "scoreboard.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("half of the time", "never", "reproduced (reworded after the run)"),
+        ("id: coin-fair", "id: coin-fairer", "reproduced (test written after the run)"),
+        ("id: coin-fair", "id: coin-fairer", "Judged by the run and withdrawn since: `coin-fair`."),
+    ],
+)
+def test_whatever_changed_since_the_run_shows_beside_the_verdict(ran, tmp_path, old, new, shown):
+    for name in ("part/coin.claims.yml", "errata.yml"):
+        path = ran / "book" / name
+        text = path.read_text().replace(old, new)
+        path.write_text(text.replace("claim: coin-fair\n", f"claim: {new[4:]}\n") if "id" in old else text)
+    pages.stage(tmp_path / "pages", "laptop")
+    assert shown in (tmp_path / "pages" / "scoreboard.md").read_text()
+
+
+def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
+    """An exact chapter by decree, or another way to judge: the verdict of the run itself stands beside it."""
+    run = evidence.fresh_run(chapters.select(["coin"])[0], "smoke")
+    claim = claims.load_claims()[0]
+    assert verdicts.judged(claim, run).words == "smoke run, no evidence"
+    object.__setattr__(run.chapter, "exact", True)
+    assert verdicts.judged(claim, run).words.endswith("(“smoke run, no evidence” when it ran)")
+    laptop = evidence.fresh_run(run.chapter, "laptop")
+    monkeypatch.setattr("bnbook.claims.judging.NOT_REPRODUCED", "reproduced")
+    monkeypatch.setattr("bnbook.claims.judging.REPRODUCED", "not reproduced")
+    assert verdicts.judged(claim, laptop).words == "not reproduced (“reproduced” when it ran)"
+
+
+def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
+    for name in ("part/coin.claims.yml", "errata.yml"):
+        path = ran / "book" / name
+        path.write_text(
+            path.read_text()
+            .replace("half of the time", "<script>alert(1)</script> if $p<q$")
+            .replace("Tails is", "<b>Tails</b> is")
+        )
+    pages.stage(tmp_path / "pages", "laptop")
+    shown = "".join(
+        (tmp_path / "pages" / name).read_text() for name in ("scoreboard.md", "errata.md", "part/coin.ipynb")
+    )
+    assert "<script" not in shown and "<b>" not in shown
+    assert "&lt;script>" in shown and "&lt;b>Tails" in shown and "$p\\lt q$" in shown
+    assert claims.without_markup("a < b, `a<b`, $1<2$, <i") == r"a &lt; b, `a<b`, $1\lt 2$, &lt;i"
+
+
+def test_the_stamp_says_which_results_come_from_fewer_seeds(ran):
+    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+    assert "· seeds 0 to 4 ·" in scoreboard.stamp(run.chapter, run)
+    run.results.entries["draws"] |= {"values": [1, 2], "seeds": [0, 3]}
+    assert "· seeds 0 to 4 (1 results), 0 and 3 (1 results) ·" in scoreboard.stamp(run.chapter, run)
+    book = tokens.Pages({"part/coin": run}, [])
+    assert tokens.fill("{{ ci:draws | .0f }}", "part/coin", book).endswith("; n = 2)")
+    assert "n =" not in tokens.fill("{{ ci:heads | .0f }}", "part/coin", book)
+
+
+def test_pages_substitute_nothing_but_tokens(ran, tmp_path):
+    """MyST would compute {{ 7*7 }}."""
+    import yaml
+
+    config = yaml.safe_load((ran / "_config.yml").read_text())
+    assert "substitution" not in config["parse"]["myst_enable_extensions"]
+    path = ran / "book" / "index.md"
+    path.write_text(path.read_text() + "{{ 7*7 }}")
+    with pytest.raises(BnbookError, match=r"index.md: \{\{ 7\*7 \}\} is not a token"):
+        pages.stage(tmp_path / "pages", "laptop")
+
+
+def test_evidence_of_code_that_reads_otherwise_is_merged_by_its_place(ran):
+    """A moved module changes the text of an import and nothing that was measured."""
+    chapter = chapters.select(["coin"])[0]
+    path = chapter.path
+    path.write_text(path.read_text().replace("import numpy as np\n", "import numpy\nnp = numpy\n"))
+    chapter = chapters.select(["coin"])[0]
+    page = merge.with_evidence(chapter, evidence.fresh_run(chapter, "laptop"))
+    last = [cell for cell in page.cells if cell.cell_type == "code"][-1]
+    assert "np = numpy" in last.source and last.execution_count == 3
 
 
 def shown(ran) -> tokens.Pages:
@@ -87,6 +167,11 @@ def test_tokens(ran):
     values = book.evidence["part/coin"].results["heads"]
     half = 2.776 * values.std(ddof=1) / 5**0.5
 
+    book.evidence["part/coin"].results.entries |= {
+        "rate": {"values": [0.5, 0.5], "seeds": [0, 1], "unit": ""},
+        "wide": {"values": [[1, 2], [3, 4]], "seeds": [0, 1], "unit": ""},
+    }
+
     def fill(text):
         return tokens.fill(text, "part/coin", book)
 
@@ -98,14 +183,11 @@ def test_tokens(ran):
     assert fill("{{ geo:heads | .3f }}") == (
         f"{np.exp(log):.3f} (95 % interval {np.exp(log - spread):.3f} to {np.exp(log + spread):.3f})"
     )
-    assert fill("| {{ value:heads \\| .1% }} |") == f"| {values[0]:.1%} |".replace("%", " %"), (
-        "a bar inside a table"
-    )
+    assert fill("| {{ value:rate \\| .1% }} |") == "| 50.0 % |", "a bar inside a table"
     assert fill("| {{ ci:heads \\| .1% }} |") == (
         f"| {100 * values.mean():.1f} %<br><small>{100 * (values.mean() - half):.1f} to "
         f"{100 * (values.mean() + half):.1f} %</small> |"
     ), "in a table the interval stands below, small"
-    assert fill("{{ value:heads | .1% }}") == f"{values[0]:.1%}".replace("%", " %")
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"
     assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
@@ -115,10 +197,18 @@ def test_tokens(ran):
         "{{ param:x }}",
         "{{ mean:part/other#heads }}",
         "{{ geo:draws }}",
-        "{{ share:draws }}",
-    ):  # draws has a 0, and a 4
+        "{{ share:draws }}",  # draws has a 0, and a 4
+        "{{ value:draws }}",
+        "{{ mean:draws[0] }}",
+        "{{ mean:wide }}",
+        "{{ mean:wide[2] }}",
+        "{{ param:tosses | zz }}",
+        "{{ param:names | .2f }}",
+        "{{ mean:draws | .1zz }}",
+    ):
         with pytest.raises(BnbookError, match="token"):
             fill(bad)
+    assert fill("{{ mean:wide[-1] | .0f }}") == "3"
     empty = tokens.Pages({"part/coin": None}, book.claims)
     assert tokens.fill("{{ mean:heads }} {{ verdict:coin-fair }}", "part/coin", empty) == "— —"
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 
 import nbformat
 import pytest
 import tiny_book
 from conftest import bnbook
+from filelock import FileLock
 
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, compare, evidence, execute
+from bnbook.pipeline import chapters, execute
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),
@@ -72,7 +73,7 @@ def test_a_run_records_what_it_rests_on(tiny_ran):
     assert str(tiny_ran) not in json.dumps(notebook), "trap 7: papermill's metadata carries local paths"
 
 
-def test_bad_usage_exits_with_2_and_runs_nothing(tiny):
+def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch):
     cases = {
         (
             "run",
@@ -87,10 +88,19 @@ def test_bad_usage_exits_with_2_and_runs_nothing(tiny):
         ("run",): "no chapter named",
         ("run", "coin", "--all"): "give one of them",
         ("run", "coin", "--params", "none.yml"): "no such file",
+        ("run", "coin", "--params", "."): "is a directory; expected a YAML file",
+        ("run", "coin", "--params", "big.yml"): "has 97 KiB; expected at most 64",
+        ("run", "coin", "--set", "names=[1"): "expected list like its default ['a']",
+        ("run", "coin", "--set", "rate=inf"): "expected float like its default 0.5",
+        ("run", "coin", "--set", "rate=nan"): "expected float like its default 0.5",
+        ("run", "coin", "--set", "tosses=0"): "expected int like its default 100, at least 1",
+        ("run", "coin", "--profile", "overnight"): "no overnight profile; it has: smoke, laptop, paper",
         ("publish", "coin", "--profile", "smoke"): "never published",
     }
     from bnbook.cli import main
 
+    monkeypatch.chdir(tiny)
+    (tiny / "big.yml").write_text("a: 1\n" * 20_000)
     for words, message in cases.items():
         with pytest.MonkeyPatch.context() as patch:
             lines: list[str] = []
@@ -118,37 +128,58 @@ def test_set_seeds_and_params_reach_the_chapter_and_are_no_default_run(tiny):
     assert content["results"]["heads"]["values"] == [1, 1, 1, 1]
 
 
-def test_compare_judges_a_rerun_against_the_published_band(ran):
+def test_a_chapter_without_an_overnight_profile_is_skipped_by_all(tiny, capsys):
+    from bnbook.cli import main
+
+    assert main(["run", "--all", "--profile", "overnight"]) == 0
+    assert capsys.readouterr().out == "skipped part/coin: no overnight profile\n"
+    path = tiny / "book" / "part" / "coin.md"
+    path.write_text(path.read_text().replace("    paper:", "    overnight: {tosses: 900}\n    paper:"))
     chapter = chapters.select(["coin"])[0]
-    run = evidence.fresh_run(chapter, "laptop")
-    with pytest.raises(BnbookError, match="no published run"):
-        compare.compare(run)
-    bnbook("publish", "coin", root=ran)
-    lines, agrees = compare.compare(evidence.fresh_run(chapter, "laptop"))
-    assert agrees and "1 of 1 results in their bands" in lines[-1]
-    done = bnbook("run", "coin", "--profile", "laptop", "--set", "rate=0.9", "--compare", root=ran, code=1)
-    assert "heads: 0." in done.stdout and "DIFFERS" in done.stdout
-    assert (
-        "other rate: 0.9; book: 0.5" in done.stdout
-        and "claim coin-fair: not reproduced; book: reproduced" in done.stdout
+    assert chapter.parameters("overnight")["tosses"] == 900
+
+
+def test_a_chapter_runs_once_at_a_time(tiny):
+    chapter = chapters.select(["coin"])[0]
+    folder = tiny / "runs" / "smoke" / "part"
+    folder.mkdir(parents=True)
+    with FileLock(folder / ".coin.lock"):
+        done = bnbook("run", "coin", root=tiny, code=1)
+    assert "part/coin is being run by another process" in done.stderr and "Traceback" not in done.stderr
+    assert not list(folder.glob("*.ipynb")) and not list(folder.glob("*.running"))
+    execute.run_chapter(chapter, "smoke", {})
+    assert (folder / "coin.json").is_file()
+
+
+def test_nothing_that_the_users_own_sessions_start_with_reaches_the_kernel(tiny, monkeypatch):
+    home = tiny / "home"
+    startup = home / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    spoil = "import numpy\nnumpy.arange = lambda n: [9] * n\n"
+    (startup / "00.py").write_text(spoil)
+    (home / "start.py").write_text(spoil)
+    (home / "site").mkdir()
+    (home / "site" / "sitecustomize.py").write_text(spoil)
+    (home / "matplotlibrc").write_text("svg.hashsalt: other\nfigure.edgecolor: red\n")
+    path = tiny / "book" / "part" / "coin.md"
+    path.write_text(
+        path.read_text() + '\n```{code-cell}\nassert plt.rcParams["figure.edgecolor"] != "red"\n```\n'
     )
+    monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
+    monkeypatch.setenv("PYTHONSTARTUP", str(home / "start.py"))
+    monkeypatch.setenv("MATPLOTLIBRC", str(home / "matplotlibrc"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(home / "site"), os.environ.get("PYTHONPATH", "")]))
+    done = execute.run_chapter(chapters.select(["coin"])[0], "smoke", {})
+    assert done.results["draws"].tolist() == [0, 1, 2]
 
 
-def test_the_band_is_a_prediction_interval():
-    low, high = compare.prediction_band([1.0, 2.0, 3.0], 3)
-    assert low == pytest.approx(2 - 9.924843 * (2 / 3) ** 0.5) and high == pytest.approx(4 - low)
-    low, high = compare.prediction_band([2.0], 3)
-    assert 0 < high - low < 1e-5
-    low, high = compare.prediction_band(
-        [0.0] * 20, 20
-    )  # by hand: P(0 of 20 and k of 20) = 2 C(20, k) / C(40, k)
-    assert low == 0 and high == 6 / 20  # 0.020 at k = 6, 0.008 at k = 7
-    assert compare.Row("x", float("inf"), float("inf"), float("nan"), float("nan")).agrees
+def test_a_run_says_what_it_wrote_and_how_the_verdicts_fell(tiny_ran):
+    done = bnbook("run", "coin", root=tiny_ran)
+    assert "wrote " in done.stdout and "smoke/part/coin.ipynb, coin.json, coin.figures/" in done.stdout
+    assert "verdicts: 1 smoke run, no evidence" in done.stdout
 
 
 def test_the_kernel_is_this_pythons_and_the_environment_is_put_back(tiny, monkeypatch):
-    import os
-
     before = dict(os.environ)
     execute.run_chapter(chapters.select(["coin"])[0], "smoke", {})
     assert dict(os.environ) == before

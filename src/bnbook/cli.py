@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 
 from bnbook import __version__
-from bnbook.errors import BnbookError
+from bnbook.errors import BnbookError, reason
+from bnbook.profiles import PROFILES
 
-DONE, FAILED, USAGE = 0, 1, 2
-PROFILES = ("smoke", "laptop", "paper")
+DONE, FAILED, USAGE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run one command; exit codes: 0 done, 1 a chapter or check failed, 2 bad usage, 130 interrupted."""
+    """Run one command.
+
+    Exit codes: 0 done; 1 a chapter or check failed; 2 bad usage or parameter, or a file that cannot be
+    written; 130 interrupted; 141 the reader of a pipe (such as head) left before the end.
+    """
     arguments = _parser().parse_args(words)
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal that lacks a character shows its number instead
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return arguments.command(arguments)
+        code = arguments.command(arguments)
+        sys.stdout.flush()
     except BnbookError as error:
         print(f"bnbook: {error}", file=sys.stderr)
         return USAGE
-    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
-        sys.stdout = None
-        return DONE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        return UNREAD
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        print(f"bnbook: {reason(error)}{place}; expected a place that can be written", file=sys.stderr)
+        return USAGE
     except KeyboardInterrupt:
         print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
-        return 130
+        return INTERRUPTED
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,7 +62,11 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter; may be repeated"
     )
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
-    run.add_argument("--compare", action="store_true", help="judge the rerun against the book's own band")
+    run.add_argument(
+        "--compare",
+        action="store_true",
+        help="judge the rerun against the book's bands; exit code 1 if it differs or cannot be told",
+    )
     run.add_argument(
         "--jobs", type=int, metavar="N", help="chapters at once (default: one a core, if memory allows)"
     )
@@ -75,20 +92,27 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _chosen(arguments: argparse.Namespace) -> list:
+    """The chapters named, or all that have the profile."""
     from bnbook.pipeline import chapters
 
     if arguments.all and arguments.chapters:
         raise BnbookError("both --all and chapter names given; give one of them")
     if not arguments.all and not arguments.chapters:
         raise BnbookError("no chapter named; give names (bnbook list shows them) or --all")
-    return chapters.discover() if arguments.all else chapters.select(arguments.chapters)
+    if not arguments.all:
+        return chapters.select(arguments.chapters)
+    found = chapters.discover()
+    for chapter in found:
+        if not chapter.has(arguments.profile):
+            print(f"skipped {chapter.name}: no {arguments.profile} profile")
+    return [chapter for chapter in found if chapter.has(arguments.profile)]
 
 
 def _list(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline import chapters, gate
 
     for chapter in chapters.discover():
-        best = gate.best_published(chapter)
+        best = gate.shown(chapter)
         print(f"{chapter.name:<32} {best.profile if best else 'no fresh evidence':<18} {chapter.title}")
         for name, value in chapter.defaults.items():
             print(f"    {name} = {value!r}")
@@ -134,7 +158,8 @@ def _check(arguments: argparse.Namespace) -> int:
 
     found = chapters.discover()
     if arguments.runs:
-        runs = {f"{arguments.profile}/{c.name}": evidence.fresh_run(c, arguments.profile) for c in found}
+        own = [c for c in found if c.has(arguments.profile)]
+        runs = {f"{arguments.profile}/{c.name}": evidence.fresh_run(c, arguments.profile) for c in own}
         problems = {name: gate.problems(run) if run.exists else ["no run"] for name, run in runs.items()}
     else:
         problems = publish.executed_problems(found)
@@ -163,18 +188,18 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _claims(arguments: argparse.Namespace) -> int:
     from bnbook import claims
-    from bnbook.pipeline import chapters, evidence, gate, tokens
+    from bnbook.pipeline import chapters, gate, verdicts
 
-    found = chapters.discover()
-    for chapter in found:
-        held = (
-            evidence.fresh_run(chapter, arguments.profile) if arguments.runs else gate.best_published(chapter)
-        )
-        for claim in claims.load_claims():
+    listed = claims.load_claims()
+    for chapter in chapters.discover():
+        held = gate.shown(chapter, arguments.profile if arguments.runs else None)
+        for claim in listed:
             if claim.chapter == chapter.name:
-                judged = tokens.claims_judge(claim, held) if held and held.exists else None
+                judged = verdicts.judged(claim, held) if held else None
                 words = f"{judged.words}: {claims.format_effect(judged)}" if judged else "not run"
                 print(f"{claim.id}\n    {claim.says}\n    {words}")
+        for name in verdicts.withdrawn(held) if held else []:
+            print(f"{name}\n    judged by the run and withdrawn since")
     return DONE
 
 

@@ -9,3 +9,11 @@ class BnbookError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(str(message).split()))
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be read or written; shutil collects several errors and leaves `strerror` empty."""
+    if error.strerror:
+        return error.strerror
+    first = error.args[0] if error.args else type(error).__name__
+    return str(first[0][-1] if isinstance(first, list) and first else first)

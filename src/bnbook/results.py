@@ -17,13 +17,13 @@ import numpy as np
 from bnbook import atomic, paths
 from bnbook.data.listeners import LISTENERS
 from bnbook.errors import BnbookError
+from bnbook.profiles import HIGHEST_FIRST
 
 SCHEMA = 1
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
 #: Significant digits kept in the file: float32 measurements carry seven, exact float64 checks need their
 #: exponent.
 DIGITS = 9
-PROFILES = ("paper", "laptop", "smoke")
 
 
 @dataclass
@@ -150,7 +150,7 @@ def read(path: Path) -> Results:
 
 def load(chapter: str, profile: str | None = None) -> Results:
     """The published results of a chapter, at `profile` or at the highest profile that has any."""
-    for candidate in [profile] if profile else PROFILES:
+    for candidate in [profile] if profile else HIGHEST_FIRST:
         path = paths.executed_folder() / candidate / f"{chapter}.json"
         if path.is_file():
             return read(path)

@@ -6,10 +6,16 @@ from bnbook.claims.carried import carry
 from bnbook.claims.claim import Claim, Part, Source, Test
 from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
-from bnbook.claims.reading import load_claims
+from bnbook.claims.reading import chapter_claims, load_claims
 from bnbook.claims.showing import show_verdicts
 from bnbook.claims.tables import markdown_table, verdict_rows
-from bnbook.claims.words import describe_test, format_effect, format_number
+from bnbook.claims.words import (
+    describe_test,
+    effect_and_interval,
+    format_effect,
+    format_number,
+    without_markup,
+)
 
 __all__ = [
     "Claim",
@@ -20,7 +26,9 @@ __all__ = [
     "Source",
     "Test",
     "carry",
+    "chapter_claims",
     "describe_test",
+    "effect_and_interval",
     "format_effect",
     "format_number",
     "judge",
@@ -30,4 +38,5 @@ __all__ = [
     "show_verdicts",
     "source_titles",
     "verdict_rows",
+    "without_markup",
 ]

@@ -31,12 +31,14 @@ class Judgement:
     parts: tuple[tuple[str, str, Outcome], ...] = ()  # (says, verdict, outcome) of each part
     corrected: Outcome | None = None  # what the corrected form gave, where the printed one failed
     profile: str | None = None
+    remark: str = ""  # what changed since the run
 
     @property
     def words(self) -> str:
-        """The verdict as a reader sees it: a smoke run is said to be one."""
+        """The verdict as a reader sees it: a smoke run is said to be one, a later change too."""
         smoke = self.verdict == NO_EVIDENCE and self.profile == "smoke"
-        return "smoke run, no evidence" if smoke else self.verdict
+        words = "smoke run, no evidence" if smoke else self.verdict
+        return f"{words} ({self.remark})" if self.remark else words
 
 
 def judge(

@@ -11,9 +11,10 @@ from typing import Any
 
 from bnbook import contents, paths
 from bnbook.claims.carried import carried
-from bnbook.claims.claim import KINDS, PROFILES, SIDES, Claim, Part, Source, Test
+from bnbook.claims.claim import KINDS, SIDES, Claim, Part, Source, Test
 from bnbook.claims.entries import Entry, read_yaml
 from bnbook.errors import BnbookError
+from bnbook.profiles import PROFILES
 
 SUFFIX = ".claims.yml"
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
@@ -48,6 +49,12 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
             )
         first[claim.id] = claim
     return claims
+
+
+def chapter_claims(chapter: str) -> list[Claim]:
+    """The claims that stand beside one chapter, none where it has no such file."""
+    path = paths.book_folder() / f"{chapter}{SUFFIX}"
+    return load_claims(path) if path.is_file() else []
 
 
 def _files() -> list[Path]:

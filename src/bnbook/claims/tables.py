@@ -10,7 +10,7 @@ from bnbook.claims.claim import Claim, Test
 from bnbook.claims.judging import CONDITIONAL, Judgement, judge
 from bnbook.claims.kinds import Outcome
 from bnbook.claims.reading import load_claims
-from bnbook.claims.words import describe_test, format_effect
+from bnbook.claims.words import describe_test, effect_and_interval, interval_words, without_markup
 
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
@@ -33,7 +33,7 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
     lines = [HEAD]
     for judgement in judgements:
         claim = judgement.claim
-        condition = f", {claim.condition}" if judgement.verdict == CONDITIONAL else ""
+        condition = f", {without_markup(claim.condition)}" if judgement.verdict == CONDITIONAL else ""
         notes = [claim.source.where] + ([must_hold(claim.test)] if claim.test else [])
         measured = _measured(judgement) if claim.test else ""
         lines.append(row(claim.says, notes, measured, f"**{judgement.words}**{condition}"))
@@ -66,18 +66,15 @@ def _shared(judgement: Judgement) -> list[str]:
 
 def _measured(found: Judgement | Outcome, inline: bool = False) -> str:
     """Effect, then small its interval and the number of seeds; inline: what `_shared` says is left out."""
-    effect, bracket, interval = format_effect(found).partition(" (")
+    effect, interval = effect_and_interval(found)
     if inline:
-        return (
-            f"{effect} <small>{interval.removesuffix(')').removeprefix('95 % interval ')}</small>"
-            if bracket
-            else effect
-        )
-    notes = ([interval.removesuffix(")")] if bracket else []) + ([f"n = {found.n}"] if found.n else [])
+        return f"{effect} <small>{interval}</small>" if interval else effect
+    notes = [words for words in (interval_words(interval), f"n = {found.n}" if found.n else "") if words]
     return f"{effect}<br><small>{'; '.join(notes)}</small>" if notes else effect
 
 
 def row(says: str, notes: list[str], *others: str) -> str:
     """One row of a table: what is said, small below it the notes, and the other cells."""
-    cells = (f"{says}<br><small>{'; '.join(notes)}</small>" if notes else says, *others)
+    said = "<br><small>".join(without_markup(text) for text in (says, "; ".join(notes)) if text)
+    cells = (f"{said}</small>" if notes else said, *others)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 from bnbook.claims.claim import Test
 from bnbook.claims.judging import Judgement
 from bnbook.claims.kinds import Outcome
 
+NO_INTERVAL = "no interval"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -41,14 +43,38 @@ def describe_test(test: Test) -> str:
     }[test.kind]
 
 
+def effect_and_interval(found: Judgement | Outcome, spec: str = ".3g") -> tuple[str, str]:
+    """("0.12 nats", "0.1 to 0.14"), the 95 % interval empty for an exact check; a dash if nothing was
+    measured."""
+    if math.isnan(found.effect):
+        return "–", ""
+    shown = f"{format_number(found.effect, spec)} {found.unit}".strip()
+    low, high = found.interval
+    if low == high:
+        return shown, ""
+    if math.isinf(low) and math.isinf(high):
+        return shown, NO_INTERVAL
+    return shown, f"{format_number(low, spec)} to {format_number(high, spec)}"
+
+
+def interval_words(interval: str) -> str:
+    """The second of `effect_and_interval`, where no heading says what it is."""
+    return interval if interval in ("", NO_INTERVAL) else f"95 % interval {interval}"
+
+
 def format_effect(found: Judgement | Outcome, spec: str = ".3g") -> str:
     """Effect with its 95 % interval: "0.12 (95 % interval 0.1 to 0.14)"; a dash if nothing was measured."""
-    if math.isnan(found.effect):
-        return "–"
-    low, high = found.interval
-    shown = f"{format_number(found.effect, spec)} {found.unit}".strip()
-    if low == high:
-        return shown
-    if math.isinf(low) and math.isinf(high):
-        return f"{shown} (no interval)"
-    return f"{shown} (95 % interval {format_number(low, spec)} to {format_number(high, spec)})"
+    effect, interval = effect_and_interval(found, spec)
+    return f"{effect} ({interval_words(interval)})" if interval else effect
+
+
+def without_markup(text: str) -> str:
+    """Words for a page: a `<` is a sign and never begins a tag; formulas and `code` keep their meaning."""
+
+    def one(match: re.Match) -> str:
+        part = match[0]
+        if part.startswith("`"):
+            return part
+        return part.replace("<", r"\lt ") if part.startswith("$") else "&lt;"
+
+    return re.sub(r"`[^`]*`|\$[^$]*\$|<", one, text)

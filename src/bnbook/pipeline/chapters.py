@@ -14,8 +14,7 @@ from bnbook import contents, paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import parameters as parameter_cell
 from bnbook.pipeline import settings
-
-PROFILES = ("smoke", "laptop", "paper")
+from bnbook.profiles import OPTIONAL, PROFILES
 
 
 @dataclass(frozen=True)
@@ -71,10 +70,17 @@ class Chapter:
                 raise BnbookError(f"{self.name}: its parameters cell lacks {name!r}; add it")
         return values
 
+    def has(self, profile: str) -> bool:
+        """Whether the chapter runs at a profile."""
+        return profile not in OPTIONAL or profile in self.profiles
+
     def parameters(self, profile: str) -> dict[str, Any]:
         """All parameters at a profile."""
         if profile not in PROFILES:
             raise BnbookError(f"unknown profile {profile!r}; expected one of {', '.join(PROFILES)}")
+        if not self.has(profile):
+            known = ", ".join(each for each in PROFILES if self.has(each))
+            raise BnbookError(f"{self.name} has no {profile} profile; it has: {known}")
         changes = self.profiles.get(profile, {}) | {"profile": profile}
         return parameter_cell.override(self.defaults, changes, self.name)
 
@@ -106,13 +112,15 @@ def read(path: Path, name: str) -> Chapter:
             f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles, settings"
         )
     families = about.get("data") or []
+    values = settings.by_profile(name, path, about, PROFILES)
+    own = about.get("profiles") or {}
     return Chapter(
         name=name,
         path=path,
         title=about["title"],
         exact=bool(about.get("exact", False)),
         data=tuple(() if families == "none" or families == ["none"] else families),
-        profiles=settings.by_profile(name, path, about, PROFILES),
+        profiles={each: values[each] for each in PROFILES if each not in OPTIONAL or each in own},
     )
 
 

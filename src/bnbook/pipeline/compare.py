@@ -1,15 +1,19 @@
-"""Does a rerun agree with the book? Its results against the band that the published seeds span."""
+"""Does a rerun agree with the book? Results against the bands that the published seeds span, and verdicts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from bnbook import claims
+from bnbook.claims.judging import NO_EVIDENCE, Judgement
 from bnbook.errors import BnbookError
 from bnbook.intervals import is_share
-from bnbook.pipeline.evidence import HIGHEST_FIRST, Evidence, published
+from bnbook.pipeline import tokens, verdicts
+from bnbook.pipeline.evidence import Evidence, published
+from bnbook.profiles import PUBLISHED
 
 #: All results together agree within bands that 99 of 100 honest reruns would keep to.
 COVERAGE = 0.99
@@ -17,6 +21,20 @@ COVERAGE = 0.99
 ROUNDING = 1e-6
 #: Exact checks: the size of their rounding errors says nothing, their verdict all.
 BY_VERDICT = ("identity", "inequality")
+#: A band that reaches further from the book's value than this factor tells nothing, nor a wider one of
+#: shares.
+WIDEST_FACTOR, WIDEST_SHARE = 10.0, 0.5
+#: Units whose values lie between 0 and 1, as those that the text shows with {{ share:… }}.
+SHARES = ("share", "accuracy")
+
+AGREES, DIFFERS, UNTOLD, OTHER = (
+    "agrees with",
+    "differs from",
+    "cannot be told from",
+    "is not comparable with",
+)
+#: Outcomes that are no failure; another profile was asked for, not another answer.
+PASSING = (AGREES, OTHER)
 
 
 @dataclass(frozen=True)
@@ -28,49 +46,52 @@ class Row:
     book: float
     low: float
     high: float
+    telling: bool = True  # whether the band is narrow enough for "agrees" to mean something
 
     @property
-    def agrees(self) -> bool:
-        same = self.mine == self.book or (
-            np.isnan(self.mine) and np.isnan(self.book)
-        )  # infinities among them
-        return bool(same or self.low <= self.mine <= self.high)
+    def outcome(self) -> str:
+        if self.mine == self.book or np.isnan(self.mine) and np.isnan(self.book):  # infinities among them
+            return "agrees"
+        if not self.low <= self.mine <= self.high:
+            return "DIFFERS"
+        return "agrees" if self.telling else "cannot tell (the band is too wide)"
 
 
-def compare(run: Evidence) -> tuple[list[str], bool]:
-    """The report of `--compare`, and whether the rerun agrees with the published run of the same chapter.
+def compare(run: Evidence) -> tuple[list[str], str]:
+    """The report of `--compare`, and its outcome: AGREES, DIFFERS, UNTOLD or OTHER.
 
-    Compared are the results that claims rest on. Raises BnbookError where the chapter has no published run.
+    Results that claims rest on are compared by their bands, where the book has a run at the same profile, and
+    verdicts by what they say: exact checks at the same profile, all of an exact chapter at every profile.
+    UNTOLD: nothing could be compared, or no band was narrow enough. OTHER: the book has other profiles only.
+    Raises BnbookError where the chapter has no published run.
     """
     book = _counterpart(run)
-    mine, theirs = run.results, book.results
+    same_profile = run.profile == book.profile
     lines = [f"{run.chapter.name}: this {run.profile} run against the book's {book.profile} run"]
-    lines += _differences(mine.header, theirs.header)
-    names = [name for name in _judged_results(run) if name in theirs]
-    missing = [name for name in names if name not in mine]
-    lines += [f"  {name}: not measured in this run" for name in missing]
-    shared = [name for name in names if name in mine]
-    rows = [_row(name, mine[name], theirs[name], 1 - (1 - COVERAGE) / len(shared)) for name in shared]
+    lines += _differences(run, book)
+    rows = list(_rows(run, book)) if same_profile else []
     for row in rows:
-        word = "agrees" if row.agrees else "DIFFERS"
         lines.append(
-            f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: {word}"
+            f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: "
+            f"{row.outcome}"
         )
-    flipped = 0
-    for claim in claims.load_claims():
-        if claim.chapter == run.chapter.name and set(claim.result_names()) <= set(mine):
-            verdicts = [
-                claims.judge(claim, e.results, e.profile, exact=e.chapter.exact).words for e in (run, book)
-            ]
-            lines.append(f"  claim {claim.id}: {verdicts[0]}; book: {verdicts[1]}")
-            exact = all(test.kind in BY_VERDICT for test in claim.tests)
-            flipped += exact and run.profile == book.profile and verdicts[0] != verdicts[1]
-    outside = sum(not row.agrees for row in rows)
-    agreed = not (outside or flipped)
-    words = f"{'agrees with' if agreed else 'differs from'} the book: "
-    words += f"{len(rows) - outside} of {len(rows)} results in "
-    words += "their bands" + (f", {flipped} exact verdicts other than the book's" if flipped else "")
-    return [*lines, f"  {words}"], agreed
+    pairs = [(mine, verdicts.judged(mine.claim, book)) for mine in verdicts.chapter_verdicts(run)]
+    lines += [f"  claim {mine.claim.id}: {mine.words}; book: {theirs.words}" for mine, theirs in pairs]
+    counted = [pair for pair in pairs if _counts(pair, run.chapter.exact, same_profile)]
+    flipped = sum(mine.verdict != theirs.verdict for mine, theirs in counted)
+    tally = {word: sum(row.outcome.startswith(word) for row in rows) for word in ("agrees", "DIFFERS")}
+    if flipped or tally["DIFFERS"]:
+        outcome = DIFFERS
+    elif counted or tally["agrees"]:
+        outcome = AGREES
+    else:
+        outcome = UNTOLD if same_profile else OTHER
+    said = [f"{tally['agrees']} of {len(rows)} results in their bands"] if rows else []
+    if wide := len(rows) - sum(tally.values()):
+        said.append(f"{wide} cannot be told, their bands are too wide")
+    said += [f"{len(counted) - flipped} of {len(counted)} exact verdicts the book's"] if counted else []
+    said += [] if same_profile else [f"the book has no {run.profile} run; try --profile {book.profile}"]
+    return [*lines, f"  {outcome} the book: {', '.join(said) or 'nothing to compare'}"], outcome
 
 
 def prediction_band(values: np.ndarray, count: int, coverage: float = COVERAGE) -> tuple[float, float]:
@@ -93,18 +114,65 @@ def prediction_band(values: np.ndarray, count: int, coverage: float = COVERAGE) 
     half = ROUNDING * max(abs(mean), ROUNDING)
     if seeds > 1:
         t = stats.t.ppf(0.5 + coverage / 2, seeds - 1)
-        half = max(half, t * values.std(ddof=1) * np.sqrt(1 / seeds + 1 / count))
-    return float(mean - half), float(mean + half)
+        with np.errstate(invalid="ignore"):  # infinities have no spread
+            half = max(half, t * values.std(ddof=1) * np.sqrt(1 / seeds + 1 / count))
+    return float(mean) - float(half), float(mean) + float(half)
 
 
-def _row(name: str, mine: np.ndarray, theirs: np.ndarray, coverage: float) -> Row:
+def compare_one(
+    name: str,
+    mine: np.ndarray,
+    theirs: np.ndarray,
+    coverage: float,
+    *,
+    ratio: bool = False,
+    share: bool = False,
+) -> Row:
+    """One result (S, ...) of both runs: on a logarithmic scale where it is the side of a ratio and positive,
+    between 0 and 1 where it is a share."""
     mine, theirs = (values.reshape(len(values), -1).mean(axis=1) for values in (mine, theirs))
+    if ratio and (mine > 0).all() and (theirs > 0).all():
+        low, high = np.exp(prediction_band(np.log(theirs), len(mine), coverage))
+        middle, book = (float(np.exp(np.log(values).mean())) for values in (mine, theirs))
+        return Row(name, middle, book, float(low), float(high), bool(high <= WIDEST_FACTOR * book))
     low, high = prediction_band(theirs, len(mine), coverage)
-    return Row(name, float(mine.mean()), float(theirs.mean()), low, high)
+    book = float(theirs.mean())
+    telling = low * high >= 0 or high - low <= 2 * ROUNDING  # it knows the sign
+    if share or is_share(theirs):
+        low, high = max(low, 0.0), min(high, 1.0)
+        telling = high - low <= WIDEST_SHARE
+    return Row(name, float(mine.mean()), book, low, high, bool(telling))
+
+
+def _rows(run: Evidence, book: Evidence) -> Iterator[Row]:
+    """The results that decide claims by measurement and that both runs have."""
+    tests = [test for claim in claims.chapter_claims(run.chapter.name) for test in claim.tests]
+    judged = {name: None for test in tests if test.kind not in BY_VERDICT for name in test.result_names()}
+    ratios = {name for test in tests if test.kind == "ratio" for name in test.result_names()}
+    shares = tokens.names_shown_as("share", run.chapter.text)
+    mine, theirs = run.results, book.results
+    names = [name for name in judged if name in mine and name in theirs]
+    for name in names:
+        yield compare_one(
+            name,
+            mine[name],
+            theirs[name],
+            1 - (1 - COVERAGE) / len(names),
+            ratio=name in ratios,
+            share=name in shares or theirs.unit(name) in SHARES,
+        )
+
+
+def _counts(pair: tuple[Judgement, Judgement], exact_chapter: bool, same_profile: bool) -> bool:
+    """Whether two verdicts on a claim have to be the same: both decided, and decided without chance."""
+    exact = exact_chapter or same_profile and all(test.kind in BY_VERDICT for test in pair[0].claim.tests)
+    return exact and not any(
+        each.verdict == NO_EVIDENCE or each.verdict.startswith("undecided") for each in pair
+    )
 
 
 def _counterpart(run: Evidence) -> Evidence:
-    for profile in (run.profile, *HIGHEST_FIRST):
+    for profile in (run.profile, *PUBLISHED):
         candidate = published(run.chapter, profile)
         if candidate.exists:
             return candidate
@@ -113,31 +181,31 @@ def _counterpart(run: Evidence) -> Evidence:
     )
 
 
-def _judged_results(run: Evidence) -> list[str]:
-    """Results that decide claims; exact checks (identities, counts of violations) are compared by verdict
-    alone."""
-    names: dict[str, None] = {}
-    for claim in claims.load_claims():
-        if claim.chapter == run.chapter.name:
-            for test in claim.tests:
-                if test.kind not in BY_VERDICT:
-                    names.update(dict.fromkeys(test.result_names()))
-    return list(names)
-
-
-def _differences(mine: dict, theirs: dict) -> list[str]:
-    """What was not the same in the two runs: data, parameters, profile."""
+def _differences(run: Evidence, book: Evidence) -> list[str]:
+    """What was not the same in the two runs, data first: then bands are those of other data."""
+    mine, theirs = run.results.header, book.results.header
     lines = []
-    data = [
-        ", ".join(f"{row['name']} {row['sha256'][:12]}" for row in side.get("data", []))
-        for side in (mine, theirs)
-    ]
+    data = [_data_words(header) for header in (mine, theirs)]
     if data[0] != data[1]:
-        lines.append(f"  other data: {data[0] or 'none'}; book: {data[1] or 'none'}")
-    both = mine["parameters"].keys() & theirs["parameters"].keys()
-    for name in sorted(both):
+        lines.append(f"  OTHER DATA: {data[0]}; book: {data[1]}; the bands are those of the book's data")
+    stale = [part for part in book.stale() if part in ("code", "package")]
+    if stale:
+        lines.append(f"  other code: the book's run is stale ({' and '.join(stale)} changed since)")
+    for name in sorted(mine["parameters"].keys() & theirs["parameters"].keys() - {"profile"}):
         if mine["parameters"][name] != theirs["parameters"][name]:
             lines.append(
                 f"  other {name}: {mine['parameters'][name]!r}; book: {theirs['parameters'][name]!r}"
             )
-    return lines
+    measured = set(run.results)
+    missing = {n for c in claims.chapter_claims(run.chapter.name) for n in c.result_names()} - measured
+    return lines + [f"  {name}: not measured in this run" for name in sorted(missing & set(book.results))]
+
+
+def _data_words(header: Mapping) -> str:
+    """Each data set with whether it is the exact one."""
+    rows = header.get("data", [])
+    words = (
+        f"{row['name']} {row['sha256'][:12]} ({'exact' if row.get('exact') else 'not the exact set'})"
+        for row in rows
+    )
+    return ", ".join(words) or "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from bnbook import claims
-from bnbook.claims import ERRATUM_KINDS, Erratum
+from bnbook.claims import ERRATUM_KINDS, Erratum, without_markup
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.scoreboard import anchor, verdict_words
 from bnbook.pipeline.tokens import Pages
@@ -55,14 +55,24 @@ def _counts(by_source: dict[str, list[Erratum]], titles: dict[str, str]) -> list
 def _block(row: Erratum, title: str, chapters: dict[str, Chapter], pages: Pages) -> list[str]:
     """Heading, kind and printing, and a definition list that a narrow screen shows as it is."""
     items = {
-        "Printed": row.printed,
-        "Holds": row.correct,
-        "Why": row.why,
+        "Printed": without_markup(row.printed),
+        "Holds": without_markup(row.correct),
+        "Why": without_markup(row.why),
         "Shown by": _shown_by(row, chapters, pages),
     }
     body = [line for word, text in items.items() for line in (word, f": {text}", "")]
-    head = f"**{row.kind}** · {row.source.version}"
-    return [f"({row.anchor})=", f"### {title}", "", ":::{container} erratum", head, "", *body, ":::", ""]
+    head = f"**{row.kind}** · {without_markup(row.source.version)}"
+    return [
+        f"({row.anchor})=",
+        f"### {without_markup(title)}",
+        "",
+        ":::{container} erratum",
+        head,
+        "",
+        *body,
+        ":::",
+        "",
+    ]
 
 
 def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
@@ -76,7 +86,8 @@ def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
                 if chapter
                 else ""
             )
-            found.append(f"the claim “{claim.says.rstrip('.')}”: **{verdict_words(pages, claim)}**{links}")
+            says, words = without_markup(claim.says).rstrip("."), verdict_words(pages, claim)
+            found.append(f"the claim “{says}”: **{words}**{links}")
     if row.test:
         file, _, function = row.test.partition("::")
         found.append(f"the test `{function}` in `{file}`")

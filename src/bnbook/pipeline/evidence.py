@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bnbook import fingerprint, paths, results
+from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter
-
-HIGHEST_FIRST = ("paper", "laptop", "smoke")
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,26 @@ class Evidence:
 
     @cached_property
     def notebook(self) -> Any:
-        import nbformat
+        """The executed notebook; BnbookError where the file is not a whole one."""
+        from nbformat import v4
 
-        return nbformat.read(self.notebook_path, as_version=4)
+        try:
+            found = v4.reads(self.notebook_path.read_text(encoding="utf-8"))
+            assert all(cell.cell_type and isinstance(cell.source, str) for cell in found.cells)
+        except (ValueError, AttributeError, TypeError, KeyError, AssertionError):
+            name = self.notebook_path.name
+            raise BnbookError(f"{name} is not a whole notebook; run the chapter again") from None
+        return found
+
+    def read(self) -> None:
+        """BnbookError where a file is missing or not whole."""
+        if not self.exists:
+            raise BnbookError("notebook or results file is missing")
+        assert self.results is not None and self.notebook is not None
+
+    @property
+    def is_published(self) -> bool:
+        return self.folder.parent == paths.executed_folder()
 
     @property
     def profile(self) -> str:
@@ -54,7 +70,7 @@ class Evidence:
 
     def files(self) -> dict[str, str]:
         """SHA-256 of the notebook and of every figure, by name relative to the part's folder."""
-        found = [self.notebook_path, *sorted(self.figures_folder.glob("*"))]
+        found = [self.notebook_path, *(p for p in sorted(self.figures_folder.glob("*")) if p.is_file())]
         here = self.notebook_path.parent
         return {p.relative_to(here).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
 

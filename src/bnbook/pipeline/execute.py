@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from bnbook import data, paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import gate, header
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.monitor import Monitor
+from bnbook.profiles import BUDGETS
 
-#: Seconds a run may take at each profile before it is reported as over its budget (a warning, never a
-#: failure).
-BUDGET = {"smoke": 15, "laptop": 30 * 60, "paper": 60 * 60}
 #: What marks a chapter's own BnbookError among the failures of its cells.
 MENDABLE = "bad input: "
 #: Attempts at starting a kernel: two that start at once may have picked the same free port.
@@ -44,14 +44,12 @@ def run_chapter(
 
     parameters = chapter.parameters(profile)
     values = parameters | changes
-    if "data" in values:
-        data.prepare(
-            values["data"]
-        )  # now, where a download can show its progress and a fault is the user's to mend
     target = Evidence(chapter, folder or paths.runs_folder() / profile)
+    if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
+        data.prepare(values["data"])
     # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
     made_from = header.made_from(chapter, values)
-    with _scratch_folder(target) as scratch:
+    with _alone(target), _scratch_folder(target) as scratch:
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
@@ -73,6 +71,25 @@ def run_chapter(
         move(work, target)
         failed_path.unlink(missing_ok=True)
     return target
+
+
+@contextmanager
+def _alone(target: Evidence):
+    """No other process runs the same chapter into the same place (the system ends the lock of a dead one)."""
+    path = target.notebook_path.parent / f".{target.notebook_path.stem}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ChapterFailed(
+            f"{target.chapter.name} is being run by another process into {path.parent}; wait for it, or name "
+            "another folder by BNBOOK_RUNS"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager
@@ -140,34 +157,51 @@ def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str |
 
 @contextmanager
 def _environment(work: Evidence, chapter: Chapter, scratch: Path):
-    """What the kernel must know, set only while it runs."""
-    root = paths.repository_root()
+    """What the kernel must know, set only while it runs; nothing that its user's own sessions start with."""
+    own = scratch / "startup"
+    own.mkdir()
+    for name in ("sitecustomize.py", "usercustomize.py"):
+        (own / name).touch()
+    (scratch / "matplotlibrc").touch()  # the first that Matplotlib looks for is the working folder's
     wanted = {
         "BNBOOK_RESULTS": str(work.results_path),
         "BNBOOK_FIGURES": str(work.figures_folder),
         "BNBOOK_CHAPTER": chapter.name,
         "BNBOOK_PROGRESS": str(scratch / "progress"),
-        "BNBOOK_ROOT": str(root),
+        "BNBOOK_ROOT": str(paths.repository_root()),
         "MPLBACKEND": "agg",
+        "IPYTHONDIR": str(own / "ipython"),
+        "JUPYTER_RUNTIME_DIR": str(own / "jupyter"),
         "JUPYTER_PREFER_ENV_PATH": "1",
         "PYTHONHASHSEED": "0",
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYTHONSTARTUP": None,
+        "PYTHONPATH": _before(str(own), "PYTHONPATH"),
+        "PATH": _before(str(Path(sys.executable).parent), "PATH"),
     }
     before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
     try:
+        _set(wanted)
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set(before)
+
+
+def _before(first: str, name: str) -> str:
+    """A list of folders with one more in front."""
+    return os.pathsep.join([first, *filter(None, [os.environ.get(name)])])
+
+
+def _set(values: dict[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def check_budget(evidence: Evidence) -> str | None:
     """A warning where the run took longer than its profile's budget."""
-    seconds, limit = evidence.results.header["provenance"]["seconds"], BUDGET[evidence.profile]
+    seconds, limit = evidence.results.header["provenance"]["seconds"], BUDGETS[evidence.profile]
     if seconds <= limit:
         return None
     return f"{evidence.chapter.name}: {seconds:.0f} s, over the {evidence.profile} budget of {limit} s"

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from bnbook import claims, data, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import merge, tokens
+from bnbook.pipeline import merge, tokens, verdicts
 from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.evidence import HIGHEST_FIRST, Evidence, published
+from bnbook.pipeline.evidence import Evidence, fresh_run, published
 from bnbook.pipeline.header import content_digest
+from bnbook.profiles import PUBLISHED
 
 MEBIBYTE = 2**20
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 #: Absolute paths of somebody's machine; a results file or a page must not carry them.
+PLACES = (
+    "home|root|Users|tmp|private|var|work|workspace|mnt|media|opt|srv|data|scratch|nfs|gpfs|lustre|storage|"
+    "project|projects|content|kaggle|run|proc|Volumes|usr/local|usr/lib|usr/share"
+)
 LOCAL_PATH = re.compile(
-    r"(?<![\w.:/])(?:/(?:home|root|Users|tmp|private|var/folders|work|mnt|opt)/[\w.]|[A-Za-z]:\\\\?Users\\)"
+    rf"(?<![\w.:/)\]}}])/(?:{PLACES})/[\w.~-]"
+    r"|\b[A-Za-z]:(?:\\{1,2}|/)(?:Users|Windows|Program Files|ProgramData|Temp|Documents and Settings)\b"
+    r"|\bfile:///?\w"
+)
+#: Mail addresses; `a@b.T` and `a@b.to(…)` are products of matrices.
+ADDRESS = re.compile(
+    r"[\w.+-]+@(?:[\w-]+\.)+(?:com|org|net|edu|gov|info|io|ai|dev|example|local|[a-z]{2})\b(?!\w|\(|\[|\.\w)"
 )
 
 
@@ -29,25 +40,57 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
 
     `fresh`: the run has just ended, so its hashes are its own and only its content is judged.
     """
-    found: list[str] = []
+    try:
+        evidence.read()
+    except BnbookError as error:
+        return [str(error)]
     checks: list[Callable[[Evidence], list[str]]] = [
         cells,
         figures,
         required_results,
+        seeds,
         local_paths,
         data_identity,
     ]
-    if not fresh:
-        checks += [in_its_place, unaltered, freshness, size]
-    for check in checks:
-        found += check(evidence)
-    return found
+    checks += [judgeable] if fresh else [in_its_place, unaltered, freshness, size]
+    if evidence.is_published:
+        checks.append(default_parameters)
+    return [line for check in checks for line in check(evidence)]
 
 
-def best_published(chapter: Chapter) -> Evidence | None:
-    """The committed evidence at the highest profile that passes the gate, or None."""
-    candidates = (published(chapter, profile) for profile in HIGHEST_FIRST)
-    return next((evidence for evidence in candidates if evidence.exists and not problems(evidence)), None)
+def shown(chapter: Chapter, profile: str | None = None) -> Evidence | None:
+    """What every page and list shows of a chapter: the fresh run at `profile`, or with None the committed
+    evidence at the highest profile that passes; None where there is nothing to show.
+
+    Raises BnbookError for a fresh run that does not pass.
+    """
+    if profile is None:
+        candidates = (published(chapter, each) for each in PUBLISHED)
+        return next((each for each in candidates if each.exists and not problems(each)), None)
+    run = fresh_run(chapter, profile)
+    if not run.exists:
+        return None
+    if found := problems(run):
+        lines = "; ".join(found[:3])
+        raise BnbookError(
+            f"the {profile} run of {chapter.name} does not pass the gate: {lines}; run it again"
+        )
+    return run
+
+
+def default_parameters(evidence: Evidence) -> list[str]:
+    """A published run has the parameters that the chapter gives its profile."""
+    own = evidence.results.header.get("default_parameters")
+    return [] if own else ["made with other parameters than the profile's"]
+
+
+def seeds(evidence: Evidence) -> list[str]:
+    """Every result has one row for each seed that it names."""
+    return [
+        f"result {name!r} has {len(entry['values'])} rows for {len(entry['seeds'])} seeds"
+        for name, entry in evidence.results.entries.items()
+        if len(entry["values"]) != len(entry["seeds"])
+    ]
 
 
 def in_its_place(evidence: Evidence) -> list[str]:
@@ -103,6 +146,11 @@ def figures(evidence: Evidence) -> list[str]:
         else:
             found.append(f"figure {path} is not from {own}; expected a figure that this chapter's run draws")
     drawn = {path.name for path in evidence.figures_folder.glob("*")}
+    found += [
+        f"{name} among the figures is no file"
+        for name in sorted(drawn)
+        if not (evidence.figures_folder / name).is_file()
+    ]
     found += [f"figure {name} was drawn but the text does not show it" for name in sorted(drawn - named)]
     return found
 
@@ -121,9 +169,7 @@ def required_results(evidence: Evidence) -> list[str]:
     wanted = {name for owner, name in named if owner in (None, chapter.name)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
     profile = "laptop" if evidence.profile == "smoke" else evidence.profile
-    for claim in claims.load_claims():
-        if claim.chapter != chapter.name:
-            continue
+    for claim in claims.chapter_claims(chapter.name):
         if claim.counts_as_evidence(profile, chapter.exact):
             wanted.update(claim.result_names())
         if not (evidence.figures_folder / f"{claim.figure}.svg").is_file():
@@ -133,9 +179,19 @@ def required_results(evidence: Evidence) -> list[str]:
     return found + [f"{token} is not a token that pages know" for token in tokens.malformed(chapter.text)]
 
 
+def judgeable(evidence: Evidence) -> list[str]:
+    """The claims can be judged by what was recorded."""
+    try:
+        verdicts.chapter_verdicts(evidence)
+    except BnbookError as error:
+        return [str(error)]
+    return []
+
+
 def local_paths(evidence: Evidence) -> list[str]:
     """No path of the machine that ran it, in the notebook, the results or a figure."""
-    here = {str(paths.repository_root()), str(Path.home()), sys.prefix, tempfile.gettempdir()} - {"/"}
+    places = (paths.repository_root(), os.path.expanduser("~"), sys.prefix, tempfile.gettempdir())
+    here = {str(place) for place in places} - {"/", "~"}
     found = []
     for path in [
         evidence.notebook_path,
@@ -143,14 +199,10 @@ def local_paths(evidence: Evidence) -> list[str]:
         *sorted(evidence.figures_folder.glob("*.svg")),
     ]:
         text = path.read_text(encoding="utf-8")
-        match = LOCAL_PATH.search(text)
-        leak = (
-            match.group(0)
-            if match
-            else next((place for place in here if json.dumps(place)[1:-1] in text), None)
-        )
-        if leak:
-            found.append(f"{path.name} carries a local path ({leak}…)")
+        leaks = [match[0] for match in LOCAL_PATH.finditer(text)]
+        leaks += [place for place in here if json.dumps(place)[1:-1] in text]
+        found += [f"{path.name} carries a local path ({leak}…)" for leak in leaks[:1]]
+        found += [f"{path.name} carries an address ({match[0]})" for match in [ADDRESS.search(text)] if match]
     return found
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
-from bnbook.pipeline import merge
+from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 
@@ -18,12 +18,10 @@ PACKAGES = ("torch", "torchvision", "numpy", "papermill", "jupytext", "matplotli
 
 
 def made_from(chapter: Chapter, values: dict[str, Any]) -> dict[str, Any]:
-    """Code, parameters, tests of the claims and commit as they are before a run starts."""
+    """Code, parameters, claims and commit as they are before a run starts."""
     return {
         "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []),
-        "claims": {
-            claim.id: claim.test_hash for claim in claims.load_claims() if claim.chapter == chapter.name
-        },
+        "claims": claims.chapter_claims(chapter.name),
         **commit(),
     }
 
@@ -45,7 +43,8 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
         "parameters": values,
         "default_parameters": default,
         "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
-        "claims": made["claims"],
+        "claims": {claim.id: claim.test_hash for claim in made["claims"]},
+        "verdicts": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
         "files": work.files(),
         "data": rows,
         "provenance": {

@@ -41,14 +41,12 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
     page = chapter.notebook.copy()
     executed = [cell for cell in evidence.notebook.cells if cell.cell_type == "code"]
     injected = [cell for cell in executed if "injected-parameters" in cell.metadata.get("tags", [])]
-    ran = [cell for cell in executed if cell not in injected]
+    ran = iter(cell for cell in executed if cell not in injected)
     cells = []
-    position = 0
     for original in chapter.notebook.cells:
         cell = original.copy()
         if cell.cell_type == "code":
-            made = ran[position]
-            position += 1
+            made = next(ran)  # the gate has counted them
             cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
             cell["metadata"] = cell.metadata | {
                 "tags": sorted({*cell.metadata.get("tags", []), "hide-input"})

@@ -11,7 +11,7 @@ from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import errata_page, gate, merge, scoreboard, tokens
 from bnbook.pipeline.chapters import Chapter, discover
-from bnbook.pipeline.evidence import Evidence, fresh_run
+from bnbook.pipeline.evidence import Evidence
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -21,7 +21,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
     returns the chapters and what they were filled from."""
     chapters = discover()
-    evidence = {c.name: _passed_run(c, profile) if profile else gate.best_published(c) for c in chapters}
+    evidence = {chapter.name: gate.shown(chapter, profile) for chapter in chapters}
     shown = tokens.Pages(evidence, claims.load_claims())
     root, book = paths.repository_root(), paths.book_folder()
     folder.mkdir(parents=True)
@@ -34,26 +34,14 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
         _chapter_page(chapter, evidence[chapter.name], shown, folder)
     short = scoreboard.short_scoreboard(chapters, shown)
     index = (book / "index.md").read_text(encoding="utf-8")
+    if unknown := tokens.malformed(index):
+        raise BnbookError(f"index.md: {unknown[0]} is not a token that pages know")
     index = tokens.fill(index, "index", shown, extra={"scoreboard": short})
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
     atomic.write_text(folder / "provenance.md", scoreboard.provenance(chapters, shown))
     return chapters, shown
-
-
-def _passed_run(chapter: Chapter, profile: str) -> Evidence | None:
-    """The chapter's fresh run, None where there is none; BnbookError where it does not pass the gate."""
-    run = fresh_run(chapter, profile)
-    if not run.exists:
-        return None
-    problems = gate.problems(run)
-    if problems:
-        raise BnbookError(
-            f"the {profile} run of {chapter.name} does not pass the gate: {'; '.join(problems[:3])}; run "
-            "it again"
-        )
-    return run
 
 
 def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path) -> None:

@@ -4,12 +4,16 @@ checked."""
 from __future__ import annotations
 
 import ast
+import math
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from bnbook.errors import BnbookError
+from bnbook.errors import BnbookError, reason
+
+#: Bytes of a parameter file; YAML is read slowly, and a chapter has some tens of parameters.
+LARGEST = 64 << 10
 
 
 def read_cell(source: str, chapter: str) -> dict[str, Any]:
@@ -40,7 +44,7 @@ def override(defaults: dict[str, Any], changes: dict[str, Any], chapter: str) ->
     return result
 
 
-def coerce(value: Any, default: Any, what: str) -> Any:
+def coerce(value: Any, default: Any, what: str, least: int = 1) -> Any:
     """`value` as the type of `default` (bool, int, float, str, or a list of one of these)."""
     wanted = type(default).__name__
     error = BnbookError(f"{what} is {value!r}; expected {wanted} like its default {default!r}")
@@ -58,20 +62,28 @@ def coerce(value: Any, default: Any, what: str) -> Any:
             number = float(value)
         except ValueError:
             raise error from None
+        if not math.isfinite(number):
+            raise error
         if isinstance(default, float):
             return number
+        least = min(default, least)  # a count stays one: no -3 workers, no probe every 0 steps
+        if number < least:
+            raise BnbookError(f"{error}, at least {least}")
         if not number.is_integer():
             raise error
         return int(number)
     if isinstance(default, list):
-        items = yaml.safe_load(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
+        try:
+            items = yaml.safe_load(value) if isinstance(value, str) and value.lstrip()[:1] == "[" else value
+        except yaml.YAMLError:
+            raise error from None
         if isinstance(items, str):
             items = [part.strip() for part in items.split(",")]
         if not isinstance(items, list):
             items = [items]
         if not items:
             raise error
-        return [coerce(item, default[0], what) for item in items] if default else items
+        return [coerce(item, default[0], what, least=0) for item in items] if default else items
     if isinstance(default, str):
         if isinstance(value, (list, dict, bool)) or value is None:
             raise error
@@ -95,10 +107,13 @@ def parse_assignments(pairs: list[str]) -> dict[str, str]:
 def read_file(path: str) -> dict[str, Any]:
     """The parameters of a `--params` YAML file."""
     try:
+        size = Path(path).stat().st_size
+        if size > LARGEST:
+            raise BnbookError(f"--params {path} has {size >> 10} KiB; expected at most {LARGEST >> 10}")
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except OSError as error:
         raise BnbookError(
-            f"--params {path}: no such file; expected a YAML file of name: value lines"
+            f"--params {path}: {reason(error).lower()}; expected a YAML file of name: value lines"
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise BnbookError(f"--params {path} is not YAML; expected name: value lines") from None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 
 from bnbook import paths
-from bnbook.errors import BnbookError
+from bnbook.errors import BnbookError, reason
 from bnbook.pipeline import gate
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, fresh_run, published
 from bnbook.pipeline.execute import move
+from bnbook.profiles import PUBLISHED
 
 LARGEST_MIB = 40
 
@@ -20,9 +21,10 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     Raises BnbookError for a smoke run, a run with other parameters than the profile's, and a run that fails
     the gate.
     """
-    if profile == "smoke":
+    if profile not in PUBLISHED:
+        known = ", ".join(PUBLISHED[::-1])
         raise BnbookError(
-            "a smoke run is no evidence and is never published; expected --profile laptop or paper"
+            f"a {profile} run is no evidence and is never published; expected --profile one of {known}"
         )
     run = fresh_run(chapter, profile)
     if not run.exists:
@@ -30,7 +32,9 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
             f"{chapter.name} has no {profile} run; run it first: bnbook run {chapter.name} --profile "
             f"{profile}"
         )
-    if not run.results.header.get("default_parameters"):
+    if found := gate.problems(run):
+        raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
+    if gate.default_parameters(run):
         raise BnbookError(
             f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without"
         )
@@ -40,9 +44,6 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
             f"{chapter.name}: the run was made from uncommitted code ({made['commit'][:10]}); commit, "
             "then run it again"
         )
-    found = gate.problems(run)
-    if found:
-        raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
     target = published(chapter, profile)
     staging = Evidence(chapter, paths.executed_folder() / f".{profile}.publishing")
     try:
@@ -53,7 +54,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
         move(staging, target)
     except OSError as error:
         raise BnbookError(
-            f"{chapter.name} could not be published ({error.strerror}); nothing was replaced"
+            f"{chapter.name} could not be published ({reason(error)}); nothing was replaced"
         ) from None
     finally:
         shutil.rmtree(staging.folder, ignore_errors=True)
@@ -67,10 +68,10 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     expected = set()
     for chapter in chapters:
-        for profile in ("paper", "laptop"):
+        for profile in PUBLISHED:
             evidence = published(chapter, profile)
             if evidence.results_path.exists() or evidence.notebook_path.exists():
-                found[f"{profile}/{chapter.name}"] = _problems(evidence)
+                found[f"{profile}/{chapter.name}"] = gate.problems(evidence)
                 expected |= {
                     evidence.notebook_path,
                     evidence.results_path,
@@ -86,14 +87,3 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
             f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed"
         )
     return found
-
-
-def _problems(evidence: Evidence) -> list[str]:
-    if not evidence.exists:
-        return ["notebook or results file is missing"]
-    own = (
-        []
-        if evidence.results.header.get("default_parameters")
-        else ["made with other parameters than the profile's"]
-    )
-    return own + gate.problems(evidence)

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
 
 from bnbook import claims
-from bnbook.pipeline import merge
+from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.tokens import ABSENT, Pages
@@ -40,6 +39,12 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
             "|---|---|---|---|---|---|---|",
         ]
         lines += [_claim_row(claim, chapter, pages) for claim in own]
+        evidence = pages.evidence[chapter.name]
+        if evidence and (gone := verdicts.withdrawn(evidence)):
+            lines += [
+                "",
+                f"Judged by the run and withdrawn since: {', '.join(f'`{name}`' for name in gone)}.",
+            ]
         lines.append("")
     return "\n".join(lines)
 
@@ -48,10 +53,9 @@ def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     """One row a chapter: how many claims, and how the verdicts fell."""
     lines = ["| Chapter | Claims | Verdicts |", "|---|---|---|"]
     for chapter in chapters:
-        judged = [verdict_words(pages, claim) for claim in pages.claims if claim.chapter == chapter.name]
-        tally = Counter(re.sub(r" at n = \d+", "", word) for word in judged)
-        words = ", ".join(f"{count} {word}" for word, count in tally.most_common()) or ABSENT
-        lines.append(f"| [{chapter.title}](/{chapter.name}.ipynb) | {len(judged)} | {words} |")
+        words = [verdict_words(pages, claim) for claim in pages.claims if claim.chapter == chapter.name]
+        link = f"[{chapter.title}](/{chapter.name}.ipynb)"
+        lines.append(f"| {link} | {len(words)} | {verdicts.tally(words) or ABSENT} |")
     return "\n".join(lines)
 
 
@@ -86,7 +90,7 @@ def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
         smoke = "" if chapter.exact else smoke
         text = (
             f"Numbers on this page: **{evidence.profile}** profile{smoke} · data {_data_names(evidence)} · "
-            f"{made['device']} · {_seed_words(made['seeds'])} · {_commit_words(made)} · {made['date']} · "
+            f"{made['device']} · {_seed_words(evidence)} · {_commit_words(made)} · {made['date']} · "
             f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
         )
     return f"```{{container}} run-stamp\n{text}\n```"
@@ -94,28 +98,22 @@ def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
 
 def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
     judgement, evidence = pages.judgement(claim), pages.evidence[chapter.name]
-    source = f"<br><small>{claim.source.key}, {claim.source.version}, {claim.source.where}</small>"
-    says = _cell(claim.says) + source
+    source = f"{claim.source.key}, {claim.source.version}, {claim.source.where}"
+    says = f"{_cell(claim.says)}<br><small>{_cell(source)}</small>"
     figure = f"[figure](#{anchor(chapter, claim.figure)})"
     if judgement is None or evidence is None:
         return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
-    words = f"**{verdict_words(pages, claim)}**"
     found = [part for _, _, part in judgement.parts] or [judgement]
-    effect, interval = ("<br>".join(column) for column in zip(*map(_effect_and_interval, found)))
-    row = [says, words, effect, interval, str(judgement.n or ABSENT), evidence.profile, figure]
-    return "| " + " | ".join(row) + " |"
+    columns = zip(*map(claims.effect_and_interval, found), strict=True)
+    effect, interval = ("<br>".join(each or ABSENT for each in column) for column in columns)
+    row = [says, f"**{judgement.words}**", effect, interval, str(judgement.n or ABSENT), evidence.profile]
+    return "| " + " | ".join([*row, figure]) + " |"
 
 
 def verdict_words(pages: Pages, claim: claims.Claim) -> str:
     """The verdict on a claim, or that its chapter has not been run."""
     judgement = pages.judgement(claim)
     return judgement.words if judgement else "not run"
-
-
-def _effect_and_interval(found: Any) -> tuple[str, str]:
-    """Of a judgement or of one part's outcome."""
-    shown, _, interval = claims.format_effect(found).partition(" (95 % interval ")
-    return shown, interval.removesuffix(")") or ABSENT
 
 
 def anchor(chapter: Chapter, figure: str) -> str:
@@ -137,7 +135,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
         "Date": made["date"],
         "Data": "<br>".join(_data_row(row) for row in evidence.results.header["data"]) or "none",
         "Device": f"{made['device']}, {made['threads']} thread(s) a run",
-        "Seeds": _seed_words(made["seeds"]),
+        "Seeds": _seed_words(evidence),
         "Time": _time_words(made),
         "Peak memory": f"{made['peak_memory_mib']:,} MiB".replace(",", "\u202f"),
         "Platform": made["platform"],
@@ -150,7 +148,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
     return [
         "| Of this run | |",
         "|---|---|",
-        *(f"| {key} | {_cell(str(value))} |" for key, value in rows.items()),
+        *(f"| {key} | {str(value).replace('|', chr(92) + '|')} |" for key, value in rows.items()),
     ]
 
 
@@ -172,15 +170,17 @@ def _data_row(row: dict) -> str:
     return f"{row['name']}: {counts}, SHA-256 `{row['sha256'][:16]}`"
 
 
-def _seed_words(seeds: list[int]) -> str:
-    if not seeds:
-        return "no seeds"
-    run = seeds == list(range(seeds[0], seeds[-1] + 1))
-    return (
-        f"seeds {seeds[0]} to {seeds[-1]}"
-        if run and len(seeds) > 1
-        else f"seeds {', '.join(map(str, seeds))}"
-    )
+def _seed_words(evidence: Evidence) -> str:
+    """Which seeds the results come from; where not all come from the same, how many from which."""
+    counts = Counter(tuple(entry["seeds"]) for entry in evidence.results.entries.values()).most_common()
+    if len(counts) < 2:
+        return f"seeds {_range(counts[0][0])}" if counts else "no seeds"
+    return "seeds " + ", ".join(f"{_range(seeds)} ({number} results)" for seeds, number in counts)
+
+
+def _range(seeds: tuple[int, ...]) -> str:
+    run = len(seeds) > 1 and seeds == tuple(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if run else " and ".join(map(str, seeds))
 
 
 def _commit_words(made: dict) -> str:
@@ -188,4 +188,4 @@ def _commit_words(made: dict) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return " ".join(claims.without_markup(text).split()).replace("|", "\\|")

@@ -17,8 +17,8 @@ from typing import Any
 
 import psutil
 
-from bnbook.errors import BnbookError
-from bnbook.pipeline import compare, evidence, execute
+from bnbook.errors import BnbookError, reason
+from bnbook.pipeline import compare, evidence, execute, verdicts
 from bnbook.pipeline.chapters import Chapter
 
 #: MiB that a chapter is expected to take which has not run here yet, by profile.
@@ -49,12 +49,20 @@ class Job:
             done = execute.run_chapter(chapter, self.profile, self.changes[chapter.name])
         except execute.ChapterFailed as error:
             return Outcome(False, [(True, f"FAILED {error}")])
+        except OSError as error:  # a full disk, a folder that cannot be written
+            words = f"{reason(error)} ({error.filename})" if error.filename else reason(error)
+            return Outcome(False, [(True, f"FAILED {chapter.name}: {words}")])
         seconds = time.perf_counter() - started
         outcome = Outcome(lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")])
         if over := execute.check_budget(done):
             outcome.lines.append((True, f"warning: {over}"))
+        if len(self.changes) == 1:
+            files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
+            words = verdicts.tally(found.words for found in verdicts.chapter_verdicts(done))
+            outcome.lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
         if self.compare:
-            lines, outcome.passed = compare.compare(done)
+            lines, found = compare.compare(done)
+            outcome.passed = found in compare.PASSING
             outcome.lines += [(False, line) for line in lines]
         return outcome
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from bnbook import claims
 from bnbook.claims.words import format_effect, format_number
 from bnbook.errors import BnbookError
 from bnbook.intervals import Interval, geometric_ratio, mean_level
-from bnbook.pipeline import measured
+from bnbook.pipeline import measured, verdicts
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
@@ -24,7 +24,6 @@ TOKEN = re.compile(
 )
 #: What stands in for a number of a chapter that has no fresh evidence.
 ABSENT = "—"
-CHANGED = "test changed after the run"
 
 
 @dataclass(frozen=True)
@@ -36,28 +35,19 @@ class Pages:
 
     def judgement(self, claim: claims.Claim) -> claims.Judgement | None:
         evidence = self.evidence.get(claim.chapter)
-        if evidence is None:
-            return None
-        return claims_judge(claim, evidence)
-
-
-def claims_judge(claim: claims.Claim, evidence: Evidence) -> claims.Judgement:
-    """The judgement as every page shows it, marked where the test is not the one that the run was made
-    under."""
-    found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
-    if evidence.results.header.get("claims", {}).get(claim.id) == claim.test_hash:
-        return found
-    return replace(found, verdict=f"{found.words} ({CHANGED})")
+        return verdicts.judged(claim, evidence) if evidence else None
 
 
 def fill(text: str, chapter: str, pages: Pages, extra: dict[str, str] | None = None) -> str:
     """The text with every token replaced; BnbookError for a token that asks for what does not exist."""
 
     def one(match: re.Match) -> str:
-        verb = match["verb"]
-        if extra and verb in extra:
-            return extra[verb]
-        return _value(match, chapter, pages)
+        if extra and match["verb"] in extra:
+            return extra[match["verb"]]
+        try:
+            return _value(match, chapter, pages)
+        except (ValueError, TypeError) as problem:  # TypeError: a format that does not fit
+            raise BnbookError(f"token {match[0]} on page {chapter}: {problem}") from None
 
     return TOKEN.sub(one, measured.expand(text, chapter))
 
@@ -68,19 +58,26 @@ def result_names(text: str) -> set[tuple[str | None, str]]:
     return {(m["chapter"], m["name"]) for m in TOKEN.finditer(measured.expand(text)) if m["verb"] in verbs}
 
 
+def names_shown_as(verb: str, text: str) -> set[str]:
+    """Results of a chapter that its text shows by one verb."""
+    found = TOKEN.finditer(measured.expand(text))
+    return {match["name"] for match in found if match["verb"] == verb and not match["chapter"]}
+
+
 def malformed(text: str) -> list[str]:
-    """Double braces that look like a token and are none."""
+    """Double braces that look like a token and are none; in formulas no space follows them."""
     rest = TOKEN.sub("", measured.expand(text))
-    return re.findall(r"\{\{\s*[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
+    return re.findall(r"\{\{\s[^{}]*\}\}|\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
 
 
 def _value(match: re.Match, chapter: str, pages: Pages) -> str:
-    verb, name, token = match["verb"], match["name"], match[0]
+    """What one token stands for; ValueError says why it stands for nothing."""
+    verb, name, spec = match["verb"], match["name"], match["format"]
     where = match["chapter"] or chapter
     if verb in ("verdict", "effect"):
-        return _claim_value(verb, name, token, match["format"], pages)
+        return _claim_value(verb, name, spec, pages)
     if where not in pages.evidence:
-        raise BnbookError(f"token {token} on page {chapter}: no chapter {where!r}")
+        raise ValueError(f"no chapter {where!r}")
     evidence = pages.evidence[where]
     if evidence is None:
         return ABSENT
@@ -95,23 +92,29 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
         return header["provenance"]["device"]
     if verb == "param":
         if name not in header["parameters"]:
-            raise BnbookError(f"token {token} on page {chapter}: {where} has no parameter {name!r}")
+            raise ValueError(f"{where} has no parameter {name!r}")
         value = header["parameters"][name]
-        return format(value, match["format"]) if match["format"] else _plain(value)
+        return format(value, spec) if spec else _plain(value)
+    values = _per_seed(evidence, name, match["index"])
+    shown = _RESULT_VERBS[verb](values, spec or ".3g")
+    if isinstance(shown, str):
+        return shown
+    fewer = len(values) < header["parameters"].get("seeds", 0)
+    return _with_interval(shown, len(values), match, fewer)
+
+
+def _per_seed(evidence: Evidence, name: str, index: str | None) -> np.ndarray:
+    """One number per seed (S,) of a recorded result, at one place of its second axis."""
     if name not in evidence.results:
-        raise BnbookError(f"token {token} on page {chapter}: {where} recorded no result {name!r}")
+        raise ValueError(f"{evidence.chapter.name} recorded no result {name!r}")
     values = evidence.results[name]
-    if match["index"] is not None:
-        values = values[:, int(match["index"])]
+    if index is not None:
+        if values.ndim < 2 or not -values.shape[1] <= int(index) < values.shape[1]:
+            raise ValueError(f"{name!r} has shape {values.shape} and no [{index}]")
+        values = values[:, int(index)]
     if values.ndim != 1:
-        raise BnbookError(
-            f"token {token} on page {chapter}: {name!r} is not one number per seed; name an [index]"
-        )
-    try:
-        shown = _RESULT_VERBS[verb](values, match["format"] or ".3g")
-        return shown if isinstance(shown, str) else _with_interval(shown, len(values), match)
-    except ValueError as problem:
-        raise BnbookError(f"token {token} on page {chapter}: {problem}") from None
+        raise ValueError(f"{name!r} is not one number per seed; name an [index]")
+    return values
 
 
 def _mean(values: np.ndarray, spec: str) -> str:
@@ -138,17 +141,24 @@ def _bounded(values: np.ndarray, _spec: str) -> Interval:
     return mean, max(low, 0.0), min(high, 1.0)
 
 
-def _with_interval(found: Interval, seeds: int, match: re.Match) -> str:
-    """In a sentence with words, in a table (where the bar is written \\|) small and below the value."""
+def _with_interval(found: Interval, seeds: int, match: re.Match, fewer: bool) -> str:
+    """In a sentence with words, in a table (where the bar is written \\|) small and below the value.
+
+    fewer: the result has fewer seeds than the run, which is said.
+    """
     middle, low, high = (format_number(edge, match["format"] or ".3g") for edge in found)
     if seeds < 2:
         return f"{middle} (one seed, no interval)"
+    count = f"; n = {seeds}" if fewer else ""
     if "\\|" in match[0]:
-        return f"{middle}<br><small>{low.removesuffix(' %')} to {high}</small>"
-    return f"{middle} (95 % interval {low} to {high})"
+        return f"{middle}<br><small>{low.removesuffix(' %')} to {high}{count}</small>"
+    return f"{middle} (95 % interval {low} to {high}{count})"
 
 
 def _single(values: np.ndarray, spec: str) -> str:
+    """The number that every seed gave."""
+    if not ((values == values[0]) | np.isnan(values) & np.isnan(values[0])).all():
+        raise ValueError("its seeds differ; use mean or ci")
     return format_number(float(values[0]), spec)
 
 
@@ -166,10 +176,10 @@ _RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
 }
 
 
-def _claim_value(verb: str, name: str, token: str, spec: str | None, pages: Pages) -> str:
+def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
     found = [claim for claim in pages.claims if claim.id == name]
     if not found:
-        raise BnbookError(f"token {token}: no chapter has a claim {name!r}")
+        raise ValueError(f"no chapter has a claim {name!r}")
     judgement = pages.judgement(found[0])
     if judgement is None:
         return ABSENT
@@ -177,10 +187,8 @@ def _claim_value(verb: str, name: str, token: str, spec: str | None, pages: Page
 
 
 def _verdict_table(chapter: str, pages: Pages) -> str:
-    evidence = pages.evidence[chapter]
-    return claims.markdown_table(
-        claims_judge(claim, evidence) for claim in pages.claims if claim.chapter == chapter
-    )
+    judgements = (pages.judgement(claim) for claim in pages.claims if claim.chapter == chapter)
+    return claims.markdown_table(found for found in judgements if found)
 
 
 def _plain(value: Any) -> str:

@@ -1,0 +1,77 @@
+"""The one way from recorded values to the verdicts that readers see: claims judged by a run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bnbook import claims
+from bnbook.claims import Claim, Judgement
+from bnbook.errors import BnbookError
+from bnbook.pipeline.evidence import Evidence
+from bnbook.results import Results
+
+ADDED = "test written after the run"
+CHANGED = "test changed after the run"
+REWORDED = "reworded after the run"
+
+
+def judged(claim: Claim, evidence: Evidence) -> Judgement:
+    """The judgement as every page shows it, marked where it is not the one that the run was made under."""
+    found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
+    return replace(found, remark=_remark(found, evidence.results.header))
+
+
+def chapter_verdicts(evidence: Evidence) -> list[Judgement]:
+    """Every claim of the chapter that the run has the results for."""
+    own = claims.chapter_claims(evidence.chapter.name)
+    return [judged(claim, evidence) for claim in own if set(claim.result_names()) <= set(evidence.results)]
+
+
+def as_recorded(
+    listed: Iterable[Claim], recorded: Results, profile: str, exact: bool
+) -> dict[str, dict[str, str]]:
+    """What a run notes of its own verdicts, so that whatever turns them later shows."""
+    noted = {}
+    for claim in listed:
+        try:
+            words = claims.judge(claim, recorded, profile, exact=exact).words
+        except BnbookError:  # a result is missing or not as the test needs it: the gate says so
+            continue
+        noted[claim.id] = {"says": wording(claim), "verdict": words}
+    return noted
+
+
+def wording(claim: Claim) -> str:
+    """All that the claim says, in its parts too."""
+    return " | ".join([claim.says, *(part.says for part in claim.parts)])
+
+
+def withdrawn(evidence: Evidence) -> list[str]:
+    """Ids of claims that the run was made under and that the book no longer lists."""
+    listed = {claim.id for claim in claims.chapter_claims(evidence.chapter.name)}
+    return [name for name in evidence.results.header.get("claims", {}) if name not in listed]
+
+
+def tally(words: Iterable[str]) -> str:
+    """How many of each verdict, the most frequent first: "3 reproduced, 1 undecided"."""
+    counts = Counter(re.sub(r" at n = \d+", "", word) for word in words)
+    return ", ".join(f"{count} {word}" for word, count in counts.most_common())
+
+
+def _remark(found: Judgement, header: Mapping[str, Any]) -> str:
+    """Why the verdict is not what it was when the run ended, or nothing."""
+    claim = found.claim
+    hashes, then = header.get("claims", {}), header.get("verdicts", {}).get(claim.id)
+    if claim.id not in hashes:
+        return ADDED
+    if hashes[claim.id] != claim.test_hash:
+        return CHANGED
+    if then and then["says"] != wording(claim):
+        return REWORDED
+    if then and then["verdict"] != found.words:
+        return f"“{then['verdict']}” when it ran"
+    return ""

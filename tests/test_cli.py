@@ -1,0 +1,78 @@
+"""The command line's own manners: one line for what went wrong, and an exit code that does not lie."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import VARIABLES, bnbook
+
+from bnbook import cli
+from bnbook.errors import reason
+
+
+def test_a_reader_that_leaves_early_is_not_told_that_all_is_well(ran):
+    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    command = f"( sleep 2; {sys.executable} -m bnbook list; echo $? >&2 ) | true"
+    done = subprocess.run(
+        ["bash", "-c", command], env=clean | {"BNBOOK_ROOT": str(ran)}, capture_output=True, text=True
+    )
+    assert done.stderr == "141\n"
+
+
+def test_a_terminal_without_the_characters_still_shows_every_line(ran):
+    done = bnbook("claims", "--runs", root=ran, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert "smoke run, no evidence: 0." in done.stdout
+
+
+def test_a_number_keeps_its_sign_in_any_encoding(monkeypatch):
+    sink = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", sink)
+    monkeypatch.setattr(cli, "_list", lambda _: print("−0.5 ü"))
+    assert cli.main(["list"]) is None
+    sink.seek(0)
+    assert sink.read() == "\\u22120.5 ü\n"
+
+
+@pytest.mark.parametrize("place", ["BNBOOK_RUNS", "BNBOOK_BUILD"])
+def test_a_place_that_cannot_be_written_is_one_line(ran, capsys, monkeypatch, place):
+    (ran / "file").touch()
+    monkeypatch.setenv(place, str(ran / "file"))
+    words = ["run", "coin"] if place == "BNBOOK_RUNS" else ["build"]
+    assert cli.main(words) in (cli.FAILED, cli.USAGE)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and ("File exists" in said or "Not a directory" in said)
+
+
+def test_a_full_disk_is_one_line(ran):
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m bnbook list > /dev/full"],
+        env=os.environ | {"BNBOOK_ROOT": str(ran)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "bnbook: No space left on device" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode
+
+
+def test_the_reason_of_many_errors_is_that_of_the_first():
+    import shutil
+
+    assert reason(OSError(28, "No space left on device")) == "No space left on device"
+    assert reason(shutil.Error([("a", "b", "[Errno 28] No space left")])) == "[Errno 28] No space left"
+    assert reason(OSError()) == "OSError"
+
+
+def test_no_home_and_no_name(ran, monkeypatch):
+    """An unknown user id in a container: no HOME, no entry in the list of users."""
+
+    def unknown(_):
+        raise KeyError("uid not found")
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    with pytest.raises(RuntimeError):
+        Path.home()
+    assert cli.main(["check", "--runs"]) == 0

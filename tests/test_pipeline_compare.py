@@ -1,0 +1,168 @@
+"""`--compare`: what agrees, what differs, and what a comparison cannot tell."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from test_pipeline_gate import edit_results, laptop_run
+
+from bnbook.errors import BnbookError
+from bnbook.pipeline import compare, publish, side_by_side
+
+
+def judged():
+    lines, outcome = compare.compare(laptop_run())
+    return "\n".join(lines), outcome
+
+
+def values(name, numbers):
+    def change(content):
+        content["results"][name]["values"] = numbers
+
+    edit_results(change)
+
+
+def claims(ran, *tests, **about):
+    entries = [
+        {"id": f"coin-{n}", "source": SOURCE, "says": "x", "figure": "shares", "test": test, **about}
+        for n, test in enumerate(tests)
+    ]
+    (ran / "book" / "part" / "coin.claims.yml").write_text(json.dumps({"claims": entries}))
+
+
+SOURCE = {"key": "folklore", "version": "oral", "where": "here"}
+LEVEL = {"kind": "level", "a": "heads", "side": "greater", "threshold": 0.1}
+RATIO = {"kind": "ratio", "a": "heads", "b": "draws", "side": "less", "threshold": 2}
+BOUND = {"kind": "inequality", "a": "draws"}
+
+
+def test_a_rerun_is_judged_by_the_published_band(ran):
+    with pytest.raises(BnbookError, match="no published run"):
+        judged()
+    publish.publish(laptop_run().chapter, "laptop")
+    words, outcome = judged()
+    assert outcome == compare.AGREES and "agrees with the book: 1 of 1 results in their bands" in words
+    values("heads", [0.9] * 5)
+    edit_results(lambda content: content["parameters"].update(rate=0.9))
+    words, outcome = judged()
+    assert outcome == compare.DIFFERS and "heads: 0.9, book" in words and "DIFFERS" in words
+    assert "other rate: 0.9; book: 0.5" in words
+    assert "claim coin-fair: not reproduced (“reproduced” when it ran); book: reproduced" in words
+
+
+def test_the_bands_of_several_results_are_wider_together(ran):
+    claims(ran, LEVEL, LEVEL | {"a": "draws"})
+    publish.publish(laptop_run().chapter, "laptop")
+    low, high = compare.prediction_band(laptop_run().results["heads"], 5, 0.995)
+    assert f"band {low:.4g} to {high:.4g}" in judged()[0]
+
+
+def test_verdicts_of_an_exact_chapter_count_at_every_profile(ran):
+    claims(ran, BOUND)
+    path = ran / "book" / "part" / "coin.md"
+    path.write_text(path.read_text().replace("exact: false", "exact: true"))
+    values("draws", [0] * 5)
+    chapter = laptop_run().chapter
+    publish.publish(chapter, "laptop")
+    words, outcome = judged()
+    assert outcome == compare.AGREES and "1 of 1 exact verdicts the book's" in words
+    values("draws", [0, 0, 0, 0, 1])
+    assert judged()[1] == compare.DIFFERS
+    smoke = compare.compare(laptop_run().__class__(chapter, ran / "runs" / "smoke"))
+    assert smoke[1] == compare.DIFFERS, "its draws are 0, 1, 2: three violations"
+    path.write_text(path.read_text().replace("exact: true", "exact: false"))
+    edit_results(lambda content: content)
+    chapter = laptop_run().chapter
+    assert judged()[1] == compare.DIFFERS, "a bound is exact in any chapter, at the same profile"
+    words, outcome = compare.compare(laptop_run().__class__(chapter, ran / "runs" / "smoke"))
+    assert outcome == compare.OTHER and outcome in compare.PASSING
+    assert "is not comparable with the book" in words[-1] and "try --profile laptop" in words[-1]
+
+
+def test_nothing_to_compare_is_no_agreement(ran):
+    publish.publish(laptop_run().chapter, "laptop")
+    edit_results(lambda content: content["results"].pop("heads"))
+    words, outcome = judged()
+    assert outcome == compare.UNTOLD and outcome not in compare.PASSING
+    assert "heads: not measured in this run" in words and "nothing to compare" in words
+
+
+def test_the_books_run_at_the_same_profile_is_the_one_to_compare_with(ran):
+    chapter = laptop_run().chapter
+    publish.publish(chapter, "laptop")
+    for path in (ran / "executed" / "laptop").rglob("*.*"):
+        if path.is_file():
+            target = ran / "executed" / "paper" / path.relative_to(ran / "executed" / "laptop")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes().replace(b'"profile": "laptop"', b'"profile": "paper"'))
+    assert "against the book's laptop run" in judged()[0]
+
+
+def test_other_data_are_said_first(ran):
+    publish.publish(laptop_run().chapter, "laptop")
+    row = {"name": "cifar10-jpeg75", "sha256": "5" * 64, "exact": False}
+    edit_results(lambda content: content.update(data=[row]))
+    assert judged()[0].splitlines()[1] == (
+        "  OTHER DATA: cifar10-jpeg75 555555555555 (not the exact set); book: none; "
+        "the bands are those of the book's data"
+    )
+
+
+def test_code_that_changed_since_the_books_run_is_said(ran):
+    publish.publish(laptop_run().chapter, "laptop")
+    path = ran / "book" / "part" / "coin.md"
+    path.write_text(path.read_text().replace("rate) / tosses", "rate) / tosses * 1"))
+    assert "other code: the book's run is stale (code changed since)" in judged()[0]
+
+
+def test_the_exit_code_is_that_of_the_comparison(ran, monkeypatch):
+    run = laptop_run()
+    monkeypatch.setattr(side_by_side.execute, "run_chapter", lambda *_: run)
+    job = side_by_side.Job("laptop", {run.chapter.name: {}}, compare=True)
+    for outcome in (compare.AGREES, compare.OTHER, compare.DIFFERS, compare.UNTOLD):
+        monkeypatch.setattr(side_by_side.compare, "compare", lambda _, outcome=outcome: (["x"], outcome))
+        assert job.run(run.chapter).passed == (outcome in (compare.AGREES, compare.OTHER))
+
+
+def test_the_band_is_a_prediction_interval():
+    low, high = compare.prediction_band([1.0, 2.0, 3.0], 3)
+    assert low == pytest.approx(2 - 9.924843 * (2 / 3) ** 0.5) and high == pytest.approx(4 - low)
+    low, high = compare.prediction_band([2.0], 3)
+    assert 0 < high - low < 1e-5
+    low, high = compare.prediction_band(
+        [0.0] * 20, 20
+    )  # by hand: P(0 of 20 and k of 20) = 2 C(20, k) / C(40, k)
+    assert low == 0 and high == 6 / 20  # 0.020 at k = 6, 0.008 at k = 7
+
+
+def one(mine, theirs, **kind):
+    return compare.compare_one("x", np.asarray(mine), np.asarray(theirs), 0.99, **kind)
+
+
+def test_a_band_that_knows_no_sign_tells_nothing():
+    theirs = [0.3, 1.2, 3.1]  # mean 1.53, band -10 to 14
+    assert one([0.03, 0.03, 0.03], theirs).outcome.startswith("cannot tell")
+    assert one([99.0, 99.0, 99.0], theirs).outcome == "DIFFERS", "outside even of a wide band"
+    assert one([1.52, 1.51, 1.55], [1.5, 1.51, 1.52]).outcome == "agrees"
+    assert one([2.0], [2.0]).outcome == "agrees" and one([np.inf], [np.inf, np.inf]).outcome == "agrees"
+    assert one([np.inf], [1.0, 1.1]).outcome == "DIFFERS"
+    assert one([0.0, 0.0], [0.0, 0.0]).outcome == "agrees"
+
+
+def test_sides_of_a_ratio_are_compared_by_their_logarithms():
+    theirs = np.array([1.0, 2.0, 4.0, 2.0, 2.0])
+    row = one([0.5, 0.5], theirs, ratio=True)
+    low, high = np.exp(compare.prediction_band(np.log(theirs), 2, 0.99))
+    assert (row.mine, row.book, row.low, row.high) == pytest.approx((0.5, 2.0, low, high)) and row.low > 0
+    assert one([1.0, 1.0], [1.0, 100.0, 1e4], ratio=True).outcome.startswith("cannot tell")
+    assert one([1.0, -1.0], theirs, ratio=True).low < 0, "no logarithm of what is negative"
+
+
+def test_the_band_of_a_share_lies_between_0_and_1():
+    row = one([0.95, 0.96, 0.95], [0.95, 0.97, 0.98], share=True)
+    assert row.high == 1.0 and row.low > 0.6 and row.outcome == "agrees"
+    assert one([0.5, 0.5], [0.2, 0.9, 0.5], share=True).outcome.startswith("cannot tell")
+    assert one([1.0, 0.0, 0.0], [1.0, 1.0, 0.0]).outcome.startswith("cannot tell"), "any share is in the band"
+    assert one([0.0] * 20, [0.0] * 19 + [1.0]).outcome == "agrees"
