@@ -271,10 +271,10 @@ def test_data_other_than_asked_for(ran):
 
 def test_what_the_gate_refuses_is_not_rendered(ran, tmp_path):
     published = publish.publish(laptop_run().chapter, "laptop")
-    assert gate.best_published(laptop_run().chapter) == published
+    assert gate.shown(laptop_run().chapter) == published
     text = published.notebook_path.read_text()
     published.notebook_path.write_text(text.replace('"status": "completed"', '"status": "failed"'))
-    assert gate.best_published(laptop_run().chapter) is None
+    assert gate.shown(laptop_run().chapter) is None
     edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status="failed"))
     with pytest.raises(
         BnbookError, match="laptop run of part/coin does not pass the gate: code cell 3 is failed"

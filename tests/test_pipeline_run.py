@@ -93,7 +93,7 @@ def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch):
         ("run", "coin", "--set", "names=[1"): "expected list like its default ['a']",
         ("run", "coin", "--set", "rate=inf"): "expected float like its default 0.5",
         ("run", "coin", "--set", "rate=nan"): "expected float like its default 0.5",
-        ("run", "coin", "--set", "tosses=0"): "expected int like its default 100, at least 1",
+        ("run", "coin", "--set", "tosses=0"): "parameter tosses is 0; expected at least 1",
         ("run", "coin", "--profile", "overnight"): "no overnight profile; it has: smoke, laptop, paper",
         ("publish", "coin", "--profile", "smoke"): "never published",
     }

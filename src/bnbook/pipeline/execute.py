@@ -19,7 +19,7 @@ from bnbook.pipeline import gate, header
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.monitor import Monitor
-from bnbook.profiles import BUDGETS
+from bnbook.profiles import BUDGETS, PROFILES
 
 #: What marks a chapter's own BnbookError among the failures of its cells.
 MENDABLE = "bad input: "
@@ -214,4 +214,12 @@ def require_known(chapter: Chapter, profile: str, changes: dict[str, Any]) -> di
     if "profile" in changes:
         raise BnbookError("profile is not set with --set; use --profile")
     values = cell.override(chapter.parameters(profile), changes, chapter.name)
+    usual = [chapter.parameters(each) for each in PROFILES if chapter.has(each)]
+    for name in changes:
+        if type(values[name]) is int:  # a count stays one: no -3 workers, no probe every 0 steps
+            least = min(1, *(given[name] for given in usual))
+            if values[name] < least:
+                raise BnbookError(
+                    f"{chapter.name}: parameter {name} is {values[name]}; expected at least {least}"
+                )
     return {name: values[name] for name in changes}

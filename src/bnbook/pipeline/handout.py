@@ -175,7 +175,7 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: tokens.Pages) -> Any:
 def main(folder: str) -> None:
     """Write the notebooks of all chapters into a folder, as `make lab` does."""
     chapters = discover()
-    evidence = {chapter.name: gate.best_published(chapter) for chapter in chapters}
+    evidence = {chapter.name: gate.shown(chapter) for chapter in chapters}
     kept = write(Path(folder), chapters, tokens.Pages(evidence, claims.load_claims()), keep=True)
     for path in kept:
         print(f"{path} stays as you left it, and the book has a newer one: delete it to get that")

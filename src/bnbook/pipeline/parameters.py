@@ -44,7 +44,7 @@ def override(defaults: dict[str, Any], changes: dict[str, Any], chapter: str) ->
     return result
 
 
-def coerce(value: Any, default: Any, what: str, least: int = 1) -> Any:
+def coerce(value: Any, default: Any, what: str) -> Any:
     """`value` as the type of `default` (bool, int, float, str, or a list of one of these)."""
     wanted = type(default).__name__
     error = BnbookError(f"{what} is {value!r}; expected {wanted} like its default {default!r}")
@@ -66,9 +66,6 @@ def coerce(value: Any, default: Any, what: str, least: int = 1) -> Any:
             raise error
         if isinstance(default, float):
             return number
-        least = min(default, least)  # a count stays one: no -3 workers, no probe every 0 steps
-        if number < least:
-            raise BnbookError(f"{error}, at least {least}")
         if not number.is_integer():
             raise error
         return int(number)
@@ -83,7 +80,7 @@ def coerce(value: Any, default: Any, what: str, least: int = 1) -> Any:
             items = [items]
         if not items:
             raise error
-        return [coerce(item, default[0], what, least=0) for item in items] if default else items
+        return [coerce(item, default[0], what) for item in items] if default else items
     if isinstance(default, str):
         if isinstance(value, (list, dict, bool)) or value is None:
             raise error
