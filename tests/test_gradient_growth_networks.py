@@ -13,7 +13,15 @@ import torch.nn.functional as F
 from bnbook.errors import BnbookError
 from bnbook.models import mlp
 from bnbook.studies.agreement import furthest_from_one
-from bnbook.studies.gradient_growth import Trained, chain, growth, networks, residual, residual_profile, train
+from bnbook.studies.gradient_growth import (
+    Trained,
+    chain,
+    draw_networks,
+    growth,
+    residual,
+    residual_profile,
+    train,
+)
 from bnbook.studies.gradient_growth.measuring import (
     depth_growth,
     fitted_growth,
@@ -21,7 +29,7 @@ from bnbook.studies.gradient_growth.measuring import (
     gradients,
     roughness,
 )
-from bnbook.studies.gradient_growth.outcomes import last_fifth, spread, turns
+from bnbook.studies.gradient_growth.outcomes import last_fifth, turn_spread, turns
 
 
 def drawn(make, *arguments, seed=3, **options):
@@ -158,7 +166,7 @@ def test_a_member_that_explodes_harms_nobody():
 )
 def test_networks_of_a_kind_are_the_chains_of_their_seeds(kind, normalized):
     widths, before = (6, 5, 5, 5, 5, 3), torch.get_rng_state()
-    found = list(networks(kind, widths, 3, "tanh", sigma_w2=1.5))
+    found = list(draw_networks(kind, widths, 3, "tanh", sigma_w2=1.5))
     assert torch.equal(before, torch.get_rng_state()) and len(found) == 3
     where = {"batch": None, "none": []}.get(kind, [normalized])
     own = drawn(chain, widths, "tanh", where, sigma_w2=1.5, seed=2)
@@ -167,11 +175,11 @@ def test_networks_of_a_kind_are_the_chains_of_their_seeds(kind, normalized):
 
 
 def test_networks_with_skip_connections_and_unknown_ones():
-    (found,) = networks("residual", (6, 5, 5, 3), 1)
+    (found,) = draw_networks("residual", (6, 5, 5, 3), 1)
     own = drawn(residual, (6, 5, 5, 3), seed=0)
     assert all(torch.equal(a, b) for a, b in zip(own.parameters(), found.parameters()))
     with pytest.raises(BnbookError, match="unknown kind of network 'every'"):
-        next(networks("every", (6, 5, 3), 1))
+        next(draw_networks("every", (6, 5, 3), 1))
 
 
 def test_what_trainings_came_to():
@@ -182,7 +190,7 @@ def test_what_trainings_came_to():
     done = Trained(accuracy, accuracy, gradient, size)
     turned = turns(done, [5.0, 0.1], 1)
     assert turned == pytest.approx(np.array([[[0.6, 0.3, 0.15]]]))
-    assert spread(turned) == pytest.approx(np.array([[2.0]]))  # the last layer is left out
+    assert turn_spread(turned) == pytest.approx(np.array([[2.0]]))  # the last layer is left out
 
 
 def test_the_furthest_ratio_is_that_of_the_interval():

@@ -2,7 +2,7 @@
 in."""
 
 from bnbook.studies.gradient_growth.activations import ACTIVATIONS
-from bnbook.studies.gradient_growth.networks import chain, networks, residual
+from bnbook.studies.gradient_growth.networks import chain, draw_networks, residual
 from bnbook.studies.gradient_growth.rates import Growth, growth, linear_growth, relu_growth, residual_profile
 from bnbook.studies.gradient_growth.stack import Trained, train
 
@@ -11,9 +11,9 @@ __all__ = [
     "Growth",
     "Trained",
     "chain",
+    "draw_networks",
     "growth",
     "linear_growth",
-    "networks",
     "relu_growth",
     "residual",
     "residual_profile",

@@ -84,7 +84,7 @@ def residual(
     return model
 
 
-def networks(
+def draw_networks(
     kind: str, widths: Sequence[int], seeds: int, phi: str | Function = "relu", **options: float
 ) -> Iterator[nn.Sequential]:
     """Random networks, one for each of the seeds 0 to seeds - 1; options: those of `chain` or `residual`.

@@ -22,7 +22,7 @@ def turns(done: Trained, rates: Sequence[float], k: int) -> np.ndarray:
     return rates[k] * done.gradient[:, k] / done.size[:, k]
 
 
-def spread(turned: np.ndarray) -> np.ndarray:
+def turn_spread(turned: np.ndarray) -> np.ndarray:
     """The largest turn of a hidden layer over the smallest, (S, K, L) -> (S, K); the last layer is left
     out."""
     hidden = turned[:, :, :-1]
