@@ -135,7 +135,7 @@ def test_gradient_descents_step_by_step():
     path = gradient_descent.accelerated(slope, np.array([1.0]), 0.25, 0.5, 3)
     assert path[:, 0] == pytest.approx([1, 1 / 2, 1 / 8, -1 / 32])
     # β = 0, 1/4, 2/5: 1, 1/2, (1/2 - 1/8)/2 = 3/16, (3/16 - 2/5 · 5/16)/2 = 1/32
-    path = gradient_descent.nesterov(slope, np.array([1.0]), 0.25, 3)
+    path = gradient_descent.accelerated(slope, np.array([1.0]), 0.25, None, 3)
     assert path[:, 0] == pytest.approx([1, 1 / 2, 3 / 16, 1 / 32])
     assert gradient_descent.momentum_for(4.0) == pytest.approx(1 / 3)
 

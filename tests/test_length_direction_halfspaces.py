@@ -227,7 +227,7 @@ def test_examples_and_races():
 
 
 def test_nesterovs_method_for_convex_functions_step_by_step():
-    path = gradient_descent.nesterov(lambda w: w, np.array([1.0]), 0.5, 3)
+    path = gradient_descent.accelerated(lambda w: w, np.array([1.0]), 0.5, None, 3)
     np.testing.assert_allclose(path[:, 0], [1, 0.5, 0.1875, 0.03125])
 
 

@@ -4,16 +4,21 @@ points."""
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import least_squares as minimise
+from scipy.optimize import root
 
 from bnbook.studies.length_direction import bounds, gdnp, least_squares
 from bnbook.studies.length_direction.halfspaces import Gaussian, draw_gaussian
 from bnbook.studies.length_direction.losses import LOSSES, Loss
+from bnbook.studies.length_direction.quadrature import plane
 
 #: Losses with a bounded best length, for which GDNP is made, and the start of its bisection.
 LEARNABLE = ("logistic", "huber", "welsch")
 BRACKET = (-16.0, 16.5)  # not symmetric: no midpoint is ever 0, where the direction has no gradient
 #: Gaps below this share of uᵀS⁻¹u are left out: there the gradient is rounding.
 FLOOR = 1e-11
+#: A critical point is off the line beyond this sine of its angle to it.
+AWAY = 1e-5
 
 Margins = dict[str, list[float]]
 
@@ -103,32 +108,59 @@ def _bounds_at(
     found["pythagoras"].append(abs(first**2 * gaps[t] + slope**2 - whole) / whole)
 
 
+def plane_gradient(halfspace: Gaussian, weight: np.ndarray) -> np.ndarray:
+    """∇f(w̃) by its definition, E[φ'(zᵀw̃) z], an integral over the plane (d = 2)."""
+    S, u = halfspace.problem.S, halfspace.problem.u
+    nodes, p = plane(0.1, 8.0)
+    z = u + nodes @ np.linalg.cholesky(S - np.outer(u, u)).T
+    return (p * halfspace.loss.first(z @ weight)) @ z
+
+
+def search_line(seed: int, starts: int) -> tuple[float, dict[str, int], dict[str, int]]:
+    """The largest error of the gradient's formula, and for every loss how many critical points were found and
+    how many of them off the line."""
+    rng, errors, found, away = np.random.default_rng([seed, 5]), [], {}, {}
+    for name, loss in LOSSES.items():
+        for _ in range(6):
+            halfspace = draw_gaussian(rng, loss, 2)
+            weight = rng.standard_normal(2)
+            weight *= rng.uniform(0.1, 1.5) / halfspace.length(weight)
+            error = np.linalg.norm(plane_gradient(halfspace, weight) - halfspace.gradient(weight))
+            errors.append(error / (np.linalg.norm(halfspace.problem.u) * loss.largest_first))
+        points, halfspace = critical_points(rng, loss, starts, 2 + seed % 3)
+        found[name], away[name] = len(points), int((sine_off_line(points, halfspace) > AWAY).sum())
+    return max(errors), found, away
+
+
 def critical_points(
     rng: np.random.Generator, loss: Loss, starts: int, size: int
 ) -> tuple[np.ndarray, Gaussian]:
-    """Bounded critical points (k, d) that Levenberg and Marquardt find from random starts, and the
-    problem."""
-    from scipy.optimize import least_squares as minimise
-
+    """Bounded critical points (k, d) by Levenberg and Marquardt from random starts, and the problem."""
     halfspace = draw_gaussian(rng, loss, size)
-    values, basis = np.linalg.eigh(halfspace.problem.S)
-    whiten = (basis / np.sqrt(values)) @ basis.T  # S^(-1/2): in whitened weights all directions are alike
-    found = []
+    whiten, found = halfspace.problem.whitening, []
+    accuracy = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15, "max_nfev": 80}
     for _ in range(starts):
         start = rng.standard_normal(size)
         start *= 10 ** rng.uniform(-0.7, 0.3) / np.linalg.norm(start)
-        end = minimise(
-            lambda z: whiten @ halfspace.gradient(whiten @ z),
-            start,
-            method="lm",
-            xtol=1e-15,
-            ftol=1e-15,
-            gtol=1e-15,
-            max_nfev=80,
-        )
+        end = minimise(lambda z: whiten @ halfspace.gradient(whiten @ z), start, method="lm", **accuracy)
         if np.linalg.norm(end.fun) < 1e-10 and np.linalg.norm(end.x) < 16:
             found.append(whiten @ end.x)
     return np.array(found).reshape(-1, size), halfspace
+
+
+def critical_points_in_plane(halfspace: Gaussian, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Critical points (k, 2) nearer than `reach` to both axes, from 48 starts: those on the line
+    and those off it."""
+    found = []
+    for angle in np.linspace(0, 2 * np.pi, 16, endpoint=False):
+        for radius in (0.5, 1.5, 3):
+            start = radius * np.array([np.cos(angle), np.sin(angle)])
+            end = root(halfspace.gradient, start, tol=1e-13)
+            if end.success and np.linalg.norm(end.fun) < 1e-10 and abs(end.x).max() < reach:
+                found.append(end.x)
+    points = np.array(found).reshape(-1, 2)
+    away = sine_off_line(points, halfspace) > AWAY
+    return points[~away], points[away]
 
 
 def sine_off_line(points: np.ndarray, halfspace: Gaussian) -> np.ndarray:

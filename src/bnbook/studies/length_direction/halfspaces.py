@@ -3,7 +3,7 @@ examples.
 
 Everything but the gradient needs only the margins of a direction, zᵀw / ‖w‖_S: points t with weights p, so
 that E g(zᵀw̃) = Σ p g(γ t) for w̃ = γ w / ‖w‖_S. For Gaussian z, of mean u and covariance S - uuᵀ, they are
-the nodes of the trapezoid rule, which on a Gaussian is exact to rounding.
+the nodes of `quadrature`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ import numpy as np
 from bnbook.errors import BnbookError
 from bnbook.studies.length_direction.losses import Loss
 from bnbook.studies.length_direction.problems import Quadratic
-
-NODES = np.arange(-680, 681) * 0.0125  # standard deviations
-_HEIGHTS = np.exp(-(NODES**2) / 2)
-WEIGHTS = _HEIGHTS / _HEIGHTS.sum()
+from bnbook.studies.length_direction.quadrature import NODES, WEIGHTS
 
 
 class HalfSpace:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnbook.errors import BnbookError
+from bnbook.studies.length_direction.gradient_descent import iterate
 from bnbook.studies.length_direction.problems import Quadratic
 
 
@@ -67,11 +68,7 @@ def step_size(w: np.ndarray, problem: Quadratic) -> float:
 
 def descend(w: np.ndarray, problem: Quadratic, steps: int, factor: float = 1.0) -> np.ndarray:
     """Directions w_0 ... w_T (T+1, d) of gradient descent on ρ, `factor` times the printed step size."""
-    path = [np.asarray(w, dtype=np.float64)]
-    for _ in range(steps):
-        w = path[-1]
-        path.append(w - factor * step_size(w, problem) * gradient(w, problem))
-    return np.stack(path)
+    return iterate(lambda w: w - factor * step_size(w, problem) * gradient(w, problem), w, steps)
 
 
 def weights_at_best_length(path: np.ndarray, problem: Quadratic) -> np.ndarray:

@@ -3,31 +3,14 @@ seed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bnbook.studies.length_direction import gradient_descent, least_squares, rayleigh
 from bnbook.studies.length_direction.problems import KINDS, Quadratic, draw_quadratic
+from bnbook.studies.length_direction.ratios import SLACK, Ratios
 
-#: Relative slack of every bound, and the excess (relative to the largest possible) below which rounding
-#: rules.
-SLACK, FLOOR = 1e-9, 1e-20
-
-
-@dataclass(frozen=True)
-class Ratios:
-    """Left side over right side of a bound, for every trial; above 1 it is violated."""
-
-    ratio: np.ndarray  # (trials,)
-
-    @property
-    def violations(self) -> int:
-        return int((self.ratio > 1 + SLACK).sum())
-
-    @property
-    def trials(self) -> int:
-        return len(self.ratio)
+#: The excess (relative to the largest possible) below which rounding rules.
+FLOOR = 1e-20
 
 
 def linear_margins(excess: np.ndarray, problem: Quadratic, exponent: float = 2.0) -> np.ndarray:

@@ -13,27 +13,17 @@ this book's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
 from bnbook.errors import BnbookError
-from bnbook.studies.length_direction.halfspaces import NODES, WEIGHTS
 from bnbook.studies.length_direction.losses import Loss
 from bnbook.studies.length_direction.problems import Quadratic
+from bnbook.studies.length_direction.quadrature import NODES, WEIGHTS, plane
 
 #: sup |tanh''| = 4 / (3 √3)
 LARGEST_BEND = 4 / (3 * np.sqrt(3))
-
-
-@cache
-def plane(spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes (n, 2) and weights (n,) of a standard Gaussian in the plane, to 7 standard deviations."""
-    count = round(7 / spacing)
-    ticks = np.arange(-count, count + 1) * spacing
-    nodes = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
-    heights = np.exp(-(nodes**2).sum(axis=1) / 2)
-    return nodes, heights / heights.sum()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import minimize, root
 
 from bnbook.studies.length_direction import unit_descent
 from bnbook.studies.length_direction.losses import LOSSES
@@ -67,10 +68,7 @@ def critical_points(network: TanhNetwork, rng: np.random.Generator, starts: int)
 
     Every other start lies on the line of S⁻¹u (which descent does not leave), the rest anywhere.
     """
-    from scipy.optimize import minimize, root
-
-    values, basis = np.linalg.eigh(network.problem.S)
-    whiten = (basis / np.sqrt(values)) @ basis.T
+    whiten = network.problem.whitening
     shape = (len(network.theta), len(network.problem.u))
 
     def unfold(z):
@@ -119,14 +117,46 @@ def classify(network: TanhNetwork, points: list[np.ndarray]) -> dict[str, int]:
     return counts
 
 
+def search_points(seed: int, starts: int) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+    """How many critical points were found and how many of them off the line, by the result's name; and for
+    each loss the places (k, 2) of all units along and across the line.
+
+    points: of whole networks of two units, with equal output weights and with any; regular: M invertible.
+    unit_points: of one unit, the other on the line or anywhere.
+    """
+    rng, places = np.random.default_rng([seed, 9]), {}
+    kinds = ("found", "off_line", "regular_found", "regular_off_line")
+    counts = {f"points.{kind}": 0 for kind in kinds}
+    counts |= {f"unit_points.{kind}_{where}": 0 for kind in kinds[:2] for where in ("anywhere", "lined")}
+    for name in ("logistic", "huber"):
+        units: list[tuple[float, float]] = []
+        of_loss = dict.fromkeys(kinds, 0)
+        for equal in (True, False):
+            network = draw_network(rng, LOSSES[name], 2, 2, equal)
+            points = critical_points(network, rng, starts)
+            for kind, number in classify(network, points).items():
+                counts[f"points.{kind}"] += number
+                of_loss[kind] += number
+            for W in points:
+                along = W @ network.problem.u / np.sqrt(network.problem.attainable)
+                units += zip(-along, off_line(W, network.problem), strict=True)
+        counts |= {f"{kind}_count.{name}": of_loss[kind] for kind in kinds[:2]}
+        places[name] = np.array(units).reshape(-1, 2)
+        for where, lined in (("anywhere", False), ("lined", True)):
+            for _ in range(3):
+                network = draw_network(rng, LOSSES[name], 2, 2, False)
+                weight = one_unit(network, rng, lined)
+                if weight is not None:
+                    away = off_line(weight[None], network.problem)[0] > AWAY
+                    counts[f"unit_points.found_{where}"] += 1
+                    counts[f"unit_points.off_line_{where}"] += int(away)
+    return counts, places
+
+
 def one_unit(network: TanhNetwork, rng: np.random.Generator, on_line: bool) -> np.ndarray | None:
     """A bounded critical point of the first of two units, the other held fixed on the line or anywhere; None
     if none is found."""
-    from scipy.optimize import root
-
-    problem = network.problem
-    values, basis = np.linalg.eigh(problem.S)
-    whiten = (basis / np.sqrt(values)) @ basis.T
+    problem, whiten = network.problem, network.problem.whitening
     other = whiten @ rng.standard_normal(len(problem.u))
     if on_line:
         other = rng.uniform(-1.5, 1.5) / np.sqrt(problem.attainable) * problem.direction

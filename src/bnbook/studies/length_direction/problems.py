@@ -56,6 +56,12 @@ class Quadratic:
         return np.linalg.solve(self.S, self.u)
 
     @cached_property
+    def whitening(self) -> np.ndarray:
+        """S^(-1/2), (d, d): in whitened weights all directions are alike."""
+        values, basis = np.linalg.eigh(self.S)
+        return (basis / np.sqrt(values)) @ basis.T
+
+    @cached_property
     def attainable(self) -> float:
         """uᵀS⁻¹u = -min f"""
         return float(self.u @ self.direction)

@@ -8,6 +8,8 @@ import numpy as np
 from bnbook.errors import BnbookError
 from bnbook.studies.length_direction import bounds, gdnp, gradient_descent
 from bnbook.studies.length_direction.halfspaces import Examples, Gaussian, HalfSpace
+from bnbook.studies.length_direction.losses import LOSSES
+from bnbook.studies.length_direction.problems import Quadratic, draw_quadratic
 
 METHODS = ("gdnp", "gradient_descent", "accelerated")
 
@@ -41,6 +43,13 @@ def best_weight(halfspace: HalfSpace) -> np.ndarray:
     raise unbounded
 
 
+def draw_race(rng: np.random.Generator) -> tuple[Gaussian, np.ndarray]:
+    """A Gaussian problem with d = 20, L/μ = 30, uᵀS⁻¹u = ½ and the logistic loss, and a first direction."""
+    problem, w = draw_quadratic(rng, "random", 30.0, 20)
+    halved = Quadratic(problem.S, problem.u * np.sqrt(0.5 / problem.attainable))
+    return Gaussian(halved, LOSSES["logistic"]), w
+
+
 def race(halfspace: HalfSpace, w: np.ndarray, steps: int) -> dict[str, np.ndarray]:
     """(f - f*) / (f(0) - f*) for the three methods, (T+1,) each, all from direction w at its best length.
 
@@ -51,7 +60,7 @@ def race(halfspace: HalfSpace, w: np.ndarray, steps: int) -> dict[str, np.ndarra
     paths = {
         "gdnp": np.stack([run.weight(t, halfspace) for t in range(steps + 1)]),
         "gradient_descent": gradient_descent.plain(halfspace.gradient, start, rate, steps),
-        "accelerated": gradient_descent.nesterov(halfspace.gradient, start, rate, steps),
+        "accelerated": gradient_descent.accelerated(halfspace.gradient, start, rate, None, steps),
     }
     lowest = halfspace.value(best_weight(halfspace))
     span = halfspace.value(np.zeros_like(start)) - lowest
