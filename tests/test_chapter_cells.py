@@ -1,0 +1,49 @@
+"""A cell of a chapter shows one idea: at most 24 lines of 110 columns, formatted as the package is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bnbook.pipeline import chapters
+
+ROOT = Path(__file__).resolve().parents[1]
+LINES, COLUMNS = 24, 110
+PENDING = {  # chapters whose cells are still to be taken apart
+    "decoupling/halfspaces",
+    "decoupling/least-squares",
+    "decoupling/neural-networks",
+    "mean-field/fisher",
+    "mean-field/gamma-initialisation",
+    "mean-field/learning-rate",
+    "santurkar/deep-linear",
+    "santurkar/internal-covariate-shift",
+    "santurkar/landscape",
+    "santurkar/lp-norms",
+    "santurkar/noisy-batch-norm",
+    "santurkar/predictiveness",
+    "santurkar/training",
+    "theory/lipschitz",
+    "theory/minima",
+    "theory/smoothness",
+}
+
+
+@pytest.mark.parametrize("chapter", chapters.discover(), ids=lambda chapter: chapter.name)
+def test_cells_are_short_and_formatted(chapter, tmp_path):
+    long = []
+    for number, source in enumerate(chapter.code_cells):
+        (tmp_path / f"cell{number}.py").write_text(source + "\n", encoding="utf-8")
+        lines = [line for line in source.splitlines() if line.strip()]
+        if len(lines) > LINES or max(map(len, lines)) > COLUMNS:
+            long.append(f"cell {number} begins {lines[0]!r}")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    words = [sys.executable, "-m", "ruff", "format", "--check", "--quiet", "."]
+    badly = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True).returncode != 0
+    if (long or badly) and chapter.name in PENDING:
+        pytest.skip("pending")
+    assert not long and not badly
