@@ -14,7 +14,7 @@ import yaml
 from conftest import ROOT
 
 from bnbook import paths
-from bnbook.claims import load_claims
+from bnbook.claims import count_sentences, load_claims, load_coverage
 from bnbook.pipeline import measured
 
 CHAPTERS = sorted(
@@ -92,6 +92,18 @@ def test_the_errata_list_every_row_with_links_that_lead_somewhere(built_site):
     for target, anchor in set(links):
         assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), anchor
     assert "smoke run, no evidence" in page and "true after correction" in page
+
+
+def test_every_sentence_of_the_sources_leads_to_rows_of_the_scoreboard(built_site):
+    listed = count_sentences(load_coverage())
+    page = (built_site / "html" / "coverage.html").read_text(encoding="utf-8")
+    board = (built_site / "html" / "scoreboard.html").read_text(encoding="utf-8")
+    counted = f"{listed.sentences} checkable sentences, {listed.judged} judged by claims"
+    assert counted in words(built_site / "html" / "coverage.html")
+    assert counted in words(built_site / "html" / "index.html")
+    links = re.findall(r'class="verdict" href="scoreboard\.html#([^"]+)"', page)
+    assert len(links) >= listed.judged
+    assert [name for name in set(links) if f'id="{name}"' not in board] == []
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

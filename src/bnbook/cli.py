@@ -174,6 +174,12 @@ def _check(arguments: argparse.Namespace) -> int:
     except BnbookError as error:
         print(f"BAD errata\n      {error}")
         return FAILED
+    try:
+        listed = claims.count_sentences(claims.load_coverage())
+        print(f"ok  {listed.sentences} sentences of the sources, {listed.judged} judged")
+    except BnbookError as error:
+        print(f"BAD coverage\n      {error}")
+        return FAILED
     return FAILED if any(problems.values()) else DONE
 
 

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from bnbook.claims.carried import carry
 from bnbook.claims.claim import Claim, Part, Source, Test
+from bnbook.claims.coverage import (
+    REASONS,
+    Count,
+    Coverage,
+    Sentence,
+    count_sentences,
+    load_coverage,
+    unfinished_sources,
+)
 from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.reading import chapter_claims, load_claims
@@ -19,24 +28,31 @@ from bnbook.claims.words import (
 
 __all__ = [
     "Claim",
+    "Count",
+    "Coverage",
     "ERRATUM_KINDS",
     "Erratum",
     "Judgement",
     "Part",
+    "REASONS",
+    "Sentence",
     "Source",
     "Test",
     "carry",
     "chapter_claims",
+    "count_sentences",
     "describe_test",
     "effect_and_interval",
     "format_effect",
     "format_number",
     "judge",
     "load_claims",
+    "load_coverage",
     "load_errata",
     "markdown_table",
     "show_verdicts",
     "source_titles",
+    "unfinished_sources",
     "verdict_rows",
     "without_markup",
 ]

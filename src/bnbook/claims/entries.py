@@ -1,4 +1,4 @@
-"""What the files of claims and book/errata.yml have in common: entries, and complaints that take one line
+"""What the files of claims, errata and coverage have in common: entries, and complaints that take one line
 each."""
 
 from __future__ import annotations
@@ -66,6 +66,19 @@ class Entry:
         if not isinstance(value, str) or not value.strip():
             self._fail(f"{key} is {value!r}", "a line of text")
         return " ".join(value.split())
+
+    def _formulas(self, content: Mapping, key: str) -> str:
+        """A line of text that may hold $formulas$."""
+        text = self._text(content, key)
+        if any(ord(character) < 32 for character in content[key].strip()):
+            # "\tilde" in double quotes begins with a tab
+            self._fail(
+                f"{key} has a backslash that YAML read as an escape, or a line break",
+                "formulas in single quotes",
+            )
+        if text.replace("\\$", "").count("$") % 2:
+            self._fail(f"{key} has a formula that does not end", "a $ before and after each formula")
+        return text
 
     def _mapping(self, content: Any, what: str) -> Mapping:
         if not isinstance(content, Mapping):

@@ -1,5 +1,5 @@
-"""Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata and
-provenance written."""
+"""Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata,
+coverage and provenance written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import errata_page, gate, merge, scoreboard, tokens
+from bnbook.pipeline import coverage_page, errata_page, gate, merge, scoreboard, tokens
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 
@@ -36,10 +36,13 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     index = (book / "index.md").read_text(encoding="utf-8")
     if unknown := tokens.malformed(index):
         raise BnbookError(f"index.md: {unknown[0]} is not a token that pages know")
-    index = tokens.fill(index, "index", shown, extra={"scoreboard": short})
+    lists = claims.load_coverage()
+    extra = {"scoreboard": short, "coverage": coverage_page.counted(lists)}
+    index = tokens.fill(index, "index", shown, extra=extra)
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
+    atomic.write_text(folder / "coverage.md", coverage_page.coverage(lists, shown))
     atomic.write_text(folder / "provenance.md", scoreboard.provenance(chapters, shown))
     return chapters, shown
 

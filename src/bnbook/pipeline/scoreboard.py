@@ -99,7 +99,7 @@ def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
 def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
     judgement, evidence = pages.judgement(claim), pages.evidence[chapter.name]
     source = f"{claim.source.key}, {claim.source.version}, {claim.source.where}"
-    says = f"{_cell(claim.says)}<br><small>{_cell(source)}</small>"
+    says = f'<span id="{row_address(claim)}"></span>{_cell(claim.says)}<br><small>{_cell(source)}</small>'
     figure = f"[figure](#{anchor(chapter, claim.figure)})"
     if judgement is None or evidence is None:
         return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
@@ -108,6 +108,11 @@ def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
     effect, interval = ("<br>".join(each or ABSENT for each in column) for column in columns)
     row = [says, f"**{judgement.words}**", effect, interval, str(judgement.n or ABSENT), evidence.profile]
     return "| " + " | ".join([*row, figure]) + " |"
+
+
+def row_address(claim: claims.Claim) -> str:
+    """Where the claim's row stands on the scoreboard's page."""
+    return f"claim-{claim.id}"
 
 
 def verdict_words(pages: Pages, claim: claims.Claim) -> str:

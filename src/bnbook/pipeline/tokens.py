@@ -18,7 +18,7 @@ from bnbook.pipeline import measured, verdicts
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
-    r"\{\{\s*(?P<verb>mean|ci|geo|share|value|n|param|data|profile|device|verdict|effect|verdicts|scoreboard)"
+    r"\{\{\s*(?P<verb>mean|ci|geo|share|value|n|param|data|profile|device|verdict|effect|verdicts|scoreboard|coverage)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )

@@ -1,0 +1,194 @@
+"""Reading book/coverage/NAME.yml: every checkable sentence of one text of a source, with the claims that
+judge it or the reason why none does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bnbook import paths
+from bnbook.claims.entries import Entry, read_yaml, require_once
+from bnbook.claims.errata import source_titles
+from bnbook.claims.reading import load_claims
+from bnbook.errors import BnbookError
+
+#: Why a sentence is not judged; a reason reads `kind: words`.
+REASONS = {
+    "open": "this book could judge it and does not yet; the words say what would",
+    "scale": "it needs data, networks or hardware beyond this book",
+    "background": "it reports what others did, found or believed",
+    "definition": "it names or defines something, or holds by the definition",
+    "assumption": "it is supposed, not asserted",
+    "setting": "it says what the authors did",
+    "step": "a step of a derivation whose end is judged",
+    "opinion": "a judgement, motive or outlook that nothing measurable decides",
+    "unspecific": "it says too little to be tested",
+}
+ALTERNATIVES = ("claims", "not_judged", "repeats")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One checkable sentence, in our words; exactly one of `claims`, `not_judged` and `repeats` is set.
+
+    `where` is its place in the text, unique in the list; `repeats` is the place of the sentence that says the
+    same; `note` says what the claims leave open.
+    """
+
+    where: str
+    says: str
+    claims: tuple[str, ...] = ()
+    not_judged: str = ""
+    repeats: str = ""
+    note: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The key of REASONS, or nothing."""
+        return self.not_judged.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The sentences of one text in its own order; `complete` promises that no checkable one is missing."""
+
+    name: str
+    source: str
+    version: str
+    complete: bool
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many sentences say something of their own, and what became of them."""
+
+    sentences: int
+    judged: int
+    open: int
+    repeats: int
+
+    @property
+    def not_judged(self) -> int:
+        return self.sentences - self.judged
+
+
+def count_sentences(lists: Iterable[Coverage]) -> Count:
+    """The sentences of several lists; one that repeats another is counted as a repeat only."""
+    found = [sentence for one in lists for sentence in one.sentences]
+    own = [sentence for sentence in found if not sentence.repeats]
+    return Count(
+        sentences=len(own),
+        judged=sum(bool(sentence.claims) for sentence in own),
+        open=sum(sentence.reason == "open" for sentence in own),
+        repeats=len(found) - len(own),
+    )
+
+
+def unfinished_sources(lists: Iterable[Coverage]) -> list[str]:
+    """Keys of the sources that claims cite and that have no list, or one that is not complete."""
+    finished: dict[str, bool] = {}
+    for one in lists:
+        finished[one.source] = finished.get(one.source, True) and one.complete
+    return [key for key in dict.fromkeys(c.source.key for c in load_claims()) if not finished.get(key, False)]
+
+
+def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
+    """Read and validate every list (by default those of book/coverage/), by name; none without a folder.
+
+    Raises BnbookError, one line, for a file that is no list, an unknown or missing key, a source that is
+    not in references.bib, a claim that no chapter has, a sentence with none or several of claims, not_judged
+    and repeats, an unknown reason, a place or a sentence that comes twice, a repeat of what is not there, a
+    text with two lists, and, where all lists of a source are complete, a claim that no sentence leads to.
+    """
+    folder = Path(folder) if folder is not None else paths.book_folder() / "coverage"
+    claims, sources = load_claims(), source_titles()
+    known = {claim.id for claim in claims}
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    lists = [_read(path, known, sources) for path in files]
+    require_once((f"{one.source}, {one.version}" for one in lists), "coverage", "the list of")
+    done = {one.source for one in lists} - set(unfinished_sources(lists))
+    for claim in claims:
+        own = [one for one in lists if one.source == claim.source.key]
+        if claim.source.key in done and not any(claim.id in s.claims for one in own for s in one.sentences):
+            raise BnbookError(
+                f"coverage/{own[0].name}.yml: it is complete, but no sentence leads to the claim {claim.id} "
+                f"({claim.source.where}); expected it among the claims of its sentence"
+            )
+    return lists
+
+
+def _read(path: Path, known: Collection[str], sources: Collection[str]) -> Coverage:
+    file = f"coverage/{path.name}"
+    if path.suffix != ".yml":
+        raise BnbookError(f"{file} is no list; expected NAME.yml")
+    reader = _Reader(file, read_yaml(path, file), known)
+    return reader.coverage(path.stem, sources)
+
+
+class _Reader(Entry):
+    """One file."""
+
+    def __init__(self, file: str, content: Any, known: Collection[str]) -> None:
+        self.where, self._known = file, known
+        self.entry = self._mapping(content, "the list")
+
+    def coverage(self, name: str, sources: Collection[str]) -> Coverage:
+        self._keys(self.entry, ("source", "sentences"), ("complete",), "the list")
+        source = self._mapping(self.entry["source"], "source")
+        self._keys(source, ("key", "version"), (), "source")
+        key, complete, rows = source["key"], self.entry.get("complete", False), self.entry["sentences"]
+        if key not in sources:
+            self._fail(f"source {key!r} is not in references.bib", f"one of {', '.join(sources)}")
+        if not isinstance(complete, bool):
+            self._fail(f"complete {complete!r} is no truth value", "true or false")
+        if not isinstance(rows, list):
+            self._fail("sentences is no list", "one entry `- where: …` per sentence")
+        file = self.where
+        sentences = tuple(self._sentence(file, row, number) for number, row in enumerate(rows, start=1))
+        require_once((sentence.where for sentence in sentences), file, "the place")
+        own = {s.where for s in sentences if not s.repeats}
+        require_once((s.says for s in sentences if not s.repeats), file, "the sentence")
+        for sentence in sentences:
+            if sentence.repeats and sentence.repeats not in own:
+                self.where = f"{file}: {sentence.where}"
+                self._fail(f"it repeats {sentence.repeats!r}, which is no place here", "one that is")
+        return Coverage(name, key, self._text(source, "version"), complete, sentences)
+
+    def _sentence(self, file: str, content: Any, number: int) -> Sentence:
+        self.where = f"{file}: sentence number {number}"
+        row = self._mapping(content, "the sentence")
+        self._keys(row, ("where", "says"), (*ALTERNATIVES, "note"), "the sentence")
+        where = self._text(row, "where")
+        self.where = f"{file}: {where}"
+        if sum(key in row for key in ALTERNATIVES) != 1:
+            self._fail("it has none or several of claims, not_judged and repeats", "exactly one of them")
+        if "note" in row and "claims" not in row:
+            self._fail("it has a note but no claims", "a note beside claims only")
+        texts = {key: self._formulas(row, key) for key in ("not_judged", "note") if key in row}
+        sentence = Sentence(
+            where=where,
+            says=self._formulas(row, "says"),
+            claims=self._claims(row["claims"]) if "claims" in row else (),
+            repeats=self._text(row, "repeats") if "repeats" in row else "",
+            **texts,
+        )
+        if sentence.not_judged:
+            kind, _, words = sentence.not_judged.partition(":")
+            if kind not in REASONS or not words.strip():
+                self._fail(
+                    f"not_judged {sentence.not_judged!r} gives no reason",
+                    f"`KIND: words` with one of {', '.join(REASONS)}",
+                )
+        return sentence
+
+    def _claims(self, content: Any) -> tuple[str, ...]:
+        if not isinstance(content, list) or not content:
+            self._fail(f"claims {content!r} is no list of ids", "`claims: [id, …]`")
+        for name in content:
+            if name not in self._known:
+                self._fail(f"there is no claim {name!r}", "the id of a claim of a chapter")
+        require_once(content, self.where, "claim")
+        return tuple(content)

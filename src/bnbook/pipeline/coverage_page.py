@@ -1,0 +1,76 @@
+"""The generated page of coverage: every checkable sentence of every source, and what became of it."""
+
+from __future__ import annotations
+
+import html
+
+from bnbook import claims
+from bnbook.claims import REASONS, Coverage, Sentence
+from bnbook.claims import without_markup as _words
+from bnbook.pipeline.scoreboard import row_address, verdict_words
+from bnbook.pipeline.tokens import Pages
+
+#: A bar inside a cell of a table.
+BAR = "\\|"
+
+
+def coverage(lists: list[Coverage], pages: Pages) -> str:
+    """Counts, the kinds of reasons, and one table for each text of a source."""
+    lines = [
+        "# Every sentence of the sources",
+        "",
+        f"**{counted(lists)}.** A sentence is named by its place and told in our words. Either claims judge",
+        "it, and their verdicts, computed from the runs, lead to the scoreboard; or the reason stands there",
+        "why nothing does. A sentence that repeats another is counted once.",
+        "",
+        "| Source | sentences | judged | not judged | of these open | repeats |",
+        "|:---|---:|---:|---:|---:|---:|",
+    ]
+    titles = claims.source_titles()
+    for one in lists:
+        found = claims.count_sentences([one])
+        shown = f"[{titles[one.source]}, {one.version}](#coverage-{one.name})"
+        numbers = (found.sentences, found.judged, found.not_judged, found.open, found.repeats)
+        lines.append(f"| {' | '.join([shown, *map(str, numbers)])} |")
+    used = {sentence.reason for one in lists for sentence in one.sentences}
+    lines += ["", "Reasons why a sentence is not judged:", ""]
+    lines += [f"- *{kind}*: {meaning}" for kind, meaning in REASONS.items() if kind in used]
+    for one in lists:
+        lines += ["", f"(coverage-{one.name})=", f"## {titles[one.source]}, {one.version}", ""]
+        lines += [f"{{cite:t}}`{one.source}`" + ("" if one.complete else ". This list is not finished."), ""]
+        lines += ["| Place | It says | Verdict |", "|:---|:---|:---|"]
+        lines += [_row(sentence, pages) for sentence in one.sentences]
+    return "\n".join(lines) + "\n"
+
+
+def counted(lists: list[Coverage]) -> str:
+    """For the front page: how many sentences, and which source's list is not finished."""
+    found, titles = claims.count_sentences(lists), claims.source_titles()
+    missing = [f"“{titles.get(key, key)}”" for key in claims.unfinished_sources(lists)]
+    rest = f" (the list of {' and '.join(missing)} is not finished)" if missing else ""
+    return (
+        f"{found.sentences} checkable sentences, {found.judged} judged by claims, "
+        f"{found.not_judged} not judged{rest}"
+    )
+
+
+def _row(sentence: Sentence, pages: Pages) -> str:
+    cells = (_words(sentence.where), _words(sentence.says), _verdict(sentence, pages))
+    return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
+
+
+def _verdict(sentence: Sentence, pages: Pages) -> str:
+    """The claims' verdicts, each a link to its row, or why there is none."""
+    if sentence.repeats:
+        return f"as {_words(sentence.repeats)}"
+    if not sentence.claims:
+        kind, _, words = sentence.not_judged.partition(":")
+        return f"*not judged* · {kind}: {_words(words.strip())}"
+    own = {claim.id: claim for claim in pages.claims}
+    chips = [
+        f'<a class="verdict" href="scoreboard.html#{row_address(own[name])}" '
+        f'title="{html.escape(own[name].says)}">{verdict_words(pages, own[name])}</a>'
+        for name in sentence.claims
+    ]
+    note = [f"<small>{_words(sentence.note)}</small>"] if sentence.note else []
+    return "<br>".join(chips + note)

@@ -1,0 +1,175 @@
+"""The coverage lists: what a file may hold, each mistake as one line, the counts, and the page made of
+them."""
+
+from __future__ import annotations
+
+import pytest
+import tiny_book
+import yaml
+from conftest import ROOT, bnbook
+
+from bnbook import claims
+from bnbook.claims import load_coverage
+from bnbook.errors import BnbookError
+from bnbook.pipeline import chapters, coverage_page, evidence, pages, tokens
+
+HALF = {
+    "where": "Verse 1",
+    "says": "Heads has chance $p = \\frac12$.",
+    "claims": ["coin-fair"],
+    "note": "One coin.",
+}
+EDGE = {"where": "Verse 2", "says": "It never stands.", "not_judged": "open: toss it often"}
+AGAIN = {"where": "Refrain", "says": "Half, I say.", "repeats": "Verse 1"}
+GOOD = {"source": {"key": "folklore", "version": "oral"}, "sentences": [HALF, EDGE, AGAIN]}
+
+
+def write(root, content, name="song.yml"):
+    folder = root / "book" / "coverage"
+    folder.mkdir(exist_ok=True)
+    text = content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def row(sentence, **changes):
+    """The good list with one sentence alone, changed."""
+    return GOOD | {"sentences": [tiny_book.changed(sentence, **changes)]}
+
+
+def test_a_list_is_read_whole_and_a_repeat_is_not_counted_again(tiny):
+    assert load_coverage() == [], "a book may have none"
+    write(tiny, GOOD | {"complete": True})
+    (one,) = load_coverage()
+    assert (one.name, one.source, one.version, one.complete) == ("song", "folklore", "oral", True)
+    half, edge, again = one.sentences
+    assert (half.where, half.says, half.claims, half.note) == (
+        "Verse 1",
+        HALF["says"],
+        ("coin-fair",),
+        "One coin.",
+    )
+    assert (edge.reason, edge.claims, again.repeats) == ("open", (), "Verse 1")
+    found = claims.count_sentences([one])
+    assert (found.sentences, found.judged, found.not_judged, found.open, found.repeats) == (2, 1, 1, 1, 1)
+
+
+REFUSED = [
+    (row(HALF, where=None), "lacks where"),
+    (row(HALF, says=None), "lacks says"),
+    (row(HALF, says=" "), "says is ' '"),
+    (row(HALF, says="Chance $p."), "says has a formula that does not end"),
+    (row(HALF, colour="red"), "unknown key colour"),
+    (row(HALF, claims=["coin-unfair"]), "song.yml: Verse 1: there is no claim 'coin-unfair'"),
+    (row(HALF, claims=["coin-fair", "coin-fair"]), "claim coin-fair appears twice"),
+    (row(HALF, claims=[]), "claims [] is no list of ids"),
+    (row(HALF, claims="coin-fair"), "claims 'coin-fair' is no list of ids"),
+    (row(HALF, claims=None), "none or several of claims, not_judged and repeats"),
+    (row(HALF, not_judged="open: why"), "none or several of claims, not_judged and repeats"),
+    (row(EDGE, note="but"), "it has a note but no claims"),
+    (row(EDGE, not_judged="it is hard"), "not_judged 'it is hard' gives no reason"),
+    (row(EDGE, not_judged="open:"), "not_judged 'open:' gives no reason"),
+    (row(AGAIN), "it repeats 'Verse 1', which is no place here"),
+    (GOOD | {"sentences": [HALF, AGAIN, AGAIN | {"where": "Coda", "repeats": "Refrain"}]}, "Refrain"),
+    (GOOD | {"sentences": [HALF, EDGE | {"where": "Verse 1"}]}, "the place Verse 1 appears twice"),
+    (GOOD | {"sentences": [HALF, EDGE | {"says": HALF["says"]}]}, f"the sentence {HALF['says']} appears"),
+    (GOOD | {"sentences": ["Heads."]}, "sentence number 1: the sentence is str"),
+    (GOOD | {"sentences": None}, "sentences is no list"),
+    (GOOD | {"source": {"key": "hearsay", "version": "x"}}, "source 'hearsay' is not in references.bib"),
+    (GOOD | {"source": "folklore"}, "source is str"),
+    (GOOD | {"source": {"key": "folklore"}}, "source lacks version"),
+    (GOOD | {"complete": "nearly"}, "complete 'nearly' is no truth value"),
+    ({"source": GOOD["source"]}, "the list lacks sentences"),
+    ([HALF], "the list is list"),
+    ("sentences: [", "is not YAML"),
+]
+
+
+@pytest.mark.parametrize("content, words", REFUSED, ids=[words for _, words in REFUSED])
+def test_a_mistake_is_one_line_that_names_the_file(tiny, content, words):
+    write(tiny, content)
+    with pytest.raises(BnbookError) as caught:
+        load_coverage()
+    message = str(caught.value)
+    assert words in message and "\n" not in message and message.startswith("coverage/song.yml")
+    assert "; expected " in message or "is not YAML" in message
+
+
+def test_a_text_has_one_list_and_the_folder_holds_nothing_else(tiny):
+    write(tiny, GOOD)
+    write(tiny, GOOD, "tune.yml")
+    with pytest.raises(BnbookError, match="the list of folklore, oral appears twice"):
+        load_coverage()
+    write(tiny, GOOD | {"source": {"key": "folklore", "version": "written"}}, "tune.yml")
+    assert [one.name for one in load_coverage()] == ["song", "tune"]
+    write(tiny, "words", "notes.txt")
+    with pytest.raises(BnbookError, match="coverage/notes.txt is no list; expected NAME.yml"):
+        load_coverage()
+
+
+def test_a_complete_list_leads_to_every_claim_of_its_source(tiny):
+    write(tiny, row(EDGE))
+    assert claims.unfinished_sources(load_coverage()) == ["folklore"]
+    write(tiny, row(EDGE) | {"complete": True})
+    with pytest.raises(BnbookError, match=r"no sentence leads to the claim coin-fair \(everywhere\)"):
+        load_coverage()
+    other = {"source": {"key": "folklore", "version": "written"}, "sentences": [EDGE]}
+    write(tiny, other, "tune.yml")
+    assert claims.unfinished_sources(load_coverage()) == ["folklore"], "the other text is not finished"
+    write(tiny, other | {"complete": True, "sentences": [HALF]}, "tune.yml")
+    assert claims.unfinished_sources(load_coverage()) == [], "either text may lead to the claim"
+
+
+def test_check_counts_and_reports_a_broken_list(ran):
+    write(ran, GOOD)
+    words = ("check", "--runs", "--profile", "laptop")
+    assert "ok  2 sentences of the sources, 1 judged" in bnbook(*words, root=ran).stdout
+    write(ran, row(HALF, claims=["coin-unfair"]))
+    shown = bnbook(*words, root=ran, code=1).stdout
+    assert "ok  laptop/part/coin" in shown and "ok  1 errata" in shown
+    assert "BAD coverage\n      coverage/song.yml: Verse 1: there is no claim 'coin-unfair'" in shown
+
+
+def test_the_page_shows_place_words_verdict_or_reason(ran):
+    write(ran, GOOD | {"sentences": [HALF, EDGE | {"says": "A | B < C."}, AGAIN]})
+    chapter = chapters.select(["coin"])[0]
+    for profile, verdict in (
+        ("laptop", "reproduced"),
+        ("smoke", "smoke run, no evidence"),
+        (None, "not run"),
+    ):
+        held = evidence.fresh_run(chapter, profile) if profile else None
+        text = coverage_page.coverage(
+            load_coverage(), tokens.Pages({chapter.name: held}, claims.load_claims())
+        )
+        title = claims.load_claims()[0].says
+        link = f'<a class="verdict" href="scoreboard.html#claim-coin-fair" title="{title}">'
+        assert f"| Verse 1 | {HALF['says']} | {link}{verdict}</a><br><small>One coin.</small> |" in text
+    assert "| Verse 2 | A \\| B &lt; C. | *not judged* · open: toss it often |" in text
+    assert "| Refrain | Half, I say. | as Verse 1 |" in text
+    assert "| [Sayings, oral](#coverage-song) | 2 | 1 | 1 | 1 | 1 |" in text and "(coverage-song)=" in text
+    assert "- *open*: " in text and "- *scale*: " not in text, "the reasons that occur"
+    assert "1 not judged (the list of “Sayings” is not finished)" in text
+    write(ran, GOOD | {"complete": True})
+    assert coverage_page.counted(load_coverage()) == (
+        "2 checkable sentences, 1 judged by claims, 1 not judged"
+    )
+
+
+def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):
+    write(ran, GOOD | {"complete": True})
+    index = ran / "book" / "index.md"
+    index.write_text(index.read_text() + "\n{{ coverage }}\n")
+    pages.stage(tmp_path / "pages", "laptop")
+    staged = {name: (tmp_path / "pages" / f"{name}.md").read_text() for name in ("index", "scoreboard")}
+    assert "\n2 checkable sentences, 1 judged by claims, 1 not judged\n" in staged["index"]
+    assert '<span id="claim-coin-fair"></span>A coin shows heads' in staged["scoreboard"]
+    assert "reproduced</a>" in (tmp_path / "pages" / "coverage.md").read_text()
+
+
+def test_the_books_own_lists_are_whole(monkeypatch):
+    for name in ("BNBOOK_ROOT", "BNBOOK_EXECUTED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(ROOT)
+    load_coverage()
+    assert "file: coverage" in (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    assert "{{ coverage }}" in (ROOT / "book" / "index.md").read_text(encoding="utf-8")
