@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+import tiny_data
 
+import bnbook
 from bnbook import results
 from bnbook.deep_linear import LinearArm
-from bnbook.runs import cluster, train_members
+from bnbook.errors import BnbookError
+from bnbook.runs import cluster, kinds, train_members
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGKILL and SIGINT of one process")
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="SIGKILL and SIGINT of one process"),
+    pytest.mark.timeout(300),
+]
 
-#: A member a stack: a network of another depth is another stack.
 QUICK = LinearArm("batch", learning_rate=1e-3, steps=5, depth=2, width=3, examples=10, probe_steps=(0,))
-#: Some seconds long, and longer than any test waits.
+#: Some seconds long; longer than any test waits. A network of another depth is another stack.
 LONG = replace(QUICK, steps=4_000)
 ENDLESS = replace(QUICK, steps=10**8, probe_steps=())
 TINY = dict(data="textures-standin", width=1 / 32, steps=3, batch_size=4, train_examples=4, test_examples=4)
@@ -45,24 +59,6 @@ def same(one, other) -> bool:
     return set(one) == set(other) and all(
         np.array_equal(one[name], other[name], equal_nan=True) for name in one if name != "seconds"
     )
-
-
-def soon(condition, seconds: float = 60):
-    """What the condition gives as soon as it is true."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, f"not within {seconds} s: {condition}"
-        time.sleep(0.05)
-    return found
-
-
-def workers_of(process: int) -> list[psutil.Process]:
-    """The processes that train under this one."""
-    try:
-        below = psutil.Process(process).children(recursive=True)
-        return [each for each in below if "spawn_main" in " ".join(each.cmdline())]
-    except psutil.Error:
-        return []
 
 
 def test_two_workers_give_the_numbers_of_one_process(apart, monkeypatch):
@@ -96,3 +92,198 @@ def test_two_workers_give_the_numbers_of_one_process(apart, monkeypatch):
     here = train_members(members, workers=1)
     assert all(same(there[member], here[member]) for member in members)
     assert results.read(apart / "results.json").header["store"]["ran"] == 10
+
+
+def lines(apart: Path, words: str) -> list[str]:
+    path = apart / "said"
+    return [line for line in path.read_text().splitlines() if words in line] if path.exists() else []
+
+
+def soon(condition, seconds: float = 90):
+    """What the condition gives as soon as it is true."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.02)
+    return found
+
+
+def workers_of(process: int) -> list[psutil.Process]:
+    """The processes that train under this one."""
+    found = []
+    for each in psutil.Process(process).children(recursive=True):
+        with suppress(psutil.Error):
+            found += [each] if "spawn_main" in str(each.cmdline()) else []
+    return found
+
+
+def apart_and_here(members, apart, monkeypatch, meanwhile) -> None:
+    """The numbers of two workers, to whom something happens meanwhile, are those of this process."""
+    monkeypatch.setattr(kinds, "stack_size", lambda arm, device: 1)
+    thread = threading.Thread(target=meanwhile, daemon=True)
+    thread.start()
+    there = train_members(members, workers=2)
+    thread.join(1)
+    assert not thread.is_alive()
+    monkeypatch.setenv("BNBOOK_STORE", str(apart / "other"))
+    monkeypatch.delenv("BNBOOK_SCHEDULER", raising=False)
+    here = train_members(members, workers=1)
+    assert all(same(there[member], here[member]) for member in members)
+
+
+def test_a_killed_workers_task_is_done_again(apart, monkeypatch):
+    def kill_one():
+        soon(lambda: lines(apart, "run 0 of"))
+        workers_of(cluster._kept[0].process.pid)[0].kill()
+
+    apart_and_here([(LONG, seed) for seed in range(2)], apart, monkeypatch, kill_one)
+
+
+def test_a_task_that_kills_every_worker_is_given_up_with_its_last_words(apart):
+    def kill_all():
+        for deaths in range(1, 4):
+            soon(lambda deaths=deaths: len(lines(apart, "run 0 of")) >= deaths)
+            for process in workers_of(cluster._kept[0].process.pid):
+                process.kill()
+
+    threading.Thread(target=kill_all, daemon=True).start()
+    with pytest.raises(BnbookError, match="3 workers died while .* killed by signal 9"):
+        train_members([(ENDLESS, 0), (replace(ENDLESS, depth=3), 0)], workers=2)
+    assert not cluster._kept
+
+
+CALLER = """
+import json, sys
+from bnbook.deep_linear import LinearArm
+from bnbook.runs import train_members
+train_members([(LinearArm.from_settings(each), 0) for each in json.loads(sys.argv[1])], workers=2)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_their_parent_and_what_is_finished_stays(apart, how):
+    arms = [replace(ENDLESS, depth=3), QUICK]
+    command = [sys.executable, "-c", CALLER, json.dumps([arm.settings() for arm in arms])]
+    with process(command, start_new_session=True) as caller:
+        soon(lambda: list((apart / "store").glob("*.npz")))
+        below = psutil.Process(caller.pid).children(recursive=True)
+        assert len(workers_of(caller.pid)) == 2
+        caller.send_signal(how)
+        assert caller.wait(timeout=30) != 0
+    gone, alive = psutil.wait_procs(below, timeout=30)
+    assert not alive and len(gone) >= 3
+    assert len(list((apart / "store").glob("*.npz"))) == 1
+
+
+@contextmanager
+def process(command: list[str], **options) -> Iterator[subprocess.Popen]:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **quiet, **options) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+@contextmanager
+def dask(*words: object, **environment: str) -> Iterator[subprocess.Popen]:
+    """A process of Dask's command line, as a user starts it on another machine."""
+    command = [sys.executable, "-m", "distributed.cli.dask_" + str(words[0]), *map(str, words[1:])]
+    command += ["--host", "127.0.0.1", "--no-dashboard"]
+    with process(command, env=os.environ | environment) as started:
+        yield started
+
+
+@contextmanager
+def elsewhere(apart: Path, monkeypatch, **environment: str) -> Iterator[subprocess.Popen]:
+    """A scheduler and a worker that see neither the caller's store nor its data; the scheduler's process."""
+    file = apart / "scheduler.json"
+    surroundings = {"BNBOOK_STORE": str(apart / "theirs"), "BNBOOK_PROGRESS": ""} | environment
+    with (
+        dask("scheduler", "--port", 0, "--scheduler-file", file, **surroundings) as scheduler,
+        dask("worker", "--scheduler-file", file, "--nthreads", 1, "--no-nanny", **surroundings),
+    ):
+        soon(lambda: file.exists() and file.read_text().endswith("}"))
+        monkeypatch.setenv("BNBOOK_SCHEDULER", json.loads(file.read_text())["address"])
+        yield scheduler
+
+
+#: What the set `mnist` is known to be, in a process of its own.
+TINY_MNIST = """
+import sys
+sys.path.insert(0, {tests!r})
+import tiny_data
+from bnbook.data.identity import describe, known_sets
+arrays = tiny_data.make_arrays((1, 28, 28), seed={seed})
+known_sets()["mnist"] |= dict(train=30, test=10, sha256=describe(arrays, 10).sha256, groups=None)
+"""
+MNIST = PhaseArm(hidden=(4,), batch_size=8, steps=6, data="mnist")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_workers_elsewhere_find_the_data_themselves_and_refuse_others(apart, monkeypatch, seed):
+    """Here the set is four IDX files, there folders of images; its content decides."""
+    arrays = [tiny_data.make_arrays((1, 28, 28), seed=each) for each in (1, seed)]
+    tiny_data.make_known(monkeypatch, "mnist", arrays[0], md5=tiny_data.md5_of(arrays[0]), groups=None)
+    tiny_data.write_idx(apart / "ours", arrays[0])
+    tiny_data.write_folders(apart / "data" / "mnist", arrays[1], tuple("0123456789"))
+    (apart / "site").mkdir()
+    (apart / "site" / "sitecustomize.py").write_text(
+        TINY_MNIST.format(tests=str(Path(__file__).parent), seed=seed)
+    )
+    monkeypatch.setenv("BNBOOK_DATA", str(apart / "ours"))
+    monkeypatch.setenv("BNBOOK_CACHE", str(apart / "cache"))
+    path = os.pathsep.join([str(apart / "site"), *sys.path])
+    theirs = {
+        "BNBOOK_DATA": str(apart / "data"),
+        "BNBOOK_CACHE": str(apart / "their cache"),
+        "PYTHONPATH": path,
+    }
+    with elsewhere(apart, monkeypatch, **theirs):
+        if seed == 1:
+            apart_and_here([(MNIST, 0), (QUICK, 1)], apart, monkeypatch, lambda: None)
+            assert len(list((apart / "store").glob("*.npz"))) == 2
+            assert not list(apart.glob("theirs/*.npz")) and not list(apart.glob("theirs/*.checkpoint"))
+        else:
+            with pytest.raises(BnbookError, match="another edition of the data .*worker tcp://"):
+                train_members([(MNIST, 0)])
+
+
+def test_a_worker_with_other_code_refuses(apart, monkeypatch):
+    package = Path(bnbook.__file__).parent
+    shutil.copytree(package, apart / "theirs" / "bnbook", ignore=shutil.ignore_patterns("__pycache__"))
+    changed = apart / "theirs" / "bnbook" / "deep_linear" / "descent.py"
+    text = changed.read_text()
+    changed.write_text(text.replace("value=-1.0", "value=-0.1"))
+    assert changed.read_text() != text
+    with (
+        elsewhere(apart, monkeypatch, PYTHONPATH=str(apart / "theirs")),
+        pytest.raises(BnbookError, match="another edition of the code .*worker tcp://"),
+    ):
+        train_members([(QUICK, 0)])
+
+
+def test_a_lost_scheduler_is_one_line_and_what_is_finished_stays(apart, monkeypatch):
+    monkeypatch.setattr(kinds, "stack_size", lambda arm, device: 1 if arm is QUICK else 10**9)  # it is first
+    with elsewhere(apart, monkeypatch) as scheduler:
+
+        def kill():
+            soon(lambda: lines(apart, "run 1 of 2 done"))
+            scheduler.kill()
+
+        threading.Thread(target=kill, daemon=True).start()
+        with pytest.raises(
+            BnbookError, match="lost the Dask scheduler at tcp://.* finished trainings are in"
+        ):
+            train_members([(QUICK, 0), (replace(ENDLESS, depth=3), 0)])
+    assert len(list((apart / "store").glob("*.npz"))) == 1
+
+
+@pytest.mark.parametrize("address", ["somewhere", "tcp://127.0.0.1:9"])
+def test_no_scheduler_is_one_line(apart, monkeypatch, address):
+    monkeypatch.setenv("BNBOOK_SCHEDULER", address)
+    monkeypatch.setattr(cluster, "ANSWER", 0.5)
+    with pytest.raises(
+        BnbookError, match=f"no Dask scheduler answers at '{address}' .* unset BNBOOK_SCHEDULER"
+    ):
+        train_members([(QUICK, 0)])

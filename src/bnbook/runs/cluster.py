@@ -55,10 +55,14 @@ class LocalCluster:
             )
 
     def last_words(self) -> str:
-        """The last line that anything in the cluster printed."""
+        """The last line that anything in the cluster printed, and what Dask says of the last worker that
+        died."""
         self.log.seek(0)
-        said = self.log.read().decode("utf-8", "replace").strip().splitlines()
-        return said[-1].strip() if said else "it left no message; perhaps memory ran out"
+        said = self.log.read().decode("utf-8", "replace").splitlines()
+        own = [line.strip() for line in said if line.strip() and " - distributed." not in line]
+        deaths = [line.rpartition(" - ")[2] for line in said if re.search("killed by|exceeded|exited", line)]
+        memory = [line for line in deaths if "memory" in line]
+        return "; ".join([*own[-1:], *(memory or deaths)[-1:]]) or "it left no message"
 
     def serves(self, workers: int) -> bool:
         return self.process.poll() is None and self.made_for == (workers, _surroundings())

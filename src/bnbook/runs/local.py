@@ -43,6 +43,7 @@ def main() -> None:
         memory_limit=memory,
         host="127.0.0.1",
         dashboard_address=None,
+        silence_logs=False,
     )
     print(cluster.scheduler_address, file=answers, flush=True)
     while cluster.scheduler.status.name == "running":
