@@ -264,7 +264,7 @@ def test_a_worker_with_other_code_refuses(apart, monkeypatch):
 
 
 def test_a_lost_scheduler_is_one_line_and_what_is_finished_stays(apart, monkeypatch):
-    monkeypatch.setattr(kinds, "stack_size", lambda arm, device: 1 if arm is QUICK else 10**9)  # it is first
+    monkeypatch.setattr(kinds, "stack_size", lambda arm, device: 1 if arm.depth == 2 else 10**9)
     with elsewhere(apart, monkeypatch) as scheduler:
 
         def kill():
