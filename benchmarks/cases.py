@@ -15,12 +15,13 @@ from torch import Tensor, nn
 from benchmarks.timing import Ratio, compare
 from bnbook import models
 from bnbook.data import Dataset, load
-from bnbook.data.batches import infinite_batches
+from bnbook.data.batches import Batches
 from bnbook.normalizers import frozen_noise, make_normalizer
 from bnbook.probes import covariate_shift, landscape
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.training.arm import Arm, build_model
-from bnbook.training.engine import numerics, pick_device, train
+from bnbook.training.engine import train
+from bnbook.training.numerics import numerics, pick_device
 from bnbook.training.probed import ProbedArm, train_probed
 
 DATA = "textures-standin"  # images of CIFAR-10's shape: the pixels do not matter to the clock
@@ -118,7 +119,7 @@ def bare_loop(arm: Arm, dataset: Dataset) -> Tensor:
     with numerics(dataset.device):
         torch.manual_seed(0)
         model = build_model(arm, dataset).to(dataset.device).train()
-        batches = infinite_batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003))
+        batches = Batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003))
         optimizer = torch.optim.SGD(model.parameters(), lr=arm.learning_rate)
         losses = []
         for _ in range(arm.steps):

@@ -111,7 +111,7 @@ def test_textures_can_be_learned_but_not_by_a_line():
     accuracy = []
     for model, rate in ((convolutional, 0.05), (linear, 0.005)):
         optimizer = torch.optim.SGD(model.parameters(), rate)
-        stream = data.infinite_batches(dataset, 64, torch.Generator().manual_seed(0))
+        stream = data.Batches(dataset, 64, torch.Generator().manual_seed(0))
         for _ in range(100):
             inputs, targets = next(stream)
             optimizer.zero_grad()

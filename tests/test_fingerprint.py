@@ -267,10 +267,7 @@ def test_what_passes_results_on_is_never_met() -> None:
             "bnbook.meanfield.solving:solve",
         ),
         ("from bnbook import meanfield\nx = [meanfield]", "bnbook.meanfield.solving:solve"),
-        (
-            "from bnbook.data import infinite_batches\ninfinite_batches",
-            "bnbook.data.batches:infinite_batches",
-        ),
+        ("from bnbook.data import Batches\nBatches", "bnbook.data.batches:Batches"),
     ],
 )
 def test_every_way_to_a_definition(words: str, target: str) -> None:

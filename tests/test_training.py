@@ -15,8 +15,10 @@ from bnbook.errors import BnbookError
 from bnbook.training import engine
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.curves import guessing, moving_mean, started, steps_to_reach
-from bnbook.training.engine import evaluate, numerics, train
+from bnbook.training.engine import train
+from bnbook.training.evaluation import evaluate
 from bnbook.training.flops import estimate_operations
+from bnbook.training.numerics import numerics
 
 TINY = Arm(
     norm="batch",
@@ -59,7 +61,7 @@ def test_random_state_and_threads_are_put_back(textures):
 
 def test_arms_of_a_seed_share_weights_and_batches(textures, monkeypatch):
     seen: dict[str, list] = {"none": [], "batch": [], "noisy": []}
-    original = engine.infinite_batches
+    original = engine.Batches
     for norm, targets in seen.items():
 
         def spy(*arguments, targets=targets, **options):
@@ -67,7 +69,7 @@ def test_arms_of_a_seed_share_weights_and_batches(textures, monkeypatch):
                 targets.append(batch[1].tolist())
                 yield batch
 
-        monkeypatch.setattr(engine, "infinite_batches", spy)
+        monkeypatch.setattr(engine, "Batches", spy)
         train(replace(TINY, norm=norm), 3, textures)
     assert seen["none"] == seen["batch"] == seen["noisy"] and len(seen["none"]) == TINY.steps
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from bnbook.data import fixed_sample, load, normalise
-from bnbook.data.batches import infinite_batches
+from bnbook.data.batches import Batches
 from bnbook.errors import BnbookError
 from bnbook.models import vgg16
 from bnbook.probes.fisher import largest_eigenvalue
@@ -35,7 +35,7 @@ def test_training_is_that_of_a_plain_loop(network):
     torch.manual_seed(5)
     model = arm.model(dataset).train()
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=0.0005)
-    batches = infinite_batches(dataset, 8, torch.Generator().manual_seed(1_000_003 + 5))
+    batches = Batches(dataset, 8, torch.Generator().manual_seed(1_000_003 + 5))
     losses = []
     for _ in range(3):
         inputs, targets = next(batches)

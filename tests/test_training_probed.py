@@ -8,12 +8,13 @@ import torch
 import torch.nn.functional as F
 
 from bnbook.data import fixed_sample, load, normalise
-from bnbook.data.batches import infinite_batches
+from bnbook.data.batches import Batches
 from bnbook.errors import BnbookError
 from bnbook.models import activation_points
 from bnbook.runs import train_all
 from bnbook.training.arm import Arm, build_model
-from bnbook.training.engine import numerics, train
+from bnbook.training.engine import train
+from bnbook.training.numerics import numerics
 from bnbook.training.probed import ProbedArm, probe_schedule, train_probed
 
 SETTINGS = dict(data="textures-standin", width=0.0625, batch_size=16, steps=5, evaluate_every=0)
@@ -47,7 +48,7 @@ def twin_steps(arm, seed, dataset):
     for layer in arm.moment_layers:
         point = model.get_submodule(activation_points(model)[layer - 1])
         point.register_forward_hook(lambda _m, _a, y, layer=layer: seen.update({layer: y.detach().double()}))
-    batches = infinite_batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed))
+    batches = Batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed))
     optimizer = torch.optim.SGD(model.parameters(), lr=arm.learning_rate)
     images, _ = fixed_sample(dataset, arm.activation_examples, "train")
     fixed = normalise(images, dataset).to(memory_format=torch.channels_last)

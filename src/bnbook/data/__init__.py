@@ -18,11 +18,10 @@ NAMES = ("mnist", "mnist-auto", "cifar10", "cifar10-jpeg75", "cifar10-auto", *ST
 __all__ = [
     "NAMES",
     "STANDINS",
+    "Batches",
     "DataIdentity",
     "Dataset",
-    "epoch_batches",
     "fixed_sample",
-    "infinite_batches",
     "known_identity",
     "known_sets",
     "load",
@@ -63,10 +62,10 @@ def whereabouts(name: str) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("epoch_batches", "infinite_batches"):  # these need torch, which takes seconds to import
-        from bnbook.data import batches
+    if name == "Batches":  # needs torch, which takes seconds to import
+        from bnbook.data.batches import Batches
 
-        return getattr(batches, name)
+        return Batches
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

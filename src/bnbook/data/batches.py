@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -12,36 +12,61 @@ from bnbook.errors import BnbookError
 PAD = 4
 
 
-def epoch_batches(
-    dataset: Dataset, batch_size: int, generator: torch.Generator, augment: bool = False
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """One pass over the training set: normalised float32 inputs (B, C, H, W) and int64 targets (B,).
+class Batches:
+    """Epoch after epoch of normalised float32 inputs (B, C, H, W) and int64 targets (B,), without an end.
 
-    The last batch is dropped where it is not full. `generator` lives on the CPU and is read only when an
-    epoch starts, so every device sees the same batches and the same crops.
+    An epoch is one pass over the training set in an order of its own; its last batch is dropped where it is
+    not full. `generator` lives on the CPU and is read only when an epoch starts, so every device sees the
+    same batches and the same crops. It is these batches' own: to go on elsewhere is to draw an epoch again.
     """
-    count = len(dataset.train_labels)
-    if not 0 < batch_size <= count:
-        raise BnbookError(
-            f"batch size {batch_size} does not fit the {count} training images of "
-            f"{dataset.identity.name}; expected 1 to {count}; choose a smaller one"
-        )
-    if generator.device.type != "cpu":
-        raise BnbookError(
-            f"the batches need a generator on the cpu, got one on {generator.device.type}; "
-            "use torch.Generator()"
-        )
-    return _batches(dataset, batch_size, generator, augment)
 
+    def __init__(
+        self, dataset: Dataset, batch_size: int, generator: torch.Generator, augment: bool = False
+    ) -> None:
+        count = len(dataset.train_labels)
+        if not 0 < batch_size <= count:
+            raise BnbookError(
+                f"batch size {batch_size} does not fit the {count} training images of "
+                f"{dataset.identity.name}; expected 1 to {count}; choose a smaller one"
+            )
+        if generator.device.type != "cpu":
+            raise BnbookError(
+                f"the batches need a generator on the cpu, got one on {generator.device.type}; "
+                "use torch.Generator()"
+            )
+        self.dataset, self.size, self.generator, self.augment = dataset, batch_size, generator, augment
+        self._begin_epoch()
 
-def infinite_batches(
-    dataset: Dataset, batch_size: int, generator: torch.Generator, augment: bool = False
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Epoch after epoch of `epoch_batches`, without an end."""
-    first = epoch_batches(
-        dataset, batch_size, generator, augment
-    )  # bad arguments are an error now, not later
-    return _chain(first, dataset, batch_size, generator, augment)
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.at + self.size > len(self.order):
+            self._begin_epoch()
+        here = slice(self.at, self.at + self.size)
+        self.at += self.size
+        chosen = self.order[here]
+        inputs = normalise(self.dataset.train_images[chosen], self.dataset)
+        if self.augment:
+            inputs = crop_and_flip(inputs, self.corners[here], self.flips[here])
+        return inputs, self.dataset.train_labels[chosen]
+
+    def state(self) -> dict[str, Any]:
+        """Where they are: the generator at the beginning of the epoch, and how many examples are gone."""
+        return {"generator": self.epoch, "at": self.at}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.generator.set_state(state["generator"])
+        self._begin_epoch()
+        self.at = state["at"]
+
+    def _begin_epoch(self) -> None:
+        self.epoch, self.at = self.generator.get_state(), 0
+        count, device = len(self.dataset.train_labels), self.dataset.device
+        self.order = torch.randperm(count, generator=self.generator).to(device)
+        if self.augment:
+            drawn = draw_augmentation(count, self.generator)
+            self.corners, self.flips = (each.to(device) for each in drawn)
 
 
 def draw_augmentation(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
@@ -63,32 +88,3 @@ def crop_and_flip(inputs: torch.Tensor, corners: torch.Tensor, flips: torch.Tens
     example = torch.arange(len(inputs), device=inputs.device)
     cropped = views[example, :, corners[:, 0], corners[:, 1]]
     return torch.where(flips.view(-1, 1, 1, 1), cropped.flip(3), cropped)
-
-
-def _batches(
-    dataset: Dataset, batch_size: int, generator: torch.Generator, augment: bool
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    count = len(dataset.train_labels)
-    order = torch.randperm(count, generator=generator).to(dataset.device)
-    if augment:
-        corners, flips = (drawn.to(dataset.device) for drawn in draw_augmentation(count, generator))
-    for start in range(0, count - batch_size + 1, batch_size):
-        chosen = order[start : start + batch_size]
-        inputs = normalise(dataset.train_images[chosen], dataset)
-        if augment:
-            inputs = crop_and_flip(
-                inputs, corners[start : start + batch_size], flips[start : start + batch_size]
-            )
-        yield inputs, dataset.train_labels[chosen]
-
-
-def _chain(
-    batches: Iterator[tuple[torch.Tensor, torch.Tensor]],
-    dataset: Dataset,
-    batch_size: int,
-    generator: torch.Generator,
-    augment: bool,
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    while True:
-        yield from batches
-        batches = _batches(dataset, batch_size, generator, augment)

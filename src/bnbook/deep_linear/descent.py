@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,13 +13,104 @@ from bnbook.deep_linear.arm import LinearArm
 from bnbook.deep_linear.network import Network, Parameters
 from bnbook.deep_linear.problem import Problem, draw_problem
 from bnbook.errors import BnbookError
+from bnbook.training.resumable import Arrays, Training
 
 Member = tuple[LinearArm, int]  # an arm and a seed
 
 
-def train_stack(
-    members: Sequence[Member], device: str = "cpu", on_steps: Callable[[int], None] | None = None
-) -> dict[str, np.ndarray]:
+class Descent(Training):
+    """A stack of members between two updates: parameters, velocities, what was measured so far, and who is
+    lost."""
+
+    kept = ("step", "over", "parameters", "velocity", "loss", "gradient", "diverged_at", "losses", "probes")
+
+    def __init__(
+        self, members: Sequence[Member], device: str | torch.device = "cpu", threads: int | None = None
+    ) -> None:
+        arm = members[0][0]
+        if len({each.stack_key() for each, _ in members}) != 1:
+            raise BnbookError(
+                "arms of different settings in one stack; expected them to differ in learning rate, momentum"
+            )
+        super().__init__(arm.steps, torch.device(device), threads)
+        self.arm, self.network, self.seeds = arm, arm.network(), [seed for _, seed in members]
+        shape = arm.depth, arm.width, arm.examples, arm.init, arm.data_std
+        self.problem = draw_problem(self.seeds, *shape, device)
+        self.parameters = self.network.start(self.problem)
+        self.rates, self.momenta = (
+            torch.tensor([getattr(each, name) for each, _ in members], dtype=torch.float64, device=device)
+            for name in ("learning_rate", "momentum")
+        )
+        self.gradient = self._zero()
+        self.velocity = self._zero() if self.momenta.any() else None
+        self.loss = torch.zeros_like(self.rates)
+        self.diverged_at = torch.full_like(self.rates, math.inf)
+        self.loss_steps = set(arm.loss_steps())
+        self.losses: list[Tensor] = []
+        self.probes: list[dict[str, Tensor]] = []
+
+    def _zero(self) -> Parameters:
+        return Parameters(*(torch.zeros_like(tensor) for tensor in self.parameters.tensors()))
+
+    def make_step(self) -> None:
+        """Loss and gradient after `step` updates, what is looked at there, and the next update if there is
+        one."""
+        if torch.isinf(self.diverged_at).any():  # else none is left, and all stays NaN
+            self.loss, self.gradient = self.network.loss_and_gradients(self.parameters, self.problem)
+        lost = ~torch.isfinite(self.loss) & torch.isinf(self.diverged_at)
+        if lost.any():
+            self.diverged_at[lost] = float(self.step)
+            for tensor in (*self.parameters.tensors(), *self.gradient.tensors()):
+                tensor[:, lost] = torch.nan
+        if self.step in self.loss_steps:
+            self.losses.append(torch.where(torch.isinf(self.diverged_at), self.loss, torch.nan))
+        if self.step in self.arm.probe_steps:
+            self.probes.append(self._probe())
+        self.over = self.step == self.steps
+        if not self.over:
+            _update(self.parameters, self.gradient, self.velocity, self.rates, self.momenta)
+            self.step += 1
+
+    def _probe(self) -> dict[str, Tensor]:
+        arm, network, rates = self.arm, self.network, self.rates
+        parameters, problem, gradient = self.parameters, self.problem, self.gradient
+        norm = gradient.dot(gradient).sqrt()
+        found = {"start_loss": self.loss, "start_norm": norm}
+        seeds = [1_000_003 * seed + 7 * self.step + 500_000 for seed in self.seeds]
+        aside = instruments.random_direction(parameters, norm, seeds, arm.affine)
+        for name, direction, lengths in (
+            ("landscape", gradient, arm.lengths),
+            ("random", aside, arm.random_lengths),
+        ):
+            looked = instruments.along(network, parameters, problem, gradient, direction, lengths, rates)
+            found |= {f"{name}_{key}": value for key, value in looked.items()}
+        if arm.covariate_shift:
+            shift = instruments.covariate_shift(network, parameters, problem, gradient, rates)
+            found |= {f"shift_{key}": value for key, value in shift.items()}
+        looked = instruments.activations(network, parameters, problem)
+        return found | {key: value.float() for key, value in looked.items()}
+
+    def result(self) -> Arrays:
+        """The arrays of `train_stack`."""
+        steps = {"loss_step": self.arm.loss_steps(), "probe_step": self.arm.probe_steps}
+        found = {
+            "loss": torch.stack(self.losses, dim=1),
+            "diverged_at": self.diverged_at,
+            **{n: torch.tensor([at] * len(self.seeds), dtype=torch.float64) for n, at in steps.items()},
+            **_fitted(self.network, self.parameters, self.problem),
+        }
+        if self.probes:
+            names = self.probes[0]
+            found |= {name: torch.stack([probe[name] for probe in self.probes], dim=1) for name in names}
+        return {name: value.cpu().numpy() for name, value in found.items()}
+
+
+def start(members: Sequence[Member], dataset: None = None, threads: int | None = None) -> Descent:
+    """The training of a stack, before its first step; on the CPU, for its matrices are small."""
+    return Descent(members, threads=threads)
+
+
+def train_stack(members: Sequence[Member], device: str = "cpu") -> Arrays:
     """Train members, whose arms differ in learning rate and momentum only, together; arrays (S, ...).
 
     loss (S, T) after loss_step (S, T) updates; diverged_at (S,): the first number of updates after which the
@@ -34,50 +124,7 @@ def train_stack(
     `instruments`. A member whose loss is no longer finite is NaN from there and leaves the others as they
     are. Errors: BnbookError for arms of different shapes.
     """
-    arm = members[0][0]
-    if len({each.stack_key() for each, _ in members}) != 1:
-        raise BnbookError(
-            "arms of different settings in one stack; expected them to differ in learning rate, momentum"
-        )
-    seeds = [seed for _, seed in members]
-    problem = draw_problem(seeds, arm.depth, arm.width, arm.examples, arm.init, arm.data_std, device)
-    network = arm.network()
-    parameters = network.start(problem)
-    rates, momenta = (
-        torch.tensor([getattr(each, name) for each, _ in members], dtype=torch.float64, device=device)
-        for name in ("learning_rate", "momentum")
-    )
-    velocity = Parameters(*(torch.zeros_like(t) for t in parameters.tensors())) if momenta.any() else None
-    diverged_at = torch.full_like(rates, math.inf)
-    kept, losses, probes = set(arm.loss_steps()), [], []
-    for step in range(arm.steps + 1):
-        if step == 0 or torch.isinf(diverged_at).any():  # else none is left, and all stays NaN
-            loss, gradient = network.loss_and_gradients(parameters, problem)
-        lost = ~torch.isfinite(loss) & torch.isinf(diverged_at)
-        if lost.any():
-            diverged_at[lost] = float(step)
-            for tensor in (*parameters.tensors(), *gradient.tensors()):
-                tensor[:, lost] = torch.nan
-        if step in kept:
-            losses.append(torch.where(torch.isinf(diverged_at), loss, torch.nan))
-        if step in arm.probe_steps:
-            probes.append(
-                _probe(arm, network, parameters, problem, loss, gradient, rates, _salted(seeds, step))
-            )
-        if step < arm.steps:
-            _update(parameters, gradient, velocity, rates, momenta)
-        if on_steps is not None and step % 100 == 99:
-            on_steps(100)
-    found = {
-        "loss": torch.stack(losses, dim=1),
-        "diverged_at": diverged_at,
-        "loss_step": torch.tensor([arm.loss_steps()] * len(seeds), dtype=torch.float64),
-        "probe_step": torch.tensor([arm.probe_steps] * len(seeds), dtype=torch.float64),
-        **_fitted(network, parameters, problem),
-    }
-    if probes:
-        found |= {name: torch.stack([probe[name] for probe in probes], dim=1) for name in probes[0]}
-    return {name: value.cpu().numpy() for name, value in found.items()}
+    return Descent(members, device).to_the_end()
 
 
 def _update(
@@ -89,32 +136,6 @@ def _update(
         if velocity is not None:
             by = velocity.tensors()[index].mul_(momenta.view(shape)).add_(by)
         here.addcmul_(by, rates.view(shape), value=-1.0)
-
-
-def _probe(
-    arm: LinearArm,
-    network: Network,
-    parameters: Parameters,
-    problem: Problem,
-    loss: Tensor,
-    gradient: Parameters,
-    rates: Tensor,
-    seeds: Sequence[int],
-) -> dict[str, Tensor]:
-    norm = gradient.dot(gradient).sqrt()
-    found = {"start_loss": loss, "start_norm": norm}
-    aside = instruments.random_direction(parameters, norm, seeds, arm.affine)
-    for name, direction, lengths in (
-        ("landscape", gradient, arm.lengths),
-        ("random", aside, arm.random_lengths),
-    ):
-        looked = instruments.along(network, parameters, problem, gradient, direction, lengths, rates)
-        found |= {f"{name}_{key}": value for key, value in looked.items()}
-    if arm.covariate_shift:
-        shift = instruments.covariate_shift(network, parameters, problem, gradient, rates)
-        found |= {f"shift_{key}": value for key, value in shift.items()}
-    looked = instruments.activations(network, parameters, problem)
-    return found | {key: value.float() for key, value in looked.items()}
 
 
 def _fitted(network: Network, parameters: Parameters, problem: Problem) -> dict[str, Tensor]:
@@ -129,7 +150,3 @@ def _fitted(network: Network, parameters: Parameters, problem: Problem) -> dict[
         "final_energy": torch.linalg.svdvals(whole) ** 2 + lost,
         "residual_energy": (error**2).sum(1) + lost,
     }
-
-
-def _salted(seeds: Sequence[int], step: int) -> list[int]:
-    return [1_000_003 * seed + 7 * step + 500_000 for seed in seeds]

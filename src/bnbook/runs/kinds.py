@@ -6,7 +6,6 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from bnbook.errors import BnbookError
@@ -15,11 +14,11 @@ from bnbook.fingerprint import code_of, digest
 #: Arm -> the function that starts its training. What a result rests on is found by reading this table, so it
 #: is made of texts: nothing here is imported before it trains.
 TRAINS = {
-    "bnbook.training.arm:Arm": "bnbook.training.engine:train",
-    "bnbook.training.probed:ProbedArm": "bnbook.training.probed:train_probed",
-    "bnbook.training.first_gamma:ScaleArm": "bnbook.training.first_gamma:train",
-    "bnbook.small_networks.arm:PhaseArm": "bnbook.small_networks.descent:train_stack",
-    "bnbook.deep_linear.arm:LinearArm": "bnbook.deep_linear.descent:train_stack",
+    "bnbook.training.arm:Arm": "bnbook.training.engine:start",
+    "bnbook.training.probed:ProbedArm": "bnbook.training.probed:start",
+    "bnbook.training.first_gamma:ScaleArm": "bnbook.training.first_gamma:start",
+    "bnbook.small_networks.arm:PhaseArm": "bnbook.small_networks.descent:start",
+    "bnbook.deep_linear.arm:LinearArm": "bnbook.deep_linear.descent:start",
 }
 #: What an arm is called in the store.
 LABELS = {
@@ -98,7 +97,7 @@ def edition(kind: str, data: str | None) -> dict[str, Any]:
 
     A data set counts by its content (`data`, its SHA-256), not by the arm's name for it ("cifar10-auto").
     """
-    return {"data": data, "code": code_of(TRAINS[kind]), "torch": str(torch.__version__)}
+    return {"data": data, "code": code_of(kind, TRAINS[kind]), "torch": str(torch.__version__)}
 
 
 def about(arm: Any, seed: int) -> dict[str, Any]:
@@ -128,37 +127,4 @@ def nameless(identity: dict[str, Any]) -> dict[str, Any]:
 
 def start(members: Sequence[Member], dataset: Any) -> Any:
     """The training of a stack, before its first step (`bnbook.runs.driving.Training`)."""
-    begin = find(TRAINS[kind_of(members[0][0])])
-    return _Whole(begin, members, dataset)
-
-
-class _Whole:
-    """Until trainings can stop."""
-
-    def __init__(self, begin, members, dataset):
-        self.begin, self.members, self.dataset, self.step = begin, members, dataset, 0
-
-    def advance(self):
-        if self.step:
-            return False
-        kind = type(self.members[0][0]).__name__
-        if kind == "LinearArm":
-            found = self.begin(self.members)
-        elif kind == "PhaseArm":
-            found = self.begin(self.members, self.dataset)
-        else:
-            (member,) = self.members
-            options = {} if kind == "ScaleArm" else {"threads": THREADS}
-            found = self.begin(*member, self.dataset, **options)
-            found = {name: np.asarray(value)[None] for name, value in found.items()}
-        self.found, self.step = found, self.members[0][0].steps
-        return True
-
-    def state(self):
-        return {"found": self.found, "step": self.step}
-
-    def load_state(self, state):
-        self.found, self.step = state["found"], state["step"]
-
-    def result(self):
-        return self.found
+    return find(TRAINS[kind_of(members[0][0])])(members, dataset, threads=THREADS)

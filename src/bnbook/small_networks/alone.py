@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.data import Dataset, normalise
-from bnbook.data.batches import infinite_batches
+from bnbook.data.batches import Batches
 from bnbook.errors import BnbookError
 from bnbook.small_networks.arm import PhaseArm
 
@@ -88,7 +88,7 @@ def train_model(
             f"loss {arm.loss!r} on {arm.examples or 'all'} examples; expected 'squared' on all (examples=0)"
         )
     model, _, _ = _begin(arm, seed, dataset, dtype)
-    batches = infinite_batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed))
+    batches = Batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed))
     wanted = (
         (images.to(dtype), F.one_hot(labels, len(dataset.classes)).to(dtype)) for images, labels in batches
     )

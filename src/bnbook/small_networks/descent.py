@@ -3,9 +3,9 @@ explodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -13,13 +13,79 @@ from torch import Tensor
 from bnbook.data import Dataset, fixed_sample, normalise
 from bnbook.errors import BnbookError
 from bnbook.small_networks.arm import PhaseArm
-from bnbook.small_networks.stack import Stack, Statistics, stack_models
+from bnbook.small_networks.stack import Stack, stack_models
+from bnbook.training.resumable import Arrays, Training
 
 Member = tuple[PhaseArm, int]  # settings and seed
 #: A member whose loss exceeds this many times its first one has exploded: it is frozen there and reported.
 EXPLOSION = 1e6
 STATISTICS_EXAMPLES = 2_000  # training images whose statistics a test uses
-REPORT_EVERY = 20  # steps
+
+
+class Descent(Training):
+    """A stack of members between two steps: parameters, velocities, losses so far, and who is left."""
+
+    kept = ("step", "over", "stack", "velocity", "batches", "alive", "losses", "lived", "first")
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        dataset: Dataset,
+        dtype: torch.dtype = torch.float32,
+        unfolded: bool | None = None,
+        threads: int | None = None,
+    ) -> None:
+        shared = {arm.stack_key() for arm, _ in members}
+        if len(shared) != 1:
+            raise BnbookError(
+                f"{len(shared)} kinds of members in one stack; expected members that differ in γ, rate and "
+                "seed"
+            )
+        (self.arm,), where = shared, dataset.device
+        super().__init__(self.arm.steps, where, threads)
+        self.dataset, self.dtype = dataset, dtype
+        self.stack = _drawn(members, dataset, dtype)
+        self.stack.unfolded = where.type != "cpu" if unfolded is None else unfolded
+        self.rates = torch.tensor([one.learning_rate for one, _ in members], dtype=dtype, device=where)
+        self.velocity = [torch.zeros_like(p) for p in self.stack.parameters]
+        self.batches = _Batches([seed for _, seed in members], self.arm, dataset, dtype)
+        self.alive = torch.ones(len(members), dtype=torch.bool, device=where)
+        self.losses = torch.full((len(members), self.steps), torch.nan, dtype=dtype, device=where)
+        self.lived = torch.zeros(len(members), dtype=torch.int64, device=where)
+        self.first = torch.zeros_like(self.rates)
+
+    def make_step(self) -> None:
+        images, targets = next(self.batches)
+        leaves = [p.requires_grad_() for p in self.stack.parameters]
+        loss = member_loss(self.stack(images)[0], targets, self.arm.loss)  # (S,)
+        gradients = torch.autograd.grad(loss.sum(), leaves)
+        loss = loss.detach()
+        self.first = self.first if self.step else loss
+        self.alive = self.alive & torch.isfinite(loss) & (loss <= EXPLOSION * self.first)
+        self.losses[:, self.step] = torch.where(self.alive, loss, torch.nan)
+        self.lived += self.alive
+        reads = self.device.type == "cpu"  # reading a value is free there, and a masked update is not
+        if reads and not self.alive.any():
+            self.over = True
+            return
+        some = None if reads and self.alive.all() else self.alive
+        _update(leaves, self.velocity, gradients, self.rates, self.arm.momentum, some)
+        self.step += 1
+        self.over = self.step == self.steps
+
+    def result(self) -> Arrays:
+        """The arrays of `train_stack`."""
+        lived = self.lived.double()
+        found = {
+            "loss": self.losses,
+            "exploded_step": torch.where(lived < self.steps, lived, torch.inf),
+        } | _tested(self.stack, self.arm, self.dataset, self.alive, self.dtype)
+        return {name: value.double().cpu().numpy() for name, value in found.items()}
+
+
+def start(members: Sequence[Member], dataset: Dataset, threads: int | None = None) -> Descent:
+    """The training of a stack, before its first step."""
+    return Descent(members, dataset, threads=threads)
 
 
 def train_stack(
@@ -28,8 +94,7 @@ def train_stack(
     *,
     dtype: torch.dtype = torch.float32,
     unfolded: bool | None = None,
-    on_steps: Callable[[int], None] | None = None,
-) -> dict[str, np.ndarray]:
+) -> Arrays:
     """Train members that differ in γ, learning rate and seed; arrays with a leading axis of S members.
 
     θ_{t+1} = θ_t - η ∇L(θ_t) + μ (θ_t - θ_{t-1}) (equation 1 of the mean-field paper), L the mean over a
@@ -46,43 +111,7 @@ def train_stack(
     the others go on as if alone. On a GPU nothing inside a step waits for the device; on a CPU the training
     ends where no member is left.
     """
-    shared = {arm.stack_key() for arm, _ in members}
-    if len(shared) != 1:
-        raise BnbookError(
-            f"{len(shared)} kinds of members in one stack; expected members that differ in γ, rate and seed"
-        )
-    arm, where = next(iter(shared)), dataset.device
-    stack = _drawn(members, dataset, dtype)
-    stack.unfolded = where.type != "cpu" if unfolded is None else unfolded
-    rates = torch.tensor([one.learning_rate for one, _ in members], dtype=dtype, device=where)
-    velocity = [torch.zeros_like(p) for p in stack.parameters]
-    batches = _Batches([seed for _, seed in members], arm, dataset, dtype)
-    alive = torch.ones(len(members), dtype=torch.bool, device=where)
-    losses, ends, first = [], [], None
-    waits = where.type == "cpu"  # reading a value is free there, and a masked update is not
-    for step in range(arm.steps):
-        images, targets = batches.next()
-        leaves = [p.requires_grad_() for p in stack.parameters]
-        loss = member_loss(stack(images)[0], targets, arm.loss)  # (S,)
-        gradients = torch.autograd.grad(loss.sum(), leaves)
-        loss = loss.detach()
-        first = loss if first is None else first
-        alive = alive & torch.isfinite(loss) & (loss <= EXPLOSION * first)
-        losses.append(torch.where(alive, loss, torch.nan))
-        ends.append(alive)
-        if waits and not alive.any():
-            break
-        _update(leaves, velocity, gradients, rates, arm.momentum, None if waits and alive.all() else alive)
-        if on_steps and (step + 1) % REPORT_EVERY == 0:
-            on_steps(REPORT_EVERY)
-    unmade = arm.steps - len(losses)
-    losses, ends = losses + [torch.full_like(rates, torch.nan)] * unmade, ends + [alive] * unmade
-    lived = torch.stack(ends).sum(0).double()
-    found = {
-        "loss": torch.stack(losses, 1),
-        "exploded_step": torch.where(lived < arm.steps, lived, torch.inf),
-    } | _tested(stack, arm, dataset, alive, dtype)
-    return {name: value.double().cpu().numpy() for name, value in found.items()}
+    return Descent(members, dataset, dtype, unfolded).to_the_end()
 
 
 def _update(
@@ -153,20 +182,33 @@ class _Batches:
             if arm.examples
             else {}
         )
-        self.at = self.count
+        self._begin_epoch()
 
-    def next(self) -> tuple[Tensor, Tensor]:
+    def __next__(self) -> tuple[Tensor, Tensor]:
         """Images (S, B, C, H, W) and labels (S, B)."""
         if self.at + self.size > self.count:
-            orders = [torch.randperm(self.count, generator=self.generators[seed]) for seed in self.names]
-            orders = [
-                self.kept[seed][order] if self.kept else order for seed, order in zip(self.names, orders)
-            ]
-            self.orders, self.at = torch.stack(orders).to(self.dataset.device), 0
+            self._begin_epoch()
         chosen = self.orders[:, self.at : self.at + self.size][self.place]
         self.at += self.size
         images = normalise(self.dataset.train_images[chosen.flatten()], self.dataset).to(self.dtype)
         return images.view(*chosen.shape, *images.shape[1:]), self.dataset.train_labels[chosen]
+
+    def state(self) -> dict[str, Any]:
+        """As `bnbook.data.batches.Batches` has it, for every seed."""
+        return {"generators": self.epoch, "at": self.at}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        for seed, generator in self.generators.items():
+            generator.set_state(state["generators"][seed])
+        self._begin_epoch()
+        self.at = state["at"]
+
+    def _begin_epoch(self) -> None:
+        self.epoch = {seed: generator.get_state() for seed, generator in self.generators.items()}
+        orders = [torch.randperm(self.count, generator=self.generators[seed]) for seed in self.names]
+        if self.kept:
+            orders = [self.kept[seed][order] for seed, order in zip(self.names, orders)]
+        self.orders, self.at = torch.stack(orders).to(self.dataset.device), 0
 
 
 def _tested(
@@ -193,6 +235,3 @@ def _tested(
 
 def _for_all(images: Tensor, members: int) -> Tensor:
     return images.expand(members, *images.shape)
-
-
-__all__ = ["EXPLOSION", "Member", "Statistics", "member_loss", "train_stack"]

@@ -1,5 +1,5 @@
-"""Training by plain SGD.
+"""Training by plain SGD, in steps between which a training can stop and go on elsewhere.
 
-`arm.Arm` is a setting, `engine.train` runs it once (`bnbook.runs` runs many, and keeps them),
-`curves` makes single numbers of them, `operations` says what they cost.
+arm: its settings · engine: the loop · evaluation, probed: what looks on · first_gamma: other networks ·
+resumable, numerics: what all trainings share · curves: single numbers of them · flops: what they cost.
 """

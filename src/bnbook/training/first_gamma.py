@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from bnbook import models
-from bnbook.data import Dataset, load
-from bnbook.data.batches import infinite_batches
+from bnbook.data import Dataset
 from bnbook.errors import BnbookError
 from bnbook.training.arm import Arm
-from bnbook.training.engine import _Observer, _run, numerics, pick_device
+from bnbook.training.engine import SGD
+from bnbook.training.resumable import Arrays, arrays_of_one
 
 NETWORKS = {"vgg16": models.vgg16, "resnet": models.resnet}
 COMMON = (
@@ -85,15 +84,15 @@ class ScaleArm:
         ).to(memory_format=torch.channels_last)
 
 
-def train(
-    arm: ScaleArm, seed: int, dataset: Dataset | None = None, on_steps: Callable[[int], None] | None = None
-) -> dict[str, np.ndarray]:
+def start(
+    members: Sequence[tuple[ScaleArm, int]], dataset: Dataset | None = None, threads: int | None = None
+) -> SGD:
+    """The training of one member, before its first step."""
+    ((arm, seed),) = members
+    return SGD(arm.common(), seed, dataset, threads=threads, build=arm.model)
+
+
+def train(arm: ScaleArm, seed: int, dataset: Dataset | None = None) -> Arrays:
     """Train from a first γ as `bnbook.training.engine.train` does, with its arrays; the same seed means the
     same batches."""
-    dataset = dataset or load(arm.data, device=pick_device())
-    where, common = dataset.device, arm.common()
-    with numerics(where), torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
-        torch.manual_seed(seed)
-        model = arm.model(dataset).to(where).train()
-        batches = infinite_batches(dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed))
-        return _run(common, model, batches, _Observer(common, dataset, where), on_steps)
+    return arrays_of_one(start([(arm, seed)], dataset))

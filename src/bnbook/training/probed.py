@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bnbook.data import Dataset, fixed_sample, load, normalise
-from bnbook.data.batches import infinite_batches
+from bnbook.data import Dataset, fixed_sample, normalise
 from bnbook.errors import BnbookError
 from bnbook.probes import activations, covariate_shift, landscape
-from bnbook.training.arm import Arm, build_model
-from bnbook.training.engine import _Observer, _run, numerics, pick_device
-
-Arrays = dict[str, np.ndarray]
+from bnbook.training.arm import Arm
+from bnbook.training.engine import SGD, Batch
+from bnbook.training.resumable import Arrays, Resumable, arrays_of_one
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,17 @@ def probe_schedule(steps: int, every: int, early: Sequence[int] = ()) -> tuple[i
     return tuple(sorted(step for step in {0, *early, *range(0, steps, every)} if step <= steps - 2))
 
 
+def start(
+    members: Sequence[tuple[ProbedArm, int]],
+    dataset: Dataset | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> SGD:
+    """The training of one member with its instruments, before its first step."""
+    ((arm, seed),) = members
+    return SGD(arm, seed, dataset, device, threads, observers=[partial(Instruments, arm, seed)])
+
+
 def train_probed(
     arm: ProbedArm,
     seed: int,
@@ -62,7 +72,6 @@ def train_probed(
     *,
     device: str | None = None,
     threads: int | None = None,
-    on_steps: Callable[[int], None] | None = None,
 ) -> Arrays:
     """Train as `engine.train` does, bit for bit, and return its arrays and those of the instruments.
 
@@ -79,99 +88,74 @@ def train_probed(
 
     NaN from a divergence on. Source: Santurkar et al. 2018, sections 2 and 3, appendix A.2.2.
     """
-    where = pick_device(device) if device or dataset is None else dataset.device
-    dataset = load(arm.data, device=where) if dataset is None else dataset
-    cuda = [where] if where.type == "cuda" else []
-    with numerics(where, threads), torch.random.fork_rng(devices=cuda):
-        torch.manual_seed(seed)
-        model = build_model(arm, dataset).to(where).train()
-        batches = infinite_batches(
-            dataset, arm.batch_size, torch.Generator().manual_seed(1_000_003 + seed), augment=arm.augment
-        )
-        instruments = _Instruments(arm, seed, model, dataset)
-        observer = _Observer(arm, dataset, where)
-        found = _run(arm, model, instruments.watch(batches), observer, on_steps)
-    return found | instruments.result(found["diverged_step"])
+    return arrays_of_one(start([(arm, seed)], dataset, device, threads))
 
 
-class _Instruments:
-    """Stands between the batches and the training, and looks whenever a batch passes."""
+class Instruments(Resumable):
+    """Looks right before the updates `arm.probe_steps`, and at the moments once more after them."""
 
-    def __init__(self, arm: ProbedArm, seed: int, model: nn.Module, dataset: Dataset) -> None:
-        self.arm, self.model = arm, model
+    kept = ("generator", "rows")
+
+    def __init__(self, arm: ProbedArm, seed: int, dataset: Dataset) -> None:
+        self.arm = arm
         self.generator = torch.Generator().manual_seed(2_000_003 + seed)  # of the random directions
         if arm.moment_layers:
             images, _ = fixed_sample(dataset, arm.activation_examples, "train")
             self.fixed = normalise(images, dataset).to(memory_format=torch.channels_last)
-        self.rows: dict[int, Arrays] = {}
+        self.rows: dict[int, dict[str, Tensor]] = {}
 
-    def watch(self, batches: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
-        """Pass the batches on; the training asks for one right before each update."""
-        wanted = set(self.arm.probe_steps)
-        for step, (images, targets) in enumerate(batches):
-            inputs = images.to(memory_format=torch.channels_last)
-            if step - 1 in wanted:
-                self._add(step - 1, self._moments(inputs))
-            if step in wanted:
-                self._add(step, self._before(inputs, targets))
-            yield inputs, targets
+    def look(self, training: SGD, batch: Batch | None) -> bool:
+        step, model = training.step, training.model
+        if batch is not None and step - 1 in self.arm.probe_steps:
+            row = self.rows[step - 1]
+            row |= {
+                name: torch.cat([row[name], after]) for name, after in self._moments(model, batch).items()
+            }
+        if batch is not None and step in self.arm.probe_steps:
+            self.rows[step] = self._before(model, batch) | self._moments(model, batch)
+        return True
 
-    def _before(self, inputs: Tensor, targets: Tensor) -> Arrays:
-        arm, row, batch = self.arm, {}, (inputs, targets)
+    def _before(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        arm, row = self.arm, {}
         for name, lengths in (("landscape", arm.landscape), ("random", arm.random_directions)):
             if not lengths:
                 continue
             steps = arm.learning_rate * torch.tensor(lengths, dtype=torch.float64)
             if name == "landscape":
-                seen = landscape.along_gradient(self.model, F.cross_entropy, batch, steps)
-                row |= {"start_loss": _array(seen.start_loss), "start_norm": _array(seen.start_norm)}
+                seen = landscape.along_gradient(model, F.cross_entropy, batch, steps)
+                row |= {"start_loss": seen.start_loss, "start_norm": seen.start_norm}
             else:
                 seen = landscape.along_direction(
-                    self.model, F.cross_entropy, batch, steps, generator=self.generator
+                    model, F.cross_entropy, batch, steps, generator=self.generator
                 )
             row |= {
-                f"{name}_loss": _array(seen.loss),
-                f"{name}_distance": _array(seen.gradient_distance),
-                f"{name}_norm": _array(seen.gradient_norm),
+                f"{name}_loss": seen.loss,
+                f"{name}_distance": seen.gradient_distance,
+                f"{name}_norm": seen.gradient_norm,
             }
         if arm.covariate_shift:
-            shift = covariate_shift.measure(self.model, F.cross_entropy, batch, arm.learning_rate)
-            row |= {f"shift_{name}": _array(getattr(shift, name)) for name in ("distance", "cosine", "norm")}
-        return row | self._moments(inputs)
+            shift = covariate_shift.measure(model, F.cross_entropy, batch, arm.learning_rate)
+            row |= {f"shift_{name}": getattr(shift, name) for name in ("distance", "cosine", "norm")}
+        return {name: value.detach().double().cpu() for name, value in row.items()}
 
-    def _moments(self, inputs: Tensor) -> Arrays:
-        row: Arrays = {}
-        layers = self.arm.moment_layers
-        for name, examples in (("moment", self.fixed), ("batch", inputs)) if layers else ():
-            seen = activations.measure(self.model, examples, layers)
+    def _moments(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """Means and variances, (1, units) each."""
+        row, layers = {}, self.arm.moment_layers
+        for name, examples in (("moment", self.fixed), ("batch", batch[0])) if layers else ():
+            seen = activations.measure(model, examples, layers)
             for layer, mean, variance in zip(layers, seen.mean, seen.variance, strict=True):
-                row |= {
-                    f"{name}_mean_{layer}": _array(mean)[None],
-                    f"{name}_variance_{layer}": _array(variance)[None],
-                }
-        return row
+                row |= {f"{name}_mean_{layer}": mean[None], f"{name}_variance_{layer}": variance[None]}
+        return {name: value.detach().double().cpu() for name, value in row.items()}
 
-    def _add(self, step: int, row: Arrays) -> None:
-        """The moments come twice, before the update and after it."""
-        kept = self.rows.get(step, {})
-        self.rows[step] = kept | {k: np.concatenate([kept[k], v]) if k in kept else v for k, v in row.items()}
-
-    def result(self, diverged_step: np.ndarray) -> Arrays:
+    def result(self, diverged_step: float) -> Arrays:
         """All rows stacked (P, ...), NaN where the training had diverged or stopped before."""
-        steps = np.asarray(self.arm.probe_steps, dtype=np.int64)
-        found: Arrays = {"probe_step": steps}
-        whole = [step for step in steps.tolist() if step in self.rows and not step >= float(diverged_step)]
-        for name in self.rows[int(steps[0])] if self.rows else ():
-            shape = self.rows[int(steps[0])][name].shape
-            table = np.full((len(steps), *shape), np.nan)
-            for place, step in enumerate(steps.tolist()):
-                if (
-                    step in whole and self.rows[step][name].shape == shape
-                ):  # the run may stop between two updates
-                    table[place] = self.rows[step][name]
-            found[name] = table
+        steps = self.arm.probe_steps
+        found: Arrays = {"probe_step": np.asarray(steps, dtype=np.int64)}
+        for name, example in self.rows[steps[0]].items() if self.rows else ():
+            table = found[name] = np.full((len(steps), *example.shape), np.nan)
+            for place, step in enumerate(steps):
+                row = self.rows.get(step, {})
+                # the run may stop between two updates, when only the moments before are there
+                if not step >= diverged_step and name in row and row[name].shape == example.shape:
+                    table[place] = row[name].numpy()
         return found
-
-
-def _array(value: Tensor) -> np.ndarray:
-    return value.detach().double().cpu().numpy()
