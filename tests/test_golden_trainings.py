@@ -111,8 +111,8 @@ def length_direction():
     half = halfspaces.draw_gaussian(np.random.default_rng(0), loss_called("logistic"), 4)
     matrix, aim, start = np.diag([1.0, 3.0, 0.2]), np.ones(3), np.zeros(3)
     return races.race(half, np.array([1.0, -2.0, 0.5, 0.3]), 5) | {
-        name: getattr(gradient_descent, name)(lambda w: matrix @ w - aim, start, 0.2, 5)
-        for name in ("plain", "nesterov")
+        "plain": gradient_descent.plain(lambda w: matrix @ w - aim, start, 0.2, 5),
+        "nesterov": gradient_descent.accelerated(lambda w: matrix @ w - aim, start, 0.2, None, 5),
     }
 
 
