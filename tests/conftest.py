@@ -117,8 +117,13 @@ def build_site(site: Path) -> None:
 def checkout() -> str:
     """A hash of everything that a run of the book rests on: package, book, lock, what is installed."""
     files = [ROOT / "_config.yml", ROOT / "_toc.yml", ROOT / "requirements.lock"]
-    files += [path for folder in ("src", "book") for path in (ROOT / folder).rglob("*") if path.is_file()]
-    digest = hashlib.sha256(sys.version.encode())
+    files += [
+        path
+        for folder in ("src", "book", "tests/tracing")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file()
+    ]
+    digest = hashlib.sha256(f"{sys.version} {ROOT}".encode())  # traces hold the paths of files
     for path in sorted(path for path in files if "__pycache__" not in path.parts):
         digest.update(f"{path.relative_to(ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
     installed = (f"{found.name} {found.version}\n" for found in importlib.metadata.distributions())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -33,6 +34,16 @@ def test_values_come_back(fresh_session):
 def test_nine_digits_are_kept(fresh_session):
     results.record("a", [1 / 3, 1e-16 / 3])
     np.testing.assert_allclose(results.read(fresh_session)["a"], [1 / 3, 1e-16 / 3], rtol=1e-8)
+
+
+def test_many_records_are_all_on_disk_after_each_and_do_not_slow_down(fresh_session):
+    begun = time.process_time()
+    for number in range(300):
+        results.record(f"a{number}", np.full((2, 200), number / 7), note='"quoted"')
+    assert time.process_time() - begun < 5, "it writes what is recorded before again and again"
+    results.record_device("cpu", 1)
+    written = json.loads(fresh_session.read_text())
+    assert written == results.as_content(results.current()) and len(written["results"]) == 300
 
 
 @pytest.mark.parametrize("values", [1.0, [], "x", [[1], [1, 2]]])

@@ -54,6 +54,7 @@ class Results(Mapping):
 
 
 _session = Results()
+_texts: dict[str, tuple[dict[str, Any], str]] = {}  # each entry of the session, and its JSON
 
 
 def record(
@@ -168,8 +169,16 @@ def _path() -> Path | None:
 
 
 def _save(path: Path | None) -> None:
-    if path is not None:
-        atomic.write_json(path, as_content(_session))
+    """An entry is put into JSON once only, for this happens at every record; `bnbook run` ends with the file
+    for readers."""
+    if path is None:
+        return
+    for name, entry in _session.entries.items():
+        if name not in _texts or _texts[name][0] is not entry:
+            _texts[name] = entry, f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}"
+    head = json.dumps({"schema": SCHEMA, **_session.header}, allow_nan=False).removesuffix("}")
+    entries = ", ".join(_texts[name][1] for name in _session.entries)
+    atomic.write_text(path, f'{head}, "results": {{{entries}}}}}\n')
 
 
 def _as_array(values: Any, name: str) -> np.ndarray:
