@@ -22,7 +22,7 @@ from bnbook.small_networks import PhaseArm, linear_growth, train_hidden, train_m
 from bnbook.studies.gradient_growth import chain, residual
 from bnbook.studies.gradient_growth import train as train_growth
 from bnbook.studies.length_direction import gradient_descent, halfspaces, races
-from bnbook.studies.length_direction.losses import loss_called
+from bnbook.studies.length_direction.losses import LOSSES
 from bnbook.training.arm import Arm
 from bnbook.training.engine import train
 from bnbook.training.first_gamma import ScaleArm
@@ -108,7 +108,7 @@ def growth(make):
 
 
 def length_direction():
-    half = halfspaces.draw_gaussian(np.random.default_rng(0), loss_called("logistic"), 4)
+    half = halfspaces.draw_gaussian(np.random.default_rng(0), LOSSES["logistic"], 4)
     matrix, aim, start = np.diag([1.0, 3.0, 0.2]), np.ones(3), np.zeros(3)
     return races.race(half, np.array([1.0, -2.0, 0.5, 0.3]), 5) | {
         "plain": gradient_descent.plain(lambda w: matrix @ w - aim, start, 0.2, 5),

@@ -19,7 +19,7 @@ from bnbook.studies.length_direction import (
     least_squares,
     races,
 )
-from bnbook.studies.length_direction.losses import LOSSES, loss_called
+from bnbook.studies.length_direction.losses import LOSSES
 from bnbook.studies.length_direction.problems import Quadratic
 
 TORCH = {
@@ -48,7 +48,7 @@ def cases(count, size=None):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses_have_the_stated_derivatives_bounds_and_turns(name):
-    loss, t = loss_called(name), torch.linspace(-12, 12, 4801, dtype=torch.float64, requires_grad=True)
+    loss, t = LOSSES[name], torch.linspace(-12, 12, 4801, dtype=torch.float64, requires_grad=True)
     value = TORCH[name](t)
     first = torch.autograd.grad(value.sum(), t, create_graph=True)[0]
     second = torch.autograd.grad(first.sum(), t)[0]
@@ -236,7 +236,6 @@ def test_nesterovs_method_for_convex_functions_step_by_step():
     [
         lambda: halfspaces.Gaussian(Quadratic(np.eye(1), np.array([1.0])), LOSSES["logistic"]),
         lambda: halfspaces.from_labelled(np.ones((3, 1)), np.ones(3), LOSSES["logistic"]),
-        lambda: loss_called("hinge"),
         lambda: gdnp.criterion(
             np.ones(1), 1.0, halfspaces.Gaussian(Quadratic(np.eye(1), np.array([0.5])), LOSSES["huber"]), "x"
         ),

@@ -27,7 +27,7 @@ from bnbook.studies.theorems import (
     trials,
 )
 from bnbook.studies.theorems.counterexamples import Counterexample, as_table
-from bnbook.studies.theorems.curved import FAMILIES, draw_curved, mirrored_curvature
+from bnbook.studies.theorems.curved import FAMILIES, draw_curved
 from bnbook.studies.theorems.margins import TOLERANCE, error, margin, violations
 from bnbook.studies.theorems.minima_exact import minima_counterexamples
 from bnbook.studies.theorems.one_unit import exact, normalize
@@ -42,7 +42,6 @@ def test_the_unit():
     assert (UNIT.sigma, UNIT.m, UNIT.count) == (2, 4, 4) and list(UNIT.y_hat) == [1, 1, -1, -1]
     assert list(one_unit.project(G, UNIT)) == [2, -2, 1, -1]
     assert list(one_unit.gradient(G, UNIT, GAMMA)) == [3, -3, F(3, 2), F(-3, 2)]  # 3/2 of P g
-    assert list(one_unit.mirror(G, UNIT)) == [-1, -5, 0, -2]  # 2 P g - g
     columns = one_unit.project(np.stack([G, X2], axis=1), UNIT)
     assert columns[:, 1].tolist() == [0, 0, -1, 1]
     soft = normalize(exact(1, 3), eps=3)  # variance 1, + 3
@@ -278,11 +277,3 @@ def test_families_of_curvature():
             assert lipschitz.cosine(curved.slope[:, 0], x[:, 0]) == pytest.approx(1)
     fixed = draw_curved(np.random.default_rng(0), 0, gamma=1.5).instance
     assert fixed.gamma.tolist() == [1.5, 1.5] and fixed.beta.tolist() == [0, 0]
-
-
-def test_the_worst_curvature_by_hand():
-    """y = (1, -1, 0) keeps (1, 1, -2)/6 of its projections: H = 2 K x K x2ᵀ - x x2ᵀ."""
-    kept = np.array([1.0, 1, -2]) / 6
-    x, x2, y = np.array([1.0, 0, 0]), np.array([0.0, 0, 1]), np.array([1.0, -1, 0])
-    expected = 2 * np.outer(kept, -2 * kept) - np.outer(x, x2)
-    assert mirrored_curvature(x, x2, y, y) == pytest.approx(expected)

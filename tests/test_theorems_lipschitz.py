@@ -119,7 +119,8 @@ def test_projection_deletes_two_directions_and_the_mirror_keeps_lengths():
     once = one_unit.project(v, unit)
     assert np.abs(one_unit.project(once, unit) - once).max() < 1e-14
     assert abs(once.sum()) < 1e-14 and abs(once @ unit.y_hat) < 1e-14
-    assert one_unit.mirror(v, unit) @ one_unit.mirror(v, unit) == pytest.approx(v @ v)
+    mirrored = 2 * one_unit.project(v, unit) - v
+    assert mirrored @ mirrored == pytest.approx(v @ v)
     soft = normalize(rng.standard_normal(6), eps=0.5)
     share = 0.5 / soft.sigma**2  # of the part along ŷ, eps / (variance + eps) is left
     assert one_unit.project(soft.y_hat, soft) == pytest.approx(share * soft.y_hat)
@@ -128,7 +129,7 @@ def test_projection_deletes_two_directions_and_the_mirror_keeps_lengths():
 def test_the_worst_gradient_is_the_mirror_image():
     rng = np.random.default_rng(2)
     x, unit = rng.standard_normal(9), normalize(rng.standard_normal(9))
-    g = one_unit.mirror(x, unit)
+    g = 2 * one_unit.project(x, unit) - x  # its mirror image
     assert x @ g > 0
     reached = (one_unit.gradient(g, unit, 1.0) @ x) ** 2
     assert reached == pytest.approx(lipschitz.sharp_32(x @ g, lipschitz.cosine(x, g), unit))

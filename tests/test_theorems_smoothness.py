@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bnbook.studies.theorems import smoothness
-from bnbook.studies.theorems.curved import FAMILIES, draw_curved, mirrored_curvature
+from bnbook.studies.theorems.curved import FAMILIES, draw_curved
 from bnbook.studies.theorems.instances import differentiate, hessian
 from bnbook.studies.theorems.margins import error
 from bnbook.studies.theorems.one_unit import normalize, project
@@ -152,7 +152,8 @@ def test_corrected_c6_is_reached_between_two_units():
     rng = np.random.default_rng(5)
     for m in (4, 9):
         x, x2, y, y2 = (v - v.mean() for v in rng.standard_normal((4, m)))
-        h = mirrored_curvature(x, x2, y, y2)
+        kept = np.outer(project(x, normalize(y)), project(x2, normalize(y2)))
+        h = 2 * kept - np.outer(x, x2)  # x x2ᵀ mirrored
         through = project(x, normalize(y)) @ h @ project(x2, normalize(y2))
         plain, cosine = x @ h @ x2, smoothness.matrix_cosine(h, x, x2)
         if plain > 0:

@@ -15,8 +15,7 @@ FIRST = int(np.flatnonzero(EDGES == -TOLERANCE)[0])  # first bin without violati
 
 
 def draw_margins(tallies: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str, str]]) -> plt.Figure:
-    """One histogram per row: violated bounds left of zero in red, the others grey (printed) or green
-    (corrected).
+    """One histogram per row: violated bounds in red, the others grey (printed) or green (corrected).
 
     tallies: counts (S, bins of EDGES) by name; rows: name -> label and "printed" or "corrected". Heights are
     square roots of counts, so that a handful of violations among thousands can be seen.

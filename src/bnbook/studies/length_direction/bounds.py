@@ -1,5 +1,4 @@
-"""The section's bounds on GDNP for half-spaces, as printed and corrected, with the quantities that they
-bound.
+"""The bounds on GDNP for half-spaces, as printed and corrected, with the quantities that they bound.
 
 With κ = uᵀS⁻¹u, gap_t = ρ(w_t) - ρ*, B = |b⁽⁰⁾ - a⁽⁰⁾|, ζ a bound on ‖∇²f‖:
     length     (∂_γ f)² ≤ 2^{-T_s} ζ B / μ²                              corrected: (2^{-T_s} ζ B / μ)²

@@ -1,5 +1,4 @@
-"""Gradient descent in normalized parameters (GDNP): a gradient step in the direction, then bisection for the
-length.
+"""Gradient descent in normalized parameters (GDNP): a step of the direction, bisection for the length.
 
 With w̃ = γ w / ‖w‖_S the direction takes the step s = -‖w‖³_S / (L γ h) as long as h ≠ 0. The two readings of
 h:
@@ -83,8 +82,7 @@ def run(
     bracket: tuple[float, float] = (-16.0, 16.5),
     form: str = "corrected",
 ) -> Run:
-    """GDNP from direction w: at each direction the length by bisection, then with this length the next
-    direction.
+    """GDNP from direction w: at each direction the length by bisection, with it the next direction.
 
     γ is the left end of the last bracket, as in the article's bound. BnbookError where uᵀw = 0.
     """

@@ -1,5 +1,4 @@
-"""The bounds on GDNP against runs on many random Gaussian half-space problems, and a search for critical
-points."""
+"""The bounds on GDNP on many random Gaussian half-space problems, and a search for critical points."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ def run_margins(seed: int, problems: int, steps: int) -> Margins:
 
 
 def _one_run(halfspace: Gaussian, run: gdnp.Run, form: str, iterations: int, found: Margins) -> None:
-    """Add the margins of one run; the bounds are judged on the corrected run, which takes the steps they
-    need."""
+    """Add one run; the bounds are judged on the corrected one, which takes the steps they need."""
     problem = halfspace.problem
     gaps = least_squares.gap(run.directions, problem)
     for t, (w, gamma) in enumerate(zip(run.directions, run.lengths, strict=True)):

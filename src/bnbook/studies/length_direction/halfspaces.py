@@ -1,5 +1,4 @@
-"""Learning a half-space: minimise f(w̃) = E φ(zᵀw̃), z = -yx, for Gaussian z (exact integrals) or for given
-examples.
+"""Half-spaces: minimise f(w̃) = E φ(zᵀw̃), z = -yx, for Gaussian z (exact integrals) or for examples.
 
 Everything but the gradient needs only the margins of a direction, zᵀw / ‖w‖_S: points t with weights p, so
 that E g(zᵀw̃) = Σ p g(γ t) for w̃ = γ w / ‖w‖_S. For Gaussian z, of mean u and covariance S - uuᵀ, they are

@@ -1,5 +1,4 @@
-"""Least squares in length and direction: w̃ = γ w / ‖w‖_S with ‖w‖_S = √(wᵀSw), and the Rayleigh quotient
-that is left."""
+"""Least squares in length and direction, w̃ = γ w / ‖w‖_S, ‖w‖_S = √(wᵀSw), and a Rayleigh quotient."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ def weight(w: np.ndarray, gamma: float, S: np.ndarray) -> np.ndarray:
 
 
 def objective(w: np.ndarray, gamma: float, problem: Quadratic, form: str = "corrected") -> float:
-    """f(w, γ) = 2γ uᵀw / ‖w‖_S + γ²; as printed, the fraction swallows the second term: 2γ uᵀw / (‖w‖_S +
-    γ²)."""
+    """f(w, γ) = 2γ uᵀw / ‖w‖_S + γ²; printed, the fraction swallows γ²: 2γ uᵀw / (‖w‖_S + γ²)."""
     along, length = problem.u @ w, norm(w, problem.S)
     if form == "printed":
         return 2 * gamma * along / (length + gamma**2)

@@ -1,5 +1,4 @@
-"""Bounds of the section on least squares against what gradient descent does, on many random problems of one
-seed."""
+"""Bounds of the section on least squares against gradient descent on random problems of one seed."""
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ FLOOR = 1e-20
 
 
 def linear_margins(excess: np.ndarray, problem: Quadratic, exponent: float = 2.0) -> np.ndarray:
-    """excess_t / ((1 - μ/L)^{2t} excess_0) for t = 1 ... T, as long as the excess is above rounding; inf over
-    0."""
+    """excess_t / ((1 - μ/L)^{2t} excess_0) for t = 1 ... T, where it is above rounding; inf over 0."""
     t = np.arange(len(excess))
     bound = problem.rate ** (exponent * t) * excess[0]
     kept = (excess > FLOOR * problem.attainable) & (t > 0)
@@ -26,8 +24,7 @@ def linear_margins(excess: np.ndarray, problem: Quadratic, exponent: float = 2.0
 def least_squares_margins(
     seed: int, problems: int, steps: int, factor: float = 1.0
 ) -> tuple[Ratios, Ratios, int]:
-    """The linear bound for ρ in the printed steps, for plain gradient descent in steps of 1/2L; runs that
-    obey the last.
+    """The linear bound for ρ in printed steps, for gradient descent in steps of 1/2L; runs that obey it.
 
     Plain gradient descent starts where the other does: in direction w₀, at the best length. Kinds take turns.
     """
@@ -72,8 +69,7 @@ def rayleigh_margins(seed: int, pencils: int, steps: int) -> dict[str, Ratios]:
 
 
 def _one_margin(name: str, old: float, new: float, t: int, pencil: rayleigh.Pencil) -> float:
-    """Left over right side; where the right side is not positive, inf if the bound fails and 0 if it
-    holds."""
+    """Left over right side; where the right one is not positive, inf if the bound fails, 0 if it holds."""
     eigenvalues = pencil.of_B if name == "printed" else pencil.of_pair
     if name == "printed":
         factor = rayleigh.printed_factor(pencil, t)

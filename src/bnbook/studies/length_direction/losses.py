@@ -7,15 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnbook.errors import BnbookError
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Loss:
-    """φ with its derivatives; all are infinitely differentiable with bounded derivatives, as the article
-    assumes."""
+    """φ, infinitely differentiable with bounded derivatives, as the article assumes."""
 
     name: str
     value: Function
@@ -88,10 +85,3 @@ LOSSES = {
         ),
     )
 }
-
-
-def loss_called(name: str) -> Loss:
-    """A loss by name; BnbookError for an unknown one."""
-    if name not in LOSSES:
-        raise BnbookError(f"unknown loss {name!r}; expected one of {', '.join(LOSSES)}")
-    return LOSSES[name]

@@ -28,8 +28,7 @@ LARGEST_BEND = 4 / (3 * np.sqrt(3))
 
 @dataclass(frozen=True)
 class TanhNetwork:
-    """The problem with fixed output weights; BnbookError unless uᵀS⁻¹u < 1. Weights are W (m, d), a row per
-    unit."""
+    """Fixed output weights, weights W (m, d), a row per unit; BnbookError unless uᵀS⁻¹u < 1."""
 
     problem: Quadratic
     theta: np.ndarray  # (m,)
@@ -104,8 +103,7 @@ def off_line(W: np.ndarray, problem: Quadratic) -> np.ndarray:
 def draw_network(
     rng: np.random.Generator, loss: Loss, units: int, size: int, equal: bool, condition: float = 4.0
 ) -> TanhNetwork:
-    """A random network: θ_i from 0.5 to 2, all equal or of either sign; L/μ up to `condition`; uᵀS⁻¹u from
-    0.05 to 0.5."""
+    """θ_i from 0.5 to 2, all equal or of either sign; L/μ up to `condition`; uᵀS⁻¹u from 0.05 to 0.5."""
     basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
     spectrum = condition ** rng.uniform(0, 1, size) * 10 ** rng.uniform(-1, 1)
     S = (basis * spectrum) @ basis.T

@@ -1,5 +1,4 @@
-"""The bound for a single unit on many random networks, critical points of the whole network, and passes over
-its units."""
+"""The bound for one unit on many random networks, critical points of whole networks, passes over units."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ from bnbook.studies.length_direction import unit_descent
 from bnbook.studies.length_direction.losses import LOSSES
 from bnbook.studies.length_direction.network import TanhNetwork, draw_network, off_line
 
-#: A critical point counts as off the line beyond this distance (in the norm of S), M as singular below this
-#: relative size.
+#: A critical point is off the line beyond this distance (norm of S), M singular below this relative size.
 AWAY, SINGULAR = 1e-4, 1e-6
 
 
@@ -63,8 +61,7 @@ def _add(
 
 
 def critical_points(network: TanhNetwork, rng: np.random.Generator, starts: int) -> list[np.ndarray]:
-    """Bounded critical points W (m, d) of all units together, by descent of f, then Newton's method on its
-    gradient.
+    """Bounded critical points W (m, d) of all units together, by descent of f, then Newton's method.
 
     Every other start lies on the line of S⁻¹u (which descent does not leave), the rest anywhere.
     """
@@ -103,8 +100,7 @@ def critical_points(network: TanhNetwork, rng: np.random.Generator, starts: int)
 
 
 def classify(network: TanhNetwork, points: list[np.ndarray]) -> dict[str, int]:
-    """How many points there are, how many have a unit off the line, and the same for those whose M is
-    invertible."""
+    """How many points there are, how many with a unit off the line; the same where M is invertible."""
     counts = {"found": 0, "off_line": 0, "regular_found": 0, "regular_off_line": 0}
     for W in points:
         away = bool(off_line(W, network.problem).max() > AWAY)
@@ -154,8 +150,7 @@ def search_points(seed: int, starts: int) -> tuple[dict[str, int], dict[str, np.
 
 
 def one_unit(network: TanhNetwork, rng: np.random.Generator, on_line: bool) -> np.ndarray | None:
-    """A bounded critical point of the first of two units, the other held fixed on the line or anywhere; None
-    if none is found."""
+    """A bounded critical point of one of two units, the other on the line or anywhere; None if not found."""
     problem, whiten = network.problem, network.problem.whitening
     other = whiten @ rng.standard_normal(len(problem.u))
     if on_line:

@@ -15,8 +15,7 @@ KINDS = ("random", "u slowest", "u fastest", "w orthogonal", "round", "clusters"
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Minimise f(w̃) = 2 uᵀw̃ + w̃ᵀSw̃; its minimum is -uᵀS⁻¹u. BnbookError unless S is symmetric positive
-    definite."""
+    """f(w̃) = 2 uᵀw̃ + w̃ᵀSw̃, at least -uᵀS⁻¹u. BnbookError unless S is symmetric positive definite."""
 
     S: np.ndarray  # (d, d)
     u: np.ndarray  # (d,)

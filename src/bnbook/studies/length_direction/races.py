@@ -1,5 +1,4 @@
-"""GDNP against gradient descent, plain and accelerated, on one half-space problem: the excess loss step by
-step."""
+"""GDNP against gradient descent, plain and accelerated, on a half-space: the excess loss by steps."""
 
 from __future__ import annotations
 
@@ -70,8 +69,7 @@ def race(halfspace: HalfSpace, w: np.ndarray, steps: int) -> dict[str, np.ndarra
 
 
 def steps_to(excess: np.ndarray, target: float) -> float:
-    """First step from which the excess stays at or below the target; the number of steps plus 1 where it does
-    not."""
+    """First step from which the excess stays at or below the target; steps plus 1 where it does not."""
     above = np.flatnonzero(~(excess <= target))
     return float(above[-1] + 1) if len(above) else 0.0
 
@@ -79,8 +77,7 @@ def steps_to(excess: np.ndarray, target: float) -> float:
 def principal(
     images: np.ndarray, labels: np.ndarray, classes: tuple[int, int], components: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes of images (m, ...) in their leading principal components: x (m, d) and labels of -1 and
-    1."""
+    """Two classes of images (m, ...) in their principal components: x (m, d) and labels of -1 and 1."""
     chosen = np.isin(labels, classes)
     x = images[chosen].reshape(chosen.sum(), -1).astype(np.float64)
     x = x - x.mean(axis=0)

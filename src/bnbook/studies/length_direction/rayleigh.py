@@ -72,8 +72,7 @@ def corrected_factor(pencil: Pencil) -> float:
 
 
 def draw_pencil(rng: np.random.Generator, kind: str) -> tuple[Pencil, np.ndarray]:
-    """A random pair and first w (d,), d = 3 to 12: "rank one" (the article's case), "identity" (A = I) or
-    "general"."""
+    """A random pair and first w (d,), d = 3 to 12: "rank one", "identity" (A) or "general"."""
     d = int(rng.integers(3, 13))
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
     A = np.eye(d) if kind == "identity" else (basis * 10 ** rng.uniform(-1, 1, d)) @ basis.T

@@ -21,8 +21,7 @@ BRACKET = (-4.0, 4.25)
 
 @dataclass(frozen=True)
 class UnitRun:
-    """GDNP on one unit: its directions and lengths, its gradients, and whether each interval held a zero of
-    the slope."""
+    """GDNP on one unit: weights, gradients, and whether each interval held a zero of the slope."""
 
     weights: np.ndarray  # (T+1, d), w̃_i
     gaps: np.ndarray  # (T+1,), ρ(w_i) - ρ*
@@ -50,8 +49,7 @@ def first_coefficient(network: TanhNetwork, W: np.ndarray, unit: int) -> float:
 def descend(
     network: TanhNetwork, W: np.ndarray, unit: int, w: np.ndarray, steps: int, iterations: int
 ) -> UnitRun:
-    """GDNP on unit `unit` from direction w, with the corrected h; length first, then the step of the
-    direction."""
+    """GDNP on one unit from direction w, with the corrected h; length first, then the direction's step."""
     problem, found, inside = network.problem, [], True
     for t in range(steps + 1):
         length = float(np.sqrt(w @ problem.S @ w))
@@ -79,8 +77,7 @@ def descend(
 
 
 def _slope(network: TanhNetwork, W: np.ndarray, unit: int, direction: np.ndarray):
-    """∂f/∂γ as a function of γ, for a direction of length 1 in the norm of S; and its values at the ends of
-    the bracket."""
+    """∂f/∂γ as a function of γ, for a direction with ‖w‖_S = 1; its values at the ends of the bracket."""
     t, p = network.margins(with_unit(W, unit, direction))
     mine, theta = t[:, unit], network.theta[unit]
     others = np.tanh(np.delete(t, unit, axis=1)) @ np.delete(network.theta, unit)
@@ -118,8 +115,7 @@ def constant(network: TanhNetwork, W: np.ndarray, unit: int) -> float:
 def unit_bound(
     network: TanhNetwork, W: np.ndarray, unit: int, t: int, gap: float, iterations: int, form: str
 ) -> float:
-    """(1 - μ/L)^{2t} C gap_0 + 2^{-T_s} ζ |b - a| / μ² as printed; corrected, the second term is (2^{-T_s} ζ
-    |b - a| / μ)²."""
+    """(1 - μ/L)^{2t} C gap_0 + 2^{-T_s} ζ |b - a| / μ² as printed; corrected + (2^{-T_s} ζ |b - a| / μ)²."""
     problem = network.problem
     halved = 2.0**-iterations * smoothness(network, unit) * (BRACKET[1] - BRACKET[0])
     of_length = halved / problem.smallest**2 if form == "printed" else (halved / problem.smallest) ** 2
@@ -127,8 +123,7 @@ def unit_bound(
 
 
 def sweep(network: TanhNetwork, W: np.ndarray, steps: int, iterations: int, starts: np.ndarray) -> np.ndarray:
-    """One pass over the units: GDNP on each in turn, from its own weight, or from `starts` (m, d) where that
-    is 0."""
+    """GDNP on each unit in turn, from its own weight, or from `starts` (m, d) where that is 0."""
     for unit in range(len(W)):
         w = W[unit] if np.any(W[unit]) else starts[unit]
         W = with_unit(W, unit, descend(network, W, unit, w, steps, iterations).weights[-1])

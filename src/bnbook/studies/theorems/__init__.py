@@ -1,5 +1,4 @@
-"""The theorems of Santurkar et al. 2018 as code: instances, the layer, its gradients and Hessians, the
-bounds.
+"""The theorems of Santurkar et al. 2018 as code: random instances, gradients, Hessians, bounds.
 
 Two sides meet in every test. The fast side (`layer`, `lipschitz`, `smoothness`, `minima`) holds closed
 formulas on NumPy arrays, which also take exact fractions; the slow side (`instances`) is automatic

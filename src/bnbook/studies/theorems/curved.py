@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from bnbook.studies.theorems.instances import Instance, batch_norm
-from bnbook.studies.theorems.one_unit import mirror, normalize
 
 FAMILIES = ("any", "rank-one", "isotropic", "any", "reaching")
 
@@ -64,16 +63,6 @@ def draw_curved(rng: np.random.Generator, number: int, *, gamma: float | None = 
         return (a * away).sum() + torch.einsum("bj,bjqk,qk->", away, q, away) / 2
 
     return Curved(Instance(x, w, scales, shifts, loss, family), slope, curvature, family)
-
-
-def mirrored_curvature(x: np.ndarray, x2: np.ndarray, y: np.ndarray, y2: np.ndarray) -> np.ndarray:
-    """The block H for which v1's bound between two units is as bad as it can be: x x2ᵀ mirrored, (m, m)."""
-    kept = np.outer(_kept(x, y), _kept(x2, y2))
-    return 2 * kept - np.outer(x, x2)
-
-
-def _kept(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return (mirror(x, normalize(y)) + x) / 2
 
 
 def _curvature(rng: np.random.Generator, family: str, m: int) -> np.ndarray:

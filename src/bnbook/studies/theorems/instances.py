@@ -83,8 +83,7 @@ def standardized(instance: Instance) -> Instance:
 
 
 def restoring(instance: Instance) -> Instance:
-    """The same with γ = σ and β = mean: z = y, the one layer under which both networks agree (Observation
-    4.3)."""
+    """The same with γ = σ and β = mean: z = y, so that both networks agree (Observation 4.3)."""
     return replace(instance, gamma=instance.y.std(0), beta=instance.y.mean(0))
 
 

@@ -15,8 +15,7 @@ from bnbook.studies.theorems.one_unit import Number, Unit, project
 
 
 def fact_c1_v1(df: np.ndarray, f: Number, unit: Unit) -> np.ndarray:
-    """v1 Fact C.1 as printed: (m ∂f/∂x - Σ ∂f/∂x - f) / (m σ), x read as the normalized value. Wrong: see
-    `layer.gradient`."""
+    """v1 Fact C.1 as printed: (m ∂f/∂x - Σ ∂f/∂x - f) / (m σ), x the normalized value; wrong."""
     return (unit.m * df - df.sum() - f) / (unit.m * unit.sigma)
 
 
@@ -35,8 +34,7 @@ def theorem_41(g: np.ndarray, unit: Unit, gamma: Number, last: Number | None = N
 
 
 def theorem_44(g: np.ndarray, unit: Unit, gamma: Number, radius: Number, *, printed: bool) -> Number:
-    """Right side of Theorem 4.4, the largest ‖∂L̂/∂W‖² over ‖X‖ ≤ λ; in both forms G = λ² ‖g‖² and μ is the
-    mean of g.
+    """Right side of Theorem 4.4, the largest ‖∂L̂/∂W‖² over ‖X‖ ≤ λ; G = λ² ‖g‖², μ is the mean of g.
 
     printed: (γ²/σ²) (G² - m μ² - λ² <g, ŷ>²); corrected: (γ²/σ²) (G - λ² m μ² - λ² <g, ŷ>² / m), an equality.
     """
@@ -70,8 +68,7 @@ def sharp_32(plain: Number, cosine: Number, unit: Unit) -> Number:
 
 
 def threshold_c4(c: Number, surplus: Number) -> Number:
-    """v1 Theorem C.4's smallest variance: (1 + √|c|)² / (|c| - ε); negative, hence always met, where ε >
-    |c|."""
+    """v1 Theorem C.4's smallest variance: (1 + √|c|)² / (|c| - ε); negative, so always met, for ε > |c|."""
     return (1 + math.sqrt(abs(c))) ** 2 / (abs(c) - surplus)
 
 
@@ -88,8 +85,7 @@ def pearson(a: np.ndarray, b: np.ndarray) -> float:
 def squeezed_input(
     w: np.ndarray, g: np.ndarray, direction: np.ndarray, spread: float, radius: float
 ) -> np.ndarray:
-    """X (m, I) of spectral norm ≤ λ under which the layer's outputs have a tiny spread and its weight
-    gradient explodes.
+    """X (m, I) of norm ≤ λ with which the outputs have a tiny spread and the weight gradient explodes.
 
     X = τ p wᵀ/‖w‖² + λ q uᵀ with y = X w = τ p, p ∝ direction (centred), u ⟂ w, q ∝ P g: then ‖∂L̂/∂w‖ grows
     as 1/τ. Needs I ≥ 2, m ≥ 3 and spread √m ≤ λ ‖w‖.

@@ -1,5 +1,4 @@
-"""One random instance against every Lipschitz theorem: automatic differentiation on the left, the formulas on
-the right.
+"""One random instance against every Lipschitz theorem: automatic differentiation against the formulas.
 
 A trial returns errors of identities ("error.NAME", 0 where the formula is right) and margins of bounds
 ("margin.NAME", negative where the bound is violated); a margin whose condition the instance does not meet is

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-#: A bound counts as violated where the value exceeds it by more than this share of the terms that were added
-#: up.
+#: A bound is violated where the value exceeds it by more than this share of the terms added up.
 TOLERANCE = 1e-9
 #: Bins for counting margins; the one in the middle holds equality, and is parted where violation begins.
 EDGES = np.insert(np.linspace(-1.0125, 1.0125, 82), 41, -TOLERANCE)

@@ -28,8 +28,7 @@ def normalized_direction(x: np.ndarray, t: np.ndarray) -> np.ndarray:
 
 
 def lemma_45(start: np.ndarray, minimum: np.ndarray) -> Number:
-    """Right side of Lemma 4.5: ‖W₀ - W*‖² - (‖W*‖² - <W*, W₀>)² / ‖W*‖², the squared distance of W₀ from the
-    line of W*."""
+    """Right side of Lemma 4.5: ‖W₀ - W*‖² - (‖W*‖² - <W*, W₀>)² / ‖W*‖², of W₀ from the line of W*."""
     square = minimum @ minimum
     return (start - minimum) @ (start - minimum) - (square - minimum @ start) ** 2 / square
 
@@ -46,14 +45,12 @@ def lemma_33(epsilon: Number) -> Number:
 
 
 def sharp_33(epsilon: float) -> float:
-    """The least upper bound for ε < 1/2, √((1 - ε)² + 1 - 2 √(1 - 2 ε)), about √2 ε; norms are such that ‖BN‖
-    = 1."""
+    """The least upper bound for ε < 1/2, √((1 - ε)² + 1 - 2 √(1 - 2 ε)), about √2 ε, where ‖BN‖ = 1."""
     return math.sqrt((1 - epsilon) ** 2 + 1 - 2 * math.sqrt(1 - 2 * epsilon))
 
 
 def worst_for_33(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Targets and outputs in a plane for which `sharp_33` is reached: ‖ℓ‖ = 1 - ε, and y as far turned from ℓ
-    as ε allows."""
+    """Targets and outputs in a plane that reach `sharp_33`: ‖ℓ‖ = 1 - ε, y as far from ℓ as ε allows."""
     length = 1 - epsilon
     sine = epsilon / length
     cosine = math.sqrt(1 - sine**2)

@@ -23,8 +23,7 @@ class ThreePoints:
 
 
 def three_points() -> ThreePoints:
-    """X has the rows (1, 0), (0, 1), (1, 1), the targets are (1, 0, 0): W* = (2/3, -1/3), with batch norm the
-    ray of (0, -1)."""
+    """X = (1, 0), (0, 1), (1, 1), t = (1, 0, 0): W* = (2/3, -1/3), with batch norm the ray of (0, -1)."""
     x = np.array([exact(1, 0), exact(0, 1), exact(1, 1)])
     t = exact(1, 0, 0)
     return ThreePoints(x, t, _solve(x, t), _solve(x - x.mean(0), t))

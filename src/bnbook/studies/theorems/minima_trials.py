@@ -38,8 +38,7 @@ def _same_outputs(rng: np.random.Generator, number: int) -> dict[str, float]:
 
 
 def _preserved(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Observation 4.3, second sentence: is a minimum W* of the plain network one of (W, γ, β) with γ = σ, β =
-    mean?
+    """Observation 4.3, second sentence: is W*, a minimum without batch norm, one with γ = σ, β = mean?
 
     The loss is quadratic with a minimum in W chosen at random; beyond the reach of the plain layer it slopes
     and, in half of the problems, bends down, so neither the outputs at the minimum nor the loss as a whole
@@ -77,8 +76,7 @@ def _preserved(rng: np.random.Generator, number: int) -> dict[str, float]:
 
 
 def _lemma_33(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Root-mean-square norms, so that ‖BN(y)‖ = 1; ε is the least one that meets both conditions of the
-    lemma."""
+    """Root-mean-square norms, so that ‖BN(y)‖ = 1; ε is the least that meets the lemma's conditions."""
     m = (4, 8, 16)[number % 3]
     basis = np.linalg.qr(np.column_stack([np.ones(m), rng.standard_normal((m, 2))]))[0][:, 1:] * math.sqrt(m)
     size = 10 ** (
@@ -147,8 +145,7 @@ def _lemma_45(rng: np.random.Generator, number: int) -> dict[str, float]:
 def _loss_with_minimum(
     rng: np.random.Generator, x: np.ndarray, w: np.ndarray, concave: bool
 ) -> Callable[[Tensor], Tensor]:
-    """<a, y - y*> + ½ (y - y*)ᵀ Q (y - y*) with Xᵀa = 0 and XᵀQX positive definite: W* is the plain network's
-    only minimum."""
+    """<a, y - y*> + ½ (y - y*)ᵀ Q (y - y*), Xᵀa = 0, XᵀQX positive definite: W* is the one minimum."""
     m = len(x)
     reach = np.linalg.qr(x)[0]
     beyond = np.identity(m) - reach @ reach.T

@@ -82,9 +82,3 @@ def jacobian(unit: Unit) -> np.ndarray:
     """∂ŷ^(b)/∂y^(k) = (I[b=k] - 1/m - ŷ^(b) ŷ^(k) / m) / σ, (m, m) (NeurIPS and v1 Fact C.2)."""
     one = unit.sigma / unit.sigma  # a fraction where the unit is exact
     return project(np.identity(unit.m, dtype=int) * one, unit) / unit.sigma
-
-
-def mirror(v: np.ndarray, unit: Unit) -> np.ndarray:
-    """(2 P - I) v: the part along 1 and ŷ changes sign. The worst gradient for an input x is its mirror
-    image."""
-    return 2 * project(v, unit) - v

@@ -43,8 +43,7 @@ def equation_42(h: np.ndarray, g: np.ndarray, unit: Unit, gamma: Number) -> np.n
 def theorem_42(
     h: np.ndarray, g: np.ndarray, unit: Unit, gamma: Number, v: np.ndarray, *, second: bool
 ) -> Number:
-    """Right side of Theorem 4.2 for v = ∇_y L̂: (γ²/σ²) u'H u - γ/(m σ²) <g, ŷ> ‖v‖², u = v (first part) or g
-    (second)."""
+    """Theorem 4.2's right side: (γ²/σ²) u'H u - γ/(m σ²) <g, ŷ> ‖v‖², u = v, in the second part g."""
     u = g if second else v
     return gamma**2 / unit.sigma**2 * (u @ h @ u) - gamma / (unit.m * unit.sigma**2) * (g @ unit.y_hat) * (
         v @ v
@@ -111,8 +110,7 @@ def second_term(g: np.ndarray, x: np.ndarray, x2: np.ndarray, unit: Unit) -> Num
 
 
 def equation_55(g: np.ndarray, x: np.ndarray, x2: np.ndarray, unit: Unit) -> Number:
-    """The second term as v1 prints it: (-β <g, ŷ> + 2 α α₂ <g, ŷ> / m² - α <x2, g> / m) / σ²; 1/σ was held
-    constant."""
+    """The second term as v1 prints it, 1/σ held constant: ((2 α α₂ / m² - β) <g, ŷ> - α <x2, g> / m) / σ²."""
     y, m = unit.y_hat, unit.m
     alpha, alpha2, beta = x @ y, x2 @ y, x @ x2 / m
     return ((-beta + 2 * alpha * alpha2 / m**2) * (g @ y) - alpha * (x2 @ g) / m) / unit.sigma**2
@@ -152,15 +150,13 @@ def equation_59(x_h_x: float, g: np.ndarray, x: np.ndarray, x2: np.ndarray, unit
 def equation_61(
     x_h_x: float, g: np.ndarray, x: np.ndarray, x2: np.ndarray, unit: Unit, constant: float
 ) -> float:
-    """(|X| + constant · σ_x σ_x2 ‖g‖) / σ²: constant 6 m as printed, 2/√3 √m is the smallest that always
-    holds."""
+    """(|X| + constant · σ_x σ_x2 ‖g‖) / σ²: constant 6 m as printed, 2/√3 √m the least that holds."""
     size = math.sqrt((x @ x) * (x2 @ x2) * (g @ g)) / unit.m
     return (abs(x_h_x) + constant * size) / unit.sigma**2
 
 
 def column_share(h: np.ndarray, x: np.ndarray) -> float:
-    """d = ‖Hᵀx‖² / (‖H‖² ‖x‖²): v1's assumption on d, summed over the columns (it asks the same d of every
-    column)."""
+    """d = ‖Hᵀx‖² / (‖H‖² ‖x‖²): v1's assumption on d (which is of every column), summed over them."""
     return float(((h.T @ x) ** 2).sum() / ((h * h).sum() * (x @ x)))
 
 
@@ -175,6 +171,5 @@ def threshold_c6(d: float, d2: float, gradient: float, surplus: float) -> float:
 
 
 def threshold_c6_corrected(cosine: float, ratio: float, surplus: float) -> float:
-    """What suffices: ((1 + D)/2 + 2/√3 r) / (D - ε), D the matrix cosine, r = ‖g‖ / (√m ‖H‖) for one unit, 0
-    for two."""
+    """What suffices: ((1 + D)/2 + 2/√3 r) / (D - ε), D the matrix cosine, r = ‖g‖ / (√m ‖H‖) or 0."""
     return ((1 + cosine) / 2 + TRILINEAR * ratio) / (cosine - surplus)

@@ -24,8 +24,7 @@ class Trials:
         return {f"error.{name}": self.worst(f"error.{name}") for name in names.split()}
 
     def bounds(self, names: str) -> dict[str, list[int]]:
-        """trials.NAME and violations.NAME for each word: on how many instances of each seed a bound was tried
-        and failed."""
+        """trials.NAME and violations.NAME for each word: a seed's instances on which it was tried, failed."""
         tried = {
             f"trials.{name}": [len(row) for row in self._rows(f"margin.{name}")] for name in names.split()
         }
