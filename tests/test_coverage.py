@@ -21,6 +21,8 @@ HALF = {
 }
 EDGE = {"where": "Verse 2", "says": "It never stands.", "not_judged": "open: toss it often"}
 AGAIN = {"where": "Refrain", "says": "Half, I say.", "repeats": "Verse 1"}
+CODA = {"where": "Coda", "says": "Heads it is.", "errata": ["coin-two-sides"]}
+SIDES = HALF | CODA | {"where": "Verse 3"}
 GOOD = {"source": {"key": "folklore", "version": "oral"}, "sentences": [HALF, EDGE, AGAIN]}
 
 
@@ -38,10 +40,10 @@ def row(sentence, **changes):
 
 def test_a_list_is_read_whole_and_a_repeat_is_not_counted_again(tiny):
     assert load_coverage() == [], "a book may have none"
-    write(tiny, GOOD | {"complete": True})
+    write(tiny, GOOD | {"complete": True, "sentences": [HALF, EDGE, AGAIN, SIDES]})
     (one,) = load_coverage()
     assert (one.name, one.source, one.version, one.complete) == ("song", "folklore", "oral", True)
-    half, edge, again = one.sentences
+    half, edge, again, sides = one.sentences
     assert (half.where, half.says, half.claims, half.note) == (
         "Verse 1",
         HALF["says"],
@@ -49,8 +51,9 @@ def test_a_list_is_read_whole_and_a_repeat_is_not_counted_again(tiny):
         "One coin.",
     )
     assert (edge.reason, edge.claims, again.repeats) == ("open", (), "Verse 1")
+    assert sides.errata == ("coin-two-sides",)
     found = claims.count_sentences([one])
-    assert (found.sentences, found.judged, found.not_judged, found.open, found.repeats) == (2, 1, 1, 1, 1)
+    assert (found.sentences, found.judged, found.not_judged, found.open, found.repeats) == (3, 2, 1, 1, 1)
 
 
 REFUSED = [
@@ -63,8 +66,9 @@ REFUSED = [
     (row(HALF, claims=["coin-fair", "coin-fair"]), "claim coin-fair appears twice"),
     (row(HALF, claims=[]), "claims [] is no list of ids"),
     (row(HALF, claims="coin-fair"), "claims 'coin-fair' is no list of ids"),
-    (row(HALF, claims=None), "none or several of claims, not_judged and repeats"),
-    (row(HALF, not_judged="open: why"), "none or several of claims, not_judged and repeats"),
+    (row(HALF, errata=["coin-edge"]), "song.yml: Verse 1: there is no erratum 'coin-edge'"),
+    (row(HALF, claims=None), "none or several of claims (or errata), not_judged and repeats"),
+    (row(HALF, not_judged="open: why"), "none or several of claims (or errata), not_judged and repeats"),
     (row(EDGE, note="but"), "it has a note but no claims"),
     (row(EDGE, not_judged="it is hard"), "not_judged 'it is hard' gives no reason"),
     (row(EDGE, not_judged="open:"), "not_judged 'open:' gives no reason"),
@@ -110,12 +114,16 @@ def test_a_complete_list_leads_to_every_claim_of_its_source(tiny):
     write(tiny, row(EDGE))
     assert claims.unfinished_sources(load_coverage()) == ["folklore"]
     write(tiny, row(EDGE) | {"complete": True})
-    with pytest.raises(BnbookError, match=r"no sentence leads to the claim coin-fair \(everywhere\)"):
+    with pytest.raises(BnbookError, match=r"no sentence leads to coin-fair \(everywhere\)"):
         load_coverage()
+    write(tiny, row(HALF) | {"complete": True})
+    with pytest.raises(BnbookError, match=r"no sentence leads to coin-two-sides \(On coins\)"):
+        load_coverage()
+    write(tiny, row(EDGE) | {"complete": True})
     other = {"source": {"key": "folklore", "version": "written"}, "sentences": [EDGE]}
     write(tiny, other, "tune.yml")
     assert claims.unfinished_sources(load_coverage()) == ["folklore"], "the other text is not finished"
-    write(tiny, other | {"complete": True, "sentences": [HALF]}, "tune.yml")
+    write(tiny, other | {"complete": True, "sentences": [SIDES]}, "tune.yml")
     assert claims.unfinished_sources(load_coverage()) == [], "either text may lead to the claim"
 
 
@@ -130,7 +138,7 @@ def test_check_counts_and_reports_a_broken_list(ran):
 
 
 def test_the_page_shows_place_words_verdict_or_reason(ran):
-    write(ran, GOOD | {"sentences": [HALF, EDGE | {"says": "A | B < C."}, AGAIN]})
+    write(ran, GOOD | {"sentences": [HALF, EDGE | {"says": "A | B < C."}, AGAIN, CODA]})
     chapter = chapters.select(["coin"])[0]
     for profile, verdict in (
         ("laptop", "reproduced"),
@@ -146,22 +154,24 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
         assert f"| Verse 1 | {HALF['says']} | {link}{verdict}</a><br><small>One coin.</small> |" in text
     assert "| Verse 2 | A \\| B &lt; C. | *not judged* · open: toss it often |" in text
     assert "| Refrain | Half, I say. | as Verse 1 |" in text
-    assert "| [Sayings, oral](#coverage-song) | 2 | 1 | 1 | 1 | 1 |" in text and "(coverage-song)=" in text
-    assert "- *open*: " in text and "- *scale*: " not in text, "the reasons that occur"
-    assert "1 not judged (the list of “Sayings” is not finished)" in text
-    write(ran, GOOD | {"complete": True})
-    assert coverage_page.counted(load_coverage()) == (
-        "2 checkable sentences, 1 judged by claims, 1 not judged"
+    erratum = (
+        '<a class="verdict" href="errata.html#erratum-coin-two-sides" title="On coins">erratum, wrong</a>'
     )
+    assert f"| Coda | Heads it is. | {erratum} |" in text
+    assert "| [Sayings, oral](#coverage-song) | 3 | 2 | 1 | 1 | 1 |" in text and "(coverage-song)=" in text
+    assert "- *open*: " in text and "- *scale*: " not in text, "the reasons that occur"
+    assert "1 not judged, 1 of these open (the list of “Sayings” is not finished)" in text
+    write(ran, GOOD | {"complete": True, "sentences": [SIDES, EDGE]})
+    assert coverage_page.counted(load_coverage()) == ("2 sentences, 1 judged, 1 not judged, 1 of these open")
 
 
 def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):
-    write(ran, GOOD | {"complete": True})
+    write(ran, GOOD | {"complete": True, "sentences": [SIDES, EDGE]})
     index = ran / "book" / "index.md"
     index.write_text(index.read_text() + "\n{{ coverage }}\n")
     pages.stage(tmp_path / "pages", "laptop")
     staged = {name: (tmp_path / "pages" / f"{name}.md").read_text() for name in ("index", "scoreboard")}
-    assert "\n2 checkable sentences, 1 judged by claims, 1 not judged\n" in staged["index"]
+    assert "\n2 sentences, 1 judged, 1 not judged, 1 of these open\n" in staged["index"]
     assert '<span id="claim-coin-fair"></span>A coin shows heads' in staged["scoreboard"]
     assert "reproduced</a>" in (tmp_path / "pages" / "coverage.md").read_text()
 

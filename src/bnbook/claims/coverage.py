@@ -1,16 +1,16 @@
-"""Reading book/coverage/NAME.yml: every checkable sentence of one text of a source, with the claims that
-judge it or the reason why none does."""
+"""Reading book/coverage/NAME.yml: every checkable sentence of one text of a source, with what judges
+it, claims or errata, or the reason why nothing does."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bnbook import paths
 from bnbook.claims.entries import Entry, read_yaml, require_once
-from bnbook.claims.errata import source_titles
+from bnbook.claims.errata import load_errata, source_titles
 from bnbook.claims.reading import load_claims
 from bnbook.errors import BnbookError
 
@@ -26,23 +26,29 @@ REASONS = {
     "opinion": "a judgement, motive or outlook that nothing measurable decides",
     "unspecific": "it says too little to be tested",
 }
-ALTERNATIVES = ("claims", "not_judged", "repeats")
+JUDGED = ("claims", "errata")
+UNJUDGED = ("not_judged", "repeats")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One checkable sentence, in our words; exactly one of `claims`, `not_judged` and `repeats` is set.
+    """One checkable sentence, in our words, with either claims and errata, or `not_judged`, or `repeats`.
 
     `where` is its place in the text, unique in the list; `repeats` is the place of the sentence that says the
-    same; `note` says what the claims leave open.
+    same; an erratum judges by its test or claim; `note` says what the verdicts leave open.
     """
 
     where: str
     says: str
     claims: tuple[str, ...] = ()
+    errata: tuple[str, ...] = ()
     not_judged: str = ""
     repeats: str = ""
     note: str = ""
+
+    @property
+    def judged(self) -> bool:
+        return bool(self.claims or self.errata)
 
     @property
     def reason(self) -> str:
@@ -81,7 +87,7 @@ def count_sentences(lists: Iterable[Coverage]) -> Count:
     own = [sentence for sentence in found if not sentence.repeats]
     return Count(
         sentences=len(own),
-        judged=sum(bool(sentence.claims) for sentence in own),
+        judged=sum(sentence.judged for sentence in own),
         open=sum(sentence.reason == "open" for sentence in own),
         repeats=len(found) - len(own),
     )
@@ -99,28 +105,30 @@ def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
     """Read and validate every list (by default those of book/coverage/), by name; none without a folder.
 
     Raises BnbookError, one line, for a file that is no list, an unknown or missing key, a source that is
-    not in references.bib, a claim that no chapter has, a sentence with none or several of claims, not_judged
-    and repeats, an unknown reason, a place or a sentence that comes twice, a repeat of what is not there, a
-    text with two lists, and, where all lists of a source are complete, a claim that no sentence leads to.
+    not in references.bib, an unknown claim or erratum, a sentence with neither or both of what judges it
+    and why nothing does, an unknown reason, a place or sentence that comes twice, a repeat of what is not
+    there, a text with two lists, and, where all lists of a source are complete, a claim or erratum of it
+    that no sentence leads to.
     """
     folder = Path(folder) if folder is not None else paths.book_folder() / "coverage"
-    claims, sources = load_claims(), source_titles()
-    known = {claim.id for claim in claims}
+    claims, errata, sources = load_claims(), load_errata(), source_titles()
+    known = {"claims": {claim.id for claim in claims}, "errata": {row.id for row in errata}}
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     lists = [_read(path, known, sources) for path in files]
     require_once((f"{one.source}, {one.version}" for one in lists), "coverage", "the list of")
     done = {one.source for one in lists} - set(unfinished_sources(lists))
-    for claim in claims:
-        own = [one for one in lists if one.source == claim.source.key]
-        if claim.source.key in done and not any(claim.id in s.claims for one in own for s in one.sentences):
+    for row in (*claims, *errata):
+        own = [one for one in lists if one.source == row.source.key]
+        led = {name for one in own for s in one.sentences for name in (*s.claims, *s.errata)}
+        if row.source.key in done and row.id not in led:
             raise BnbookError(
-                f"coverage/{own[0].name}.yml: it is complete, but no sentence leads to the claim {claim.id} "
-                f"({claim.source.where}); expected it among the claims of its sentence"
+                f"coverage/{own[0].name}.yml: it is complete, but no sentence leads to {row.id} "
+                f"({row.source.where}); expected it among the claims or errata of its sentence"
             )
     return lists
 
 
-def _read(path: Path, known: Collection[str], sources: Collection[str]) -> Coverage:
+def _read(path: Path, known: Mapping[str, Collection[str]], sources: Collection[str]) -> Coverage:
     file = f"coverage/{path.name}"
     if path.suffix != ".yml":
         raise BnbookError(f"{file} is no list; expected NAME.yml")
@@ -131,7 +139,7 @@ def _read(path: Path, known: Collection[str], sources: Collection[str]) -> Cover
 class _Reader(Entry):
     """One file."""
 
-    def __init__(self, file: str, content: Any, known: Collection[str]) -> None:
+    def __init__(self, file: str, content: Any, known: Mapping[str, Collection[str]]) -> None:
         self.where, self._known = file, known
         self.entry = self._mapping(content, "the list")
 
@@ -160,18 +168,19 @@ class _Reader(Entry):
     def _sentence(self, file: str, content: Any, number: int) -> Sentence:
         self.where = f"{file}: sentence number {number}"
         row = self._mapping(content, "the sentence")
-        self._keys(row, ("where", "says"), (*ALTERNATIVES, "note"), "the sentence")
+        self._keys(row, ("where", "says"), (*JUDGED, *UNJUDGED, "note"), "the sentence")
         where = self._text(row, "where")
         self.where = f"{file}: {where}"
-        if sum(key in row for key in ALTERNATIVES) != 1:
-            self._fail("it has none or several of claims, not_judged and repeats", "exactly one of them")
-        if "note" in row and "claims" not in row:
-            self._fail("it has a note but no claims", "a note beside claims only")
+        judged = any(key in row for key in JUDGED)
+        if judged + sum(key in row for key in UNJUDGED) != 1:
+            self._fail("none or several of claims (or errata), not_judged and repeats", "exactly one of them")
+        if "note" in row and not judged:
+            self._fail("it has a note but no claims", "a note beside claims or errata only")
         texts = {key: self._formulas(row, key) for key in ("not_judged", "note") if key in row}
         sentence = Sentence(
             where=where,
             says=self._formulas(row, "says"),
-            claims=self._claims(row["claims"]) if "claims" in row else (),
+            **{key: self._ids(row[key], key) for key in JUDGED if key in row},
             repeats=self._text(row, "repeats") if "repeats" in row else "",
             **texts,
         )
@@ -184,11 +193,13 @@ class _Reader(Entry):
                 )
         return sentence
 
-    def _claims(self, content: Any) -> tuple[str, ...]:
+    def _ids(self, content: Any, key: str) -> tuple[str, ...]:
+        """Ids of claims or of errata that there are, each once."""
         if not isinstance(content, list) or not content:
-            self._fail(f"claims {content!r} is no list of ids", "`claims: [id, …]`")
+            self._fail(f"{key} {content!r} is no list of ids", f"`{key}: [id, …]`")
+        one = {"claims": "claim", "errata": "erratum"}[key]
         for name in content:
-            if name not in self._known:
-                self._fail(f"there is no claim {name!r}", "the id of a claim of a chapter")
-        require_once(content, self.where, "claim")
+            if name not in self._known[key]:
+                self._fail(f"there is no {one} {name!r}", "the id of one that there is")
+        require_once(content, self.where, one)
         return tuple(content)

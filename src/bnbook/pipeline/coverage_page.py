@@ -19,9 +19,10 @@ def coverage(lists: list[Coverage], pages: Pages) -> str:
     lines = [
         "# Every sentence of the sources",
         "",
-        f"**{counted(lists)}.** A sentence is named by its place and told in our words. Either claims judge",
-        "it, and their verdicts, computed from the runs, lead to the scoreboard; or the reason stands there",
-        "why nothing does. A sentence that repeats another is counted once.",
+        f"**{counted(lists)}.** A sentence is named by its place and told in our words. Either claims",
+        "or errata judge it, and their chips lead to the scoreboard, where each verdict is computed from a",
+        "run, or to the errata with their tests; or the reason stands there why nothing does. A sentence",
+        "that repeats another is counted once.",
         "",
         "| Source | sentences | judged | not judged | of these open | repeats |",
         "|:---|---:|---:|---:|---:|---:|",
@@ -49,8 +50,8 @@ def counted(lists: list[Coverage]) -> str:
     missing = [f"“{titles.get(key, key)}”" for key in claims.unfinished_sources(lists)]
     rest = f" (the list of {' and '.join(missing)} is not finished)" if missing else ""
     return (
-        f"{found.sentences} checkable sentences, {found.judged} judged by claims, "
-        f"{found.not_judged} not judged{rest}"
+        f"{found.sentences} sentences, {found.judged} judged, {found.not_judged} not judged, "
+        f"{found.open} of these open{rest}"
     )
 
 
@@ -63,7 +64,7 @@ def _verdict(sentence: Sentence, pages: Pages) -> str:
     """The claims' verdicts, each a link to its row, or why there is none."""
     if sentence.repeats:
         return f"as {_words(sentence.repeats)}"
-    if not sentence.claims:
+    if not sentence.judged:
         kind, _, words = sentence.not_judged.partition(":")
         return f"*not judged* · {kind}: {_words(words.strip())}"
     own = {claim.id: claim for claim in pages.claims}
@@ -71,6 +72,12 @@ def _verdict(sentence: Sentence, pages: Pages) -> str:
         f'<a class="verdict" href="scoreboard.html#{row_address(own[name])}" '
         f'title="{html.escape(own[name].says)}">{verdict_words(pages, own[name])}</a>'
         for name in sentence.claims
+    ]
+    errata = {row.id: row for row in claims.load_errata()} if sentence.errata else {}
+    chips += [
+        f'<a class="verdict" href="errata.html#{errata[name].anchor}" '
+        f'title="{html.escape(errata[name].title)}">erratum, {errata[name].kind}</a>'
+        for name in sentence.errata
     ]
     note = [f"<small>{_words(sentence.note)}</small>"] if sentence.note else []
     return "<br>".join(chips + note)
