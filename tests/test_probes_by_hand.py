@@ -215,6 +215,8 @@ def test_moments_and_histograms_in_float64():
 def test_norms_are_summed_in_float64():
     tiny = [torch.full((2,), 3e-30), torch.full((1, 2), 4e-30)]
     assert functional.total_norm(tiny).item() == pytest.approx(math.sqrt(50) * 1e-30)
+    apart = functional.total_norm([torch.tensor([1.0, 2.0**-13])]).item()  # float32 says 1
+    assert apart == pytest.approx(math.sqrt(1 + 2.0**-26), rel=1e-12, abs=0)
     with functional.loss_at(Through(), lambda f, y: f.sum(), (torch.ones(1, 2), torch.ones(1))) as at:
         loss, (gradient,) = at({}, ["weight"])
         assert loss.dtype == torch.float64 and gradient.tolist() == [1, 1]
