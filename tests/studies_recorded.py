@@ -60,6 +60,8 @@ def _rayleigh() -> Numbers:
     found = {
         name: list(margins.ratio) for name, margins in least_squares_trials.rayleigh_margins(1, 6, 2).items()
     }
+    longer = least_squares_trials.rayleigh_margins(2, 6, 80)  # until ρ is too near to λ1
+    found["steps"] = [float(len(margins.ratio)) for margins in longer.values()]
     for kind in ("rank one", "identity", "general"):
         pencil, w = rayleigh.draw_pencil(np.random.default_rng(5), kind)
         found[kind] = [*pencil.of_B[-2:], *pencil.of_pair[-2:], *pencil.of_A[:2], w @ w]
