@@ -21,9 +21,10 @@ import pytest
 import tiny_data
 
 import bnbook
-from bnbook import results
+from bnbook import cli, results
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
+from bnbook.pipeline import side_by_side
 from bnbook.runs import cluster, kinds, train_members
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
@@ -263,6 +264,14 @@ def test_a_worker_with_other_code_refuses(apart, monkeypatch):
         train_members([(QUICK, 0)])
 
 
+def test_when_the_caller_is_gone_its_workers_stop_at_a_checkpoint(apart, monkeypatch):
+    with elsewhere(apart, monkeypatch):
+        with process([sys.executable, "-c", CALLER, json.dumps([replace(ENDLESS, depth=3).settings()])]):
+            soon(lambda: lines(apart, "steps/s"))
+        train_members([(QUICK, 0)])  # the worker is free for others
+        assert len(list(apart.glob("theirs/*.checkpoint"))) == 1
+
+
 def test_a_lost_scheduler_is_one_line_and_what_is_finished_stays(apart, monkeypatch):
     monkeypatch.setattr(kinds, "stack_size", lambda arm, device: 1 if arm.depth == 2 else 10**9)
     with elsewhere(apart, monkeypatch) as scheduler:
@@ -287,3 +296,11 @@ def test_no_scheduler_is_one_line(apart, monkeypatch, address):
         BnbookError, match=f"no Dask scheduler answers at '{address}' .* unset BNBOOK_SCHEDULER"
     ):
         train_members([(QUICK, 0)])
+
+
+def test_the_command_line_names_the_cluster(tiny, monkeypatch):
+    found = []
+    monkeypatch.setenv("BNBOOK_SCHEDULER", "")  # put back at the end
+    monkeypatch.setattr(side_by_side, "run", lambda *_: found.append(cluster.scheduler()) or [])
+    assert cli.main(["run", "coin", "--scheduler", "tcp://node1:8786"]) == 0
+    assert found[0] == "tcp://node1:8786"

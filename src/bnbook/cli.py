@@ -70,6 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--jobs", type=int, metavar="N", help="chapters at once (default: one a core, if memory allows)"
     )
+    run.add_argument(
+        "--scheduler", metavar="tcp://HOST:PORT", help="train on this Dask cluster (docs/clusters.md)"
+    )
     publish = add("publish", _publish, "take passed laptop or paper runs over into executed/")
     publish.add_argument("chapters", nargs="*", metavar="CHAPTER")
     publish.add_argument("--all", action="store_true")
@@ -134,6 +137,8 @@ def _run(arguments: argparse.Namespace) -> int:
     }  # before the first run
     if arguments.jobs is not None and arguments.jobs < 1:
         raise BnbookError(f"--jobs {arguments.jobs}; expected at least 1")
+    if arguments.scheduler:
+        os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     code = DONE
     job = side_by_side.Job(arguments.profile, changes, arguments.compare)
     for outcome in side_by_side.run(chosen, job, arguments.jobs):

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from bnbook import paths
@@ -21,7 +20,6 @@ SUFFIX = ".checkpoint"
 #: Seconds after which a checkpoint that nobody went on with is swept away, and what a killed write left
 #: behind.
 FORGOTTEN, ABANDONED = 30 * 86400.0, 3600.0
-_ARRAY = "numpy"  # marks a NumPy array, which is kept as a tensor
 
 
 def save(keys: Sequence[str], state: dict[str, Any], seconds: float) -> None:
@@ -30,7 +28,7 @@ def save(keys: Sequence[str], state: dict[str, Any], seconds: float) -> None:
     The file: a line of JSON with those and the SHA-256 of what follows; the state as torch saves it.
     """
     buffer = io.BytesIO()
-    torch.save(_plain(state), buffer)
+    torch.save(state, buffer)
     content = buffer.getvalue()
     head = {"sha256": hashlib.sha256(content).hexdigest(), "keys": list(keys), "seconds": seconds}
     _sweep()
@@ -45,7 +43,7 @@ def load(keys: Sequence[str]) -> tuple[dict[str, Any], float] | None:
         if head["keys"] != list(keys) or head["sha256"] != hashlib.sha256(content).hexdigest():
             return None
         state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        return _restored(state), float(head["seconds"])
+        return state, float(head["seconds"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -74,23 +72,6 @@ def path_of(keys: Sequence[str]) -> Path:
     """Named by the result; a stack of several by all of theirs."""
     name = keys[0] if len(keys) == 1 else hashlib.sha256("".join(keys).encode()).hexdigest()
     return store.path_of(name, SUFFIX)
-
-
-def _plain(value: Any) -> Any:
-    """Only what `torch.load` takes without running code: NumPy's arrays become marked tensors."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return {_ARRAY: torch.from_numpy(np.array(value))}
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
-
-
-def _restored(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) == {_ARRAY}:
-            return value[_ARRAY].numpy()
-        return {name: _restored(each) for name, each in value.items()}
-    return type(value)(map(_restored, value)) if type(value) in (list, tuple) else value
 
 
 def _sweep() -> None:

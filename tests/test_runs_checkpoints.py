@@ -1,0 +1,176 @@
+"""A training that is killed anywhere and run again is the uninterrupted one, to the last bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bnbook.data import load
+from bnbook.deep_linear import LinearArm
+from bnbook.errors import BnbookError
+from bnbook.runs import checkpoints, driving, kinds, store, train_all
+from bnbook.small_networks import PhaseArm
+from bnbook.training.arm import Arm
+from bnbook.training.first_gamma import ScaleArm
+from bnbook.training.probed import ProbedArm
+
+VGG = dict(
+    data="textures-standin",
+    width=1 / 32,
+    steps=7,
+    batch_size=16,
+    evaluate_every=3,
+    train_examples=8,
+    test_examples=8,
+)
+LINEAR = dict(steps=9, depth=2, width=3, examples=10, probe_steps=(0, 4, 8))
+STACKS = {
+    "batch": [(Arm("batch", momentum=0.9, augment=True, **VGG), 1)],
+    "noisy": [(Arm("noisy", learning_rate=0.02, **VGG), 2)],
+    "probed": [
+        (ProbedArm("batch", probe_steps=(0, 3), landscape=(1.0,), random_directions=(1.0,), **VGG), 3)
+    ],
+    "probed, noisy": [(ProbedArm("noisy", probe_steps=(1, 4), covariate_shift=True, **VGG), 4)],
+    "first gamma": [(ScaleArm(gamma=0.5, **VGG), 0)],
+    "small": [(PhaseArm(hidden=(4,), batch_size=8, steps=9, data="textures-standin", test_examples=9), 2)],
+    "linear": [(LinearArm("batch", learning_rate=rate, **LINEAR), 0) for rate in (1e-3, 1e-2, 1e9)],
+}
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "said"))
+    for name in ("BNBOOK_RESULTS", "BNBOOK_SCHEDULER"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "store"
+
+
+class Killed(BaseException):
+    pass
+
+
+def begin(members):
+    return kinds.start(members, load(members[0][0].data) if hasattr(members[0][0], "data") else None)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_killed_at_random_steps_it_is_the_uninterrupted_training(name, monkeypatch):
+    whole, _ = driving.drive(begin(STACKS[name]), ["whole"], lambda step, begins: True)
+    monkeypatch.setattr(driving, "EVERY", 0.0)
+    monkeypatch.setattr(driving, "TOLD", 0.0)
+    chance, starts = random.Random(name), []
+
+    def tell(step: int, begins: bool) -> bool:
+        if begins:
+            starts.append(step)
+        elif step > starts[-1] + 1 and chance.random() < 0.5:
+            raise Killed  # after the step, before its checkpoint: that step is made again
+        return True
+
+    for _ in range(100):
+        try:
+            found, seconds = driving.drive(begin(STACKS[name]), ["killed"], tell)
+            break
+        except Killed:
+            continue
+    assert len(starts) > 2 and starts[0] == 0 and all(np.diff(starts) > 0) and seconds > 0
+    assert found.keys() == whole.keys()
+    for key in whole:
+        assert found[key].dtype == whole[key].dtype and found[key].tobytes() == whole[key].tobytes(), key
+
+
+def test_nobody_waits_any_more(monkeypatch):
+    """The training stops at a checkpoint of that very step."""
+    monkeypatch.setattr(driving, "TOLD", 0.0)
+    with pytest.raises(driving.Unwanted):
+        driving.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: begins or step < 5)
+    assert checkpoints.load(["key"])[0]["step"] == 5
+
+
+def test_a_checkpoint_is_whole_and_its_own_or_none(own_store):
+    state = {"w": load("textures-standin").mean, "step": 3, "rows": [{"a": 1.5}], "none": None}
+    checkpoints.save(["a", "b"], state, 2.5)
+    (path,) = own_store.iterdir()
+    found, seconds = checkpoints.load(["a", "b"])
+    assert seconds == 2.5 and found["w"].equal(state["w"]) and found["rows"] == state["rows"]
+    assert checkpoints.load(["a"]) is None and checkpoints.load(["b", "a"]) is None
+    assert checkpoints.stacks_of({"a", "b", "c"}) == [["a", "b"]] and checkpoints.stacks_of({"a"}) == []
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 97):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        loaded = checkpoints.load(["a", "b"])
+        assert loaded is None or loaded[0]["w"].equal(state["w"])
+    checkpoints.remove(["a", "b"])
+    assert checkpoints.load(["a", "b"]) is None
+    checkpoints.remove(["a", "b"])
+
+
+def test_what_nobody_went_on_with_is_swept_away(own_store):
+    checkpoints.save(["old"], {}, 0.0)
+    (own_store / ".half.part").write_bytes(b"")
+    (own_store / "result.npz").write_bytes(b"")
+    for path in own_store.iterdir():
+        os.utime(path, (1, 1))
+    checkpoints.save(["new"], {}, 0.0)
+    assert {path.name for path in own_store.iterdir()} == {"new.checkpoint", "result.npz"}
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_training(monkeypatch, tmp_path):
+    monkeypatch.setattr(driving, "EVERY", 0.0)
+
+    def full(path, content):
+        raise BnbookError("no room")
+
+    monkeypatch.setattr(store, "write_bytes", full)
+    found, _ = driving.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: True)
+    assert found["loss"].shape == (3, 10) and "no checkpoint: no room" in (tmp_path / "said").read_text()
+
+
+KILLED = """
+import json, sys
+from bnbook.deep_linear import LinearArm
+from bnbook.runs import driving, train_all
+driving.EVERY = 0.0
+train_all([LinearArm.from_settings(each) for each in json.loads(sys.argv[1])], [0, 1], workers=1)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL")
+def test_a_killed_process_is_gone_on_with(own_store, monkeypatch, tmp_path):
+    """The stack that it was, though more is asked for since; and nothing is left behind."""
+    arms = [LinearArm("batch", learning_rate=rate, **LINEAR | dict(steps=1_500)) for rate in (1e-3, 1e-2)]
+    command = [sys.executable, "-c", KILLED, json.dumps([arm.settings() for arm in arms])]
+    with subprocess.Popen(command) as killed:
+        end = time.monotonic() + 60
+        while not list(own_store.glob("*.checkpoint")) and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(random.random() / 5)
+        killed.kill()
+    assert list(own_store.glob("*.checkpoint")) and not list(own_store.glob("*.npz"))
+    starts = []
+    drive = driving.drive
+
+    def spy(training, keys, tell):
+        return drive(training, keys, lambda step, begins: starts.append(step) or True if begins else True)
+
+    monkeypatch.setattr(driving, "drive", spy)
+    more = replace(arms[0], learning_rate=2e-3)
+    found = train_all([more, *arms], [0, 1, 2], workers=1)
+    assert len(starts) == 2 and starts[0] > 0 == starts[1]  # the rest is a stack of its own
+    assert not list(own_store.glob("*.checkpoint"))
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "other"))
+    whole = train_all([more, *arms], [0, 1, 2], workers=1)
+    for arm in whole:
+        for name in set(whole[arm]) - {"seconds"}:
+            np.testing.assert_array_equal(found[arm][name], whole[arm][name], err_msg=name)
