@@ -277,3 +277,14 @@ def test_a_trained_network_is_that_of_the_stack(kind) -> None:
     assert not torch.equal(before, next(model.parameters()))
     with pytest.raises(BnbookError, match="expected 'squared' on all"):
         train_model(PhaseArm(**kind, examples=20), 0, dataset)
+
+
+def test_torch_s_random_state_is_given_back() -> None:
+    dataset, arm = load(FC["data"]), PhaseArm(**FC)
+    torch.manual_seed(7)
+    state = torch.get_rng_state()
+    linear_growth(arm, 0, dataset, steps=1)
+    train_hidden(arm, 0, dataset)
+    train_model(arm, 0, dataset)
+    train_stack([(arm, 0)], dataset)
+    assert torch.equal(torch.get_rng_state(), state)

@@ -107,7 +107,9 @@ def test_interrupted_at_any_step_it_is_the_same_training(name):
             training = moved(training, name)
         more = training.advance()
     identical(whole, training.result())
-    identical(whole, moved(training, name).result())  # also when nothing but the result is left to make
+    ended = moved(training, name)  # also when nothing but the result is left to make
+    assert not ended.advance()
+    identical(whole, ended.result())
 
 
 def test_two_trainings_in_turns_are_the_two_trainings():

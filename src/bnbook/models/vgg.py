@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from torch import nn
 
 from bnbook.errors import BnbookError
 from bnbook.models.building import Norm, convolution, initialise, linear, normalised, whole
 
-# Channels of the eight 3×3 convolutions; "pool" is 2×2 maximum pooling. Simonyan, Zisserman 2014, column A.
-VGG_A = (64, "pool", 128, "pool", 256, 256, "pool", 512, 512, "pool", 512, 512, "pool")
+# Channels of the 3×3 convolutions, 0: 2×2 maximum pooling. Simonyan, Zisserman 2014, columns A and D.
+VGG_A = (64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0)
+VGG_D = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
 HIDDEN = (512, 512)
 
 
@@ -39,67 +41,8 @@ def vgg(
     positions of 512 channels), their normalizers, and the absence of dropout are this book's choices.
     Errors: BnbookError for an image size that is no multiple of 32, a width of 0 or less, an unknown name.
     """
-    if whole("image_size", image_size) % 32:
-        raise BnbookError(f"image_size {image_size} of VGG-A; expected a multiple of 32, for five poolings")
-    if not width > 0:
-        raise BnbookError(f"width {width} of VGG-A; expected a factor above 0, such as 0.25")
-
-    def scaled(units: int) -> int:
-        return max(4, int(units * width + 0.5))
-
-    convolutions, features = [], channels
-    for units in (entry for entry in VGG_A if entry != "pool"):
-        convolutions.append(convolution(features, scaled(units)))
-        features = scaled(units)
-    features *= (image_size // 32) ** 2
-    dense = []
-    for units in HIDDEN:
-        dense.append(linear(features, scaled(units)))
-        features = scaled(units)
-    readout = linear(features, classes)
-    initialise([*convolutions, *dense, readout], init, sigma_w2, sigma_b2)
-
-    modules: OrderedDict[str, nn.Module] = OrderedDict()
-    index = pools = 0
-    for entry in VGG_A:
-        if entry == "pool":
-            pools += 1
-            modules[f"pool{pools}"] = nn.MaxPool2d(2)
-            continue
-        layer, normalizer = normalised(convolutions[index], norm, 2, gamma, norm_options)
-        index += 1
-        modules |= {f"conv{index}": layer, f"norm{index}": normalizer, f"relu{index}": nn.ReLU()}
-    modules["flatten"] = nn.Flatten()
-    for layer in dense:
-        index += 1
-        layer, normalizer = normalised(layer, norm, 0, gamma, norm_options)
-        modules |= {f"linear{index}": layer, f"norm{index}": normalizer, f"relu{index}": nn.ReLU()}
-    modules[f"linear{index + 1}"] = readout
-    return nn.Sequential(modules)
-
-
-# Channels of the thirteen 3×3 convolutions; "pool" is 2×2 maximum pooling. Simonyan, Zisserman 2014, column
-# D.
-VGG_D = (
-    64,
-    64,
-    "pool",
-    128,
-    128,
-    "pool",
-    256,
-    256,
-    256,
-    "pool",
-    512,
-    512,
-    512,
-    "pool",
-    512,
-    512,
-    512,
-    "pool",
-)
+    shape, weights = (width, classes, channels, image_size), (init, sigma_w2, sigma_b2)
+    return _network("VGG-A", VGG_A, *shape, *weights, norm, gamma, norm_options)
 
 
 def vgg16(
@@ -124,38 +67,54 @@ def vgg16(
     Source: mean-field paper, section 6.5, which names the network and no more. Errors: BnbookError for an
     image size that is no multiple of 32, a width of 0 or less, an unknown name.
     """
+    shape, weights = (width, classes, channels, image_size), (init, sigma_w2, sigma_b2)
+    return _network("VGG-16", VGG_D, *shape, *weights, norm, gamma, norm_options)
+
+
+def _network(
+    name: str,
+    plan: Sequence[int],
+    width: float,
+    classes: int,
+    channels: int,
+    image_size: int,
+    init: str,
+    sigma_w2: float,
+    sigma_b2: float,
+    norm: Norm,
+    gamma: float,
+    norm_options: dict,
+) -> nn.Sequential:
     if whole("image_size", image_size) % 32:
-        raise BnbookError(f"image_size {image_size} of VGG-16; expected a multiple of 32, for five poolings")
+        raise BnbookError(f"image_size {image_size} of {name}; expected a multiple of 32, for five poolings")
     if not width > 0:
-        raise BnbookError(f"width {width} of VGG-16; expected a factor above 0, such as 0.25")
+        raise BnbookError(f"width {width} of {name}; expected a factor above 0, such as 0.25")
 
     def scaled(units: int) -> int:
         return max(4, int(units * width + 0.5))
 
-    plan: list[nn.Module | str] = []
+    layers: list[nn.Module] = []
     features = channels
-    for entry in VGG_D:
-        if entry == "pool":
-            plan.append(entry)
-            continue
-        plan.append(convolution(features, scaled(entry)))
-        features = scaled(entry)
-    plan.append("flatten")
+    for units in plan:
+        layers.append(convolution(features, scaled(units)) if units else nn.MaxPool2d(2))
+        features = scaled(units) if units else features
+    layers.append(nn.Flatten())
     features *= (image_size // 32) ** 2
     for units in HIDDEN:
-        plan.append(linear(features, scaled(units)))
+        layers.append(linear(features, scaled(units)))
         features = scaled(units)
     readout = linear(features, classes)
-    initialise([*(layer for layer in plan if not isinstance(layer, str)), readout], init, sigma_w2, sigma_b2)
+    drawn = [layer for layer in layers if hasattr(layer, "weight")]
+    initialise([*drawn, readout], init, sigma_w2, sigma_b2)
 
     modules: OrderedDict[str, nn.Module] = OrderedDict()
     index = pools = 0
-    for layer in plan:
-        if layer == "pool":
+    for layer in layers:
+        if isinstance(layer, nn.MaxPool2d):
             pools += 1
-            modules[f"pool{pools}"] = nn.MaxPool2d(2)
-        elif layer == "flatten":
-            modules["flatten"] = nn.Flatten()
+            modules[f"pool{pools}"] = layer
+        elif isinstance(layer, nn.Flatten):
+            modules["flatten"] = layer
         else:
             index += 1
             kind, dim = ("conv", 2) if isinstance(layer, nn.Conv2d) else ("linear", 0)

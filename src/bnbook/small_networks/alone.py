@@ -99,12 +99,7 @@ def _begin(
     arm: PhaseArm, seed: int, dataset: Dataset, dtype: torch.dtype
 ) -> tuple[nn.Module, Tensor, Tensor]:
     """The network as drawn from the seed, its batch and the one-hot targets."""
-    torch.manual_seed(seed)
-    model = (
-        arm.model(tuple(dataset.train_images.shape[1:]), len(dataset.classes))
-        .to(dataset.device, dtype)
-        .train()
-    )
+    model = arm.drawn(seed, dataset).to(dataset.device, dtype).train()
     images, labels = full_batch(arm, seed, dataset)
     return model, images.to(dtype), F.one_hot(labels, len(dataset.classes)).to(dtype)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import torch
 from torch import nn
 
 from bnbook import models
+from bnbook.data import Dataset
 from bnbook.errors import BnbookError
 
 NETWORKS = ("fc", "conv")
@@ -87,3 +89,9 @@ class PhaseArm:
             channels, height, width = image
             return models.mlp((channels * height * width, *self.hidden, classes), **common)
         return models.cnn(image, self.hidden, outputs=classes, **common)
+
+    def drawn(self, seed: int, dataset: Dataset) -> nn.Sequential:
+        """The network for a data set, drawn from a seed; torch's random state stays as it is."""
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            return self.model(tuple(dataset.train_images.shape[1:]), len(dataset.classes))

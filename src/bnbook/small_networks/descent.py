@@ -144,12 +144,7 @@ def member_loss(outputs: Tensor, targets: Tensor, kind: str) -> Tensor:
 
 
 def _drawn(members: Sequence[Member], dataset: Dataset, dtype: torch.dtype) -> Stack:
-    image = tuple(dataset.train_images.shape[1:])
-    networks = []
-    with torch.random.fork_rng():
-        for arm, seed in members:
-            torch.manual_seed(seed)
-            networks.append(arm.model(image, len(dataset.classes)).to(dtype))
+    networks = [arm.drawn(seed, dataset).to(dtype) for arm, seed in members]
     stack = stack_models(networks)
     for group in (stack.weights, stack.biases, stack.gammas, stack.betas):
         group[:] = [p.to(dataset.device) for p in group]
