@@ -14,6 +14,7 @@ import pytest
 import tiny_book
 from conftest import ROOT, VARIABLES, bnbook
 
+from bnbook.cores import cores
 from bnbook.pipeline import chapters, side_by_side
 
 HEAD = tiny_book.CHAPTER[: tiny_book.CHAPTER.index("# A coin")]
@@ -51,7 +52,7 @@ def test_outcomes_come_in_order_and_one_failure_stops_no_other(tmp_path):
         quick="import os; open(os.environ['SIGN'], 'w').close()",
         wrong="raise ValueError('no luck')",
         killed="import os; os.kill(os.getppid(), 9)",
-        last="",
+        last=f"from bnbook.cores import cores; assert cores() == {max(1, cores() // 2)}",
     )
     done = bnbook("run", "--all", "--jobs", "2", root=root, code=1, SIGN=str(tmp_path / "sign"))
     said = [line.split(" in ")[0] for line in done.stdout.splitlines()]

@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 
+from bnbook.cores import cores
 from bnbook.errors import BnbookError, reason
 from bnbook.pipeline import compare, evidence, execute, verdicts
 from bnbook.pipeline.chapters import Chapter
@@ -77,10 +78,6 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
     return map(job.run, chapters) if jobs == 1 else _Team(chapters, job, jobs).outcomes()
 
 
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def expected_mib(chapter: Chapter, profile: str) -> int:
     """What the last run of the chapter took at its peak."""
     last = evidence.fresh_run(chapter, profile)
@@ -127,7 +124,7 @@ class _Team:
         return fits(self.needs[chapter.name], running, self.free)
 
     def _start(self, chapter: Chapter) -> None:
-        member = self.idle.pop() if self.idle else _Member(self.job, self.shown)
+        member = self.idle.pop() if self.idle else _Member(self.job, self.shown, max(1, cores() // self.jobs))
         member.chapter, member.says = chapter, chapter.name
         member.line.send(chapter)
         self.running[member.line] = member
@@ -175,18 +172,19 @@ class _Team:
 class _Member:
     """One process, its chapter and the last that it said."""
 
-    def __init__(self, job: Job, shown: bool) -> None:
+    def __init__(self, job: Job, shown: bool, share: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.line, other = context.Pipe()
-        self.process = context.Process(target=_work, args=(other, job, shown))
+        self.process = context.Process(target=_work, args=(other, job, shown, share))
         self.process.start()
         other.close()
         self.chapter: Chapter
         self.says = ""
 
 
-def _work(line: connection.Connection, job: Job, shown: bool) -> None:
+def _work(line: connection.Connection, job: Job, shown: bool, share: int) -> None:
     """In the process: run the chapters that come along the line, until it is ended."""
+    os.environ["BNBOOK_CORES"] = str(share)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from bnbook import data, results
+from bnbook.cores import cores
 from bnbook.errors import BnbookError
 from bnbook.runs import checkpoints, cluster, kinds, store, task
 from bnbook.runs.kinds import Member
@@ -56,7 +57,7 @@ def train_members(
     keys = {member: kinds.key(identity) for member, identity in wanted.items()}
     found = {key: store.read(key, kinds.about(*member)) for member, key in keys.items()}
     missing = {key: member for member, key in keys.items() if found[key] is None}
-    stacks = _stacks(missing, where, workers or _cores())
+    stacks = _stacks(missing, where, workers or cores())
     if stacks:
 
         def keep(index: int, result: dict[str, Any]) -> None:
@@ -117,7 +118,7 @@ def _train(
 ) -> None:
     """Train all tasks and hand over each result as soon as it is there."""
     progress = Progress([each["steps"] for each in tasks])
-    workers = min(workers or (_cores() if where == "cpu" else 1), len(tasks))
+    workers = min(workers or (cores() if where == "cpu" else 1), len(tasks))
     try:
         if workers == 1 and not cluster.scheduler():
             for index, each in enumerate(tasks):
@@ -158,7 +159,3 @@ def _on_cluster(
 def _device(named: str | None) -> str:
     """The named device, BNBOOK_DEVICE, else the GPU where there is one."""
     return named or os.environ.get("BNBOOK_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
