@@ -63,6 +63,24 @@ def test_gamma_and_beta_stand_inside(m):
     assert growth("tanh", m, gamma=1.7, beta=-0.4).through == pytest.approx(inside.through, rel=1e-9)
 
 
+def test_kinks_beyond_the_sphere_are_no_kinks():
+    """Over eight values no normalized one exceeds √7 = 2.65: there the zigzag, bent at 2.7, is linear."""
+    assert growth("zigzag", 8, kinks=(-2.7, 2.7)).through == pytest.approx(6 / 5, rel=1e-9)
+    bent = lambda x: torch.relu(x - 1.3)  # noqa: E731
+    assert growth(bent, 8, panels=160).through == pytest.approx(
+        growth(bent, 8, kinks=(1.3,)).through, rel=1e-3
+    )
+
+
+def test_steep_nonlinearities_of_infinite_batches():
+    """tanh 40x: E 1600 sech⁴ and E tanh², by a sum over a fine grid."""
+    x = np.linspace(-10, 10, 2_000_001)
+    weight = np.exp(-x * x / 2) / np.exp(-x * x / 2).sum()
+    value = np.tanh(40 * x)
+    expected = weight @ (1600 * (1 - value**2) ** 2) / (weight @ value**2)
+    assert growth(lambda x: torch.tanh(40 * x)).through == pytest.approx(expected, rel=1e-9)
+
+
 def test_what_growth_refuses():
     for wrong in (3, 2.0, 8.0, "8"):
         with pytest.raises(BnbookError, match="at least 4"):
