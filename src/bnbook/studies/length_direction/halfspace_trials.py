@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.optimize import least_squares as minimise
 from scipy.optimize import root
@@ -19,8 +21,6 @@ FLOOR = 1e-11
 #: A critical point is off the line beyond this sine of its angle to it.
 AWAY = 1e-5
 
-Margins = dict[str, list[float]]
-
 
 def draw_start(rng: np.random.Generator, halfspace: Gaussian, kind: int) -> np.ndarray:
     """A first direction of any length: random (kind 0), near the best one (1), almost orthogonal to u (2)."""
@@ -35,7 +35,7 @@ def draw_start(rng: np.random.Generator, halfspace: Gaussian, kind: int) -> np.n
     return -np.sign(problem.u @ w) * 10 ** rng.uniform(-2, 2) * w
 
 
-def run_margins(seed: int, problems: int, steps: int) -> Margins:
+def run_margins(seed: int, problems: int, steps: int) -> dict[str, list[float]]:
     """Left side over right side of every bound at every step, by name.form; and the error of two equalities.
 
     "direction", "length", "combined": the bounds of `bounds`, with the number of halvings 0 to 30; "gap": the
@@ -44,66 +44,51 @@ def run_margins(seed: int, problems: int, steps: int) -> Margins:
     """
     rng = np.random.default_rng([seed, 4])
     names = ("direction", "length", "combined", "gap", "step")
-    found: Margins = {f"{name}.{form}": [] for name in names for form in bounds.FORMS} | {"pythagoras": []}
+    found = {f"{name}.{form}": [] for name in names for form in bounds.FORMS} | {"pythagoras": []}
     for number in range(problems):
         halfspace = draw_gaussian(rng, LOSSES[LEARNABLE[number % 3]])
         w = draw_start(rng, halfspace, number // 3 % 3)
         iterations = int(rng.integers(0, 31))
         for form in bounds.FORMS:
-            _one_run(
-                halfspace, gdnp.run(halfspace, w, steps, iterations, BRACKET, form), form, iterations, found
-            )
+            run = gdnp.run(halfspace, w, steps, iterations, BRACKET, form)
+            for name, ratio in _one_run(halfspace, run, form, iterations):
+                found[name].append(float(ratio))
     return found
 
 
-def _one_run(halfspace: Gaussian, run: gdnp.Run, form: str, iterations: int, found: Margins) -> None:
-    """Add one run; the bounds are judged on the corrected one, which takes the steps they need."""
+def _one_run(halfspace: Gaussian, run: gdnp.Run, form: str, iterations: int) -> Iterator[tuple[str, float]]:
+    """Of one run; the bounds are judged on the corrected one, which takes the steps they need."""
     problem = halfspace.problem
     gaps = least_squares.gap(run.directions, problem)
     for t, (w, gamma) in enumerate(zip(run.directions, run.lengths, strict=True)):
         if gaps[t] < FLOOR * problem.attainable:
-            break
+            return
         if t:
             bound = problem.rate ** (2 * t) * gaps[0]
-            found[f"gap.{form}"].append(float(gaps[t] / bound) if bound and np.isfinite(gaps[t]) else np.inf)
-        found[f"step.{form}"].append(_step_difference(halfspace, w, gamma, form))
+            yield f"gap.{form}", gaps[t] / bound if bound and np.isfinite(gaps[t]) else np.inf
+        wanted = w - least_squares.step_size(w, problem) * least_squares.gradient(w, problem)
+        got = gdnp.next_direction(w, gamma, halfspace, form)
+        yield f"step.{form}", np.linalg.norm(got - wanted) / np.linalg.norm(wanted)
         if form == "corrected":
-            _bounds_at(halfspace, w, gamma, t, gaps, iterations, found)
-
-
-def _step_difference(halfspace: Gaussian, w: np.ndarray, gamma: float, form: str) -> float:
-    wanted = w - least_squares.step_size(w, halfspace.problem) * least_squares.gradient(w, halfspace.problem)
-    got = gdnp.next_direction(w, gamma, halfspace, form)
-    return float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted))
+            yield from _bounds_at(halfspace, w, gamma, t, gaps, iterations)
 
 
 def _bounds_at(
-    halfspace: Gaussian,
-    w: np.ndarray,
-    gamma: float,
-    t: int,
-    gaps: np.ndarray,
-    iterations: int,
-    found: Margins,
-) -> None:
-    length = halfspace.length(w)
-    gradient = halfspace.gradient(gamma * w / length)
+    halfspace: Gaussian, w: np.ndarray, gamma: float, t: int, gaps: np.ndarray, iterations: int
+) -> Iterator[tuple[str, float]]:
+    length, width = halfspace.length(w), BRACKET[1] - BRACKET[0]
+    gradient, in_direction = halfspace.gradient(gamma * w / length), halfspace.gradient_in_direction(w, gamma)
     slope = halfspace.slope(*halfspace.margins(w), gamma)
-    in_direction = length**2 * bounds.squared_norm(
-        halfspace.gradient_in_direction(w, gamma), halfspace, "corrected"
-    )
-    width = BRACKET[1] - BRACKET[0]
+    sideways = length**2 * bounds.squared_norm(in_direction, halfspace, "corrected")
     for form in bounds.FORMS:
         of_direction = bounds.direction_bound(halfspace, t, gaps[0], form)
         of_length = bounds.length_bound(halfspace, iterations, width, form)
-        found[f"direction.{form}"].append(in_direction / gamma**2 / of_direction)
-        found[f"length.{form}"].append(slope**2 / of_length)
-        found[f"combined.{form}"].append(
-            bounds.squared_norm(gradient, halfspace, form) / (of_direction + of_length)
-        )
+        yield f"direction.{form}", sideways / gamma**2 / of_direction
+        yield f"length.{form}", slope**2 / of_length
+        yield f"combined.{form}", bounds.squared_norm(gradient, halfspace, form) / (of_direction + of_length)
     whole = bounds.squared_norm(gradient, halfspace, "corrected")
     first = halfspace.coefficients(gamma * w / length)[0]
-    found["pythagoras"].append(abs(first**2 * gaps[t] + slope**2 - whole) / whole)
+    yield "pythagoras", abs(first**2 * gaps[t] + slope**2 - whole) / whole
 
 
 def plane_gradient(halfspace: Gaussian, weight: np.ndarray) -> np.ndarray:

@@ -24,40 +24,30 @@ def unit_margins(seed: int, networks: int, steps: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng([seed, 7])
     found: dict[str, list[float]] = {name: [] for name in ("printed", "on_line", "corrected", "pythagoras")}
     for number in range(networks):
-        network = draw_network(
-            rng, LOSSES[("logistic", "welsch")[number % 2]], 2, int(rng.integers(2, 7)), False
-        )
+        loss = LOSSES[("logistic", "welsch")[number % 2]]
+        network = draw_network(rng, loss, 2, int(rng.integers(2, 7)), False)
         problem, d = network.problem, len(network.problem.u)
         w, other = rng.standard_normal(d), rng.standard_normal(d)
         iterations = int(rng.integers(2, 15))  # beyond, the sums' own error would show
-        lined = (
-            rng.uniform(-2, 2) / np.sqrt(problem.attainable) * problem.direction * (number % 3 > 0)
-        )  # or 0
-        for name, fixed in (("anywhere", other / np.sqrt(other @ problem.S @ other)), ("line", lined)):
+        lined = rng.uniform(-2, 2) / np.sqrt(problem.attainable) * problem.direction
+        lined *= number % 3 > 0  # or 0
+        for where, fixed in (("anywhere", other / np.sqrt(other @ problem.S @ other)), ("line", lined)):
             W = np.stack([np.zeros(d), fixed])
             run = unit_descent.descend(network, W, 0, w, steps, iterations)
-            if not run.zero_inside:
-                continue
-            _add(found, name, network, W, run, iterations)
+            for t, left in enumerate(run.gradients if run.zero_inside else ()):
+                printed, corrected = (
+                    left / unit_descent.unit_bound(network, W, 0, t, run.gaps[0], iterations, form)
+                    for form in ("printed", "corrected")
+                )
+                if where == "anywhere":
+                    found["printed"].append(printed)
+                    continue
+                found["on_line"].append(printed)
+                found["corrected"].append(corrected)
+                if left > 1e-12:
+                    whole = run.first[t] ** 2 * run.gaps[t] + run.slopes[t] ** 2
+                    found["pythagoras"].append(abs(whole - left) / left)
     return {name: np.array(values) for name, values in found.items()}
-
-
-def _add(
-    found: dict[str, list[float]], name: str, network: TanhNetwork, W: np.ndarray, run, iterations: int
-) -> None:
-    for t, left in enumerate(run.gradients):
-        bound = {
-            form: unit_descent.unit_bound(network, W, 0, t, run.gaps[0], iterations, form)
-            for form in ("printed", "corrected")
-        }
-        if name == "anywhere":
-            found["printed"].append(left / bound["printed"])
-        else:
-            found["on_line"].append(left / bound["printed"])
-            found["corrected"].append(left / bound["corrected"])
-            whole = run.first[t] ** 2 * run.gaps[t] + run.slopes[t] ** 2
-            if left > 1e-12:
-                found["pythagoras"].append(abs(whole - left) / left)
 
 
 def critical_points(network: TanhNetwork, rng: np.random.Generator, starts: int) -> list[np.ndarray]:

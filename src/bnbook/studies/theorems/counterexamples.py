@@ -42,10 +42,6 @@ def as_table(examples: list[Counterexample]) -> str:
 
 
 def _tex(value: Fraction) -> str:
-    sign, value = ("-" if value < 0 else ""), abs(Fraction(value))
-    size = (
-        str(value.numerator)
-        if value.denominator == 1
-        else rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
-    )
-    return sign + size
+    sign, size = ("-" if value < 0 else ""), abs(Fraction(value))
+    n, d = size.numerator, size.denominator
+    return sign + (str(n) if d == 1 else rf"\frac{{{n}}}{{{d}}}")

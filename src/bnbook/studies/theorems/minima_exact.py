@@ -32,41 +32,22 @@ def three_points() -> ThreePoints:
 def minima_counterexamples() -> list[Counterexample]:
     """For Observation 4.3's second sentence, Lemma 3.3 and Lemma 4.5."""
     problem = three_points()
+    plain, ray, far = problem.plain, problem.ray, 3 * problem.plain
     words = r"rows of $X$: $(1,0)$, $(0,1)$, $(1,1)$; $t=(1,0,0)$; $W^*=(\frac23,-\frac13)$"
-    residual = problem.x @ problem.plain - problem.t
-    far = 3 * problem.plain
-    epsilon = Fraction(3, 5)
+    line = r"4.3: $\partial\widehat{\mathcal L}/\partial\beta$ at $(W^*,\sigma,\mu)$"
+    distances = [minima.distance_to_ray(start, ray) for start in (plain, far)]
+    bounds = [minima.lemma_45(start, plain) for start in (plain, far)]
+    near, apart = words + r"; $\widehat W^*=(0,-\frac13)$", r"the same, $\widehat W^*=(0,-1)$"
+    equal, epsilon = (
+        r"$Wx=\ell=(1,-1)$, so $\widehat{\mathcal L}_W=\mathcal L_W=0$",
+        r"3.3, $\varepsilon=\frac35$",
+    )
+    slope, zero = (problem.x @ plain - problem.t).sum(), Fraction(0)
     return [
-        Counterexample(
-            "observation",
-            r"4.3: $\partial\widehat{\mathcal L}/\partial\beta$ at $(W^*,\sigma,\mu)$",
-            words,
-            residual.sum(),
-            Fraction(0),
-            "=",
-        ),
-        Counterexample(
-            "lemma_45",
-            r"4.5, $W_0=W^*$",
-            words + r"; $\widehat W^*=(0,-\frac13)$",
-            minima.distance_to_ray(problem.plain, problem.ray),
-            minima.lemma_45(problem.plain, problem.plain),
-        ),
-        Counterexample(
-            "lemma_45_far",
-            r"4.5, $W_0=3W^*$",
-            r"the same, $\widehat W^*=(0,-1)$",
-            minima.distance_to_ray(far, problem.ray),
-            minima.lemma_45(far, problem.plain),
-        ),
-        Counterexample(
-            "lemma_33",
-            r"3.3, $\varepsilon=\frac35$",
-            r"$Wx=\ell=(1,-1)$, so $\widehat{\mathcal L}_W=\mathcal L_W=0$",
-            Fraction(0),
-            minima.lemma_33(epsilon),
-            "<",
-        ),
+        Counterexample("observation", line, words, slope, zero, "="),
+        Counterexample("lemma_45", r"4.5, $W_0=W^*$", near, distances[0], bounds[0]),
+        Counterexample("lemma_45_far", r"4.5, $W_0=3W^*$", apart, distances[1], bounds[1]),
+        Counterexample("lemma_33", epsilon, equal, zero, minima.lemma_33(Fraction(3, 5)), "<"),
     ]
 
 
