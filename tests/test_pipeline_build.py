@@ -11,7 +11,7 @@ import pytest
 from bnbook import claims
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
-from bnbook.pipeline import build, chapters, evidence, gate, merge, pages, scoreboard, tokens, verdicts
+from bnbook.pipeline import build, chapters, evidence, leaks, merge, pages, scoreboard, tokens, verdicts
 
 
 def text_of(path) -> str:
@@ -256,7 +256,7 @@ def test_scrubbing_removes_progress_and_paths():
     assert notebook.cells[0].outputs == [] and notebook.cells[0].metadata == {
         "papermill": {"status": "completed"}
     }
-    assert not gate.LOCAL_PATH.search(json.dumps(notebook))
+    assert not any(pattern.search(json.dumps(notebook)) for pattern in leaks.LOCAL_PATHS)
 
 
 def test_figures_are_found_in_both_fences():

@@ -9,7 +9,7 @@ import pytest
 from test_pipeline_gate import edit_results, laptop_run
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline import compare, publish, side_by_side
+from bnbook.pipeline import bands, compare, publish, side_by_side
 
 
 def judged():
@@ -55,7 +55,7 @@ def test_a_rerun_is_judged_by_the_published_band(ran):
 def test_the_bands_of_several_results_are_wider_together(ran):
     claims(ran, LEVEL, LEVEL | {"a": "draws"})
     publish.publish(laptop_run().chapter, "laptop")
-    low, high = compare.prediction_band(laptop_run().results["heads"], 5, 0.995)
+    low, high = bands.prediction_band(laptop_run().results["heads"], 5, 0.995)
     assert f"band {low:.4g} to {high:.4g}" in judged()[0]
 
 
@@ -127,18 +127,18 @@ def test_the_exit_code_is_that_of_the_comparison(ran, monkeypatch):
 
 
 def test_the_band_is_a_prediction_interval():
-    low, high = compare.prediction_band([1.0, 2.0, 3.0], 3)
+    low, high = bands.prediction_band([1.0, 2.0, 3.0], 3)
     assert low == pytest.approx(2 - 9.924843 * (2 / 3) ** 0.5) and high == pytest.approx(4 - low)
-    low, high = compare.prediction_band([2.0], 3)
+    low, high = bands.prediction_band([2.0], 3)
     assert 0 < high - low < 1e-5
-    low, high = compare.prediction_band(
+    low, high = bands.prediction_band(
         [0.0] * 20, 20
     )  # by hand: P(0 of 20 and k of 20) = 2 C(20, k) / C(40, k)
     assert low == 0 and high == 6 / 20  # 0.020 at k = 6, 0.008 at k = 7
 
 
 def one(mine, theirs, **kind):
-    return compare.compare_one("x", np.asarray(mine), np.asarray(theirs), 0.99, **kind)
+    return bands.compare_one("x", np.asarray(mine), np.asarray(theirs), 0.99, **kind)
 
 
 def test_a_band_that_knows_no_sign_tells_nothing():
@@ -154,7 +154,7 @@ def test_a_band_that_knows_no_sign_tells_nothing():
 def test_sides_of_a_ratio_are_compared_by_their_logarithms():
     theirs = np.array([1.0, 2.0, 4.0, 2.0, 2.0])
     row = one([0.5, 0.5], theirs, ratio=True)
-    low, high = np.exp(compare.prediction_band(np.log(theirs), 2, 0.99))
+    low, high = np.exp(bands.prediction_band(np.log(theirs), 2, 0.99))
     assert (row.mine, row.book, row.low, row.high) == pytest.approx((0.5, 2.0, low, high)) and row.low > 0
     assert one([1.0, 1.0], [1.0, 100.0, 1e4], ratio=True).outcome.startswith("cannot tell")
     assert one([1.0, -1.0], theirs, ratio=True).low < 0, "no logarithm of what is negative"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -11,7 +13,8 @@ import tiny_book
 from conftest import bnbook
 from filelock import FileLock
 
-from bnbook.pipeline import chapters, execute
+import bnbook as bnbook_package
+from bnbook.pipeline import chapters, execute, watch
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),
@@ -209,3 +212,55 @@ def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, mi
         if misses == 1
         else ("did not start in 3" in failure and len(starts) == 3)
     )
+
+
+PACKAGE_COPY = """import pathlib
+import bnbook.paths
+path = pathlib.Path(bnbook.paths.__file__).parent / "normalizers" / "formulas.py"
+text = path.read_text()
+path.write_text(text + EDIT)
+from bnbook.normalizers.formulas import batch_norm_forward
+path.write_text(text)
+(path.parent / "lp.py").write_text((path.parent / "lp.py").read_text() + "LATER = 1")
+batch_norm_forward"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "code"),
+    [
+        ("\nbatch_norm_forward = batch_norm_backward\n", 1),
+        ("\n# a remark; and a constant that nothing uses\n", 0),
+    ],
+)
+def test_code_that_was_another_when_it_was_imported_fails_the_run(tiny, edit, code):
+    """Edited while a chapter runs and put back: nothing on disk tells of it, but what was imported does."""
+    shutil.copytree(Path(bnbook_package.__file__).parent, tiny / "src" / "bnbook")
+    path = tiny / "book" / "part" / "coin.md"
+    cell = PACKAGE_COPY.replace("EDIT", repr(edit))
+    path.write_text(path.read_text() + f"\n```{{code-cell}}\n{cell}\n```\n")
+    done = bnbook("run", "coin", root=tiny, code=code, PYTHONPATH=str(tiny / "src"))
+    words = "normalizers/formulas.py changed while it ran; leave the code alone and run it again"
+    assert (words in done.stderr) == bool(code) and "lp.py" not in done.stderr
+
+
+def test_code_that_is_another_at_the_end_fails_the_run(tmp_path):
+    package = tmp_path / "package"
+    (package / "inner").mkdir(parents=True)
+    (package / "a.py").write_text("one")
+    hashes = {"code": "c", "package": "one"}
+
+    def read(sources):
+        return hashes | {"package": (sources.root if sources else package).joinpath("a.py").read_text()}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watch, "PACKAGE", package)
+        seen = watch.Watch(tmp_path / "imported", read)
+        assert seen.changed() == []
+        (package / "inner" / "b.py").write_text("x")
+        assert seen.changed() == [], "no result rests on it"
+        (package / "a.py").write_text("two")
+        assert seen.changed() == ["a.py", "inner/b.py"]
+        (package / "a.py").write_text("one")
+        (tmp_path / "imported" / "other" / "0f").mkdir(parents=True)
+        (tmp_path / "imported" / "other" / "0f" / "a.py").write_text("three")
+        assert seen.changed() == ["a.py"] and (seen.start / "a.py").read_text() == "one"

@@ -49,7 +49,8 @@ def test_instruments_import_nothing_of_the_machine(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_private_names_are_imported_by_nobody(name: str) -> None:
-    assert not {each for each in imports(name) if each.split(".")[-1].startswith("_")}
+    private = {each for each in imports(name) if each.split(".")[-1].startswith("_")}
+    assert private <= {"__version__"}
 
 
 def test_no_module_is_long() -> None:

@@ -54,9 +54,11 @@ def _parser() -> argparse.ArgumentParser:
 
     add("list", _list, "list the chapters with their parameters and their published evidence")
     run = add("run", _run, "run chapters into runs/PROFILE")
-    run.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
-    run.add_argument("--all", action="store_true", help="every chapter")
-    run.add_argument("--profile", default="smoke", choices=PROFILES)
+    publish = add("publish", _publish, "take passed runs over into executed/")
+    for command, profile in ((run, "smoke"), (publish, "laptop")):
+        command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
+        command.add_argument("--all", action="store_true", help="every chapter that has the profile")
+        command.add_argument("--profile", default=profile, choices=PROFILES)
     run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
     run.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter; may be repeated"
@@ -70,26 +72,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--jobs", type=int, metavar="N", help="chapters at once (default: one a core, if memory allows)"
     )
-    run.add_argument(
-        "--scheduler", metavar="tcp://HOST:PORT", help="train on this Dask cluster (docs/clusters.md)"
-    )
-    publish = add("publish", _publish, "take passed laptop or paper runs over into executed/")
-    publish.add_argument("chapters", nargs="*", metavar="CHAPTER")
-    publish.add_argument("--all", action="store_true")
-    publish.add_argument("--profile", default="laptop", choices=PROFILES)
-    check = add(
-        "check",
-        _check,
-        "the gate: is the committed evidence (or, with --runs, are fresh runs) whole and fresh?",
-    )
-    check.add_argument("--runs", action="store_true", help="check runs/PROFILE instead of executed/")
-    check.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
+    words = "train on this Dask cluster (docs/clusters.md)"
+    run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
+    check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
     build = add("build", _build, "render the site into _build/html")
-    build.add_argument("--runs", action="store_true", help="render runs/PROFILE instead of executed/")
-    build.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
     claims = add("claims", _claims, "every claim with its verdict")
-    claims.add_argument("--runs", action="store_true", help="judge runs/PROFILE instead of executed/")
-    claims.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
+    for command in (check, build, claims):
+        command.add_argument("--runs", action="store_true", help="runs/PROFILE instead of executed/")
+        command.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     return parser
 
@@ -112,10 +102,11 @@ def _chosen(arguments: argparse.Namespace) -> list:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import chapters, gate
+    from bnbook.pipeline import chapters
+    from bnbook.pipeline.passed import passed_run
 
     for chapter in chapters.discover():
-        best = gate.shown(chapter)
+        best = passed_run(chapter)
         print(f"{chapter.name:<32} {best.profile if best else 'no fresh evidence':<18} {chapter.title}")
         for name, value in chapter.defaults.items():
             print(f"    {name} = {value!r}")
@@ -132,9 +123,8 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.seeds < 1:
             raise BnbookError(f"--seeds {arguments.seeds}; expected at least 1")
         given = given | {"seeds": arguments.seeds}
-    changes = {
-        c.name: execute.require_known(c, arguments.profile, given) for c in chosen
-    }  # before the first run
+    # Before the first run.
+    changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chosen}
     if arguments.jobs is not None and arguments.jobs < 1:
         raise BnbookError(f"--jobs {arguments.jobs}; expected at least 1")
     if arguments.scheduler:
@@ -199,11 +189,12 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _claims(arguments: argparse.Namespace) -> int:
     from bnbook import claims
-    from bnbook.pipeline import chapters, gate, verdicts
+    from bnbook.pipeline import chapters, verdicts
+    from bnbook.pipeline.passed import passed_run
 
     listed = claims.load_claims()
     for chapter in chapters.discover():
-        held = gate.shown(chapter, arguments.profile if arguments.runs else None)
+        held = passed_run(chapter, arguments.profile if arguments.runs else None)
         for claim in listed:
             if claim.chapter == chapter.name:
                 judged = verdicts.judged(claim, held) if held else None

@@ -15,6 +15,24 @@ from bnbook.fingerprint.dumping import Writer
 from bnbook.fingerprint.names import patches
 from bnbook.fingerprint.sources import Binding, Definition, Module, Outside, Sources, Whole, measures
 
+BLANK = "\0"  # no text of a program has it: repr writes it out
+
+
+class _Blank(Writer):
+    """Writes down one definition with a blank for each number, and notes what goes there."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.bindings: list[Binding] = []
+        self.imports: list[Module] = []
+
+    def follow(self, binding: Binding) -> str:
+        self.bindings.append(binding)
+        return BLANK
+
+    def note_import(self, module: Module) -> None:
+        self.imports.append(module)
+
 
 class Closure(Writer):
     """Reads code and numbers the definitions that it meets; `trains`: class -> function, as "module:name",
@@ -55,11 +73,22 @@ class Closure(Writer):
                 bound = (self.sources.resolve(binding.module, name) for name in dict.fromkeys(names))
                 text = ",".join(self.follow(each) for each in bound if each != binding)
             else:
-                text = "".join(self.dump(node, module, ()) for node in module.definitions[binding.name])
+                text = self._written(binding, module)
                 trainer = self.trains.get(f"{binding.module}:{binding.name}")
                 if trainer:
                     text += f" trained by {self.follow(self.sources.resolve(*trainer.split(':')))}"
             self.texts[self.numbers[binding]] = text
+
+    def _written(self, definition: Definition, module: Module) -> str:
+        """The text of a definition; all but the numbers is the same in every closure and written once."""
+        if definition not in self.sources.texts:
+            blank = _Blank(self.sources)
+            text = "".join(blank.dump(node, module, ()) for node in module.definitions[definition.name])
+            self.sources.texts[definition] = (text.split(BLANK), blank.bindings, blank.imports)
+        (first, *parts), bindings, imports = self.sources.texts[definition]
+        for each in imports:
+            self.note_import(each)
+        return first + "".join(self.follow(each) + part for each, part in zip(bindings, parts, strict=True))
 
     def loose(self) -> list[str]:
         """The statements that run on import and define nothing, of every module imported on the way."""

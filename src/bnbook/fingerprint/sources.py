@@ -62,6 +62,8 @@ class Sources:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or Path(importlib.util.find_spec(PACKAGE).origin).parent
         self._modules: dict[str, Module | None] = {}
+        self._paths: dict[str, Path | None] = {}
+        self.texts: dict[Definition, tuple[list[str], list[Binding], list[Module]]] = {}  # see closure.py
 
     def module(self, name: str) -> Module | None:
         """A module of the package, taken apart; None for any other name."""
@@ -76,9 +78,11 @@ class Sources:
         first, *rest = name.split(".")
         if first != PACKAGE:
             return None
-        folder = self.root.joinpath(*rest)
-        files = [folder / "__init__.py", folder.with_suffix(".py")] if rest else [folder / "__init__.py"]
-        return next((path for path in files if path.is_file()), None)
+        if name not in self._paths:
+            folder = self.root.joinpath(*rest)
+            files = [folder / "__init__.py", folder.with_suffix(".py")] if rest else [folder / "__init__.py"]
+            self._paths[name] = next((path for path in files if path.is_file()), None)
+        return self._paths[name]
 
     def resolve(self, module: str, name: str) -> Binding:
         """What `module.name` stands for, followed through every module that only passes it on."""

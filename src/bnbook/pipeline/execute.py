@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +12,15 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bnbook import data, paths
+from bnbook import data, fingerprint, paths
 from bnbook.errors import BnbookError
+from bnbook.fingerprint.sources import Sources
 from bnbook.pipeline import gate, header
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.monitor import Monitor
+from bnbook.pipeline.surroundings import surroundings
+from bnbook.pipeline.watch import Watch
 from bnbook.profiles import BUDGETS, PROFILES
 
 #: What marks a chapter's own BnbookError among the failures of its cells.
@@ -47,14 +49,19 @@ def run_chapter(
     target = Evidence(chapter, folder or paths.runs_folder() / profile)
     if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
         data.prepare(values["data"])
-    # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
-    made_from = header.made_from(chapter, values)
+
+    def read(sources: Sources | None) -> dict[str, str]:
+        return fingerprint.chapter_fingerprint(chapter.code_cells, values, [], sources)
+
     with _alone(target), _scratch_folder(target) as scratch:
+        # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
+        watch = Watch(scratch / "imported", read)
+        made_from = header.made_from(chapter, watch.began)
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
         started = time.time()
-        with Monitor(chapter.name, scratch / "progress") as monitor, _environment(work, chapter, scratch):
+        with Monitor(chapter.name, scratch / "progress") as monitor, surroundings(work, scratch):
             failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
         if failure and failure.startswith(MENDABLE):
             raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
@@ -62,6 +69,8 @@ def run_chapter(
             work, values, values == parameters, made_from, time.time() - started, monitor.peak_mib
         )
         problems = [failure] if failure else gate.problems(work, fresh=True)
+        if names := watch.changed():
+            problems.append(f"{', '.join(names)} changed while it ran; leave the code alone and run it again")
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
         if problems:
             os.replace(work.notebook_path, failed_path)
@@ -153,50 +162,6 @@ def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str |
         else:
             return None
     raise AssertionError("a kernel starts at least once")
-
-
-@contextmanager
-def _environment(work: Evidence, chapter: Chapter, scratch: Path):
-    """What the kernel must know, set only while it runs; nothing that its user's own sessions start with."""
-    own = scratch / "startup"
-    own.mkdir()
-    for name in ("sitecustomize.py", "usercustomize.py"):
-        (own / name).touch()
-    (scratch / "matplotlibrc").touch()  # the first that Matplotlib looks for is the working folder's
-    wanted = {
-        "BNBOOK_RESULTS": str(work.results_path),
-        "BNBOOK_FIGURES": str(work.figures_folder),
-        "BNBOOK_CHAPTER": chapter.name,
-        "BNBOOK_PROGRESS": str(scratch / "progress"),
-        "BNBOOK_ROOT": str(paths.repository_root()),
-        "MPLBACKEND": "agg",
-        "IPYTHONDIR": str(own / "ipython"),
-        "JUPYTER_RUNTIME_DIR": str(own / "jupyter"),
-        "JUPYTER_PREFER_ENV_PATH": "1",
-        "PYTHONHASHSEED": "0",
-        "PYTHONSTARTUP": None,
-        "PYTHONPATH": _before(str(own), "PYTHONPATH"),
-        "PATH": _before(str(Path(sys.executable).parent), "PATH"),
-    }
-    before = {name: os.environ.get(name) for name in wanted}
-    try:
-        _set(wanted)
-        yield
-    finally:
-        _set(before)
-
-
-def _before(first: str, name: str) -> str:
-    """A list of folders with one more in front."""
-    return os.pathsep.join([first, *filter(None, [os.environ.get(name)])])
-
-
-def _set(values: dict[str, str | None]) -> None:
-    for name, value in values.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def check_budget(evidence: Evidence) -> str | None:

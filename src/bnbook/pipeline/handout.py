@@ -15,9 +15,10 @@ import nbformat
 from bnbook import __version__, atomic, claims
 from bnbook.claims import carried
 from bnbook.claims.words import format_effect
-from bnbook.pipeline import gate, plain, tokens
+from bnbook.pipeline import plain, tokens
 from bnbook.pipeline.chapters import Chapter, discover, is_parameters
 from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.passed import passed_run
 
 ASSIGNMENT = re.compile(r"(\w+) = (.*?)(?:  # (.*))?$")
 TO_INSTALL = (
@@ -175,7 +176,7 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: tokens.Pages) -> Any:
 def main(folder: str) -> None:
     """Write the notebooks of all chapters into a folder, as `make lab` does."""
     chapters = discover()
-    evidence = {chapter.name: gate.shown(chapter) for chapter in chapters}
+    evidence = {chapter.name: passed_run(chapter) for chapter in chapters}
     kept = write(Path(folder), chapters, tokens.Pages(evidence, claims.load_claims()), keep=True)
     for path in kept:
         print(f"{path} stays as you left it, and the book has a newer one: delete it to get that")

@@ -17,13 +17,9 @@ from bnbook.pipeline.evidence import Evidence
 PACKAGES = ("torch", "torchvision", "numpy", "papermill", "jupytext", "matplotlib")
 
 
-def made_from(chapter: Chapter, values: dict[str, Any]) -> dict[str, Any]:
-    """Code, parameters, claims and commit as they are before a run starts."""
-    return {
-        "fingerprint": fingerprint.chapter_fingerprint(chapter.code_cells, values, []),
-        "claims": claims.chapter_claims(chapter.name),
-        **commit(),
-    }
+def made_from(chapter: Chapter, began: dict[str, str]) -> dict[str, Any]:
+    """Fingerprint, claims and commit as they are before a run starts."""
+    return {"fingerprint": began, "claims": claims.chapter_claims(chapter.name), **commit()}
 
 
 def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import coverage_page, errata_page, gate, merge, scoreboard, tokens
+from bnbook.pipeline import coverage_page, errata_page, merge, scoreboard, tokens
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.passed import passed_run
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -21,7 +22,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
     returns the chapters and what they were filled from."""
     chapters = discover()
-    evidence = {chapter.name: gate.shown(chapter, profile) for chapter in chapters}
+    evidence = {chapter.name: passed_run(chapter, profile) for chapter in chapters}
     shown = tokens.Pages(evidence, claims.load_claims())
     root, book = paths.repository_root(), paths.book_folder()
     folder.mkdir(parents=True)

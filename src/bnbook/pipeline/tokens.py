@@ -194,8 +194,4 @@ def _verdict_table(chapter: str, pages: Pages) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_plain(item) for item in value)
-    return (
-        f"{value:,}".replace(",", "\u202f")
-        if isinstance(value, int) and not isinstance(value, bool)
-        else str(value)
-    )
+    return f"{value:,}".replace(",", "\u202f") if type(value) is int else str(value)
