@@ -131,11 +131,11 @@ FREE = [
 
 
 def test_what_is_a_local_path_and_what_an_address():
-    def leaks(text):
+    def leak(text):
         return any(pattern.search(text) for pattern in leaks.LOCAL_PATHS)
 
-    assert [text for text in LEAKS if not leaks(f"read {text}")] == []
-    assert [text for text in FREE if leaks(text)] == []
+    assert [text for text in LEAKS if not leak(f"read {text}")] == []
+    assert [text for text in FREE if leak(text)] == []
     products = ["g = w@x.to(device)", "a@b.T", "w @ x.mean(0)", "a@b.mT[0]", "@functools.cache"]
     assert [text for text in products if leaks.ADDRESS.search(text)] == []
     assert leaks.ADDRESS.search("<bo@b-c.co.uk>") and leaks.ADDRESS.search("a+b@x.io.")
@@ -300,7 +300,6 @@ def test_published_evidence_that_the_gate_refuses_is_not_shown(ran):
     assert passed_run(chapter) is None
 
 
-@pytest.mark.parametrize("token", ["{{ median:heads }}", "{{ 7*7 }}", "{{ Heads }}", "{{median:heads}}"])
 def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, monkeypatch):
     chapter = laptop_run().chapter
     publish.publish(chapter, "laptop")
@@ -329,6 +328,7 @@ def _full(*_):
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.parametrize("token", ["{{ median:heads }}", "{{ 7*7 }}", "{{ Heads }}", "{{median:heads}}"])
 def test_a_token_that_no_page_knows(ran, token):
     edit_text("{{ verdicts }}", f"{{{{ verdicts }}}} $\\frac{{{{a}}}}{{{{b}}}}$ {token}")
     assert f"{token} is not a token" in refused() and "frac" not in refused()
@@ -368,3 +368,19 @@ def test_a_disk_that_is_full_is_said(ran, monkeypatch):
     monkeypatch.setattr(shutil, "copytree", full)
     with pytest.raises(BnbookError, match="No space left on device.*nothing was replaced"):
         publish.publish(laptop_run().chapter, "laptop")
+
+
+def test_runs_made_with_other_versions_than_the_lock_are_noticed(ran, capsys):
+    from bnbook.cli import main
+
+    publish.publish(laptop_run().chapter, "laptop")
+    lock = ran / "requirements.lock"
+    made = laptop_run().results.header["provenance"]["versions"]
+    lock.write_text(f"numpy=={made['numpy']}\ntorch=={made['torch']}+cpu ; sys_platform == 'linux'\n")
+    assert main(["check"]) == 0 and "note" not in capsys.readouterr().out
+    lock.write_text("numpy==1.0.0 ; python_version < '3'\nnumpy==1.0.1\nnumpydoc==1.8\n")
+    assert main(["check"]) == 0
+    words = f"numpy {made['numpy']} (locked: 1.0.0, 1.0.1)"
+    assert f"note laptop/part/coin was made with {words}" in capsys.readouterr().out
+    pages.stage(ran / "pages", "laptop")
+    assert f"| Not as locked | {words} |" in (ran / "pages" / "provenance.md").read_text()

@@ -60,15 +60,10 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--all", action="store_true", help="every chapter that has the profile")
         command.add_argument("--profile", default=profile, choices=PROFILES)
     run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
-    run.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter; may be repeated"
-    )
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter")
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
-    run.add_argument(
-        "--compare",
-        action="store_true",
-        help="judge the rerun against the book's bands; exit code 1 if it differs or cannot be told",
-    )
+    words = "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told"
+    run.add_argument("--compare", action="store_true", help=words)
     run.add_argument(
         "--jobs", type=int, metavar="N", help="chapters at once (default: one a core, if memory allows)"
     )
@@ -159,9 +154,9 @@ def _check(arguments: argparse.Namespace) -> int:
     else:
         problems = publish.executed_problems(found)
     for name, lines in problems.items():
-        print(f"{'ok ' if not lines else 'BAD'} {name}")
-        for line in lines:
-            print(f"      {line}")
+        print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
+    for line in [] if arguments.runs else publish.other_versions(found):
+        print(f"note {line}")
     if not problems:
         print("nothing to check: executed/ holds no run yet")
     try:
@@ -211,7 +206,3 @@ def _doctor(arguments: argparse.Namespace) -> int:
     lines, good = doctor.report()
     print("\n".join(lines))
     return DONE if good else FAILED
-
-
-if __name__ == "__main__":
-    sys.exit(main())

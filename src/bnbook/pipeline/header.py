@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import platform
+import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -59,6 +61,21 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
     }
     recorded.header["content"] = content_digest(recorded)
     atomic.write_json(work.results_path, results.as_content(recorded))
+
+
+def not_as_locked(header: Mapping[str, Any]) -> str:
+    """Versions of a run that are not those of requirements.lock, in words; empty where all are."""
+    lock = paths.repository_root() / "requirements.lock"
+    pins = (
+        re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.M) if lock.is_file() else []
+    )
+    versions = header.get("provenance", {}).get("versions", {})
+    words = []
+    for name, then in versions.items():
+        locked = [pin for package, pin in pins if package == name]
+        if locked and then.split("+")[0] not in locked:
+            words.append(f"{name} {then} (locked: {', '.join(locked)})")
+    return ", ".join(words)
 
 
 def content_digest(recorded: results.Results) -> str:

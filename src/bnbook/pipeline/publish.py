@@ -6,7 +6,7 @@ import shutil
 
 from bnbook import paths
 from bnbook.errors import BnbookError, reason
-from bnbook.pipeline import gate
+from bnbook.pipeline import gate, header
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, fresh_run, published
 from bnbook.pipeline.execute import move
@@ -59,6 +59,17 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     finally:
         shutil.rmtree(staging.folder, ignore_errors=True)
     return target
+
+
+def other_versions(chapters: list[Chapter]) -> list[str]:
+    """Published runs made with other versions of packages than requirements.lock asks for, one line each."""
+    lines = []
+    for chapter in chapters:
+        for profile in PUBLISHED:
+            evidence = published(chapter, profile)
+            if evidence.exists and (other := header.not_as_locked(evidence.results.header)):
+                lines.append(f"{profile}/{chapter.name} was made with {other}")
+    return lines
 
 
 def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:

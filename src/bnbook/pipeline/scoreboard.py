@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 from bnbook import claims
-from bnbook.pipeline import merge, verdicts
+from bnbook.pipeline import header, merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.tokens import ABSENT, Pages
@@ -145,6 +145,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
         "Peak memory": f"{made['peak_memory_mib']:,} MiB".replace(",", "\u202f"),
         "Platform": made["platform"],
         "Versions": ", ".join(f"{name} {number}" for name, number in made["versions"].items()),
+        "Not as locked": header.not_as_locked(evidence.results.header),
         "Parameters": ", ".join(f"`{k}={v!r}`" for k, v in evidence.results.header["parameters"].items()),
         "Fingerprint": ", ".join(
             f"{k} `{v[:12]}`" for k, v in evidence.results.header["fingerprint"].items()
@@ -153,7 +154,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
     return [
         "| Of this run | |",
         "|---|---|",
-        *(f"| {key} | {str(value).replace('|', chr(92) + '|')} |" for key, value in rows.items()),
+        *(f"| {key} | {str(value).replace('|', chr(92) + '|')} |" for key, value in rows.items() if value),
     ]
 
 
