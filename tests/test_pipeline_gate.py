@@ -10,7 +10,7 @@ import pytest
 
 from bnbook import results
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, evidence, gate, header, pages, passed, publish
+from bnbook.pipeline import chapters, evidence, gate, header, leaks, pages, passed, publish
 from bnbook.pipeline.passed import passed_run
 
 
