@@ -35,7 +35,8 @@ class Sentence:
     """One checkable sentence, in our words, with either claims and errata, or `not_judged`, or `repeats`.
 
     `where` is its place in the text, unique in the list; `repeats` is the place of the sentence that says the
-    same; an erratum judges by its test or claim; `note` says what the verdicts leave open.
+    same, `VERSION: PLACE` if it is in another text of the source; an erratum judges by its test or claim;
+    `note` says what the verdicts leave open.
     """
 
     where: str
@@ -116,6 +117,7 @@ def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     lists = [_read(path, known, sources) for path in files]
     require_once((f"{one.source}, {one.version}" for one in lists), "coverage", "the list of")
+    _require_repeated(lists)
     done = {one.source for one in lists} - set(unfinished_sources(lists))
     for row in (*claims, *errata):
         own = [one for one in lists if one.source == row.source.key]
@@ -126,6 +128,21 @@ def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
                 f"({row.source.where}); expected it among the claims or errata of its sentence"
             )
     return lists
+
+
+def _require_repeated(lists: list[Coverage]) -> None:
+    """BnbookError for a repeat of what is neither in its own list nor, as `VERSION: PLACE`, in another text
+    of the source."""
+    places = {(one.source, one.version, s.where) for one in lists for s in one.sentences if not s.repeats}
+    for one in lists:
+        for sentence in one.sentences:
+            version, colon, where = sentence.repeats.partition(": ")
+            named = {(one.source, one.version, sentence.repeats), (one.source, version, where)}
+            if sentence.repeats and not named & places:
+                raise BnbookError(
+                    f"coverage/{one.name}.yml: {sentence.where}: it repeats {sentence.repeats!r}, which is "
+                    "no place here; expected a place that repeats none, or VERSION: PLACE of another text"
+                )
 
 
 def _read(path: Path, known: Mapping[str, Collection[str]], sources: Collection[str]) -> Coverage:
@@ -157,12 +174,7 @@ class _Reader(Entry):
         file = self.where
         sentences = tuple(self._sentence(file, row, number) for number, row in enumerate(rows, start=1))
         require_once((sentence.where for sentence in sentences), file, "the place")
-        own = {s.where for s in sentences if not s.repeats}
         require_once((s.says for s in sentences if not s.repeats), file, "the sentence")
-        for sentence in sentences:
-            if sentence.repeats and sentence.repeats not in own:
-                self.where = f"{file}: {sentence.where}"
-                self._fail(f"it repeats {sentence.repeats!r}, which is no place here", "one that is")
         return Coverage(name, key, self._text(source, "version"), complete, sentences)
 
     def _sentence(self, file: str, content: Any, number: int) -> Sentence:
