@@ -158,6 +158,20 @@ def test_another_edition_is_refused_in_one_line(part):
         task.train(one, lambda step, begins: True)
 
 
+def test_a_parser_in_another_thread_does_no_harm(monkeypatch):
+    trips, edition = [SystemError("AST constructor recursion depth mismatch")] * 2, kinds.edition
+
+    def tripping(kind, data):
+        if trips:
+            raise trips.pop()
+        return edition(kind, data)
+
+    one = {"kind": kinds.kind_of(ARM), "members": [[ARM.settings(), 1]], "keys": ["k"], "device": "cpu"}
+    one["edition"] = edition(kinds.kind_of(ARM), None)
+    monkeypatch.setattr(kinds, "edition", tripping)
+    assert task.train(one, lambda step, begins: True)["arrays"]["loss"].shape == (1, 6) and not trips
+
+
 @pytest.mark.parametrize(("workers", "word"), [(-3, "-3 workers; expected"), (1, "nothing trains")])
 def test_bad_input_is_one_line(workers, word):
     with pytest.raises(BnbookError, match=word):

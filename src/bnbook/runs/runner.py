@@ -21,7 +21,8 @@ from bnbook.runs.kinds import Member
 from bnbook.runs.progress import Progress
 
 Arrays = dict[str, np.ndarray]
-LOOK = 1.0  # seconds
+#: Seconds without a word after which the loop looks up, so that Ctrl-C is heard on every system.
+LOOK = 1.0
 
 
 def train_all(
@@ -66,9 +67,11 @@ def train_members(
                 store.write(key, own, seconds=result["seconds"], about=wanted[missing[key]])
                 found[key] = own | {"seconds": np.float64(result["seconds"])}
             checkpoints.remove(stacks[index])
+            if result["device"] != "cpu":  # by its full name, which only the worker may know
+                results.record_device(result["device"], kinds.THREADS)
 
         tasks = [_task([missing[key] for key in stack], stack, wanted, where) for stack in stacks]
-        _train(tasks, workers, where, keep)
+        _train(tasks, workers, keep)
     for key, run in found.items():
         results.record_training(run["seconds"], reused=key not in missing)
     return {member: found[key] for member, key in keys.items()}
@@ -94,7 +97,8 @@ def _identities(members: Sequence[Member], where: str) -> dict[Member, dict[str,
 def _stacks(missing: dict[str, Member], where: str, workers: int) -> list[list[str]]:
     """Keys that train together: first the stacks that stopped in the middle."""
     begun = checkpoints.stacks_of(set(missing))
-    rest = {member: key for key, member in missing.items() if key not in chain(*begun)}
+    taken = set(chain(*begun))
+    rest = {member: key for key, member in missing.items() if key not in taken}
     return begun + [[rest[member] for member in stack] for stack in kinds.stacks(list(rest), where, workers)]
 
 
@@ -114,11 +118,12 @@ def _task(
 
 
 def _train(
-    tasks: list[dict[str, Any]], workers: int | None, where: str, keep: Callable[[int, dict[str, Any]], None]
+    tasks: list[dict[str, Any]], workers: int | None, keep: Callable[[int, dict[str, Any]], None]
 ) -> None:
     """Train all tasks and hand over each result as soon as it is there."""
     progress = Progress([each["steps"] for each in tasks])
-    workers = min(workers or (cores() if where == "cpu" else 1), len(tasks))
+    at_once = cores() if all(each["device"] == "cpu" for each in tasks) else 1
+    workers = min(workers or at_once, len(tasks))
     try:
         if workers == 1 and not cluster.scheduler():
             for index, each in enumerate(tasks):
@@ -145,14 +150,17 @@ def _on_cluster(
             future.add_done_callback(events.put)
         while waiting:
             try:
-                event = events.get(timeout=LOOK)  # Ctrl-C is heard in between, on every system
+                event = events.get(timeout=LOOK)
             except queue.Empty:
                 continue
             if isinstance(event, dict):
                 progress.tell(event["run"], event["step"], event["begins"])
             else:
                 index = waiting.pop(event)
-                keep(index, cluster.result(event, local))
+                result = cluster.result(event, local)
+                keep(index, result)
+                if result["checkpoint"] and not local:  # it lies where the worker is
+                    client.run(checkpoints.remove, tasks[index]["keys"], on_error="ignore")
                 progress.finish(index)
 
 

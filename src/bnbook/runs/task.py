@@ -22,20 +22,25 @@ _ALONE = threading.Lock()
 def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """Train a stack {"kind", "members": [[settings, seed], ...], "keys", "edition", "device"}.
 
-    -> {"arrays": of all members (S, ...), "seconds": of each, "device": its name}. BnbookError where code,
-    torch or data are not those of the caller.
+    -> {"arrays": of all members (S, ...), "seconds": of each, "device": its name, "checkpoint": whether one
+    is left}. BnbookError where code, torch or data are not those of the caller.
     """
-    from bnbook.runs import driving, kinds
+    from bnbook.runs import checkpoints, driving, kinds
 
     with _ALONE:
         arm_type = kinds.find(task["kind"])
         members = [(arm_type.from_settings(settings), seed) for settings, seed in task["members"]]
         arm = members[0][0]
         dataset = _dataset(arm.data, task["device"]) if hasattr(arm, "data") else None
-        _compare(task["edition"], kinds.edition(task["kind"], dataset and dataset.identity.sha256))
+        _compare(task["edition"], _edition(task["kind"], dataset and dataset.identity.sha256))
         training = kinds.start(members, dataset)
         arrays, seconds = driving.drive(training, task["keys"], tell)
-        return {"arrays": arrays, "seconds": seconds / len(members), "device": device_name(task["device"])}
+        return {
+            "arrays": arrays,
+            "seconds": seconds / len(members),
+            "device": device_name(task["device"]),
+            "checkpoint": checkpoints.path_of(task["keys"]).exists(),
+        }
 
 
 def on_worker(task: dict[str, Any], topic: str, run: int) -> dict[str, Any]:
@@ -49,9 +54,8 @@ def on_worker(task: dict[str, Any], topic: str, run: int) -> dict[str, Any]:
     def tell(step: int, begins: bool) -> bool:
         worker.log_event(topic, {"run": run, "step": step, "begins": begins})
         state = worker.state.tasks.get(name)
-        return (
-            state is not None and state.state == "executing"
-        )  # else the caller is gone, or wants it no more
+        # Any other state: the caller is gone, or wants it no more.
+        return state is not None and state.state == "executing"
 
     try:
         return train(task, tell)
@@ -71,6 +75,19 @@ def _dataset(name: str, device: str) -> Any:
     from bnbook.data import load
 
     return load(name, device=device)
+
+
+def _edition(kind: str, data: str | None) -> dict[str, Any]:
+    """Read again where Python, before 3.11.8 and 3.12.2, trips over a parser in another thread (its issue
+    106905)."""
+    from bnbook.runs import kinds
+
+    for _ in range(9):
+        try:
+            return kinds.edition(kind, data)
+        except SystemError:
+            continue
+    return kinds.edition(kind, data)
 
 
 def _compare(wanted: dict[str, Any], here: dict[str, Any]) -> None:
