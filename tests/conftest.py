@@ -26,7 +26,8 @@ VARIABLES = (
 )
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported: the cores are shared
+    # Before torch is imported: the cores are shared, and a thread that waits for its turn shall not spin.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import execute, parameters, side_by_side
+    from bnbook.pipeline import execute, member, parameters, side_by_side
 
     chosen = _chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
@@ -125,7 +125,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     code = DONE
-    job = side_by_side.Job(arguments.profile, changes, arguments.compare)
+    job = member.Job(arguments.profile, changes, arguments.compare)
     for outcome in side_by_side.run(chosen, job, arguments.jobs):
         for wrong, line in outcome.lines:
             print(line, file=sys.stderr if wrong else sys.stdout, flush=True)

@@ -2,70 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import shutil
-import signal
 import sys
-import threading
-import time
-import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from multiprocessing import connection
-from typing import Any
 
 import psutil
 
 from bnbook.cores import cores
-from bnbook.errors import BnbookError, reason
-from bnbook.pipeline import compare, evidence, execute, verdicts
+from bnbook.errors import BnbookError
+from bnbook.pipeline import evidence
 from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.member import Job, Member, Outcome
 
 #: MiB that a chapter is expected to take which has not run here yet, by profile.
 EXPECTED = {"smoke": 1500}
 EXPECTED_ELSEWHERE = 4000
-
-
-@dataclass
-class Outcome:
-    """How one chapter went: whether it passed (and, where asked, agrees with the book), and what to say."""
-
-    passed: bool = True
-    lines: list[tuple[bool, str]] = field(default_factory=list)  # (an error, text)
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is done with each chapter."""
-
-    profile: str
-    changes: dict[str, dict[str, Any]]  # by the name of the chapter
-    compare: bool = False
-
-    def run(self, chapter: Chapter) -> Outcome:
-        """Run it here; BnbookError where the chapter met input that the user can mend."""
-        started = time.perf_counter()
-        try:
-            done = execute.run_chapter(chapter, self.profile, self.changes[chapter.name])
-        except execute.ChapterFailed as error:
-            return Outcome(False, [(True, f"FAILED {error}")])
-        except OSError as error:  # a full disk, a folder that cannot be written
-            words = f"{reason(error)} ({error.filename})" if error.filename else reason(error)
-            return Outcome(False, [(True, f"FAILED {chapter.name}: {words}")])
-        seconds = time.perf_counter() - started
-        outcome = Outcome(lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")])
-        if over := execute.check_budget(done):
-            outcome.lines.append((True, f"warning: {over}"))
-        if len(self.changes) == 1:
-            files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
-            words = verdicts.tally(found.words for found in verdicts.chapter_verdicts(done))
-            outcome.lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
-        if self.compare:
-            lines, found = compare.compare(done)
-            outcome.passed = found in compare.PASSING
-            outcome.lines += [(False, line) for line in lines]
-        return outcome
 
 
 def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[Outcome]:
@@ -99,8 +51,8 @@ class _Team:
         self.chapters, self.job, self.jobs = list(chapters), job, jobs
         self.free = psutil.virtual_memory().available // 2**20
         self.needs = {chapter.name: expected_mib(chapter, job.profile) for chapter in chapters}
-        self.running: dict[connection.Connection, _Member] = {}
-        self.idle: list[_Member] = []
+        self.running: dict[connection.Connection, Member] = {}
+        self.idle: list[Member] = []
         self.done: dict[str, Outcome] = {}
         self.shown = sys.stderr.isatty()
 
@@ -124,12 +76,12 @@ class _Team:
         return fits(self.needs[chapter.name], running, self.free)
 
     def _start(self, chapter: Chapter) -> None:
-        member = self.idle.pop() if self.idle else _Member(self.job, self.shown, max(1, cores() // self.jobs))
+        member = self.idle.pop() if self.idle else Member(self.job, self.shown, max(1, cores() // self.jobs))
         member.chapter, member.says = chapter, chapter.name
         member.line.send(chapter)
         self.running[member.line] = member
 
-    def _hear(self, member: _Member) -> None:
+    def _hear(self, member: Member) -> None:
         try:
             message = member.line.recv()
         except EOFError:  # killed, most likely for want of memory: the chapter failed, the others go on
@@ -167,70 +119,3 @@ class _Team:
             member.process.join(timeout=10)
             member.process.kill()
             member.process.join()
-
-
-class _Member:
-    """One process, its chapter and the last that it said."""
-
-    def __init__(self, job: Job, shown: bool, share: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.line, other = context.Pipe()
-        self.process = context.Process(target=_work, args=(other, job, shown, share))
-        self.process.start()
-        other.close()
-        self.chapter: Chapter
-        self.says = ""
-
-
-def _work(line: connection.Connection, job: Job, shown: bool, share: int) -> None:
-    """In the process: run the chapters that come along the line, until it is ended."""
-    os.environ["BNBOOK_CORES"] = str(share)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-    signal.signal(signal.SIGTERM, _interrupt)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    sys.stderr = _Words(line, shown)
-    try:
-        while True:
-            chapter = line.recv()
-            try:
-                answer = job.run(chapter)
-            except BnbookError as error:
-                answer = error
-            except Exception:
-                answer = Outcome(False, [(True, f"FAILED {chapter.name}\n{traceback.format_exc()}")])
-            sys.stderr.send(answer)
-    except (KeyboardInterrupt, EOFError, BrokenPipeError):
-        pass
-
-
-def _interrupt(*_: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-def _end_with_parent() -> None:
-    multiprocessing.parent_process().join()
-    os._exit(1)  # the kernel sees that and ends, too
-
-
-class _Words:
-    """A process's standard error: what is written goes along the line."""
-
-    encoding = "utf-8"
-
-    def __init__(self, line: connection.Connection, shown: bool) -> None:
-        self.line, self.shown, self.lock = line, shown, threading.Lock()
-
-    def send(self, message: Any) -> None:
-        with self.lock:
-            self.line.send(message)
-
-    def write(self, text: str) -> int:
-        self.send(text)
-        return len(text)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return self.shown
