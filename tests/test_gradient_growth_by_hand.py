@@ -21,7 +21,7 @@ from bnbook.studies.gradient_growth import (
     residual,
     residual_profile,
 )
-from bnbook.studies.gradient_growth.activations import ACTIVATIONS, activation, zigzag
+from bnbook.studies.gradient_growth.activations import ACTIVATIONS, activation, random_nonlinearities, zigzag
 from bnbook.studies.gradient_growth.rates import Growth
 
 
@@ -61,6 +61,18 @@ def test_relu_at_five_by_a_sampled_sphere():
 def test_gamma_and_beta_stand_inside(m):
     inside = growth(lambda x: torch.tanh(1.7 * x - 0.4), m)
     assert growth("tanh", m, gamma=1.7, beta=-0.4).through == pytest.approx(inside.through, rel=1e-9)
+
+
+def test_random_nonlinearities_of_four_kinds():
+    """Waves alone, a tenth of them with curves, a thousandth of them, curves alone; eight sizes of batches."""
+    drawn = list(random_nonlinearities(200, seed=3))
+    assert {m for _, m in drawn} == {4, 5, 6, 8, 16, 64, 256, 1024}
+    kinds = [(phi.waves, phi.curved) for phi, _ in drawn[4:8]]
+    assert kinds == [(1.0, 0.0), (0.1, 0.3), (1e-3, 0.0), (0.0, 1.0)]
+    phi, x = drawn[1][0], 0.7
+    wave = sum(a * math.sin(f * x + s) for a, f, s in zip(phi.size, phi.frequency, phi.phase))
+    expected = phi.powers[0] * x + 0.1 * wave + 0.3 * (phi.powers[1] * x**2 + phi.powers[2] * x**3)
+    assert phi(torch.tensor(x, dtype=torch.float64)).item() == pytest.approx(expected)
 
 
 def test_kinks_beyond_the_sphere_are_no_kinks():

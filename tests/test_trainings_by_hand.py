@@ -144,6 +144,7 @@ def test_a_random_direction_by_hand():
 
 
 def test_steps_that_are_looked_at():
+    assert instruments.LEVELS == (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
     assert probe_schedule(20) == (0, 1, 2, 5, 10, 15, 19) and probe_schedule(1) == (0,)
     assert probe_schedule(100, regular=2, early=(3, 100)) == (0, 3, 50, 99)
     steps = LinearArm(steps=400).loss_steps()
