@@ -64,7 +64,7 @@ def test_gamma_and_beta_stand_inside(m):
 
 
 def test_random_nonlinearities_of_four_kinds():
-    """Waves alone, a tenth of them with curves, a thousandth of them, curves alone; eight sizes of batches."""
+    """Waves alone, a tenth of them with curves, a thousandth, curves alone; eight sizes of batches."""
     drawn = list(random_nonlinearities(200, seed=3))
     assert {m for _, m in drawn} == {4, 5, 6, 8, 16, 64, 256, 1024}
     kinds = [(phi.waves, phi.curved) for phi, _ in drawn[4:8]]

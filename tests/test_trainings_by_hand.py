@@ -168,6 +168,22 @@ def test_a_linear_arm_s_loss():
     assert draw_problem([0], depth=1, width=10, examples=12).examples == 12
 
 
+def test_the_loss_by_hand_in_data_space():
+    """Σ ‖W₂ W₁ x - A x‖² over the examples, alone and beside its gradients; as a mean over eight of them."""
+    problem = draw_problem([4], depth=2, width=3, examples=8)
+    x, a = draw_examples(4, 3, 8)
+    whole = ((x @ (problem.weights[1, 0] @ problem.weights[0, 0] - a).T) ** 2).sum().item()
+    for reduction, share in (("sum", 1.0), ("mean", 1 / 8)):
+        network = LinearArm(reduction=reduction, **TINY | {"depth": 2}).network()
+        parameters = network.start(problem)
+        assert network.loss(parameters, problem).item() == pytest.approx(share * whole)
+        loss, gradients = network.loss_and_gradients(parameters, problem)
+        assert loss.item() == pytest.approx(share * whole)
+        moved = parameters.moved(gradients, torch.tensor([1e-6 / share], dtype=torch.float64))
+        slope = (network.loss(moved, problem).item() - loss.item()) / (1e-6 / share)
+        assert slope == pytest.approx(-gradients.dot(gradients).item(), rel=1e-2)
+
+
 def test_a_plateau_and_a_stable_rate_by_hand():
     """Tails 10, 4, 1 of the energies 6, 3, 1; as means over 20 examples."""
     mean = LinearArm(reduction="mean", examples=20)
