@@ -184,6 +184,16 @@ def test_the_loss_by_hand_in_data_space():
         assert slope == pytest.approx(-gradients.dot(gradients).item(), rel=1e-2)
 
 
+def test_a_landscape_is_a_share_whatever_the_unit_of_the_loss():
+    """Means over eight examples at eight times the rate are the same training."""
+    of_sum = LinearArm("batch", **TINY, probe_steps=(0, 5))
+    of_mean = LinearArm("batch", **TINY | {"learning_rate": 8e-3}, probe_steps=(0, 5), reduction="mean")
+    whole, mean = (of.landscape(arm, train_stack([(arm, 2)])) for arm in (of_sum, of_mean))
+    for name, factor in (("loss_range", 1), ("random_change", 1), ("gradient_change", 8), ("smoothness", 8)):
+        assert whole[name] == pytest.approx(factor * mean[name]), name
+    assert whole["relative_change"] == pytest.approx(mean["relative_change"])
+
+
 def test_a_plateau_and_a_stable_rate_by_hand():
     """Tails 10, 4, 1 of the energies 6, 3, 1; as means over 20 examples."""
     mean = LinearArm(reduction="mean", examples=20)
