@@ -50,7 +50,7 @@ book: install
 	echo "    $(CURDIR)/_build/html/index.html"
 
 test: install
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
 # ---- beside them ---------------------------------------------------------------------------------------------------
 
