@@ -42,6 +42,7 @@ KINDS = {
     "batch": [(Arm(norm="batch", momentum=0.9, weight_decay=1e-3, **VGG, **WATCHED), 1)],
     "noisy, augmented": [(Arm(norm="noisy", momentum=0.9, augment=True, learning_rate=0.02, **VGG), 2)],
     "two epochs": [(Arm(norm="batch", augment=True, **VGG | dict(batch_size=30)), 3)],
+    "diverges at the end": [(Arm(norm="none", **VGG | dict(learning_rate=1e9, steps=1)), 0)],
     "diverges": [(Arm(norm="none", **VGG | dict(learning_rate=300.0, evaluate_every=1)), 0)],
     "probed": [(ProbedArm(norm="batch", **VGG, **PROBES), 4)],
     "probed, noisy, augmented": [

@@ -2,9 +2,9 @@
 in."""
 
 from bnbook.studies.gradient_growth.activations import ACTIVATIONS
+from bnbook.studies.gradient_growth.descent import Trained, train
 from bnbook.studies.gradient_growth.networks import chain, draw_networks, residual
 from bnbook.studies.gradient_growth.rates import Growth, growth, linear_growth, relu_growth, residual_profile
-from bnbook.studies.gradient_growth.stack import Trained, train
 
 __all__ = [
     "ACTIVATIONS",

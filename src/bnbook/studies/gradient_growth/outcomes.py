@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bnbook.studies.gradient_growth.stack import Trained
+from bnbook.studies.gradient_growth.descent import Trained
 
 GUESS = 0.1  # share of right answers of ten that a network without a finite output has
 
