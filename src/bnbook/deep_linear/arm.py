@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from bnbook.deep_linear.network import NORMS, Network
 from bnbook.deep_linear.problem import INITIALISATIONS
 from bnbook.errors import BnbookError
+from bnbook.training.settings import Settings
 
 #: What one unit of the loss is: "sum" Σ over examples and outputs; "mean" Σ over outputs, mean over examples.
 REDUCTIONS = ("sum", "mean")
@@ -18,7 +19,7 @@ LENGTHS = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0
 
 
 @dataclass(frozen=True)
-class LinearArm:
+class LinearArm(Settings):
     """Settings of one training; what the paper says is the default, what it leaves open is this book's
     reading."""
 
@@ -40,12 +41,11 @@ class LinearArm:
     random_lengths: tuple[float, ...] = (1.0, 30.0)  # likewise along one random direction a probed step
     covariate_shift: bool = True
 
+    free = dict(learning_rate=1.0, momentum=0.0)
+
     def __post_init__(self) -> None:
         for name, known in (("norm", NORMS), ("reduction", REDUCTIONS), ("init", INITIALISATIONS)):
-            if getattr(self, name) not in known:
-                raise BnbookError(
-                    f"unknown {name} {getattr(self, name)!r}; expected one of {', '.join(known)}"
-                )
+            self.expect(name, known)
         if min(self.steps, self.depth, self.width) < 1:
             raise BnbookError("a deep linear network needs steps, depth and width of at least 1")
         if not (self.learning_rate > 0 and 0 <= self.momentum < 1):
@@ -59,25 +59,9 @@ class LinearArm:
                 f"probe step {wrong[0]} of a training of {self.steps}; expected 0 to {self.steps - 1}"
             )
 
-    def settings(self) -> dict[str, Any]:
-        return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
-        }
-
-    @classmethod
-    def from_settings(cls, settings: dict[str, Any]) -> LinearArm:
-        return cls(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-        )
-
     def network(self) -> Network:
         scale = 1.0 if self.reduction == "sum" else 1.0 / self.examples
         return Network(self.norm, self.eps, self.normalize_last, self.affine, scale)
-
-    def stack_key(self) -> LinearArm:
-        """Arms with the same key train as members of one stack: they differ in learning rate and momentum
-        only."""
-        return replace(self, learning_rate=1.0, momentum=0.0)
 
     def loss_steps(self) -> list[int]:
         """Numbers of updates after which the loss is kept: dense at the beginning, every 1/200 of the steps,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -11,13 +10,14 @@ from torch import nn
 from bnbook import models
 from bnbook.data import Dataset
 from bnbook.errors import BnbookError
+from bnbook.training.settings import Settings
 
 NETWORKS = ("fc", "conv")
 LOSSES = ("squared", "cross_entropy")
 
 
 @dataclass(frozen=True)
-class PhaseArm:
+class PhaseArm(Settings):
     """Settings of one training; the defaults are those of the mean-field paper, section 4, where it says
     them."""
 
@@ -40,12 +40,11 @@ class PhaseArm:
     )
     test_examples: int = 0  # evaluated after the last step; 0: none
 
+    free = dict(learning_rate=1.0, gamma=1.0)
+
     def __post_init__(self) -> None:
         for name, known in (("network", NETWORKS), ("norm", ("none", "batch")), ("loss", LOSSES)):
-            if getattr(self, name) not in known:
-                raise BnbookError(
-                    f"unknown {name} {getattr(self, name)!r}; expected one of {', '.join(known)}"
-                )
+            self.expect(name, known)
         if not (self.learning_rate > 0 and self.gamma > 0 and 0 <= self.momentum < 1):
             raise BnbookError(
                 f"learning rate {self.learning_rate!r}, gamma {self.gamma!r}, momentum {self.momentum!r}; "
@@ -62,22 +61,6 @@ class PhaseArm:
                 "a member without steps, a batch or hidden layers; expected steps >= 1, batch_size >= 2, "
                 "hidden layers"
             )
-
-    def settings(self) -> dict[str, Any]:
-        return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
-        }
-
-    @classmethod
-    def from_settings(cls, settings: dict[str, Any]) -> PhaseArm:
-        return cls(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-        )
-
-    def stack_key(self) -> PhaseArm:
-        """Arms with the same key train as members of one stack: they differ in γ and the learning rate
-        only."""
-        return replace(self, learning_rate=1.0, gamma=1.0)
 
     def model(self, image: tuple[int, int, int], classes: int = 10) -> nn.Sequential:
         """The member's network, drawn from torch's random state (equations 12, 16 and 27): the stack's slow

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,12 +11,13 @@ from torch import nn
 from bnbook import models
 from bnbook.data import Dataset
 from bnbook.errors import BnbookError
+from bnbook.training.settings import Settings
 
 ARCHITECTURES = ("vgg",)
 
 
 @dataclass(frozen=True)
-class Arm:
+class Arm(Settings):
     """Settings of one training; the defaults are those of Santurkar et al. 2018, appendix A.1."""
 
     norm: str = "none"
@@ -39,28 +39,11 @@ class Arm:
     activation_examples: int = 512
 
     def __post_init__(self) -> None:
-        if self.architecture not in ARCHITECTURES:
-            raise BnbookError(
-                f"unknown architecture {self.architecture!r}; expected one of {', '.join(ARCHITECTURES)}"
-            )
+        self.expect("architecture", ARCHITECTURES)
         if self.steps < 1 or self.batch_size < 2 or self.evaluate_every < 0:
             raise BnbookError("an arm needs steps >= 1, batch_size >= 2 and evaluate_every >= 0")
         if not self.learning_rate > 0:
             raise BnbookError(f"learning rate {self.learning_rate!r}; expected a number above 0")
-
-    def settings(self) -> dict[str, Any]:
-        """The settings as JSON has them; `Arm.from_settings` is the way back."""
-        values = asdict(self)
-        return {
-            k: [list(x) if isinstance(x, tuple) else x for x in v] if isinstance(v, tuple) else v
-            for k, v in values.items()
-        }
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Arm:
-        known = {f.name for f in fields(cls)}
-        frozen = {k: _frozen(v) for k, v in settings.items() if k in known}
-        return cls(**frozen)
 
     def checkpoints(self) -> list[int]:
         """Numbers of steps after which the arm is evaluated: 0, every `evaluate_every`, and the end."""
@@ -85,7 +68,3 @@ def build_model(arm: Arm, dataset: Dataset) -> nn.Module:
         **dict(arm.options),
     )
     return network.to(memory_format=torch.channels_last)  # a third faster on CPUs, same numbers
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value

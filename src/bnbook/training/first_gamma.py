@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -15,6 +14,7 @@ from bnbook.errors import BnbookError
 from bnbook.training.arm import Arm
 from bnbook.training.engine import SGD
 from bnbook.training.resumable import Arrays, arrays_of_one
+from bnbook.training.settings import Settings
 
 NETWORKS = {"vgg16": models.vgg16, "resnet": models.resnet}
 COMMON = (
@@ -31,7 +31,7 @@ COMMON = (
 
 
 @dataclass(frozen=True)
-class ScaleArm:
+class ScaleArm(Settings):
     """Settings of one training; the defaults are those of the mean-field paper, section 6.5, where it says
     them."""
 
@@ -49,8 +49,7 @@ class ScaleArm:
     test_examples: int = 2_000
 
     def __post_init__(self) -> None:
-        if self.network not in NETWORKS:
-            raise BnbookError(f"unknown network {self.network!r}; expected one of {', '.join(NETWORKS)}")
+        self.expect("network", NETWORKS)
         if not self.gamma > 0:
             raise BnbookError(f"first γ of {self.gamma!r}; expected a number above 0")
         self.common()  # checks the rest
@@ -58,16 +57,6 @@ class ScaleArm:
     def common(self) -> Arm:
         """What the training has in common with every other; the network is not the arm's."""
         return Arm(norm="batch", **{name: getattr(self, name) for name in COMMON})
-
-    def settings(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_settings(cls, settings: dict[str, Any]) -> ScaleArm:
-        return cls(**{f.name: settings[f.name] for f in fields(cls)})
-
-    def stack_key(self) -> ScaleArm:
-        return self
 
     def model(self, dataset: Dataset) -> nn.Module:
         """The untrained network, drawn from torch's random state; γ draws nothing, so all γ start from the

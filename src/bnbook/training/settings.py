@@ -1,0 +1,37 @@
+"""What every kind of arm shares: its settings go to JSON and back, and say what trains together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
+from typing import Any, Self
+
+from bnbook.errors import BnbookError
+
+
+class Settings:
+    """Base of the frozen dataclasses that hold all that decides a training but its seed."""
+
+    #: Settings in which members of one stack may differ, and what stands for them in its key.
+    free: Mapping[str, Any] = {}
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as JSON has them; `from_settings` is the way back."""
+        return {name: _as(list, tuple, value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        return cls(**{name: _as(tuple, list, value) for name, value in settings.items()})
+
+    def stack_key(self) -> Self:
+        """Arms with the same key train as members of one stack."""
+        return replace(self, **self.free)
+
+    def expect(self, name: str, known: Collection[str]) -> None:
+        """BnbookError for a setting that is none of the known."""
+        if getattr(self, name) not in known:
+            raise BnbookError(f"unknown {name} {getattr(self, name)!r}; expected one of {', '.join(known)}")
+
+
+def _as(wanted: type, given: type, value: Any) -> Any:
+    return wanted(_as(wanted, given, item) for item in value) if isinstance(value, given) else value
