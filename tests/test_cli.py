@@ -76,3 +76,14 @@ def test_no_home_and_no_name(ran, monkeypatch):
     with pytest.raises(RuntimeError):
         Path.home()
     assert cli.main(["check", "--runs"]) == 0
+
+
+def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):
+    from bnbook.pipeline import doctor
+
+    assert doctor._operators() == []
+    (tmp_path / "_C.so").write_text("of another build")
+    found = type("Spec", (), {"origin": str(tmp_path / "__init__.py")})
+    monkeypatch.setattr(doctor, "find_spec", lambda _: found)
+    ((name, words, good),) = doctor._operators()
+    assert name == "torchvision" and not good and words.startswith("does not fit torch (")

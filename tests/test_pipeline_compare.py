@@ -9,7 +9,7 @@ import pytest
 from test_pipeline_gate import edit_results, laptop_run
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline import bands, compare, publish, side_by_side
+from bnbook.pipeline import bands, compare, member, publish
 
 
 def judged():
@@ -119,10 +119,10 @@ def test_code_that_changed_since_the_books_run_is_said(ran):
 
 def test_the_exit_code_is_that_of_the_comparison(ran, monkeypatch):
     run = laptop_run()
-    monkeypatch.setattr(side_by_side.execute, "run_chapter", lambda *_: run)
-    job = side_by_side.Job("laptop", {run.chapter.name: {}}, compare=True)
+    monkeypatch.setattr(member.execute, "run_chapter", lambda *_: run)
+    job = member.Job("laptop", {run.chapter.name: {}}, compare=True)
     for outcome in (compare.AGREES, compare.OTHER, compare.DIFFERS, compare.UNTOLD):
-        monkeypatch.setattr(side_by_side.compare, "compare", lambda _, outcome=outcome: (["x"], outcome))
+        monkeypatch.setattr(member.compare, "compare", lambda _, outcome=outcome: (["x"], outcome))
         assert job.run(run.chapter).passed == (outcome in (compare.AGREES, compare.OTHER))
 
 

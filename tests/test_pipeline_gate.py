@@ -310,7 +310,10 @@ def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, mo
         return gate.problems(evidence)
 
     monkeypatch.setattr(passed, "gate", type("Gate", (), {"problems": staticmethod(ask)}))
+    memory = ran / "runs" / ".gate.json"
+    memory.write_text('{"laptop/part/other": {"key": "k", "problems": []}}')
     assert passed_run(chapter) and passed_run(chapter) and len(asked) == 1
+    assert list(json.loads(memory.read_text())) == ["laptop/part/other", "laptop/part/coin"]
     book = ran / "book" / "part"
     figure = next((ran / "executed").rglob("*.svg"))
     for changed in (book / "coin.md", book / "coin.claims.yml", book / "_settings.yml", figure):
@@ -319,7 +322,7 @@ def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, mo
         passed_run(laptop_run().chapter)
         assert len(asked) == count + 1, changed
     assert passed_run(chapter) is None, "the figure is not the one that the run drew"
-    (ran / "runs" / ".gate.json").write_text("[1")
+    memory.write_text("[1")
     monkeypatch.setattr(passed.atomic, "write_json", _full)
     assert passed_run(chapter) is None and len(asked) == 6, "a memory that cannot be kept is none"
 

@@ -33,8 +33,7 @@ def main(words: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
         return UNREAD
     except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
-        print(f"bnbook: {reason(error)}{place}; expected a place that can be written", file=sys.stderr)
+        print(f"bnbook: {reason(error)}; expected a place that can be written", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
         print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
@@ -64,9 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
     words = "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told"
     run.add_argument("--compare", action="store_true", help=words)
-    run.add_argument(
-        "--jobs", type=int, metavar="N", help="chapters at once (default: one a core, if memory allows)"
-    )
+    words = "chapters at once (default: one a core, if memory allows)"
+    run.add_argument("--jobs", type=int, metavar="N", help=words)
     words = "train on this Dask cluster (docs/clusters.md)"
     run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
@@ -90,9 +88,8 @@ def _chosen(arguments: argparse.Namespace) -> list:
     if not arguments.all:
         return chapters.select(arguments.chapters)
     found = chapters.discover()
-    for chapter in found:
-        if not chapter.has(arguments.profile):
-            print(f"skipped {chapter.name}: no {arguments.profile} profile")
+    for chapter in (each for each in found if not each.has(arguments.profile)):
+        print(f"skipped {chapter.name}: no {arguments.profile} profile")
     return [chapter for chapter in found if chapter.has(arguments.profile)]
 
 
@@ -114,14 +111,12 @@ def _run(arguments: argparse.Namespace) -> int:
     chosen = _chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
     given = given | parameters.parse_assignments(arguments.set)
+    for name in ("seeds", "jobs"):
+        if (number := getattr(arguments, name)) is not None and number < 1:
+            raise BnbookError(f"--{name} {number}; expected at least 1")
     if arguments.seeds is not None:
-        if arguments.seeds < 1:
-            raise BnbookError(f"--seeds {arguments.seeds}; expected at least 1")
         given = given | {"seeds": arguments.seeds}
-    # Before the first run.
     changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chosen}
-    if arguments.jobs is not None and arguments.jobs < 1:
-        raise BnbookError(f"--jobs {arguments.jobs}; expected at least 1")
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     code = DONE
@@ -160,16 +155,13 @@ def _check(arguments: argparse.Namespace) -> int:
     if not problems:
         print("nothing to check: executed/ holds no run yet")
     try:
-        print(f"ok  {len(claims.load_errata())} errata")
+        part, listed = "errata", claims.load_errata()
+        part, counted = "coverage", claims.count_sentences(claims.load_coverage())
     except BnbookError as error:
-        print(f"BAD errata\n      {error}")
+        print(f"BAD {part}\n      {error}")
         return FAILED
-    try:
-        listed = claims.count_sentences(claims.load_coverage())
-        print(f"ok  {listed.sentences} sentences of the sources, {listed.judged} judged")
-    except BnbookError as error:
-        print(f"BAD coverage\n      {error}")
-        return FAILED
+    print(f"ok  {len(listed)} errata")
+    print(f"ok  {counted.sentences} sentences of the sources, {counted.judged} judged")
     return FAILED if any(problems.values()) else DONE
 
 

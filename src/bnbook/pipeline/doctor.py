@@ -7,6 +7,8 @@ import platform
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 
 from bnbook import paths
 from bnbook.errors import BnbookError
@@ -38,11 +40,22 @@ def _packages() -> list[Row]:
             rows.append((name, version(name), True))
         except PackageNotFoundError:
             rows.append((name, "not installed; run make book, or pip install -r requirements.lock", False))
+    return rows + _operators()
+
+
+def _operators() -> list[Row]:
+    """torchvision's own operators, loaded without the rest of it: that takes seconds. They do not load where
+    torch and torchvision come from different builds."""
     try:
-        import torchvision.ops  # noqa: F401  fails where torch and torchvision come from different builds
-    except Exception as error:
-        rows.append(("torchvision", f"does not fit torch ({error}); install both from the same index", False))
-    return rows
+        import torch
+
+        folder = Path(find_spec("torchvision").origin).parent
+        for library in [*folder.glob("_C.so"), *folder.glob("_C.pyd")]:
+            torch.ops.load_library(str(library))
+    except (ImportError, AttributeError, OSError, RuntimeError) as error:
+        words = str(error).splitlines()[0]
+        return [("torchvision", f"does not fit torch ({words}); install both from the same index", False)]
+    return []
 
 
 def _device() -> list[Row]:

@@ -42,8 +42,7 @@ class Job:
         except execute.ChapterFailed as error:
             return Outcome(False, [(True, f"FAILED {error}")])
         except OSError as error:  # a full disk, a folder that cannot be written
-            words = f"{reason(error)} ({error.filename})" if error.filename else reason(error)
-            return Outcome(False, [(True, f"FAILED {chapter.name}: {words}")])
+            return Outcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])
         seconds = time.perf_counter() - started
         outcome = Outcome(lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")])
         if over := execute.check_budget(done):

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from bnbook.errors import BnbookError, reason
+from bnbook.errors import BnbookError
 
 #: Bytes of a parameter file; YAML is read slowly, and a chapter has some tens of parameters.
 LARGEST = 64 << 10
@@ -109,9 +109,8 @@ def read_file(path: str) -> dict[str, Any]:
             raise BnbookError(f"--params {path} has {size >> 10} KiB; expected at most {LARGEST >> 10}")
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise BnbookError(
-            f"--params {path}: {reason(error).lower()}; expected a YAML file of name: value lines"
-        ) from None
+        why = (error.strerror or "cannot be read").lower()
+        raise BnbookError(f"--params {path}: {why}; expected a YAML file of name: value lines") from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise BnbookError(f"--params {path} is not YAML; expected name: value lines") from None
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):

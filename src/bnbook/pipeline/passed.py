@@ -44,13 +44,12 @@ def _remembered(evidence: Evidence) -> list[str]:
     memory = paths.runs_folder() / ".gate.json"
     name, key = f"{evidence.folder.name}/{evidence.chapter.name}", _key(evidence)
     try:
-        known = json.loads(memory.read_text(encoding="utf-8"))
-        if known[name]["key"] == key:
-            return list(known[name]["problems"])
-    except (OSError, ValueError, KeyError, TypeError):
-        known = None
+        known = dict(json.loads(memory.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        known = {}
+    if isinstance(last := known.get(name), dict) and last.get("key") == key:
+        return list(last["problems"])
     found = gate.problems(evidence)
-    known = known if isinstance(known, dict) else {}
     with suppress(OSError):  # else there is nowhere to remember it
         atomic.write_json(memory, known | {name: {"key": key, "problems": found}})
     return found
