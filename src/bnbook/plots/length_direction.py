@@ -19,6 +19,12 @@ METHODS = {
 }
 
 
+def drawn_steps(last: int) -> np.ndarray:
+    """The steps at which a curve is drawn: all up to 20, then 120 more up to the last."""
+    steps = np.unique(np.r_[0:21, np.linspace(20, last, 121).astype(int)])
+    return steps[steps <= last]
+
+
 def draw_ratios(
     panels: Mapping[str, Mapping[str, str]], tallies: Mapping[str, np.ndarray], decades: tuple[int, int]
 ) -> plt.Figure:
@@ -73,14 +79,13 @@ def conditioning(
     return fig
 
 
-def races(panels: Mapping[str, Mapping[str, np.ndarray]]) -> plt.Figure:
-    """Relative excess loss (S, T+1) step by step: title -> method -> values."""
+def races(steps: np.ndarray, panels: Mapping[str, Mapping[str, np.ndarray]]) -> plt.Figure:
+    """Relative excess loss (S, T) at some steps (T,): title -> method -> values."""
     fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.6), sharey=True)
     for ax, (title, runs) in zip(axes, panels.items(), strict=True):
         for name, values in runs.items():
             color, label = METHODS[name]
-            shown = np.maximum(values, 1e-15)
-            log_band(ax, np.arange(shown.shape[1]), shown, color=color, label=label)
+            log_band(ax, steps, np.maximum(values, 1e-15), color=color, label=label)
         ax.set(yscale="log", ylim=(1e-8, 3), title=title, xlabel="step $t$")
     axes[0].set_ylabel("relative excess loss")
     axes[1].legend(loc="upper right")

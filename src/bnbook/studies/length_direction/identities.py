@@ -9,12 +9,9 @@ import numpy as np
 from bnbook.studies.length_direction import least_squares
 from bnbook.studies.length_direction.problems import from_examples
 
-#: One data set: x (m, d), y (m,), a direction w (d,) and a length γ.
-Examples = tuple[np.ndarray, np.ndarray, np.ndarray, float]
 
-
-def data_sets(seed: int, count: int) -> Iterator[Examples]:
-    """Random data of mean zero: m = 60, d = 1 to 10, scaled by 10^±2."""
+def data_sets(seed: int, count: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, float]]:
+    """x (m, d) of mean zero, scaled by 10^±2, y (m,), a direction w (d,), a length γ; m = 60, d = 1 to 10."""
     rng = np.random.default_rng([seed, 0])
     for _ in range(count):
         d = int(rng.integers(1, 11))

@@ -16,7 +16,7 @@ from bnbook.studies.theorems.one_unit import Unit, normalize, project
 
 
 @dataclass(frozen=True)
-class Entry:
+class HessianEntry:
     """∂²L̂/∂W∂W' for one weight of a unit and one of the same or another unit."""
 
     value: float  # by automatic differentiation
@@ -57,7 +57,7 @@ def entry_trial(curved: Curved, share: float) -> dict[str, float]:
     return result
 
 
-def _entries(curved: Curved) -> tuple[Entry, Entry, Entry]:
+def _entries(curved: Curved) -> tuple[HessianEntry, HessianEntry, HessianEntry]:
     """For two weights of two units, two of one unit, and one weight twice."""
     x, w = torch.tensor(curved.instance.x), curved.instance.w
     normalized = lambda w_: batch_norm(x @ w_, np.ones(2), np.zeros(2))
@@ -67,16 +67,16 @@ def _entries(curved: Curved) -> tuple[Entry, Entry, Entry]:
     inputs, g = (curved.instance.x[:, 0], curved.instance.x[:, 1]), curved.slope[:, 0]
     units = [normalize(curved.instance.y[:, j]) for j in (0, 1)]
 
-    def entry(i: int, unit: int) -> Entry:
+    def entry(i: int, unit: int) -> HessianEntry:
         """Of W_00 and the weight of `unit` for input i."""
         h = curved.curvature[:, 0, :, unit]
         value, second = whole[0, 0, i, unit], fixed[0, 0, i, unit]
-        return Entry(value, second, inputs[0], inputs[i], units[0], units[unit], h, g)
+        return HessianEntry(value, second, inputs[0], inputs[i], units[0], units[unit], h, g)
 
     return entry(1, 1), entry(1, 0), entry(0, 0)
 
 
-def _one_unit(same: Entry, diagonal: Entry) -> dict[str, float]:
+def _one_unit(same: HessianEntry, diagonal: HessianEntry) -> dict[str, float]:
     """Equations 55 to 61."""
     g, x, x2, unit, inner, value, second = (
         same.g,
@@ -113,11 +113,11 @@ def _one_unit(same: Entry, diagonal: Entry) -> dict[str, float]:
     }
 
 
-def _least_constant(entry: Entry) -> float:
+def _least_constant(entry: HessianEntry) -> float:
     return smoothness.TRILINEAR * entry.unit.m**0.5
 
 
-def _theorem_c6(entry: Entry, factor: float, share: float) -> dict[str, float]:
+def _theorem_c6(entry: HessianEntry, factor: float, share: float) -> dict[str, float]:
     """Theorems C.6 and 3.4; `factor` is what they put before ‖g‖.
 
     They are about σ_j σ_l |∂²L̂|, which does not depend on the spread of the outputs: it is set to C.6's

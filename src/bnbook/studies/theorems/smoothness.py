@@ -1,6 +1,6 @@
 """Second derivatives through batch norm, and the bounds on them, as printed and corrected.
 
-Letters as in `layer`; h (m, m) is the Hessian of the loss for the values z of one unit (or of a pair of
+Letters as in `one_unit`; h (m, m) is the Hessian of the loss for the values z of one unit (or of a pair of
 units), x and x2 (m,) two inputs. Sources: Santurkar et al. 2018, NeurIPS Theorems 4.2, C.1; arXiv v1 Theorems
 3.4, C.6, equations 34 to 64.
 """
