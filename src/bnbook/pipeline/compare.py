@@ -60,7 +60,7 @@ def compare(run: Evidence) -> tuple[list[str], str]:
     if wide := len(rows) - sum(tally.values()):
         said.append(f"{wide} cannot be told, their bands are too wide")
     said += [f"{len(counted) - flipped} of {len(counted)} exact verdicts the book's"] if counted else []
-    said += [] if same_profile else [f"the book has no {run.profile} run; try --profile {book.profile}"]
+    said += [f"try --profile {book.profile}"] if outcome == OTHER else []
     return [*lines, f"  {outcome} the book: {', '.join(said) or 'nothing to compare'}"], outcome
 
 
