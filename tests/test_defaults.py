@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from bnbook import models, normalizers
-from bnbook.deep_linear import LinearArm, draw_problem, probe_schedule
+from bnbook.deep_linear import LinearArm, draw_problem, spread_probes
 from bnbook.deep_linear.network import Network
 from bnbook.normalizers import formulas, lp, noisy, per_example
 from bnbook.normalizers.batch import BatchNorm
@@ -52,7 +52,7 @@ DEFAULTS = [
         dict(momentum=0.0, eps=1e-5, probe_steps=(), random_lengths=(1.0, 30.0), covariate_shift=True),
     ),
     (LinearArm, dict(lengths=(0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0))),
-    (probe_schedule, dict(regular=20, early=(1, 2, 5, 10, 20, 50, 100, 200, 300))),
+    (spread_probes, dict(regular=20, early=(1, 2, 5, 10, 20, 50, 100, 200, 300))),
     (PhaseArm, dict(network="fc", norm="batch", gamma=1.0, learning_rate=0.01, momentum=0.9, loss="squared")),
     (PhaseArm, dict(batch_size=128, steps=200, data="mnist", sigma_w2=2.0, sigma_b2=0.5, examples=0)),
     (PhaseArm, dict(hidden=(1000, 1000, 1000), test_examples=0)),

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from bnbook.deep_linear import (
-    LinearArm,
-    draw_examples,
-    draw_problem,
-    instruments,
-    probe_schedule,
-    train_stack,
-)
+from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, instruments, spread_probes, train_stack
 from bnbook.deep_linear import summaries as of
 from bnbook.deep_linear.network import Parameters
 from bnbook.errors import BnbookError
@@ -145,8 +138,8 @@ def test_a_random_direction_by_hand():
 
 def test_steps_that_are_looked_at():
     assert instruments.LEVELS == (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
-    assert probe_schedule(20) == (0, 1, 2, 5, 10, 15, 19) and probe_schedule(1) == (0,)
-    assert probe_schedule(100, regular=2, early=(3, 100)) == (0, 3, 50, 99)
+    assert spread_probes(20) == (0, 1, 2, 5, 10, 15, 19) and spread_probes(1) == (0,)
+    assert spread_probes(100, regular=2, early=(3, 100)) == (0, 3, 50, 99)
     steps = LinearArm(steps=400).loss_steps()
     assert steps[:7] == [0, 1, 2, 3, 4, 5, 6] and steps[-1] == 400 and steps[-2] == 398
     assert LinearArm(steps=1).loss_steps() == [0, 1] and LinearArm(steps=10_000).loss_steps()[-2] == 9950

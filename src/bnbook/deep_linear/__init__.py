@@ -1,7 +1,7 @@
 """Deep linear networks, hundreds at once, trained on the rows that stand for their data, with every
 instrument."""
 
-from bnbook.deep_linear.arm import LENGTHS, LinearArm, probe_schedule, probed_arm
+from bnbook.deep_linear.arm import LENGTHS, LinearArm, probed_arm, spread_probes
 from bnbook.deep_linear.descent import train_stack
 from bnbook.deep_linear.instruments import LEVELS
 from bnbook.deep_linear.network import NORMS, Network, Parameters
@@ -17,7 +17,7 @@ __all__ = [
     "Problem",
     "draw_examples",
     "draw_problem",
-    "probe_schedule",
+    "spread_probes",
     "probed_arm",
     "train_stack",
 ]

@@ -71,7 +71,7 @@ class LinearArm(Settings):
         return sorted({0, *(step for step in early if step < self.steps), *regular, self.steps})
 
 
-def probe_schedule(
+def spread_probes(
     steps: int, regular: int = 20, early: Sequence[int] = (1, 2, 5, 10, 20, 50, 100, 200, 300)
 ) -> tuple[int, ...]:
     """The probed steps: 0, the early ones, the last, and between `regular` equal intervals of five steps or
@@ -86,5 +86,5 @@ def probed_arm(norm: str, learning_rate: float = 1e-6, **changes: Any) -> Linear
     training."""
     steps = changes.get("steps", LinearArm.steps)
     return LinearArm(
-        **{"norm": norm, "learning_rate": learning_rate, "probe_steps": probe_schedule(steps)} | changes
+        **{"norm": norm, "learning_rate": learning_rate, "probe_steps": spread_probes(steps)} | changes
     )
