@@ -214,9 +214,9 @@ def test_the_part_that_decides_is_shown():
     data = {"up": [1.0, 1, 1], "down": [-1.0, -1, -1], "lost": [1.0, math.nan, 1, 1]}
     of = {name: Test("level", a=name, side="greater", threshold=0.0) for name in data}
     for names, verdict, shown in (
-        (("up", "lost", "down"), "partly", 3),
-        (("up", "down", "down"), "partly", 2),
-        (("up", "lost", "up"), "undecided at n = 3", 2),
+        (("up", "lost", "down"), "mixed", 3),
+        (("up", "down", "down"), "mixed", 2),
+        (("up", "lost", "up"), "open", 2),
         (("up", "up", "up"), "reproduced", 1),
         (("down", "down"), "not reproduced", 1),
     ):
@@ -224,7 +224,7 @@ def test_the_part_that_decides_is_shown():
         assert found.verdict == verdict and found.detail.startswith(f"part {shown} of {len(names)}")
         assert found.n == 3 and len(found.parts) == len(names)
         assert found.effect == pytest.approx(found.parts[shown - 1][2].effect, nan_ok=True)
-    assert judged([of["up"], of["up"]], statement=True, **data).verdict == "true as printed"
+    assert judged([of["up"], of["up"]], statement=True, **data).verdict == "holds"
 
 
 PROFILES = [("smoke", False, False), ("smoke", True, True), ("laptop", False, True)]
@@ -236,7 +236,7 @@ def test_which_profiles_are_evidence(profile, exact, evidence):
     claim = Claim("c", "p/c", SOURCE, "says", "figure", UP, evidence=("laptop",))
     found = judge(claim, {"a": np.ones(3) * 2}, profile, exact=exact)
     assert (found.verdict == "reproduced") is evidence and found.profile == profile and found.effect == 2
-    assert (found.words == "smoke run, no evidence") is (profile == "smoke" and not exact)
+    assert (found.words == "not tested at this scale (smoke run)") is (profile == "smoke" and not exact)
     nothing = lambda: judge(claim, {}, profile, exact=exact)
     if evidence:
         with pytest.raises(BnbookError, match="missing"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,10 +21,11 @@ from bnbook.claims import (
     markdown_table,
     verdict_rows,
 )
+from bnbook.claims.judging import combine
 from bnbook.errors import BnbookError
 from bnbook.results import Results
 
-YES, NO, OPEN3 = "reproduced", "not reproduced", "undecided at n = 3"
+YES, NO, OPEN3 = "reproduced", "not reproduced", "open"
 
 
 def claim(test=None, **more):
@@ -111,7 +113,7 @@ def test_the_interval_is_two_sided():
     # t = 2.2 at 5 degrees of freedom: between the one-sided 2.015 and the two-sided 2.571.
     base = np.array([-1.0, -1.0, 0.0, 0.0, 1.0, 1.0])
     shifted = base + 2.2 * base.std(ddof=1) / math.sqrt(6)
-    assert verdict(DIFFERENCE, dict(a=shifted, b=np.zeros(6))) == "undecided at n = 6"
+    assert verdict(DIFFERENCE, dict(a=shifted, b=np.zeros(6))) == "open"
 
 
 def test_spread_is_over_n_minus_1_and_t_is_not_z():
@@ -163,17 +165,14 @@ def test_shares_of_seeds_are_not_judged_by_student():
     started, failed = np.ones(3), np.zeros(3)
     assert verdict(DIFFERENCE, dict(a=started, b=failed)) == OPEN3  # t would be sure of it from three seeds
     assert verdict(DIFFERENCE, dict(a=np.ones(20), b=np.zeros(20))) == YES
-    assert (
-        verdict(Test("level", a="a", side="greater", threshold=0.9), dict(a=np.ones(20)))
-        == "undecided at n = 20"
-    )
+    assert verdict(Test("level", a="a", side="greater", threshold=0.9), dict(a=np.ones(20))) == "open"
 
 
 @pytest.mark.parametrize(
     "test", [DIFFERENCE, RATIO, SAME, AGREE, LEVEL, STEEP, Test("ordering", results=("a", "b"))]
 )
 def test_one_seed_decides_nothing(test):
-    assert verdict(test, dict(a=[5.0], b=[1.0])) == "undecided at n = 1"
+    assert verdict(test, dict(a=[5.0], b=[1.0])) == "open"
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -182,7 +181,7 @@ def test_a_diverged_seed_does_not_vanish(test, value):
     arm = [9.0, 9.1, 9.2, value]
     results = {"a": np.array(arm), "b": np.array([1, 1.1, 1, 1.2]), "c": np.array([1.0, 2, 3, 5])}
     found = judge(claim(test), results)
-    assert found.verdict == "undecided at n = 4" and found.detail == "1 of 4 seeds have no finite value"
+    assert found.verdict == "open" and found.detail == "1 of 4 seeds have no finite value"
 
 
 def test_a_diverged_seed_counts_as_the_claim_fixed_beforehand():
@@ -197,67 +196,103 @@ def test_a_zero_has_no_logarithm():
 
 
 STATED = [
-    (IDENTITY, None, "", [0.0], "true as printed"),
-    (IDENTITY, None, "", [1.0], "false as printed"),
-    (IDENTITY, None, "m > 1", [0.0], "conditional"),
-    (IDENTITY, "fixed", "", [0.0], "true as printed"),
-    (IDENTITY, "fixed", "", [1.0], "true after correction"),
-    (IDENTITY, "fixed", "m > 1", [1.0], "conditional"),
-    (IDENTITY, "fixed", "m > 1", [0.0], "true as printed"),
-    (IDENTITY, "broken", "m > 1", [1.0], "false as printed"),
+    (IDENTITY, None, "", [0.0], "holds"),
+    (IDENTITY, None, "", [1.0], "wrong"),
+    (IDENTITY, None, "m > 1", [0.0], "holds if …"),
+    (IDENTITY, "fixed", "", [0.0], "holds"),
+    (IDENTITY, "fixed", "", [1.0], "wrong, mended"),
+    (IDENTITY, "fixed", "m > 1", [1.0], "holds if …"),
+    (IDENTITY, "fixed", "m > 1", [0.0], "holds"),
+    (IDENTITY, "broken", "m > 1", [1.0], "wrong"),
     (LEVEL, None, "", [0.1, 0.9, 0.8], OPEN3),
 ]
 
 
 @pytest.mark.parametrize("test,corrected,condition,values,expected", STATED)
-def test_statements_are_true_or_false(test, corrected, condition, values, expected):
+def test_statements_hold_or_are_wrong(test, corrected, condition, values, expected):
     correction = Test("identity", a=corrected, tolerance=1e-10) if corrected else None
     results = dict(a=values, fixed=[0.0], broken=[1.0])
     found = verdict(test, results, statement=True, corrected=correction, condition=condition)
     assert found == expected
 
 
-PART_CASES = [
-    ([YES, YES], YES),
-    ([NO, NO], NO),
-    ([YES, NO], "partly"),
-    ([YES, NO, OPEN3], "partly"),
-    ([YES, OPEN3], OPEN3),
-    ([NO, OPEN3], OPEN3),
+PART_CASES = [  # outcomes, the word where all have to hold, the word where any has to
+    ([YES, YES], YES, YES),
+    ([NO, NO], NO, NO),
+    ([OPEN3, OPEN3], OPEN3, OPEN3),
+    ([YES, NO], "mixed", YES),
+    ([YES, NO, OPEN3], "mixed", YES),
+    ([YES, OPEN3], OPEN3, YES),
+    ([NO, OPEN3], "at most partly", OPEN3),
+    ([OPEN3, NO, NO], "at most partly", OPEN3),
 ]
+VALUES = {YES: [0.9, 0.91, 0.92], NO: [0.1, 0.11, 0.12], OPEN3: [0.5, 0.9, 0.8]}
 
 
-@pytest.mark.parametrize("outcomes,expected", PART_CASES)
-def test_parts(outcomes, expected):
-    values = {YES: [0.9, 0.91, 0.92], NO: [0.1, 0.11, 0.12], OPEN3: [0.5, 0.9, 0.8]}
+def judged_parts(outcomes, **more):
     parts = tuple(
         Part(f"part {k}", Test("level", a=f"r{k}", side="greater", threshold=0.8))
         for k in range(len(outcomes))
     )
-    results = {f"r{k}": np.array(values[outcome]) for k, outcome in enumerate(outcomes)}
-    found = judge(claim(parts=parts), results)
-    assert found.verdict == expected
+    results = {f"r{k}": np.array(VALUES[outcome]) for k, outcome in enumerate(outcomes)}
+    return judge(claim(parts=parts, **more), results)
+
+
+@pytest.mark.parametrize("outcomes,every,some", PART_CASES)
+def test_parts(outcomes, every, some):
+    found = judged_parts(outcomes)
+    assert found.verdict == every and judged_parts(outcomes, combine="any").verdict == some
     assert [word for _, word, _ in found.parts] == outcomes
-    if expected == "partly":
+    if NO in outcomes:
         assert found.effect == pytest.approx(0.11)  # the part that fails is shown
+    if YES in outcomes:
+        assert judged_parts(outcomes, combine="any").effect == pytest.approx(0.91)
+
+
+@pytest.mark.parametrize("how", ["all", "any"])
+def test_parts_are_combined_as_three_valued_logic_says(how):
+    """Unknown is a value between false and true, and "and" is the least, "or" the greatest."""
+    rank = {False: 0, None: 1, True: 2}
+    for held in product(rank, repeat=3):
+        expected = (min if how == "all" else max)(held, key=rank.get)
+        assert combine(held, how) is expected
+
+
+def test_the_books_own_questions_are_answered():
+    answers = {YES: "yes", NO: "no", OPEN3: "open"}
+    for outcome, answer in answers.items():
+        assert judged_parts([outcome, YES], asks=True).verdict == answer
+        assert judged_parts([outcome, YES], asks=True, statement=True).verdict == answer
+    statement = [
+        judged_parts(parts, statement=True).verdict for parts in ([YES, NO], [NO, OPEN3], [YES, OPEN3])
+    ]
+    assert statement == ["wrong", "wrong", "open"]
+
+
+def test_a_condition_and_what_would_decide_are_said():
+    found = judge(claim(IDENTITY, statement=True, condition="m > 1"), {"a": np.zeros(3)})
+    assert (found.verdict, found.words) == ("holds if …", "holds if m > 1")
+    found = judged_parts([OPEN3, YES], decided_by="12 seeds would")
+    assert (found.verdict, found.words) == ("open", "open (12 seeds would)")
+    assert judged_parts([YES, YES], decided_by="12 seeds would").words == "reproduced"
 
 
 def test_undecided_parts_count_the_fewest_seeds():
     parts = (Part("few", LEVEL), Part("many", Test("level", a="b", side="greater", threshold=0.8)))
     results = {"a": np.array([0.5, 0.9, 0.8]), "b": np.array([0.5, 0.9, 0.8, 0.7, 0.9])}
-    assert judge(claim(parts=parts), results).verdict == OPEN3
+    assert judge(claim(parts=parts), results).n == 3
 
 
 def test_only_the_profiles_that_count_are_evidence():
     results = dict(a=[2.0, 2.1, 1.9], b=[1.0, 1.0, 1.0])
     arrays = {name: np.array(values) for name, values in results.items()}
     smoke = judge(claim(DIFFERENCE), arrays, "smoke")
-    assert smoke.verdict == "no evidence at this profile" and smoke.words == "smoke run, no evidence"
+    assert (
+        smoke.verdict == "not tested at this scale" and smoke.words == "not tested at this scale (smoke run)"
+    )
     assert smoke.effect == pytest.approx(1.0)
     assert judge(claim(DIFFERENCE), arrays, "smoke", exact=True).verdict == YES
-    assert (
-        judge(claim(DIFFERENCE, evidence=("paper",)), arrays, "laptop").words == "no evidence at this profile"
-    )
+    assert judge(claim(DIFFERENCE, evidence=("paper",)), arrays, "laptop").words == "not tested at this scale"
     assert judge(claim(DIFFERENCE, evidence=("paper",)), arrays, "paper").verdict == YES
 
 
@@ -265,7 +300,7 @@ def test_a_missing_result_is_an_error_only_where_it_would_be_evidence():
     with pytest.raises(BnbookError, match="claim c: result b is missing"):
         judge(claim(DIFFERENCE), {"a": np.ones(3)}, "laptop")
     found = judge(claim(DIFFERENCE), {"a": np.ones(3)}, "smoke")
-    assert found.verdict == "no evidence at this profile" and math.isnan(found.effect)
+    assert found.verdict == "not tested at this scale" and math.isnan(found.effect)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +339,7 @@ def test_numbers_in_words():
 def test_effects_in_words():
     results = {"a": np.array([2.0, 2.1, 1.9]), "b": np.ones(3)}
     assert format_effect(judge(claim(DIFFERENCE), results), ".2f") == "1.00 (95 % interval 0.75 to 1.25)"
-    assert format_effect(judge(claim(IDENTITY), {"a": np.zeros((2, 5))})) == "0"
+    assert format_effect(judge(claim(IDENTITY), {"a": np.zeros((2, 5))})) == "exact"
     assert format_effect(judge(claim(DIFFERENCE), {}, "smoke")) == "–"
 
 
@@ -315,7 +350,7 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
         claim(DIFFERENCE),
         claim(parts=parts),
         claim(IDENTITY, statement=True, corrected=correction, correction="with | for the norm"),
-        claim(IDENTITY, statement=True, corrected=correction, condition="for m > 1"),
+        claim(IDENTITY, statement=True, corrected=correction, condition="m > 1"),
         claim(
             Test("identity", a="fixed", tolerance=0.0),
             statement=True,
@@ -326,20 +361,14 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
     ]
     results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12]), "fixed": np.zeros(3)}
     rows = verdict_rows("part/chapter", results, "laptop", claims=claims)
-    assert [row.verdict for row in rows] == [
-        YES,
-        "partly",
-        "true after correction",
-        "conditional",
-        "true as printed",
-    ]
+    assert [row.verdict for row in rows] == [YES, "mixed", "wrong, mended", "holds if …", "holds"]
     lines = markdown_table(rows).split("\n")
     assert len(lines) == 2 + 1 + 3 + 2 + 2 + 1
     assert {line.replace("\\|", "").count("|") for line in lines} == {4}
     assert "Not here." not in "\n".join(lines)
     head = "It is so.<br><small>Figure 1; must hold: mean difference > 0</small>"
-    assert lines[2] == f"| {head} | 0.8<br><small>n = 3</small> | **reproduced** |"
-    assert "95 % interval 0.885 to 0.935; n = 3</small>" in lines[4]
+    assert lines[2] == f"| {head} | 0.8 higher | **reproduced**<br><small>laptop · n = 3</small> |"
+    assert "95 % interval 0.885 to 0.935</small>" in lines[4]
     assert lines[4].startswith("| – first<br>") and lines[4].endswith(f"| {YES} |")
     assert lines[7].startswith("| – with \\| for the norm<br>") and "10⁻¹⁰" in lines[7]
     assert lines[8].endswith("| **conditional**, for m > 1 |") and lines[9].startswith(
@@ -365,7 +394,7 @@ def test_what_all_parts_share_is_said_once():
     results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12])}
     lines = markdown_table(verdict_rows("part/chapter", results, "laptop", claims=[claim])).split("\n")
     assert (
-        lines[2] == "| Both are.<br><small>w; each must hold: mean > 0; n = 3; 95 % intervals</small>"
-        " |  | **reproduced** |"
+        lines[2] == "| Both are.<br><small>w; each must hold: mean > 0; 95 % intervals</small>"
+        " |  | **reproduced**<br><small>laptop · n = 3</small> |"
     )
     assert lines[3] == f"| – a | 0.91 <small>0.885 to 0.935</small> | {YES} |"

@@ -153,7 +153,7 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
     chapter = chapters.select(["coin"])[0]
     for profile, verdict in (
         ("laptop", "reproduced"),
-        ("smoke", "smoke run, no evidence"),
+        ("smoke", "not tested at this scale (smoke run)"),
         (None, "not run"),
     ):
         held = evidence.fresh_run(chapter, profile) if profile else None

@@ -183,7 +183,7 @@ def test_the_page_has_counts_anchors_formulas_verdicts_and_links(ran):
 
 def test_the_verdict_is_that_of_the_evidence(ran):
     assert "**reproduced**" in page(ran)
-    assert "**smoke run, no evidence**" in page(ran, "smoke")
+    assert "**not tested at this scale (smoke run)**" in page(ran, "smoke")
     assert "**not run**" in page(ran, None)
 
 

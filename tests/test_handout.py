@@ -196,7 +196,7 @@ def test_it_runs_from_the_top_without_the_repository(book, tmp_path, monkeypatch
     table = page.cells[-1].outputs[0]["data"]["text/markdown"].split("\n")
     mine = [claim for claim in book[1].claims if claim.chapter == name]
     assert len(table) == 2 + len(mine) and not [row for row in table if "not judged" in row]
-    smoke = [row for row in table if "smoke run, no evidence" in row]
+    smoke = [row for row in table if "not tested at this scale (smoke run)" in row]
     assert not smoke if chapter.exact else len(smoke) == len(mine)
     shown = [output for cell in page.cells if cell.cell_type == "code" for output in cell.outputs]
     figures = [output for output in shown if "image/png" in output.get("data", {})]
@@ -250,7 +250,7 @@ def test_this_run_stands_beside_the_books(ran, alone):
         "| A coin shows heads half of the time.<br><small>everywhere; must hold: mean within 0.5 ± 0.2"
     )
     assert "| 0.95 (95 % interval" in shown and shown.endswith("| **not reproduced** | 0.503 | reproduced |")
-    assert "| **smoke run, no evidence** | 0.503" in showing.comparison(rows, heads, "smoke")
+    assert "| **not tested at this scale (smoke run)** | 0.503" in showing.comparison(rows, heads, "smoke")
     missing = showing.comparison(rows, {}, "laptop")
     assert "| – | not judged: claim coin-fair: result heads is missing" in missing
 

@@ -11,7 +11,7 @@ import pytest
 from bnbook import claims
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
-from bnbook.pipeline import build, chapters, evidence, leaks, merge, pages, scoreboard, tokens, verdicts
+from bnbook.pipeline import build, chapters, evidence, leaks, merge, pages, provenance, tokens, verdicts
 
 
 def text_of(path) -> str:
@@ -34,7 +34,7 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     assert f"Heads: {mean}" in text_of(index), "another chapter's number"
     image = re.search(r'<img alt="The same line[^"]*"[^>]*src="([^"]+)"', index.read_text()).group(1)
     assert (site / image).is_file(), "trap 4: a figure on the page of another chapter"
-    assert "smoke run, no evidence" in text_of(site / "scoreboard.html")
+    assert "not tested at this scale (smoke run)" in text_of(site / "scoreboard.html")
     assert "Peak memory" in text_of(site / "provenance.html")
     assert not stale.exists() and not (site / "removed.html").exists()
     page = (site / "part" / "coin.html").read_text()
@@ -98,9 +98,9 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     """An exact chapter by decree, or another way to judge: the verdict of the run itself stands beside it."""
     run = evidence.fresh_run(chapters.select(["coin"])[0], "smoke")
     claim = claims.load_claims()[0]
-    assert verdicts.judged(claim, run).words == "smoke run, no evidence"
+    assert verdicts.judged(claim, run).words == "not tested at this scale (smoke run)"
     object.__setattr__(run.chapter, "exact", True)
-    assert verdicts.judged(claim, run).words.endswith("(“smoke run, no evidence” when it ran)")
+    assert verdicts.judged(claim, run).words.endswith("(“not tested at this scale (smoke run)” when it ran)")
     laptop = evidence.fresh_run(run.chapter, "laptop")
     monkeypatch.setattr("bnbook.claims.judging.NOT_REPRODUCED", "reproduced")
     monkeypatch.setattr("bnbook.claims.judging.REPRODUCED", "not reproduced")
@@ -126,9 +126,9 @@ def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
 
 def test_the_stamp_says_which_results_come_from_fewer_seeds(ran):
     run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
-    assert "· seeds 0 to 4 ·" in scoreboard.stamp(run.chapter, run)
+    assert "· seeds 0 to 4 ·" in provenance.stamp(run.chapter, run)
     run.results.entries["draws"] |= {"values": [1, 2], "seeds": [0, 3]}
-    assert "· seeds 0 to 4 (1 results), 0 and 3 (1 results) ·" in scoreboard.stamp(run.chapter, run)
+    assert "· seeds 0 to 4 (1 results), 0 and 3 (1 results) ·" in provenance.stamp(run.chapter, run)
     book = tokens.Pages({"part/coin": run}, [])
     assert tokens.fill("{{ ci:draws | .0f }}", "part/coin", book).endswith("; n = 2)")
     assert "n =" not in tokens.fill("{{ ci:heads | .0f }}", "part/coin", book)

@@ -91,7 +91,7 @@ def test_the_errata_list_every_row_with_links_that_lead_somewhere(built_site):
     assert len(links) >= len([row for row in rows if "claim" in row])
     for target, anchor in set(links):
         assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), anchor
-    assert "smoke run, no evidence" in page and "true after correction" in page
+    assert "not tested at this scale (smoke run)" in page and "wrong, mended" in page
 
 
 def test_every_sentence_of_the_sources_leads_to_rows_of_the_scoreboard(built_site):
@@ -150,7 +150,7 @@ def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
 
 def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
     shown = words(built_site / "html" / "scoreboard.html")
-    assert "smoke run, no evidence" in shown and "true as printed" in shown
+    assert "not tested at this scale (smoke run)" in shown and "holds" in shown
 
 
 def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):

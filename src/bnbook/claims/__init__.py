@@ -13,18 +13,13 @@ from bnbook.claims.coverage import (
     load_coverage,
     unfinished_sources,
 )
+from bnbook.claims.effects import describe_test, effect_and_interval, format_effect
 from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.reading import chapter_claims, load_claims
 from bnbook.claims.showing import show_verdicts
 from bnbook.claims.tables import markdown_table, verdict_rows
-from bnbook.claims.words import (
-    describe_test,
-    effect_and_interval,
-    format_effect,
-    format_number,
-    without_markup,
-)
+from bnbook.claims.words import format_number, without_markup
 
 __all__ = [
     "Claim",

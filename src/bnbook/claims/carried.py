@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bnbook.claims.claim import Claim, Part, Source, Test
+from bnbook.claims.claim import Claim, Effect, Part, Source, Test
 from bnbook.errors import BnbookError
 
 
@@ -60,9 +60,16 @@ def _from_plain(row: Mapping[str, Any]) -> Carried:
         if name in fields:
             fields[name] = _test(fields[name])
     fields["source"] = Source(**fields["source"])
-    fields["parts"] = tuple(Part(part["says"], _test(part["test"])) for part in fields.get("parts", ()))
-    fields["evidence"] = tuple(fields["evidence"])
+    fields["parts"] = tuple(
+        Part(part["says"], _test(part["test"]), _effect(part)) for part in fields.get("parts", ())
+    )
+    fields["evidence"], fields["effect"] = tuple(fields["evidence"]), _effect(fields)
+    fields["scope"] = tuple(fields.get("scope", ()))
     return Carried(Claim(**fields), row.get("effect", ""), row.get("verdict", ""))
+
+
+def _effect(content: Mapping[str, Any]) -> Effect | None:
+    return Effect(**content["effect"]) if "effect" in content else None
 
 
 def _test(content: Mapping[str, Any]) -> Test:

@@ -19,6 +19,7 @@ KINDS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
     "level": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), {"nonfinite"}),
 }
 SIDES = ("greater", "less")
+COMBINATIONS = ("all", "any")
 
 
 @dataclass(frozen=True)
@@ -61,19 +62,35 @@ class Test:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """How readers see an effect: its unit, and words for more and for less than none at all.
+
+    The units "points" and "%" stand for shares, "log" and "log10" for logarithms of a factor; any other is
+    printed as it is.
+    """
+
+    unit: str = ""
+    more: str = ""
+    less: str = ""
+
+
+@dataclass(frozen=True)
 class Part:
     """One part of a claim that says several things."""
 
     says: str
     test: Test
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True)
 class Claim:
     """One checkable sentence of a source, in our words, with the test that decides it.
 
-    Either `test` or `parts` is set. `statement` marks a theorem, formula or definition, judged true or false
-    rather than reproduced or not; `corrected` tests what `correction` says; `condition` says when it holds.
+    Either `test` or `parts` is set; of its parts `all` have to hold, or `any`. `statement` marks a theorem,
+    formula or definition, which holds or is wrong rather than reproduced or not; `asks` what no source says:
+    the book's own question. `corrected` tests what `correction` says; `condition` says when it holds,
+    `decided_by` what would decide an open one; `scope` names the parameters that say how far a verdict goes.
     """
 
     id: str
@@ -88,6 +105,11 @@ class Claim:
     corrected: Test | None = None
     correction: str = ""
     condition: str = ""
+    asks: bool = False
+    combine: str = "all"
+    decided_by: str = ""
+    effect: Effect | None = None
+    scope: tuple[str, ...] = ("data", "width", "steps")
 
     @property
     def tests(self) -> tuple[Test, ...]:
@@ -118,5 +140,7 @@ class Claim:
             "statement": self.statement,
             "conditional": bool(self.condition),
         }
+        if self.combine != "all":
+            decisive["combine"] = self.combine
         canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()

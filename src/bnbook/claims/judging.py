@@ -1,20 +1,28 @@
-"""From outcomes to verdicts: the words of the scoreboard, and nothing else decides them."""
+"""From outcomes to verdicts: the words of the scoreboard, and nothing else decides them.
+
+A measurement of a source is reproduced or not, a formula or theorem holds or is wrong, a question that is the
+book's own is answered by yes or no. Parts are combined in three-valued logic: `all` fails with the first part
+that fails, `any` holds with the first that holds, however open the others are.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bnbook.claims.claim import Claim
 from bnbook.claims.kinds import Outcome, evaluate
+from bnbook.claims.scope import scope_words
 
-REPRODUCED, NOT_REPRODUCED, PARTLY = "reproduced", "not reproduced", "partly"
-TRUE, CORRECTED = "true as printed", "true after correction"
-CONDITIONAL, FALSE = "conditional", "false as printed"
-NO_EVIDENCE = "no evidence at this profile"
+REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
+MIXED, AT_MOST_PARTLY = "mixed", "at most partly"
+HOLDS, HOLDS_IF, MENDED, WRONG = "holds", "holds if …", "wrong, mended", "wrong"
+YES, NO = "yes", "no"
+OPEN = "open"
+NOT_TESTED = "not tested at this scale"
 
 
 @dataclass(frozen=True)
@@ -32,12 +40,19 @@ class Judgement:
     corrected: Outcome | None = None  # what the corrected form gave, where the printed one failed
     profile: str | None = None
     remark: str = ""  # what changed since the run
+    outcome: Outcome | None = None  # the one that decides
+    scope: str = ""  # how far the verdict goes: profile, data, size and seeds
 
     @property
     def words(self) -> str:
-        """The verdict as a reader sees it: a smoke run is said to be one, a later change too."""
-        smoke = self.verdict == NO_EVIDENCE and self.profile == "smoke"
-        words = "smoke run, no evidence" if smoke else self.verdict
+        """The verdict as a reader sees it: a condition, what would decide it, a later change are said."""
+        words = self.verdict
+        if words == HOLDS_IF:
+            words = f"holds if {self.claim.condition}"
+        elif words == OPEN and self.claim.decided_by:
+            words = f"open ({self.claim.decided_by})"
+        elif words == NOT_TESTED and self.profile == "smoke":
+            words = f"{words} (smoke run)"
         return f"{words} ({self.remark})" if self.remark else words
 
 
@@ -47,56 +62,72 @@ def judge(
     """Judge one claim by recorded results, name -> values (S, ...).
 
     At a profile that is no evidence for the claim the verdict says so beside the effect, if measured. An
-    `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`.
-    A statement that fails as printed is "true after correction" where its corrected test holds, "conditional"
-    where it also names its condition. Parts that agree decide the claim; some true, some not is "partly".
-    Raises BnbookError for a missing result where the profile counts as evidence.
+    `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`. A statement that
+    fails as printed is "wrong, mended" where its corrected test holds, "holds if …" where it also names its
+    condition. Raises BnbookError for a missing result where the profile counts as evidence.
     """
     if claim.counts_as_evidence(profile, exact):
         found = _judge_parts(claim, results) if claim.parts else _judge_whole(claim, results)
-        return replace(found, profile=profile)
-    if all(name in results for name in claim.result_names()):
-        measured = judge(claim, results)
-        return replace(measured, verdict=NO_EVIDENCE, profile=profile)
-    nothing = (-math.inf, math.inf)
-    return Judgement(claim, NO_EVIDENCE, math.nan, nothing, 0, detail="not measured", profile=profile)
+    elif all(name in results for name in claim.result_names()):
+        found = replace(judge(claim, results), verdict=NOT_TESTED)
+    else:
+        nothing = (-math.inf, math.inf)
+        found = Judgement(claim, NOT_TESTED, math.nan, nothing, 0, detail="not measured")
+    header = getattr(results, "header", {})
+    return replace(found, profile=profile, scope=scope_words(claim, header, profile, found.n))
+
+
+def combine(held: Sequence[bool | None], how: str = "all") -> bool | None:
+    """Kleene's three-valued "and" or "or" of what parts gave; None is unknown."""
+    decisive = how == "any"
+    return decisive if decisive in held else None if None in held else not decisive
 
 
 def _judge_whole(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
-    printed = evaluate(claim.test, results, claim.id)
-    corrected = evaluate(claim.corrected, results, claim.id) if claim.corrected else None
-    verdict = _verdict(claim, printed.holds, printed.n)
-    if verdict == FALSE and corrected and corrected.holds:
-        verdict = CONDITIONAL if claim.condition else CORRECTED
+    printed, corrected = evaluate(claim.test, results, claim.id, claim.effect), None
+    if claim.corrected:
+        alike = claim.effect if claim.corrected.kind == claim.test.kind else None
+        corrected = evaluate(claim.corrected, results, claim.id, alike)
+    verdict = _word(claim, [printed.holds])
+    if verdict == WRONG and corrected and corrected.holds:
+        verdict = HOLDS_IF if claim.condition else MENDED
+    elif verdict == HOLDS and claim.condition and corrected is None:  # the test ran under that condition
+        verdict = HOLDS_IF
     shown = corrected if printed.holds is False else None
-    return Judgement(
-        claim, verdict, printed.effect, printed.interval, printed.n, printed.unit, printed.detail, (), shown
-    )
+    return _judgement(claim, verdict, printed, printed.n, printed.detail, corrected=shown)
 
 
 def _judge_parts(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
-    outcomes = [evaluate(part.test, results, claim.id) for part in claim.parts]
-    held = {outcome.holds for outcome in outcomes}
-    n = min(outcome.n for outcome in outcomes)
-    verdict = PARTLY if {True, False} <= held else _verdict(claim, held.pop() if len(held) == 1 else None, n)
-    # Shown beside the verdict is the part that decides it: the first that fails, else the first undecided.
-    rank = {False: 0, None: 1, True: 2}
-    shown = min(range(len(outcomes)), key=lambda k: rank[outcomes[k].holds])
-    chosen = outcomes[shown]
+    outcomes = [evaluate(part.test, results, claim.id, part.effect or claim.effect) for part in claim.parts]
+    held = [outcome.holds for outcome in outcomes]
+    verdict = _word(claim, held)
+    if verdict == HOLDS and claim.condition:
+        verdict = HOLDS_IF
+    # Shown beside the verdict is the part that decides it, else the first that is open.
+    rank = {claim.combine == "any": 0, None: 1, claim.combine != "any": 2}
+    shown = min(range(len(outcomes)), key=lambda k: rank[held[k]])
     detail = f"part {shown + 1} of {len(outcomes)}: {claim.parts[shown].says}"
     parts = tuple(
-        (part.says, _verdict(claim, outcome.holds, outcome.n), outcome)
+        (part.says, _word(claim, [outcome.holds]), outcome)
         for part, outcome in zip(claim.parts, outcomes, strict=True)
     )
-    return Judgement(claim, verdict, chosen.effect, chosen.interval, n, chosen.unit, detail, parts)
+    fewest = min(outcome.n for outcome in outcomes)
+    return _judgement(claim, verdict, outcomes[shown], fewest, detail, parts=parts)
 
 
-def _verdict(claim: Claim, holds: bool | None, n: int) -> str:
-    """The word for one outcome. A condition without a corrected test: the test ran under that condition."""
+def _judgement(claim: Claim, verdict: str, of: Outcome, n: int, detail: str, **more) -> Judgement:
+    return Judgement(claim, verdict, of.effect, of.interval, n, of.unit, detail, outcome=of, **more)
+
+
+def _word(claim: Claim, held: Sequence[bool | None]) -> str:
+    """The word for what the parts of a claim, or its one test, gave."""
+    holds = combine(held, claim.combine)
     if holds is None:
-        return f"undecided at n = {n}"
-    if not claim.statement:
-        return REPRODUCED if holds else NOT_REPRODUCED
-    if not holds:
-        return FALSE
-    return CONDITIONAL if claim.condition and claim.corrected is None else TRUE
+        return OPEN
+    if claim.asks:
+        return YES if holds else NO
+    if claim.statement:
+        return HOLDS if holds else WRONG
+    if holds:
+        return REPRODUCED
+    return MIXED if True in held else AT_MOST_PARTLY if None in held else NOT_REPRODUCED

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bnbook import intervals
-from bnbook.claims.claim import Test
+from bnbook.claims.claim import Effect, Test
 from bnbook.claims.recorded import Recorded
 from bnbook.errors import BnbookError
 
@@ -33,15 +33,23 @@ class Outcome:
     n: int  # seeds
     unit: str = ""
     detail: str = ""
+    trials: int = 0  # of a bound that was tried
+    test: Test | None = None
+    shown: Effect | None = None  # how readers see the effect; None: as its kind is usually seen
 
 
-def evaluate(test: Test, results: Mapping[str, np.ndarray], claim_id: str) -> Outcome:
+def evaluate(
+    test: Test, results: Mapping[str, np.ndarray], claim_id: str, shown: Effect | None = None
+) -> Outcome:
     """Judge recorded results by one test.
 
     Raises BnbookError where a result is missing, has no single number per seed where one is needed, is paired
     with a result of other seeds, or where a ratio's values are negative.
     """
-    recorded = Recorded(results, claim_id)
+    return replace(_evaluate(test, Recorded(results, claim_id), claim_id), test=test, shown=shown)
+
+
+def _evaluate(test: Test, recorded: Recorded, claim_id: str) -> Outcome:
     if test.kind == "identity":
         return _identity(test, recorded)
     if test.kind == "inequality":
@@ -167,4 +175,5 @@ def _inequality(test: Test, recorded: Recorded) -> Outcome:
     interval = intervals.clopper_pearson(int(found), int(trials))
     detail = f"{int(found)} violations in {int(trials)} trials"
     holds = bool(found <= (test.allowed or 0))
-    return Outcome(holds, float(found / trials), interval, len(violations), "of trials", detail)
+    share, unit = float(found / trials), "of trials"
+    return Outcome(holds, share, interval, len(violations), unit, detail, int(trials))

@@ -3,7 +3,6 @@ expected."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,18 +10,19 @@ from typing import Any
 
 from bnbook import contents, paths
 from bnbook.claims.carried import carried
-from bnbook.claims.claim import KINDS, SIDES, Claim, Part, Source, Test
-from bnbook.claims.entries import Entry, read_yaml
+from bnbook.claims.claim import COMBINATIONS, Claim, Effect, Part, Source
+from bnbook.claims.entries import read_yaml
+from bnbook.claims.reading_tests import TestEntry
 from bnbook.errors import BnbookError
 from bnbook.profiles import PROFILES
 
 SUFFIX = ".claims.yml"
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
 NEEDED = ("id", "source", "says", "figure")
-OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "correction", "condition")
+OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "correction", "condition", "asks")
+OPTIONAL += ("combine", "decided_by", "effect", "scope")
 #: What the head of a file may give for each of its claims that does not say it itself.
-DEFAULTS = ("source", "figure", "evidence", "statement")
-NUMBERS = ("threshold", "margin", "tolerance", "expected", "nonfinite")
+DEFAULTS = ("source", "figure", "evidence", "statement", "scope")
 
 
 def load_claims(path: Path | str | None = None) -> list[Claim]:
@@ -86,7 +86,7 @@ def _read(path: Path) -> list[Claim]:
     ]
 
 
-class _Reader(Entry):
+class _Reader(TestEntry):
     """One claim of the file."""
 
     def claim(self, chapter: str, defaults: Mapping[str, Any]) -> Claim:
@@ -94,9 +94,7 @@ class _Reader(Entry):
         self._keys(entry, NEEDED, OPTIONAL, "the claim")
         if ("test" in entry) == ("parts" in entry):
             self._fail("it has both test and parts, or neither", "exactly one of them")
-        statement = entry.get("statement", False)
-        if not isinstance(statement, bool):
-            self._fail(f"statement {statement!r} is no truth value", "true or false")
+        statement, asks = (self._truth(entry, key) for key in ("statement", "asks"))
         if not statement and ("corrected" in entry or "condition" in entry):
             self._fail(
                 "it has a correction or condition but is no statement", "`statement: true` beside them"
@@ -105,6 +103,10 @@ class _Reader(Entry):
             self._fail("it words a correction that nothing tests", "`corrected: {kind: …}` beside it")
         if "parts" in entry and "corrected" in entry:
             self._fail("it has parts and a correction", "one claim per corrected formula")
+        if (combine := entry.get("combine", "all")) not in COMBINATIONS:
+            self._fail(f"combine {combine!r} is unknown", " or ".join(COMBINATIONS))
+        if "combine" in entry and "parts" not in entry:
+            self._fail("it combines parts and has none", "`parts: [{says: …, test: …}, …]`")
         return Claim(
             id=name,
             chapter=chapter,
@@ -118,7 +120,35 @@ class _Reader(Entry):
             corrected=self._test(entry["corrected"], "corrected") if "corrected" in entry else None,
             correction=self._text(entry, "correction") if "correction" in entry else "",
             condition=self._text(entry, "condition") if "condition" in entry else "",
+            asks=asks,
+            combine=combine,
+            decided_by=self._text(entry, "decided_by") if "decided_by" in entry else "",
+            effect=self._effect(entry),
+            **({"scope": self._scope(entry["scope"])} if "scope" in entry else {}),
         )
+
+    def _truth(self, entry: Mapping, key: str) -> bool:
+        if not isinstance(value := entry.get(key, False), bool):
+            self._fail(f"{key} {value!r} is no truth value", "true or false")
+        return value
+
+    def _effect(self, content: Mapping) -> Effect | None:
+        """A unit alone, or a mapping with words for both directions."""
+        if "effect" not in content:
+            return None
+        if isinstance(content["effect"], str):
+            return Effect(self._text(content, "effect"))
+        shown = self._mapping(content["effect"], "effect")
+        self._keys(shown, (), ("unit", "more", "less"), "effect")
+        if "less" in shown and "more" not in shown:
+            self._fail("its effect has a word for less and none for more", "`more: …` beside it")
+        words = {key: self._text(shown, key) for key in shown}
+        return Effect(**{"less": words.get("more", ""), **words})
+
+    def _scope(self, content: Any) -> tuple[str, ...]:
+        if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+            self._fail(f"scope {content!r} is no list", "`scope: [data, width, steps]`, names of parameters")
+        return tuple(content)
 
     def _place(self, content: Any, default: Mapping[str, str]) -> Source:
         """The source: the place in the file's own one, or a mapping of what differs from it."""
@@ -131,8 +161,9 @@ class _Reader(Entry):
         parts = []
         for number, part in enumerate(content, start=1):
             part = self._mapping(part, f"part {number}")
-            self._keys(part, ("says", "test"), (), f"part {number}")
-            parts.append(Part(self._text(part, "says"), self._test(part["test"], f"test of part {number}")))
+            self._keys(part, ("says", "test"), ("effect",), f"part {number}")
+            test = self._test(part["test"], f"test of part {number}")
+            parts.append(Part(self._text(part, "says"), test, self._effect(part)))
         return tuple(parts)
 
     def _evidence(self, content: Any) -> tuple[str, ...]:
@@ -143,54 +174,3 @@ class _Reader(Entry):
         ):
             self._fail(f"evidence {content!r} is unknown", f"a list of some of {', '.join(PROFILES)}")
         return tuple(content)
-
-    def _test(self, content: Any, what: str) -> Test:
-        content = self._mapping(content, what)
-        kind = content.get("kind")
-        if kind not in KINDS:
-            self._fail(f"{what} has unknown kind {kind!r}", f"one of {', '.join(KINDS)}")
-        alternatives, optional = KINDS[kind]
-        given = set(content) - {"kind"}
-        # Judge the keys by the alternative that they fit best: the complaint is about the likely slip.
-        needed = max(alternatives, key=lambda keys: (len(keys & given), -len(keys - given)))
-        self._keys(content, ("kind", *sorted(needed)), tuple(sorted(optional)), f"{what} of kind {kind}")
-        fields: dict[str, Any] = {"kind": kind}
-        for key in given:
-            value = content[key]
-            if key in NUMBERS:
-                fields[key] = self._number(value, f"{key} of {what}")
-            elif key == "allowed":
-                if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                    self._fail(f"allowed {value!r} of {what} is no count", "a whole number ≥ 0")
-                fields[key] = value
-            elif key == "results":
-                if (
-                    not isinstance(value, list)
-                    or len(value) < 2
-                    or not all(isinstance(r, str) for r in value)
-                ):
-                    self._fail(
-                        f"results of {what} is no list of at least two names", "`results: [low, …, high]`"
-                    )
-                fields[key] = tuple(value)
-            elif key == "b" and isinstance(value, (int, float)):
-                fields[key] = self._number(value, f"b of {what}")
-            else:
-                fields[key] = self._text(content, key)
-        if fields.get("side", SIDES[0]) not in SIDES:
-            self._fail(f"{what} has unknown side {fields['side']!r}", " or ".join(SIDES))
-        for key in ("margin", "tolerance"):
-            if fields.get(key, 0.0) < 0:
-                self._fail(f"{key} of {what} is negative", "a number ≥ 0")
-        return Test(**fields)
-
-    def _number(self, value: Any, what: str) -> float:
-        try:
-            if isinstance(value, bool):
-                raise ValueError
-            number = float(value)
-            if not math.isfinite(number):
-                raise ValueError
-        except (TypeError, ValueError):
-            self._fail(f"{what} is {value!r}", "a finite number, such as 0.02 or 1e-10")
-        return number

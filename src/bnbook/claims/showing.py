@@ -9,10 +9,10 @@ import numpy as np
 
 from bnbook import results as session
 from bnbook.claims.carried import Carried, carried
+from bnbook.claims.effects import format_effect
 from bnbook.claims.judging import judge
 from bnbook.claims.reading import load_claims
 from bnbook.claims.tables import must_hold, row
-from bnbook.claims.words import format_effect
 from bnbook.errors import BnbookError
 
 HEAD = (
@@ -47,7 +47,7 @@ def comparison(
     lines = [HEAD]
     for carried_row in rows:
         claim = carried_row.claim
-        notes = [claim.source.where] + ([must_hold(claim.test)] if claim.test else [])
+        notes = [claim.source.where] + ([must_hold(claim.test, claim.effect)] if claim.test else [])
         try:
             found = judge(claim, results, profile, exact=exact)
             effect, verdict = format_effect(found), f"**{found.words}**"

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bnbook.claims.claim import Claim, Test
-from bnbook.claims.judging import CONDITIONAL, Judgement, judge
+from bnbook.claims.claim import Claim, Effect, Test
+from bnbook.claims.effects import describe_test, effect_and_interval, interval_words
+from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.kinds import Outcome
 from bnbook.claims.reading import load_claims
-from bnbook.claims.words import describe_test, effect_and_interval, interval_words, without_markup
+from bnbook.claims.words import without_markup
 
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
@@ -32,45 +33,44 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
     """A Markdown table: a row per claim, and below it one per part or for the corrected form."""
     lines = [HEAD]
     for judgement in judgements:
-        claim = judgement.claim
-        condition = f", {without_markup(claim.condition)}" if judgement.verdict == CONDITIONAL else ""
-        notes = [claim.source.where] + ([must_hold(claim.test)] if claim.test else [])
+        claim, shared = judgement.claim, _shared(judgement)
+        notes = [claim.source.where, *([must_hold(claim.test, claim.effect)] if claim.test else []), *shared]
         measured = _measured(judgement) if claim.test else ""
-        lines.append(row(claim.says, notes, measured, f"**{judgement.words}**{condition}"))
+        scope = f"<br><small>{judgement.scope}</small>" if judgement.scope else ""
+        lines.append(row(claim.says, notes, measured, f"**{without_markup(judgement.words)}**{scope}"))
         if judgement.corrected:
             words = claim.correction or ("under the condition" if claim.condition else "corrected")
-            lines.append(row(f"– {words}", [must_hold(claim.corrected)], _measured(judgement.corrected), ""))
-        shared = _shared(judgement)  # said once, so that a part is one line
-        if shared:
-            lines[-1] = row(claim.says, [*notes, *shared], measured, f"**{judgement.words}**{condition}")
+            asked = must_hold(claim.corrected, judgement.corrected.shown)
+            lines.append(row(f"– {words}", [asked], _measured(judgement.corrected), ""))
         for part, (says, word, found) in zip(claim.parts, judgement.parts, strict=False):
-            notes = [] if shared else [must_hold(part.test)]
-            lines.append(row(f"– {says}", notes, _measured(found, inline=bool(shared)), word))
+            notes = [] if shared else [must_hold(part.test, part.effect or claim.effect)]
+            fewest = 0 if found.n == judgement.n else found.n
+            lines.append(row(f"– {says}", notes, _measured(found, inline=bool(shared), n=fewest), word))
     return "\n".join(lines)
 
 
-def must_hold(test: Test) -> str:
+def must_hold(test: Test, shown: Effect | None = None) -> str:
     """What a test asks for, in words."""
-    return f"must hold: {describe_test(test)}"
+    return f"must hold: {describe_test(test, shown)}"
 
 
 def _shared(judgement: Judgement) -> list[str]:
-    """What all parts of a claim have to fulfil and their number of seeds, where these are the same; else
-    nothing."""
-    tests = {must_hold(part.test) for part in judgement.claim.parts}
-    counts = {found.n for _, _, found in judgement.parts}
-    if len(judgement.parts) < 2 or len(tests) != 1 or len(counts) != 1:
+    """How parts combine, and what all of them have to fulfil where that is the same: said once, so that a
+    part is one line."""
+    claim = judgement.claim
+    tests = {must_hold(part.test, part.effect or claim.effect) for part in claim.parts}
+    if len(judgement.parts) < 2 or len(tests) != 1:
         return []
-    return [f"each {tests.pop()}", *(f"n = {n}" for n in counts if n), "95 % intervals"]
+    return [f"{'any' if claim.combine == 'any' else 'each'} {tests.pop()}", "95 % intervals"]
 
 
-def _measured(found: Judgement | Outcome, inline: bool = False) -> str:
-    """Effect, then small its interval and the number of seeds; inline: what `_shared` says is left out."""
+def _measured(found: Judgement | Outcome, inline: bool = False, n: int = 0) -> str:
+    """Effect, then small its interval and the number of seeds if it is given; inline: what `_shared` says is
+    left out."""
     effect, interval = effect_and_interval(found)
-    if inline:
-        return f"{effect} <small>{interval}</small>" if interval else effect
-    notes = [words for words in (interval_words(interval), f"n = {found.n}" if found.n else "") if words]
-    return f"{effect}<br><small>{'; '.join(notes)}</small>" if notes else effect
+    said = interval if inline else interval_words(interval)
+    notes = "; ".join(words for words in (said, f"n = {n}" if n else "") if words)
+    return f"{effect}{' ' if inline else '<br>'}<small>{notes}</small>" if notes else effect
 
 
 def row(says: str, notes: list[str], *others: str) -> str:

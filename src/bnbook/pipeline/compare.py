@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bnbook import claims
-from bnbook.claims.judging import NO_EVIDENCE, Judgement
+from bnbook.claims.judging import NOT_TESTED, OPEN, Judgement
 from bnbook.errors import BnbookError
 from bnbook.pipeline import tokens, verdicts
 from bnbook.pipeline.bands import COVERAGE, Row, compare_one
@@ -86,9 +86,7 @@ def _rows(run: Evidence, book: Evidence) -> Iterator[Row]:
 def _counts(pair: tuple[Judgement, Judgement], exact_chapter: bool, same_profile: bool) -> bool:
     """Whether two verdicts on a claim have to be the same: both decided, and decided without chance."""
     exact = exact_chapter or same_profile and all(test.kind in BY_VERDICT for test in pair[0].claim.tests)
-    return exact and not any(
-        each.verdict == NO_EVIDENCE or each.verdict.startswith("undecided") for each in pair
-    )
+    return exact and not any(each.verdict in (NOT_TESTED, OPEN) for each in pair)
 
 
 def _counterpart(run: Evidence) -> Evidence:

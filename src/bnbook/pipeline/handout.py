@@ -14,7 +14,7 @@ import nbformat
 
 from bnbook import __version__, atomic, claims
 from bnbook.claims import carried
-from bnbook.claims.words import format_effect
+from bnbook.claims.effects import format_effect
 from bnbook.pipeline import plain, tokens
 from bnbook.pipeline.chapters import Chapter, discover, is_parameters
 from bnbook.pipeline.evidence import Evidence

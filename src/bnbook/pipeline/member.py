@@ -49,7 +49,7 @@ class Job:
             outcome.lines.append((True, f"warning: {over}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
-            words = verdicts.tally(found.words for found in verdicts.chapter_verdicts(done))
+            words = verdicts.tally(found.verdict for found in verdicts.chapter_verdicts(done))
             outcome.lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
         if self.compare:
             lines, found = compare.compare(done)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import coverage_page, errata_page, merge, scoreboard, tokens
+from bnbook.pipeline import coverage_page, errata_page, merge, provenance, scoreboard, tokens
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
@@ -44,7 +44,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
     atomic.write_text(folder / "coverage.md", coverage_page.coverage(lists, shown))
-    atomic.write_text(folder / "provenance.md", scoreboard.provenance(chapters, shown))
+    atomic.write_text(folder / "provenance.md", provenance.provenance(chapters, shown))
     return chapters, shown
 
 
@@ -61,7 +61,7 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
             text = tokens.fill(cell.source, chapter.name, shown)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
-    first.source = _after_title(first.source, scoreboard.stamp(chapter, evidence))
+    first.source = _after_title(first.source, provenance.stamp(chapter, evidence))
     nbformat.write(page, target)
 
 

@@ -1,30 +1,42 @@
-"""The generated pages: the scoreboard of all claims, the provenance of all numbers, the stamp on every
-chapter."""
+"""The generated scoreboard: every claim with its verdict, effect and scope, and how the verdicts fell."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from bnbook import claims
-from bnbook.pipeline import header, merge, verdicts
+from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.tokens import ABSENT, Pages
+
+#: What each word means, above the table.
+WORDS = (
+    "- A **measurement** of a source is *reproduced* where the whole 95 % interval lies on the claim's side "
+    "of its threshold, *not reproduced* where it lies wholly on the other, *open* where it straddles it. Of "
+    "a claim with several parts, *mixed* says that some hold and some are refuted, *at most partly* that "
+    "some are refuted and the others open.",
+    "- A **formula or theorem** *holds*, *holds if* its condition is met, is *wrong, mended* where a "
+    "corrected form holds, or *wrong*.",
+    "- A **question of the book's own**, which no source answers, gets *yes*, *no* or *open*, and is counted "
+    "apart.",
+    "- *Not tested at this scale*: no run at a profile that counts has tried it.",
+)
 
 
 def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
-    """Every claim: verdict, effect, 95 % interval, seeds, profile and a link to its figure."""
+    """Every claim: verdict, effect, 95 % interval, scope and a link to its figure."""
     lines = [
         "# Scoreboard",
         "",
         "Every claim that the book has put on trial so far. The test of a claim is fixed before the run "
         "that judges it;",
-        "the verdict is computed from the recorded results: *reproduced* where the whole 95 % interval "
-        "lies on the",
-        "claim's side of its threshold, *not reproduced* where it lies wholly on the other, *undecided* "
-        "where it",
-        "straddles it. A claim that does not hold is a result like any other.",
+        "the verdict is computed from the recorded results, and goes as far as its scope: profile, data, "
+        "size and",
+        "length of what was trained, number of seeds.",
+        "",
+        *WORDS,
+        "",
+        "A claim that does not hold is a result like any other.",
         "",
         short_scoreboard(chapters, pages),
         "",
@@ -35,8 +47,8 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
             continue
         lines += [f"## {chapter.title}", "", f"[Read the chapter](/{chapter.name}.ipynb)", ""]
         lines += [
-            "| Claim | Verdict | Effect | 95 % interval | n | Profile | Figure |",
-            "|---|---|---|---|---|---|---|",
+            "| Claim | Verdict | Effect | 95 % interval | Scope | Figure |",
+            "|---|---|---|---|---|---|",
         ]
         lines += [_claim_row(claim, chapter, pages) for claim in own]
         evidence = pages.evidence[chapter.name]
@@ -50,64 +62,34 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
 
 
 def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
-    """One row a chapter: how many claims, and how the verdicts fell."""
-    lines = ["| Chapter | Claims | Verdicts |", "|---|---|---|"]
+    """One row a chapter: how many claims of the sources and how their verdicts fell; apart from them the
+    book's own questions."""
+    lines = ["| Chapter | Claims | Verdicts | Own questions |", "|---|---|---|---|"]
     for chapter in chapters:
-        words = [verdict_words(pages, claim) for claim in pages.claims if claim.chapter == chapter.name]
+        own = [claim for claim in pages.claims if claim.chapter == chapter.name]
+        claimed, asked = (
+            [_bare_word(pages, claim) for claim in own if claim.asks is asks] for asks in (False, True)
+        )
         link = f"[{chapter.title}](/{chapter.name}.ipynb)"
-        lines.append(f"| {link} | {len(words)} | {verdicts.tally(words) or ABSENT} |")
+        counted = verdicts.tally(claimed) or ABSENT
+        lines.append(f"| {link} | {len(claimed)} | {counted} | {verdicts.tally(asked) or ABSENT} |")
     return "\n".join(lines)
-
-
-def provenance(chapters: list[Chapter], pages: Pages) -> str:
-    """Every chapter: commit, data, device, seeds, time, memory, versions."""
-    lines = [
-        "# Provenance",
-        "",
-        "Where every number comes from. A *fresh* result is one whose fingerprint (code cells, imported "
-        "package code,",
-        "parameters, data) fits this edition of the book; only fresh results are shown.",
-        "",
-    ]
-    for chapter in chapters:
-        lines += [f"## {chapter.title}", "", *_provenance_rows(chapter, pages.evidence[chapter.name]), ""]
-    return "\n".join(lines)
-
-
-def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
-    """The line under a chapter's title: with what its numbers were made."""
-    if evidence is None:
-        text = (
-            f"No fresh evidence for this chapter in this edition: run `bnbook run {chapter.name}` to make it."
-        )
-    else:
-        made = evidence.results.header["provenance"]
-        smoke = (
-            "; a smoke run proves that the code runs, it is no evidence"
-            if evidence.profile == "smoke"
-            else ""
-        )
-        smoke = "" if chapter.exact else smoke
-        text = (
-            f"Numbers on this page: **{evidence.profile}** profile{smoke} · data {_data_names(evidence)} · "
-            f"{made['device']} · {_seed_words(evidence)} · {_commit_words(made)} · {made['date']} · "
-            f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
-        )
-    return f"```{{container}} run-stamp\n{text}\n```"
 
 
 def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
     judgement, evidence = pages.judgement(claim), pages.evidence[chapter.name]
     source = f"{claim.source.key}, {claim.source.version}, {claim.source.where}"
+    if claim.asks:
+        source = f"the book's own question, on {source}"
     says = f'<span id="{row_address(claim)}"></span>{_cell(claim.says)}<br><small>{_cell(source)}</small>'
     figure = f"[figure](#{anchor(chapter, claim.figure)})"
     if judgement is None or evidence is None:
-        return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
+        return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
     found = [part for _, _, part in judgement.parts] or [judgement]
     columns = zip(*map(claims.effect_and_interval, found), strict=True)
     effect, interval = ("<br>".join(each or ABSENT for each in column) for column in columns)
-    row = [says, f"**{judgement.words}**", effect, interval, str(judgement.n or ABSENT), evidence.profile]
-    return "| " + " | ".join([*row, figure]) + " |"
+    row = [says, f"**{_cell(judgement.words)}**", effect, interval, judgement.scope, figure]
+    return "| " + " | ".join(row) + " |"
 
 
 def row_address(claim: claims.Claim) -> str:
@@ -121,6 +103,11 @@ def verdict_words(pages: Pages, claim: claims.Claim) -> str:
     return judgement.words if judgement else "not run"
 
 
+def _bare_word(pages: Pages, claim: claims.Claim) -> str:
+    judgement = pages.judgement(claim)
+    return judgement.verdict if judgement else "not run"
+
+
 def anchor(chapter: Chapter, figure: str) -> str:
     """The label of a claim's figure, from the `:name:` option of its directive."""
     for path, _, directive in merge.referenced_figures(chapter.text):
@@ -128,69 +115,6 @@ def anchor(chapter: Chapter, figure: str) -> str:
         if path.endswith(f"/{figure}.svg") and name:
             return name.group(1)
     return figure
-
-
-def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
-    if evidence is None:
-        return [f"No fresh run. To make one: `bnbook run {chapter.name} --profile laptop`."]
-    made = evidence.results.header["provenance"]
-    rows = {
-        "Profile": evidence.profile,
-        "Commit": _commit_words(made).removeprefix("commit "),
-        "Date": made["date"],
-        "Data": "<br>".join(_data_row(row) for row in evidence.results.header["data"]) or "none",
-        "Device": f"{made['device']}, {made['threads']} thread(s) a run",
-        "Seeds": _seed_words(evidence),
-        "Time": _time_words(made),
-        "Peak memory": f"{made['peak_memory_mib']:,} MiB".replace(",", "\u202f"),
-        "Platform": made["platform"],
-        "Versions": ", ".join(f"{name} {number}" for name, number in made["versions"].items()),
-        "Not as locked": header.not_as_locked(evidence.results.header),
-        "Parameters": ", ".join(f"`{k}={v!r}`" for k, v in evidence.results.header["parameters"].items()),
-        "Fingerprint": ", ".join(
-            f"{k} `{v[:12]}`" for k, v in evidence.results.header["fingerprint"].items()
-        ),
-    }
-    return [
-        "| Of this run | |",
-        "|---|---|",
-        *(f"| {key} | {str(value).replace('|', chr(92) + '|')} |" for key, value in rows.items() if value),
-    ]
-
-
-def _time_words(made: dict) -> str:
-    store = made.get("store") or {}
-    words = f"{made['seconds']:.0f} s"
-    if store.get("reused"):
-        seconds = f"{store['reused_seconds']:.0f} s, one core each"
-        words += f" to put together; its {store['reused']} stored trainings had taken {seconds}"
-    return words
-
-
-def _data_names(evidence: Evidence) -> str:
-    return ", ".join(row["name"] for row in evidence.results.header["data"]) or "none"
-
-
-def _data_row(row: dict) -> str:
-    counts = f"{row['train']} training and {row['test']} test examples"
-    return f"{row['name']}: {counts}, SHA-256 `{row['sha256'][:16]}`"
-
-
-def _seed_words(evidence: Evidence) -> str:
-    """Which seeds the results come from; where not all come from the same, how many from which."""
-    counts = Counter(tuple(entry["seeds"]) for entry in evidence.results.entries.values()).most_common()
-    if len(counts) < 2:
-        return f"seeds {_range(counts[0][0])}" if counts else "no seeds"
-    return "seeds " + ", ".join(f"{_range(seeds)} ({number} results)" for seeds, number in counts)
-
-
-def _range(seeds: tuple[int, ...]) -> str:
-    run = len(seeds) > 1 and seeds == tuple(range(seeds[0], seeds[-1] + 1))
-    return f"{seeds[0]} to {seeds[-1]}" if run else " and ".join(map(str, seeds))
-
-
-def _commit_words(made: dict) -> str:
-    return f"commit `{made['commit'][:10]}`" + (" with uncommitted changes" if made["dirty"] else "")
 
 
 def _cell(text: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.claims.words import format_effect, format_number
+from bnbook.claims.effects import format_effect
+from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
 from bnbook.intervals import Interval, geometric_ratio, mean_level
 from bnbook.pipeline import measured, verdicts
@@ -183,7 +184,7 @@ def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
     judgement = pages.judgement(found[0])
     if judgement is None:
         return ABSENT
-    return judgement.words if verb == "verdict" else format_effect(judgement, spec or ".3g")
+    return judgement.words if verb == "verdict" else format_effect(judgement, spec)
 
 
 def _verdict_table(chapter: str, pages: Pages) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -38,10 +37,10 @@ def as_recorded(
     noted = {}
     for claim in listed:
         try:
-            words = claims.judge(claim, recorded, profile, exact=exact).words
+            word = claims.judge(claim, recorded, profile, exact=exact).verdict
         except BnbookError:  # a result is missing or not as the test needs it: the gate says so
             continue
-        noted[claim.id] = {"says": wording(claim), "verdict": words}
+        noted[claim.id] = {"says": wording(claim), "verdict": word}
     return noted
 
 
@@ -57,8 +56,8 @@ def withdrawn(evidence: Evidence) -> list[str]:
 
 
 def tally(words: Iterable[str]) -> str:
-    """How many of each verdict, the most frequent first: "3 reproduced, 1 undecided"."""
-    counts = Counter(re.sub(r" at n = \d+", "", word) for word in words)
+    """How many of each verdict, the most frequent first: "3 reproduced, 1 open"."""
+    counts = Counter(words)
     return ", ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
@@ -72,6 +71,6 @@ def _remark(found: Judgement, header: Mapping[str, Any]) -> str:
         return CHANGED
     if then and then["says"] != wording(claim):
         return REWORDED
-    if then and then["verdict"] != found.words:
+    if then and then["verdict"] != found.verdict:
         return f"“{then['verdict']}” when it ran"
     return ""

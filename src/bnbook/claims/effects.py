@@ -1,0 +1,199 @@
+"""Effects in words: a factor or a difference, its direction and unit, and what a test asks for in the same
+ones."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from bnbook.claims.claim import Effect, Test
+from bnbook.claims.judging import Judgement
+from bnbook.claims.kinds import Outcome
+from bnbook.claims.words import format_number
+
+NO_INTERVAL = "no interval"
+ABSENT = "–"
+BASES = {"log": math.e, "log10": 10.0}
+SHARES = ("points", "%")
+#: What the last part of a result's name says of the arm that it belongs to.
+ARMS = {
+    "none": "without batch norm",
+    "batch": "with batch norm",
+    "noisy": "with noisy batch norm",
+    "l1": "with ℓ1",
+    "l2": "with ℓ2",
+    "linf": "with ℓ∞",
+    "early": "early",
+    "late": "late",
+    "residual": "with skip connections",
+    "deep": "in the deep network",
+    "shallow": "in the shallow network",
+    "through": "with batch norm",
+}
+Shown = tuple[str, str]
+
+
+def effect_and_interval(found: Judgement | Outcome) -> Shown:
+    """("4.52 times as large without batch norm", "3.58 to 5.7"), the 95 % interval in the effect's own
+    direction and unit, empty for an exact check; a dash if nothing was measured."""
+    outcome = found.outcome if isinstance(found, Judgement) else found
+    if outcome is None or outcome.test is None or math.isnan(outcome.effect):
+        return ABSENT, ""
+    test, shown = outcome.test, outcome.shown or Effect()
+    low, high = outcome.interval
+    unknown = math.isinf(low) and math.isinf(high) or test.kind == "ratio" and (low, high) == (0, math.inf)
+    exact = low == high
+    if test.kind == "identity":
+        return _deviation(outcome, shown), ""
+    if test.kind == "inequality":
+        return _trials(outcome, shown)
+    words, ends = _words(outcome, test, shown)
+    return words, "" if exact else NO_INTERVAL if unknown else ends
+
+
+def format_effect(found: Judgement | Outcome, spec: str | None = None) -> str:
+    """Effect with its 95 % interval in words; with a `spec` the bare numbers: "0.12 (95 % interval 0.1 to
+    0.14)"."""
+    effect, interval = effect_and_interval(found) if spec is None else _numbers(found, spec)
+    return f"{effect} ({interval_words(interval)})" if interval else effect
+
+
+def interval_words(interval: str) -> str:
+    """The second of `effect_and_interval`, where no heading says what it is."""
+    return interval if interval in ("", NO_INTERVAL) else f"95 % interval {interval}"
+
+
+def describe_test(test: Test, shown: Effect | None = None) -> str:
+    """What has to hold, in the effect's unit: "mean difference > 3 points"."""
+    shown = shown or Effect()
+    threshold, tolerance = _in_unit(test.threshold or 0, shown), _in_unit(test.tolerance or 0, shown)
+    near = f"within {format_number(test.expected or 0)} ± {tolerance}"
+    if shown.unit in SHARES:
+        points = format_number(100 * (test.tolerance or 0))
+        near = f"within {_in_unit(test.expected or 0, shown)} ± {points} points"
+    if shown.unit in BASES:
+        about = f" of {_in_unit(test.expected, shown)}" if test.expected else ""
+        near = f"within a factor of {tolerance}{about}"
+    sign = "<" if test.side == "less" else ">"
+    target = f"{sign} {threshold}" if test.side else near
+    what = "factor" if shown.unit in BASES else "mean"
+    margin = _in_unit(test.margin or 0, shown)
+    return {
+        "difference": f"{'factor' if shown.unit in BASES else 'mean difference'} {target}",
+        "ratio": f"mean ratio {sign} {format_number(test.threshold or 0)}",
+        "equivalence": f"within a factor of {margin}"
+        if shown.unit in BASES
+        else f"mean difference within ± {margin}",
+        "ordering": "every step up > 0",
+        "identity": f"largest violation ≤ {format_number(test.tolerance or 0)}",
+        "inequality": f"at most {test.allowed} violations" if test.allowed else "no violation",
+        "rate": f"{'slope' if not shown.unit else 'mean'} {target}",
+        "agreement": f"relative error within ± {format_number(100 * (test.tolerance or 0))} %",
+        "level": f"{what} {target}" if test.side or shown.unit not in BASES else target,
+    }[test.kind]
+
+
+def _in_unit(value: float, shown: Effect) -> str:
+    """A bound in the unit of the effect: the factor that a logarithm stands for, a share in points."""
+    if shown.unit in BASES:
+        return format_number(BASES[shown.unit] ** value)
+    if shown.unit in SHARES:
+        return f"{format_number(100 * value)} {shown.unit}"
+    return format_number(value)
+
+
+def _words(outcome: Outcome, test: Test, shown: Effect) -> Shown:
+    values = (outcome.effect, *outcome.interval)
+    if base := BASES.get(shown.unit):
+        return _factor([_power(base, value) for value in values], test, shown)
+    if test.kind == "ratio":
+        return _factor(list(values), test, shown)
+    unit = shown.unit or outcome.unit
+    values = tuple(100 * value for value in values) if unit in SHARES else values
+    if test.kind == "agreement":
+        return _directed([100 * value for value in values], "%", ("above", "below"))
+    if test.kind == "ordering":
+        first, second = outcome.detail.removeprefix("decided by ").split(" to ")
+        effect, ends = _directed(list(values), unit, ("up", "down"))
+        return f"{effect} from {_last(first)} to {_last(second)}", ends
+    if test.kind in ("difference", "equivalence"):
+        more, less = _directions(test, shown, "higher", ("higher", "lower"))
+        return _directed(list(values), unit, (more, less))
+    if shown.more:
+        return _directed(list(values), unit, (shown.more, shown.less))
+    effect, low, high = map(format_number, values)
+    prefix = "slope " if test.kind == "rate" and not unit else ""
+    return f"{prefix}{effect} {unit}".strip(), f"{low} to {high}"
+
+
+def _factor(values: list[float], test: Test, shown: Effect) -> Shown:
+    """A factor is shown from one on upwards, and says which side is the larger one."""
+    more, less = _directions(test, shown, "as large", ("as large", "smaller"))
+    effect, low, high = values
+    if effect < 1:
+        effect, low, high = (math.inf if value == 0 else 1 / value for value in (effect, high, low))
+        more = less
+    spec = ".4g" if effect < 1.1 else ".3g"  # near one it is what it differs by that tells
+    effect, low, high = (format_number(value, spec) for value in (effect, low, high))
+    return f"{effect} times {more}", f"{low} to {high}"
+
+
+def _directed(values: list[float], unit: str, directions: tuple[str, str]) -> Shown:
+    """A difference is shown without its sign, and says in which direction it goes."""
+    effect, low, high = values
+    word = directions[0]
+    if effect < 0:
+        effect, low, high, word = -effect, -high, -low, directions[1]
+    ends = f"{format_number(low)} to {format_number(high)}"
+    return " ".join(part for part in (format_number(effect), unit, word) if part), ends
+
+
+def _directions(test: Test, shown: Effect, with_arm: str, without: tuple[str, str]) -> tuple[str, str]:
+    """Words for more and less: the claim's own, else the arms' whose names differ, else plain ones."""
+    if shown.more:
+        return shown.more, shown.less
+    if isinstance(test.a, str) and isinstance(test.b, str):
+        first, second = test.a.split("."), test.b.split(".")
+        pairs = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
+        if len(first) == len(second) and len(pairs) == 1 and set(pairs[0]) <= ARMS.keys():
+            return f"{with_arm} {ARMS[pairs[0][0]]}", f"{with_arm} {ARMS[pairs[0][1]]}"
+    return without
+
+
+def _deviation(outcome: Outcome, shown: Effect) -> str:
+    value, unit = outcome.effect, shown.unit or outcome.unit
+    if unit in SHARES:
+        value = 100 * value
+    if shown.more:
+        return f"{format_number(value)} {unit} {shown.more}".replace("  ", " ")
+    return "exact" if value == 0 else f"off by at most {format_number(value)} {unit}".strip()
+
+
+def _trials(outcome: Outcome, shown: Effect) -> Shown:
+    hits = round(outcome.effect * outcome.trials)
+    low, high = (format_number(100 * edge) for edge in outcome.interval)
+    return f"{hits} of {outcome.trials} {shown.more or 'trials break it'}", f"{low} to {high} %"
+
+
+def _numbers(found: Judgement | Outcome, spec: str) -> Shown:
+    if math.isnan(found.effect):
+        return ABSENT, ""
+    effect, (low, high) = f"{format_number(found.effect, spec)} {found.unit}".strip(), found.interval
+    if low == high:
+        return effect, ""
+    if math.isinf(low) and math.isinf(high):
+        return effect, NO_INTERVAL
+    return effect, f"{format_number(low, spec)} to {format_number(high, spec)}"
+
+
+def _power(base: float, value: float) -> float:
+    try:
+        return base**value
+    except OverflowError:
+        return math.inf
+
+
+def _last(name: str) -> str:
+    """ "speed.vgg16.g0_1" -> "γ = 0.1"."""
+    letter, digits = re.fullmatch(r"(\D*)(.*)", name.rpartition(".")[2].replace("_", ".")).groups()
+    return f"{'γ' if letter == 'g' else letter} = {digits}" if digits else letter

@@ -1,0 +1,68 @@
+"""Reading one test of a claim: its kind and the keys that belong to it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bnbook.claims.claim import KINDS, SIDES, Test
+from bnbook.claims.entries import Entry
+
+NUMBERS = ("threshold", "margin", "tolerance", "expected", "nonfinite")
+
+
+class TestEntry(Entry):
+    """An entry that holds tests."""
+
+    __test__ = False  # not a pytest class
+
+    def _test(self, content: Any, what: str) -> Test:
+        content = self._mapping(content, what)
+        kind = content.get("kind")
+        if kind not in KINDS:
+            self._fail(f"{what} has unknown kind {kind!r}", f"one of {', '.join(KINDS)}")
+        alternatives, optional = KINDS[kind]
+        given = set(content) - {"kind"}
+        # Judge the keys by the alternative that they fit best: the complaint is about the likely slip.
+        needed = max(alternatives, key=lambda keys: (len(keys & given), -len(keys - given)))
+        self._keys(content, ("kind", *sorted(needed)), tuple(sorted(optional)), f"{what} of kind {kind}")
+        fields: dict[str, Any] = {"kind": kind}
+        for key in given:
+            value = content[key]
+            if key in NUMBERS:
+                fields[key] = self._number(value, f"{key} of {what}")
+            elif key == "allowed":
+                if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                    self._fail(f"allowed {value!r} of {what} is no count", "a whole number ≥ 0")
+                fields[key] = value
+            elif key == "results":
+                if (
+                    not isinstance(value, list)
+                    or len(value) < 2
+                    or not all(isinstance(r, str) for r in value)
+                ):
+                    self._fail(
+                        f"results of {what} is no list of at least two names", "`results: [low, …, high]`"
+                    )
+                fields[key] = tuple(value)
+            elif key == "b" and isinstance(value, (int, float)):
+                fields[key] = self._number(value, f"b of {what}")
+            else:
+                fields[key] = self._text(content, key)
+        if fields.get("side", SIDES[0]) not in SIDES:
+            self._fail(f"{what} has unknown side {fields['side']!r}", " or ".join(SIDES))
+        for key in ("margin", "tolerance"):
+            if fields.get(key, 0.0) < 0:
+                self._fail(f"{key} of {what} is negative", "a number ≥ 0")
+        return Test(**fields)
+
+    def _number(self, value: Any, what: str) -> float:
+        try:
+            if isinstance(value, bool):
+                raise ValueError
+            number = float(value)
+            if not math.isfinite(number):
+                raise ValueError
+        except (TypeError, ValueError):
+            self._fail(f"{what} is {value!r}", "a finite number, such as 0.02 or 1e-10")
+        return number
