@@ -100,7 +100,7 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     claim = claims.load_claims()[0]
     assert verdicts.judged(claim, run).words == "not tested at this scale (smoke run)"
     object.__setattr__(run.chapter, "exact", True)
-    assert verdicts.judged(claim, run).words.endswith("(“not tested at this scale (smoke run)” when it ran)")
+    assert verdicts.judged(claim, run).words.endswith("(“not tested at this scale” when it ran)")
     laptop = evidence.fresh_run(run.chapter, "laptop")
     monkeypatch.setattr("bnbook.claims.judging.NOT_REPRODUCED", "reproduced")
     monkeypatch.setattr("bnbook.claims.judging.REPRODUCED", "not reproduced")
