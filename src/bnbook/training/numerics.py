@@ -19,13 +19,17 @@ def numerics(device: torch.device, threads: int | None = None) -> Iterator[None]
     """Full float32 and repeatable kernels on a GPU, `threads` threads on a CPU; everything put back at the
     end."""
     before = torch.get_num_threads()
+    changes = (
+        bool(threads) and threads != before
+    )  # torch forgets its prepared convolutions when told a number
     try:
-        if threads:
+        if changes:
             torch.set_num_threads(threads)
         with _repeatable_kernels() if device.type == "cuda" else nullcontext():
             yield
     finally:
-        torch.set_num_threads(before)
+        if changes:
+            torch.set_num_threads(before)
 
 
 @contextmanager

@@ -48,8 +48,9 @@ class Training(Resumable, ABC):
         return not self.over
 
     def to_the_end(self) -> Arrays:
-        while self.advance():
-            pass
+        with numerics(self.device, self.threads):
+            while self.advance():
+                pass
         return self.result()
 
     @abstractmethod
