@@ -1,0 +1,174 @@
+"""Effects, tests and scopes in words: factors, directions, units, and intervals in the same ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bnbook.claims import Claim, Part, Source, Test, describe_test, effect_and_interval, judge, load_claims
+from bnbook.claims.claim import Effect
+from bnbook.errors import BnbookError
+from bnbook.results import Results
+
+SOURCE = Source("santurkar2018", "v1", "Figure 1")
+RATIO = Test("ratio", a="loss.none", b="loss.batch", side="greater", threshold=1.0)
+HIGHER = Test("difference", a="accuracy.batch", b="accuracy.none", side="greater", threshold=0.03)
+LOGS = Test("equivalence", a="log.batch", b="log.none", margin=math.log(2))
+LEVEL = Test("level", a="x", side="greater", threshold=0.5)
+NEAR = Test("level", a="x", expected=0.0, tolerance=0.3)
+STEPS = Effect(more="more steps", less="fewer steps")
+DECADES = Effect("log10", "as large as predicted", "smaller than predicted")
+
+
+def words(test, shown=None, **results):
+    arrays = {name.replace("__", "."): np.asarray(values, dtype=float) for name, values in results.items()}
+    claim = Claim("c", "part/chapter", SOURCE, "It is so.", "curves", test, effect=shown)
+    return effect_and_interval(judge(claim, arrays))
+
+
+SAME = [1.0, 1.0, 1.0]
+CASES = [
+    (RATIO, None, dict(loss__none=[6, 6, 6], loss__batch=[2, 2, 2]), "3 times as large without batch norm"),
+    (RATIO, None, dict(loss__none=[2, 2, 2], loss__batch=[6, 6, 6]), "3 times as large with batch norm"),
+    (RATIO, STEPS, dict(loss__none=[2, 2, 2], loss__batch=[9, 9, 9]), "4.5 times fewer steps"),
+    (RATIO, STEPS, dict(loss__none=[9, 9, 9], loss__batch=[2, 2, 2]), "4.5 times more steps"),
+    (
+        HIGHER,
+        Effect("points"),
+        dict(accuracy__batch=[0.9], accuracy__none=[0.7]),
+        "20 points higher with batch norm",
+    ),
+    (
+        HIGHER,
+        Effect("points"),
+        dict(accuracy__batch=[0.7], accuracy__none=[0.9]),
+        "20 points higher without batch norm",
+    ),
+    (HIGHER, None, dict(accuracy__batch=[0.9], accuracy__none=[0.7]), "0.2 higher with batch norm"),
+    (LOGS, Effect("log"), dict(log__batch=[0.0], log__none=[3.42]), "30.6 times as large without batch norm"),
+    (NEAR, DECADES, dict(x=[2.0]), "100 times as large as predicted"),
+    (NEAR, DECADES, dict(x=[-0.30103]), "2 times smaller than predicted"),
+    (LEVEL, Effect("%"), dict(x=[0.25]), "25 %"),
+    (LEVEL, Effect("times theory"), dict(x=[1.5]), "1.5 times theory"),
+    (Test("rate", a="x", expected=-1.0, tolerance=0.1), None, dict(x=[-0.5]), "slope −0.5"),
+    (Test("agreement", a="a", b="b", tolerance=0.1), None, dict(a=[3.0], b=[4.0]), "25 % below"),
+    (Test("identity", a="x", tolerance=0.0), None, dict(x=[0.0, -1e-9]), "off by at most 10⁻⁹"),
+    (Test("identity", a="x", tolerance=0.0), Effect(more="runs"), dict(x=[0.0, 40.0]), "40 runs"),
+    (Test("inequality", a="x", b=50), None, dict(x=[1.0, 2.0]), "3 of 100 trials break it"),
+    (
+        Test("ordering", results=("x.g1", "x.g0_3")),
+        None,
+        {"x__g1": [1.0, 2], "x__g0_3": [0.0, 1]},
+        "1 down from γ = 1 to γ = 0.3",
+    ),
+]
+
+
+@pytest.mark.parametrize("test,shown,results,expected", CASES)
+def test_an_effect_is_said_with_its_direction_and_unit(test, shown, results, expected):
+    assert words(test, shown, **results)[0] == expected
+
+
+def test_the_interval_is_in_the_effects_own_direction_and_unit():
+    spread = np.array([-1.0, 0.0, 1.0])
+    half = 4.302652729696142 / math.sqrt(3)
+    found = words(RATIO, loss__none=np.exp(-3 + spread), loss__batch=SAME)
+    ends = f"{math.exp(3 - half):.3g} to {math.exp(3 + half):.3g}"
+    assert found == ("20.1 times as large with batch norm", ends)
+    found = words(HIGHER, Effect("points"), accuracy__batch=spread / 100 - 0.2, accuracy__none=[0.0] * 3)
+    assert found == ("20 points higher without batch norm", f"{20 - half:.3g} to {20 + half:.3g}")
+    assert words(RATIO, loss__none=[2.0], loss__batch=[1.0])[1] == "no interval"
+    assert words(RATIO, loss__none=[2.0] * 3, loss__batch=SAME)[1] == ""
+    assert words(Test("inequality", a="x"), x=[0.0] * 100)[1] == "0 to 3.62 %"
+    assert words(RATIO, loss__none=[math.nan, 1.0], loss__batch=[1.0, 1.0]) == ("–", "")
+
+
+def test_what_has_to_hold_is_said_in_the_same_unit():
+    assert describe_test(HIGHER) == "mean difference > 0.03"
+    assert describe_test(HIGHER, Effect("points")) == "mean difference > 3 points"
+    assert describe_test(LOGS, Effect("log")) == "within a factor of 2"
+    assert describe_test(NEAR, DECADES) == "within a factor of 2"
+    assert describe_test(LEVEL, DECADES) == "factor > 3.16"
+    assert describe_test(LEVEL, Effect("%")) == "mean > 50 %"
+    near = Test("level", a="x", expected=0.83, tolerance=0.02)
+    assert describe_test(near, Effect("%")) == "mean within 83 % ± 2 points"
+
+
+def test_no_claim_shows_a_bare_logarithm():
+    """A result whose name says that it is a logarithm is shown as the factor that it stands for."""
+    seen = 0
+    for claim in load_claims():
+        shown = [part.effect or claim.effect for part in claim.parts] or [claim.effect]
+        for test, effect in zip(claim.tests, shown, strict=False):
+            if any("log_" in name or "_log" in name or "offset" in name for name in test.result_names()):
+                seen += 1
+                assert effect and effect.unit in ("log", "log10"), claim.id
+    assert seen >= 40
+
+
+def test_the_scope_says_profile_data_size_and_seeds():
+    entry = {"values": [1.0, 2.0], "unit": "", "seeds": [0, 1], "note": ""}
+    header = {
+        "parameters": {
+            "width": 0.125,
+            "steps": 2000,
+            "hidden": [1000, 1000],
+            "channels": [30, 60],
+            "depth": 25,
+        },
+        "data": [{"name": "cifar10"}],
+    }
+    found = lambda **more: (
+        judge(
+            Claim("c", "p/c", SOURCE, "says", "f", LEVEL, **more), Results(header, {"x": entry}), "laptop"
+        ).scope
+    )
+    assert found() == "laptop · cifar10 · 1/8 width · 2\u202f000 steps · n = 2"
+    assert found(scope=()) == "laptop · n = 2" and found(scope=("depth",)) == "laptop · 25 layers · n = 2"
+    assert found(scope=("hidden", "channels")) == "laptop · hidden 1\u202f000 · channels 30, 60 · n = 2"
+    assert judge(Claim("c", "p/c", SOURCE, "says", "f", LEVEL), {"x": np.ones(3)}).scope == "n = 3"
+
+
+HEAD = "source: {key: k, version: v}\nfigure: f\nclaims:\n- id: a-b\n  source: here\n  says: So.\n"
+TEST = "  test: {kind: level, a: x, side: less, threshold: 1}\n"
+PARTS = (
+    "  parts:\n  - {says: one, test: {kind: identity, a: x, tolerance: 0}, effect: points}\n"
+    "  - {says: two, test: {kind: identity, a: y, tolerance: 0}}\n"
+)
+
+
+def read(tmp_path, text):
+    (tmp_path / "c.claims.yml").write_text(HEAD + text, encoding="utf-8")
+    return load_claims(tmp_path / "c.claims.yml")[0]
+
+
+def test_what_a_claim_may_say_of_its_words(tmp_path):
+    more = "  asks: true\n  decided_by: nine seeds\n  scope: [width]\n  effect: {unit: steps, more: fewer}\n"
+    found = read(tmp_path, TEST + more)
+    assert found.asks and (found.decided_by, found.scope) == ("nine seeds", ("width",))
+    assert found.effect == Effect("steps", "fewer", "fewer")
+    plain = read(tmp_path, TEST)
+    assert found.test_hash == plain.test_hash, "words do not change a test"
+    every, some = read(tmp_path, PARTS), read(tmp_path, PARTS + "  combine: any\n")
+    assert (every.combine, some.combine) == ("all", "any") and every.test_hash != some.test_hash
+    assert every.parts[0].effect == Effect("points") and every.parts[1].effect is None
+    assert isinstance(every.parts[0], Part)
+
+
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        (TEST + "  asks: perhaps\n", "asks 'perhaps' is no truth value"),
+        (PARTS + "  combine: most\n", "combine 'most' is unknown"),
+        (TEST + "  combine: any\n", "it combines parts and has none"),
+        (TEST + "  scope: width\n", "scope 'width' is no list"),
+        (TEST + "  effect: {less: fewer}\n", "has a word for less and none for more"),
+        (TEST + "  effect: {units: steps}\n", "effect has unknown key units"),
+    ],
+)
+def test_a_slip_in_the_words_is_one_line(tmp_path, text, complaint):
+    with pytest.raises(BnbookError) as caught:
+        read(tmp_path, text)
+    assert complaint in str(caught.value) and "\n" not in str(caught.value)

@@ -1,0 +1,205 @@
+"""Every verdict, effect and interval of the committed results once more, by other code: raw JSON and YAML,
+NumPy, SciPy's own intervals, and the words written out again. Only the last step asks the package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from scipy import stats
+
+ROOT = Path(__file__).parents[1]
+RUNS = sorted((ROOT / "executed").glob("*/*/*.json"))
+
+
+def chapter_of(run: Path) -> str:
+    return f"{run.parent.name}/{run.stem}"
+
+
+def raw_claims(chapter: str) -> list[dict]:
+    path = ROOT / "book" / f"{chapter}.claims.yml"
+    if not path.is_file():
+        return []
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    head = {key: content[key] for key in ("evidence", "statement") if key in content}
+    return [{**head, **claim} for claim in content["claims"]]
+
+
+def is_exact(chapter: str) -> bool:
+    """The chapter's own header says so."""
+    text = (ROOT / "book" / f"{chapter}.md").read_text(encoding="utf-8")
+    return "exact: true" in text.split("\n---\n")[0]
+
+
+def mean_interval(x, level=0.95):
+    """Student's interval of a mean; a point where nothing varies."""
+    if len(x) == 1:
+        return x[0], -np.inf, np.inf
+    if np.all(x == x[0]):
+        return x[0], x[0], x[0]
+    return (x.mean(), *stats.t.interval(level, len(x) - 1, loc=x.mean(), scale=stats.sem(x)))
+
+
+def binary(*rows):
+    return len(rows[0]) > 1 and set(np.concatenate(rows)) <= {0.0, 1.0}
+
+
+def difference_interval(a, b, level=0.95):
+    """Paired; for shares of seeds Bonett and Price's adjusted Wald interval."""
+    if not binary(a, b):
+        return mean_interval(a - b, level)
+    n, d = len(a), a - b
+    up, down = ((d == 1).sum() + 1) / (n + 2), ((d == -1).sum() + 1) / (n + 2)
+    half = stats.norm.isf((1 - level) / 2) * np.sqrt((up + down - (up - down) ** 2) / (n + 2))
+    return d.mean(), max(up - down - half, -1), min(up - down + half, 1)
+
+
+def level_interval(a):
+    if not binary(a):
+        return mean_interval(a)
+    found = stats.binomtest(int(a.sum()), len(a)).proportion_ci(method="exact")
+    return a.mean(), found.low, found.high
+
+
+def beyond(low, high, side, threshold):
+    if side == "greater":
+        return True if low > threshold else False if high <= threshold else None
+    return True if high < threshold else False if low >= threshold else None
+
+
+def within(low, high, centre, margin):
+    if low >= centre - margin and high <= centre + margin:
+        return True
+    return False if low > centre + margin or high < centre - margin else None
+
+
+def recompute(test: dict, results: dict):
+    """(holds, effect, low, high) of one test."""
+    number = {k: float(test[k]) for k in ("threshold", "margin", "tolerance", "expected") if k in test}
+    values = lambda name: np.array(results[name]["values"], dtype=float)
+    if test["kind"] == "identity":
+        worst = np.abs(values(test["a"])).max()
+        worst = worst if np.isfinite(worst) else np.inf
+        return bool(worst <= number["tolerance"]), worst, worst, worst
+    if test["kind"] == "inequality":
+        broken, trials = values(test["a"]), test.get("b")
+        size = values(trials).sum() if isinstance(trials, str) else (trials or 0) * len(broken) or broken.size
+        found = stats.binomtest(int(broken.sum()), int(size)).proportion_ci(method="exact")
+        return bool(broken.sum() <= test.get("allowed", 0)), broken.sum() / size, found.low, found.high
+    names = test.get("results") or [test[k] for k in ("a", "b") if k in test]
+    first = values(names[0]).reshape(-1)
+    rows = [values(n).reshape(-1) if isinstance(n, str) else np.array([float(n)]) for n in names]
+    rows = np.array([np.broadcast_to(row, first.shape) for row in rows])
+    if "nonfinite" in test:
+        rows = np.where(np.isfinite(rows), rows, float(test["nonfinite"]))
+    nothing = (None, np.nan, -np.inf, np.inf)
+    if not np.isfinite(rows).all():
+        return nothing
+    kind, side = test["kind"], test.get("side")
+    if kind in ("level", "rate"):
+        effect, low, high = level_interval(rows[0])
+        good = (
+            beyond(low, high, side, number["threshold"])
+            if side
+            else within(low, high, number["expected"], number["tolerance"])
+        )
+        return good, effect, low, high
+    if kind == "ordering":
+        steps = [
+            difference_interval(b, a, 1 - 0.05 / (len(rows) - 1))
+            for a, b in zip(rows, rows[1:], strict=False)
+        ]
+        held = [beyond(low, high, "greater", 0.0) for _, low, high in steps]
+        all_hold = False if False in held else None if None in held else True
+        end = 2 if all_hold is False else 1
+        return (all_hold, *min(steps, key=lambda step: step[end]))
+    if kind == "ratio":
+        if (rows <= 0).any():
+            return nothing
+        effect, low, high = np.exp(mean_interval(np.log(rows[0] / rows[1])))
+        return beyond(low, high, side, number["threshold"]), effect, low, high
+    if kind == "agreement":
+        ratio = rows[0].mean() / rows[1].mean()
+        _, low, high = mean_interval((rows[0] - ratio * rows[1]) / rows[1].mean())
+        ends = ratio - 1 + low, ratio - 1 + high
+        return within(*ends, 0.0, number["tolerance"]), ratio - 1, *ends
+    effect, low, high = difference_interval(*rows)
+    if kind == "equivalence":
+        return within(low, high, 0.0, number["margin"]), effect, low, high
+    return beyond(low, high, side, number["threshold"]), effect, low, high
+
+
+def expected_word(claim: dict, outcomes: list, corrected, profile: str, exact: bool) -> str:
+    """The table of words, written out once more."""
+    counts = claim.get("evidence", ["laptop", "paper"])
+    if not (exact or profile in counts or profile == "overnight" and "laptop" in counts):
+        return "not tested at this scale"
+    held = [outcome[0] for outcome in outcomes]
+    some = claim.get("combine") == "any"
+    refuted = all(h is False for h in held) if some else any(h is False for h in held)
+    proved = any(h is True for h in held) if some else all(h is True for h in held)
+    if not (refuted or proved):
+        return "open"
+    if claim.get("asks"):
+        return "yes" if proved else "no"
+    if claim.get("statement"):
+        condition = "condition" in claim
+        if proved:
+            return "holds if …" if condition and corrected is None else "holds"
+        mended = corrected is not None and corrected[0] is True
+        return ("holds if …" if condition else "wrong, mended") if mended else "wrong"
+    if proved:
+        return "reproduced"
+    return "mixed" if True in held else "at most partly" if None in held else "not reproduced"
+
+
+def named(tests: list[dict]) -> set[str]:
+    found = [[test.get("a"), test.get("b"), *test.get("results", [])] for test in tests]
+    return {name for names in found for name in names if isinstance(name, str)}
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parts[-3]}-{chapter_of(run)}")
+def test_the_ledger_is_what_other_code_finds(run):
+    from bnbook import claims
+    from bnbook.results import Results
+
+    chapter, profile, exact = chapter_of(run), run.parts[-3], is_exact(chapter_of(run))
+    results = json.loads(run.read_text(encoding="utf-8"))["results"]
+    books = {claim.id: claim for claim in claims.chapter_claims(chapter)}
+    for claim in raw_claims(chapter):
+        tests = [part["test"] for part in claim["parts"]] if "parts" in claim else [claim["test"]]
+        if not named([*tests, *([claim["corrected"]] if "corrected" in claim else [])]) <= results.keys():
+            continue  # asked after this run, or at other profiles
+        outcomes = [recompute(test, results) for test in tests]
+        corrected = recompute(claim["corrected"], results) if "corrected" in claim else None
+        found = claims.judge(books[claim["id"]], Results({}, results), profile, exact=exact)
+        assert found.verdict == expected_word(claim, outcomes, corrected, profile, exact), claim["id"]
+        shown = [outcome for _, _, outcome in found.parts] or [found]
+        if corrected and outcomes[0][0] is False:
+            shown, outcomes = [*shown, found.corrected], [*outcomes, corrected]
+        for outcome, (_, *numbers) in zip(shown, outcomes, strict=True):
+            book = [outcome.effect, *outcome.interval]
+            np.testing.assert_allclose(book, numbers, rtol=1e-7, atol=1e-12, err_msg=claim["id"])
+
+
+def test_no_refuted_claim_reads_open():
+    """By the raw files: a claim of which every part has to hold, with one that is refuted, is not open."""
+    from bnbook import claims
+    from bnbook.results import Results
+
+    books = {claim.id: claim for claim in claims.load_claims()}
+    judged = refuted = 0
+    for run in RUNS:
+        results = json.loads(run.read_text(encoding="utf-8"))["results"]
+        for claim in raw_claims(chapter_of(run)):
+            tests = [part["test"] for part in claim["parts"]] if "parts" in claim else [claim["test"]]
+            if not set(books[claim["id"]].result_names()) <= results.keys():
+                continue
+            judged += 1
+            if claim.get("combine") != "any" and False in [recompute(test, results)[0] for test in tests]:
+                refuted += 1
+                assert claims.judge(books[claim["id"]], Results({}, results)).verdict != "open"
+    assert judged >= 250 and refuted >= 90
