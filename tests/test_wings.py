@@ -54,5 +54,5 @@ def test_private_names_are_imported_by_nobody(name: str) -> None:
 
 
 def test_no_module_is_long() -> None:
-    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")}
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")}
     assert not {name: length for name, length in lengths.items() if length > 200}

@@ -154,13 +154,14 @@ def _check(arguments: argparse.Namespace) -> int:
         print(f"note {line}")
     if not problems:
         print("nothing to check: executed/ holds no run yet")
+    part = "errata"
     try:
-        part, listed = "errata", claims.load_errata()
-        part, counted = "coverage", claims.count_sentences(claims.load_coverage())
+        print(f"ok  {len(claims.load_errata())} errata")
+        part = "coverage"
+        counted = claims.count_sentences(claims.load_coverage())
     except BnbookError as error:
         print(f"BAD {part}\n      {error}")
         return FAILED
-    print(f"ok  {len(listed)} errata")
     print(f"ok  {counted.sentences} sentences of the sources, {counted.judged} judged")
     return FAILED if any(problems.values()) else DONE
 

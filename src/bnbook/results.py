@@ -4,7 +4,6 @@ pages."""
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 
 from bnbook import atomic, paths
 from bnbook.data.listeners import LISTENERS
+from bnbook.encoding import as_array, decode, encode
 from bnbook.errors import BnbookError
 from bnbook.profiles import HIGHEST_FIRST
 
@@ -37,7 +37,7 @@ class Results(Mapping):
         if name not in self.entries:
             known = ", ".join(sorted(self.entries)) or "none"
             raise KeyError(f"no result {name!r} recorded; recorded: {known}")
-        return _decode(self.entries[name]["values"])
+        return decode(self.entries[name]["values"])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
@@ -79,13 +79,13 @@ def record(
         raise BnbookError(
             f"result {name!r} was recorded already in this run; give the second one its own name"
         )
-    array = _as_array(values, name)
+    array = as_array(values, name)
     if array.ndim == 0 or array.shape[0] == 0:
         raise BnbookError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
     listed = list(range(array.shape[0])) if seeds is None else [int(seed) for seed in seeds]
     if len(listed) != array.shape[0]:
         raise BnbookError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
-    _session.entries[name] = {"values": _encode(array, digits), "unit": unit, "seeds": listed, "note": note}
+    _session.entries[name] = {"values": encode(array, digits), "unit": unit, "seeds": listed, "note": note}
     _save(path)
 
 
@@ -179,30 +179,3 @@ def _save(path: Path | None) -> None:
     head = json.dumps({"schema": SCHEMA, **_session.header}, allow_nan=False).removesuffix("}")
     entries = ", ".join(_texts[name][1] for name in _session.entries)
     atomic.write_text(path, f'{head}, "results": {{{entries}}}}}\n')
-
-
-def _as_array(values: Any, name: str) -> np.ndarray:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    elif isinstance(values, (list, tuple)):
-        values = [v.detach().cpu().numpy() if hasattr(v, "detach") else v for v in values]
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise BnbookError(f"result {name!r} is not an array of numbers with one row per seed") from None
-
-
-def _encode(array: np.ndarray, digits: int) -> Any:
-    """Nested lists of JSON numbers; what JSON lacks becomes the strings "nan", "inf", "-inf"."""
-    if array.ndim:
-        return [_encode(row, digits) for row in array]
-    number = float(array)
-    if not math.isfinite(number):
-        return str(number)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.{digits}g}")
-
-
-def _decode(values: Any) -> np.ndarray:
-    return np.asarray(
-        values, dtype=np.float64
-    )  # NumPy reads "nan", "inf" and "-inf" as the numbers they name

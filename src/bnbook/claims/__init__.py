@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from bnbook.claims.carried import carry
 from bnbook.claims.claim import Claim, Part, Source, Test
-from bnbook.claims.coverage import (
-    REASONS,
-    Count,
-    Coverage,
-    Sentence,
-    count_sentences,
-    load_coverage,
-    unfinished_sources,
-)
+from bnbook.claims.coverage import REASONS, Count, Coverage, Sentence, count_sentences
+from bnbook.claims.coverage_reading import load_coverage, unfinished_sources
 from bnbook.claims.effects import describe_test, effect_and_interval, format_effect
 from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
