@@ -26,6 +26,7 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
     is left}. BnbookError where code, torch or data are not those of the caller.
     """
     from bnbook.runs import checkpoints, driving, kinds
+    from bnbook.training.numerics import numerics
 
     with _ALONE:
         arm_type = kinds.find(task["kind"])
@@ -34,7 +35,8 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
         dataset = _dataset(arm.data, task["device"]) if hasattr(arm, "data") else None
         _compare(task["edition"], _edition(task["kind"], dataset and dataset.identity.sha256))
         training = kinds.start(members, dataset)
-        arrays, seconds = driving.drive(training, task["keys"], tell)
+        with numerics(training.device, kinds.THREADS):  # once, not at every step
+            arrays, seconds = driving.drive(training, task["keys"], tell)
         return {
             "arrays": arrays,
             "seconds": seconds / len(members),
