@@ -180,14 +180,12 @@ def _claims(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline import chapters, verdicts
     from bnbook.pipeline.passed import passed_run
 
-    listed = claims.load_claims()
     for chapter in chapters.discover():
         held = passed_run(chapter, arguments.profile if arguments.runs else None)
-        for claim in listed:
-            if claim.chapter == chapter.name:
-                judged = verdicts.judged(claim, held) if held else None
-                words = f"{judged.words}: {claims.format_effect(judged)}" if judged else "not run"
-                print(f"{claim.id}\n    {claim.says}\n    {words}")
+        for claim in claims.chapter_claims(chapter.name):
+            judged = verdicts.judged(claim, held) if held else None
+            words = f"{judged.words}: {claims.format_effect(judged)}" if judged else "not run"
+            print(f"{claim.id}\n    {claim.says}\n    {words}")
         for name in verdicts.withdrawn(held) if held else []:
             print(f"{name}\n    judged by the run and withdrawn since")
     return DONE
