@@ -9,6 +9,7 @@ import pytest
 
 from bnbook.claims import Claim, Part, Source, Test, describe_test, effect_and_interval, judge, load_claims
 from bnbook.claims.claim import Effect
+from bnbook.claims.sensitivity import at_other_margins, scaled_test
 from bnbook.errors import BnbookError
 from bnbook.results import Results
 
@@ -129,6 +130,28 @@ def test_the_scope_says_profile_data_size_and_seeds():
     assert found(scope=()) == "laptop · n = 2" and found(scope=("depth",)) == "laptop · 25 layers · n = 2"
     assert found(scope=("hidden", "channels")) == "laptop · hidden 1\u202f000 · channels 30, 60 · n = 2"
     assert judge(Claim("c", "p/c", SOURCE, "says", "f", LEVEL), {"x": np.ones(3)}).scope == "n = 3"
+
+
+def test_what_hangs_on_the_margin_is_said():
+    def threshold(test, factor, shown=None):
+        return scaled_test(test, factor, shown).threshold
+
+    assert [threshold(HIGHER, k) for k in (0.5, 2)] == [0.015, 0.06]
+    fourfold = Test("ratio", a="a", b="b", side="greater", threshold=4.0)
+    assert [threshold(fourfold, k) for k in (0.5, 2)] == [2, 16] and threshold(RATIO, 2) == 1
+    often = Test("level", a="x", side="greater", threshold=0.9)
+    assert [threshold(often, k) for k in (0.5, 2)] == pytest.approx([0.95, 0.8])
+    growth = Test("rate", a="x", side="greater", threshold=1.21)
+    assert threshold(growth, 0.5, Effect("times a layer")) == pytest.approx(1.1)
+    assert threshold(LEVEL, 2, Effect("%")) == 0.5 and threshold(LEVEL, 2) == 1.0
+    assert scaled_test(NEAR, 2).tolerance == 0.6 and scaled_test(LOGS, 0.5).margin == LOGS.margin / 2
+    exact = Test("identity", a="x", tolerance=1e-9)
+    assert scaled_test(exact, 2) == exact
+    verdicts = lambda test, **results: at_other_margins(
+        Claim("c", "p/c", SOURCE, "says", "f", test), {name: np.array(x) for name, x in results.items()}
+    )
+    assert verdicts(NEAR, x=[0.2, 0.2, 0.2]) == ("not reproduced", "reproduced")
+    assert verdicts(exact, x=[0.0]) == ()
 
 
 HEAD = "source: {key: k, version: v}\nfigure: f\nclaims:\n- id: a-b\n  source: here\n  says: So.\n"

@@ -10,6 +10,7 @@ from bnbook.claims.effects import describe_test, effect_and_interval, format_eff
 from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.reading import chapter_claims, load_claims
+from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.showing import show_verdicts
 from bnbook.claims.tables import markdown_table, verdict_rows
 from bnbook.claims.words import format_number, without_markup
@@ -26,6 +27,7 @@ __all__ = [
     "Sentence",
     "Source",
     "Test",
+    "at_other_margins",
     "carry",
     "chapter_claims",
     "count_sentences",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from bnbook import claims
+from bnbook.claims.judging import NOT_TESTED
 from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.tokens import ABSENT, Pages
 
 #: What each word means, above the table.
@@ -36,7 +38,9 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
         "",
         *WORDS,
         "",
-        "A claim that does not hold is a result like any other.",
+        "A claim that does not hold is a result like any other. Many margins had to be chosen by us: the "
+        "column beside the",
+        "interval says what the verdict would be at half and at twice the margin.",
         "",
         short_scoreboard(chapters, pages),
         "",
@@ -47,8 +51,8 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
             continue
         lines += [f"## {chapter.title}", "", f"[Read the chapter](/{chapter.name}.ipynb)", ""]
         lines += [
-            "| Claim | Verdict | Effect | 95 % interval | Scope | Figure |",
-            "|---|---|---|---|---|---|",
+            "| Claim | Verdict | Effect | 95 % interval | At half, at twice the margin | Scope | Figure |",
+            "|---|---|---|---|---|---|---|",
         ]
         lines += [_claim_row(claim, chapter, pages) for claim in own]
         evidence = pages.evidence[chapter.name]
@@ -84,12 +88,22 @@ def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
     says = f'<span id="{row_address(claim)}"></span>{_cell(claim.says)}<br><small>{_cell(source)}</small>'
     figure = f"[figure](#{anchor(chapter, claim.figure)})"
     if judgement is None or evidence is None:
-        return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
+        return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
     found = [part for _, _, part in judgement.parts] or [judgement]
     columns = zip(*map(claims.effect_and_interval, found), strict=True)
     effect, interval = ("<br>".join(each or ABSENT for each in column) for column in columns)
-    row = [says, f"**{_cell(judgement.words)}**", effect, interval, judgement.scope, figure]
+    row = [says, f"**{_cell(judgement.words)}**", effect, interval, _elsewhere(judgement, evidence)]
+    row += [judgement.scope, figure]
     return "| " + " | ".join(row) + " |"
+
+
+def _elsewhere(judgement: claims.Judgement, evidence: Evidence) -> str:
+    """The verdicts at other margins: what hangs on a number that somebody had to choose."""
+    exact = evidence.chapter.exact
+    found = claims.at_other_margins(judgement.claim, evidence.results, judgement.profile, exact=exact)
+    if not found or judgement.verdict == NOT_TESTED:
+        return ABSENT
+    return "the same" if set(found) == {judgement.verdict} else f"*{found[0]}*, *{found[1]}*"
 
 
 def row_address(claim: claims.Claim) -> str:
