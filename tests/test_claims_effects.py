@@ -7,7 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from bnbook.claims import Claim, Part, Source, Test, describe_test, effect_and_interval, judge, load_claims
+from bnbook.claims import (
+    Claim,
+    Part,
+    Source,
+    Test,
+    describe_test,
+    effect_and_interval,
+    judge,
+    load_claims,
+    markdown_table,
+)
 from bnbook.claims.claim import Effect
 from bnbook.claims.sensitivity import at_other_margins, scaled_test
 from bnbook.errors import BnbookError
@@ -152,6 +162,16 @@ def test_what_hangs_on_the_margin_is_said():
     )
     assert verdicts(NEAR, x=[0.2, 0.2, 0.2]) == ("not reproduced", "reproduced")
     assert verdicts(exact, x=[0.0]) == ()
+
+
+def test_an_own_question_says_so_in_the_table():
+    for asks in (True, False):
+        found = judge(
+            Claim("c", "p/c", SOURCE, "So?", "f", LEVEL, asks=asks), {"x": 2 * np.ones(3)}, "laptop"
+        )
+        table = markdown_table([found])
+        assert ("the book's own question, on Figure 1" in table) is asks
+        assert f"**{'yes' if asks else 'reproduced'}**<br><small>laptop · n = 3</small>" in table
 
 
 HEAD = "source: {key: k, version: v}\nfigure: f\nclaims:\n- id: a-b\n  source: here\n  says: So.\n"

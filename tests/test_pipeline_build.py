@@ -11,7 +11,18 @@ import pytest
 from bnbook import claims
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
-from bnbook.pipeline import build, chapters, evidence, leaks, merge, pages, provenance, tokens, verdicts
+from bnbook.pipeline import (
+    build,
+    chapters,
+    evidence,
+    leaks,
+    merge,
+    pages,
+    provenance,
+    scoreboard,
+    tokens,
+    verdicts,
+)
 
 
 def text_of(path) -> str:
@@ -68,6 +79,28 @@ def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_p
     assert "Is this coin fair?" in (tmp_path / "c" / "part" / "coin.ipynb").read_text(), (
         "prose is merged in again"
     )
+
+
+def test_the_scoreboard_counts_own_questions_apart_and_says_scope_and_margin(ran, tmp_path):
+    path = ran / "book" / "part" / "coin.claims.yml"
+    chapter, text = chapters.select(["coin"])[0], path.read_text()
+
+    def shown(more):
+        path.write_text(text.replace("  says: ", more + "  says: ", 1))
+        run = evidence.Evidence(chapter, ran / "runs" / "smoke")
+        return tokens.Pages({chapter.name: run}, claims.load_claims())
+
+    board = lambda more: scoreboard.scoreboard([chapter], shown(more))
+    assert "| 1 | 1 reproduced | — |" in board("  evidence: [smoke]\n")
+    asked = board("  evidence: [smoke]\n  asks: true\n")
+    assert "| 0 | — | 1 yes |" in asked and "the book's own question, on folklore" in asked
+    assert re.search(r"\| \*open\*, \*yes\* \| smoke · n = 3 \| \[figure\]", asked)
+    mended = "  evidence: [smoke]\n  statement: true\n"
+    mended += "  corrected: {kind: level, a: heads, side: less, threshold: 1.0}\n"
+    path.write_text(text)
+    text = text.replace("expected: 0.5, tolerance: 0.2", "expected: 5, tolerance: 0.2")
+    page = board(mended)
+    assert "**wrong, mended" in page and ", as printed<br>" in page and ", corrected |" in page
 
 
 def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):

@@ -13,6 +13,7 @@ from bnbook.claims.kinds import Outcome
 from bnbook.claims.reading import load_claims
 from bnbook.claims.words import without_markup
 
+OWN = "the book's own question"
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
 
@@ -34,7 +35,8 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
     lines = [HEAD]
     for judgement in judgements:
         claim, shared = judgement.claim, _shared(judgement)
-        notes = [claim.source.where, *([must_hold(claim.test, claim.effect)] if claim.test else []), *shared]
+        notes = [f"{OWN}, on {claim.source.where}" if claim.asks else claim.source.where]
+        notes += [must_hold(claim.test, claim.effect)] if claim.test else shared
         measured = _measured(judgement) if claim.test else ""
         scope = f"<br><small>{judgement.scope}</small>" if judgement.scope else ""
         lines.append(row(claim.says, notes, measured, f"**{without_markup(judgement.words)}**{scope}"))

@@ -6,6 +6,7 @@ import re
 
 from bnbook import claims
 from bnbook.claims.judging import NOT_TESTED
+from bnbook.claims.tables import OWN
 from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
@@ -84,14 +85,17 @@ def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
     judgement, evidence = pages.judgement(claim), pages.evidence[chapter.name]
     source = f"{claim.source.key}, {claim.source.version}, {claim.source.where}"
     if claim.asks:
-        source = f"the book's own question, on {source}"
+        source = f"{OWN}, on {source}"
     says = f'<span id="{row_address(claim)}"></span>{_cell(claim.says)}<br><small>{_cell(source)}</small>'
     figure = f"[figure](#{anchor(chapter, claim.figure)})"
     if judgement is None or evidence is None:
         return f"| {says} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {ABSENT} | {figure} |"
-    found = [part for _, _, part in judgement.parts] or [judgement]
-    columns = zip(*map(claims.effect_and_interval, found), strict=True)
-    effect, interval = ("<br>".join(each or ABSENT for each in column) for column in columns)
+    found = [part for _, _, part in judgement.parts] or [judgement, judgement.corrected]
+    shown = [claims.effect_and_interval(each) for each in found if each]
+    if judgement.corrected:
+        notes = ("as printed", "under the condition" if claim.condition else "corrected")
+        shown = [(f"{words}, {note}", ends) for (words, ends), note in zip(shown, notes, strict=True)]
+    effect, interval = ("<br>".join(each or ABSENT for each in column) for column in zip(*shown, strict=True))
     row = [says, f"**{_cell(judgement.words)}**", effect, interval, _elsewhere(judgement, evidence)]
     row += [judgement.scope, figure]
     return "| " + " | ".join(row) + " |"

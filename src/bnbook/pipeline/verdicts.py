@@ -56,9 +56,9 @@ def withdrawn(evidence: Evidence) -> list[str]:
 
 
 def tally(words: Iterable[str]) -> str:
-    """How many of each verdict, the most frequent first: "3 reproduced, 1 open"."""
+    """How many of each verdict, the most frequent first: "3 reproduced · 1 open"."""
     counts = Counter(words)
-    return ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    return " · ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
 def _remark(found: Judgement, header: Mapping[str, Any]) -> str:
