@@ -42,7 +42,7 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
         "default_parameters": default,
         "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
         "claims": {claim.id: claim.test_hash for claim in made["claims"]},
-        "verdicts": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
+        "judged": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
         "files": work.files(),
         "data": rows,
         "provenance": {

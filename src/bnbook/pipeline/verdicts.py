@@ -64,7 +64,7 @@ def tally(words: Iterable[str]) -> str:
 def _remark(found: Judgement, header: Mapping[str, Any]) -> str:
     """Why the verdict is not what it was when the run ended, or nothing."""
     claim = found.claim
-    hashes, then = header.get("claims", {}), header.get("verdicts", {}).get(claim.id)
+    hashes, then = header.get("claims", {}), header.get("judged", {}).get(claim.id)
     if claim.id not in hashes:
         return ADDED
     if hashes[claim.id] != claim.test_hash:

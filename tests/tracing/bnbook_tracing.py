@@ -1,4 +1,4 @@
-"""On the path of a chapter's kernel: notes in BNBOOK_TRACES which functions of the package the chapter runs.
+"""Imported when a kernel starts: notes in BNBOOK_TRACES which functions of the package its chapter runs.
 
 The profiler is the interpreter's own, for a tracer in Python is slow. Code without fast locals is the body of
 a module or class, which defines and does not measure.
