@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from bnbook import claims, results
+from bnbook import claims, encoding, results
 from bnbook.claims import carried, showing
 from bnbook.errors import BnbookError
 from bnbook.pipeline import chapters, evidence, handout, plain, tokens
@@ -244,7 +244,7 @@ def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypat
 def test_this_run_stands_beside_the_books(ran, alone):
     claim = claims.load_claims()[0]
     rows = [carried.Carried(claim, "0.503", "reproduced")]
-    heads = {"heads": results._decode([0.9, 0.95, 1.0])}
+    heads = {"heads": encoding.decode([0.9, 0.95, 1.0])}
     shown = showing.comparison(rows, heads, "laptop").split("\n")[-1]
     assert shown.startswith(
         "| A coin shows heads half of the time.<br><small>everywhere; must hold: mean within 0.5 ± 0.2"

@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, evidence, gate, measured, tokens
+from bnbook.pipeline import chapters, checks, evidence, measured, tokens
 
 
 def table(body: str) -> str:
@@ -110,10 +110,10 @@ def test_the_gate_asks_for_what_a_table_names(ran):
     )
     path.write_text(text.replace("{{ verdicts }}", block))
     run = evidence.fresh_run(chapters.select(["coin"])[0], "smoke")
-    assert gate.required_results(run) == ["result 'tails' is missing; the text or a claim needs it"]
+    assert checks.required_results(run) == ["result 'tails' is missing; the text or a claim needs it"]
     path.write_text(path.read_text().replace("rows:", "rwos:"))
     run = evidence.fresh_run(chapters.select(["coin"])[0], "smoke")
-    assert [problem for problem in gate.required_results(run) if "{measured} table" in problem]
+    assert [problem for problem in checks.required_results(run) if "{measured} table" in problem]
 
 
 def test_a_table_shows_what_its_tokens_would(ran):
