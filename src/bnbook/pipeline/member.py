@@ -74,6 +74,7 @@ class Member:
 def _work(line: connection.Connection, job: Job, shown: bool, share: int) -> None:
     """In the process: run the chapters that come along the line, until it is ended."""
     os.environ["BNBOOK_CORES"] = str(share)
+    os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_end_with_parent, daemon=True).start()
