@@ -194,7 +194,7 @@ def test_a_number_edited_by_hand(ran):
     assert "coin.json is not the file that the run wrote" in refused()
 
 
-@pytest.mark.parametrize("part", ["claims", "verdicts", "parameters", "provenance"])
+@pytest.mark.parametrize("part", ["claims", "judged", "parameters", "provenance"])
 def test_a_header_edited_by_hand(ran, part):
     run = laptop_run()
     content = json.loads(run.results_path.read_text())

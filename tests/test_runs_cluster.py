@@ -153,8 +153,10 @@ def test_a_task_that_kills_every_worker_is_given_up_with_its_last_words(apart):
     assert not cluster._kept
 
 
+#: A process that a shell put into the background ignores Ctrl-C, and hands that down.
 CALLER = """
-import json, sys
+import json, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from bnbook.deep_linear import LinearArm
 from bnbook.runs import train_members
 train_members([(LinearArm.from_settings(each), 0) for each in json.loads(sys.argv[1])], workers=2)

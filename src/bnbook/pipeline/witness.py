@@ -56,4 +56,4 @@ def keep(place, source):
 if FOLDER and __name__ == "sitecustomize":
     sys.meta_path.insert(0, Finder)
     if os.environ.get("BNBOOK_TRACES"):  # the tests note what runs: tests/tracing
-        import bnbook_tracing  # noqa: F401
+        __import__("bnbook_tracing")
