@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -84,7 +85,9 @@ def test_nothing_outlives_a_run_that_is_ended(tmp_path, how):
     root = write(tmp_path / "book", **{sign.name: say.format(str(sign)) for sign in signs})
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     command = [sys.executable, "-m", "bnbook", "run", "--all", "--jobs", "2"]
-    running = subprocess.Popen(command, cwd=root, env=clean | {"BNBOOK_ROOT": str(root)}, stderr=-1)
+    hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background ignores it
+    surroundings = clean | {"BNBOOK_ROOT": str(root)}
+    running = subprocess.Popen(command, cwd=root, env=surroundings, stderr=-1, preexec_fn=hear)
     wait_until(lambda: all(sign.exists() and sign.read_text() for sign in signs))
     started = psutil.Process(running.pid).children(recursive=True)
     assert {int(sign.read_text()) for sign in signs} < {process.pid for process in started}
