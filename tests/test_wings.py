@@ -13,7 +13,8 @@ from bnbook.fingerprint.sources import Sources
 
 ROOT = Path(bnbook.__file__).parent
 INSTRUMENTS = (
-    "data normalizers models probes meanfield training small_networks deep_linear studies intervals".split()
+    "data normalizers models probes meanfield training small_networks deep_linear studies intervals "
+    "report".split()
 )
 BASEMENT = ("errors", "paths", "atomic")
 MODULES = sorted(

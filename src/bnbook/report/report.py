@@ -1,0 +1,136 @@
+"""The report: what was measured of a network, as numbers, a table, a figure and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bnbook.probes.covariate_shift import CovariateShift
+from bnbook.probes.landscape import Landscape
+from bnbook.probes.layer_gradients import LayerGradients
+from bnbook.report.finding import Found
+from bnbook.report.moments import Moments
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Eigenvalues:
+    """λ_max of the Fisher matrix (1/m) Σ_x Σ_o ∇f_o(x) ∇f_o(x)^T, all outputs and parameters."""
+
+    batch: float | None  # gradients flow through the batch's statistics
+    constant: float | None  # the same statistics, held constant
+    population: float | None  # running averages, as in inference
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `bnbook.measure` found; a part that could not be measured is None, and `warnings` says why."""
+
+    name: str
+    learning_rate: float
+    examples: int
+    loss: float  # L(θ), of the batch
+    normalizers: tuple[Found, ...]
+    landscape: Landscape | None
+    shift: CovariateShift | None
+    gradients: LayerGradients | None
+    moments: Moments | None
+    eigenvalues: Eigenvalues | None
+    warnings: tuple[str, ...] = ()
+    beside: Report | None = None
+
+    @property
+    def effective_smoothness(self) -> float | None:
+        """The effective β: max over the step lengths of ‖∇L(θ) - ∇L(θ_a)‖ / ‖θ - θ_a‖."""
+        return float(self.landscape.effective_smoothness) if self.landscape else None
+
+    def summary(self) -> Iterator[tuple[str, float | None]]:
+        """The rows of `table`: what a number is called, and the number."""
+        scape, shift, moments = self.landscape, self.shift, self.moments
+        yield "loss of the batch", self.loss
+        yield "gradient norm", float(scape.start_norm) if scape else None
+        yield (
+            "range of the loss along the gradient",
+            float(scape.loss.max() - scape.loss.min()) if scape else None,
+        )
+        yield "largest change of the gradient", float(scape.gradient_distance.max()) if scape else None
+        yield "effective β", self.effective_smoothness
+        later = slice(1, None)  # the first layer has none before it
+        some = shift is not None and len(shift.names) > 1
+        yield (
+            "covariate shift, cosine (mean over layers)",
+            float(shift.cosine[later].mean()) if some else None,
+        )
+        yield (
+            "covariate shift, ‖G − G'‖ (mean over layers)",
+            float(shift.distance[later].mean()) if some else None,
+        )
+        for name in ("batch", "constant", "population"):
+            value = getattr(self.eigenvalues, name) if self.eigenvalues else None
+            yield f"λ_max, statistics: {name}", value
+        for place in dict.fromkeys(moments.places) if moments else ():
+            chosen = np.array([each == place for each in moments.places])
+            yield f"{place}: change of the mean by one update", float(moments.mean_change[chosen].mean())
+            yield f"{place}: change of the variance", float(moments.variance_change[chosen].mean())
+
+    def table(self) -> str:
+        """One line a number, one column a network, then what was found and the warnings."""
+        columns = [dict(each.summary()) for each in self._all()]
+        names = list(dict.fromkeys(name for column in columns for name in column))
+        lines = [["", *(each.name for each in self._all())]]
+        lines += [[name, *(_number(column.get(name)) for column in columns)] for name in names]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+        text = [
+            line[0].ljust(widths[0])
+            + "".join(f"  {cell:>{w}}" for cell, w in zip(line[1:], widths[1:], strict=True))
+            for line in lines
+        ]
+        for each in self._all():
+            kinds = [found.kind for found in each.normalizers]
+            counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "none"
+            text.append(f"{each.name}: normalizers: {counted}")
+            text += [f"{each.name}: {warning}" for warning in each.warnings]
+        return "\n".join(text)
+
+    def to_json(self) -> str:
+        """Everything, arrays as lists; a number that is not finite as a text."""
+        return json.dumps(_plain(self), indent=1, ensure_ascii=False)
+
+    def figure(self) -> Figure:
+        """Four panels: loss and change of the gradient along it, cosine and gradient layer by layer."""
+        from bnbook.report.drawing import draw
+
+        return draw(self._all())
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.table())}</pre>"
+
+    def _all(self) -> tuple[Report, ...]:
+        return (self,) if self.beside is None else (self, self.beside)
+
+
+def _number(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.4g}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Landscape):
+        return _plain(asdict(value) | {"effective_smoothness": value.effective_smoothness})
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, (torch.Tensor, np.ndarray)):
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,227 @@
+"""`bnbook.measure`: the instruments' own numbers, on any network, which stays as it was to the last bit."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torchvision
+from torch import nn
+
+import bnbook
+from bnbook.errors import BnbookError
+from bnbook.probes import covariate_shift, fisher, landscape
+from bnbook.report import command, finding
+
+B, K = 12, 4
+
+
+def dense(norm=nn.BatchNorm1d, width=8):
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(6, width), norm(width), nn.ReLU(), nn.Dropout(0.2),
+        nn.Linear(width, width), norm(width), nn.Tanh(), nn.Linear(width, K),
+    ).double()  # fmt: skip
+
+
+def batch(shape=(6,)):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(B, *shape, generator=generator).double(), torch.arange(B) % K
+
+
+def state(model):
+    tensors = {name: value.clone() for name, value in model.state_dict().items()}
+    return tensors, [m.training for m in model.modules()], [len(m._forward_hooks) for m in model.modules()]
+
+
+def test_numbers_are_those_of_the_instruments():
+    model, data = dense(), batch()
+    report = bnbook.measure(model, F.cross_entropy, data, learning_rate=0.2, progress=False)
+    steps = [0.2 * k for k in (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4)]
+    seen = landscape.along_gradient(model, F.cross_entropy, data, steps)
+    assert torch.equal(report.landscape.loss, seen.loss)
+    assert report.effective_smoothness == float(seen.effective_smoothness)
+    shift = covariate_shift.measure(model, F.cross_entropy, data, 0.2)
+    assert torch.equal(report.shift.cosine, shift.cosine)
+    assert report.eigenvalues.population is None  # nothing has been averaged yet
+    assert any("population" in warning for warning in report.warnings)
+    wanted = fisher.largest_eigenvalue(model, data[0], "all", "all", "detached", tolerance=1e-3)
+    # the dropped units differ from call to call
+    model[3].p = 0.0
+    again = bnbook.measure(model, F.cross_entropy, data, progress=False)
+    wanted = fisher.largest_eigenvalue(model, data[0], "all", "all", "detached", tolerance=1e-3)
+    assert again.eigenvalues.constant == pytest.approx(float(wanted), rel=1e-6)
+    assert again.eigenvalues.batch < again.eigenvalues.constant  # less gradient along 1 and x-hat
+
+
+def test_moments_against_an_update_by_torch():
+    model, data = dense(), batch()
+    model[3].p = 0.0
+    report = bnbook.measure(
+        model, F.cross_entropy, data, learning_rate=0.3, eigenvalues=False, progress=False
+    )
+    found = report.moments
+    place = found.names.index("4"), "input of a weight layer"
+    assert found.places[place[0]] == place[1]
+    before = model[:4](data[0]).detach()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    F.cross_entropy(model(data[0]), data[1]).backward()
+    optimizer.step()
+    after = model[:4](data[0]).detach()
+    m, n, v, w = before.mean(0), after.mean(0), before.var(0, correction=0), after.var(0, correction=0)
+    alive = (v + w) > 0
+    shift = torch.where(alive, (n - m).abs() / ((v + w) / 2 + (n - m) ** 2 / 4).sqrt(), 0.0).mean()
+    spread = torch.where(alive, 2 * (w - v).abs() / (v + w), 0.0).mean()
+    assert found.mean[place[0]] == pytest.approx(float(m.abs().mean()))
+    assert found.mean_change[place[0]] == pytest.approx(float(shift))
+    assert found.variance_change[place[0]] == pytest.approx(float(spread))
+
+
+@pytest.mark.parametrize("grad", [True, False], ids=["grad", "no_grad"])
+def test_the_network_stays_bit_identical(grad):
+    model, data = dense(), batch()
+    model(data[0])  # averages that are not the first
+    model[0].weight.grad = torch.ones_like(model[0].weight)
+    before, random = state(model), torch.get_rng_state()
+    with torch.set_grad_enabled(grad):
+        report = bnbook.measure(model, F.cross_entropy, data, progress=False)
+    after = state(model)
+    assert not [warning for warning in report.warnings if "not measured" in warning]
+    assert all(torch.equal(value, after[0][name]) for name, value in before[0].items())
+    assert before[1:] == after[1:] and torch.equal(random, torch.get_rng_state())
+    assert torch.equal(model[0].weight.grad, torch.ones_like(model[0].weight))
+
+
+def test_what_normalizes_and_what_cannot_be_measured():
+    class Tokens(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(5, K)  # registered first, run last
+            self.table = nn.Embedding(9, 5)
+            self.norm = nn.LayerNorm(5)
+            self.first = nn.Linear(5, 5)
+
+        def forward(self, x):
+            return self.last(self.norm(self.first(self.table(x))).mean(1))
+
+    torch.manual_seed(0)
+    data = torch.randint(0, 9, (B, 3)), torch.arange(B) % K
+    report = bnbook.measure(Tokens(), F.cross_entropy, data, progress=False)
+    assert [each.kind for each in report.normalizers] == ["LayerNorm"]
+    assert not report.normalizers[0].over_batch
+    words = " ".join(report.warnings)
+    assert "another order" in words and "inputs of type torch.int64" in words and "same quantity" in words
+    assert report.landscape is not None and report.eigenvalues.batch is None
+    summed = bnbook.measure(
+        dense(),
+        lambda o, t: F.cross_entropy(o, t, reduction="sum"),
+        batch(),
+        eigenvalues=False,
+        progress=False,
+    )
+    assert any("no mean over the examples" in warning for warning in summed.warnings)
+    resting = dense().eval()
+    assert any(
+        "inference mode" in warning
+        for warning in bnbook.measure(
+            resting, F.cross_entropy, batch(), eigenvalues=False, progress=False
+        ).warnings
+    )
+
+
+def test_known_and_unknown_normalizers():
+    resnet = torchvision.models.resnet18()
+    assert len(finding.normalizers(resnet)) == 20 and all(f.over_batch for f in finding.normalizers(resnet))
+    groups = nn.Sequential(nn.GroupNorm(2, 4), nn.InstanceNorm2d(4), nn.Identity())
+    assert [f.over_batch for f in finding.normalizers(groups)] == [False, False]
+
+
+def test_report_as_table_json_and_figure():
+    report = bnbook.measure(
+        dense(), F.cross_entropy, batch(), beside=dense(lambda w: nn.Identity()), names=("with", "without"),
+        progress=False,
+    )  # fmt: skip
+    table = report.table()
+    assert "with" in table.splitlines()[0] and "without" in table.splitlines()[0]
+    assert "normalizers: 2 BatchNorm1d" in table and "normalizers: none" in table
+    content = json.loads(report.to_json())
+    assert content["landscape"]["loss"] == report.landscape.loss.tolist()
+    assert content["beside"]["eigenvalues"]["batch"] == report.beside.eigenvalues.batch
+    figure = report.figure()
+    assert len(figure.axes) == 4 and len(figure.axes[2].lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((lambda x: x, F.cross_entropy, batch()), "expected a torch.nn.Module"),
+        ((dense(), F.cross_entropy, {"x": batch()[0]}), "expected a pair of tensors"),
+        ((dense(), F.cross_entropy, (batch()[0] * float("nan"), batch()[1])), "expected a finite number"),
+    ],
+)
+def test_bad_input_is_one_clear_line(arguments, words):
+    with pytest.raises(BnbookError, match=words):
+        bnbook.measure(*arguments, progress=False)
+
+
+def test_the_package_is_imported_without_torch():
+    import subprocess
+    import sys
+
+    words = (
+        "import bnbook, sys; assert 'torch' not in sys.modules; bnbook.measure; assert 'torch' in sys.modules"
+    )
+    assert subprocess.run([sys.executable, "-c", words]).returncode == 0
+
+
+NETS = """
+from torch import nn
+
+def plain():
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+
+def normed():
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Linear(12, 10))
+
+def broken():
+    return nn.Linear("a", 1)
+"""
+
+
+def arguments(*words):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+def test_from_the_shell(tmp_path):
+    (tmp_path / "nets.py").write_text(NETS)
+    nets, out = f"{tmp_path}/nets.py", [f"{tmp_path}/r.json", f"{tmp_path}/r.svg"]
+    words = [f"{nets}:normed", "--beside", f"{nets}:plain", "--data", "digits-standin", "--batch", "32"]
+    report = command.report(arguments(*words, "--json", out[0], "--figure", out[1]))
+    assert report.examples == 32 and report.name == "normed" and report.beside.name == "plain"
+    assert json.loads((tmp_path / "r.json").read_text())["loss"] == report.loss
+    assert (tmp_path / "r.svg").read_text().startswith("<?xml")
+    torch.save({"inputs": torch.randn(20, 64), "targets": torch.arange(20) % 10}, tmp_path / "batch.pt")
+    again = command.report(arguments(f"{nets}:plain", "--data", f"{tmp_path}/batch.pt", "--no-eigenvalues"))
+    assert again.examples == 20 and again.eigenvalues is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["NETS:nothing", "--data", "digits-standin"], "no function 'nothing'"),
+        (["NETS:broken", "--data", "digits-standin"], "broken fails: TypeError"),
+        (["missing.py:make", "--data", "digits-standin"], "no file 'missing.py'"),
+        (["NETS:plain", "--data", "nowhere.pt"], "nowhere.pt cannot be read"),
+        (["NETS:plain", "--data", "digits-standin", "--figure", "x.gif"], "expected .svg"),
+    ],
+)
+def test_bad_words_from_the_shell(tmp_path, words, said):
+    (tmp_path / "nets.py").write_text(NETS)
+    words = [word.replace("NETS", f"{tmp_path}/nets.py") for word in words]
+    with pytest.raises(BnbookError, match=said):
+        command.report(arguments(*words))
