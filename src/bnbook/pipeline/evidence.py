@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bnbook import fingerprint, paths, results
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter
@@ -67,6 +69,20 @@ class Evidence:
     @property
     def profile(self) -> str:
         return self.results.profile
+
+    def per_seed(self, name: str, index: str | None = None) -> np.ndarray:
+        """One number per seed (S,) of a recorded result, at one place of its second axis; ValueError says why
+        there is none."""
+        if name not in self.results:
+            raise ValueError(f"{self.chapter.name} recorded no result {name!r}")
+        values = self.results[name]
+        if index is not None:
+            if values.ndim < 2 or not -values.shape[1] <= int(index) < values.shape[1]:
+                raise ValueError(f"{name!r} has shape {values.shape} and no [{index}]")
+            values = values[:, int(index)]
+        if values.ndim != 1:
+            raise ValueError(f"{name!r} is not one number per seed; name an [index]")
+        return values
 
     def files(self) -> dict[str, str]:
         """SHA-256 of the notebook and of every figure, by name relative to the part's folder."""

@@ -11,7 +11,7 @@ import yaml
 from bnbook.errors import BnbookError
 
 BLOCK = re.compile(r"^(?P<fence>`{3,}|:{3,})\{measured\}[ \t]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S)
-FORMATTED = ("mean", "ci", "geo", "share", "value", "effect")  # tokens that take a format
+FORMATTED = ("mean", "median", "ci", "geo", "share", "value", "effect")  # tokens that take a format
 PLAIN = ("n", "param", "verdict")
 CELL = re.compile(
     rf"(?:(?P<verb>{'|'.join(FORMATTED + PLAIN)}):)?"

@@ -15,11 +15,11 @@ from bnbook.claims.effects import format_effect
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
 from bnbook.intervals import Interval, geometric_ratio, mean_level
-from bnbook.pipeline import measured, verdicts
+from bnbook.pipeline import measured, sentences, verdicts
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
-    r"\{\{\s*(?P<verb>mean|ci|geo|share|value|n|param|data|profile|device|verdict|effect|verdicts|scoreboard|coverage)"
+    r"\{\{\s*(?P<verb>mean|median|ci|geo|share|value|n|param|data|profile|device|verdict|effect|verdicts|standing|scoreboard|coverage)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
@@ -38,6 +38,13 @@ class Pages:
         evidence = self.evidence.get(claim.chapter)
         return verdicts.judged(claim, evidence) if evidence else None
 
+    def claim(self, name: str) -> claims.Claim:
+        """The claim of that id; ValueError where no chapter has it."""
+        found = [claim for claim in self.claims if claim.id == name]
+        if not found:
+            raise ValueError(f"no chapter has a claim {name!r}")
+        return found[0]
+
 
 def fill(text: str, chapter: str, pages: Pages, extra: dict[str, str] | None = None) -> str:
     """The text with every token replaced; BnbookError for a token that asks for what does not exist."""
@@ -50,13 +57,14 @@ def fill(text: str, chapter: str, pages: Pages, extra: dict[str, str] | None = N
         except (ValueError, TypeError) as problem:  # TypeError: a format that does not fit
             raise BnbookError(f"token {match[0]} on page {chapter}: {problem}") from None
 
-    return TOKEN.sub(one, measured.expand(text, chapter))
+    return TOKEN.sub(one, sentences.choose(measured.expand(text, chapter), chapter, pages))
 
 
 def result_names(text: str) -> set[tuple[str | None, str]]:
     """(chapter or None for this one, result) of every result that the tokens of a text read."""
-    verbs = tuple(_RESULT_VERBS)
-    return {(m["chapter"], m["name"]) for m in TOKEN.finditer(measured.expand(text)) if m["verb"] in verbs}
+    text = measured.expand(text)
+    named = {(m["chapter"], m["name"]) for m in TOKEN.finditer(text) if m["verb"] in _RESULT_VERBS}
+    return named | sentences.result_names(text)
 
 
 def names_shown_as(verb: str, text: str) -> set[str]:
@@ -67,7 +75,7 @@ def names_shown_as(verb: str, text: str) -> set[str]:
 
 def malformed(text: str) -> list[str]:
     """Double braces that look like a token and are none; in formulas no space follows them."""
-    rest = TOKEN.sub("", measured.expand(text))
+    rest = TOKEN.sub("", sentences.without(measured.expand(text)))
     return re.findall(r"\{\{\s[^{}]*\}\}|\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
 
 
@@ -83,8 +91,9 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     if evidence is None:
         return ABSENT
     header = evidence.results.header
-    if verb == "verdicts":
-        return _verdict_table(where, pages)
+    if verb in ("verdicts", "standing"):
+        judgements = [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
+        return (claims.markdown_table if verb == "verdicts" else verdicts.how_sure)(judgements)
     if verb == "data":
         return ", ".join(row["name"] for row in header["data"]) or "none"
     if verb == "profile":
@@ -96,7 +105,7 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
             raise ValueError(f"{where} has no parameter {name!r}")
         value = header["parameters"][name]
         return format(value, spec) if spec else _plain(value)
-    values = _per_seed(evidence, name, match["index"])
+    values = evidence.per_seed(name, match["index"])
     shown = _RESULT_VERBS[verb](values, spec or ".3g")
     if isinstance(shown, str):
         return shown
@@ -104,22 +113,13 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     return _with_interval(shown, len(values), match, fewer)
 
 
-def _per_seed(evidence: Evidence, name: str, index: str | None) -> np.ndarray:
-    """One number per seed (S,) of a recorded result, at one place of its second axis."""
-    if name not in evidence.results:
-        raise ValueError(f"{evidence.chapter.name} recorded no result {name!r}")
-    values = evidence.results[name]
-    if index is not None:
-        if values.ndim < 2 or not -values.shape[1] <= int(index) < values.shape[1]:
-            raise ValueError(f"{name!r} has shape {values.shape} and no [{index}]")
-        values = values[:, int(index)]
-    if values.ndim != 1:
-        raise ValueError(f"{name!r} is not one number per seed; name an [index]")
-    return values
-
-
 def _mean(values: np.ndarray, spec: str) -> str:
     return format_number(float(values.mean()), spec)
+
+
+def _median(values: np.ndarray, spec: str) -> str:
+    """For what a few seeds carry by orders of magnitude; a seed that diverged counts as infinite."""
+    return format_number(float(np.median(np.where(np.isnan(values), np.inf, values))), spec)
 
 
 def _interval(values: np.ndarray, _spec: str) -> Interval:
@@ -169,6 +169,7 @@ def _count(values: np.ndarray, spec: str) -> str:
 
 _RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
     "mean": _mean,
+    "median": _median,
     "ci": _interval,
     "geo": _geometric,
     "share": _bounded,
@@ -178,18 +179,10 @@ _RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
 
 
 def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
-    found = [claim for claim in pages.claims if claim.id == name]
-    if not found:
-        raise ValueError(f"no chapter has a claim {name!r}")
-    judgement = pages.judgement(found[0])
+    judgement = pages.judgement(pages.claim(name))
     if judgement is None:
         return ABSENT
     return judgement.words if verb == "verdict" else format_effect(judgement, spec)
-
-
-def _verdict_table(chapter: str, pages: Pages) -> str:
-    judgements = (pages.judgement(claim) for claim in pages.claims if claim.chapter == chapter)
-    return claims.markdown_table(found for found in judgements if found)
 
 
 def _plain(value: Any) -> str:

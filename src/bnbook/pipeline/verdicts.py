@@ -55,6 +55,23 @@ def withdrawn(evidence: Evidence) -> list[str]:
     return [name for name in evidence.results.header.get("claims", {}) if name not in listed]
 
 
+def how_sure(judgements: Iterable[Judgement]) -> str:
+    """How many of a chapter's tests stood before its run, in words; the others are exploratory."""
+    late = [is_exploratory(found) for found in judgements]
+    count, after = len(late), sum(late)
+    if not after:
+        return f"all {count} tests stood before the run" if count else "no test"
+    if after == count:
+        return f"its {count} tests are exploratory: younger than the run"
+    be = "is" if after == 1 else "are"
+    return f"{count - after} of its {count} tests stood before the run, {after} {be} exploratory"
+
+
+def is_exploratory(found: Judgement) -> bool:
+    """Whether the test, or what it reads, is younger than the data that it was judged by."""
+    return found.remark in (ADDED, CHANGED)
+
+
 def tally(words: Iterable[str]) -> str:
     """How many of each verdict, the most frequent first: "3 reproduced · 1 open"."""
     counts = Counter(words)

@@ -1,0 +1,147 @@
+"""Sentences chosen by verdicts and numbers, and numbers of two results, against NumPy and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bnbook import claims
+from bnbook.claims import judging
+from bnbook.errors import BnbookError
+from bnbook.pipeline import sentences, tokens, verdicts
+
+A, B = np.array([0.30, 0.34, 0.41]), np.array([0.10, 0.11, 0.12])
+
+
+class Run:
+    """What tokens ask a run for."""
+
+    results = {"a": A, "b": B, "mixed": A - 0.35}
+
+    def per_seed(self, name, index=None):
+        if name not in self.results:
+            raise ValueError(f"no result {name!r}")
+        return self.results[name]
+
+
+class Pages(tokens.Pages):
+    verdicts = {"loss-falls": judging.NOT_REPRODUCED, "two-parts": judging.MIXED}
+
+    def claim(self, name):
+        if name not in self.verdicts:
+            raise ValueError(f"no claim {name!r}")
+        return name
+
+    def judgement(self, name):
+        if self.evidence["part/page"] is None:
+            return None
+        parts = (("one", judging.REPRODUCED, None), ("two", judging.NOT_REPRODUCED, None))
+        found = claims.Judgement(None, self.verdicts[name], 0.0, (0.0, 0.0), 3)
+        return found if name == "loss-falls" else judging.replace(found, parts=parts)
+
+
+RUN = Run()
+
+
+def fill(text, run=RUN):
+    return sentences.choose(text, "part/page", Pages({"part/page": run}, []))
+
+
+def block(guard, body):
+    return (
+        fill(f"Before.\n```{{says}} {guard}\n{body}\n```\nAfter.")
+        .removeprefix("Before.\n")
+        .removesuffix("\nAfter.")
+    )
+
+
+SENTENCES = "reproduced: It falls.\nmixed, not reproduced: It rises\nby a third.\nopen: Too close."
+
+
+def test_a_block_shows_the_sentence_of_the_verdict():
+    assert block("loss-falls", SENTENCES) == "It rises\nby a third."
+    assert block("two-parts[1]", SENTENCES) == "It falls."
+    assert block("two-parts", "yes: Yes.\notherwise: By {{ mean:a | .1f }}.") == "By {{ mean:a | .1f }}."
+    assert block("two-parts", "reproduced: Yes.") == "The verdict of this run: *mixed*."
+
+
+@pytest.mark.parametrize(
+    ("guard", "word"),
+    [
+        ("a > b", "yes"),
+        ("a < b", "no"),
+        ("geo:a < b", "no"),
+        ("a > 0.2", "yes"),
+        ("a > 0.35", "open"),
+        ("mixed > 0", "open"),
+    ],
+)
+def test_a_comparison_is_yes_no_or_open_by_its_interval(guard, word):
+    assert block(guard, "yes: yes\nno: no\nopen: open") == word
+    assert fill(f"x {{{{ says:{guard} | yes / no / open }}}} y") == f"x {word} y"
+
+
+def test_words_in_a_sentence():
+    assert fill("{{ says:loss-falls | smaller / larger / alike }}") == "larger"
+    assert fill("| {{ says:two-parts[1] \\| smaller / larger / alike }} |") == "| smaller |"
+
+
+def test_numbers_of_two_results():
+    log = np.log(A / B)
+    half = 4.302653 * log.std(ddof=1) / 3**0.5
+    edges = [f"{np.exp(log.mean() + sign * half):.2f}" for sign in (-1, 1)]
+    assert fill("{{ times:a / b | .3f }}") == f"{np.exp(log.mean()):.3f}"
+    assert fill("{{ ratio:a/b | .2f }}").endswith(f"(95 % interval {edges[0]} to {edges[1]})")
+    assert fill("{{ points:a - b | .1f }}") == f"{100 * (A - B).mean():.1f}"
+    assert fill("{{ gap:a - b | .1f }}").startswith("24.0 points (95 % interval ")
+    assert fill("{{ seeds:a > 0.33 }} and {{ seeds:a < b }}") == "2 of 3 and 0 of 3"
+
+
+def test_how_sure_says_how_many_tests_stood_before_the_run():
+    def found(remark=""):
+        return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, remark=remark)
+
+    sure = verdicts.how_sure
+    assert sure([found(), found()]) == "all 2 tests stood before the run"
+    assert sure([found(), found(verdicts.ADDED), found("reworded")]) == (
+        "2 of its 3 tests stood before the run, 1 is exploratory"
+    )
+    assert sure([found(verdicts.CHANGED)] * 2) == "its 2 tests are exploratory: younger than the run"
+    assert sure([]) == "no test"
+
+
+def test_without_a_run_nothing_is_said():
+    text = "{{ times:a / b }} {{ says:loss-falls | x / y / z }}\n```{says} a > b\nyes: x\n```"
+    assert fill(text, None) == "— —\n—"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "{{ times:a / c }}",
+        "{{ times:a - b }}",
+        "{{ ratio:mixed / a }}",
+        "{{ says:a | x / y / z }}",
+        "{{ says:a > c | x / y / z }}",
+        "{{ says:loss-falls | x / y }}",
+        "{{ says:two-parts[3] | x / y / z }}",
+        "```{says} loss-falls\nrefuted: no such word\n```",
+        "```{says} loss-falls\nyes, refuted: no such word\n```",
+    ],
+)
+def test_what_asks_for_nothing_that_exists_is_refused_in_one_line(bad):
+    with pytest.raises(BnbookError, match="on page part/page") as error:
+        fill(bad)
+    assert "\n" not in str(error.value)
+
+
+def test_the_gate_sees_the_results_and_the_slips_of_every_sentence():
+    text = "```{says} a > other/page#b[1]\nyes: {{ mean:c }} {{ median:d }}\nno: {{ times:e / f }}\n```\n"
+    text += "{{ says:g > 2 | x / y / z }}"
+    own = {(None, name) for name in "acdefg"}
+    assert tokens.result_names(text) == own | {("other/page", "b")}
+    assert tokens.malformed(text) == []
+    assert tokens.malformed("```{says} a > b\nyes: {{ meen:c }}\n```\n{{ says:a }}") == [
+        "{{ meen:c }}",
+        "{{ says:a }}",
+    ]
