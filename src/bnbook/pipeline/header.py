@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
+from bnbook.bundle import vouching
 from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
@@ -84,8 +85,10 @@ def content_digest(recorded: results.Results) -> str:
 
 
 def commit() -> dict[str, Any]:
-    """The commit checked out, and whether code, chapters or the lock differ from it."""
+    """The commit checked out, or that of a bundle, and whether code, chapters or the lock differ from it."""
     root = paths.repository_root()
+    if bundled := vouching.read(root):
+        return bundled
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)

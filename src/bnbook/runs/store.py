@@ -23,6 +23,8 @@ from bnbook.runs.progress import note
 
 Arrays = dict[str, np.ndarray]
 _META = "meta"
+#: What the file says of a training besides that on which its numbers rest.
+NOT_IDENTITY = ("seconds", "chapter", "finished")
 
 
 def read(name: str, about: dict[str, Any]) -> Arrays | None:

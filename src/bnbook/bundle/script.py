@@ -1,0 +1,42 @@
+"""The script that a bundle brings."""
+
+RUN = r"""#!/bin/sh
+# ./run.sh PROFILE [CHAPTER ...]   runs chapters without a network and packs what they gave into results/.
+# A run that is stopped goes on where it was when the script is called again.
+# BNBOOK_PYTHON: the Python to use (default python3). BNBOOK_PART_MIB: size of an archive (default 50).
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+profile=${1:-}
+if [ -z "$profile" ]; then
+    echo "usage: ./run.sh PROFILE [CHAPTER ...]; expected a profile: smoke, laptop, overnight or paper" >&2
+    exit 2
+fi
+shift
+python=${BNBOOK_PYTHON:-python3}
+if [ -f "$here/wheels/wheels.txt" ]; then
+    if [ ! -f "$here/env/ready" ]; then
+        "$python" -m venv --system-site-packages "$here/env" || exit 2
+        "$here/env/bin/python" -m pip install -q --no-index --no-deps "$here"/wheels/*.whl || exit 2
+        touch "$here/env/ready"
+    fi
+    python="$here/env/bin/python"
+fi
+if [ -f "$here/data/data.tar" ] && [ ! -f "$here/data/ready" ]; then
+    tar -xf "$here/data/data.tar" -C "$here/data" && touch "$here/data/ready" || exit 2
+fi
+export PYTHONPATH="$here/source/src" BNBOOK_ROOT="$here/source" BNBOOK_DATA="$here/data"
+export BNBOOK_RUNS="$here/runs" BNBOOK_STORE="$here/runs/store" BNBOOK_CACHE="$here/cache"
+cd "$here/source" || exit 2
+failed=0
+pack() { "$python" -m bnbook.bundle.archive "$profile" "$here/results" "${BNBOOK_PART_MIB:-50}" || failed=1; }
+trap 'pack; exit 130' INT TERM
+if [ $# -eq 0 ]; then
+    "$python" -m bnbook run --all --profile "$profile" || failed=1
+else
+    for chapter in "$@"; do
+        "$python" -m bnbook run "$chapter" --profile "$profile" || failed=1
+    done
+fi
+pack
+exit $failed
+"""

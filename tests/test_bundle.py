@@ -1,0 +1,185 @@
+"""A bundle runs without a network and without git, and what it gives comes back only as it was made."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_book
+
+from bnbook.bundle import archive, importing, making, vouching
+from bnbook.errors import BnbookError
+from bnbook.pipeline import chapters
+from bnbook.runs import kinds
+
+ROOT = Path(__file__).resolve().parents[1]
+TRAINED = tiny_book.CHAPTER.replace(
+    "use_style()\n",
+    """use_style()
+from bnbook.runs import train_all
+from bnbook.deep_linear import LinearArm
+train_all([LinearArm(steps=3)], range(2), workers=1)
+""",
+)
+
+LOOPBACK = """import fcntl, os, socket, struct, sys
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh22x", b"lo", 0x41))
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+#: A name space in which this machine can reach itself and nothing else.
+ALONE = ["unshare", "-rn", sys.executable, "-c", LOOPBACK]
+
+
+def git(root: Path, *words: str) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "core.autocrlf=false"]
+    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A committed book of one chapter that trains, with the package's own sources."""
+    root = tmp_path_factory.mktemp("book")
+    tiny_book.write(root, ROOT / "_config.yml", chapter=TRAINED)
+    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copy(ROOT / "requirements.lock", root)
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a book")
+    return root
+
+
+@pytest.fixture
+def here(book, tmp_path, monkeypatch):
+    monkeypatch.setenv("BNBOOK_ROOT", str(book))
+    monkeypatch.setenv("BNBOOK_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
+    return book
+
+
+@pytest.fixture(scope="module")
+def results(book, tmp_path_factory):
+    """What run.sh leaves, its network switched off where that is allowed."""
+    place = tmp_path_factory.mktemp("away")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BNBOOK_ROOT", str(book))
+        making.make(place / "bundle", chapters.discover(), "smoke", wheels=False)
+    allowed = subprocess.run([*ALONE, "true"], capture_output=True).returncode == 0
+    bare = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    done = subprocess.run(
+        [*(ALONE if allowed else []), "sh", str(place / "bundle" / "run.sh"), "smoke"],
+        env=bare | {"BNBOOK_PYTHON": sys.executable, "BNBOOK_PART_MIB": "0.0001"},
+        capture_output=True,
+        text=True,
+        cwd=place,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return sorted((place / "bundle" / "results").glob("*.tar"))
+
+
+def test_what_comes_back_is_taken_over(here, results):
+    assert len(results) == 3  # parts: the chapter, and each of its two trainings
+    taken = importing.take(results)
+    assert taken.chapters == ("part/coin",) and taken.trainings == 2 and not taken.refused
+    header = json.loads((Path(os.environ["BNBOOK_RUNS"]) / "smoke/part/coin.json").read_text())
+    commit = subprocess.run(["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True)
+    assert header["provenance"]["commit"] == commit.stdout.strip() and not header["provenance"]["dirty"]
+    again = importing.take(results)
+    assert (again.trainings, again.known) == (0, 2)
+
+
+def test_other_code_is_refused(here, results, monkeypatch, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(here, other)
+    path = other / "book/part/coin.md"
+    path.write_text(path.read_text().replace("rate = 0.5", "rate = 0.6"))
+    monkeypatch.setenv("BNBOOK_ROOT", str(other))
+    taken = importing.take(results)
+    assert not taken.chapters and "stale" in taken.refused[0]
+    assert not (Path(os.environ["BNBOOK_RUNS"]) / "smoke").exists()
+
+
+def rewritten(source: Path, target: Path, change) -> Path:
+    """The archive with its members changed: change(name, content) -> content, or None to leave it out."""
+    with tarfile.open(source) as old, tarfile.open(target, "w") as new:
+        for member in old:
+            content = change(member.name, old.extractfile(member).read())
+            if content is not None:
+                member.size = len(content)
+                new.addfile(member, io.BytesIO(content))
+    return target
+
+
+@pytest.mark.parametrize("kind", ["altered", "missing", "cut", "escaping"])
+def test_what_is_not_whole_is_refused(here, results, tmp_path, kind):
+    bad = tmp_path / "bad.tar"
+    if kind == "altered":
+        rewritten(
+            results[0],
+            bad,
+            lambda name, content: content + b" " if name.endswith(".json") and "/" in name else content,
+        )
+    elif kind == "missing":
+        rewritten(results[0], bad, lambda name, content: None if name.endswith(".svg") else content)
+    elif kind == "cut":
+        bad.write_bytes(results[0].read_bytes()[:2000])
+    else:
+        with tarfile.open(bad, "w") as tar:
+            tar.addfile(tarfile.TarInfo("../outside"), io.BytesIO())
+    with pytest.raises(BnbookError, match=r"bad\.tar is not a whole archive"):
+        importing.take([results[1], bad])
+    assert not (tmp_path / "store").exists()  # nothing of the good one either
+
+
+def test_a_training_under_a_wrong_name_is_refused(here, results, tmp_path):
+    def swap(name, content):
+        if name == archive.MANIFEST:
+            manifest = json.loads(content)
+            manifest["files"] = {f"store/{'0' * 64}.npz": each for each in manifest["files"].values()}
+            return json.dumps(manifest).encode()
+        return content
+
+    moved = rewritten(results[1], tmp_path / "moved.tar", swap)
+    with tarfile.open(moved) as old, tarfile.open(tmp_path / "lie.tar", "w") as new:
+        for member in old:
+            content = old.extractfile(member).read()
+            member.name = member.name if member.name == archive.MANIFEST else f"store/{'0' * 64}.npz"
+            new.addfile(member, io.BytesIO(content))
+    taken = importing.take([tmp_path / "lie.tar"])
+    assert taken.trainings == 0 and "not what its name says" in taken.refused[0]
+
+
+def test_a_changed_source_is_dirty(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("x = 1\n")
+    vouching.write(tmp_path, "c0ffee")
+    assert vouching.read(tmp_path) == {"commit": "c0ffee", "dirty": False}
+    (tmp_path / "src" / "a.py").write_text("x = 2\n")
+    assert vouching.read(tmp_path)["dirty"]
+
+
+def test_bad_bundles_leave_nothing(here, tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(BnbookError, match="is there already"):
+        making.make(tmp_path / "there", [], "smoke", wheels=False)
+    with pytest.raises(BnbookError, match="has no nonsense"):
+        making.make(tmp_path / "new", [], "smoke", without=["nonsense"])
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_key_is_found_again_from_the_file(results):
+    _, content = archive.read(results[1])
+    ((name, held),) = content.items()
+    with np.load(io.BytesIO(held)) as file:
+        meta = json.loads(str(file["meta"]))
+    assert (
+        kinds.key({k: v for k, v in meta.items() if k not in ("seconds", "chapter", "finished")})
+        == Path(name).stem
+    )
