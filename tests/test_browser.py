@@ -86,8 +86,9 @@ def test_every_image_is_loaded_described_and_large_enough(visits):
                 problems.append(f"{where} has no telling alternative text: {image['alt']!r}")
             if image["inArticle"] and image["visible"] and image["width"] < 280:
                 problems.append(f"{where} is {image['width']:.0f} px wide")
-            if image["inArticle"] and image["visible"] and image["ground"] < 0.5:
-                problems.append(f"{where} lies on a dark ground, its black labels cannot be read")
+            is_dark = (image["source"] or "").endswith(".dark.svg")
+            if image["inArticle"] and image["visible"] and (image["ground"] < 0.5) != is_dark:
+                problems.append(f"{where} has the inks of the other theme and cannot be read")
     none(problems)
 
 

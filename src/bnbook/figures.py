@@ -16,24 +16,13 @@ import numpy as np
 from bnbook import atomic
 from bnbook.errors import BnbookError
 from bnbook.intervals import mean_and_interval
+from bnbook.pipeline.inks import PALETTE
 from bnbook.results import record_table
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
 
-#: The arm's colour everywhere in the book (Okabe and Ito's palette, told apart by colour-blind readers).
-COLORS = {
-    "none": "#D55E00",
-    "batch": "#0072B2",
-    "noisy": "#009E73",
-    "noise": "#8A6D00",
-    "l1": "#CC79A7",
-    "l2": "#E69F00",
-    "linf": "#56B4E9",
-    "layer": "#7A5195",
-    "theory": "#222222",
-    "corrected": "#009E73",
-    "printed": "#777777",
-}
+#: The arm's colour everywhere in the book, as the site's palette has it on white.
+COLORS = {name: light for name, (light, _) in PALETTE.items()} | {"theory": PALETTE["text"][0]}
 LABELS = {
     "none": "without batch norm",
     "batch": "with batch norm",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bnbook import paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import handout, pages
+from bnbook.pipeline import handout, pages, pictures
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
 #: out.
@@ -68,9 +68,11 @@ def _jupyter_book(staged: Path, output: Path) -> None:
 def finish(site: Path) -> None:
     """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a
     lean MathJax."""
+    shown = pictures.pairs(site / "_images")
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        mended = without_thebe(lasting_links(download_links(text)))
+        mended = pictures.in_both_themes(without_thebe(lasting_links(download_links(text))), shown)
+        mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)  # where scripts are off
         if mended != text:
             page.write_text(mended, encoding="utf-8")
     mathjax = site / "_static" / "mathjax"

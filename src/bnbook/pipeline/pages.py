@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import coverage_page, errata_page, merge, provenance, scoreboard, tokens
+from bnbook.pipeline import coverage_page, errata_page, inks, merge, provenance, scoreboard, tokens
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
@@ -55,7 +55,11 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
     target = folder / f"{chapter.name}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
     if evidence:
-        shutil.copytree(evidence.figures_folder, folder / f"{chapter.name}.figures")
+        shown_figures = folder / f"{chapter.name}.figures"
+        shutil.copytree(evidence.figures_folder, shown_figures)
+        for path in shown_figures.glob("*.svg"):
+            drawn = path.read_text(encoding="utf-8")
+            path.write_text(inks.light(drawn, f"{chapter.name}/{path.stem}"), encoding="utf-8")
     for cell in page.cells:
         if cell.cell_type == "markdown":
             text = tokens.fill(cell.source, chapter.name, shown)

@@ -31,7 +31,7 @@ def draw_margins(tallies: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str
         total = np.sqrt(bad + good)
         total *= 0.8 / total.max()
         red = total * np.divide(bad, bad + good, out=np.zeros(len(bad)), where=bad + good > 0)
-        ax.bar(middle, red, bottom=place, color=COLORS["none"], **style)
+        ax.bar(middle, red, bottom=place, color=COLORS["wrong"], **style)
         ax.bar(middle, total - red, bottom=place + red, color=COLORS[form], **style)
         ax.axhline(place, color="#cccccc", linewidth=0.7, zorder=1)
         share = bad.sum() / counts.sum()

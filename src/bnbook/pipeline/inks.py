@@ -1,0 +1,142 @@
+"""The inks of figures as the site shows them: no ground, one colour one meaning, for light and dark.
+
+A run draws on white; what it drew is evidence and stays as it is. The site shows a copy with each ink
+replaced: `light` as the page goes out, `dark` made from that one. Every ink of the palette stands out from
+its ground by 3 to 1.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import re
+
+LIGHT_GROUND, DARK_GROUND = "#ffffff", "#121212"
+LEAST_CONTRAST = 3.0
+
+#: Meaning -> (ink on white, ink in the dark).
+PALETTE = {
+    "none": ("#c4500c", "#ff8f57"),
+    "batch": ("#0068a8", "#5cb4f2"),
+    "noisy": ("#7d4bb3", "#bd9bf2"),
+    "noise": ("#8a6d00", "#d6b64a"),
+    "l1": ("#b3478c", "#ea93c6"),
+    "l2": ("#8f6400", "#f0b13c"),
+    "linf": ("#00808f", "#4fd0de"),
+    "layer": ("#8c564b", "#d3a49a"),
+    "corrected": ("#00805c", "#35c79c"),
+    "wrong": ("#c2263c", "#ff7d88"),
+    "printed": ("#6b6b6b", "#a8adb4"),
+    "text": ("#222832", "#dde3e9"),
+    "grid": ("#e3e3e3", "#333b47"),
+}
+#: Ink of a run, as `bnbook.figures` or an older form of it draws -> its meaning.
+DRAWN = {
+    "#d55e00": "none",
+    "#0072b2": "batch",
+    "#009e73": "noisy",
+    "#8a6d00": "noise",
+    "#cc79a7": "l1",
+    "#e69f00": "l2",
+    "#56b4e9": "linf",
+    "#7a5195": "layer",
+    "#777777": "printed",
+    "#cc3311": "wrong",
+    "#000000": "text",
+    "#222222": "text",
+    "#333333": "text",
+    "#e3e3e3": "grid",
+}
+#: Where older runs draw something else with the same ink: a pattern of PART/CHAPTER/FIGURE -> its meanings.
+ELSEWHERE = {
+    r"(mean-field|theory|decoupling|batch-norm)/": {"#009e73": "corrected"},
+    r".*/margins$": {"#d55e00": "wrong", "#009e73": "corrected"},
+    r"santurkar/deep-linear/verdicts$": {"#0072b2": "corrected", "#d55e00": "wrong"},
+}
+#: Figures that paint areas by a colour scale, which their colour bar shows: no ink of the scale is changed.
+SCALES = r".*/(map|plane|critical-points|gradients)$"
+
+MARK = "data-figure"
+INK = re.compile(r"#[0-9a-f]{6}\b")
+BEHIND = re.compile(r'(<g id="(?:figure|axes)_\d+">\s*<g id="patch_\d+">\s*<path [^>]*style=")fill: #ffffff')
+NUMBER = re.compile(r"-?[1-9]\d*\.\d{3,}")
+
+
+def light(svg: str, figure: str) -> str:
+    """A run's figure (PART/CHAPTER/FIGURE) for the light theme: no ground, the palette's inks."""
+    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, count=1, flags=re.S)
+    svg = BEHIND.sub(r"\1fill: none", svg)
+    svg = NUMBER.sub(lambda number: f"{float(number[0]):.2f}", svg)
+    meanings = dict(DRAWN)
+    for pattern, other in ELSEWHERE.items():
+        if re.match(pattern, figure):
+            meanings |= other
+    kept = re.match(SCALES, figure) is not None
+
+    def ink(match: re.Match) -> str:
+        drawn = match[0]
+        if drawn in meanings:
+            return PALETTE[meanings[drawn]][0]
+        return drawn if kept or is_grey(drawn) else legible(drawn, LIGHT_GROUND)
+
+    inked = INK.sub(ink, svg)  # letters name no ink of their own
+    return inked.replace("<svg ", f'<svg {MARK}="{figure}" fill="{PALETTE["text"][0]}" ', 1)
+
+
+def is_ours(svg: str) -> bool:
+    """Whether `light` made it."""
+    return MARK in svg[:1000]
+
+
+def dark(svg: str) -> str:
+    """The figure that `light` gave, for the dark theme."""
+    turned = dict(PALETTE.values())
+    kept = re.match(SCALES, re.search(rf'{MARK}="([^"]*)"', svg)[1]) is not None
+
+    def ink(match: re.Match) -> str:
+        shown = match[0]
+        if shown in turned:
+            return turned[shown]
+        if is_grey(shown):
+            return _mixed(DARK_GROUND, PALETTE["text"][1], 1 - int(shown[1:3], 16) / 255)
+        return shown if kept else legible(shown, DARK_GROUND)
+
+    return INK.sub(ink, svg)
+
+
+def contrast(one: str, other: str) -> float:
+    """(L1 + 0.05)/(L2 + 0.05) of two inks, L their relative luminance (WCAG 2.2)."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def legible(ink: str, ground: str) -> str:
+    """The ink, made lighter or darker just as far as it needs to stand out from the ground."""
+    hue, lightness, saturation = colorsys.rgb_to_hls(*_channels(ink))
+    step = -0.02 if _luminance(ground) > 0.5 else 0.02
+    while contrast(ink, ground) < LEAST_CONTRAST and 0 <= lightness + step <= 1:
+        lightness += step
+        ink = _hex(colorsys.hls_to_rgb(hue, lightness, saturation))
+    return ink
+
+
+def is_grey(ink: str) -> bool:
+    return max(_channels(ink)) - min(_channels(ink)) < 0.02
+
+
+def _channels(ink: str) -> tuple[float, float, float]:
+    red, green, blue = (int(ink[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue
+
+
+def _luminance(ink: str) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _channels(ink)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _mixed(one: str, other: str, share: float) -> str:
+    pairs = zip(_channels(one), _channels(other))
+    return _hex(tuple(a + share * (b - a) for a, b in pairs))
+
+
+def _hex(channels: tuple[float, ...]) -> str:
+    return "#" + "".join(f"{round(255 * min(max(c, 0.0), 1.0)):02x}" for c in channels)

@@ -1,0 +1,79 @@
+"""Figures in the site's pages: one file for each theme, and columns that stack on a phone."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from bnbook.pipeline import inks, panels
+from bnbook.pipeline.panels import Columns
+
+IMAGE = re.compile(
+    r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
+)
+#: Wider ones cannot be shrunk to a phone's width and still be read: they scroll in their frame.
+FITS = 540.0
+AXIS = "The labels of the vertical axis that the columns share."
+
+
+def pairs(folder: Path) -> dict[str, Columns]:
+    """Write NAME.dark.svg beside each figure NAME.svg of the book; name -> its columns."""
+    found = {}
+    for path in sorted(folder.glob("*.svg")):
+        svg = path.read_text(encoding="utf-8")
+        if inks.is_ours(svg):
+            found[path.stem] = panels.columns(svg)
+            path.with_suffix(".dark.svg").write_text(inks.dark(svg), encoding="utf-8")
+    return found
+
+
+def in_both_themes(page: str, shown: Mapping[str, Columns]) -> str:
+    """Each figure of a page once for each theme, the whole and, for phones, column by column; it links to its
+    file, where a finger can enlarge it."""
+
+    def one(match: re.Match) -> str:
+        if match["name"] not in shown:
+            return match[0]
+        size, alt = shown[match["name"]], re.search(r'alt="([^"]*)"', match[0])
+        words = html.unescape(alt[1]) if alt else ""
+        address = f"{match['folder']}{match['name']}"
+        given = {"width": f"{size.width * 4 / 3:.0f}", "height": f"{size.height * 4 / 3:.0f}"}
+        kind = "stacks" if size.spans else "fits" if size.width <= FITS else "scrolls"
+        whole = _both(address, words, given)
+        stacked = "".join(
+            f'<span class="column">{"".join(_part(address, words, size, spans, place))}</span>'
+            for place, spans in enumerate(size.spans, start=1)
+        )
+        stacked = f'<span class="columns">{stacked}</span>' if stacked else ""
+        label = html.escape(f"Open this figure by itself: {words[:60]}")
+        return (
+            f'<a class="plot {kind}" href="{address}.svg" title="{label}">'
+            f'<span class="whole">{whole}</span>{stacked}</a>'
+        )
+
+    return IMAGE.sub(one, page)
+
+
+def _part(
+    address: str, words: str, size: Columns, spans: tuple[tuple[float, float], ...], place: int
+) -> list[str]:
+    """One column: each span is the whole picture behind a window as wide as the span."""
+    described = f"Column {place} of {len(size.spans)} of this figure: {words}"
+    total = sum(right - left for left, right in spans)
+    found = []
+    for number, (left, right) in enumerate(spans, start=1):
+        wide = right - left
+        style = (
+            f"width: {100 * wide / total:.2f}%; aspect-ratio: {wide:.1f} / {size.height:.1f}; "
+            f"object-position: {100 * left / (size.width - wide):.2f}% 0"
+        )
+        found.append(_both(address, described if number == len(spans) else AXIS, {"style": style}))
+    return found
+
+
+def _both(address: str, words: str, given: Mapping[str, str]) -> str:
+    more = "".join(f' {key}="{value}"' for key, value in given.items())
+    said = f'<img alt="{html.escape(words)}" loading="lazy"{more} class="only-'
+    return f'{said}light" src="{address}.svg" />{said}dark" src="{address}.dark.svg" />'

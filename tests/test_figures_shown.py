@@ -1,0 +1,119 @@
+"""Figures as the site shows them: inks for both themes, no ground, columns that stack on a phone."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import matplotlib.pyplot as plt
+import pytest
+
+from bnbook.figures import COLORS
+from bnbook.pipeline import inks, panels, pictures
+
+
+def drawn(fig: plt.Figure) -> str:
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format="svg")
+    plt.close(fig)
+    return buffer.getvalue().decode()
+
+
+def two_panels(**shared) -> plt.Figure:
+    fig, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained", **shared)
+    for ax in axes:
+        ax.plot([0, 100], [0, 1], color="#D55E00")
+        ax.set(xlabel="step", title="a title")
+    axes[0].set_ylabel("loss")
+    return fig
+
+
+@pytest.mark.parametrize("name", [name for name in inks.PALETTE if name != "grid"])
+def test_each_ink_stands_out_from_both_grounds(name):
+    on_white, in_the_dark = inks.PALETTE[name]
+    assert inks.contrast(on_white, inks.LIGHT_GROUND) >= 3
+    assert inks.contrast(in_the_dark, inks.DARK_GROUND) >= 3
+
+
+def test_contrast_is_that_of_the_standard():
+    assert inks.contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert inks.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+    assert inks.contrast(inks.legible("#fde725", "#ffffff"), "#ffffff") >= 3
+    assert inks.legible("#0072b2", "#ffffff") == "#0072b2", "what stands out already stays"
+
+
+def test_no_two_meanings_share_an_ink():
+    for theme in (0, 1):
+        shown = [pair[theme] for pair in inks.PALETTE.values()]
+        assert len(set(shown)) == len(shown)
+    assert set(inks.DRAWN.values()) <= set(inks.PALETTE)
+
+
+def test_a_figure_has_no_ground_and_other_inks_in_the_dark():
+    fig = two_panels()
+    fig.axes[0].fill_between([0, 100], [0, 1], [1, 2], color="#E3E3E3")
+    fig.axes[0].axhline(0.5, color="#440154")
+    light = inks.light(drawn(fig), "santurkar/training/curves")
+    dark = inks.dark(light)
+    assert "fill: #ffffff" not in light and "<metadata>" not in light and "#d55e00" not in light
+    assert inks.PALETTE["none"][0] in light and inks.PALETTE["none"][1] in dark
+    assert inks.PALETTE["grid"][1] in dark and inks.PALETTE["text"][1] in dark
+    for svg, ground in ((light, inks.LIGHT_GROUND), (dark, inks.DARK_GROUND)):
+        used = set(inks.INK.findall(svg)) - {
+            pair[0] for pair in inks.PALETTE.values() if pair[0] == "#e3e3e3"
+        }
+        faint = {ink for ink in used if inks.contrast(ink, ground) < 3} - {inks.PALETTE["grid"][1]}
+        assert not faint
+
+
+def test_green_is_what_was_corrected_and_never_the_noise():
+    svg = drawn(two_panels()).replace("#d55e00", "#009e73")
+    assert inks.PALETTE["corrected"][0] in inks.light(svg, "mean-field/fisher/sweeps")
+    assert inks.PALETTE["noisy"][0] in inks.light(svg, "santurkar/noisy-batch-norm/curves")
+    violated = inks.light(drawn(two_panels()), "theory/minima/margins")
+    assert inks.PALETTE["wrong"][0] in violated and inks.PALETTE["none"][0] not in violated
+
+
+def test_a_new_run_draws_with_the_palette_and_is_left_as_it_is():
+    fig, ax = plt.subplots()
+    for name, ink in COLORS.items():
+        ax.plot([0, 1], color=ink, label=name)
+    svg = inks.light(drawn(fig), "santurkar/training/curves")
+    assert {ink for ink in COLORS.values() if ink not in svg} == set()
+
+
+def test_columns_stand_alone_and_one_without_labels_borrows_its_neighbours():
+    own = panels.columns(drawn(two_panels()))
+    assert [len(spans) for spans in own.spans] == [1, 1]
+    (first,), (second,) = own.spans
+    assert 0 <= first[0] < first[1] <= second[0] + 2 and second[1] <= own.width == 504
+    shared = panels.columns(drawn(two_panels(sharey=True)))
+    assert [len(spans) for spans in shared.spans] == [1, 2]
+    labels, _ = shared.spans[1]
+    assert labels[0] == shared.spans[0][0][0] and 15 < labels[1] - labels[0] < 80
+
+
+def test_a_figure_with_one_panel_or_a_legend_of_its_own_stays_whole():
+    fig, ax = plt.subplots()
+    assert panels.columns(drawn(fig)).spans == ()
+    fig = two_panels()
+    fig.legend(["all"], loc="outside upper center")
+    assert panels.columns(drawn(fig)).spans == ()
+
+
+def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
+    for name, fig in (("two", two_panels(sharey=True)), ("one", plt.figure())):
+        svg = inks.light(drawn(fig), f"part/chapter/{name}")
+        (tmp_path / f"{name}.svg").write_text(svg)
+    (tmp_path / "logo.svg").write_text('<svg viewBox="0 0 1 1"></svg>')
+    shown = pictures.pairs(tmp_path)
+    assert set(shown) == {"one", "two"} and (tmp_path / "two.dark.svg").is_file()
+    page = pictures.in_both_themes('<img alt="What &quot;it&quot; shows." src="../_images/two.svg" />', shown)
+    images = re.findall(r'<img alt="([^"]*)" [^>]*class="only-(light|dark)" src="\.\./_images/([^"]*)"', page)
+    assert [theme for _, theme, _ in images] == ["light", "dark"] * 4
+    assert {source for _, theme, source in images if theme == "dark"} == {"two.dark.svg"}
+    assert images[0][0] == "What &quot;it&quot; shows." and "Column 2 of 2" in images[-1][0]
+    assert 'class="plot stacks"' in page and 'href="../_images/two.svg"' in page
+    other = '<img alt="a logo" src="_images/logo.svg" />'
+    assert pictures.in_both_themes(other, shown) == other
+    assert 'class="plot fits"' in pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', shown)
