@@ -27,6 +27,7 @@ from bnbook.training.arm import Arm
 from bnbook.training.engine import train
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.first_gamma import train as train_gamma
+from bnbook.training.placed import PlacedArm, train_placed
 from bnbook.training.probed import ProbedArm, train_probed
 
 GOLDEN = Path(__file__).parent / "golden_trainings.json"
@@ -60,6 +61,13 @@ def plain(**changes):
 
 def probed(**changes):
     return lambda: train_probed(ProbedArm(**VGG | PROBES | changes), 2, threads=1)
+
+
+def placed(**changes):
+    arm = PlacedArm(
+        **VGG | PROBES | dict(moment_layers=(), placed_layers=(2, 9), removed_gradient=True) | changes
+    )
+    return lambda: train_placed(arm, 2, threads=1)
 
 
 def first_gamma(network):
@@ -126,6 +134,8 @@ CASES = {
     "probed, batch norm": probed(),
     "probed, none": probed(norm="none"),
     "probed, noisy, momentum": probed(norm="noisy", momentum=0.9, probe_steps=(0, 1)),
+    "placed, batch norm": placed(),
+    "placed, noisy": placed(norm="noisy"),
     "vgg16": first_gamma("vgg16"),
     "resnet": first_gamma("resnet"),
     "small, fc, squared": stacked(),

@@ -19,6 +19,7 @@ from bnbook.runs import kinds
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
+from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm
 
 TEXTURES = "textures-standin"
@@ -34,6 +35,7 @@ PROBES = dict(
     moment_layers=(2, 9),
     activation_examples=20,
 )
+PLACED = PROBES | dict(moment_layers=(), placed_layers=(2, 9), removed_gradient=True)
 GAMMA = VGG | dict(steps=3, batch_size=8, gamma=0.3)
 SMALL = dict(hidden=(6, 5), batch_size=30, steps=7, data=TEXTURES, test_examples=20)
 LINEAR = dict(depth=3, width=4, examples=20, steps=9, learning_rate=1e-3, probe_steps=(0, 4, 8))
@@ -48,6 +50,8 @@ KINDS = {
     "probed, noisy, augmented": [
         (ProbedArm(norm="noisy", momentum=0.9, augment=True, learning_rate=0.02, **VGG, **PROBES), 5)
     ],
+    "placed": [(PlacedArm(norm="batch", **VGG, **PLACED), 6)],
+    "placed, noisy, augmented": [(PlacedArm(norm="noisy", augment=True, **VGG, **PLACED), 7)],
     "vgg16": [(ScaleArm(**GAMMA), 6)],
     "resnet": [(ScaleArm(network="resnet", **GAMMA), 7)],
     "small, fc": [

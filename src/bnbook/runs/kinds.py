@@ -16,6 +16,7 @@ from bnbook.fingerprint import code_of, digest
 TRAINS = {
     "bnbook.training.arm:Arm": "bnbook.training.engine:start",
     "bnbook.training.probed:ProbedArm": "bnbook.training.probed:start",
+    "bnbook.training.placed:PlacedArm": "bnbook.training.placed:start",
     "bnbook.training.first_gamma:ScaleArm": "bnbook.training.first_gamma:start",
     "bnbook.small_networks.arm:PhaseArm": "bnbook.small_networks.descent:start",
     "bnbook.deep_linear.arm:LinearArm": "bnbook.deep_linear.descent:start",
@@ -24,6 +25,7 @@ TRAINS = {
 LABELS = {
     "Arm": "arm",
     "ProbedArm": "arm",
+    "PlacedArm": "arm",
     "ScaleArm": "scale_arm",
     "PhaseArm": "phase_arm",
     "LinearArm": "linear_arm",

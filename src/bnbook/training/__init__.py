@@ -1,5 +1,6 @@
 """Training by plain SGD, in steps between which a training can stop and go on elsewhere.
 
-arm: its settings · engine: the loop · evaluation, probed: what looks on · first_gamma: other networks ·
-resumable, numerics: what all trainings share · curves: single numbers of them · flops: what they cost.
+arm: its settings · engine: the loop · evaluation, probed, placed: what looks on · first_gamma: other
+networks · resumable, numerics: what all trainings share · curves: single numbers of them · flops: what they
+cost.
 """
