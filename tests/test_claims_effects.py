@@ -136,7 +136,7 @@ def test_the_scope_says_profile_data_size_and_seeds():
             Claim("c", "p/c", SOURCE, "says", "f", LEVEL, **more), Results(header, {"x": entry}), "laptop"
         ).scope
     )
-    assert found() == "laptop · cifar10 · 1/8 width · 2\u202f000 steps · n = 2"
+    assert found() == "laptop · CIFAR-10 · 1/8 width · 2\u202f000 steps · n = 2"
     assert found(scope=()) == "laptop · n = 2" and found(scope=("depth",)) == "laptop · 25 layers · n = 2"
     assert found(scope=("hidden", "channels")) == "laptop · hidden 1\u202f000 · channels 30, 60 · n = 2"
     assert judge(Claim("c", "p/c", SOURCE, "says", "f", LEVEL), {"x": np.ones(3)}).scope == "n = 3"

@@ -94,6 +94,9 @@ def test_numbers_of_two_results():
     assert fill("{{ ratio:a/b | .2f }}").endswith(f"(95 % interval {edges[0]} to {edges[1]})")
     assert fill("{{ points:a - b | .1f }}") == f"{100 * (A - B).mean():.1f}"
     assert fill("{{ gap:a - b | .1f }}").startswith("24.0 points (95 % interval ")
+    assert fill("{{ ratio:a / b | .2f times as much }}").startswith(
+        f"{np.exp(log.mean()):.2f} times as much (95"
+    )
     assert fill("{{ seeds:a > 0.33 }} and {{ seeds:a < b }}") == "2 of 3 and 0 of 3"
 
 
@@ -102,11 +105,14 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
         return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, remark=remark)
 
     sure = verdicts.how_sure
-    assert sure([found(), found()]) == "all 2 tests stood before the run"
+    assert sure([found(), found()]) == "all 2 tests of this chapter stood before its run"
     assert sure([found(), found(verdicts.ADDED), found("reworded")]) == (
-        "2 of its 3 tests stood before the run, 1 is exploratory"
+        "2 of the 3 tests of this chapter stood before its run, 1 is exploratory"
     )
-    assert sure([found(verdicts.CHANGED)] * 2) == "its 2 tests are exploratory: younger than the run"
+    assert (
+        sure([found(verdicts.CHANGED)] * 2)
+        == "the 2 tests of this chapter are exploratory: younger than its run"
+    )
     assert sure([]) == "no test"
 
 

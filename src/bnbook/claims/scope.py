@@ -7,14 +7,15 @@ from fractions import Fraction
 from typing import Any
 
 from bnbook.claims.claim import Claim
+from bnbook.claims.words import DATA_NAMES
 
 THIN_SPACE = "\u202f"
 
 
 def scope_words(claim: Claim, header: Mapping[str, Any], profile: str | None, n: int) -> str:
-    """ "laptop · cifar10 · 1/8 width · 2 000 steps · n = 5", as far as the run's header tells it."""
+    """ "laptop · CIFAR-10 · 1/8 width · 2 000 steps · n = 5", as far as the run's header tells it."""
     parameters = header.get("parameters", {})
-    data = [row["name"] for row in header.get("data", [])]
+    data = [DATA_NAMES.get(row["name"], row["name"]) for row in header.get("data", [])]
     words = [profile or header.get("profile", "")]
     for name in claim.scope:
         if name == "data":

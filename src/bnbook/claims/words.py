@@ -7,6 +7,9 @@ import re
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+#: Data sets as people call them; any other by its own name.
+DATA_NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"}
+
 
 def format_number(value: float, spec: str = ".3g") -> str:
     """A number for readers: a true minus sign, a space before %, powers of ten written out (1.2·10⁻¹⁵)."""

@@ -31,9 +31,11 @@ def number(match: re.Match, chapter: str, pages: Pages) -> str:
     `points:a - b` a difference of shares in points and `gap:a - b` with its interval, `seeds:a > b` in how
     many seeds it is so.
 
-    A factor is the geometric mean over the seeds, which are paired. ValueError says why there is none.
+    A factor is the geometric mean over the seeds, which are paired. Words behind the format stand between the
+    number and its interval: `gap:a - b | .1f points more`. ValueError says why there is none.
     """
-    verb, sign, spec = match["verb"], match["sign"].strip(), match["format"] or ".2g"
+    verb, sign = match["verb"], match["sign"].strip()
+    spec, _, words = (match["format"] or ".2g").partition(" ")
     if sign not in SIGNS[verb]:
         raise ValueError(f"expected {' or '.join(SIGNS[verb])} between the two results of {verb}")
     columns = values(match, chapter, pages)
@@ -45,13 +47,14 @@ def number(match: re.Match, chapter: str, pages: Pages) -> str:
     if verb in ("times", "ratio"):
         if (a <= 0).any() or (b <= 0).any():
             raise ValueError("a factor needs values above 0")
-        found, unit = geometric_ratio(a, b), ""
+        found, unit = geometric_ratio(a, b), words
     else:
-        found, unit = tuple(100 * edge for edge in paired_difference(a, b)), " points"
+        found, unit = tuple(100 * edge for edge in paired_difference(a, b)), words or "points"
     middle, low, high = (format_number(edge, spec) for edge in found)
     if verb in ("times", "points"):
         return middle
-    return middle + unit + (f" (95 % interval {low} to {high})" if len(a) > 1 else " (one seed, no interval)")
+    interval = f"(95 % interval {low} to {high})" if len(a) > 1 else "(one seed, no interval)"
+    return " ".join(part for part in (middle, unit, interval) if part)
 
 
 def is_larger(match: re.Match, chapter: str, pages: Pages) -> tuple[bool | None] | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bnbook import claims
 from bnbook.claims.effects import format_effect
-from bnbook.claims.words import format_number
+from bnbook.claims.words import DATA_NAMES, format_number
 from bnbook.errors import BnbookError
 from bnbook.intervals import Interval, geometric_ratio, mean_level
 from bnbook.pipeline import measured, sentences, verdicts
@@ -95,7 +95,7 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
         judgements = [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
         return (claims.markdown_table if verb == "verdicts" else verdicts.how_sure)(judgements)
     if verb == "data":
-        return ", ".join(row["name"] for row in header["data"]) or "none"
+        return ", ".join(DATA_NAMES.get(row["name"], row["name"]) for row in header["data"]) or "none"
     if verb == "profile":
         return header["profile"]
     if verb == "device":

@@ -57,14 +57,16 @@ def withdrawn(evidence: Evidence) -> list[str]:
 
 def how_sure(judgements: Iterable[Judgement]) -> str:
     """How many of a chapter's tests stood before its run, in words; the others are exploratory."""
-    late = [is_exploratory(found) for found in judgements]
-    count, after = len(late), sum(late)
+    younger = [is_exploratory(found) for found in judgements]
+    count, after = len(younger), sum(younger)
     if not after:
-        return f"all {count} tests stood before the run" if count else "no test"
+        return f"all {count} tests of this chapter stood before its run" if count else "no test"
     if after == count:
-        return f"its {count} tests are exploratory: younger than the run"
+        return f"the {count} tests of this chapter are exploratory: younger than its run"
     be = "is" if after == 1 else "are"
-    return f"{count - after} of its {count} tests stood before the run, {after} {be} exploratory"
+    return (
+        f"{count - after} of the {count} tests of this chapter stood before its run, {after} {be} exploratory"
+    )
 
 
 def is_exploratory(found: Judgement) -> bool:
