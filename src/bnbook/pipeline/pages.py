@@ -9,7 +9,16 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import coverage_page, errata_page, inks, merge, provenance, scoreboard, tokens
+from bnbook.pipeline import (
+    coverage_page,
+    errata_page,
+    explorers,
+    inks,
+    merge,
+    provenance,
+    scoreboard,
+    tokens,
+)
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
@@ -31,6 +40,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     for name in SUPPORT:
         copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
         copy(book / name, folder / name)
+    explorers.write(folder, evidence)
     for chapter in chapters:
         _chapter_page(chapter, evidence[chapter.name], shown, folder)
     short = scoreboard.short_scoreboard(chapters, shown)

@@ -16,8 +16,9 @@ OPTION = re.compile(r"^:([a-z-]+):[ \t]*(.*)\n", re.M)
 LABELLED = re.compile(r"\$\$(?P<formula>[^$]*?)\s*\$\$ \((?P<label>[a-z0-9-]+)\)")
 ROLE = re.compile(r"\{(?P<name>cite|cite:t|eq|ref)\}`(?P<text>[^`]*)`")
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\]\[]|\[[^\]]*\])*)\]\((?P<target>/[\w/.-]+\.ipynb|#[\w-]+)\)")
+EXPLORER = re.compile(r'^<div class="explorer"[^>]*>\n(?P<still>.*?)\n</div>$', re.M | re.S)
 #: Anything of MyST that a notebook editor would show as it is written.
-RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$", re.M)
+RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"", re.M)
 
 
 def equation_numbers(text: str) -> dict[str, int]:
@@ -47,6 +48,7 @@ def plain(text: str, numbers: Mapping[str, int], figure: Callable[[str, str], st
         return f"**{title}**\n\n{body}"
 
     def inside(text: str) -> str:
+        text = EXPLORER.sub(r"*On the site of the book this can be explored by hand.*\n\g<still>", text)
         text = LABELLED.sub(lambda m: f"$${m['formula']} \\tag{{{numbers[m['label']]}}}\n$$", text)
         text = ROLE.sub(lambda m: _role(m["name"], m["text"], numbers), text)
         text = LINK.sub(lambda m: _link(m["text"], m["target"]), text)

@@ -1,0 +1,206 @@
+"""The explorers in a real browser: their formulas against the package, their controls by mouse and keyboard.
+
+One page holds them all, drawn from the committed results, opened from file://. Needs an installed Chromium.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import browsing
+import numpy as np
+import pytest
+import torch
+
+from bnbook import paths, results
+from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
+from bnbook.pipeline import explorers
+from bnbook.pipeline.inks import PALETTE
+from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
+
+pytestmark = pytest.mark.skipif(
+    browsing.CHROMIUM is None,
+    reason=f"no browser: none of {', '.join(browsing.NAMES)} is installed (Debian: apt-get install chromium)",
+)
+NAMES = ("transform", "fuse")
+EXACT = dict(rtol=1e-12, atol=1e-14)
+DRAWN = "e => e.querySelector('.explorer-charts').innerHTML + e.querySelector('.explorer-result').innerHTML"
+HEAD = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+
+
+def committed() -> dict[str, SimpleNamespace]:
+    """Every committed laptop run, as `explorers.write` takes them."""
+    folder = paths.executed_folder() / "laptop"
+    return {
+        path.relative_to(folder).with_suffix("").as_posix(): SimpleNamespace(results=results.read(path))
+        for path in sorted(folder.glob("*/*.json"))
+    }
+
+
+def written(folder: Path) -> Path:
+    """A page with every explorer, and one more that has no run to draw from."""
+    shutil.copytree(paths.book_folder() / "_static", folder / "_static")
+    explorers.write(folder, committed())
+    places = "".join(f'<div class="explorer" data-explorer="{n}"><p>Still {n}</p></div>' for n in NAMES)
+    links = (
+        '<link rel="stylesheet" href="_static/explorers/explorers.css">'
+        '<script defer src="_static/explorers/mount.js"></script>'
+    )
+    page = folder / "index.html"
+    page.write_text(f"{HEAD}{links}<article>{places}</article>", encoding="utf-8")
+    return page
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """(page, everything that the console said) with all explorers mounted."""
+    address = written(tmp_path_factory.mktemp("explorers")).as_uri()
+    with browsing.chromium() as browser:
+        page, said = browser.new_page(viewport={"width": 390, "height": 900}), []
+        page.set_default_timeout(20_000)
+        page.on("console", lambda line: said.append(line.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(address)
+        page.evaluate("() => bnbook.ready")
+        yield SimpleNamespace(page=page, said=said, browser=browser, address=address)
+
+
+@pytest.fixture
+def page(opened):
+    """The page, with nothing complained of so far; and nothing after the test either."""
+    yield opened.page
+    assert not opened.said, opened.said
+
+
+def of(page, name: str):
+    return page.locator(f'[data-explorer="{name}"]')
+
+
+def result(page, name: str) -> str:
+    return of(page, name).locator(".explorer-result").inner_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_comes_alive_and_fits_a_phone(page, name):
+    place = of(page, name)
+    assert place.get_attribute("data-state") == "live"
+    assert not place.get_by_text(f"Still {name}").is_visible()
+    assert len(result(page, name)) > 40
+    assert all(place.locator("svg").evaluate_all("all => all.map(e => e.childElementCount > 5)"))
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_control_is_native_labelled_and_answers_the_keyboard(page, name):
+    controls = of(page, name).locator("input, select, button").all()
+    assert len(controls) >= 3
+    for control in controls:
+        kind = control.evaluate("e => e.type")
+        assert control.evaluate("e => (e.labels?.[0] ?? e).textContent.trim().length") > 0
+        control.focus()
+        if kind == "button":
+            control.press("Enter")
+            continue
+        at_end = kind == "range" and control.evaluate("e => e.value === e.max")
+        before = of(page, name).evaluate(DRAWN)
+        control.press("Space" if kind == "checkbox" else "ArrowLeft" if at_end else "ArrowRight")
+        label = control.evaluate("e => e.labels[0].textContent")
+        assert of(page, name).evaluate(DRAWN) != before, f"{name}: nothing changes by {label}"
+
+
+def test_without_scripts_the_still_picture_stands(opened):
+    context = opened.browser.new_context(java_script_enabled=False)
+    still = context.new_page()
+    still.goto(opened.address)
+    assert all(still.get_by_text(f"Still {name}").is_visible() for name in NAMES)
+    context.close()
+
+
+def test_without_a_run_the_still_picture_stands(opened, tmp_path):
+    address = written(tmp_path)
+    explorers.write(tmp_path, {})
+    still = opened.browser.new_page()
+    still.goto(address.as_uri())
+    still.evaluate("() => bnbook.ready")
+    assert of(still, "fuse").get_by_text("Still fuse").is_visible()
+    assert of(still, "transform").get_attribute("data-state") == "live"
+    still.close()
+
+
+def test_growth_is_the_packages(page):
+    cases = [(name, m) for name in ("tanh", "relu", "linear", "zigzag") for m in (4, 5, 64, 1024)]
+    found = page.evaluate("all => all.map(([n, m]) => bnbook.formulas.byQuadrature(n, m))", cases)
+    for (name, m), one in zip(cases, found):
+        nodes = {"panels": 100, "kinks": (-2.7, 2.7)} if name == "zigzag" else {}
+        expected = growth(name, m, **nodes)
+        np.testing.assert_allclose(
+            [one["through"], one["spread"]], [expected.through, expected.spread], **EXACT
+        )
+
+
+def test_closed_forms_and_profiles_are_the_packages(page):
+    for name, expected in (("relu", relu_growth), ("linear", linear_growth)):
+        found = page.evaluate("n => [4, 9, 64, 1024].map(m => bnbook.formulas.growth(n, m).through)", name)
+        np.testing.assert_allclose(found, expected(np.array([4, 9, 64, 1024])), **EXACT)
+    one = page.evaluate(
+        "() => bnbook.formulas.residualProfile(bnbook.formulas.byQuadrature('relu', 64), 100)"
+    )
+    np.testing.assert_allclose(one, residual_profile(growth("relu", 64), 100), rtol=1e-11)
+    chain = page.evaluate("() => bnbook.formulas.chainProfile({through: 1.5}, 4)")
+    np.testing.assert_allclose(chain, [1.5**3, 1.5**2, 1.5, 1])
+
+
+@pytest.mark.parametrize("eps", [1e-5, 10.0])
+def test_the_transform_is_the_packages(page, eps):
+    x, g, gamma, beta = (
+        [1.0, -2.0, 3.5, 0.25, 7.0, -1.0, 0.0, 2.0],
+        [0.3, -1, 2, 0, 0.5, 0.1, 1, -2],
+        -1.7,
+        0.4,
+    )
+    ahead = page.evaluate("a => bnbook.formulas.forward(...a)", [x, gamma, beta, eps])
+    behind = page.evaluate("a => bnbook.formulas.backward(...a)", [g, x, gamma, eps])
+    column = torch.tensor(x, dtype=torch.float64)[:, None]
+    push = torch.tensor(g, dtype=torch.float64)[:, None]
+    expected = batch_norm_forward(column, gamma, beta, eps)
+    np.testing.assert_allclose(ahead["y"], expected.y[:, 0], **EXACT)
+    np.testing.assert_allclose(behind["x"], batch_norm_backward(push, column, gamma, eps)["x"][:, 0], **EXACT)
+
+
+def test_a_gradient_along_one_or_along_x_hat_is_lost(page):
+    place = of(page, "transform")
+    place.get_by_role("button", name="start again").click()
+    push = place.get_by_label("The gradient pushes")
+    push.select_option("all")
+    assert "100 % is lost along 1" in result(page, "transform")
+    push.select_option("stretch")
+    assert "100 % along x̂" in result(page, "transform")
+    place.get_by_label("Statistics").select_option("inference")
+    assert "nothing is lost" in result(page, "transform")
+    place.get_by_label("Statistics").select_option("training")
+
+
+def test_the_fuse_burns_faster_in_small_batches_and_skip_connections_put_it_out(page):
+    place = of(page, "fuse")
+    place.get_by_role("button", name="the measured network").click()
+    theory = float(np.sqrt(relu_growth(64)) ** 48)
+    assert f"{round(theory, -2):,.0f} times" in result(page, "fuse")
+    assert place.locator("svg").first.locator(".dot").count() == 490  # ten networks of 49 layers
+    place.get_by_label("Skip connections").check()
+    skipped = float(np.sqrt(residual_profile(growth("relu", 64), 49)[0]))
+    assert f"{skipped:.3g} times" in result(page, "fuse")
+    place.get_by_label("Skip connections").uncheck()
+    batch = place.get_by_role("slider", name="Batch size")
+    for key in ("Home", "ArrowRight"):
+        batch.press(key)
+    assert f"{float(relu_growth(5)):.4g}" in result(page, "fuse")
+
+
+def test_inks_are_those_of_the_figures():
+    """One colour means one thing through the whole book: light, then dark."""
+    css = (paths.book_folder() / "_static/explorers/explorers.css").read_text(encoding="utf-8")
+    for name in ("none", "batch", "noisy", "printed", "corrected"):
+        assert tuple(re.findall(rf"--{name}: (#\w+)", css)) == PALETTE[name]
