@@ -274,3 +274,10 @@ def test_under_bnbook_run_the_last_cell_is_silent(ran, alone, monkeypatch, capsy
     monkeypatch.setenv("BNBOOK_RESULTS", str(ran / "x.json"))
     claims.show_verdicts("part/coin", "smoke")
     assert capsys.readouterr().out == ""
+
+
+def test_an_explorer_leaves_its_still_picture():
+    text = '<div class="explorer" data-explorer="fuse">\n\n| a |\n|---|\n\n</div>\n\nMore.'
+    shown = plain.plain(text, {}, lambda *_: "")
+    assert "<div" not in shown and "</div" not in shown
+    assert "explored by hand" in shown and "| a |" in shown and shown.endswith("More.")

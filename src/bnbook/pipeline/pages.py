@@ -9,16 +9,7 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import (
-    coverage_page,
-    errata_page,
-    explorers,
-    inks,
-    merge,
-    provenance,
-    scoreboard,
-    tokens,
-)
+from bnbook.pipeline import coverage_page, errata_page, explorers, inks, merge, provenance, scoreboard, tokens
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
