@@ -141,7 +141,10 @@ def test_the_same_pythons_everywhere():
 
 def test_every_import_of_the_package_is_declared():
     wanted = {
-        canonicalize_name(requirement.name) for requirement in map(Requirement, PROJECT["dependencies"])
+        canonicalize_name(requirement.name)
+        for requirement in map(
+            Requirement, PROJECT["dependencies"] + PROJECT["optional-dependencies"]["coursework"]
+        )
     }
     owners = importlib.metadata.packages_distributions()
     for path in sorted((ROOT / "src").rglob("*.py")):
