@@ -2,7 +2,8 @@
 
 A one-sided claim holds where the whole interval lies beyond the threshold and fails where none of it does; a
 claim "within ±" holds where the whole interval lies inside and fails where it lies outside. All else is
-undecided.
+undecided. A claim about several cells (the steps of an ordering) holds where each of them does and fails where
+one fails; their intervals are simultaneous, each at 1 - 5 % / their number.
 
 Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run)
 makes the test undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the
@@ -12,12 +13,13 @@ loss of guessing, fixed before the run). It is never dropped: the seeds that sur
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from bnbook import intervals
+from bnbook.claims.cells import Cell, compared
 from bnbook.claims.claim import Effect, Test
 from bnbook.claims.recorded import Recorded
 from bnbook.errors import BnbookError
@@ -36,6 +38,13 @@ class Outcome:
     trials: int = 0  # of a bound that was tried
     test: Test | None = None
     shown: Effect | None = None  # how readers see the effect; None: as its kind is usually seen
+    cells: tuple[Cell, ...] = field(default=(), repr=False, compare=False)  # what was compared
+    place: int = 0  # of the cell that is shown: the one that decides
+
+    @property
+    def values(self) -> np.ndarray:
+        """What the interval is of, one value per seed (S,); empty for an exact check."""
+        return self.cells[self.place].values if self.cells else np.empty(0)
 
 
 def evaluate(
@@ -46,14 +55,25 @@ def evaluate(
     Raises BnbookError where a result is missing, has no single number per seed where one is needed, is paired
     with a result of other seeds, or where a ratio's values are negative.
     """
-    return replace(_evaluate(test, Recorded(results, claim_id), claim_id), test=test, shown=shown)
+    recorded = Recorded(results, claim_id)
+    exact = {"identity": _identity, "inequality": _inequality}.get(test.kind, _statistical)
+    return replace(exact(test, recorded), test=test, shown=shown)
 
 
-def _evaluate(test: Test, recorded: Recorded, claim_id: str) -> Outcome:
-    if test.kind == "identity":
-        return _identity(test, recorded)
-    if test.kind == "inequality":
-        return _inequality(test, recorded)
+def decide(test: Test, cells: tuple[Cell, ...], level: float = intervals.LEVEL) -> tuple[bool | None, int]:
+    """Whether the test holds at a level of confidence, and the place of the cell that decides."""
+    found = [cell.interval(1 - (1 - level) / len(cells)) for cell in cells]
+    held = [_position(test, low, high) for _, low, high in found]
+    if test.kind == "ordering":  # the surest step down if there is one, else the least sure step up
+        end = 2 if False in held else 1
+        place = min(range(len(cells)), key=lambda k: found[k][end])
+    else:
+        rank = {False: 0, None: 1, True: 2}
+        place = min(range(len(cells)), key=lambda k: (rank[held[k]], -_reach(test, *found[k][1:])))
+    return False if False in held else None if None in held else True, place
+
+
+def _statistical(test: Test, recorded: Recorded) -> Outcome:
     names = test.results or ((test.a,) if test.b is None else (test.a, test.b))
     columns = recorded.paired(names, test.nonfinite, broadcast_last=test.kind == "agreement")
     unit = "" if test.kind in ("ratio", "agreement") else recorded.unit(names[0])
@@ -61,95 +81,47 @@ def _evaluate(test: Test, recorded: Recorded, claim_id: str) -> Outcome:
     lost = int((~np.isfinite(columns)).any(axis=0).sum())
     if lost:
         return _undecided(n, unit, f"{lost} of {n} seeds have no finite value")
-    return _STATISTICAL[test.kind](test, columns, claim_id, unit)
+    if test.kind == "ratio" and (zeros := int((columns == 0).any(axis=0).sum())):
+        return _undecided(n, unit, f"{zeros} of {n} seeds have a value of zero: no logarithm")
+    cells = compared(test, columns, recorded.claim_id)
+    try:
+        holds, place = decide(test, cells)
+        effect, *ends = cells[place].interval(1 - (1 - intervals.LEVEL) / len(cells))
+    except OverflowError:  # few seeds, one of them on the brink of divergence
+        return _undecided(n, unit, "the interval is wider than numbers reach")
+    detail = f"decided by {cells[place].name}" if len(cells) > 1 or test.kind == "ordering" else ""
+    return Outcome(holds, effect, tuple(ends), n, unit, detail, cells=cells, place=place)
 
 
-def _beyond(low: float, high: float, side: str, threshold: float) -> bool | None:
-    if side == "less":
-        low, high, threshold = -high, -low, -threshold
-    return True if low > threshold else False if high <= threshold else None
-
-
-def _within(low: float, high: float, tolerance: float) -> bool | None:
+def _position(test: Test, low: float, high: float) -> bool | None:
+    """Where an interval lies: beyond the threshold or within the margin, on the other side, or across."""
+    if test.kind == "ordering" or test.side == "greater":
+        threshold = test.threshold or 0.0
+        return True if low > threshold else False if high <= threshold else None
+    if test.side == "less":
+        return True if high < test.threshold else False if low >= test.threshold else None
+    tolerance, centre = _margin(test)
+    low, high = low - centre, high - centre
     if -tolerance <= low and high <= tolerance:
         return True
     return False if low > tolerance or high < -tolerance else None
 
 
+def _margin(test: Test) -> tuple[float, float]:
+    """Half the width of "within ±", and what it is around."""
+    return (test.tolerance if test.margin is None else test.margin), test.expected or 0.0
+
+
+def _reach(test: Test, low: float, high: float) -> float:
+    """How far an interval reaches to the wrong side: the worst cell reaches furthest."""
+    if test.side:
+        return high if test.side == "less" else -low
+    centre = _margin(test)[1]
+    return max(high - centre, centre - low)
+
+
 def _undecided(n: int, unit: str, detail: str) -> Outcome:
     return Outcome(None, math.nan, (-math.inf, math.inf), n, unit, detail)
-
-
-def _difference(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Outcome:
-    effect, low, high = intervals.paired_difference(*columns)
-    return Outcome(_beyond(low, high, test.side, test.threshold), effect, (low, high), columns.shape[1], unit)
-
-
-def _equivalence(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Outcome:
-    """Two one-sided tests, by the 95 % interval that the scoreboard prints (so each at 2.5 %)."""
-    effect, low, high = intervals.paired_difference(*columns)
-    return Outcome(_within(low, high, test.margin), effect, (low, high), columns.shape[1], unit)
-
-
-def _ratio(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Outcome:
-    n = columns.shape[1]
-    if (columns < 0).any():
-        raise BnbookError(f"claim {claim_id}: a ratio of negative values; expected positive ones")
-    if zeros := int((columns == 0).any(axis=0).sum()):
-        return _undecided(n, unit, f"{zeros} of {n} seeds have a value of zero: no logarithm")
-    try:
-        effect, low, high = intervals.geometric_ratio(*columns)
-    except OverflowError:  # few seeds, one of them on the brink of divergence
-        return _undecided(n, unit, "the interval is wider than numbers reach")
-    return Outcome(_beyond(low, high, test.side, test.threshold), effect, (low, high), n, unit)
-
-
-def _agreement(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Outcome:
-    measured, theory = columns
-    if theory.mean() == 0:
-        raise BnbookError(f"claim {claim_id}: theory is zero; expected a level test with a tolerance")
-    ratio, low, high = intervals.ratio_of_means(measured, theory)
-    return Outcome(
-        _within(low - 1, high - 1, test.tolerance), ratio - 1, (low - 1, high - 1), len(measured), unit
-    )
-
-
-def _ordering(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Outcome:
-    """Every adjacent step up, each with a Bonferroni-adjusted interval: together they miss in 5 % at most.
-
-    Shown is the step that decides: the surest step down if there is one, else the least sure step up.
-    """
-    steps = len(columns) - 1
-    level = 1 - (1 - intervals.LEVEL) / steps
-    found = [intervals.paired_difference(columns[k + 1], columns[k], level) for k in range(steps)]
-    judged = [_beyond(low, high, "greater", 0.0) for _, low, high in found]
-    if False in judged:
-        holds, shown = False, min(range(steps), key=lambda k: found[k][2])
-    else:
-        holds, shown = None if None in judged else True, min(range(steps), key=lambda k: found[k][1])
-    effect, low, high = found[shown]
-    detail = f"decided by {test.results[shown]} to {test.results[shown + 1]}"
-    return Outcome(holds, effect, (low, high), columns.shape[1], unit, detail)
-
-
-def _level(test: Test, columns: np.ndarray, claim_id: str, unit: str) -> Outcome:
-    effect, low, high = intervals.mean_level(columns[0])
-    if test.side:
-        holds = _beyond(low, high, test.side, test.threshold)
-    else:
-        holds = _within(low - test.expected, high - test.expected, test.tolerance)
-    return Outcome(holds, effect, (low, high), columns.shape[1], unit)
-
-
-_STATISTICAL: dict[str, Callable[[Test, np.ndarray, str, str], Outcome]] = {
-    "difference": _difference,
-    "equivalence": _equivalence,
-    "ratio": _ratio,
-    "agreement": _agreement,
-    "ordering": _ordering,
-    "rate": _level,
-    "level": _level,
-}
 
 
 def _identity(test: Test, recorded: Recorded) -> Outcome:

@@ -1,0 +1,79 @@
+"""What a test compares: cells, each with one value per seed and an interval of their mean at any level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bnbook import intervals
+from bnbook.claims.claim import Test
+from bnbook.errors import BnbookError
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One comparison: values (S,), the interval at a level of confidence, and a name where there are several."""
+
+    values: np.ndarray
+    interval: Callable[[float], intervals.Interval]
+    name: str = ""
+
+
+def compared(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
+    """The cells of a test, from its results as rows (K, S) of finite numbers.
+
+    Differences a - b, ratios a/b (their logarithms have the interval), quotients of measurement and theory, the
+    steps of an ordering, the values themselves. BnbookError for a ratio of negative values and a theory of 0.
+    """
+    return {
+        "difference": _difference,
+        "equivalence": _difference,
+        "ratio": _ratio,
+        "agreement": _agreement,
+        "ordering": _steps,
+        "rate": _level,
+        "level": _level,
+    }[test.kind](test, columns, claim_id)
+
+
+def _difference(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
+    a, b = columns
+    return (Cell(a - b, lambda level: intervals.paired_difference(a, b, level)),)
+
+
+def _ratio(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
+    a, b = columns
+    if (columns < 0).any():
+        raise BnbookError(f"claim {claim_id}: a ratio of negative values; expected positive ones")
+    return (Cell(a / b, lambda level: intervals.geometric_ratio(a, b, level)),)
+
+
+def _agreement(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
+    """The relative error of theory, measured / theory - 1."""
+    measured, theory = columns
+    if theory.mean() == 0:
+        raise BnbookError(f"claim {claim_id}: theory is zero; expected a level test with a tolerance")
+    ratio = measured.mean() / theory.mean()
+
+    def interval(level: float) -> intervals.Interval:
+        return tuple(edge - 1 for edge in intervals.ratio_of_means(measured, theory, level))
+
+    return (Cell((measured - ratio * theory) / theory.mean() + ratio - 1, interval),)
+
+
+def _steps(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
+    names, pairs = test.results, list(zip(columns, columns[1:], strict=False))
+    return tuple(
+        Cell(
+            above - below,
+            lambda level, a=above, b=below: intervals.paired_difference(a, b, level),
+            f"{names[k]} to {names[k + 1]}",
+        )
+        for k, (below, above) in enumerate(pairs)
+    )
+
+
+def _level(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
+    return (Cell(columns[0], lambda level: intervals.mean_level(columns[0], level)),)
