@@ -272,9 +272,9 @@ def test_the_books_own_questions_are_answered():
 def test_a_condition_and_what_would_decide_are_said():
     found = judge(claim(IDENTITY, statement=True, condition="m > 1"), {"a": np.zeros(3)})
     assert (found.verdict, found.words) == ("holds if …", "holds if m > 1")
-    found = judged_parts([OPEN3, YES], decided_by="12 seeds would")
-    assert (found.verdict, found.words) == ("open", "open (12 seeds would)")
-    assert judged_parts([YES, YES], decided_by="12 seeds would").words == "reproduced"
+    found = judged_parts([OPEN3, YES], decided_by="it drifts")
+    assert found.verdict == "open" and found.words.endswith("; it drifts)")
+    assert judged_parts([YES, YES], decided_by="it drifts").words == "reproduced"
 
 
 def test_undecided_parts_count_the_fewest_seeds():

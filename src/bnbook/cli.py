@@ -73,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     for command in (check, build, claims):
         command.add_argument("--runs", action="store_true", help="runs/PROFILE instead of executed/")
         command.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
+    claims.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
+    claims.add_argument("--json", action="store_true", help="all that was found, as data")
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     return parser
 
@@ -176,18 +178,11 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from bnbook import claims
-    from bnbook.pipeline import chapters, verdicts
-    from bnbook.pipeline.passed import passed_run
+    from bnbook.pipeline import chapters, ledger
 
-    for chapter in chapters.discover():
-        held = passed_run(chapter, arguments.profile if arguments.runs else None)
-        for claim in claims.chapter_claims(chapter.name):
-            judged = verdicts.judged(claim, held) if held else None
-            words = f"{judged.words}: {claims.format_effect(judged)}" if judged else "not run"
-            print(f"{claim.id}\n    {claim.says}\n    {words}")
-        for name in verdicts.withdrawn(held) if held else []:
-            print(f"{name}\n    judged by the run and withdrawn since")
+    chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
+    profile = arguments.profile if arguments.runs else None
+    print(ledger.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
     return DONE
 
 

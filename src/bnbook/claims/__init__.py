@@ -9,6 +9,7 @@ from bnbook.claims.coverage_reading import load_coverage, unfinished_sources
 from bnbook.claims.effects import describe_test, effect_and_interval, format_effect
 from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
+from bnbook.claims.ledger import keep, ledger_row
 from bnbook.claims.reading import chapter_claims, load_claims
 from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.showing import show_verdicts
@@ -36,6 +37,8 @@ __all__ = [
     "format_effect",
     "format_number",
     "judge",
+    "keep",
+    "ledger_row",
     "load_claims",
     "load_coverage",
     "load_errata",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,18 +15,19 @@ from bnbook.errors import BnbookError
 
 @dataclass(frozen=True)
 class Cell:
-    """One comparison: values (S,), the interval at a level of confidence, and a name where there are several."""
+    """One comparison: values (S,), their interval at a level of confidence, a name if there are several."""
 
     values: np.ndarray
     interval: Callable[[float], intervals.Interval]
     name: str = ""
+    in_logs: bool = False  # the interval is one of the logarithms
 
 
 def compared(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
     """The cells of a test, from its results as rows (K, S) of finite numbers.
 
-    Differences a - b, ratios a/b (their logarithms have the interval), quotients of measurement and theory, the
-    steps of an ordering, the values themselves. BnbookError for a ratio of negative values and a theory of 0.
+    Differences a - b, ratios a/b (the interval is one of their logarithms), relative errors of a theory, the
+    steps of an ordering, values as they are. BnbookError for a ratio of negative values, for a theory of 0.
     """
     return {
         "difference": _difference,
@@ -47,7 +49,14 @@ def _ratio(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
     a, b = columns
     if (columns < 0).any():
         raise BnbookError(f"claim {claim_id}: a ratio of negative values; expected positive ones")
-    return (Cell(a / b, lambda level: intervals.geometric_ratio(a, b, level)),)
+
+    def interval(level: float) -> intervals.Interval:
+        try:
+            return intervals.geometric_ratio(a, b, level)
+        except OverflowError:  # few seeds, one of them on the brink of divergence: wider than numbers reach
+            return math.nan, -math.inf, math.inf
+
+    return (Cell(a / b, interval, in_logs=True),)
 
 
 def _agreement(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:

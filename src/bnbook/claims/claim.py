@@ -90,7 +90,8 @@ class Claim:
     Either `test` or `parts` is set; of its parts `all` have to hold, or `any`. `statement` marks a theorem,
     formula or definition, which holds or is wrong rather than reproduced or not; `asks` what no source says:
     the book's own question. `corrected` tests what `correction` says; `condition` says when it holds,
-    `decided_by` what would decide an open one; `scope` names the parameters that say how far a verdict goes.
+    `decided_by` why it is open, beside the seeds that would decide it; `scope` names the parameters that say
+    how far a verdict goes.
     """
 
     id: str

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bnbook.claims.claim import Claim
+from bnbook.claims.deciding import deciding_words, seeds_for_claim
 from bnbook.claims.kinds import Outcome, evaluate
 from bnbook.claims.scope import scope_words
 
@@ -44,13 +45,28 @@ class Judgement:
     scope: str = ""  # how far the verdict goes: profile, data, size and seeds
 
     @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What its tests found: its parts', or its own and that of the corrected form."""
+        own = (self.outcome, self.corrected) if not self.parts else [found for _, _, found in self.parts]
+        return tuple(found for found in own if found)
+
+    @property
+    def decided_by(self) -> str:
+        """What would decide an open claim: so many seeds, by the recorded spread, and what the claim says."""
+        if self.verdict != OPEN or not self.outcome:
+            return ""
+        own = self.outcomes if self.parts else self.outcomes[:1]
+        needed = deciding_words(seeds_for_claim(own, self.claim.combine))
+        return "; ".join(words for words in (needed, self.claim.decided_by) if words)
+
+    @property
     def words(self) -> str:
         """The verdict as a reader sees it: a condition, what would decide it, a later change are said."""
         words = self.verdict
         if words == HOLDS_IF:
             words = f"holds if {self.claim.condition}"
-        elif words == OPEN and self.claim.decided_by:
-            words = f"open ({self.claim.decided_by})"
+        elif words == OPEN and self.decided_by:
+            words = f"open ({self.decided_by})"
         elif words == NOT_TESTED and self.profile == "smoke":
             words = f"{words} (smoke run)"
         return f"{words} ({self.remark})" if self.remark else words
@@ -88,7 +104,7 @@ def _judge_whole(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
     if claim.corrected:
         alike = claim.effect if claim.corrected.kind == claim.test.kind else None
         corrected = evaluate(claim.corrected, results, claim.id, alike)
-    verdict = _word(claim, [printed.holds])
+    verdict = word(claim, [printed.holds])
     if verdict == WRONG and corrected and corrected.holds:
         verdict = HOLDS_IF if claim.condition else MENDED
     elif verdict == HOLDS and claim.condition and corrected is None:  # the test ran under that condition
@@ -100,7 +116,7 @@ def _judge_whole(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
 def _judge_parts(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
     outcomes = [evaluate(part.test, results, claim.id, part.effect or claim.effect) for part in claim.parts]
     held = [outcome.holds for outcome in outcomes]
-    verdict = _word(claim, held)
+    verdict = word(claim, held)
     if verdict == HOLDS and claim.condition:
         verdict = HOLDS_IF
     # Shown beside the verdict is the part that decides it, else the first that is open.
@@ -108,7 +124,7 @@ def _judge_parts(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
     shown = min(range(len(outcomes)), key=lambda k: rank[held[k]])
     detail = f"part {shown + 1} of {len(outcomes)}: {claim.parts[shown].says}"
     parts = tuple(
-        (part.says, _word(claim, [outcome.holds]), outcome)
+        (part.says, word(claim, [outcome.holds]), outcome)
         for part, outcome in zip(claim.parts, outcomes, strict=True)
     )
     fewest = min(outcome.n for outcome in outcomes)
@@ -119,7 +135,7 @@ def _judgement(claim: Claim, verdict: str, of: Outcome, n: int, detail: str, **m
     return Judgement(claim, verdict, of.effect, of.interval, n, of.unit, detail, outcome=of, **more)
 
 
-def _word(claim: Claim, held: Sequence[bool | None]) -> str:
+def word(claim: Claim, held: Sequence[bool | None]) -> str:
     """The word for what the parts of a claim, or its one test, gave."""
     holds = combine(held, claim.combine)
     if holds is None:

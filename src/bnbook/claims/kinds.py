@@ -2,8 +2,8 @@
 
 A one-sided claim holds where the whole interval lies beyond the threshold and fails where none of it does; a
 claim "within ±" holds where the whole interval lies inside and fails where it lies outside. All else is
-undecided. A claim about several cells (the steps of an ordering) holds where each of them does and fails where
-one fails; their intervals are simultaneous, each at 1 - 5 % / their number.
+undecided. A claim about several cells (the steps of an ordering) holds where each of them does and fails
+where one fails; their intervals are simultaneous, each at 1 - 5 % / their number.
 
 Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run)
 makes the test undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the
@@ -84,40 +84,41 @@ def _statistical(test: Test, recorded: Recorded) -> Outcome:
     if test.kind == "ratio" and (zeros := int((columns == 0).any(axis=0).sum())):
         return _undecided(n, unit, f"{zeros} of {n} seeds have a value of zero: no logarithm")
     cells = compared(test, columns, recorded.claim_id)
-    try:
-        holds, place = decide(test, cells)
-        effect, *ends = cells[place].interval(1 - (1 - intervals.LEVEL) / len(cells))
-    except OverflowError:  # few seeds, one of them on the brink of divergence
+    holds, place = decide(test, cells)
+    effect, *ends = cells[place].interval(1 - (1 - intervals.LEVEL) / len(cells))
+    if math.isnan(effect):
         return _undecided(n, unit, "the interval is wider than numbers reach")
     detail = f"decided by {cells[place].name}" if len(cells) > 1 or test.kind == "ordering" else ""
     return Outcome(holds, effect, tuple(ends), n, unit, detail, cells=cells, place=place)
 
 
+def edges(test: Test) -> tuple[float, float]:
+    """Between which values a test holds: (threshold, ∞), (-∞, threshold) or within ± of a centre."""
+    if test.kind == "ordering" or test.side == "greater":
+        return test.threshold or 0.0, math.inf
+    if test.side == "less":
+        return -math.inf, test.threshold
+    margin, centre = test.tolerance if test.margin is None else test.margin, test.expected or 0.0
+    return centre - margin, centre + margin
+
+
 def _position(test: Test, low: float, high: float) -> bool | None:
     """Where an interval lies: beyond the threshold or within the margin, on the other side, or across."""
-    if test.kind == "ordering" or test.side == "greater":
-        threshold = test.threshold or 0.0
+    if test.side or test.kind == "ordering":
+        (threshold, top), less = edges(test), test.side == "less"
+        if less:
+            return True if high < top else False if low >= top else None
         return True if low > threshold else False if high <= threshold else None
-    if test.side == "less":
-        return True if high < test.threshold else False if low >= test.threshold else None
-    tolerance, centre = _margin(test)
-    low, high = low - centre, high - centre
-    if -tolerance <= low and high <= tolerance:
+    least, most = edges(test)
+    if least <= low and high <= most:
         return True
-    return False if low > tolerance or high < -tolerance else None
-
-
-def _margin(test: Test) -> tuple[float, float]:
-    """Half the width of "within ±", and what it is around."""
-    return (test.tolerance if test.margin is None else test.margin), test.expected or 0.0
+    return False if low > most or high < least else None
 
 
 def _reach(test: Test, low: float, high: float) -> float:
     """How far an interval reaches to the wrong side: the worst cell reaches furthest."""
-    if test.side:
-        return high if test.side == "less" else -low
-    centre = _margin(test)[1]
-    return max(high - centre, centre - low)
+    least, most = edges(test)
+    return max(high - most, least - low)
 
 
 def _undecided(n: int, unit: str, detail: str) -> Outcome:

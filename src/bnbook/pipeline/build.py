@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bnbook import paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import handout, pages, pictures
+from bnbook.pipeline import handout, ledger, pages, pictures
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
 #: out.
@@ -41,6 +41,7 @@ def build(profile: str | None = None) -> Path:
     rendered = output / "_build" / "html"
     finish(rendered)
     handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
+    ledger.write(rendered, shown)
     old_site = folder / "html.old"
     shutil.rmtree(old_site, ignore_errors=True)
     if site.exists():

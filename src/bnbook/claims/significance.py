@@ -1,0 +1,87 @@
+"""Beside an interval: the p-value at which it decides, the sign test, and what remains of many tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bnbook.claims.claim import Test
+from bnbook.claims.kinds import Outcome, decide, edges
+
+#: Smallest p that is told apart from 0.
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Significance:
+    """How surely a test decides; p is the smallest α at which the two-sided interval at 1 - α still does.
+
+    `side` of `n` seeds lie where the verdict says, or for an open test on the side of the median; `sign_p`
+    is the same p by the sign test, which assumes nothing of the distribution and is at least 2 / 2ⁿ.
+    """
+
+    p: float
+    side: int
+    n: int
+    sign_p: float
+
+
+def significance(outcome: Outcome) -> Significance | None:
+    """None for what is exact (an identity, a count of violations) or was not measured."""
+    if not outcome.cells:
+        return None
+    p = smallest(lambda alpha: decide(outcome.test, outcome.cells, 1 - alpha)[0] is not None)
+    return Significance(p, *sign_test(outcome.test, outcome.values, outcome.holds))
+
+
+def smallest(decides: Callable[[float], bool]) -> float:
+    """The smallest α at which a test decides, to three digits; 1 where it does at none.
+
+    Intervals at 1 - α are nested, so that what decides at one α decides at every larger one.
+    """
+    if decides(SMALLEST):
+        return 0.0
+    if not decides(1 - SMALLEST):
+        return 1.0
+    low, high = math.log(SMALLEST), 0.0
+    for _ in range(16):
+        middle = (low + high) / 2
+        low, high = (low, middle) if decides(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def sign_test(test: Test, values: np.ndarray, holds: bool | None) -> tuple[int, int, float]:
+    """(seeds on the verdict's side, seeds that differ from the edge, two-sided p of the median).
+
+    Against each edge of the region in which the claim holds, seeds above and below are heads and tails of a
+    fair coin (Arbuthnott 1710). Within ± both edges must be passed, outside one.
+    """
+    low, high = edges(test)
+    inside = int(((values > low) & (values < high)).sum())
+    below, above = int((values <= low).sum()), int((values >= high).sum())
+    if holds is None:
+        holds = bool(low < np.median(values) < high)
+    if holds:
+        return inside, values.size, max(_coin(values, edge) for edge in (low, high))
+    return max(below, above), values.size, _coin(values, low if below >= above else high)
+
+
+def benjamini_hochberg(ps: Sequence[float], rate: float = 0.05) -> list[bool]:
+    """Which of m tests remain where at most `rate` of those kept may be false (1995): p_(k) ≤ k/m · rate."""
+    ranked = np.sort(np.asarray(ps, dtype=float))
+    kept = ranked <= rate * np.arange(1, ranked.size + 1) / max(ranked.size, 1)
+    limit = ranked[kept][-1] if kept.any() else -1.0
+    return [bool(p <= limit) for p in ps]
+
+
+def _coin(values: np.ndarray, edge: float) -> float:
+    """Two-sided p that a fair coin falls so unevenly; 0 at an infinite edge, where no value can cross."""
+    from scipy.stats import binom
+
+    if math.isinf(edge):
+        return 0.0
+    heads, tails = int((values > edge).sum()), int((values < edge).sum())
+    return min(1.0, 2 * float(binom.cdf(min(heads, tails), heads + tails, 0.5)))

@@ -1,0 +1,74 @@
+"""The data behind the board: one row a claim, whole, plain JSON, the same as what pages show."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from bnbook import claims
+from bnbook.cli import main
+from bnbook.pipeline import ledger, tokens
+from bnbook.pipeline.chapters import discover
+from bnbook.pipeline.passed import passed_run
+
+
+@pytest.fixture(scope="module")
+def pages():
+    evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
+    return tokens.Pages(evidence, claims.load_claims())
+
+
+@pytest.fixture(scope="module")
+def rows(pages):
+    return ledger.ledger(pages)
+
+
+def test_every_claim_has_a_row_with_the_verdict_that_pages_show(pages, rows):
+    assert [row["id"] for row in rows] == [claim.id for claim in pages.claims]
+    shown = {claim.id: pages.judgement(claim) for claim in pages.claims}
+    for row in rows:
+        if found := shown[row["id"]]:
+            assert (row["verdict"], row["words"], row["n"]) == (found.verdict, found.words, found.n)
+    assert sum(len(row["tests"]) for row in rows) > 400
+
+
+def test_values_are_those_that_the_interval_is_of(rows):
+    for row in rows:
+        for test in row["tests"]:
+            if test["values"] and test["test"]["kind"] in ("difference", "level", "equivalence", "rate"):
+                assert np.mean(test["values"]) == pytest.approx(test["effect"]["number"], rel=1e-4, abs=1e-6)
+                assert len(test["values"]) == test["n"]
+            if test["p"] is not None:
+                assert (test["p"] <= 0.05) is (test["holds"] is not None), row["id"]
+                assert test["kept"] is not None and 0 <= test["side"] <= test["n"]
+
+
+def test_json_and_csv_say_the_same(rows):
+    read = json.loads(ledger.as_json(rows))
+    assert read == {"schema": ledger.SCHEMA, "claims": rows}
+    lines = list(csv.DictReader(io.StringIO(ledger.as_csv(rows))))
+    tests = [(row, test) for row in rows for test in row["tests"]]
+    assert [(line["id"], line["test_says"], line["words"]) for line in lines] == [
+        (row["id"], test["says"], row["words"]) for row, test in tests
+    ]
+    first = next(line for line in lines if line["low"])
+    assert float(first["low"]) <= float(first["effect"]) <= float(first["high"])
+
+
+def test_one_chapter_as_data_from_the_command_line(rows, capsys):
+    assert main(["claims", "theory/minima", "--json"]) == 0
+    own = [row for row in rows if row["chapter"] == "theory/minima"]
+    assert json.loads(capsys.readouterr().out)["claims"] == own
+    assert main(["claims", "theory/minima"]) == 0
+    assert capsys.readouterr().out.count("\n") == 3 * len(own)
+
+
+def test_a_chapter_without_a_run_has_rows_without_numbers():
+    claim = claims.load_claims()[0]
+    row = claims.ledger_row(claim, None)
+    assert (row["verdict"], row["tests"], row["interval"]) == ("not run", [], None)
+    json.dumps(row, allow_nan=False)
