@@ -42,6 +42,8 @@ class Judgement:
     profile: str | None = None
     remark: str = ""  # what changed since the run
     outcome: Outcome | None = None  # the one that decides
+    exploratory: str = ""  # why the test counts as made after its data; "" where it was locked before
+    locked: str = ""  # date of the lock that counts
     scope: str = ""  # how far the verdict goes: profile, data, size and seeds
 
     @property

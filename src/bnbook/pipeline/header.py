@@ -13,6 +13,7 @@ from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
 from bnbook.bundle import vouching
+from bnbook.claims import locks
 from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
@@ -21,8 +22,9 @@ PACKAGES = ("torch", "torchvision", "numpy", "papermill", "jupytext", "matplotli
 
 
 def made_from(chapter: Chapter, began: dict[str, str]) -> dict[str, Any]:
-    """Fingerprint, claims and commit as they are before a run starts."""
-    return {"fingerprint": began, "claims": claims.chapter_claims(chapter.name), **commit()}
+    """Fingerprint, claims, head of the locks and commit as they are before a run starts."""
+    listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
+    return {"fingerprint": began, "claims": listed, "locks": head, **commit()}
 
 
 def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
@@ -43,6 +45,7 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
         "default_parameters": default,
         "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
         "claims": {claim.id: claim.test_hash for claim in made["claims"]},
+        "locks": made["locks"],
         "judged": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
         "files": work.files(),
         "data": rows,

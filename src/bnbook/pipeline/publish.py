@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 
 from bnbook import paths
+from bnbook.claims import locks
 from bnbook.errors import BnbookError, reason
-from bnbook.pipeline import gate, header
+from bnbook.pipeline import carrying, gate, header
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, fresh_run, published
 from bnbook.pipeline.execute import move
@@ -45,6 +46,8 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
             "then run it again"
         )
     target = published(chapter, profile)
+    old = target.results if target.results_path.is_file() else None
+    events = carrying.publishing(chapter, profile, old, run.results)
     staging = Evidence(chapter, paths.executed_folder() / f".{profile}.publishing")
     try:
         staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +61,8 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
         ) from None
     finally:
         shutil.rmtree(staging.folder, ignore_errors=True)
-    return target
+    locks.append(events)
+    return published(chapter, profile)
 
 
 def other_versions(chapters: list[Chapter]) -> list[str]:

@@ -8,20 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from bnbook import claims
-from bnbook.claims import Claim, Judgement
+from bnbook.claims import Claim, Judgement, locks
 from bnbook.errors import BnbookError
 from bnbook.pipeline.evidence import Evidence
 from bnbook.results import Results
 
-ADDED = "test written after the run"
-CHANGED = "test changed after the run"
 REWORDED = "reworded after the run"
 
 
 def judged(claim: Claim, evidence: Evidence) -> Judgement:
-    """The judgement as every page shows it, marked where it is not the one that the run was made under."""
+    """The judgement as every page shows it: exploratory where its test did not stand before the data, with a
+    remark where its words are not those that the run was made under."""
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
-    return replace(found, remark=_remark(found, evidence.results.header))
+    stands = locks.standing(claim, evidence.results, locks.read())
+    remark = _remark(found, evidence.results.header)
+    return replace(found, remark=remark, exploratory=stands.exploratory, locked=stands.date)
 
 
 def chapter_verdicts(evidence: Evidence) -> list[Judgement]:
@@ -83,11 +84,7 @@ def tally(words: Iterable[str]) -> str:
 def _remark(found: Judgement, header: Mapping[str, Any]) -> str:
     """Why the verdict is not what it was when the run ended, or nothing."""
     claim = found.claim
-    hashes, then = header.get("claims", {}), header.get("judged", {}).get(claim.id)
-    if claim.id not in hashes:
-        return ADDED
-    if hashes[claim.id] != claim.test_hash:
-        return CHANGED
+    then = header.get("judged", {}).get(claim.id)
     if then and then["says"] != wording(claim):
         return REWORDED
     if then and then["verdict"] != found.verdict:

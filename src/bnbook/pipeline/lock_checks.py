@@ -1,0 +1,44 @@
+"""What forbids trusting the locks, as `bnbook check` says it."""
+
+from __future__ import annotations
+
+from bnbook import claims
+from bnbook.claims import locks
+from bnbook.claims.locks.chain import short
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import Evidence, published
+from bnbook.profiles import PUBLISHED
+
+
+def problems(found: list[Chapter]) -> list[str]:
+    """What forbids trusting the locks: a claim without one, a published run that is not the last in them."""
+    chain, lines = locks.read(), []
+    listed = {claim.id: claim for claim in claims.load_claims()}
+    for claim in listed.values():
+        tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
+        if short(claim.test_hash) not in tests:
+            state = "another test than its locks have" if tests else "no lock"
+            lines.append(f"claim {claim.id} has {state}: bnbook lock {claim.chapter}")
+    for name in dict.fromkeys(line["claim"] for line in chain.lines if line.tests):
+        if name not in listed and chain.of_claim(name)[-1].event != "withdrawn":
+            lines.append(f"claim {name} is gone without a word: bnbook lock writes that it is withdrawn")
+    for chapter in found:
+        for profile in PUBLISHED:
+            evidence = published(chapter, profile)
+            if evidence.results_path.is_file():
+                lines += _unknown(evidence, profile, chain)
+    return lines
+
+
+def _unknown(evidence: Evidence, profile: str, chain: locks.Chain) -> list[str]:
+    header, name = evidence.results.header, evidence.chapter.name
+    last = [
+        line
+        for line in chain.of_chapter(name)
+        if line.event == "published" and line["profile"] == profile
+    ]
+    if not last or last[-1]["content"] != short(header.get("content", "")):
+        return [f"{profile}/{name} is not the run that was published last; bnbook publish {name} writes it down"]
+    if "locks" in header and chain.position(name, header["locks"]) is None:
+        return [f"{profile}/{name} began under a lock that is not in the file"]
+    return []
