@@ -63,6 +63,7 @@ def tiny_ran(tmp_path_factory) -> Path:
 def run_tiny(root: Path) -> None:
     tiny_book.write(root, ROOT / "_config.yml")
     git = ["git", "-C", str(root), "-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
+    bnbook("lock", root=root)
     for words in (["init", "-q"], ["add", "book", "_config.yml", "_toc.yml"], ["commit", "-qm", "A coin"]):
         subprocess.run([*git, *words], check=True)
     for profile in ("smoke", "laptop"):

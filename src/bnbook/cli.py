@@ -1,4 +1,4 @@
-"""The command line: bnbook list | run | publish | check | build | claims | doctor."""
+"""The command line: bnbook list | lock | run | publish | check | build | claims | doctor."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     add("list", _list, "list the chapters with their parameters and their published evidence")
     run = add("run", _run, "run chapters into runs/PROFILE")
     publish = add("publish", _publish, "take passed runs over into executed/")
-    for command, profile in ((run, "smoke"), (publish, "laptop")):
+    lock = add("lock", _lock, "fix the tests of new and changed claims, before the run that judges them")
+    lock.add_argument("--why", default="", help="why a test or a plan changed")
+    for command, profile in ((lock, "laptop"), (run, "smoke"), (publish, "laptop")):
         command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
         command.add_argument("--all", action="store_true", help="every chapter that has the profile")
         command.add_argument("--profile", default=profile, choices=PROFILES)
@@ -63,8 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
     words = "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told"
     run.add_argument("--compare", action="store_true", help=words)
-    words = "chapters at once (default: one a core, if memory allows)"
-    run.add_argument("--jobs", type=int, metavar="N", help=words)
+    run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: as memory allows)")
     words = "train on this Dask cluster (docs/clusters.md)"
     run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
@@ -130,18 +131,25 @@ def _run(arguments: argparse.Namespace) -> int:
     return code
 
 
+def _lock(arguments: argparse.Namespace) -> int:
+    from bnbook.pipeline import locking
+
+    arguments.all |= not arguments.chapters
+    print("\n".join(locking.lock(_chosen(arguments), arguments.profile, arguments.why)))
+    return DONE
+
+
 def _publish(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import publish
+    from bnbook.pipeline import carrying, publish
 
     for chapter in _chosen(arguments):
-        publish.publish(chapter, arguments.profile)
-        print(f"published {chapter.name} ({arguments.profile})")
+        made = publish.publish(chapter, arguments.profile)
+        print("\n".join([f"published {chapter.name} ({arguments.profile})", *carrying.words(made)]))
     return DONE
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bnbook import claims
-    from bnbook.pipeline import chapters, evidence, gate, publish
+    from bnbook.pipeline import chapters, evidence, gate, ledger_checks, publish
 
     found = chapters.discover()
     if arguments.runs:
@@ -156,16 +164,9 @@ def _check(arguments: argparse.Namespace) -> int:
         print(f"note {line}")
     if not problems:
         print("nothing to check: executed/ holds no run yet")
-    part = "errata"
-    try:
-        print(f"ok  {len(claims.load_errata())} errata")
-        part = "coverage"
-        counted = claims.count_sentences(claims.load_coverage())
-    except BnbookError as error:
-        print(f"BAD {part}\n      {error}")
-        return FAILED
-    print(f"ok  {counted.sentences} sentences of the sources, {counted.judged} judged")
-    return FAILED if any(problems.values()) else DONE
+    lines, well = ledger_checks.ledger(found, arguments.runs)
+    print("\n".join(lines))
+    return DONE if well and not any(problems.values()) else FAILED
 
 
 def _build(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from bnbook.claims import Claim, locks
 from bnbook.claims.locks.chain import ranges, short
 from bnbook.claims.locks.standing import same_numbers
 from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import Evidence
 from bnbook.results import Results
 
 SAME = 1e-9  # relative; the results file keeps nine digits
@@ -50,9 +51,7 @@ def unchanged(claim: Claim, old: Results, new: Results) -> bool:
         (ROUNDING * test.tolerance for test in claim.tests if test.kind == "identity" and test.tolerance),
         default=0.0,
     )
-    return all(
-        name in old and name in new and _same(old, new, name, slack) for name in claim.result_names()
-    )
+    return all(name in old and name in new and _same(old, new, name, slack) for name in claim.result_names())
 
 
 def _same(old: Results, new: Results, name: str, slack: float) -> bool:
@@ -66,3 +65,14 @@ def _same(old: Results, new: Results, name: str, slack: float) -> bool:
     if old.unit(name) == "share":
         return np.array_equal(mine, theirs, equal_nan=True)
     return np.allclose(mine, theirs, rtol=SAME, atol=slack, equal_nan=True)
+
+
+def words(evidence: Evidence) -> list[str]:
+    """What a publication did to the standing of the chapter's claims."""
+    chain, name = locks.read(), evidence.chapter.name
+    carried = [line for line in chain.of_chapter(name)[-2:-1] if line.event == "carried"]
+    lines = [f"  measured otherwise, same numbers: {len(line['claims'])} claims" for line in carried]
+    for claim in claims.chapter_claims(name):
+        if reason := locks.standing(claim, evidence.results, chain).exploratory:
+            lines.append(f"  exploratory: {claim.id} ({reason})")
+    return lines

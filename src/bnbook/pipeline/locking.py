@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bnbook import claims, fingerprint
 from bnbook.claims import Claim, locks
-from bnbook.claims.locks.chain import FIXED, Line, ranges, short
+from bnbook.claims.locks.chain import FIXED, NAME, Line, ranges, short
 from bnbook.claims.locks.standing import measure, same_numbers
+from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import published
 from bnbook.pipeline.verdicts import wording
 from bnbook.profiles import PUBLISHED
 
 MEASURED, SET = "measured otherwise", "settings changed"
+
+
+def lock(chapters: Sequence[Chapter], profile: str, why: str = "") -> list[str]:
+    """Write what is missing, and return it in words; BnbookError where nothing is."""
+    events = [event for chapter in chapters for event in missing(chapter, profile, why)]
+    if not events:
+        names = ", ".join(chapter.name for chapter in chapters) if len(chapters) < 4 else "every chapter"
+        raise BnbookError(f"nothing to lock: {names} has its claims in {NAME} as they are")
+    chain = locks.append(events)
+    return [_words(line) for line in chain.lines[-len(events) :]]
+
+
+def _words(line: Line) -> str:
+    planned = (f"{profile} n = {plan['seeds']}" for profile, plan in line.get("planned", {}).items())
+    notes = ", ".join(filter(None, (line.get("why"), *planned)))
+    exploratory = "; exploratory until seeds decide that nobody has seen" if line.get("seen") else ""
+    return f"{line.event} {line['claim']} ({notes}{exploratory})"
 
 
 def missing(chapter: Chapter, profile: str, why: str = "") -> list[dict[str, Any]]:
@@ -129,7 +147,7 @@ def _seen(claim: Claim, chapter: Chapter, chain: locks.Chain, known: bool) -> di
 
 
 def _held_it(line: Line, claim: Claim, chain: locks.Chain) -> bool:
-    """Whether a published run may have held what the claim reads: not if it came before the claim's first lock
-    and that one had no data."""
+    """Whether a published run may have held what the claim reads: not if it came before the claim's first
+    lock and that one had no data."""
     own = [each for each in chain.of_claim(claim.id) if each.tests]
     return not own or own[0].number < line.number or bool(own[0]["seen"])

@@ -17,7 +17,7 @@ LARGEST_MIB = 40
 
 
 def publish(chapter: Chapter, profile: str) -> Evidence:
-    """Copy the chapter's fresh run at `profile` to executed/, whole or not at all.
+    """Copy the chapter's fresh run at `profile` to executed/, whole or not at all; the locks get its line.
 
     Raises BnbookError for a smoke run, a run with other parameters than the profile's, and a run that fails
     the gate.

@@ -72,7 +72,7 @@ def how_sure(judgements: Iterable[Judgement]) -> str:
 
 def is_exploratory(found: Judgement) -> bool:
     """Whether the test, or what it reads, is younger than the data that it was judged by."""
-    return found.remark in (ADDED, CHANGED)
+    return bool(found.exploratory)
 
 
 def tally(words: Iterable[str]) -> str:

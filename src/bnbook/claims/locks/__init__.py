@@ -8,14 +8,4 @@ from __future__ import annotations
 from bnbook.claims.locks.chain import Chain, Line, append, read
 from bnbook.claims.locks.standing import Standing, plan, run_measure, seeds_used, standing
 
-__all__ = [
-    "Chain",
-    "Line",
-    "Standing",
-    "append",
-    "plan",
-    "read",
-    "run_measure",
-    "seeds_used",
-    "standing",
-]
+__all__ = ["Chain", "Line", "Standing", "append", "plan", "read", "run_measure", "seeds_used", "standing"]

@@ -124,8 +124,8 @@ def parse(text: str) -> Chain:
         if line["previous"] != heads.get(chapter, ""):
             _fail(
                 number,
-                f"`previous` is not the hash of the line of {chapter} before it: a line was changed, removed or "
-                "put between",
+                f"`previous` is not the hash of the line of {chapter} before it: a line was changed, "
+                "removed or put between",
                 "a file that only grows; git log -p book/locks.jsonl shows what it was",
             )
         heads[chapter] = line.digest
@@ -134,8 +134,8 @@ def parse(text: str) -> Chain:
 
 
 def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
-    """Write new events below what is there, each with its date (unless it has one) and `previous`; returns the
-    chain that the file now holds."""
+    """Write new events below what is there, each with its date (unless it has one) and `previous`; returns
+    the chain that the file now holds."""
     chain, file = read(), path()
     heads = {content["chapter"]: chain.head(content["chapter"]) for content in contents}
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ")

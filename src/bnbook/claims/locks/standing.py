@@ -119,9 +119,7 @@ def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any]) ->
     if parameters.get("first_seed", 0) != planned.get("first_seed", 0):
         return OTHER_SEEDS
     counts = {
-        len(recorded.entries[name]["seeds"])
-        for name in claim.result_names()
-        if name in recorded.entries
+        len(recorded.entries[name]["seeds"]) for name in claim.result_names() if name in recorded.entries
     }
     for name, count in planned.items():
         now = parameters.get(name)

@@ -1,16 +1,37 @@
-"""What forbids trusting the locks, as `bnbook check` says it."""
+"""What `bnbook check` says of the ledger beside its runs: errata, coverage, locks."""
 
 from __future__ import annotations
 
 from bnbook import claims
 from bnbook.claims import locks
 from bnbook.claims.locks.chain import short
+from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, published
 from bnbook.profiles import PUBLISHED
 
 
-def problems(found: list[Chapter]) -> list[str]:
+def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
+    """Lines to print, and whether all is well; fresh runs (`runs`) are tried before their claims are
+    locked."""
+    lines: list[str] = []
+    part = "errata"
+    try:
+        lines.append(f"ok  {len(claims.load_errata())} errata")
+        part = "coverage"
+        counted = claims.count_sentences(claims.load_coverage())
+        lines.append(f"ok  {counted.sentences} sentences of the sources, {counted.judged} judged")
+        part = "locks"
+        chain = locks.read()
+        wrong = [] if runs else unlocked(chapters)
+    except BnbookError as error:
+        return [*lines, f"BAD {part}\n      {error}"], False
+    if wrong:
+        return [*lines, "\n      ".join(["BAD locks", *wrong])], False
+    return [*lines, f"ok  {sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"], True
+
+
+def unlocked(found: list[Chapter]) -> list[str]:
     """What forbids trusting the locks: a claim without one, a published run that is not the last in them."""
     chain, lines = locks.read(), []
     listed = {claim.id: claim for claim in claims.load_claims()}
@@ -33,12 +54,12 @@ def problems(found: list[Chapter]) -> list[str]:
 def _unknown(evidence: Evidence, profile: str, chain: locks.Chain) -> list[str]:
     header, name = evidence.results.header, evidence.chapter.name
     last = [
-        line
-        for line in chain.of_chapter(name)
-        if line.event == "published" and line["profile"] == profile
+        line for line in chain.of_chapter(name) if line.event == "published" and line["profile"] == profile
     ]
     if not last or last[-1]["content"] != short(header.get("content", "")):
-        return [f"{profile}/{name} is not the run that was published last; bnbook publish {name} writes it down"]
+        return [
+            f"{profile}/{name} is not the run that was published last; bnbook publish {name} writes it down"
+        ]
     if "locks" in header and chain.position(name, header["locks"]) is None:
         return [f"{profile}/{name} began under a lock that is not in the file"]
     return []
