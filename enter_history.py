@@ -112,6 +112,8 @@ def published_runs():
 
 def same(claim, a, b):
     for name in claim.result_names():
+        if name not in a or name not in b:
+            continue
         tests = [test for test in claim.tests if name in test.result_names()]
         rows = [a.entries[name]["seeds"], b.entries[name]["seeds"]]
         common = [seed for seed in rows[0] if seed in rows[1]]
@@ -131,7 +133,11 @@ def same(claim, a, b):
 def grown(claim, first, last):
     """Numbers of seeds of a result that had fewer at first."""
     for name in claim.result_names():
-        if name in first and len(first.entries[name]["seeds"]) < len(last.entries[name]["seeds"]):
+        if (
+            name in first
+            and name in last
+            and len(first.entries[name]["seeds"]) < len(last.entries[name]["seeds"])
+        ):
             return tuple(len(run.entries[name]["seeds"]) for run in (first, last))
     return ()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bnbook import claims
+from bnbook.claims.locks.standing import UNLOCKED
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
 from bnbook.pipeline import (
@@ -107,14 +108,14 @@ def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
     path = ran / "book" / "part" / "coin.claims.yml"
     path.write_text(path.read_text().replace("tolerance: 0.2", "tolerance: 0.3"))
     pages.stage(tmp_path / "pages", "smoke")
-    assert verdicts.CHANGED in (tmp_path / "pages" / "scoreboard.md").read_text()
+    assert f"exploratory: {UNLOCKED}" in (tmp_path / "pages" / "scoreboard.md").read_text()
 
 
 @pytest.mark.parametrize(
     ("old", "new", "shown"),
     [
         ("half of the time", "never", "reproduced (reworded after the run)"),
-        ("id: coin-fair", "id: coin-fairer", "reproduced (test written after the run)"),
+        ("id: coin-fair", "id: coin-fairer", "exploratory: its test is not locked"),
         ("id: coin-fair", "id: coin-fairer", "Judged by the run and withdrawn since: `coin-fair`."),
     ],
 )

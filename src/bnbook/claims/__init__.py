@@ -13,7 +13,7 @@ from bnbook.claims.ledger import keep, ledger_row
 from bnbook.claims.reading import chapter_claims, load_claims
 from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.showing import show_verdicts
-from bnbook.claims.tables import markdown_table, verdict_rows
+from bnbook.claims.tables import exploratory_note, markdown_table, verdict_rows
 from bnbook.claims.words import format_number, without_markup
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "count_sentences",
     "describe_test",
     "effect_and_interval",
+    "exploratory_note",
     "format_effect",
     "format_number",
     "judge",

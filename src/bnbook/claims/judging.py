@@ -73,6 +73,11 @@ class Judgement:
             words = f"{words} (smoke run)"
         return f"{words} ({self.remark})" if self.remark else words
 
+    @property
+    def marked(self) -> str:
+        """The words, and that the verdict is exploratory where it is."""
+        return f"{self.words} (exploratory)" if self.exploratory else self.words
+
 
 def judge(
     claim: Claim, results: Mapping[str, np.ndarray], profile: str | None = None, *, exact: bool = False

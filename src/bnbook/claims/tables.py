@@ -39,7 +39,8 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
         notes += [must_hold(claim.test, claim.effect)] if claim.test else shared
         measured = _measured(judgement) if claim.test else ""
         scope = f"<br><small>{judgement.scope}</small>" if judgement.scope else ""
-        lines.append(row(claim.says, notes, measured, f"**{without_markup(judgement.words)}**{scope}"))
+        verdict = f"**{without_markup(judgement.words)}**{exploratory_note(judgement)}{scope}"
+        lines.append(row(claim.says, notes, measured, verdict))
         if judgement.corrected:
             words = claim.correction or ("under the condition" if claim.condition else "corrected")
             asked = must_hold(claim.corrected, judgement.corrected.shown)
@@ -49,6 +50,12 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
             fewest = 0 if found.n == judgement.n else found.n
             lines.append(row(f"– {says}", notes, _measured(found, inline=bool(shared), n=fewest), word))
     return "\n".join(lines)
+
+
+def exploratory_note(judgement: Judgement) -> str:
+    """Below a verdict whose test did not stand before its data: that it is exploratory, and why."""
+    reason = without_markup(judgement.exploratory)
+    return f"<br><small>exploratory: {reason}</small>" if reason else ""
 
 
 def must_hold(test: Test, shown: Effect | None = None) -> str:

@@ -46,7 +46,7 @@ def compare(run: Evidence) -> tuple[list[str], str]:
             f"{row.outcome}"
         )
     pairs = [(mine, verdicts.judged(mine.claim, book)) for mine in verdicts.chapter_verdicts(run)]
-    lines += [f"  claim {mine.claim.id}: {mine.words}; book: {theirs.words}" for mine, theirs in pairs]
+    lines += [f"  claim {mine.claim.id}: {mine.words}; book: {theirs.marked}" for mine, theirs in pairs]
     counted = [pair for pair in pairs if _counts(pair, run.chapter.exact, same_profile)]
     flipped = sum(mine.verdict != theirs.verdict for mine, theirs in counted)
     tally = {word: sum(row.outcome.startswith(word) for row in rows) for word in ("agrees", "DIFFERS")}

@@ -165,7 +165,7 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: tokens.Pages) -> Any:
     for claim in mine:
         found = shown.judgement(claim)
         rows.append(
-            carried.Carried(claim, format_effect(found), found.words) if found else carried.Carried(claim)
+            carried.Carried(claim, format_effect(found), found.marked) if found else carried.Carried(claim)
         )
     head = "# @title The book's claims and verdicts, for the last cell\nfrom bnbook.claims import carry\n\n"
     cell = _code(f"{head}carry(r'''{carried.as_text(rows)}''')")

@@ -96,7 +96,13 @@ def _claim_row(claim: claims.Claim, chapter: Chapter, pages: Pages) -> str:
         notes = ("as printed", "under the condition" if claim.condition else "corrected")
         shown = [(f"{words}, {note}", ends) for (words, ends), note in zip(shown, notes, strict=True)]
     effect, interval = ("<br>".join(each or ABSENT for each in column) for column in zip(*shown, strict=True))
-    row = [says, f"**{_cell(judgement.words)}**", effect, interval, _elsewhere(judgement, evidence)]
+    row = [
+        says,
+        f"**{_cell(judgement.words)}**{claims.exploratory_note(judgement)}",
+        effect,
+        interval,
+        _elsewhere(judgement, evidence),
+    ]
     row += [judgement.scope, figure]
     return "| " + " | ".join(row) + " |"
 
@@ -118,7 +124,7 @@ def row_address(claim: claims.Claim) -> str:
 def verdict_words(pages: Pages, claim: claims.Claim) -> str:
     """The verdict on a claim, or that its chapter has not been run."""
     judgement = pages.judgement(claim)
-    return judgement.words if judgement else "not run"
+    return judgement.marked if judgement else "not run"
 
 
 def _bare_word(pages: Pages, claim: claims.Claim) -> str:
