@@ -7,15 +7,15 @@ Run once, from the root, on a full clone: `python enter_history.py`. For each cl
   published run with which one of its tests could be computed. Three first runs name commits of a branch that
   was merged by other hashes; for them the commit counts that their results were given later, unchanged
   (84a82ea).
-* **after its data**: that tree lacks the claim, or has another test; or the file of claims itself says that the
-  test was written after a look at such data (LOOKED).
+* **after its data**: that tree lacks the claim, or has another test; or the file of claims itself says that
+  the test was written after a look at such data (LOOKED).
 * **more seeds**: the first run had fewer than today's.
-* **measured otherwise**: on the same seeds a later run gave other numbers than an earlier one (beyond rounding:
-  0.2 % of the largest value, a thousandth of an identity's tolerance, one trial of a count).
+* **measured otherwise**: on the same seeds a later run gave other numbers than an earlier one (beyond
+  rounding: 0.2 % of the largest value, a thousandth of an identity's tolerance, one trial of a count).
 
-A lock has the date of the commit in which its test first stood, a publication that of the commit that brought
-it. Hashes of tests are today's; code and settings are those of today's evidence, for the numbers are the same.
-The wording is today's.
+A lock has the date of the commit in which its test first stood, a publication that of the commit that
+brought it. Hashes of tests are today's; code and settings are those of today's evidence, for the numbers are the same.
+The wording is today's. Claims that were listed and are no longer get a lock and a line that withdraws them.
 """
 
 import collections
@@ -53,7 +53,7 @@ DATE = {
     commit: datetime.datetime.fromtimestamp(int(t), datetime.UTC).strftime("%Y-%m-%dT%H:%MZ")
     for commit, t in COMMITS
 }
-_blobs = {}
+_blobs, HOME = {}, {}
 
 
 def blob(name, read):
@@ -90,6 +90,7 @@ def tests_of(commit):
             content = blob(name, lambda text: yaml.load(text, yaml.CSafeLoader))
             for entry in content["claims"] if isinstance(content, dict) else content:
                 found[entry["id"]] = canonical(entry)
+                HOME[entry["id"]] = entry.get("chapter") or path[len("book/") : -len(".claims.yml")]
     return found
 
 
@@ -176,8 +177,16 @@ def main():
             standing = history(claim, versions, own, usable, known, today)
             counts[standing[0]] += 1
             events += list(lines(claim, chapter.name, versions, own, usable, standing, now, plans))
-    for place, event in sorted(events, key=lambda each: each[0]):
-        assert place >= 0 and event["date"]
+    for name in HOME.keys() - today.keys():
+        there = [commit for commit, _ in COMMITS if name in known[commit]]
+        gone = COMMITS[PLACE[there[-1]] + 1][0]
+        about = {"chapter": HOME[name], "claim": name}
+        event = {"event": "locked", **about, "test": short(digest(known[there[-1]][name])), "says": ""}
+        event |= {"measure": "", "planned": {}, "stop": FIXED, "seen": {}}
+        events.append((PLACE[there[0]], event | {"commit": there[0][:10], "date": DATE[there[0]]}))
+        event = {"event": "withdrawn", **about, "why": "no longer listed", "commit": gone[:10]}
+        events.append((PLACE[gone], event | {"date": DATE[gone]}))
+        counts["withdrawn"] += 1
     locks.append([event for _, event in sorted(events, key=lambda each: each[0])])
     print(dict(counts), len(events), "lines")
 
