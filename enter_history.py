@@ -15,7 +15,8 @@ Run once, from the root, on a full clone: `python enter_history.py`. For each cl
 
 A lock has the date of the commit in which its test first stood, a publication that of the commit that
 brought it. Hashes of tests are today's; code and settings are those of today's evidence, for the
-numbers are the same. The wording is today's. Claims that were listed and are no longer get a lock and a line that withdraws them.
+numbers are the same. The wording is today's. Claims that were listed and are no longer get a lock and a
+line that withdraws them.
 """
 
 import collections
