@@ -32,7 +32,8 @@ def number(match: re.Match, chapter: str, pages: Pages) -> str:
     many seeds it is so.
 
     A factor is the geometric mean over the seeds, which are paired. Words behind the format stand between the
-    number and its interval: `gap:a - b | .1f points more`. ValueError says why there is none.
+    number and its interval: `gap:a - b | .1f points more`. In a table the interval stands below, small.
+    ValueError says why there is none.
     """
     verb, sign = match["verb"], match["sign"].strip()
     spec, _, words = (match["format"] or ".2g").partition(" ")
@@ -53,6 +54,8 @@ def number(match: re.Match, chapter: str, pages: Pages) -> str:
     middle, low, high = (format_number(edge, spec) for edge in found)
     if verb in ("times", "points"):
         return middle
+    if "\\|" in match[0]:  # in a table
+        return f"{middle}{' ' * bool(words)}{words}<br><small>{low} to {high}</small>"
     interval = f"(95 % interval {low} to {high})" if len(a) > 1 else "(one seed, no interval)"
     return " ".join(part for part in (middle, unit, interval) if part)
 
