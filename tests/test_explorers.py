@@ -16,8 +16,10 @@ import pytest
 import torch
 
 from bnbook import paths, results
+from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bnbook.pipeline import explorers
+from bnbook.pipeline.explorers import moments
 from bnbook.pipeline.inks import PALETTE
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
 
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,
     reason=f"no browser: none of {', '.join(browsing.NAMES)} is installed (Debian: apt-get install chromium)",
 )
-NAMES = ("transform", "fuse")
+NAMES = ("transform", "fuse", "break")
 EXACT = dict(rtol=1e-12, atol=1e-14)
 DRAWN = "e => e.querySelector('.explorer-charts').innerHTML + e.querySelector('.explorer-result').innerHTML"
 HEAD = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -204,3 +206,51 @@ def test_inks_are_those_of_the_figures():
     css = (paths.book_folder() / "_static/explorers/explorers.css").read_text(encoding="utf-8")
     for name in ("none", "batch", "noisy", "printed", "corrected"):
         assert tuple(re.findall(rf"--{name}: (#\w+)", css)) == PALETTE[name]
+
+
+@pytest.mark.parametrize("equations", ["printed", "corrected", "through_batch"])
+@pytest.mark.parametrize("network", [FullyConnected((20, 30, 40, 5)), Convolutional((3, 32, 32), (8, 6))])
+def test_critical_rates_are_the_packages(page, equations, network):
+    base = {"q_hat_0": 0.9, "q_hat_xy_0": 0.2, "q_hat_ab_xy_0": -0.05}
+    start = {} if equations == "printed" else {"batch": 16, **base}
+    gammas = [0.25, 1.0, 5.0]
+    found = page.evaluate(
+        "([n, s, all]) => all.map(gamma => bnbook.formulas.criticalRate(n, {...s, gamma}))",
+        [
+            {"fanIn": network.fan_in, "positions": network.positions},
+            {"equations": equations, "batch": 16, "base": dict(zip(("q", "xy", "ab"), base.values()))},
+            gammas,
+        ],
+    )
+    theory = solve(network, "batch", gammas, equations=equations, **start)
+    np.testing.assert_allclose(found, theory.critical_learning_rate(), **EXACT)
+
+
+def test_inputs_won_back_from_some_distances_give_the_others():
+    """Two of the recorded lines give the inputs' moments; the other two must then fall where they were."""
+    run = committed()["mean-field/learning-rate"].results
+    gammas = np.array(run.header["parameters"]["gammas"])
+    networks = {"fc": FullyConnected((784, 1000, 1000, 1000, 10)), "conv": Convolutional((1, 28, 28))}
+    base = moments.of_inputs(run, networks, "set0")
+    for net, network in networks.items():
+        line = moments.line(network, "through_batch", gammas, 64, base)
+        distance = (run[f"boundary.{net}.set0"] - line).mean(axis=1)
+        np.testing.assert_allclose(distance, run[f"offset.through_batch.{net}.set0"], atol=5e-4)
+
+
+def test_the_printed_limit_breaks_nothing_and_the_measured_one_is_the_edge(page):
+    place = of(page, "break")
+    place.get_by_label("Network and data").select_option("conv_set0")
+    place.get_by_label("Equations").select_option("printed")
+    place.get_by_role("button", name="go to the predicted limit").click()
+    assert "works" in result(page, "break") and "too low" in result(page, "break")
+    place.get_by_role("button", name="a small γ, a large rate").click()
+    place.get_by_role("slider", name="Learning rate η").press("End")
+    assert "breaks" in result(page, "break")
+    plane = place.locator("svg").first.bounding_box()
+    before = result(page, "break")
+    page.mouse.move(plane["x"] + plane["width"] / 2, plane["y"] + 150)
+    page.mouse.down()
+    page.mouse.move(plane["x"] + plane["width"] / 2, plane["y"] + 200)
+    page.mouse.up()
+    assert result(page, "break") != before

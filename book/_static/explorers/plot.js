@@ -40,7 +40,7 @@
     return found;
   };
   const tickText = (axis, v) => axis.format ? axis.format(v)
-    : axis.log && (v >= 1e4 || v < 1e-2) ? power(Math.round(Math.log10(v))) : number(v, 4);
+    : axis.log && (v >= 1e5 || v < 1e-3 * 0.99) ? power(Math.round(Math.log10(v))) : number(v, 4);
   const scale = ({ from, to, log }, low, high) => {
     const at = log ? Math.log : v => v, [a, b] = [at(from), at(to)];
     const of = v => low + (high - low) * (at(v) - a) / (b - a);
@@ -124,7 +124,7 @@
     const changed = () => render();
     const labelled = (text, input, shown) => make("label", { class: "explorer-field" }, make("span", {}, text, shown ? " " : "", shown ?? ""), input);
     return {
-      panel, result,
+      panel, result, draw: changed,
       update: fn => { render = fn; render(); },
       chart: options => chart(charts, options),
       say: html => { if (result.innerHTML !== html) result.innerHTML = html; },
