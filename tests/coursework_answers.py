@@ -1,33 +1,354 @@
 """Typical wrong answers: in which question what is written instead of what, and which tests fail.
 
-(assignment, question, right, wrong, names of the tests that fail)
+what is wrong: (assignment, question, right, wrong, names of the tests that fail)
 """
 
 from __future__ import annotations
 
+_BACK = ("test_no_mean", "test_differences")
 WRONG = {
-    "variance of the sample": (
-        "transform", "forward", "(centred**2).mean(0)", "(centred**2).sum(0) / (len(x) - 1)",
+    # Batch normalization, forward and backward
+    "transform: variance of the sample": (
+        "transform",
+        "forward",
+        "(centred**2).mean(0)",
+        "(centred**2).sum(0) / (len(x) - 1)",
         ("test_scaled", "test_affine", "test_differences"),
     ),
-    "missing centring": (
-        "transform", "forward", "centred = x - x.mean(0)", "centred = x",
+    "transform: missing centring": (
+        "transform",
+        "forward",
+        "centred = x - x.mean(0)",
+        "centred = x",
         ("test_centred", "test_affine", "test_no_mean", "test_differences"),
     ),
-    "statistics over the wrong axis": (
-        "transform", "forward", "x - x.mean(0)", "x - x.mean(1, keepdims=True)",
+    "transform: statistics over the wrong axis": (
+        "transform",
+        "forward",
+        "x - x.mean(0)",
+        "x - x.mean(1, keepdims=True)",
         ("test_centred", "test_affine", "test_no_mean", "test_differences"),
     ),
-    "gamma forgotten": (
-        "transform", "forward", "return gamma * x_hat + beta", "return x_hat + beta",
+    "transform: gamma forgotten": (
+        "transform",
+        "forward",
+        "return gamma * x_hat + beta",
+        "return x_hat + beta",
         ("test_affine", "test_differences"),
     ),
-    "a wrong sign": (
-        "transform", "backward", "delta - delta.mean(0) -", "delta + delta.mean(0) -",
-        ("test_no_mean", "test_differences"),
+    "transform: a wrong sign": (
+        "transform",
+        "backward",
+        "delta - delta.mean(0) -",
+        "delta + delta.mean(0) -",
+        _BACK,
     ),
-    "statistics taken as constant": (
-        "transform", "backward", "(delta - delta.mean(0) - x_hat * (delta * x_hat).mean(0))", "delta",
-        ("test_no_mean", "test_differences"),
+    "transform: statistics taken as constant": (
+        "transform",
+        "backward",
+        "(delta - delta.mean(0) - x_hat * (delta * x_hat).mean(0))",
+        "delta",
+        _BACK,
     ),
-}  # fmt: skip
+    # Must it be the variance?
+    "lp: the norm of the centred values": (
+        "lp-norms",
+        "normalize",
+        "/ average_norm(rows, p)",
+        "/ average_norm(rows - rows.mean(0), p)",
+        ("test_against_the_book",),
+    ),
+    "lp: 1/√m instead of 1/m": (
+        "lp-norms",
+        "norms",
+        "(abs(x) ** p).mean(0) ** (1 / p)",
+        "(abs(x) ** p).sum(0) ** (1 / p) / len(x) ** 0.5",
+        ("test_constant", "test_general", "test_against_the_book"),
+    ),
+    "lp: root forgotten": (
+        "lp-norms",
+        "norms",
+        ".mean(0) ** (1 / p)",
+        ".mean(0)",
+        ("test_constant", "test_general", "test_against_the_book"),
+    ),
+    "lp: missing centring": (
+        "lp-norms",
+        "normalize",
+        "(rows - rows.mean(0)) /",
+        "rows /",
+        ("test_centred", "test_maps", "test_against_the_book"),
+    ),
+    "lp: statistics over the wrong axes": (
+        "lp-norms",
+        "normalize",
+        "rows.mean(0)",
+        "rows.mean(1, keepdims=True)",
+        ("test_centred", "test_maps", "test_against_the_book"),
+    ),
+    "lp: ℓ∞ without the absolute value": (
+        "lp-norms",
+        "norms",
+        "return abs(x).max(0)",
+        "return x.max(0)",
+        ("test_general",),
+    ),
+    # Batch norm at inference
+    "inference: biased variance": (
+        "inference",
+        "update",
+        "x.var(0) * len(x) / (len(x) - 1)",
+        "x.var(0)",
+        ("test_two", "test_against_torch"),
+    ),
+    "inference: (m-1)/m": (
+        "inference",
+        "update",
+        "* len(x) / (len(x) - 1)",
+        "* (len(x) - 1) / len(x)",
+        ("test_two", "test_against_torch"),
+    ),
+    "inference: momentum the other way": (
+        "inference",
+        "update",
+        "return (1 - momentum) * mean + momentum * x.mean(0)",
+        "return momentum * mean + (1 - momentum) * x.mean(0)",
+        ("test_ends", "test_against_torch"),
+    ),
+    "inference: the batch's own statistics": (
+        "inference",
+        "infer",
+        "mean, variance = running\n    return",
+        "mean, variance = x.mean(0), x.var(0)\n    return",
+        ("test_alone", "test_formula"),
+    ),
+    "inference: ε outside the root": (
+        "inference",
+        "infer",
+        "np.sqrt(variance + eps)",
+        "(np.sqrt(variance) + eps)",
+        ("test_formula",),
+    ),
+    "inference: gamma forgotten": (
+        "inference",
+        "infer",
+        "return gamma * (x - mean)",
+        "return (x - mean)",
+        ("test_formula",),
+    ),
+    # Internal covariate shift
+    "shift: the layer itself moves": (
+        "covariate-shift",
+        "moved",
+        "if j < i",
+        "if j <= i",
+        ("test_first", "test_later_stay", "test_first_layer", "test_against_the_book"),
+    ),
+    "shift: everything but the layer moves": (
+        "covariate-shift",
+        "moved",
+        "if j < i",
+        "if j != i",
+        ("test_first", "test_later_stay", "test_first_layer", "test_against_the_book"),
+    ),
+    "shift: a layer off by one": (
+        "covariate-shift",
+        "moved",
+        "if j < i",
+        "if j < i - 1",
+        ("test_later_stay", "test_step", "test_against_the_book"),
+    ),
+    "shift: a wrong sign": (
+        "covariate-shift",
+        "moved",
+        "w - rate * g",
+        "w + rate * g",
+        ("test_step", "test_against_the_book"),
+    ),
+    "shift: cosine without lengths": (
+        "covariate-shift",
+        "shift",
+        "/ (before.norm() * after.norm())",
+        "",
+        ("test_first_layer", "test_against_the_book"),
+    ),
+    "shift: squared distance": (
+        "covariate-shift",
+        "shift",
+        "(before - after).norm()",
+        "(before - after).square().sum()",
+        ("test_against_the_book",),
+    ),
+    # The landscape along the gradient
+    "landscape: uphill": (
+        "landscape",
+        "at",
+        "p -= a",
+        "p += a",
+        ("test_downhill", "test_mode", "test_against_the_book"),
+    ),
+    "landscape: inference mode in a probe": (
+        "landscape",
+        "at",
+        "other = copy.deepcopy(model)",
+        "other = copy.deepcopy(model).eval()",
+        ("test_mode", "test_against_the_book"),
+    ),
+    "landscape: the model itself moves": (
+        "landscape",
+        "at",
+        "other = copy.deepcopy(model)",
+        "other = model",
+        ("test_untouched", "test_against_the_book"),
+    ),
+    "landscape: divided by a alone": (
+        "landscape",
+        "smoothness",
+        "/ (a * start.norm())",
+        "/ a",
+        ("test_quadratic", "test_against_the_book"),
+    ),
+    "landscape: mean instead of maximum": (
+        "landscape",
+        "smoothness",
+        "return max(slopes)",
+        "return sum(slopes) / len(slopes)",
+        ("test_against_the_book",),
+    ),
+    "landscape: the gradient there instead of its change": (
+        "landscape",
+        "smoothness",
+        "(start - there).norm()",
+        "there.norm()",
+        ("test_quadratic", "test_against_the_book"),
+    ),
+    # A wide random network
+    "mean field: bias forgotten": (
+        "mean-field",
+        "layer",
+        "return sb2 + sw2 * q_hat, sb2 + sw2 * q_hat_xy",
+        "return sw2 * q_hat, sw2 * q_hat_xy",
+        ("test_variance", "test_by_sampling", "test_against_a_network"),
+    ),
+    "mean field: nothing lost in the ReLU": (
+        "mean-field",
+        "layer",
+        "q_hat = q / 2",
+        "q_hat = q",
+        ("test_variance", "test_copies", "test_against_a_network"),
+    ),
+    "mean field: a wrong sign": (
+        "mean-field",
+        "layer",
+        "+ c * np.arcsin(c)",
+        "- c * np.arcsin(c)",
+        ("test_copies", "test_by_sampling", "test_against_a_network"),
+    ),
+    "mean field: correlation not divided by q": (
+        "mean-field",
+        "layer",
+        "q_xy / q))",
+        "q_xy))",
+        ("test_by_sampling", "test_against_a_network"),
+    ),
+    "mean field: a layer off by one": (
+        "mean-field",
+        "depth",
+        "found.append(q_xy / q)\n        q, q_xy = layer(q, q_xy, sw2, sb2)",
+        "q, q_xy = layer(q, q_xy, sw2, sb2)\n        found.append(q_xy / q)",
+        ("test_start", "test_against_a_network"),
+    ),
+    "mean field: covariance instead of correlation": (
+        "mean-field",
+        "depth",
+        "found.append(q_xy / q)",
+        "found.append(q_xy)",
+        ("test_against_a_network",),
+    ),
+    # Light the fuse
+    "growth: missing centring": (
+        "gradient-growth",
+        "derive",
+        "(square - mean**2)",
+        "square",
+        ("test_grows", "test_by_sampling"),
+    ),
+    "growth: the root": (
+        "gradient-growth",
+        "derive",
+        "return slope / (square - mean**2)",
+        "return np.sqrt(slope / (square - mean**2))",
+        ("test_by_sampling",),
+    ),
+    "growth: upside down": (
+        "gradient-growth",
+        "derive",
+        "return slope / (square - mean**2)",
+        "return (square - mean**2) / slope",
+        ("test_grows", "test_by_sampling"),
+    ),
+    "growth: inference mode in a probe": (
+        "gradient-growth",
+        "measure",
+        "model = network(depth, width, seed)",
+        "model = network(depth, width, seed).eval()",
+        ("test_meets_the_theory",),
+    ),
+    "growth: norm instead of squared norm": (
+        "gradient-growth",
+        "measure",
+        "** (2 / (depth - 2))",
+        "** (1 / (depth - 2))",
+        ("test_meets_the_theory",),
+    ),
+    "growth: upwards": (
+        "gradient-growth",
+        "measure",
+        "norms[1] / norms[-1]",
+        "norms[-1] / norms[1]",
+        ("test_above_one", "test_meets_the_theory"),
+    ),
+    # Find the erratum
+    "erratum: the mean is not removed": (
+        "erratum",
+        "sides",
+        "(g - g.mean() - y_hat",
+        "(g - y_hat",
+        ("test_constant", "test_sides"),
+    ),
+    "erratum: statistics taken as constant": (
+        "erratum",
+        "sides",
+        "(g - g.mean() - y_hat * (g * y_hat).mean())",
+        "g",
+        ("test_constant", "test_example", "test_sides"),
+    ),
+    "erratum: variance of the sample": (
+        "erratum",
+        "sides",
+        "gamma**2 / y.var()",
+        "gamma**2 / y.var(ddof=1)",
+        ("test_sides",),
+    ),
+    "erratum: gamma not squared": (
+        "erratum",
+        "sides",
+        "gamma**2 / y.var()",
+        "gamma / y.var()",
+        ("test_sides",),
+    ),
+    "erratum: the other one": (
+        "erratum",
+        "verdict",
+        "return True, False,",
+        "return False, True,",
+        ("test_refuted",),
+    ),
+    "erratum: a pair that refutes nothing": (
+        "erratum",
+        "verdict",
+        "np.array([2.0, 0.0, -1.0, -1.0])",
+        "np.array([1.0, 1.0, 1.0, 1.0])",
+        ("test_refuted",),
+    ),
+}

@@ -113,7 +113,7 @@ def test_the_points_table_adds_up(course):
 
 def test_otter_itself_gives_the_same_points(course, tmp_path):
     """One assignment all the way: the zip that goes to Gradescope on a submission with one mistake."""
-    name, _, right, wrong, tests = WRONG["gamma forgotten"]
+    name, _, right, wrong, tests = WRONG["transform: gamma forgotten"]
     text = (course / "instructor" / f"{name}.ipynb").read_text(encoding="utf-8")
     submitted = tmp_path / f"{name}.ipynb"
     submitted.write_text(text.replace(right, wrong), encoding="utf-8")

@@ -67,8 +67,8 @@ def folder() -> Path:
 
 
 def discover() -> list[Path]:
-    """The sources, in the order of their names; what begins with a capital is no assignment."""
-    return sorted(path for path in folder().glob("*.md") if path.stem.islower())
+    """The sources, in the order of their names."""
+    return sorted(path for path in folder().glob("*.md") if path.stem != "README")
 
 
 def read(path: Path) -> Assignment:
