@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,16 @@ class Cell:
     interval: Callable[[float], intervals.Interval]
     name: str = ""
     in_logs: bool = False  # the interval is one of the logarithms
+    resolution: float | None = None  # of the grid that the values come from
+
+    def ends(self, level: float) -> intervals.Interval:
+        """The interval, wider by the resolution: all seeds share one grid, whose error no seed shows."""
+        effect, low, high = self.interval(level)
+        if self.resolution is None:
+            return effect, low, high
+        if self.in_logs:
+            return effect, low / self.resolution, high * self.resolution
+        return effect, low - self.resolution, high + self.resolution
 
 
 def compared(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
@@ -29,7 +39,7 @@ def compared(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]
     Differences a - b, ratios a/b (the interval is one of their logarithms), relative errors of a theory, the
     steps of an ordering, values as they are. BnbookError for a ratio of negative values, for a theory of 0.
     """
-    return {
+    cells = {
         "difference": _difference,
         "equivalence": _difference,
         "ratio": _ratio,
@@ -38,6 +48,7 @@ def compared(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]
         "rate": _level,
         "level": _level,
     }[test.kind](test, columns, claim_id)
+    return tuple(replace(cell, resolution=test.resolution) for cell in cells)
 
 
 def _difference(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
@@ -85,4 +96,8 @@ def _steps(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
 
 
 def _level(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-    return (Cell(columns[0], lambda level: intervals.mean_level(columns[0], level)),)
+    names = test.results or (test.a,)
+    return tuple(
+        Cell(row, lambda level, row=row: intervals.mean_level(row, level), name)
+        for row, name in zip(columns, names, strict=True)
+    )

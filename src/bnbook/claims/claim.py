@@ -8,15 +8,23 @@ from dataclasses import asdict, dataclass
 
 #: Kind of test -> the sets of keys of which it needs one, and the keys that it may have besides.
 KINDS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
-    "difference": (({"a", "b", "side", "threshold"},), {"nonfinite"}),
-    "ratio": (({"a", "b", "side", "threshold"},), {"nonfinite"}),
-    "equivalence": (({"a", "b", "margin"},), {"nonfinite"}),
+    "difference": (({"a", "b", "side", "threshold"},), {"nonfinite", "resolution", "events"}),
+    "ratio": (({"a", "b", "side", "threshold"},), {"nonfinite", "resolution"}),
+    "equivalence": (({"a", "b", "margin"},), {"nonfinite", "resolution", "events"}),
     "ordering": (({"results"},), {"nonfinite"}),
     "identity": (({"a", "tolerance"},), set()),
     "inequality": (({"a"},), {"b", "allowed"}),
-    "rate": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), {"nonfinite"}),
-    "agreement": (({"a", "b", "tolerance"},), {"nonfinite"}),
-    "level": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), {"nonfinite"}),
+    "rate": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), {"nonfinite", "resolution"}),
+    "agreement": (({"a", "b", "tolerance"},), {"nonfinite", "resolution"}),
+    "level": (
+        (
+            {"a", "side", "threshold"},
+            {"a", "expected", "tolerance"},
+            {"results", "side", "threshold"},
+            {"results", "expected", "tolerance"},
+        ),
+        {"nonfinite", "resolution", "events", "cells"},
+    ),
 }
 SIDES = ("greater", "less")
 COMBINATIONS = ("all", "any")
@@ -47,13 +55,19 @@ class Test:
     tolerance: float | None = None
     expected: float | None = None
     allowed: int | None = None
-    nonfinite: float | None = (
-        None  # what a seed without a finite value counts as; None: the test is undecided
+    nonfinite: float | None = None  # what a seed without a finite value counts as; None: undecided
+    resolution: float | None = (
+        None  # of a grid or bisection: added to the interval's ends, a factor for ratios
     )
+    cells: int | None = None  # among how many the result is the worst, picked by the data
+    events: bool | None = None  # each seed's value is 0 or 1: did it happen?
 
     def canonical(self) -> dict:
-        """The keys that are set, in plain JSON types: what the hash is taken of."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
+        """The keys that are set, in plain JSON types: what the hash is taken of.
+
+        `events` is left out, for it turns no verdict: other values than 0 and 1 are refused under it.
+        """
+        return {key: value for key, value in asdict(self).items() if value is not None and key != "events"}
 
     def result_names(self) -> tuple[str, ...]:
         """Names of the recorded results that the test reads."""
@@ -111,6 +125,7 @@ class Claim:
     decided_by: str = ""
     effect: Effect | None = None
     scope: tuple[str, ...] = ("data", "width", "steps")
+    out_of_reach: bool = False  # known: with the planned seeds a test of it cannot hold
 
     @property
     def tests(self) -> tuple[Test, ...]:

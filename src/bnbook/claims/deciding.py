@@ -63,7 +63,8 @@ def _decides(outcome: Outcome, n: int) -> bool:
 def _leans(outcome: Outcome) -> bool:
     """Whether the test holds for its estimate, taken as exact."""
     points = tuple(
-        replace(cell, interval=lambda level, c=cell: (c.interval(level)[0],) * 3) for cell in outcome.cells
+        replace(cell, interval=lambda level, c=cell: (c.interval(level)[0],) * 3, resolution=None)
+        for cell in outcome.cells
     )
     return bool(points) and decide(outcome.test, points)[0] is True
 

@@ -2,8 +2,8 @@
 
 A one-sided claim holds where the whole interval lies beyond the threshold and fails where none of it does; a
 claim "within ±" holds where the whole interval lies inside and fails where it lies outside. All else is
-undecided. A claim about several cells (the steps of an ordering) holds where each of them does and fails
-where one fails; their intervals are simultaneous, each at 1 - 5 % / their number.
+undecided. A claim about several cells (the steps of an ordering, the worst of many layers) holds where each
+of them does and fails where one fails, by simultaneous intervals: each at 1 - 5 % / their number.
 
 Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run)
 makes the test undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the
@@ -60,22 +60,36 @@ def evaluate(
     return replace(exact(test, recorded), test=test, shown=shown)
 
 
-def decide(test: Test, cells: tuple[Cell, ...], level: float = intervals.LEVEL) -> tuple[bool | None, int]:
-    """Whether the test holds at a level of confidence, and the place of the cell that decides."""
-    found = [cell.interval(1 - (1 - level) / len(cells)) for cell in cells]
-    held = [_position(test, low, high) for _, low, high in found]
-    if test.kind == "ordering":  # the surest step down if there is one, else the least sure step up
+def decide(
+    test: Test, cells: tuple[Cell, ...], level: float = intervals.LEVEL
+) -> tuple[bool | None, int, intervals.Interval]:
+    """Whether the test holds at a level of confidence, the place of the cell that decides, and its interval.
+
+    With K cells a test fails by simultaneous intervals (Bonferroni), for the data pick the worst. It holds
+    where every cell does by its own, which needs no correction: each of K errors would have to happen.
+    """
+    count = test.cells or len(cells)
+    sure = [cell.ends(1 - (1 - level) / count) for cell in cells]
+    if test.kind == "ordering":  # all steps by simultaneous intervals, also where they hold
+        held = [_position(test, low, high) for _, low, high in sure]
         end = 2 if False in held else 1
-        place = min(range(len(cells)), key=lambda k: found[k][end])
-    else:
-        rank = {False: 0, None: 1, True: 2}
-        place = min(range(len(cells)), key=lambda k: (rank[held[k]], -_reach(test, *found[k][1:])))
-    return False if False in held else None if None in held else True, place
+        place = min(range(len(cells)), key=lambda k: sure[k][end])
+        return False if False in held else None if None in held else True, place, sure[place]
+    own = [cell.ends(level) for cell in cells]
+    held = [
+        False if _position(test, *wide[1:]) is False else _position(test, *narrow[1:]) or None
+        for wide, narrow in zip(sure, own, strict=True)
+    ]
+    rank = {False: 0, None: 1, True: 2}
+    place = min(range(len(cells)), key=lambda k: (rank[held[k]], -_reach(test, *own[k][1:])))
+    holds = False if False in held else None if None in held else True
+    return holds, place, own[place] if holds else sure[place]
 
 
 def _statistical(test: Test, recorded: Recorded) -> Outcome:
     names = test.results or ((test.a,) if test.b is None else (test.a, test.b))
-    columns = recorded.paired(names, test.nonfinite, broadcast_last=test.kind == "agreement")
+    last = test.kind == "agreement"
+    columns = recorded.paired(names, test.nonfinite, broadcast_last=last, events=bool(test.events))
     unit = "" if test.kind in ("ratio", "agreement") else recorded.unit(names[0])
     n = columns.shape[1]
     lost = int((~np.isfinite(columns)).any(axis=0).sum())
@@ -84,11 +98,10 @@ def _statistical(test: Test, recorded: Recorded) -> Outcome:
     if test.kind == "ratio" and (zeros := int((columns == 0).any(axis=0).sum())):
         return _undecided(n, unit, f"{zeros} of {n} seeds have a value of zero: no logarithm")
     cells = compared(test, columns, recorded.claim_id)
-    holds, place = decide(test, cells)
-    effect, *ends = cells[place].interval(1 - (1 - intervals.LEVEL) / len(cells))
+    holds, place, (effect, *ends) = decide(test, cells)
     if math.isnan(effect):
         return _undecided(n, unit, "the interval is wider than numbers reach")
-    detail = f"decided by {cells[place].name}" if len(cells) > 1 or test.kind == "ordering" else ""
+    detail = f"decided by {cells[place].name}" if test.results else ""
     return Outcome(holds, effect, tuple(ends), n, unit, detail, cells=cells, place=place)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bnbook import contents, paths
+from bnbook.claims import reach
 from bnbook.claims.carried import carried
 from bnbook.claims.claim import COMBINATIONS, Claim, Effect, Part, Source
 from bnbook.claims.entries import read_yaml
@@ -20,7 +21,7 @@ SUFFIX = ".claims.yml"
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
 NEEDED = ("id", "source", "says", "figure")
 OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "correction", "condition", "asks")
-OPTIONAL += ("combine", "decided_by", "effect", "scope")
+OPTIONAL += ("combine", "decided_by", "effect", "scope", "out_of_reach")
 #: What the head of a file may give for each of its claims that does not say it itself.
 DEFAULTS = ("source", "figure", "evidence", "statement", "scope")
 
@@ -75,15 +76,23 @@ def _read(path: Path) -> list[Claim]:
         raise BnbookError(f"{file} holds no list of claims; expected `claims:` with one `- id: …` per claim")
     defaults = {key: value for key, value in content.items() if key != "claims"}
     source = defaults.get("source", {})
+    rule, chapter_path = defaults.pop("nonfinite", None), path.with_name(f"{Path(chapter).name}.md")
     if set(defaults) - set(DEFAULTS) or not isinstance(source, dict) or set(source) - {"key", "version"}:
         raise BnbookError(
             f"{file}: its head has {', '.join(map(str, defaults))}; expected some of source (key, version), "
-            f"{', '.join(DEFAULTS[1:])}, then claims"
+            f"{', '.join(DEFAULTS[1:])}, nonfinite, then claims"
         )
-    return [
-        _Reader(file, entry, number, "claim").claim(chapter, defaults)
-        for number, entry in enumerate(content["claims"], start=1)
+    if rule not in (None, "open"):
+        raise BnbookError(f"{file}: its head has nonfinite {rule!r}; expected open, or a number in a test")
+    readers = [
+        _Reader(file, entry, number, "claim") for number, entry in enumerate(content["claims"], start=1)
     ]
+    listed = [reader.claim(chapter, defaults) for reader in readers]
+    if chapter_path.is_file():
+        seeds, diverges = reach.planned_seeds(chapter_path), rule is None and reach.trains(chapter_path)
+        for reader, claim in zip(readers, listed, strict=True):
+            reader.judgeable(claim, seeds, diverges)
+    return listed
 
 
 class _Reader(TestEntry):
@@ -94,7 +103,7 @@ class _Reader(TestEntry):
         self._keys(entry, NEEDED, OPTIONAL, "the claim")
         if ("test" in entry) == ("parts" in entry):
             self._fail("it has both test and parts, or neither", "exactly one of them")
-        statement, asks = (self._truth(entry, key) for key in ("statement", "asks"))
+        statement, asks, beyond = (self._truth(entry, key) for key in ("statement", "asks", "out_of_reach"))
         if not statement and ("corrected" in entry or "condition" in entry):
             self._fail(
                 "it has a correction or condition but is no statement", "`statement: true` beside them"
@@ -121,11 +130,26 @@ class _Reader(TestEntry):
             correction=self._text(entry, "correction") if "correction" in entry else "",
             condition=self._text(entry, "condition") if "condition" in entry else "",
             asks=asks,
+            out_of_reach=beyond,
             combine=combine,
             decided_by=self._text(entry, "decided_by") if "decided_by" in entry else "",
             effect=self._effect(entry),
             **({"scope": self._scope(entry["scope"])} if "scope" in entry else {}),
         )
+
+    def judgeable(self, claim: Claim, seeds: int | None, diverges: bool) -> None:
+        """With the planned seeds its tests can hold, and each says what a seed without a number counts as."""
+        for test in claim.tests:
+            if seeds and not claim.out_of_reach and not reach.can_hold(test, seeds):
+                self._fail(
+                    f"with {seeds} seeds its test cannot hold",
+                    f"at least {reach.least_seeds(test)} seeds, or `out_of_reach: true` beside it",
+                )
+            if diverges and test.nonfinite is None and test.kind not in reach.EXACT:
+                self._fail(
+                    "its chapter trains, but its test says nothing of seeds without a finite value",
+                    "`nonfinite: NUMBER` in the test, or `nonfinite: open` in the head of the file",
+                )
 
     def _truth(self, entry: Mapping, key: str) -> bool:
         if not isinstance(value := entry.get(key, False), bool):

@@ -8,7 +8,9 @@ from typing import Any
 from bnbook.claims.claim import KINDS, SIDES, Test
 from bnbook.claims.entries import Entry
 
-NUMBERS = ("threshold", "margin", "tolerance", "expected", "nonfinite")
+NUMBERS = ("threshold", "margin", "tolerance", "expected", "nonfinite", "resolution")
+#: Least value of the keys that count something.
+LEAST = {"allowed": 0, "cells": 2}
 
 
 class TestEntry(Entry):
@@ -31,9 +33,13 @@ class TestEntry(Entry):
             value = content[key]
             if key in NUMBERS:
                 fields[key] = self._number(value, f"{key} of {what}")
-            elif key == "allowed":
-                if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                    self._fail(f"allowed {value!r} of {what} is no count", "a whole number ≥ 0")
+            elif key in LEAST:
+                if isinstance(value, bool) or not isinstance(value, int) or value < LEAST[key]:
+                    self._fail(f"{key} {value!r} of {what} is no count", f"a whole number ≥ {LEAST[key]}")
+                fields[key] = value
+            elif key == "events":
+                if value is not True:
+                    self._fail(f"events {value!r} of {what}", "`events: true`, or nothing")
                 fields[key] = value
             elif key == "results":
                 if (
@@ -51,7 +57,9 @@ class TestEntry(Entry):
                 fields[key] = self._text(content, key)
         if fields.get("side", SIDES[0]) not in SIDES:
             self._fail(f"{what} has unknown side {fields['side']!r}", " or ".join(SIDES))
-        for key in ("margin", "tolerance"):
+        if kind == "ratio" and fields.get("resolution", 1.0) < 1:
+            self._fail(f"resolution of {what} is below 1", "the factor between two steps of the grid")
+        for key in ("margin", "tolerance", "resolution"):
             if fields.get(key, 0.0) < 0:
                 self._fail(f"{key} of {what} is negative", "a number ≥ 0")
         return Test(**fields)

@@ -38,12 +38,16 @@ class Recorded:
         return values.reshape(len(values))
 
     def paired(
-        self, names: Sequence[str | float], nonfinite: float | None, broadcast_last: bool = False
+        self,
+        names: Sequence[str | float],
+        nonfinite: float | None,
+        broadcast_last: bool = False,
+        events: bool = False,
     ) -> np.ndarray:
         """The named results as rows (len(names), S) of the same seeds; `nonfinite` fills non-finite values.
 
         A number in place of a name is the same for every seed, and with `broadcast_last` so is a last result
-        of one value (a theory that does not depend on the seed).
+        of one value (a theory that does not depend on the seed). `events`: only 0 and 1 are taken.
         """
         first = self.per_seed(str(names[0]))
         rows = [first]
@@ -61,7 +65,13 @@ class Recorded:
                 )
             rows.append(row)
         stacked = np.stack(rows)
-        return stacked if nonfinite is None else np.where(np.isfinite(stacked), stacked, nonfinite)
+        if nonfinite is not None:
+            stacked = np.where(np.isfinite(stacked), stacked, nonfinite)
+        if events and not np.isin(stacked[np.isfinite(stacked)], (0.0, 1.0)).all():
+            raise BnbookError(
+                f"claim {self.claim_id}: {names[0]} is no event; expected 0 or 1, or no `events: true`"
+            )
+        return stacked
 
     def unit(self, name: str) -> str:
         """The unit that a result was recorded with, none for a plain dict."""
