@@ -79,6 +79,15 @@ REFUSED = [
     (dict(test={"kind": "rate", "a": "x", "expected": 1.0}), "lacks tolerance"),
     (dict(test={"kind": "ordering", "results": ["x"]}), "list of at least two names"),
     (dict(test={"kind": "inequality", "a": "x", "allowed": 0.5}), "allowed 0.5 of test is no count"),
+    (
+        dict(test={"kind": "ratio", "a": "x", "b": "y", "side": "less", "threshold": 1, "resolution": 0.1}),
+        "below 1",
+    ),
+    (
+        dict(test={"kind": "level", "a": "x", "expected": 1, "tolerance": 1, "cells": 1}),
+        "cells 1 of test is no",
+    ),
+    (dict(test={"kind": "level", "a": "x", "expected": 1, "tolerance": 1, "events": 1}), "events 1 of test"),
     (dict(test=None), "both test and parts, or neither"),
     (dict(parts=[{"says": "p", "test": GOOD["test"]}] * 2), "both test and parts, or neither"),
     (dict(test=None, parts=[{"says": "p", "test": GOOD["test"]}]), "list of at least two"),

@@ -57,11 +57,38 @@ def difference_interval(a, b, level=0.95):
     return d.mean(), max(up - down - half, -1), min(up - down + half, 1)
 
 
-def level_interval(a):
+def level_interval(a, level=0.95):
     if not binary(a):
-        return mean_interval(a)
-    found = stats.binomtest(int(a.sum()), len(a)).proportion_ci(method="exact")
+        return mean_interval(a, level)
+    found = stats.binomtest(int(a.sum()), len(a)).proportion_ci(level, method="exact")
     return a.mean(), found.low, found.high
+
+
+def widened(found, test, factors=False):
+    """The width of the grid on both sides; a bracket does not reach its own ends."""
+    effect, low, high = found
+    if "resolution" not in test:
+        return found
+    width = float(test["resolution"])
+    if factors:
+        return effect, low / width * (1 + 1e-9), high * width * (1 - 1e-9)
+    return effect, low - width * (1 - 1e-9), high + width * (1 - 1e-9)
+
+
+def worst_of_cells(test, rows, judge):
+    """Each cell must hold by its own interval; one that fails by the interval for all cells refutes."""
+    alone = [widened(level_interval(row), test) for row in rows]
+    jointly = [
+        widened(level_interval(row, 1 - 0.05 / int(test.get("cells", len(rows)))), test) for row in rows
+    ]
+    refuted = [k for k, ends in enumerate(jointly) if judge(*ends[1:]) is False]
+    loose = [k for k in range(len(rows)) if k not in refuted and judge(*alone[k][1:]) is not True]
+    far = [max(high - test["edges"][1], test["edges"][0] - low) for _, low, high in alone]
+    among = refuted or loose or range(len(rows))
+    shown = max(among, key=lambda k: far[k])
+    if refuted or loose:
+        return (False if refuted else None, *jointly[shown])
+    return (True, *alone[shown])
 
 
 def beyond(low, high, side, threshold):
@@ -100,13 +127,15 @@ def recompute(test: dict, results: dict):
         return nothing
     kind, side = test["kind"], test.get("side")
     if kind in ("level", "rate"):
-        effect, low, high = level_interval(rows[0])
-        good = (
-            beyond(low, high, side, number["threshold"])
-            if side
-            else within(low, high, number["expected"], number["tolerance"])
-        )
-        return good, effect, low, high
+        if test.get("events"):
+            assert set(rows.ravel()) <= {0.0, 1.0}
+        if side:
+            at = number["threshold"]
+            test = {**test, "edges": (at, np.inf) if side == "greater" else (-np.inf, at)}
+            return worst_of_cells(test, rows, lambda low, high: beyond(low, high, side, at))
+        about, margin = number["expected"], number["tolerance"]
+        test = {**test, "edges": (about - margin, about + margin)}
+        return worst_of_cells(test, rows, lambda low, high: within(low, high, about, margin))
     if kind == "ordering":
         steps = [
             difference_interval(b, a, 1 - 0.05 / (len(rows) - 1))
@@ -119,14 +148,14 @@ def recompute(test: dict, results: dict):
     if kind == "ratio":
         if (rows <= 0).any():
             return nothing
-        effect, low, high = np.exp(mean_interval(np.log(rows[0] / rows[1])))
+        effect, low, high = widened(np.exp(mean_interval(np.log(rows[0] / rows[1]))), test, factors=True)
         return beyond(low, high, side, number["threshold"]), effect, low, high
     if kind == "agreement":
         ratio = rows[0].mean() / rows[1].mean()
         _, low, high = mean_interval((rows[0] - ratio * rows[1]) / rows[1].mean())
-        ends = ratio - 1 + low, ratio - 1 + high
+        _, *ends = widened((ratio, ratio - 1 + low, ratio - 1 + high), test)
         return within(*ends, 0.0, number["tolerance"]), ratio - 1, *ends
-    effect, low, high = difference_interval(*rows)
+    effect, low, high = widened(difference_interval(*rows), test)
     if kind == "equivalence":
         return within(low, high, 0.0, number["margin"]), effect, low, high
     return beyond(low, high, side, number["threshold"]), effect, low, high

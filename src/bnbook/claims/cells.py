@@ -12,6 +12,8 @@ from bnbook import intervals
 from bnbook.claims.claim import Test
 from bnbook.errors import BnbookError
 
+HAIR = 1e-9
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -24,13 +26,18 @@ class Cell:
     resolution: float | None = None  # of the grid that the values come from
 
     def ends(self, level: float) -> intervals.Interval:
-        """The interval, wider by the resolution: all seeds share one grid, whose error no seed shows."""
+        """The interval, wider by the resolution: all seeds share one grid, whose error no seed shows.
+
+        A bracket does not contain its own ends (one works, one does not): they are kept a hair inside.
+        """
         effect, low, high = self.interval(level)
         if self.resolution is None:
             return effect, low, high
         if self.in_logs:
-            return effect, low / self.resolution, high * self.resolution
-        return effect, low - self.resolution, high + self.resolution
+            width = self.resolution ** (1 - HAIR)
+            return effect, low / width, high * width
+        width = self.resolution * (1 - HAIR)
+        return effect, low - width, high + width
 
 
 def compared(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 #: Kind of test -> the sets of keys of which it needs one, and the keys that it may have besides.
 KINDS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
@@ -28,6 +28,8 @@ KINDS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
 }
 SIDES = ("greater", "less")
 COMBINATIONS = ("all", "any")
+#: What makes an interval wider, so that it decides less.
+WIDENING = ("resolution", "cells")
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,21 @@ class Test:
     cells: int | None = None  # among how many the result is the worst, picked by the data
     events: bool | None = None  # each seed's value is 0 or 1: did it happen?
 
+    def keys(self) -> dict:
+        """All that are set, as in the file of claims."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
     def canonical(self) -> dict:
         """The keys that are set, in plain JSON types: what the hash is taken of.
 
-        `events` is left out, for it turns no verdict: other values than 0 and 1 are refused under it.
+        Left out are `events`, under which other values than 0 and 1 are refused, and what only widens an
+        interval: where that opens a verdict, the verdict says so for ever (see judging).
         """
-        return {key: value for key, value in asdict(self).items() if value is not None and key != "events"}
+        return {key: value for key, value in self.keys().items() if key not in ("events", *WIDENING)}
+
+    def plain(self) -> Test:
+        """The test without what widens its interval."""
+        return replace(self, **dict.fromkeys(WIDENING))
 
     def result_names(self) -> tuple[str, ...]:
         """Names of the recorded results that the test reads."""
@@ -132,6 +143,12 @@ class Claim:
         """Every test that the claim holds: its own or its parts', and the correction's."""
         own = (self.test,) if self.test else tuple(part.test for part in self.parts)
         return own + ((self.corrected,) if self.corrected else ())
+
+    def by_plain_intervals(self) -> Claim:
+        """The claim as it would be judged without what widens its intervals."""
+        test, corrected = (each and each.plain() for each in (self.test, self.corrected))
+        parts = tuple(replace(part, test=part.test.plain()) for part in self.parts)
+        return replace(self, test=test, corrected=corrected, parts=parts)
 
     def result_names(self) -> tuple[str, ...]:
         """Recorded results that the verdict needs, each once."""

@@ -45,6 +45,7 @@ class Judgement:
     exploratory: str = ""  # why the test counts as made after its data; "" where it was locked before
     locked: str = ""  # date of the lock that counts
     scope: str = ""  # how far the verdict goes: profile, data, size and seeds
+    plainly: str = ""  # the verdict by intervals without what widens them, where it is another one
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -64,14 +65,11 @@ class Judgement:
     @property
     def words(self) -> str:
         """The verdict as a reader sees it: a condition, what would decide it, a later change are said."""
-        words = self.verdict
-        if words == HOLDS_IF:
-            words = f"holds if {self.claim.condition}"
-        elif words == OPEN and self.decided_by:
-            words = f"open ({self.decided_by})"
-        elif words == NOT_TESTED and self.profile == "smoke":
-            words = f"{words} (smoke run)"
-        return f"{words} ({self.remark})" if self.remark else words
+        words = f"holds if {self.claim.condition}" if self.verdict == HOLDS_IF else self.verdict
+        smoke = "smoke run" if words == NOT_TESTED and self.profile == "smoke" else ""
+        plainly = f"“{self.plainly}” by plain intervals" if self.plainly else ""
+        notes = "; ".join(note for note in (self.decided_by, smoke, plainly, self.remark) if note)
+        return f"{words} ({notes})" if notes else words
 
     @property
     def marked(self) -> str:
@@ -96,6 +94,9 @@ def judge(
     else:
         nothing = (-math.inf, math.inf)
         found = Judgement(claim, NOT_TESTED, math.nan, nothing, 0, detail="not measured")
+    if (narrow := claim.by_plain_intervals()) != claim and claim.counts_as_evidence(profile, exact):
+        plainly = judge(narrow, results, profile, exact=exact).verdict
+        found = replace(found, plainly=plainly if plainly != found.verdict else "")
     header = getattr(results, "header", {})
     return replace(found, profile=profile, scope=scope_words(claim, header, profile, found.n))
 

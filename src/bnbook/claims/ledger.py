@@ -92,7 +92,7 @@ def _test(
         "role": role,
         "says": says,
         "asks": describe_test(outcome.test, shown),
-        "test": {key: list(v) if isinstance(v, tuple) else v for key, v in outcome.test.canonical().items()},
+        "test": {key: list(v) if isinstance(v, tuple) else v for key, v in outcome.test.keys().items()},
         "verdict": word(claim, [outcome.holds]) if counted else NOT_TESTED,
         "holds": outcome.holds,
         "effect": _effect(outcome),
