@@ -9,6 +9,7 @@ import pytest
 
 from bnbook import intervals
 from bnbook.claims.claim import Claim, Part, Source, Test
+from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import judge
 from bnbook.claims.kinds import evaluate
 from bnbook.claims.recorded import Recorded
@@ -38,6 +39,34 @@ def test_equivalence_takes_the_interval_that_is_shown(share, expected):
         moved = {"a": sign * (2.0 * half + SPREAD), "b": np.zeros(3)}
         assert holds(Test("equivalence", a="a", b="b", margin=0.99 * half), **moved) is False
         assert holds(Test("equivalence", a="a", b="b", margin=1.01 * half), **moved) is None
+
+
+@pytest.mark.parametrize(
+    "ahead, of, holds, low, high",
+    [
+        (14, 20, None, 45.7, 88.1),
+        (15, 20, True, 50.9, 91.3),
+        (5, 20, False, 8.66, 49.1),
+        (5, 5, None, 47.8, 100),
+    ],
+)
+def test_more_than_half_of_the_seeds_is_a_share_whatever_their_size(ahead, of, holds, low, high):
+    """The exact intervals of Clopper and Pearson (1934), from their tables."""
+    rng = np.random.default_rng(0)
+    b = 10 ** rng.uniform(-9, 9, of)
+    a = b * np.where(np.arange(of) < ahead, 10 ** rng.uniform(0.1, 9, of), 10 ** rng.uniform(-9, -0.1, of))
+    found = outcome(
+        Test("sign", a="loss.none", b="loss.batch", side="greater"), **{"loss.none": a, "loss.batch": b}
+    )
+    assert found.holds is holds and found.effect == ahead / of
+    assert [100 * edge for edge in found.interval] == pytest.approx([low, high], abs=0.06)
+    words, _ = effect_and_interval(found)
+    assert words == f"larger without batch norm in {ahead} of {of} seeds"
+    other = outcome(
+        Test("sign", a="loss.batch", b="loss.none", side="less"), **{"loss.none": a, "loss.batch": b}
+    )
+    assert other.holds is holds and other.interval == found.interval
+    assert effect_and_interval(other)[0] == words
 
 
 def test_a_point_on_the_edge():

@@ -145,6 +145,10 @@ def recompute(test: dict, results: dict):
         all_hold = False if False in held else None if None in held else True
         end = 2 if all_hold is False else 1
         return (all_hold, *min(steps, key=lambda step: step[end]))
+    if kind == "sign":
+        ahead = rows[0] > rows[1] if side == "greater" else rows[0] < rows[1]
+        effect, low, high = level_interval(ahead.astype(float))
+        return beyond(low, high, "greater", 0.5), effect, low, high
     if kind == "ratio":
         if (rows <= 0).any():
             return nothing

@@ -103,18 +103,15 @@ def test_numbers_of_two_results():
 
 
 def test_how_sure_says_how_many_tests_stood_before_the_run():
-    def found(remark=""):
-        return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, remark=remark)
+    def found(exploratory=""):
+        return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, exploratory=exploratory)
 
-    sure = verdicts.how_sure
+    sure, late = verdicts.how_sure, found("its test is younger than its data")
     assert sure([found(), found()]) == "all 2 tests of this chapter stood before its run"
-    assert sure([found(), found(verdicts.ADDED), found("reworded")]) == (
+    assert sure([found(), late, found()]) == (
         "2 of the 3 tests of this chapter stood before its run, 1 is exploratory"
     )
-    assert (
-        sure([found(verdicts.CHANGED)] * 2)
-        == "the 2 tests of this chapter are exploratory: younger than its run"
-    )
+    assert sure([late, late]) == "the 2 tests of this chapter are exploratory: younger than its run"
     assert sure([]) == "no test"
 
 

@@ -52,6 +52,7 @@ def compared(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]
         "ratio": _ratio,
         "agreement": _agreement,
         "ordering": _steps,
+        "sign": _sign,
         "rate": _level,
         "level": _level,
     }[test.kind](test, columns, claim_id)
@@ -88,6 +89,13 @@ def _agreement(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ..
         return tuple(edge - 1 for edge in intervals.ratio_of_means(measured, theory, level))
 
     return (Cell((measured - ratio * theory) / theory.mean() + ratio - 1, interval),)
+
+
+def _sign(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
+    """1 for a seed in which a lies on the claimed side of b: for what spreads by powers of ten."""
+    a, b = columns if test.side == "greater" else columns[::-1]
+    found = (a > b).astype(float)
+    return (Cell(found, lambda level: intervals.mean_level(found, level)),)
 
 
 def _steps(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:

@@ -12,6 +12,7 @@ KINDS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
     "ratio": (({"a", "b", "side", "threshold"},), {"nonfinite", "resolution"}),
     "equivalence": (({"a", "b", "margin"},), {"nonfinite", "resolution", "events"}),
     "ordering": (({"results"},), {"nonfinite"}),
+    "sign": (({"a", "b", "side"},), {"nonfinite"}),
     "identity": (({"a", "tolerance"},), set()),
     "inequality": (({"a"},), {"b", "allowed"}),
     "rate": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), {"nonfinite", "resolution"}),

@@ -85,6 +85,7 @@ def describe_test(test: Test, shown: Effect | None = None) -> str:
         if shown.unit in BASES
         else f"mean difference within ± {margin}",
         "ordering": "every step up > 0",
+        "sign": "more than half of the seeds",
         "identity": f"largest violation ≤ {format_number(test.tolerance or 0)}",
         "inequality": f"at most {test.allowed} violations" if test.allowed else "no violation",
         "rate": f"{'slope' if not shown.unit else 'mean'} {target}",
@@ -108,6 +109,8 @@ def _words(outcome: Outcome, test: Test, shown: Effect) -> Shown:
         return _factor([_power(base, value) for value in values], test, shown)
     if test.kind == "ratio":
         return _factor(list(values), test, shown)
+    if test.kind == "sign":
+        return _counted(outcome, test, shown)
     unit = shown.unit or outcome.unit
     values = tuple(100 * value for value in values) if unit in SHARES else values
     if test.kind == "agreement":
@@ -124,6 +127,14 @@ def _words(outcome: Outcome, test: Test, shown: Effect) -> Shown:
     effect, low, high = map(format_number, values)
     prefix = "slope " if test.kind == "rate" and not unit else ""
     return f"{prefix}{effect} {unit}".strip(), f"{low} to {high}"
+
+
+def _counted(outcome: Outcome, test: Test, shown: Effect) -> Shown:
+    """ "larger without batch norm in 14 of 20 seeds", with the interval of the share."""
+    words = _directions(test, shown, "larger", ("larger", "smaller"))
+    low, high = (format_number(100 * edge) for edge in outcome.interval)
+    hits = round(outcome.effect * outcome.n)
+    return f"{words[test.side == 'less']} in {hits} of {outcome.n} seeds", f"{low} to {high} %"
 
 
 def _factor(values: list[float], test: Test, shown: Effect) -> Shown:

@@ -107,6 +107,8 @@ def _statistical(test: Test, recorded: Recorded) -> Outcome:
 
 def edges(test: Test) -> tuple[float, float]:
     """Between which values a test holds: (threshold, ∞), (-∞, threshold) or within ± of a centre."""
+    if test.kind == "sign":  # of its share of seeds
+        return 0.5, math.inf
     if test.kind == "ordering" or test.side == "greater":
         return test.threshold or 0.0, math.inf
     if test.side == "less":
@@ -118,7 +120,7 @@ def edges(test: Test) -> tuple[float, float]:
 def _position(test: Test, low: float, high: float) -> bool | None:
     """Where an interval lies: beyond the threshold or within the margin, on the other side, or across."""
     if test.side or test.kind == "ordering":
-        (threshold, top), less = edges(test), test.side == "less"
+        (threshold, top), less = edges(test), test.side == "less" and test.kind != "sign"
         if less:
             return True if high < top else False if low >= top else None
         return True if low > threshold else False if high <= threshold else None

@@ -11,7 +11,12 @@ from bnbook.claims.claim import Claim, Effect, Test
 from bnbook.claims.judging import judge
 
 FACTORS = (0.5, 2.0)
-EXACT = ("identity", "inequality", "ordering")  # rounding, counts and signs have no margin that was chosen
+EXACT = (
+    "identity",
+    "inequality",
+    "ordering",
+    "sign",
+)  # rounding, counts and signs have no margin that was chosen
 
 
 def at_other_margins(
