@@ -146,3 +146,9 @@ def test_a_line_whose_data_were_known_says_why(book):
     with pytest.raises(BnbookError, match="does not say why"):
         locks.append([lock(seen={"laptop": [[0, 2]]})])
     assert not chains.path().exists()
+
+
+def test_seeds_of_arms_that_do_not_begin_at_the_first_seed(book):
+    locks.append([lock(first_seed=100)])
+    assert stands(run(head(), first_seed=100)) == ""
+    assert stands(run(head(), range(7, 10), first_seed=100)) == OTHER_SEEDS

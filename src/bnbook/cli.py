@@ -160,7 +160,8 @@ def _check(arguments: argparse.Namespace) -> int:
         problems = publish.executed_problems(found)
     for name, lines in problems.items():
         print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
-    for line in [] if arguments.runs else publish.other_versions(found):
+    notes = [*publish.other_versions(found), *ledger_checks.other_rules(found)]
+    for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:
         print("nothing to check: executed/ holds no run yet")

@@ -14,6 +14,7 @@ from typing import Any
 from bnbook import atomic, claims, fingerprint, paths, results
 from bnbook.bundle import vouching
 from bnbook.claims import locks
+from bnbook.claims.rules import judging_rules
 from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
@@ -46,6 +47,7 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
         "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
         "claims": {claim.id: claim.test_hash for claim in made["claims"]},
         "locks": made["locks"],
+        "rules": judging_rules(),
         "judged": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
         "files": work.files(),
         "data": rows,

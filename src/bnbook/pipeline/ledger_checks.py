@@ -5,7 +5,9 @@ from __future__ import annotations
 from bnbook import claims
 from bnbook.claims import locks
 from bnbook.claims.locks.chain import short
+from bnbook.claims.rules import judging_rules
 from bnbook.errors import BnbookError
+from bnbook.pipeline import verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, published
 from bnbook.profiles import PUBLISHED
@@ -29,6 +31,21 @@ def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
     if wrong:
         return [*lines, "\n      ".join(["BAD locks", *wrong])], False
     return [*lines, f"ok  {sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"], True
+
+
+def other_rules(chapters: list[Chapter]) -> list[str]:
+    """Published runs that were judged by other rules than today's, one line each with the verdicts that
+    turned."""
+    lines = []
+    for chapter in chapters:
+        for profile in PUBLISHED:
+            evidence = published(chapter, profile)
+            if not evidence.exists or evidence.results.header.get("rules", "") in ("", judging_rules()):
+                continue
+            turned = [found for found in verdicts.chapter_verdicts(evidence) if "when it ran" in found.remark]
+            words = ", ".join(f"{found.claim.id} {found.words}" for found in turned) or "no verdict"
+            lines.append(f"{profile}/{chapter.name} was judged by other rules; turned since: {words}")
+    return lines
 
 
 def unlocked(found: list[Chapter]) -> list[str]:

@@ -1,0 +1,157 @@
+"""bnbook lock, run, publish and check together: lies that were planted, and reruns that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from conftest import bnbook
+
+from bnbook import claims, results
+from bnbook.claims import locks
+from bnbook.cli import main
+from bnbook.errors import BnbookError
+from bnbook.pipeline import carrying, chapters, evidence, header, ledger_checks, locking, publish, verdicts
+
+COIN = "part/coin"
+
+
+def coin():
+    return chapters.select([COIN])[0]
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def claims_file(root):
+    return root / "book" / "part" / "coin.claims.yml"
+
+
+def shown(profile="laptop"):
+    """Why the chapter's one verdict is exploratory, or nothing."""
+    return verdicts.chapter_verdicts(evidence.published(coin(), profile))[0].exploratory
+
+
+def problems():
+    return "; ".join(ledger_checks.unlocked([coin()]))
+
+
+def stamped(run, change):
+    """A run whose results were changed and whose hashes were made to fit."""
+    content = json.loads(run.results_path.read_text())
+    change(content)
+    run.results_path.write_text(json.dumps(content))
+    content["content"] = header.content_digest(results.read(run.results_path))
+    run.results_path.write_text(json.dumps(content))
+
+
+def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
+    publish.publish(coin(), "laptop")
+    assert shown() == "" and problems() == "" and main(["check"]) == 0
+    assert "ok  1 locks in 2 lines" in capsys.readouterr().out
+    assert [line.event for line in locks.read().lines] == ["locked", "published"]
+    with pytest.raises(BnbookError, match="nothing to lock"):
+        locking.lock([coin()], "laptop")
+
+
+def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_then(ran, capsys):
+    publish.publish(coin(), "laptop")
+    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
+    assert "another test than its locks have" in problems() and main(["check"]) == 1
+    assert main(["lock", "coin", "--why", "wider"]) == 0
+    assert "wider after its data" in capsys.readouterr().out
+    assert problems() == "" and shown() == "test locked after the run began"
+
+
+def test_a_result_that_is_stamped_again_under_the_new_test_stays_exploratory(ran):
+    publish.publish(coin(), "laptop")
+    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
+    locking.lock([coin()], "laptop")
+    head, run = locks.read().head(COIN), evidence.fresh_run(coin(), "laptop")
+    stamped(run, lambda content: content.update(locks=head))
+    publish.publish(coin(), "laptop")
+    assert shown() == "test changed after its data"
+
+
+def test_a_seed_that_was_dropped_shows_although_the_hashes_fit(ran):
+    publish.publish(coin(), "laptop")
+
+    def drop(content):
+        for entry in content["results"].values():
+            entry["values"], entry["seeds"] = entry["values"][:-1], entry["seeds"][:-1]
+
+    stamped(evidence.published(coin(), "laptop"), drop)
+    assert "is not the run that was published last" in problems()
+
+
+def test_a_claim_that_is_gone_leaves_a_line(ran):
+    publish.publish(coin(), "laptop")
+    text = claims_file(ran).read_text().replace("id: coin-fair", "id: coin-fairer")
+    claims_file(ran).write_text(text)
+    assert "coin-fair is gone without a word" in problems()
+    written = locking.lock([coin()], "laptop")
+    assert [re.sub(r" \(.*", "", line) for line in written] == ["locked coin-fairer", "withdrawn coin-fair"]
+    assert problems() == "" and shown() == "test locked after the run began"
+
+
+def test_a_head_that_is_in_no_chain_is_refused(ran):
+    stamped(evidence.fresh_run(coin(), "laptop"), lambda content: content.update(locks="0" * 64))
+    publish.publish(coin(), "laptop")
+    assert "began under a lock that is not in the file" in problems()
+
+
+def other_code(content):
+    content["fingerprint"]["package"] = "another"
+
+
+@pytest.mark.parametrize(
+    ("moved", "reason"), [(0.0, ""), (1e-12, ""), (1e-3, "measured otherwise than locked")]
+)
+def test_a_rerun_by_other_code_carries_the_locks_over_where_the_numbers_are_the_same(ran, moved, reason):
+    publish.publish(coin(), "laptop")
+    first, again = (evidence.published(coin(), "laptop").results for _ in range(2))
+    other_code(again.header)
+    values = again.entries["heads"]["values"]
+    values[0] += moved
+    again.entries["heads"]["unit"] = first.entries["heads"]["unit"] = ""
+    events = carrying.publishing(coin(), "laptop", first, again)
+    assert ["carried" in event.values() for event in events] == ([False] if reason else [True, False])
+    locks.append(events)
+    assert locks.standing(claims.load_claims()[0], again, locks.read()).exploratory == reason
+
+
+def test_shares_must_be_the_same_to_the_last_bit_and_rounding_errors_need_not(ran):
+    a, b = (evidence.fresh_run(coin(), "laptop").results for _ in range(2))
+    claim = claims.load_claims()[0]
+    assert carrying.unchanged(claim, a, b)
+    b.entries["heads"]["values"][0] += 1e-12
+    assert not carrying.unchanged(claim, a, b)
+
+
+def test_more_seeds_are_locked_as_what_they_are(ran):
+    publish.publish(coin(), "laptop")
+    edit(ran / "book" / "part" / "coin.md", "seeds: 5}\n    paper", "seeds: 9}\n    paper")
+    assert "changed coin-fair (seeds 5 to 9 after its data" in locking.lock([coin()], "laptop")[0]
+
+
+def test_rules_that_changed_after_a_run_are_named(ran, capsys):
+    def ruled(content):
+        content["rules"] = "others"
+        content["judged"]["coin-fair"]["verdict"] = "not reproduced"
+
+    publish.publish(coin(), "laptop")
+    assert "other rules" not in " ".join(ledger_checks.other_rules([coin()]))
+    stamped(evidence.published(coin(), "laptop"), ruled)
+    main(["check"])
+    words = "note laptop/part/coin was judged by other rules; turned since: coin-fair reproduced (“not repro"
+    assert words in capsys.readouterr().out
+
+
+def test_the_command_says_what_it_wrote_and_refuses_where_nothing_is_missing(tiny):
+    done = bnbook("lock", "coin", root=tiny)
+    assert done.stdout == "locked coin-fair (paper n = 5, laptop n = 5)\n"
+    assert "nothing to lock" in bnbook("lock", root=tiny, code=2).stderr
