@@ -75,6 +75,26 @@ def train_hidden(
     return _descend(model, weights, repeat((images, targets), arm.steps), arm)
 
 
+#: Which parameters `train_part` moves, of those in the order of the network: the readout's are the last two.
+PARTS = {"all": slice(None), "hidden": slice(None, -2), "readout": slice(-2, None)}
+
+
+def train_part(
+    arm: PhaseArm, seed: int, dataset: Dataset, part: str, *, dtype: torch.dtype = torch.float32
+) -> np.ndarray:
+    """Loss of each step before its update, (T,), where one part of the network is trained, on one full batch.
+
+    part: "all"; "hidden", all but the readout's weights and biases, so γ and β too; "readout", these two
+    alone. The rest stays as drawn. BnbookError for another part, for a loss other than the squared error.
+    """
+    if part not in PARTS or arm.loss != "squared":
+        raise BnbookError(
+            f"part {part!r}, loss {arm.loss!r}; expected one of {', '.join(PARTS)}, and 'squared'"
+        )
+    model, images, targets = _begin(arm, seed, dataset, dtype)
+    return _descend(model, list(model.parameters())[PARTS[part]], repeat((images, targets), arm.steps), arm)
+
+
 def train_model(
     arm: PhaseArm, seed: int, dataset: Dataset, *, dtype: torch.dtype = torch.float32
 ) -> tuple[nn.Module, np.ndarray]:
