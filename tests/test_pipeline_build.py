@@ -217,6 +217,9 @@ def test_tokens(ran):
     assert fill("{{ geo:heads | .3f }}") == (
         f"{np.exp(log):.3f} (95 % interval {np.exp(log - spread):.3f} to {np.exp(log + spread):.3f})"
     )
+    ends = [10 ** (values.mean() + side * half) for side in (0, -1, 1)]
+    assert fill("{{ factor:heads | .3f }}") == "{:.3f} (95 % interval {:.3f} to {:.3f})".format(*ends)
+    assert fill("{{ power:heads | .3f }}") == f"{ends[0]:.3f}", "of a logarithm to base ten"
     assert fill("| {{ value:rate \\| .1% }} |") == "| 50.0 % |", "a bar inside a table"
     assert fill("| {{ ci:heads \\| .1% }} |") == (
         f"| {100 * values.mean():.1f} %<br><small>{100 * (values.mean() - half):.1f} to "

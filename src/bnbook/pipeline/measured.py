@@ -11,7 +11,8 @@ import yaml
 from bnbook.errors import BnbookError
 
 BLOCK = re.compile(r"^(?P<fence>`{3,}|:{3,})\{measured\}[ \t]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S)
-FORMATTED = ("mean", "median", "ci", "geo", "share", "value", "effect")  # tokens that take a format
+# Tokens that take a format, and those that do not.
+FORMATTED = ("mean", "median", "ci", "geo", "factor", "power", "share", "value", "effect")
 PLAIN = ("n", "param", "verdict")
 CELL = re.compile(
     rf"(?:(?P<verb>{'|'.join(FORMATTED + PLAIN)}):)?"

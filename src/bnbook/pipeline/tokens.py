@@ -15,11 +15,11 @@ from bnbook.claims.effects import format_effect
 from bnbook.claims.words import DATA_NAMES, format_number
 from bnbook.errors import BnbookError
 from bnbook.intervals import Interval, geometric_ratio, mean_level
-from bnbook.pipeline import measured, sentences, verdicts
+from bnbook.pipeline import measured, powers, sentences, verdicts
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
-    r"\{\{\s*(?P<verb>mean|median|ci|geo|share|value|n|param|data|profile|device|verdict|effect|verdicts|standing|scoreboard|coverage)"
+    r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts|standing|scoreboard|coverage)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
@@ -172,6 +172,8 @@ _RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
     "median": _median,
     "ci": _interval,
     "geo": _geometric,
+    "factor": powers.factor,
+    "power": powers.power,
     "share": _bounded,
     "value": _single,
     "n": _count,
