@@ -54,7 +54,14 @@ class Results(Mapping):
 
 
 _session = Results()
+_first_seed = 0
 _texts: dict[str, tuple[dict[str, Any], str]] = {}  # each entry of the session, and its JSON
+
+
+def number_seeds_from(first: int) -> None:
+    """Say that what is recorded from here on is of the seeds `first`, `first` + 1, … where it names none."""
+    global _first_seed
+    _first_seed = int(first)
 
 
 def record(
@@ -82,7 +89,8 @@ def record(
     array = as_array(values, name)
     if array.ndim == 0 or array.shape[0] == 0:
         raise BnbookError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
-    listed = list(range(array.shape[0])) if seeds is None else [int(seed) for seed in seeds]
+    drawn = range(_first_seed, _first_seed + array.shape[0])
+    listed = list(drawn) if seeds is None else [int(seed) for seed in seeds]
     if len(listed) != array.shape[0]:
         raise BnbookError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
     _session.entries[name] = {"values": encode(array, digits), "unit": unit, "seeds": listed, "note": note}
