@@ -12,6 +12,7 @@ from bnbook.claims.claim import Claim, Part, Source, Test
 from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import judge
 from bnbook.claims.kinds import evaluate
+from bnbook.claims.reach import least_seeds
 from bnbook.claims.recorded import Recorded
 from bnbook.errors import BnbookError
 from bnbook.results import Results
@@ -67,6 +68,10 @@ def test_more_than_half_of_the_seeds_is_a_share_whatever_their_size(ahead, of, h
     )
     assert other.holds is holds and other.interval == found.interval
     assert effect_and_interval(other)[0] == words
+
+
+def test_five_seeds_of_five_are_no_more_than_half_for_sure():
+    assert least_seeds(Test("sign", a="a", b="b", side="greater")) == 6
 
 
 def test_a_point_on_the_edge():

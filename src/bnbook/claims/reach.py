@@ -41,6 +41,8 @@ def can_hold(test: Test, seeds: int) -> bool:
     """
     if test.kind in EXACT:
         return True
+    if test.kind == "sign":
+        return ((1 - LEVEL) / 2) ** (1 / seeds) > 0.5
     if seeds < 2 or not test.events:
         return seeds >= 2
     if test.kind == "level" and test.side:
