@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from bnbook import __version__
+from bnbook import __version__, elsewhere
 from bnbook.errors import BnbookError, reason
 from bnbook.profiles import PROFILES
 
@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     claims.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
     claims.add_argument("--json", action="store_true", help="all that was found, as data")
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
+    elsewhere.add_commands(add)
     return parser
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bnbook import atomic, paths
+from bnbook import atomic, paths, rows
 from bnbook.data.listeners import LISTENERS
 from bnbook.encoding import as_array, decode, encode
 from bnbook.errors import BnbookError
@@ -51,6 +51,10 @@ class Results(Mapping):
     @property
     def profile(self) -> str:
         return self.header.get("profile", "smoke")
+
+    def table(self) -> Any:
+        """One row a number, as a pandas frame (`bnbook.rows`)."""
+        return rows.frame(self)
 
 
 _session = Results()

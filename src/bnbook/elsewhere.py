@@ -1,0 +1,106 @@
+"""Commands that take the book elsewhere: measure, results, coursework, bundle, import."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from bnbook.profiles import PROFILES
+
+Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
+
+
+def add_commands(add: Add) -> None:
+    """Their names and arguments; what they need is imported when they run."""
+    measure = add("measure", _measure, "put all instruments on your own network (torch is imported)")
+    measure.add_argument("words", nargs=argparse.REMAINDER, metavar="FILE.py:FACTORY --data NAME …")
+    results = add("results", _results, "the recorded numbers of a chapter, to take away")
+    results.add_argument("chapter", metavar="PART/CHAPTER")
+    results.add_argument("--profile", choices=PROFILES, help="default: the highest that has fresh evidence")
+    results.add_argument("--runs", action="store_true", help="your own run in runs/PROFILE")
+    form = results.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="one line a number (the default)")
+    form.add_argument("--json", action="store_true", help="the results file as it is")
+    coursework = add("coursework", _coursework, "make students' and instructors' notebooks and autograders")
+    coursework.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
+    coursework.add_argument("names", nargs="*", metavar="SHEET", help="some sheets (default: all)")
+    bundle = add("bundle", _bundle, "write a folder that runs on a machine without a network")
+    bundle.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
+    bundle.add_argument("chapters", nargs="*", metavar="CHAPTER", help="whose data come along (default: all)")
+    bundle.add_argument("--profile", default="paper", choices=PROFILES)
+    bundle.add_argument("--no-wheels", action="store_true", help="the machine has all packages")
+    bundle.add_argument("--without", action="append", default=[], metavar="PACKAGE", help="it has this one")
+    bundle.add_argument("--index", metavar="ADDRESS", help="the package index for torch and torchvision")
+    take = add("import", _import, "check what a bundle left, and take it over into runs/")
+    take.add_argument("archives", nargs="+", metavar="ARCHIVE.tar")
+
+
+def _measure(arguments: argparse.Namespace) -> int:
+    from bnbook.report import command
+
+    parser = argparse.ArgumentParser(prog="bnbook measure")
+    command.add_arguments(parser)
+    print(command.report(parser.parse_args(arguments.words)).table())
+    return 0
+
+
+def _results(arguments: argparse.Namespace) -> int:
+    from bnbook import rows
+    from bnbook.errors import BnbookError
+    from bnbook.pipeline import chapters
+    from bnbook.pipeline.evidence import fresh_run, published
+    from bnbook.pipeline.passed import passed_run
+
+    (chapter,) = chapters.select([arguments.chapter])
+    if arguments.runs:
+        held = fresh_run(chapter, arguments.profile or "smoke")
+    else:
+        held = published(chapter, arguments.profile) if arguments.profile else passed_run(chapter)
+    if held is None or not held.exists:
+        wanted = f"{arguments.profile} " if arguments.profile else ""
+        raise BnbookError(f"{chapter.name} has no {wanted}results here; run it, or name another --profile")
+    if arguments.json:
+        print(held.results_path.read_text(encoding="utf-8"), end="")
+    else:
+        print(rows.as_csv(held.results), end="")
+    return 0
+
+
+def _coursework(arguments: argparse.Namespace) -> int:
+    from bnbook.coursework import making
+
+    made = making.make(Path(arguments.folder), arguments.names)
+    for each in made:
+        print(f"{each.name:<20} {each.points:>4g} points  {each.title}")
+    print(f"written to {arguments.folder}: student/, instructor/, autograder/, points.csv")
+    return 0
+
+
+def _bundle(arguments: argparse.Namespace) -> int:
+    from bnbook.bundle import making
+    from bnbook.pipeline import chapters
+
+    chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
+    target = making.make(
+        Path(arguments.folder),
+        chosen,
+        arguments.profile,
+        wheels=not arguments.no_wheels,
+        without=arguments.without,
+        index=arguments.index,
+    )
+    print(f"written to {target}; there: ./run.sh {arguments.profile} [CHAPTER …], then bring results/ back")
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from bnbook.bundle import importing
+
+    taken = importing.take(Path(each) for each in arguments.archives)
+    for name in taken.chapters:
+        print(f"taken over {name}")
+    print(f"{taken.trainings} trainings taken over, {taken.known} were here already")
+    for line in taken.refused:
+        print(f"refused {line}")
+    return 1 if taken.refused else 0
