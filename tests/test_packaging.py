@@ -140,10 +140,11 @@ def test_the_same_pythons_everywhere():
 
 
 def test_every_import_of_the_package_is_declared():
+    extras = PROJECT["optional-dependencies"]
     wanted = {
         canonicalize_name(requirement.name)
         for requirement in map(
-            Requirement, PROJECT["dependencies"] + PROJECT["optional-dependencies"]["coursework"]
+            Requirement, [*PROJECT["dependencies"], *extras["coursework"], *extras["tables"]]
         )
     }
     owners = importlib.metadata.packages_distributions()
