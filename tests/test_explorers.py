@@ -13,12 +13,17 @@ from types import SimpleNamespace
 import browsing
 import numpy as np
 import pytest
+import scipy.stats
 import torch
+from conftest import ROOT
 
-from bnbook import paths, results
+from bnbook import claims, intervals
+from bnbook.claims.cells import compared
+from bnbook.claims.kinds import decide
+from bnbook.claims.recorded import Recorded
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
-from bnbook.pipeline import explorers
+from bnbook.pipeline import chapters, evidence, explorers, tokens
 from bnbook.pipeline.explorers import moments
 from bnbook.pipeline.inks import PALETTE
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
@@ -27,25 +32,24 @@ pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,
     reason=f"no browser: none of {', '.join(browsing.NAMES)} is installed (Debian: apt-get install chromium)",
 )
-NAMES = ("transform", "fuse", "break")
+NAMES = ("transform", "fuse", "break", "goalposts")
 EXACT = dict(rtol=1e-12, atol=1e-14)
 DRAWN = "e => e.querySelector('.explorer-charts').innerHTML + e.querySelector('.explorer-result').innerHTML"
 HEAD = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
 
 
-def committed() -> dict[str, SimpleNamespace]:
-    """Every committed laptop run, as `explorers.write` takes them."""
-    folder = paths.executed_folder() / "laptop"
-    return {
-        path.relative_to(folder).with_suffix("").as_posix(): SimpleNamespace(results=results.read(path))
-        for path in sorted(folder.glob("*/*.json"))
-    }
+def committed() -> tokens.Pages:
+    """Every committed laptop run, fresh or not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BNBOOK_ROOT", str(ROOT))
+        runs = {chapter.name: evidence.published(chapter, "laptop") for chapter in chapters.discover()}
+        return tokens.Pages(runs, claims.load_claims())
 
 
-def written(folder: Path) -> Path:
-    """A page with every explorer, and one more that has no run to draw from."""
-    shutil.copytree(paths.book_folder() / "_static", folder / "_static")
-    explorers.write(folder, committed())
+def written(folder: Path, shown: tokens.Pages) -> Path:
+    """A page with every explorer."""
+    shutil.copytree(ROOT / "book/_static", folder / "_static")
+    explorers.write(folder, shown)
     places = "".join(f'<div class="explorer" data-explorer="{n}"><p>Still {n}</p></div>' for n in NAMES)
     links = (
         '<link rel="stylesheet" href="_static/explorers/explorers.css">'
@@ -57,9 +61,14 @@ def written(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
+def shown() -> tokens.Pages:
+    return committed()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory, shown):
     """(page, everything that the console said) with all explorers mounted."""
-    address = written(tmp_path_factory.mktemp("explorers")).as_uri()
+    address = written(tmp_path_factory.mktemp("explorers"), shown).as_uri()
     with browsing.chromium() as browser:
         page, said = browser.new_page(viewport={"width": 390, "height": 900}), []
         page.set_default_timeout(20_000)
@@ -122,8 +131,7 @@ def test_without_scripts_the_still_picture_stands(opened):
 
 
 def test_without_a_run_the_still_picture_stands(opened, tmp_path):
-    address = written(tmp_path)
-    explorers.write(tmp_path, {})
+    address = written(tmp_path, tokens.Pages({}, []))
     still = opened.browser.new_page()
     still.goto(address.as_uri())
     still.evaluate("() => bnbook.ready")
@@ -203,7 +211,7 @@ def test_the_fuse_burns_faster_in_small_batches_and_skip_connections_put_it_out(
 
 def test_inks_are_those_of_the_figures():
     """One colour means one thing through the whole book: light, then dark."""
-    css = (paths.book_folder() / "_static/explorers/explorers.css").read_text(encoding="utf-8")
+    css = (ROOT / "book/_static/explorers/explorers.css").read_text(encoding="utf-8")
     for name in ("none", "batch", "noisy", "printed", "corrected"):
         assert tuple(re.findall(rf"--{name}: (#\w+)", css)) == PALETTE[name]
 
@@ -226,9 +234,9 @@ def test_critical_rates_are_the_packages(page, equations, network):
     np.testing.assert_allclose(found, theory.critical_learning_rate(), **EXACT)
 
 
-def test_inputs_won_back_from_some_distances_give_the_others():
+def test_inputs_won_back_from_some_distances_give_the_others(shown):
     """Two of the recorded lines give the inputs' moments; the other two must then fall where they were."""
-    run = committed()["mean-field/learning-rate"].results
+    run = shown.evidence["mean-field/learning-rate"].results
     gammas = np.array(run.header["parameters"]["gammas"])
     networks = {"fc": FullyConnected((784, 1000, 1000, 1000, 10)), "conv": Convolutional((1, 28, 28))}
     base = moments.of_inputs(run, networks, "set0")
@@ -254,3 +262,90 @@ def test_the_printed_limit_breaks_nothing_and_the_measured_one_is_the_edge(page)
     page.mouse.move(plane["x"] + plane["width"] / 2, plane["y"] + 200)
     page.mouse.up()
     assert result(page, "break") != before
+
+
+def test_quantiles_are_those_of_scipy(page):
+    asked = [(level, nu) for level in (0.8, 0.95, 0.99, 0.999) for nu in (1, 2, 4, 19, 300)]
+    found = page.evaluate("all => all.map(([p, nu]) => bnbook.formulas.studentTwoSided(p, nu))", asked)
+    expected = [scipy.stats.t.ppf((1 + level) / 2, nu) for level, nu in asked]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    levels = [0.8, 0.95, 0.99, 0.999]
+    found = page.evaluate("all => all.map(p => bnbook.formulas.normalTwoSided(p))", levels)
+    np.testing.assert_allclose(found, scipy.stats.norm.ppf((1 + np.array(levels)) / 2), rtol=1e-12)
+    asked = [
+        (hits, trials, level) for trials in (2, 5, 20) for hits in (0, 1, trials) for level in (0.8, 0.99)
+    ]
+    found = page.evaluate("all => all.map(a => bnbook.formulas.clopperPearson(...a))", asked)
+    np.testing.assert_allclose(found, [intervals.clopper_pearson(*one) for one in asked], rtol=1e-12)
+
+
+def test_where_nothing_is_moved_every_verdict_is_the_books(page, shown):
+    found = page.evaluate(
+        """() => Object.fromEntries(bnbook.data.goalposts.map(claim => [claim.id, bnbook.formulas.judge(claim,
+        claim.tests.map(t => bnbook.formulas.evaluate(t, t.bound, 0.95, t.seeds.map(() => true)).holds))]))"""
+    )
+    judged = {claim.id: shown.judgement(claim).verdict for claim in shown.claims}
+    expected = {name: word for name, word in judged.items() if word != claims.judging.NOT_TESTED}
+    assert found == expected and len(expected) > 100
+
+
+def test_at_any_level_and_without_a_seed_intervals_are_the_packages(page, shown):
+    """Every test of the book, at 80 and 99 %, with all its seeds and without the first."""
+    cases = [(claim, k, test) for claim in shown.claims for k, test in enumerate(tests_of(claim))]
+    known = set(page.evaluate("() => bnbook.data.goalposts.map(claim => claim.id)"))
+    statistical = [
+        one for one in cases if one[0].id in known and one[2].kind not in ("identity", "inequality")
+    ]
+    for level, first in ((0.8, 0), (0.99, 1)):
+        found = page.evaluate(
+            """([asked, level, first]) => asked.map(([id, k]) => {
+              const test = bnbook.data.goalposts.find(claim => claim.id === id).tests[k];
+              const keep = test.seeds.map((_, s) => s >= first);
+              const one = bnbook.formulas.evaluate(test, test.bound, level, keep);
+              return [one.holds, ...one.interval.map(String)];
+            })""",
+            [[[claim.id, k] for claim, k, _ in statistical], level, first],
+        )
+        for (claim, _, test), (holds, *ends) in zip(statistical, found, strict=True):
+            expected = by_the_package(claim, test, shown, level, first)
+            if expected:
+                assert holds == expected[0], (claim.id, test)
+                np.testing.assert_allclose([float(v) for v in ends], expected[1], rtol=1e-11, atol=1e-13)
+
+
+def tests_of(claim):
+    """The tests in the order of the page's."""
+    return [part.test for part in claim.parts] or [t for t in (claim.test, claim.corrected) if t]
+
+
+def by_the_package(claim, test, shown, level, first):
+    """(holds, (effect, low, high)) without the first seeds, or None where no interval is defined."""
+    names = test.results or ((test.a,) if test.b is None else (test.a, test.b))
+    recorded = Recorded(shown.evidence[claim.chapter].results, claim.id)
+    columns = recorded.paired(names, test.nonfinite, broadcast_last=test.kind == "agreement")[:, first:]
+    if not columns.size or not np.isfinite(columns).all() or test.kind == "ratio" and (columns == 0).any():
+        return None
+    cells = compared(test, columns, claim.id)
+    holds, place = decide(test, cells, level)
+    return holds, cells[place].interval(1 - (1 - level) / len(cells))
+
+
+def test_goalposts_can_be_moved_and_put_back(page):
+    place = of(page, "goalposts")
+    place.get_by_label("Claim").select_option("noisy-nearly-matches")
+    assert "Nothing is moved yet" in result(page, "goalposts")
+    place.get_by_role("button", name="the least threshold that turns it").click()
+    turned = result(page, "goalposts")
+    assert "Yours: " in turned and ", the same" not in turned
+    place.get_by_role("button", name="as it was locked").click()
+    assert "Nothing is moved yet" in result(page, "goalposts")
+    box = place.get_by_label("0", exact=True)
+    box.uncheck()
+    dropped = result(page, "goalposts")
+    box.check()
+    assert dropped != result(page, "goalposts") and place.locator("svg .hollow").count() == 0
+    place.get_by_label("Confidence").press("Home")
+    assert "80 % interval" in result(page, "goalposts")
+    plane = place.locator("svg").first.bounding_box()
+    page.mouse.click(plane["x"] + 0.9 * plane["width"], plane["y"] + 40)
+    assert "Yours" in result(page, "goalposts")

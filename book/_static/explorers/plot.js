@@ -17,7 +17,7 @@
     const size = Math.abs(x);
     if (size !== 0 && (size < 1e-4 || size >= 1e7)) {
       const [head, tail] = x.toExponential(1).split("e");
-      return `${head.replace("-", "−")} × ${power(Number(tail))}`;
+      return `${Number(head) === 1 ? "" : `${String(Number(head)).replace("-", "−")} × `}${power(Number(tail))}`;
     }
     const places = size === 0 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
     const rounded = size < 10 ** digits ? x : Number(x.toPrecision(digits));
@@ -83,7 +83,7 @@
     const draw = spec => {
       last = spec;
       const width = Math.max(200, svg.clientWidth || holder.clientWidth || 600), { x, y } = spec;
-      const box = { left: y.hidden ? 8 : 50, right: width - 12, top: 8, foot: height - (x.label ? 36 : 22) };
+      const box = { left: y.hidden ? 14 : 50, right: width - 12, top: 8, foot: height - (x.label ? 36 : 22) };
       [X, Y] = [scale(x, box.left, box.right), scale(y, box.foot, box.top)];
       const parts = [];
       for (const v of y.hidden ? [] : ticksOf(y, (box.foot - box.top) * 1.4)) parts.push(
@@ -143,7 +143,7 @@
       },
       choice: ({ label, options, value, into = panel }) => {
         const select = make("select", {}, ...options.map(([key, text]) => make("option", { value: key }, text)));
-        select.value = value ?? options[0][0];
+        if (options.length) select.value = value ?? options[0][0];
         select.addEventListener("change", changed);
         into.append(labelled(label, select));
         return { get: () => select.value, set: v => { select.value = v; }, input: select };

@@ -31,7 +31,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     for name in SUPPORT:
         copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
         copy(book / name, folder / name)
-    explorers.write(folder, evidence)
+    explorers.write(folder, shown)
     for chapter in chapters:
         _chapter_page(chapter, evidence[chapter.name], shown, folder)
     short = scoreboard.short_scoreboard(chapters, shown)

@@ -1,0 +1,71 @@
+"""Move the goalposts: every judged claim with the values per seed that its tests read, paired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bnbook.claims import Claim, Judgement
+from bnbook.claims.claim import Effect, Test
+from bnbook.claims.judging import NOT_TESTED
+from bnbook.claims.recorded import Recorded
+from bnbook.pipeline.tokens import Pages
+from bnbook.results import Results
+
+
+def goalposts(pages: Pages) -> list[dict[str, Any]]:
+    """A row for each claim that counts: its words, and its tests with their bound and their columns."""
+    rows = []
+    for claim in pages.claims:
+        found, evidence = pages.judgement(claim), pages.evidence.get(claim.chapter)
+        if found and evidence and found.verdict != NOT_TESTED:
+            rows.append(_row(claim, found, evidence.results))
+    return rows
+
+
+def _row(claim: Claim, found: Judgement, results: Results) -> dict[str, Any]:
+    tests = [("part", part.says, part.test, part.effect or claim.effect) for part in claim.parts]
+    if not tests:
+        tests = [("whole", "as printed" if claim.corrected else claim.says, claim.test, claim.effect)]
+        if claim.corrected:
+            says = claim.correction or claim.condition or "corrected"
+            alike = claim.effect if claim.corrected.kind == claim.test.kind else None
+            tests.append(("corrected", says, claim.corrected, alike))
+    return {
+        "id": claim.id,
+        "chapter": claim.chapter,
+        "says": claim.says,
+        "kind": "question" if claim.asks else "statement" if claim.statement else "measurement",
+        "combine": claim.combine,
+        "condition": bool(claim.condition),
+        "verdict": found.verdict,
+        "words": found.words,
+        "exploratory": bool(found.exploratory),
+        "tests": [_test(role, says, test, shown, results, claim.id) for role, says, test, shown in tests],
+    }
+
+
+def _test(
+    role: str, says: str, test: Test, shown: Effect | None, results: Results, claim: str
+) -> dict[str, Any]:
+    recorded = Recorded(results, claim)
+    names = test.results or ((test.a,) if test.b is None else (test.a, test.b))
+    if test.kind in ("identity", "inequality"):  # the largest violation of each seed, or how many it has
+        values = np.abs(recorded.array(test.a)).reshape(len(recorded.array(test.a)), -1)
+        columns = values.max(axis=1, keepdims=True).T if test.kind == "identity" else values.sum(axis=1)[None]
+    else:
+        columns = recorded.paired(names, test.nonfinite, broadcast_last=test.kind == "agreement")
+    bounds = (test.threshold, test.margin, test.tolerance, test.allowed, 0)
+    unit = recorded.unit(test.a or names[0]) if test.kind not in ("ratio", "agreement") else ""
+    return {
+        "role": role,
+        "says": says,
+        "kind": test.kind,
+        "side": "greater" if test.kind == "ordering" else test.side,
+        "centre": test.expected or 0.0,
+        "bound": next(bound for bound in bounds if bound is not None),
+        "unit": (shown.unit if shown else "") or unit,
+        "seeds": results.entries[names[0]].get("seeds", list(range(columns.shape[1]))),
+        "columns": columns.tolist(),
+    }
