@@ -50,7 +50,10 @@ def written(folder: Path, shown: tokens.Pages) -> Path:
     """A page with every explorer."""
     shutil.copytree(ROOT / "book/_static", folder / "_static")
     explorers.write(folder, shown)
-    places = "".join(f'<div class="explorer" data-explorer="{n}"><p>Still {n}</p></div>' for n in NAMES)
+    places = "".join(
+        f'<div class="explorer" data-explorer="{n}" data-claim="noisy-nearly-matches"><p>Still {n}</p></div>'
+        for n in NAMES
+    )
     links = (
         '<link rel="stylesheet" href="_static/explorers/explorers.css">'
         '<script defer src="_static/explorers/mount.js"></script>'
@@ -108,7 +111,7 @@ def test_each_comes_alive_and_fits_a_phone(page, name):
 def test_every_control_is_native_labelled_and_answers_the_keyboard(page, name):
     controls = of(page, name).locator("input, select, button").all()
     assert len(controls) >= 3
-    for control in controls:
+    for control in filter(lambda one: one.is_visible(), controls):
         kind = control.evaluate("e => e.type")
         assert control.evaluate("e => (e.labels?.[0] ?? e).textContent.trim().length") > 0
         control.focus()
@@ -326,8 +329,8 @@ def by_the_package(claim, test, shown, level, first):
     if not columns.size or not np.isfinite(columns).all() or test.kind == "ratio" and (columns == 0).any():
         return None
     cells = compared(test, columns, claim.id)
-    holds, place = decide(test, cells, level)
-    return holds, cells[place].interval(1 - (1 - level) / len(cells))
+    holds, _, interval = decide(test, cells, level)
+    return holds, interval
 
 
 def test_goalposts_can_be_moved_and_put_back(page):

@@ -48,9 +48,9 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, asked) => {
     const grain = test.kind === "inequality" ? 1 : test.kind === "identity" ? 0.1 : 10 ** Math.floor(Math.log10((high - low) / 100));
     const place = test.kind === "identity" ? Math.log10(bounds[k]) : bounds[k];
     bound.range(Math.floor(low / grain) * grain, Math.ceil(high / grain) * grain, "any");
-    bound.input.dataset.grain = grain;
     bound.set(place);
     seeds.hidden = test.seeds.length < 2;
+    confidence.input.parentNode.hidden = exact();
     seeds.replaceChildren(seeds.firstChild);
     test.seeds.forEach(s => kit.toggle({ label: String(s), value: !dropped.has(s), into: seeds }).input
       .addEventListener("change", event => { event.target.checked ? dropped.delete(s) : dropped.add(s); }, { capture: true }));
@@ -76,7 +76,7 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, asked) => {
   });
   kit.button({ label: "as it was locked", press: selectClaim, into: tries });
   kit.button({ label: "the least threshold that turns it", press: () => turn(), into: tries });
-  kit.button({ label: "another claim", press: () => { choice.set(data[Math.floor(Math.random() * data.length)].id); selectClaim(); }, into: tries });
+  kit.button({ label: "the next claim", press: () => { choice.set(data[(data.indexOf(claim) + 1) % data.length].id); selectClaim(); }, into: tries });
 
   /* Move the bound to where this test's answer changes next, if it does within the slider's reach. */
   const turn = () => {
@@ -97,9 +97,8 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, asked) => {
     const near = [...all, effect, low, high, ...(exact() ? [bounds[k]] : [...edges(test, bounds[k]), ...edges(test, test.bound)])].filter(Number.isFinite);
     const span = Math.max(...near) - Math.min(...near) || 1, log = test.kind === "ratio" || test.kind === "identity";
     const floor = log ? Math.max(1e-17, Math.min(...near.filter(v => v > 0)) / 1.2) : Math.min(...near) - 0.08 * span;
-    const x = { from: floor, to: log ? Math.max(...near) * 1.2 : Math.max(...near) + 0.08 * span, log: log && Math.max(...near) / floor > 20, format: v => number(real(v)), label: `effect${unit()}` };
+    const x = { from: floor, to: log ? Math.max(...near) * 1.2 : Math.max(...near) + 0.08 * span, log: log && Math.max(...near) / floor > 20, format: v => number(real(v)), label: factor() ? "effect, a factor" : test.unit ? `effect, in ${test.unit}` : "effect" };
     const inside = v => Math.min(x.to, Math.max(x.from, v));
-    let at = 0;
     chart.draw({
       x, y: { from: 0, to: 1, hidden: true },
       key: [["batch", exact() ? "violations" : `effect and ${confidence.get()} % interval`], ["corrected", "where the claim holds"], ["hollow dotted", "dropped"]],
@@ -113,7 +112,7 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, asked) => {
           { dots: [[effect, 0.3]], r: 6, class: "batch ringed" }]),
       ],
     });
-    at = keep.filter(Boolean).length;
+    const at = keep.filter(Boolean).length;
     const same = verdict === claim.verdict, moved = bounds.some((v, j) => v !== claim.tests[j].bound) || dropped.size > 0 || level !== 0.95;
     const ends = exact() ? "" : Number.isFinite(low) ? `, ${confidence.get()} % interval ${number(real(low))} to ${number(real(high))}` : ", no interval";
     kit.say(`<em>${claim.says}</em><br>In the book: <strong>${claim.words}</strong>${claim.exploratory ? " (exploratory)" : ""}. `

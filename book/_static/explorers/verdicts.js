@@ -12,8 +12,9 @@
       values: a.map((v, k) => (v - mean(a) / mean(b) * b[k]) / mean(b) + mean(a) / mean(b) - 1),
       interval: level => ratioOfMeans(a, b, level).map(edge => edge - 1),
     }],
-    level: ([a]) => [{ values: a, interval: level => meanLevel(a, level) }],
-    rate: ([a]) => [{ values: a, interval: level => meanLevel(a, level) }],
+    sign: ([a, b]) => { const row = a.map((v, k) => v > b[k] ? 1 : 0); return [{ values: row, interval: level => meanLevel(row, level) }]; },
+    level: rows => rows.map(row => ({ values: row, interval: level => meanLevel(row, level) })),
+    rate: rows => CELLS.level(rows),
   };
 
   /* Between which values a test holds, its bound at `bound`: a threshold, or a margin around its centre. */
@@ -25,27 +26,37 @@
     return least <= low && high <= most ? true : low > most || high < least ? false : null;
   };
 
-  /* {holds, interval, values, level} of one test; keep: which seeds count. */
+  /* An interval wider by the resolution of the grid that all seeds share, less a hair. */
+  const widened = (test, [effect, low, high]) => {
+    if (!test.resolution) return [effect, low, high];
+    const width = test.kind === "ratio" ? test.resolution ** (1 - 1e-9) : test.resolution * (1 - 1e-9);
+    return test.kind === "ratio" ? [effect, low / width, high * width] : [effect, low - width, high + width];
+  };
+
+  /* {holds, interval, values} of one test; keep: which seeds count. */
   const evaluate = (test, bound, level, keep) => {
     const rows = test.columns.map(row => row.filter((_, k) => keep[k])), n = rows[0].length;
-    const open = { holds: null, interval: [NaN, -Infinity, Infinity], values: [], level };
+    const open = { holds: null, interval: [NaN, -Infinity, Infinity], values: [] };
     if (n === 0) return open;
     if (test.kind === "identity" || test.kind === "inequality") { // the largest violation, or how many there are
       const all = rows[0].every(Number.isFinite) ? rows[0] : [Infinity];
       const found = test.kind === "identity" ? Math.max(...all) : all.reduce((a, b) => a + b, 0);
-      return { holds: found <= bound, interval: [found, found, found], values: rows[0], level };
+      return { holds: found <= bound, interval: [found, found, found], values: rows[0] };
     }
     if (rows.some(row => !row.every(Number.isFinite))) return open;
     if (test.kind === "ratio" && rows.some(row => row.includes(0))) return open;
-    const cells = CELLS[test.kind](rows), each = 1 - (1 - level) / cells.length, span = edges(test, bound);
-    const found = cells.map(cell => cell.interval(each)), held = found.map(one => position(test, span, one));
+    const cells = CELLS[test.kind](rows), span = edges(test, bound), each = 1 - (1 - level) / (test.cells ?? cells.length);
+    const [sure, own] = [each, level].map(at => cells.map(cell => widened(test, cell.interval(at))));
+    /* With several cells one fails by simultaneous intervals; each holds by its own, but for an ordering. */
+    const ordered = test.kind === "ordering", worst = sure.map(one => position(test, span, one));
+    const held = ordered ? worst : worst.map((one, k) => one === false ? false : position(test, span, own[k]) || null);
     const rank = new Map([[false, 0], [null, 1], [true, 2]]), end = held.includes(false) ? 2 : 1;
     const reach = ([, low, high]) => Math.max(high - span[1], span[0] - low);
-    const order = (j, k) => test.kind === "ordering" ? found[j][end] - found[k][end]
-      : rank.get(held[j]) - rank.get(held[k]) || reach(found[k]) - reach(found[j]);
-    const place = cells.reduce((best, _, k) => order(k, best) < 0 ? k : best, 0);
-    if (Number.isNaN(found[place][0])) return open;
-    return { holds: combine(held, "all"), interval: found[place], values: cells[place].values, level: each };
+    const order = (j, k) => ordered ? sure[j][end] - sure[k][end]
+      : rank.get(held[j]) - rank.get(held[k]) || reach(own[k]) - reach(own[j]);
+    const place = cells.reduce((best, _, k) => order(k, best) < 0 ? k : best, 0), holds = combine(held, "all");
+    const interval = holds && !ordered ? own[place] : sure[place];
+    return Number.isNaN(interval[0]) ? open : { holds, interval, values: cells[place].values };
   };
 
   /* Kleene's "and" or "or"; null is unknown. */

@@ -25,6 +25,13 @@ WORDS = (
     "- *Not tested at this scale*: no run at a profile that counts has tried it.",
 )
 
+#: Where scripts are on, any verdict can be judged anew; the tables below stand without them.
+GOALPOSTS = (
+    '<div class="explorer" data-explorer="goalposts" data-claim="noisy-nearly-matches">\n\n'
+    "Every claim stands below with its effect, its interval and what its verdict would be at other margins."
+    "\n\n</div>"
+)
+
 
 def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     """Every claim: verdict, effect, 95 % interval, scope and a link to its figure."""
@@ -42,6 +49,8 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
         "A claim that does not hold is a result like any other. Many margins had to be chosen by us: the "
         "column beside the",
         "interval says what the verdict would be at half and at twice the margin.",
+        "",
+        GOALPOSTS,
         "",
         short_scoreboard(chapters, pages),
         "",

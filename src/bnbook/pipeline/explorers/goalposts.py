@@ -56,16 +56,20 @@ def _test(
         columns = values.max(axis=1, keepdims=True).T if test.kind == "identity" else values.sum(axis=1)[None]
     else:
         columns = recorded.paired(names, test.nonfinite, broadcast_last=test.kind == "agreement")
-    bounds = (test.threshold, test.margin, test.tolerance, test.allowed, 0)
+    if test.kind == "sign" and test.side == "less":
+        columns = columns[::-1]
+    bounds = (test.threshold, test.margin, test.tolerance, test.allowed, 0.5 if test.kind == "sign" else 0)
     unit = recorded.unit(test.a or names[0]) if test.kind not in ("ratio", "agreement") else ""
     return {
         "role": role,
         "says": says,
         "kind": test.kind,
-        "side": "greater" if test.kind == "ordering" else test.side,
+        "side": "greater" if test.kind in ("ordering", "sign") else test.side,
         "centre": test.expected or 0.0,
         "bound": next(bound for bound in bounds if bound is not None),
-        "unit": (shown.unit if shown else "") or unit,
+        "resolution": test.resolution,
+        "cells": test.cells,
+        "unit": "of the seeds" if test.kind == "sign" else (shown.unit if shown else "") or unit,
         "seeds": results.entries[names[0]].get("seeds", list(range(columns.shape[1]))),
         "columns": columns.tolist(),
     }
