@@ -155,3 +155,15 @@ def test_the_command_says_what_it_wrote_and_refuses_where_nothing_is_missing(tin
     done = bnbook("lock", "coin", root=tiny)
     assert done.stdout == "locked coin-fair (paper n = 5, laptop n = 5)\n"
     assert "nothing to lock" in bnbook("lock", root=tiny, code=2).stderr
+
+
+def test_a_lock_has_to_be_committed_before_its_run_and_a_publication_need_not(ran):
+    assert not header.commit()["dirty"]
+    publish.publish(coin(), "laptop")
+    assert not header.commit()["dirty"]
+    edit(ran / "book" / "locks.jsonl", '"seeds":5', '"seeds":4')
+    with pytest.raises(BnbookError, match="`previous`"):
+        header.commit()
+    edit(ran / "book" / "locks.jsonl", '"seeds":4', '"seeds":5')
+    locks.append([{"event": "withdrawn", "chapter": COIN, "claim": "x", "why": "y"}])
+    assert header.commit()["dirty"]

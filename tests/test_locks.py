@@ -9,6 +9,7 @@ import pytest
 from bnbook.claims import locks
 from bnbook.claims.claim import Claim, Source, Test
 from bnbook.claims.locks import chain as chains
+from bnbook.claims.locks import lines
 from bnbook.claims.locks.standing import LATE, OTHER_SEEDS, REMEASURED, RESET, UNLOCKED, measure, plan
 from bnbook.errors import BnbookError
 from bnbook.results import Results
@@ -39,7 +40,7 @@ def parameters(n=3, **more):
 
 def lock(claim=CLAIM, n=3, event="locked", seen=None, why="", code=MEASURED, **more):
     content = {"event": event, "chapter": claim.chapter, "claim": claim.id, "says": "", "stop": "fixed n"}
-    content |= {"test": chains.short(claim.test_hash), "measure": measure(code)}
+    content |= {"test": lines.short(claim.test_hash), "measure": measure(code)}
     content |= {"planned": {"laptop": plan(parameters(n, **more))}, "seen": seen or {}}
     return content | ({"why": why} if why else {})
 
@@ -124,8 +125,8 @@ def test_what_was_done_before_the_locks_stands_as_it_was_entered(book):
 )
 def test_a_line_rewritten_removed_or_moved_is_one_clear_line(book, tamper, words):
     locks.append([lock(), lock(MOVED, event="changed"), lock(n=5, event="changed")])
-    lines = chains.path().read_text().splitlines()
-    chains.path().write_text("\n".join(tamper(lines)) + "\n")
+    written = chains.path().read_text().splitlines()
+    chains.path().write_text("\n".join(tamper(written)) + "\n")
     with pytest.raises(BnbookError, match=words) as error:
         locks.read()
     assert "expected" in str(error.value) and "\n" not in str(error.value)

@@ -4,7 +4,8 @@ A row is plain JSON. Its keys:
 
 - `id`, `chapter`, `figure` (its name in the chapter), `says`, `source` (key, version, where),
 - `kind`: measurement, statement or question; `combine`: all or any of its parts,
-- `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run; `exploratory`, why,
+- `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run,
+- `exploratory`: why its test counts as made after its data; `locked`: since when it stands,
 - `effect` and `interval` of the test that decides, as below; `n`, `scope`, `profile`,
 - `other_margins`: the verdicts at half and at twice the margin, or null,
 - `tests`, one for each test:
@@ -54,7 +55,8 @@ def ledger_row(claim: Claim, found: Judgement | None, other_margins: Sequence[st
         "combine": claim.combine,
         "figure": claim.figure,
         "remark": found.remark if found else "",
-        "exploratory": getattr(found, "exploratory", ""),
+        "exploratory": found.exploratory if found else "",
+        "locked": found.locked if found else "",
         "other_margins": list(other_margins) if counted and other_margins else None,
         "tests": [],
     }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from bnbook import results as session
+from bnbook.claims import locks
 from bnbook.claims.carried import Carried, carried
 from bnbook.claims.effects import format_effect
 from bnbook.claims.judging import judge
@@ -70,4 +72,7 @@ def of_the_book(chapter: str, *, exact: bool = False) -> list[Carried]:
         found = [judge(claim, committed, committed.profile, exact=exact) for claim in mine]
     except BnbookError:
         return [Carried(claim, ABSENT, "no committed run") for claim in mine]
-    return [Carried(one.claim, format_effect(one), one.words) for one in found]
+    chain = locks.read()
+    late = [locks.standing(one.claim, committed, chain).exploratory for one in found]
+    marked = [replace(one, exploratory=why).marked for one, why in zip(found, late, strict=True)]
+    return [Carried(one.claim, format_effect(one), word) for one, word in zip(found, marked, strict=True)]

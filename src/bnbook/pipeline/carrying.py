@@ -8,7 +8,7 @@ import numpy as np
 
 from bnbook import claims
 from bnbook.claims import Claim, locks
-from bnbook.claims.locks.chain import ranges, short
+from bnbook.claims.locks.lines import ranges, short
 from bnbook.claims.locks.standing import same_numbers
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence

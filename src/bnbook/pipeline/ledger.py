@@ -20,7 +20,8 @@ from bnbook.pipeline.tokens import Pages
 
 SCHEMA = 1
 #: Columns of the CSV file: of the claim, then of its test.
-OF_CLAIM = ("id", "chapter", "kind", "verdict", "words", "scope", "profile", "remark", "exploratory")
+OF_CLAIM = ("id", "chapter", "kind", "verdict", "words", "scope", "profile", "remark")
+OF_CLAIM += ("exploratory", "locked")
 OF_TEST = ("role", "says", "asks", "holds", "n", "side", "p", "sign_p", "kept")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bnbook import claims
 from bnbook.claims import locks
-from bnbook.claims.locks.chain import short
+from bnbook.claims.locks.lines import short
 from bnbook.claims.rules import judging_rules
 from bnbook.errors import BnbookError
 from bnbook.pipeline import verdicts

@@ -9,7 +9,7 @@ from typing import Any
 
 from bnbook import claims, fingerprint
 from bnbook.claims import Claim, locks
-from bnbook.claims.locks.chain import FIXED, NAME, Line, ranges, short
+from bnbook.claims.locks.lines import FIXED, NAME, Line, ranges, short
 from bnbook.claims.locks.standing import measure, same_numbers
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter

@@ -1,11 +1,25 @@
 """What was fixed before the data: book/locks.jsonl, a file that only grows.
 
-chain: its lines, read and written · standing: whether a run judges a claim by a test that stood before it.
+lines: what a line says · chain: the file, read and added to · standing: whether a run judges a claim by a
+test that stood before it.
 """
 
 from __future__ import annotations
 
-from bnbook.claims.locks.chain import Chain, Line, append, read
+from bnbook.claims.locks.chain import Chain, append, has_new_tests, read
+from bnbook.claims.locks.lines import NAME, Line
 from bnbook.claims.locks.standing import Standing, plan, run_measure, seeds_used, standing
 
-__all__ = ["Chain", "Line", "Standing", "append", "plan", "read", "run_measure", "seeds_used", "standing"]
+__all__ = [
+    "Chain",
+    "Line",
+    "NAME",
+    "Standing",
+    "append",
+    "has_new_tests",
+    "plan",
+    "read",
+    "run_measure",
+    "seeds_used",
+    "standing",
+]

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnbook.claims.claim import Claim
-from bnbook.claims.locks.chain import Chain, Line, short
+from bnbook.claims.locks.chain import Chain
+from bnbook.claims.locks.lines import Line, short
 from bnbook.fingerprint import digest
 from bnbook.results import Results
 
