@@ -57,22 +57,17 @@ def withdrawn(evidence: Evidence) -> list[str]:
 
 
 def how_sure(judgements: Iterable[Judgement]) -> str:
-    """How many of a chapter's tests stood before its run, in words; the others are exploratory."""
-    younger = [is_exploratory(found) for found in judgements]
-    count, after = len(younger), sum(younger)
-    if not after:
+    """How many of a chapter's tests stood before its run, in words; the others are exploratory, and why."""
+    found = list(judgements)
+    reasons = Counter(one.exploratory for one in found if one.exploratory)
+    count, late = len(found), reasons.total()
+    if not late:
         return f"all {count} tests of this chapter stood before its run" if count else "no test"
-    if after == count:
-        return f"the {count} tests of this chapter are exploratory: younger than its run"
-    be = "is" if after == 1 else "are"
-    return (
-        f"{count - after} of the {count} tests of this chapter stood before its run, {after} {be} exploratory"
-    )
-
-
-def is_exploratory(found: Judgement) -> bool:
-    """Whether the test, or what it reads, is younger than the data that it was judged by."""
-    return bool(found.exploratory)
+    why = ", ".join(reason for reason, _ in reasons.most_common())
+    if late == count:
+        return f"the {count} tests of this chapter are exploratory ({why})"
+    some = f"{late} {'is' if late == 1 else 'are'} exploratory ({why})"
+    return f"{count - late} of the {count} tests of this chapter stood before its run, {some}"
 
 
 def tally(words: Iterable[str]) -> str:
