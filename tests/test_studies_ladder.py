@@ -1,0 +1,125 @@
+"""The ladder's numbers against closed forms and small trainings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bnbook.data import load
+from bnbook.errors import BnbookError
+from bnbook.studies.ladder import rungs
+from bnbook.studies.ladder.curves import numbers
+from bnbook.studies.ladder.pairs import LEVELS, at_equal_loss, compare
+from bnbook.studies.ladder.windows import over_window, progress, start_step
+from bnbook.training.placed import train_placed
+
+SETTINGS = dict(
+    data="textures-standin",
+    batch_size=16,
+    shrink=0.25,
+    train_examples=16,
+    test_examples=16,
+    activation_examples=16,
+    lengths=[0.05, 1.0, 2.0, 4.0, 8.0],
+    random_lengths=[0.5],
+    early_probes=[1],
+    steps=6,
+    probe_every=2,
+    evaluate_every=3,
+    long_steps=8,
+    long_probe_every=4,
+    long_evaluate_every=4,
+)
+STEPS = np.array([0, 1, 2, 10, 20])
+
+
+def test_a_window_counts_steps_and_not_probes():
+    values = np.array([[9.0, 9.0, 9.0, 1.0, 5.0]])
+    assert over_window(values, STEPS, 0, 20) == 5.0  # 9 steps have 1, 5 have 5 and 6 have 9
+    assert over_window(values, STEPS, 0, 2) == 9.0
+    # from 0 to 8: six steps of the three early probes, two of the one at 10
+    assert over_window(values, STEPS, 0, 8, mean=True) == pytest.approx((6 * 9 + 2 * 1) / 8)
+    assert over_window(values, STEPS, np.array([15.0]), 20) == 5.0
+    values[0, 1] = np.nan
+    assert over_window(values, STEPS, 0, 8, mean=True) == pytest.approx((5.0 * 9 + 2 * 1) / 7)
+    assert np.isnan(over_window(np.full((1, 5), np.nan), STEPS, 0, 20))
+
+
+def test_learning_starts_where_the_loss_has_fallen():
+    flat = np.full(200, np.log(10.0))
+    loss = np.stack([flat, np.where(np.arange(200) < 100, flat, 2.0)])
+    assert start_step(loss, 10)[0] == 200
+    # the mean of 50 batches is 2 % lower once 8 of them have a loss of 2.0
+    assert start_step(loss, 10)[1] == 100 + int(np.ceil(0.02 * np.log(10) / (np.log(10) - 2.0) * 50))
+    loss[1, 150:] = np.nan
+    assert np.isnan(progress(loss)[1, 150:]).all() and np.isfinite(progress(loss)[1, :150]).all()
+
+
+def test_at_equal_loss_two_speeds_show_the_same_curve():
+    """One training is another, three times as fast: whatever depends on the loss alone is equal."""
+    probe_step, steps = np.arange(0, 3000, 10), np.arange(3000)
+    come = [np.maximum(2.3 - steps * speed, 0.5)[None] for speed in (0.001, 0.003)]
+    curves = [each[:, probe_step] ** 2 for each in come]
+    one, other = at_equal_loss(curves, come, probe_step, 10)
+    assert one.shape == (1, LEVELS)
+    np.testing.assert_allclose(one, other, rtol=0.02)
+    assert one[0, 0] == pytest.approx((0.98 * np.log(10)) ** 2, rel=0.02) and one[0, -1] == pytest.approx(
+        0.25, rel=0.05
+    )
+    stuck = np.full_like(come[0], np.log(10))
+    assert np.isnan(at_equal_loss(curves, (stuck, come[1]), probe_step, 10)[0]).all()
+
+
+@pytest.fixture(scope="module")
+def small():
+    dataset, arms = load("textures-standin"), rungs.arms(rungs.find("w1_16"), SETTINGS)
+    return arms, {
+        norm: {name: np.stack([each[name] for each in found]) for name in found[0] if name != "histogram"}
+        for norm, arm in arms.items()
+        for found in [[train_placed(arm, seed, dataset, threads=1) | {"seconds": 1.0} for seed in (0, 1)]]
+    }
+
+
+def test_every_number_is_one_per_seed(small):
+    arms, runs = small
+    assert arms["none"].width == 1 / 64 and arms["none"].probe_steps == (0, 1, 2, 4)
+    for norm in ("none", "batch", "noisy"):
+        found = numbers(runs[norm], arms[norm], 10)
+        assert all(np.shape(values) == (2,) for values in found.values())
+        run = runs[norm]
+        place = arms[norm].placed_layers.index(5)
+        assert found["removed"] == pytest.approx(found["removed_along_one"] + found["removed_along_values"])
+        assert (found["error_x2"] > 0).all() and (found["cosine_x8"] <= 1).all()
+        change = run["batch_change"][:, :, [1, place, 7], 2, 1].mean(2)
+        assert found["batch_variance_next_input_log"] == pytest.approx(
+            np.log(found["batch_variance_next_input"])
+        )
+        assert (
+            ((found["batch_variance_next_input"][:, None] - change) == 0).any(1).all()
+        )  # a median is one of them
+        distance = np.abs(run["landscape_loss"][:, :, 1:4].max(-1) - run["landscape_loss"][:, :, 1:4].min(-1))
+        assert ((found["loss_range"][:, None] - distance) == 0).any(1).all()
+    plain = numbers(runs["none"], arms["none"], 10)
+    assert (plain["update_mean_before_normalization"] == plain["update_mean_before_nonlinearity"]).all()
+
+
+def test_a_pair_is_compared_seed_by_seed(small):
+    arms, runs = small
+    found = compare(runs["none"], runs["batch"], (arms["none"], arms["batch"]), 10)
+    assert all(np.shape(values) == (2,) for values in found.values())
+    swapped = compare(runs["batch"], runs["none"], (arms["batch"], arms["none"]), 10)
+    assert found["gap_smoothness_late"] * swapped["gap_smoothness_late"] == pytest.approx(np.ones(2))
+    share = found["smoother_share_loss_range"] + swapped["smoother_share_loss_range"]
+    assert share == pytest.approx(np.ones(2))
+
+
+def test_the_rungs():
+    with pytest.raises(BnbookError, match="no rung 'w2'.*w1_16"):
+        rungs.find("w2")
+    long = rungs.arms(rungs.find("long_fast"), SETTINGS)
+    assert {arm.learning_rate for arm in long.values()} == {0.5} and long["none"].steps == 8
+    assert all(arm.augment for arm in rungs.arms(rungs.find("long_cropped"), SETTINGS).values())
+    assert list(rungs.seeds(rungs.find("w1"), 100, 10)) == [100, 101, 102]
+    assert list(rungs.seeds(rungs.find("w1_16"), 100, 2)) == [100, 101]
+    for name, rung in rungs.RUNGS.items():
+        assert not rung.of or rungs.RUNGS[rung.of].width == rung.width and name != rung.of
