@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -70,14 +72,19 @@ def test_at_equal_loss_two_speeds_show_the_same_curve():
     assert np.isnan(at_equal_loss(curves, (stuck, come[1]), probe_step, 10)[0]).all()
 
 
-@pytest.fixture(scope="module")
+@cache
+def trained(names):
+    dataset, arms = load("textures-standin"), rungs.arms(rungs.find("w1_16"), dict(SETTINGS))
+    runs = {}
+    for norm in names:
+        found = [train_placed(arms[norm], seed, dataset, threads=1) | {"seconds": 1.0} for seed in (0, 1)]
+        runs[norm] = {name: np.stack([each[name] for each in found]) for name in found[0]}
+    return arms, runs
+
+
+@pytest.fixture
 def small():
-    dataset, arms = load("textures-standin"), rungs.arms(rungs.find("w1_16"), SETTINGS)
-    return arms, {
-        norm: {name: np.stack([each[name] for each in found]) for name in found[0] if name != "histogram"}
-        for norm, arm in arms.items()
-        for found in [[train_placed(arm, seed, dataset, threads=1) | {"seconds": 1.0} for seed in (0, 1)]]
-    }
+    return trained(("none", "batch", "noisy"))
 
 
 def test_every_number_is_one_per_seed(small):

@@ -117,7 +117,8 @@ class Claim:
     formula or definition, which holds or is wrong rather than reproduced or not; `asks` what no source says:
     the book's own question. `corrected` tests what `correction` says; `condition` says when it holds,
     `decided_by` why it is open, beside the seeds that would decide it; `scope` names the parameters that say
-    how far a verdict goes.
+    how far a verdict goes. The parts of a claim with `rungs` are one test at several sizes of what was
+    trained; those that were not reached do not count.
     """
 
     id: str
@@ -138,6 +139,7 @@ class Claim:
     effect: Effect | None = None
     scope: tuple[str, ...] = ("data", "width", "steps")
     out_of_reach: bool = False  # known: with the planned seeds a test of it cannot hold
+    rungs: bool = False
 
     @property
     def tests(self) -> tuple[Test, ...]:
@@ -154,6 +156,10 @@ class Claim:
     def result_names(self) -> tuple[str, ...]:
         """Recorded results that the verdict needs, each once."""
         return tuple(dict.fromkeys(name for test in self.tests for name in test.result_names()))
+
+    def required_names(self) -> tuple[str, ...]:
+        """Those without which a run is not whole: of rungs it may have reached some only."""
+        return () if self.rungs else self.result_names()
 
     def counts_as_evidence(self, profile: str | None, exact: bool = False) -> bool:
         """Whether a run at `profile` decides this claim; an exact chapter is the same at every profile.
@@ -176,5 +182,7 @@ class Claim:
         }
         if self.combine != "all":
             decisive["combine"] = self.combine
+        if self.rungs:
+            decisive["rungs"] = True
         canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()

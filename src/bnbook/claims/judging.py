@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from bnbook.claims.claim import Claim
 from bnbook.claims.deciding import deciding_words, seeds_for_claim
 from bnbook.claims.kinds import Outcome, evaluate
+from bnbook.claims.rungs import judge_rungs
 from bnbook.claims.scope import scope_words
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
@@ -87,13 +89,15 @@ def judge(
     fails as printed is "wrong, mended" where its corrected test holds, "holds if …" where it also names its
     condition. Raises BnbookError for a missing result where the profile counts as evidence.
     """
-    if claim.counts_as_evidence(profile, exact):
+    nothing = Judgement(claim, NOT_TESTED, math.nan, (-math.inf, math.inf), 0, detail="not measured")
+    if claim.counts_as_evidence(profile, exact) and claim.rungs:
+        found = judge_rungs(claim, results, partial(_judge_parts, results=results), nothing)
+    elif claim.counts_as_evidence(profile, exact):
         found = _judge_parts(claim, results) if claim.parts else _judge_whole(claim, results)
-    elif all(name in results for name in claim.result_names()):
+    elif all(name in results for name in claim.result_names()) and not claim.rungs:
         found = replace(judge(claim, results), verdict=NOT_TESTED)
     else:
-        nothing = (-math.inf, math.inf)
-        found = Judgement(claim, NOT_TESTED, math.nan, nothing, 0, detail="not measured")
+        found = nothing
     if (narrow := claim.by_plain_intervals()) != claim and claim.counts_as_evidence(profile, exact):
         plainly = judge(narrow, results, profile, exact=exact).verdict
         found = replace(found, plainly=plainly if plainly != found.verdict else "")

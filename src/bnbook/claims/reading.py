@@ -11,9 +11,9 @@ from typing import Any
 from bnbook import contents, paths
 from bnbook.claims import reach
 from bnbook.claims.carried import carried
-from bnbook.claims.claim import COMBINATIONS, Claim, Effect, Part, Source
+from bnbook.claims.claim import COMBINATIONS, Claim, Source
 from bnbook.claims.entries import read_yaml
-from bnbook.claims.reading_tests import TestEntry
+from bnbook.claims.reading_parts import PartsEntry
 from bnbook.errors import BnbookError
 from bnbook.profiles import PROFILES
 
@@ -21,9 +21,9 @@ SUFFIX = ".claims.yml"
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
 NEEDED = ("id", "source", "says", "figure")
 OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "correction", "condition", "asks")
-OPTIONAL += ("combine", "decided_by", "effect", "scope", "out_of_reach")
+OPTIONAL += ("combine", "decided_by", "effect", "scope", "out_of_reach", "rungs")
 #: What the head of a file may give for each of its claims that does not say it itself.
-DEFAULTS = ("source", "figure", "evidence", "statement", "scope")
+DEFAULTS = ("source", "figure", "evidence", "statement", "scope", "rungs")
 
 
 def load_claims(path: Path | str | None = None) -> list[Claim]:
@@ -95,7 +95,7 @@ def _read(path: Path) -> list[Claim]:
     return listed
 
 
-class _Reader(TestEntry):
+class _Reader(PartsEntry):
     """One claim of the file."""
 
     def claim(self, chapter: str, defaults: Mapping[str, Any]) -> Claim:
@@ -116,14 +116,18 @@ class _Reader(TestEntry):
             self._fail(f"combine {combine!r} is unknown", " or ".join(COMBINATIONS))
         if "combine" in entry and "parts" not in entry:
             self._fail("it combines parts and has none", "`parts: [{says: …, test: …}, …]`")
+        parts = self._parts(entry["parts"]) if "parts" in entry else ()
+        if "rungs" in entry:
+            parts = self._rungs(entry, defaults.get("rungs", {}))
         return Claim(
             id=name,
             chapter=chapter,
             source=self._place(entry["source"], defaults.get("source", {})),
             says=self._text(entry, "says"),
             figure=self._text(entry, "figure"),
-            test=self._test(entry["test"], "test") if "test" in entry else None,
-            parts=self._parts(entry["parts"]) if "parts" in entry else (),
+            test=self._test(entry["test"], "test") if "test" in entry and "rungs" not in entry else None,
+            parts=parts,
+            rungs="rungs" in entry,
             evidence=self._evidence(entry.get("evidence", ["laptop", "paper"])),
             statement=statement,
             corrected=self._test(entry["corrected"], "corrected") if "corrected" in entry else None,
@@ -156,19 +160,6 @@ class _Reader(TestEntry):
             self._fail(f"{key} {value!r} is no truth value", "true or false")
         return value
 
-    def _effect(self, content: Mapping) -> Effect | None:
-        """A unit alone, or a mapping with words for both directions."""
-        if "effect" not in content:
-            return None
-        if isinstance(content["effect"], str):
-            return Effect(self._text(content, "effect"))
-        shown = self._mapping(content["effect"], "effect")
-        self._keys(shown, (), ("unit", "more", "less"), "effect")
-        if "less" in shown and "more" not in shown:
-            self._fail("its effect has a word for less and none for more", "`more: …` beside it")
-        words = {key: self._text(shown, key) for key in shown}
-        return Effect(**{"less": words.get("more", ""), **words})
-
     def _scope(self, content: Any) -> tuple[str, ...]:
         if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
             self._fail(f"scope {content!r} is no list", "`scope: [data, width, steps]`, names of parameters")
@@ -178,17 +169,6 @@ class _Reader(TestEntry):
         """The source: the place in the file's own one, or a mapping of what differs from it."""
         own = {"where": content} if isinstance(content, str) else self._mapping(content, "source")
         return self._source({**default, **own})
-
-    def _parts(self, content: Any) -> tuple[Part, ...]:
-        if not isinstance(content, list) or len(content) < 2:
-            self._fail("parts is no list of at least two", "`parts: [{says: …, test: …}, …]`")
-        parts = []
-        for number, part in enumerate(content, start=1):
-            part = self._mapping(part, f"part {number}")
-            self._keys(part, ("says", "test"), ("effect",), f"part {number}")
-            test = self._test(part["test"], f"test of part {number}")
-            parts.append(Part(self._text(part, "says"), test, self._effect(part)))
-        return tuple(parts)
 
     def _evidence(self, content: Any) -> tuple[str, ...]:
         if (

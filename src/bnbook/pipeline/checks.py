@@ -77,7 +77,7 @@ def required_results(evidence: Evidence) -> list[str]:
     profile = "laptop" if evidence.profile == "smoke" else evidence.profile
     for claim in claims.chapter_claims(chapter.name):
         if claim.counts_as_evidence(profile, chapter.exact):
-            wanted.update(claim.result_names())
+            wanted.update(claim.required_names())
         if not (evidence.figures_folder / f"{claim.figure}.svg").is_file():
             found.append(f"claim {claim.id} points to figure {claim.figure!r}, which the run did not draw")
     missing = sorted(wanted - set(evidence.results))

@@ -115,7 +115,7 @@ def _differences(run: Evidence, book: Evidence) -> list[str]:
                 f"  other {name}: {mine['parameters'][name]!r}; book: {theirs['parameters'][name]!r}"
             )
     measured = set(run.results)
-    missing = {n for c in claims.chapter_claims(run.chapter.name) for n in c.result_names()} - measured
+    missing = {n for c in claims.chapter_claims(run.chapter.name) for n in c.required_names()} - measured
     return lines + [f"  {name}: not measured in this run" for name in sorted(missing & set(book.results))]
 
 

@@ -28,7 +28,7 @@ def judged(claim: Claim, evidence: Evidence) -> Judgement:
 def chapter_verdicts(evidence: Evidence) -> list[Judgement]:
     """Every claim of the chapter that the run has the results for."""
     own = claims.chapter_claims(evidence.chapter.name)
-    return [judged(claim, evidence) for claim in own if set(claim.result_names()) <= set(evidence.results)]
+    return [judged(claim, evidence) for claim in own if set(claim.required_names()) <= set(evidence.results)]
 
 
 def as_recorded(

@@ -15,6 +15,16 @@ Arrays = dict[str, np.ndarray]
 AHEAD = (1, 2, 4, 8)  # learning rates along the gradient at which its predictiveness is looked at
 PLACED = (2, 5, 8)  # convolutions whose moments are averaged, as in the other chapters
 STARTS = 300  # steps by which a training has started or has not
+#: Curves that are also summed up over a part of the training.
+WINDOWED = (
+    "loss_range",
+    "gradient_change",
+    "smoothness",
+    "gradient_norm",
+    "shift",
+    "cosine",
+    "removed_along_one",
+)
 WAYS = {"update_change": "update", "batch_change": "batch", "checkpoint_change": "checkpoint"}
 
 
@@ -74,9 +84,9 @@ def numbers(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
     """All single numbers of an arm, (S,) each.
 
     A curve over the probed steps gives its median over the training (of cosines and shares the mean), under
-    its own name; under NAME_early that of the first tenth of the steps, under NAME_late of the second half,
-    under NAME_started of a tenth of the steps from the start of learning on, each step alike. Changes of
-    moments also give their natural logarithm, NAME_log.
+    its own name; those of `WINDOWED` under NAME_early that of the first tenth of the steps, under NAME_late
+    of the second half, under NAME_started of a tenth of the steps from the start of learning on, each step
+    alike. Changes of moments also give their natural logarithm, NAME_log.
     """
     found, curves, probe_step = learning(run, arm, classes), seen(run, arm), run["probe_step"][0]
     tenth, start = 0.1 * arm.steps, found["start_step"]
@@ -84,7 +94,7 @@ def numbers(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
     for name, values in curves.items():
         mean = name.startswith(("cosine", "descends", "removed"))
         found[name] = over_training(values, probe_step, mean=mean)
-        for part, (low, high) in windows.items():
+        for part, (low, high) in windows.items() if name in WINDOWED else ():
             found[f"{name}_{part}"] = over_window(values, probe_step, low, high, mean)
     for name, values in moved(run["checkpoint_change"], arm, WAYS["checkpoint_change"]).items():
         found[name] = values.mean(1)

@@ -13,7 +13,7 @@ from bnbook.training.placed import PlacedArm
 
 Arrays = dict[str, np.ndarray]
 LEVELS = 9  # losses at which two arms are compared
-#: Curves that are compared at equal loss: by their ratio, or by their difference where they have a sign.
+#: Curves that are compared at equal loss: by the logarithm of their ratio, or by their difference.
 RATIOS = (
     "loss_range",
     "gradient_change",
@@ -32,9 +32,9 @@ def compare(plain: Arrays, normed: Arrays, arms: tuple[PlacedArm, PlacedArm], cl
     steps_to_match_none, steps_to_match_batch: until the batch accuracy is the best that the plain arm has;
     smoother_share_X: share of the steps at which batch norm has the smaller X; worse_share_cosine,
     worse_share_shift: at which it has the larger covariate shift; gap_X_early, gap_X_late: X without over
-    with, medians of the first tenth and of the second half; equal_loss_X: X without over with (of cosines
-    less) where both have come equally far, median over `at_equal_loss`; equal_distance_ratio: error of the
-    gradient without over with, where both have moved equally far.
+    with, medians of the first tenth and of the second half; equal_loss_X: logarithm of X without over with
+    (of cosines their difference) where both have come equally far, median over `at_equal_loss`;
+    equal_distance_ratio: error of the gradient without over with, where both have moved equally far.
     """
     steps = arms[0].steps
     window = max(1, steps // 60)
@@ -57,7 +57,7 @@ def compare(plain: Arrays, normed: Arrays, arms: tuple[PlacedArm, PlacedArm], cl
     for name in (*RATIOS, *DIFFERENCES):
         values = at_equal_loss((one[name], other[name]), come, probe_step, classes)
         with np.errstate(invalid="ignore", divide="ignore"):
-            apart = values[0] / values[1] if name in RATIOS else values[0] - values[1]
+            apart = np.log(values[0] / values[1]) if name in RATIOS else values[0] - values[1]
         found[f"equal_loss_{name}"] = np.median(apart, axis=1)  # NaN where an arm never started
     ratio = summaries.error_ratio_at_equal_distance(plain, normed, arms[0].landscape, arms[0].learning_rate)
     found["equal_distance_ratio"] = over_training(ratio, probe_step)

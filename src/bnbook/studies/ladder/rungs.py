@@ -37,7 +37,7 @@ RUNGS: dict[str, Rung] = {
     "long_others": Rung(1 / 4, 5, ("noise", "l1", "l2", "linf"), long=True, of="long"),
     "long_fast": Rung(1 / 4, 5, ("none", "batch"), long=True, learning_rate=0.5),
     "long_cropped": Rung(1 / 4, 5, ("none", "batch"), long=True, augment=True),
-    "full_first": Rung(1.0, 1, ("none", "batch"), long=True),
+    "full_first": Rung(1.0, 1, ("none", "batch"), long=True, of="full"),
     "w1_noisy": Rung(1.0, 3, ("noisy",), of="w1"),
     "full": Rung(1.0, 3, ("none", "batch"), long=True),
 }

@@ -1,0 +1,141 @@
+"""Figures of the chapter on scale: an effect against the width of the network, with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bnbook.figures import COLORS, mean_and_interval
+from bnbook.studies.ladder.rungs import RUNGS
+
+WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
+GREY = "#777777"
+#: Rungs that differ in width and length alone.
+PLAIN = ("w1_16", "w1_8", "w1_4", "w1_2", "w1", "long", "full")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What is compared at each rung: results whose names hold `{rung}`; `zero` is where a claim turns.
+
+    kind: "ratio" a/b on a logarithmic axis, "difference" a - b, "level" a alone, "log" e^a. scale multiplies
+    differences and levels (100: points).
+    """
+
+    kind: str
+    a: str
+    b: str = ""
+    zero: float = 0.0
+    scale: float = 1.0
+
+    def values(self, results: Mapping[str, np.ndarray], rung: str) -> np.ndarray | None:
+        """One number per seed, (S,), a logarithm where the axis is one; None for a rung not reached."""
+        names = [name.replace("{rung}", rung) for name in (self.a, self.b) if name]
+        if not set(names) <= set(results):
+            return None
+        one, *other = (np.asarray(results[name], dtype=float) for name in names)
+        if self.kind == "ratio":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.log(one / other[0])
+        return one if self.kind == "log" else self.scale * (one - other[0] if other else one)
+
+    @property
+    def logarithmic(self) -> bool:
+        return self.kind in ("ratio", "log")
+
+
+def ratio(name: str, zero: float = 1.0, arms: tuple[str, str] = ("none", "batch")) -> Effect:
+    """One arm's number over the other's."""
+    return Effect("ratio", *_names(name, arms), zero)
+
+
+def difference(
+    name: str, zero: float = 0.0, arms: tuple[str, str] = ("batch", "none"), scale: float = 1.0
+) -> Effect:
+    """One arm's number less the other's."""
+    return Effect("difference", *_names(name, arms), zero, scale)
+
+
+def points(name: str, zero: float = 0.0, arms: tuple[str, str] = ("batch", "none")) -> Effect:
+    """The difference of two shares in points."""
+    return difference(name, zero, arms, 100.0)
+
+
+def level(name: str, arm: str, zero: float, scale: float = 1.0) -> Effect:
+    """An arm's number alone."""
+    return Effect("level", *_names(name, (arm,)), "", zero, scale)
+
+
+def logarithm(name: str, zero: float = 1.0) -> Effect:
+    """A factor that a pair of arms recorded the logarithm of."""
+    return Effect("log", f"{name}.{{rung}}", zero=zero)
+
+
+def _names(name: str, arms: tuple[str, ...]) -> list[str]:
+    return [f"{name}.{{rung}}.{arm}" for arm in arms]
+
+
+def against_width(
+    results: Mapping[str, np.ndarray], panels: Mapping[str, Mapping[str, Effect]]
+) -> plt.Figure:
+    """One panel a title; in it one curve an effect (its label's colour if it names an arm).
+
+    Lines join the rungs of 2,000 steps; open diamonds are rungs of 15,000 steps. Bars: 95 % intervals over
+    the seeds. Dashed: where the claim turns. Nothing is drawn where nothing was trained.
+    """
+    rows = -(-len(panels) // 3)
+    columns = -(-len(panels) // rows)
+    size = (2.75 * columns + 0.4, 2.9 * rows)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, squeeze=False)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    for ax, (title, effects) in zip(axes.flat, panels.items()):
+        for place, (label, effect) in enumerate(effects.items()):
+            color = COLORS.get(label, plt.cm.cividis(0.15 + 0.6 * place / max(1, len(effects) - 1)))
+            _curve(ax, results, effect, label if len(effects) > 1 else None, color, 1.06 ** (place - 0.5))
+        if next(iter(effects.values())).logarithmic:
+            ax.set_yscale("log")
+        for zero in {effect.zero for effect in effects.values()}:
+            ax.axhline(zero, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+        ax.axvline(1.0, color=GREY, linewidth=0.9, linestyle=":", zorder=0)
+        ax.set(xscale="log", title=title, xlim=(0.05, 1.3))
+        ax.set_xticks(list(WIDTHS), list(WIDTHS.values()))
+        ax.minorticks_off()
+        if len(effects) > 1:
+            ax.legend(fontsize=8)
+    for ax in axes[-1]:
+        ax.set_xlabel("width (dotted: the paper's)")
+    return fig
+
+
+def _curve(
+    ax: plt.Axes,
+    results: Mapping[str, np.ndarray],
+    effect: Effect,
+    label: str | None,
+    color: object,
+    shift: float,
+) -> None:
+    for long in (False, True):
+        found = {name: effect.values(results, name) for name in PLAIN if RUNGS[name].long == long}
+        shown = {name: values for name, values in found.items() if values is not None}
+        if not shown:
+            continue
+        x = np.array([RUNGS[name].width * shift * (1.12 if long else 1) for name in shown])
+        middle, half = (np.array(each) for each in zip(*(_middle(values) for values in shown.values())))
+        low, high = middle - half, middle + half
+        if effect.logarithmic:
+            middle, low, high = np.exp(middle), np.exp(low), np.exp(np.minimum(high, 690.0))
+        style = dict(
+            color=color, markersize=6 if long else 5, capsize=3, markerfacecolor="white" if long else color
+        )
+        bars = [np.nan_to_num(middle - low), np.nan_to_num(high - middle)]
+        ax.errorbar(x, middle, bars, fmt="D" if long else "o-", label=None if long else label, **style)
+
+
+def _middle(values: np.ndarray) -> tuple[float, float]:
+    mean, half = mean_and_interval(values[:, None])
+    return float(mean[0]), float(half[0])

@@ -1,0 +1,111 @@
+"""Claims judged rung by rung: what was reached decides, what was not is shown as not tested."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import yaml
+
+from bnbook import paths
+from bnbook.claims import judge, load_claims
+from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
+from bnbook.errors import BnbookError
+
+HEAD = {
+    "source": {"key": "santurkar2018", "version": "v1"},
+    "figure": "speed",
+    "rungs": {"small": "An eighth of the width.", "wide": "The whole width."},
+}
+TEST = {
+    "kind": "difference",
+    "a": "speed.{rung}.batch",
+    "b": "speed.{rung}.none",
+    "side": "greater",
+    "threshold": 0.0,
+}
+CLAIM = {"id": "faster", "source": "Figure 1", "says": "It is faster.", "test": TEST}
+UP, DOWN = [0.5, 0.6, 0.7], [-0.5, -0.6, -0.7]
+
+
+def read(tmp_path, head=HEAD, **changes):
+    path = tmp_path / "santurkar" / "scale.claims.yml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump(head | {"claims": [CLAIM | changes]}), encoding="utf-8")
+    return load_claims(path)[0]
+
+
+def results(**rungs):
+    return {f"speed.{rung}.{arm}": values for rung, each in rungs.items() for arm, values in each.items()}
+
+
+def arms(batch):
+    return {"batch": batch, "none": [0.0, 0.0, 0.01]}
+
+
+def test_one_test_stands_for_every_rung(tmp_path):
+    claim = read(tmp_path)
+    assert [part.says for part in claim.parts] == list(HEAD["rungs"].values())
+    assert [part.test.a for part in claim.parts] == ["speed.small.batch", "speed.wide.batch"]
+    assert claim.test is None and claim.required_names() == () and len(claim.result_names()) == 4
+    assert read(tmp_path, rungs=["wide"]).parts == claim.parts[1:]
+    assert read(tmp_path, rungs=["wide"]).test_hash != claim.test_hash
+
+
+@pytest.mark.parametrize(
+    ("found", "word", "parts"),
+    [
+        (results(small=arms(UP), wide=arms(UP)), REPRODUCED, [REPRODUCED, REPRODUCED]),
+        (results(small=arms(UP)), REPRODUCED, [REPRODUCED, NOT_TESTED]),
+        (results(wide=arms(DOWN)), NOT_REPRODUCED, [NOT_TESTED, NOT_REPRODUCED]),
+        (results(small=arms(DOWN), wide=arms(UP)), MIXED, [NOT_REPRODUCED, REPRODUCED]),
+        (results(small=arms([-1.0, 1.0, 0.0])), OPEN, [OPEN, NOT_TESTED]),
+        (results(), NOT_TESTED, [NOT_TESTED, NOT_TESTED]),
+        (results(small={"batch": UP}), NOT_TESTED, [NOT_TESTED, NOT_TESTED]),
+    ],
+)
+def test_the_rungs_that_were_reached_decide(tmp_path, found, word, parts):
+    judgement = judge(read(tmp_path), found, "laptop")
+    assert judgement.verdict == word and [each[1] for each in judgement.parts] == parts
+    assert judgement.claim.parts == read(tmp_path).parts
+    for _, verdict, outcome in judgement.parts:
+        assert math.isnan(outcome.effect) == (verdict == NOT_TESTED)
+
+
+def test_a_smoke_run_decides_nothing(tmp_path):
+    assert judge(read(tmp_path), results(small=arms(UP)), "smoke").verdict == NOT_TESTED
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        (dict(rungs=["narrow"]), "a list of some of small, wide"),
+        (dict(rungs=[]), "a list of some of small, wide"),
+        (dict(test=TEST | {"a": "speed.batch", "b": "speed.none"}), "no result has {rung}"),
+    ],
+)
+def test_a_slip_is_one_line(tmp_path, changes, word):
+    with pytest.raises(BnbookError, match=word) as caught:
+        read(tmp_path, **changes)
+    assert "\n" not in str(caught.value) and "faster" in str(caught.value)
+
+
+def test_the_ladder_records_what_its_claims_read():
+    """At the rungs of a smoke run, every result by its name: a slip would read as "not tested" for ever."""
+    from test_studies_ladder import trained
+
+    from bnbook.studies.ladder.curves import numbers
+    from bnbook.studies.ladder.pairs import compare
+
+    arms, runs = trained(("none", "batch", "noisy"))
+    recorded = {f"{name}.{norm}" for norm in arms for name in numbers(runs[norm], arms[norm], 10)}
+    recorded |= set(compare(runs["none"], runs["batch"], (arms["none"], arms["batch"]), 10))
+    recorded |= {
+        name.replace(".noisy", f".{norm}") for name in recorded for norm in ("noise", "l1", "l2", "linf")
+    }
+    claims = load_claims(paths.book_folder() / "santurkar" / "scale.claims.yml")
+    rungs = yaml.safe_load((paths.book_folder() / "santurkar" / "scale.claims.yml").read_text())["rungs"]
+    for claim in claims:
+        for name in claim.result_names():
+            what, rung, *arm = name.split(".")
+            assert rung in rungs and ".".join([what, *arm]) in recorded, (claim.id, name)
