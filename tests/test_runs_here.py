@@ -15,10 +15,12 @@ from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
 from bnbook.runs import kinds, task, train_all, train_members
 from bnbook.runs.progress import Progress, duration
+from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 
 SMALL = dict(steps=5, depth=3, width=4, examples=20, probe_steps=(0, 4))
 ARM = LinearArm("batch", learning_rate=1e-3, **SMALL)
+PHASE = dict(data="textures-standin", hidden=(8, 6), steps=4, batch_size=16, test_examples=20)
 DEEP = Arm(
     norm="none",
     width=1 / 32,
@@ -202,3 +204,22 @@ def test_progress_says_nothing_into_a_run_that_nobody_follows(monkeypatch, capfd
     progress.tell(0, 10)
     progress.close()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [
+        ARM,
+        LinearArm("linf", learning_rate=1e-3, **SMALL),
+        PhaseArm(network="fc", **PHASE),
+        PhaseArm(network="conv", **PHASE),
+    ],
+    ids=("batch", "linf", "fc", "conv"),
+)
+def test_a_member_is_bit_identical_alone_and_beside_others(arm, tmp_path, monkeypatch):
+    """A unit is its seed: what trains beside it, in a stack or after it, changes no digit."""
+    alone = train_all([arm], [1], workers=1)[arm]
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "another"))
+    beside = train_all([arm], range(4), workers=1)[arm]
+    for name in alone.keys() - {"seconds"}:
+        np.testing.assert_array_equal(alone[name][0], beside[name][1], err_msg=name)

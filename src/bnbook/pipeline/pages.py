@@ -9,7 +9,17 @@ from pathlib import Path
 
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import coverage_page, errata_page, explorers, inks, merge, provenance, scoreboard, tokens
+from bnbook.pipeline import (
+    coverage_page,
+    errata_page,
+    explorers,
+    inks,
+    merge,
+    provenance,
+    scoreboard,
+    tokens,
+    verdict_page,
+)
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
@@ -45,6 +55,9 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
     atomic.write_text(folder / "coverage.md", coverage_page.coverage(lists, shown))
+    rules = book / "how-a-verdict-is-made.md"
+    if rules.is_file():
+        atomic.write_text(folder / rules.name, verdict_page.verdict_page(rules.read_text("utf-8"), shown))
     atomic.write_text(folder / "provenance.md", provenance.provenance(chapters, shown))
     return chapters, shown
 
