@@ -64,7 +64,7 @@ def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_th
     assert "another test than its locks have" in problems() and main(["check"]) == 1
     assert main(["lock", "coin", "--why", "wider"]) == 0
     assert "wider after its data" in capsys.readouterr().out
-    assert problems() == "" and shown() == "test locked after the run began"
+    assert problems() == "" and shown() == "test changed after its data"
 
 
 def test_a_result_that_is_stamped_again_under_the_new_test_stays_exploratory(ran):
@@ -95,7 +95,7 @@ def test_a_claim_that_is_gone_leaves_a_line(ran):
     assert "coin-fair is gone without a word" in problems()
     written = locking.lock([coin()], "laptop")
     assert [re.sub(r" \(.*", "", line) for line in written] == ["locked coin-fairer", "withdrawn coin-fair"]
-    assert problems() == "" and shown() == "test locked after the run began"
+    assert problems() == "" and shown() == "test written after its data"
 
 
 def test_a_head_that_is_in_no_chain_is_refused(ran):
@@ -167,3 +167,19 @@ def test_a_lock_has_to_be_committed_before_its_run_and_a_publication_need_not(ra
     edit(ran / "book" / "locks.jsonl", '"seeds":4', '"seeds":5')
     locks.append([{"event": "withdrawn", "chapter": COIN, "claim": "x", "why": "y"}])
     assert header.commit()["dirty"]
+
+
+def test_a_lock_is_refused_where_the_published_run_was_put_aside(ran):
+    publish.publish(coin(), "laptop")
+    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
+    evidence.published(coin(), "laptop").results_path.unlink()
+    with pytest.raises(BnbookError, match="not the run that was published last.*put it back"):
+        locking.lock([coin()], "laptop")
+
+
+def test_a_run_from_before_the_words_were_noted_is_held_to_those_of_its_lock(ran):
+    stamped(evidence.fresh_run(coin(), "laptop"), lambda content: content.pop("judged"))
+    run = evidence.fresh_run(coin(), "laptop")
+    assert verdicts.chapter_verdicts(run)[0].remark == ""
+    edit(claims_file(ran), "half of the time", "never")
+    assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +13,9 @@ from bnbook.claims.locks.standing import measure, same_numbers
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import published
-from bnbook.pipeline.verdicts import wording
+from bnbook.pipeline.verdicts import says
 from bnbook.profiles import PUBLISHED
+from bnbook.results import read
 
 MEASURED, SET = "measured otherwise", "settings changed"
 
@@ -44,6 +44,7 @@ def missing(chapter: Chapter, profile: str, why: str = "") -> list[dict[str, Any
     known and only the way to measure differs, nothing: publishing tells whether the numbers are the same.
     """
     chain, now = locks.read(), _now(chapter)
+    _require_what_is_known(chapter, chain)
     listed = claims.chapter_claims(chapter.name)
     found = [_event(claim, chapter, chain.of_claim(claim.id), chain, now, profile, why) for claim in listed]
     ids = {claim.id for claim in listed}
@@ -53,6 +54,18 @@ def missing(chapter: Chapter, profile: str, why: str = "") -> list[dict[str, Any
             gone = {"event": "withdrawn", "chapter": chapter.name, "claim": name}
             found.append({**gone, "why": why or "no longer listed"})
     return [event for event in found if event]
+
+
+def _require_what_is_known(chapter: Chapter, chain: locks.Chain) -> None:
+    """BnbookError where a published run is not in its place: a lock says which seeds had been looked at."""
+    last = {line["profile"]: line for line in chain.of_chapter(chapter.name) if line.event == "published"}
+    for profile, line in last.items():
+        path = published(chapter, profile).results_path
+        if not path.is_file() or short(read(path).header.get("content", "")) != line["content"]:
+            raise BnbookError(
+                f"executed/{profile}/{chapter.name}.json is not the run that was published last, whose seeds "
+                "a lock has to name; put it back (git checkout executed) or publish it, then lock"
+            )
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,7 @@ def _event(
 ) -> dict[str, Any] | None:
     last = next((line for line in reversed(own) if line.tests), None)
     seen = _seen(claim, chapter, chain, known=last is not None)
-    differs = _differences(claim, last, own, now, profile) if last else ["test locked"]
+    differs = _differences(claim, last, own, now, profile) if last else ["test written"]
     if not differs or _publishing_tells(differs, seen.get(profile), now.planned.get(profile, {})):
         return None
     words = why or ", ".join(differs)
@@ -93,11 +106,6 @@ def _event(
     elif last:
         event["why"] = words
     return event
-
-
-def says(claim: Claim) -> str:
-    """Hash of a claim's words."""
-    return hashlib.sha256(wording(claim).encode()).hexdigest()[:8]
 
 
 def _differences(claim: Claim, last: Line, own: list[Line], now: _Now, profile: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -20,8 +21,9 @@ def judged(claim: Claim, evidence: Evidence) -> Judgement:
     """The judgement as every page shows it: exploratory where its test did not stand before the data, with a
     remark where its words are not those that the run was made under."""
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
-    stands = locks.standing(claim, evidence.results, locks.read())
-    remark = _remark(found, evidence.results.header)
+    chain = locks.read()
+    stands = locks.standing(claim, evidence.results, chain)
+    remark = _remark(found, evidence.results.header, chain)
     return replace(found, remark=remark, exploratory=stands.exploratory, locked=stands.date)
 
 
@@ -76,9 +78,18 @@ def tally(words: Iterable[str]) -> str:
     return " · ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
-def _remark(found: Judgement, header: Mapping[str, Any]) -> str:
-    """Why the verdict is not what it was when the run ended, or nothing."""
+def says(claim: Claim) -> str:
+    """Hash of a claim's words, as a lock keeps it."""
+    return hashlib.sha256(wording(claim).encode()).hexdigest()[:8]
+
+
+def _remark(found: Judgement, header: Mapping[str, Any], chain: locks.Chain) -> str:
+    """Why the verdict is not what it was when the run ended, or nothing; runs from before `judged` was noted
+    are held to the words of the locks."""
     claim = found.claim
+    if "judged" not in header:
+        words = {line["says"] for line in chain.of_claim(claim.id) if line.tests}
+        return REWORDED if words and says(claim) not in words else ""
     then = header.get("judged", {}).get(claim.id)
     if then and then["says"] != wording(claim):
         return REWORDED

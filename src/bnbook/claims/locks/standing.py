@@ -52,18 +52,31 @@ def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
 def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain: Chain) -> str:
     """Why a lock does not count for a run, or nothing."""
     header = recorded.header
-    if not _stood_before(line, header, chain):
-        return LATE
     used, profile = seeds_used(claim, recorded), header.get("profile", "smoke")
     seen = line["seen"].get(profile) if profile in line["planned"] else sum(line["seen"].values(), [])
     if any(first <= seed <= last for seed in used for first, last in seen or ()):
-        return line["why"]
+        return _late(line, own)
+    if not _stood_before(line, header, chain):
+        return LATE
     if (planned := line["planned"].get(profile)) is None:
         return ""
     now = run_measure(header)
     if now not in same_numbers(line, own, profile):
         return RESET if now[0] == line["measure"] else REMEASURED
     return _other_seeds(claim, recorded, planned)
+
+
+def _late(line: Line, own: list[Line]) -> str:
+    """What came after the data, in a few words; the line's own `why` may be long."""
+    if line.get("commit"):
+        return line["why"]
+    before = [each for each in own if each.tests and each.number < line.number]
+    if not before:
+        return "test written after its data"
+    if before[-1]["test"] != line["test"]:
+        return "test changed after its data"
+    remeasured = before[-1]["measure"] != line["measure"]
+    return f"{'measured otherwise' if remeasured else 'planned anew'} after its data"
 
 
 def _stood_before(line: Line, header: Mapping[str, Any], chain: Chain) -> bool:
