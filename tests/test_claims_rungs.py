@@ -11,6 +11,8 @@ from bnbook import paths
 from bnbook.claims import judge, load_claims
 from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
 from bnbook.errors import BnbookError
+from bnbook.pipeline import carrying
+from bnbook.results import Results
 
 HEAD = {
     "source": {"key": "santurkar2018", "version": "v1"},
@@ -88,6 +90,19 @@ def test_a_slip_is_one_line(tmp_path, changes, word):
     with pytest.raises(BnbookError, match=word) as caught:
         read(tmp_path, **changes)
     assert "\n" not in str(caught.value) and "faster" in str(caught.value)
+
+
+def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
+    def run(**rungs):
+        rows = results(**rungs)
+        return Results(
+            {}, {name: {"values": each, "unit": "", "seeds": [0, 1, 2]} for name, each in rows.items()}
+        )
+
+    claim, before = read(tmp_path), run(small=arms(UP))
+    assert carrying.unchanged(claim, before, run(small=arms(UP), wide=arms(DOWN)))
+    assert not carrying.unchanged(claim, before, run(small=arms(DOWN), wide=arms(DOWN)))
+    assert not carrying.unchanged(claim, run(small=arms(UP), wide=arms(UP)), before)
 
 
 def test_the_ladder_records_what_its_claims_read():
