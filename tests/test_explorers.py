@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import browsing
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.stats
@@ -21,18 +22,21 @@ from bnbook import claims, intervals
 from bnbook.claims.cells import compared
 from bnbook.claims.kinds import decide
 from bnbook.claims.recorded import Recorded
+from bnbook.encoding import encode
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bnbook.pipeline import chapters, evidence, explorers, tokens
 from bnbook.pipeline.explorers import moments
+from bnbook.pipeline.explorers.landscape import drawn_bands, landscape
 from bnbook.pipeline.inks import PALETTE
+from bnbook.results import Results
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
 
 pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,
     reason=f"no browser: none of {', '.join(browsing.NAMES)} is installed (Debian: apt-get install chromium)",
 )
-NAMES = ("transform", "fuse", "break", "goalposts")
+NAMES = ("transform", "fuse", "break", "goalposts", "landscape")
 EXACT = dict(rtol=1e-12, atol=1e-14)
 DRAWN = "e => e.querySelector('.explorer-charts').innerHTML + e.querySelector('.explorer-result').innerHTML"
 HEAD = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -354,3 +358,64 @@ def test_goalposts_can_be_moved_and_put_back(page):
     plane = place.locator("svg").first.bounding_box()
     page.mouse.click(plane["x"] + 0.9 * plane["width"], plane["y"] + 40)
     assert "Yours" in result(page, "goalposts")
+
+
+def test_the_landscape_is_scrubbed_by_slider_button_and_picture(page):
+    place = of(page, "landscape")
+    slider = place.get_by_role("slider", name="Training step")
+    slider.press("Home")
+    start = result(page, "landscape")
+    assert "At step 0 " in start and "times as wide with batch norm" in start
+    place.get_by_role("button", name="where batch norm is ahead most").click()
+    assert "times as wide without batch norm" in result(page, "landscape")
+    plane = place.locator("svg").first.bounding_box()
+    page.mouse.click(plane["x"] + 52, plane["y"] + 100)
+    assert result(page, "landscape") == start
+    place.get_by_role("button", name="the next look").click()
+    after = result(page, "landscape")
+    assert after != start
+    place.get_by_role("button", name="play").click()
+    page.wait_for_timeout(700)
+    place.get_by_role("button", name="stop").click()
+    assert result(page, "landscape") not in (start, after)
+
+
+def test_nothing_plays_where_motion_is_reduced(opened):
+    context = opened.browser.new_context(reduced_motion="reduce")
+    calm = context.new_page()
+    calm.goto(opened.address)
+    calm.evaluate("() => bnbook.ready")
+    assert not of(calm, "landscape").get_by_role("button", name="play").is_visible()
+    context.close()
+
+
+def test_bands_are_read_back_as_they_were_drawn(tmp_path):
+    steps, rng = np.array([0, 5, 10, 100]), np.random.default_rng(0)
+    low = 10 ** rng.uniform(-1, 0, (2, 4))
+    high = low * 10 ** rng.uniform(0.1, 1, (2, 4))
+    figure, axes = plt.subplots(1, 2)
+    for bottom, top in zip(low, high):
+        axes[0].fill_between(steps + 1, bottom, top, alpha=0.35, linewidth=0.8)
+    axes[0].set(xscale="log", yscale="log")
+    figure.savefig(tmp_path / "landscape.svg")
+    plt.close(figure)
+    found = drawn_bands(tmp_path / "landscape.svg", 4)
+    np.testing.assert_allclose([found["none"][0], found["batch"][1]], [low[0], high[1]], rtol=1e-5)
+    assert drawn_bands(tmp_path / "landscape.svg", 5) is None
+
+
+def test_a_recorded_rung_gives_the_whole_cross_section():
+    losses = np.array([[[2.0, 4.0, 1.0]], [[8.0, 1.0, 4.0]]])  # two seeds, one probe, three lengths
+    made = Results({"parameters": {"lengths": [0.1, 1.0, 16.0]}})
+    for arm in ("none", "batch"):
+        values = encode(losses, 9)
+        made.entries[f"along_gradient.w1.{arm}"] = {"values": values, "unit": "", "seeds": [0, 1], "note": ""}
+    made.entries["along_step.w1"] = {"values": [[7]], "unit": "steps", "seeds": [0], "note": ""}
+    (rung,) = landscape(tokens.Pages({"santurkar/scale": SimpleNamespace(results=made)}, []))
+    assert (rung["title"], rung["seeds"], rung["steps"], rung["lengths"]) == (
+        "w1",
+        2,
+        [7.0],
+        [0.1, 1.0, 16.0],
+    )
+    assert rung["arms"]["batch"] == {"low": [2.0], "high": [2.0], "along": [[4.0, 2.0, 2.0]]}

@@ -14,6 +14,7 @@ from typing import Any
 from bnbook import atomic
 from bnbook.pipeline.explorers.fuse import fuse
 from bnbook.pipeline.explorers.goalposts import goalposts
+from bnbook.pipeline.explorers.landscape import landscape
 from bnbook.pipeline.explorers.limits import limits
 from bnbook.pipeline.tokens import Pages
 from bnbook.results import Results
@@ -29,7 +30,7 @@ EXPLORERS: dict[str, tuple[str, Callable[[Results], dict[str, Any] | None]]] = {
 def write(folder: Path, pages: Pages) -> None:
     """Write NAME.js of every explorer; one whose chapter has no run, or too small a one, gets null, and its
     page the still picture."""
-    found: dict[str, Any] = {"goalposts": goalposts(pages) or None}
+    found: dict[str, Any] = {"goalposts": goalposts(pages) or None, "landscape": landscape(pages)}
     for name, (chapter, collect) in EXPLORERS.items():
         evidence = pages.evidence.get(chapter)
         found[name] = collect(evidence.results) if evidence else None
