@@ -79,17 +79,14 @@ def drawn_bands(path: Path, probes: int) -> dict[str, tuple[np.ndarray, np.ndarr
         label = re.search(r"<!-- \$\\mathdefault\{(?:(\d)\\times)?10\^\{(-?\d+)\}\}\$ -->", part)
         if place and label:
             ticks[float(label[1] or 1) * 10.0 ** int(label[2])] = float(place[1])
-    areas = re.findall(
-        r'<g id="FillBetweenPolyCollection_\d+">.*?<path id="\w+" d="(.*?)".*?<use [^>]*\by="([\d.]+)"',
-        panel,
-        flags=re.S,
-    )
+    areas = panel.partition('<g id="matplotlib.axis')[0].split('<g id="FillBetween')[1:]
     if len(ticks) < 2 or len(areas) != len(ARMS):
         return None
     (least, foot), *_, (most, top) = sorted(ticks.items())
     bands = {}
-    for arm, (shape, shift) in zip(ARMS, areas):
-        heights = np.array([float(y) for _, y in POINT.findall(shape)]) + float(shift)
+    for arm, area in zip(ARMS, areas):
+        shift = re.search(r'<use [^>]*\by="([\d.]+)"', area)  # of an outline that is drawn by reference
+        heights = np.array([float(y) for _, y in POINT.findall(area)]) + float(shift[1] if shift else 0)
         if len(heights) != 2 * probes + 2:
             return None
         values = least * (most / least) ** ((heights - foot) / (top - foot))
