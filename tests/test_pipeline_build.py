@@ -227,6 +227,7 @@ def test_tokens(ran):
     ), "in a table the interval stands below, small"
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"
+    assert fill("{{ param:rate | fraction }}") == "1/2"
     assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
     for bad in (
         "{{ mean:tails }}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from bnbook.claims.words import DATA_NAMES
 from bnbook.pipeline import header
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
@@ -85,7 +86,8 @@ def _time_words(made: dict) -> str:
 
 
 def _data_names(evidence: Evidence) -> str:
-    return ", ".join(row["name"] for row in evidence.results.header["data"]) or "none"
+    names = (row["name"] for row in evidence.results.header["data"])
+    return ", ".join(DATA_NAMES.get(name, name) for name in names) or "none"
 
 
 def _data_row(row: dict) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,8 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
         if name not in header["parameters"]:
             raise ValueError(f"{where} has no parameter {name!r}")
         value = header["parameters"][name]
+        if spec == "fraction":
+            return str(Fraction(value).limit_denominator(1000))
         return format(value, spec) if spec else _plain(value)
     values = evidence.per_seed(name, match["index"])
     shown = _RESULT_VERBS[verb](values, spec or ".3g")
