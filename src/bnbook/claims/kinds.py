@@ -75,7 +75,7 @@ def decide(
         end = 2 if False in held else 1
         place = min(range(len(cells)), key=lambda k: sure[k][end])
         return False if False in held else None if None in held else True, place, sure[place]
-    own = [cell.ends(level) for cell in cells]
+    own = sure if count == 1 else [cell.ends(level) for cell in cells]
     held = [
         False if _position(test, *wide[1:]) is False else _position(test, *narrow[1:]) or None
         for wide, narrow in zip(sure, own, strict=True)

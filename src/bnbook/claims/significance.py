@@ -10,7 +10,10 @@ import numpy as np
 
 from bnbook.claims.claim import Test
 from bnbook.claims.kinds import Outcome, decide, edges
+from bnbook.intervals import LEVEL, is_share
 
+#: Kinds that judge one mean; a difference of two shares does not, though its values are not 0 and 1.
+MEANS = ("ratio", "agreement", "rate", "level")
 #: Smallest p that is told apart from 0.
 SMALLEST = 1e-12
 
@@ -33,7 +36,9 @@ def significance(outcome: Outcome) -> Significance | None:
     """None for what is exact (an identity, a count of violations) or was not measured."""
     if not outcome.cells:
         return None
-    p = smallest(lambda alpha: decide(outcome.test, outcome.cells, 1 - alpha)[0] is not None)
+    p = _student_p(outcome)
+    if p is None:
+        p = smallest(lambda alpha: decide(outcome.test, outcome.cells, 1 - alpha)[0] is not None)
     return Significance(p, *sign_test(outcome.test, outcome.values, outcome.holds))
 
 
@@ -51,6 +56,26 @@ def smallest(decides: Callable[[float], bool]) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if decides(math.exp(middle)) else (middle, high)
     return math.exp(high)
+
+
+def _student_p(outcome: Outcome) -> float | None:
+    """The same in closed form for one mean by Student's interval: of its distance from the nearest edge.
+
+    None for all others: shares, several cells, grids, and where nothing varies.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    (cell, *more), test = outcome.cells, outcome.test
+    numbers = (outcome.effect, outcome.interval[0], *edges(test))
+    if more or test.cells or cell.resolution or is_share(cell.values) or test.kind not in MEANS:
+        return None
+    if cell.in_logs:
+        numbers = tuple(math.log(number) if number > 0 else -math.inf for number in numbers)
+    effect, low, *bounds = numbers
+    if not 0 < effect - low < math.inf:
+        return None
+    error = (effect - low) / float(stdtrit(outcome.n - 1, (1 + LEVEL) / 2))
+    return 2 * float(stdtr(outcome.n - 1, -min(abs(effect - edge) for edge in bounds) / error))
 
 
 def sign_test(test: Test, values: np.ndarray, holds: bool | None) -> tuple[int, int, float]:

@@ -18,7 +18,7 @@ from bnbook.pipeline.tokens import ABSENT, Pages
 
 #: The claim of the worked example: a ratio of five paired seeds.
 EXAMPLE = "landscape-loss-range"
-BLANK = re.compile(r"\{\{ here:(\w+) \}\}")
+BLANK = re.compile(r"\{\{\s*here:(\w+)\s*\}\}")
 Tested = list[
     tuple[dict[str, Any], dict[str, Any]]
 ]  # rows of the ledger with those of their tests that have a p
@@ -26,6 +26,8 @@ Tested = list[
 
 def verdict_page(text: str, pages: Pages) -> str:
     """The text with every `{{ here:… }}` filled in; BnbookError for one that nothing fills."""
+    from scipy.special import betaincinv
+
     rows = ledger.ledger(pages)
     tested = [(row, test) for row in rows for test in row["tests"] if test["p"] is not None]
     found = {"power": str(round(100 * POWER)), "too_many": str(TOO_MANY), "errors": error_table()}
@@ -33,6 +35,7 @@ def verdict_page(text: str, pages: Pages) -> str:
     nine_in_ten = Test("level", a="a", side="greater", threshold=0.9, events=True)
     found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
     found |= {"nine_in_ten": str(reach.least_seeds(nine_in_ten))}
+    found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
     found |= _coverage(tested) | _many(rows, tested) | {"shared": _shared(tested, pages)}
     if unknown := set(BLANK.findall(text)) - found.keys():
         raise BnbookError(
