@@ -41,17 +41,10 @@ def boundaries(panels: Panels, gammas: Sequence[float], curves: Mapping[str, np.
         for key, dash, color, words in lines:
             line = 10 ** curves[f"{key}.{suffix}"].mean(axis=0)
             ax.plot(gammas, line, dash, color=color, linewidth=1.3)
-            ax.annotate(
-                words,
-                (gammas[0], line[0]),
-                (-2, -3),
-                textcoords="offset points",
-                color=color,
-                fontsize=9,
-                ha="left",
-                va="top",
-            )
-        ax.set(xscale="log", yscale="log")
+            style = {"textcoords": "offset points", "color": color, "fontsize": 9, "va": "center"}
+            ax.annotate(words, (gammas[-1], line[-1]), (7, 0), **style)
+        room = (gammas[-1] / gammas[0]) ** 0.45  # for the words behind the lines
+        ax.set(xscale="log", yscale="log", xlim=(gammas[0] / 1.12, gammas[-1] * room))
         name_ticks(ax.set_xticks, gammas)
     for suffix in list(axes)[2:]:
         axes[suffix].set_xlabel(r"$\gamma$")
