@@ -331,7 +331,7 @@ def _full(*_):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("token", ["{{ median:heads }}", "{{ 7*7 }}", "{{ Heads }}", "{{median:heads}}"])
+@pytest.mark.parametrize("token", ["{{ mode:heads }}", "{{ 7*7 }}", "{{ Heads }}", "{{mode:heads}}"])
 def test_a_token_that_no_page_knows(ran, token):
     edit_text("{{ verdicts }}", f"{{{{ verdicts }}}} $\\frac{{{{a}}}}{{{{b}}}}$ {token}")
     assert f"{token} is not a token" in refused() and "frac" not in refused()
