@@ -236,3 +236,58 @@ def test_no_refuted_claim_reads_open():
                 refuted += 1
                 assert claims.judge(books[claim["id"]], Results({}, results)).verdict != "open"
     assert judged >= 250 and refuted >= 90
+
+
+def raw_values(test: dict, results: dict):
+    """One value per seed and the edges of where the test holds, both on the scale of the interval."""
+    columns = [results[test[k]]["values"] if isinstance(test.get(k), str) else test.get(k) for k in "ab"]
+    a, b = (None if column is None else np.array(column, dtype=float).reshape(-1) for column in columns)
+    if "nonfinite" in test:
+        a, b = (None if x is None else np.where(np.isfinite(x), x, float(test["nonfinite"])) for x in (a, b))
+    kind = test["kind"]
+    if kind == "sign":
+        return (a > b if test["side"] == "greater" else a < b).astype(float), (0.5,)
+    if kind == "agreement":
+        ratio = a.mean() / b.mean()
+        x, about, margin = (a - ratio * b) / b.mean() + ratio - 1, 0.0, test["tolerance"]
+    else:
+        x = a if kind in ("level", "rate") else np.log(a / b) if kind == "ratio" else a - b
+        about, margin = test.get("expected", 0.0), test.get("tolerance", test.get("margin"))
+    if test.get("side"):
+        edge = float(test["threshold"])
+        return x, (np.log(edge) if kind == "ratio" else edge,)
+    return x, (float(about) - float(margin), float(about) + float(margin))
+
+
+def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds():
+    from bnbook import claims
+    from bnbook.pipeline import ledger, tokens
+    from bnbook.pipeline.chapters import discover
+    from bnbook.pipeline.passed import passed_run
+
+    evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
+    rows = ledger.ledger(tokens.Pages(evidence, claims.load_claims()))
+    checked, ps, kept = 0, [], []
+    for row in rows:
+        for test in (test for test in row["tests"] if test["p"] is not None):
+            ps.append(test["p"])
+            kept.append(test["kept"])
+            asked, results = test["test"], evidence[row["chapter"]].results.entries
+            if asked["kind"] == "ordering" or {"cells", "resolution", "results"} & asked.keys():
+                continue  # several intervals, or wider ones: the verdict itself is recomputed above
+            x, edges = raw_values(asked, results)
+            if len(x) > 1 and np.ptp(x) > 0 and not set(x) <= {-1.0, 0.0, 1.0}:
+                expected = max(stats.ttest_1samp(x, edge).pvalue for edge in edges)
+                np.testing.assert_allclose(test["p"], expected, rtol=2e-3, atol=2e-12, err_msg=row["id"])
+            elif (
+                len(x) > 1 and set(x) <= {0.0, 1.0} and len(edges) == 1 and asked["kind"] in ("level", "sign")
+            ):
+                hits, tail = int(x.sum()), stats.binom(len(x), edges[0])
+                expected = min(1, 2 * (tail.sf(hits - 1) if x.mean() > edges[0] else tail.cdf(hits)))
+                np.testing.assert_allclose(test["p"], expected, rtol=3e-3, err_msg=row["id"])
+            if test["holds"] is not None and len(edges) == 1:
+                above, below = int((x > edges[0]).sum()), int((x < edges[0]).sum())
+                expected = stats.binomtest(above, above + below).pvalue if above + below else 1.0
+                np.testing.assert_allclose(test["sign_p"], expected, rtol=1e-4, err_msg=row["id"])
+                checked += 1
+    assert kept == list(stats.false_discovery_control(ps) <= 0.05) and checked > 150
