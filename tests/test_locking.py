@@ -86,6 +86,10 @@ def test_a_seed_that_was_dropped_shows_although_the_hashes_fit(ran):
 
     stamped(evidence.published(coin(), "laptop"), drop)
     assert "is not the run that was published last" in problems()
+    publish.publish(coin(), "laptop")
+    stamped(evidence.fresh_run(coin(), "laptop"), drop)
+    with pytest.raises(BnbookError, match=r"lacks the seeds \[4\] of the published run"):
+        publish.publish(coin(), "laptop")
 
 
 def test_a_claim_that_is_gone_leaves_a_line(ran):

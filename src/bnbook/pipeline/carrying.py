@@ -10,6 +10,7 @@ from bnbook import claims
 from bnbook.claims import Claim, locks
 from bnbook.claims.locks.lines import ranges, short
 from bnbook.claims.locks.standing import same_numbers
+from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.results import Results
@@ -20,9 +21,13 @@ ROUNDING = 1e-3
 
 
 def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results) -> list[dict[str, Any]]:
-    """The events of a publication: the claims whose numbers are those of the run before, and the run."""
+    """The events of a publication: the claims whose numbers are those of the run before, and the run.
+
+    BnbookError where a result has lost seeds although the parameters are the same.
+    """
     events = []
     if old is not None:
+        _require_no_seed_lost(chapter, old, new)
         was, now = locks.run_measure(old.header), locks.run_measure(new.header)
         same = [claim.id for claim in remeasured(chapter, profile, old, new) if unchanged(claim, old, new)]
         if same:
@@ -31,6 +36,17 @@ def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results
     seeds = {seed for entry in new.entries.values() for seed in entry["seeds"]}
     about = {"event": "published", "chapter": chapter.name, "profile": profile}
     return [*events, {**about, "content": short(new.header["content"]), "seeds": ranges(seeds)}]
+
+
+def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
+    if old.header.get("parameters") != new.header.get("parameters"):
+        return
+    for name in old.entries.keys() & new.entries.keys():
+        if lost := sorted(set(old.entries[name]["seeds"]) - set(new.entries[name]["seeds"])):
+            raise BnbookError(
+                f"{chapter.name}: result {name} lacks the seeds {lost} of the published run, with the same "
+                "parameters; expected all that were planned: run it again"
+            )
 
 
 def remeasured(chapter: Chapter, profile: str, old: Results, new: Results) -> list[Claim]:
