@@ -1,30 +1,31 @@
 /* Move the goalposts: any claim with its bound, its seeds and its confidence in the reader's hand. */
-bnbook.explorer("goalposts", "Move the goalposts", (kit, data, asked) => {
+bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
   "use strict";
-  const { number, make } = bnbook.kit, { evaluate, judge, edges } = bnbook.formulas;
+  const { number, make } = bnbook.kit,
+    { evaluate, judge, edges, isExact, isFactor, asked, plain, sliderEnds } = bnbook.formulas;
   const chapters = [...new Set(data.map(claim => claim.chapter))];
-  let claim, test, bounds, dropped = new Set();
-  /* ---- the units of an effect: shares in points, logarithms as the factor that they stand for ---- */
-  const BASES = { log: Math.E, log10: 10 };
-  const factor = () => test.kind === "ratio" || test.unit in BASES;
-  const real = v => test.unit in BASES ? BASES[test.unit] ** v : test.unit === "points" || test.unit === "%" ? 100 * v : v;
-  const unit = () => factor() ? " times" : test.unit ? ` ${test.unit}` : "";
-  const shown = v => `${number(real(v))}${unit()}`;
-  const exact = () => test.kind === "identity" || test.kind === "inequality";
-  const said = v => {
-    if (!test) return "";
-    const at = test.kind === "identity" ? 10 ** v : test.side === "power" ? Math.exp(v) : v;
-    const margin = test.unit in BASES ? shown(at) : test.unit === "%" || test.unit === "points" ? `${number(100 * at)} points` : `${number(at)}${test.unit ? ` ${test.unit}` : ""}`;
-    return exact() ? `at most ${number(at)}${test.unit ? ` ${test.unit}` : ""}` : test.side ? `${test.side === "less" ? "less" : "more"} than ${shown(at)}`
-      : `within ${test.centre ? `${shown(test.centre)} ` : ""}± ${margin}`;
-  };
-
-  const short = text => text.length > 95 ? `${text.slice(0, 92)} …` : text;
+  let claim,
+    test,
+    bounds,
+    dropped = new Set();
+  const real = v => bnbook.formulas.real(test, v),
+    shown = v => bnbook.formulas.shown(test, v);
+  const exact = () => isExact(test);
+  const atBound = v => (test.kind === "identity" ? 10 ** v : test.kind === "inequality" ? Math.round(v) : v);
+  const said = v => (test ? asked(test, atBound(v)) : "");
+  const short = text => (text.length > 95 ? `${text.slice(0, 92)} …` : text);
   const choice = kit.choice({ label: "Claim", options: [] });
-  choice.input.replaceChildren(...chapters.map(chapter => make("optgroup", { label: chapter },
-    ...data.filter(one => one.chapter === chapter).map(one => make("option", { value: one.id }, short(one.says))))));
+  choice.input.replaceChildren(
+    ...chapters.map(chapter =>
+      make(
+        "optgroup",
+        { label: chapter },
+        ...data.filter(one => one.chapter === chapter).map(one => make("option", { value: one.id }, short(one.says))),
+      ),
+    ),
+  );
   choice.input.parentNode.classList.add("wide");
-  choice.set(data.some(one => one.id === asked.claim) ? asked.claim : data[0].id);
+  choice.set(data.some(one => one.id === given.claim) ? given.claim : data[0].id);
   const part = kit.choice({ label: "Its part", options: [] });
   part.input.parentNode.classList.add("wide");
   const bound = kit.slider({ label: "Threshold", from: 0, to: 1, value: 0, show: v => said(v) });
@@ -34,26 +35,26 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, asked) => {
   const chart = kit.chart({ title: "Effect, one dot a seed", height: 150 });
 
   const keeps = one => one.seeds.map(s => one.seeds.length < 2 || !dropped.has(s));
-  const judged = (at, level, keep) => claim.tests.map((one, k) => evaluate(one, at[k], level, keep ? keep(one) : one.seeds.map(() => true)));
+  const asLocked = () => evaluate(test, test.bound, 0.95, Array(test.seeds.length).fill(true));
 
   const selectTest = () => {
     test = claim.tests[Number(part.get())];
-    const k = claim.tests.indexOf(test), locked = test.bound, found = evaluate(test, locked, 0.95, test.seeds.map(() => true));
-    const ends = [...found.values, ...found.interval].filter(Number.isFinite);
-    let [low, high] = [Math.min(0, locked, ...ends), Math.max(0, locked, ...ends)];
-    if (test.kind === "identity") [low, high] = [-16, Math.max(1, Math.ceil(Math.log10(Math.max(1e-16, ...ends, locked))) + 1)];
-    else if (test.kind === "inequality") [low, high] = [0, Math.max(10, 2 * found.interval[0])];
-    else if (!test.side) [low, high] = [0, Math.max(2 * locked, 1.2 * Math.max(...ends.map(v => Math.abs(v - test.centre))))];
-    else { const room = 0.25 * (high - low || 1); [low, high] = [test.kind === "ratio" ? Math.max(low, 0) : low - room, high + room]; }
-    const grain = test.kind === "inequality" ? 1 : test.kind === "identity" ? 0.1 : 10 ** Math.floor(Math.log10((high - low) / 100));
-    const place = test.kind === "identity" ? Math.log10(bounds[k]) : bounds[k];
-    bound.range(Math.floor(low / grain) * grain, Math.ceil(high / grain) * grain, "any");
-    bound.set(place);
+    const locked = asLocked();
+    bound.range(...sliderEnds(test, [...locked.values, ...locked.interval].filter(Number.isFinite)), "any");
+    const place = bounds[Number(part.get())];
+    bound.set(test.kind === "identity" ? Math.log10(place) : place);
     seeds.hidden = test.seeds.length < 2;
     confidence.input.parentNode.hidden = exact();
     seeds.replaceChildren(seeds.firstChild);
-    test.seeds.forEach(s => kit.toggle({ label: String(s), value: !dropped.has(s), into: seeds }).input
-      .addEventListener("change", event => { event.target.checked ? dropped.delete(s) : dropped.add(s); }, { capture: true }));
+    test.seeds.forEach(s =>
+      kit.toggle({ label: String(s), value: !dropped.has(s), into: seeds }).input.addEventListener(
+        "change",
+        event => {
+          event.target.checked ? dropped.delete(s) : dropped.add(s);
+        },
+        { capture: true },
+      ),
+    );
   };
   const selectClaim = () => {
     claim = data.find(one => one.id === choice.get());
@@ -66,8 +67,13 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, asked) => {
   };
   choice.input.addEventListener("change", selectClaim, { capture: true });
   part.input.addEventListener("change", selectTest, { capture: true });
-  const atBound = v => test.kind === "identity" ? 10 ** v : test.kind === "inequality" ? Math.round(v) : v;
-  bound.input.addEventListener("input", () => { bounds[Number(part.get())] = atBound(bound.get()); }, { capture: true });
+  bound.input.addEventListener(
+    "input",
+    () => {
+      bounds[Number(part.get())] = atBound(bound.get());
+    },
+    { capture: true },
+  );
   chart.onDrag(x => {
     if (exact()) return;
     bound.set(test.side ? x : Math.abs(x - test.centre));
@@ -76,47 +82,109 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, asked) => {
   });
   kit.button({ label: "as it was locked", press: selectClaim, into: tries });
   kit.button({ label: "the least threshold that turns it", press: () => turn(), into: tries });
-  kit.button({ label: "the next claim", press: () => { choice.set(data[(data.indexOf(claim) + 1) % data.length].id); selectClaim(); }, into: tries });
+  kit.button({
+    label: "the next claim",
+    press: () => {
+      choice.set(data[(data.indexOf(claim) + 1) % data.length].id);
+      selectClaim();
+    },
+    into: tries,
+  });
 
   /* Move the bound to where this test's answer changes next, if it does within the slider's reach. */
   const turn = () => {
-    const k = Number(part.get()), answer = v => evaluate(test, atBound(v), confidence.get() / 100, keeps(test)).holds;
-    const [now, low, high] = [bound.get(), Number(bound.input.min), Number(bound.input.max)], start = answer(now);
-    for (let step = 1; step <= 400; step++) for (const way of [1, -1]) {
-      const v = now + way * step * (high - low) / 400;
-      if (v >= low && v <= high && answer(v) !== start) { bound.set(v); bounds[k] = atBound(bound.get()); return; }
-    }
+    const k = Number(part.get()),
+      answer = v => evaluate(test, atBound(v), confidence.get() / 100, keeps(test)).holds;
+    const [now, low, high] = [bound.get(), Number(bound.input.min), Number(bound.input.max)],
+      start = answer(now);
+    for (let step = 1; step <= 400; step++)
+      for (const way of [1, -1]) {
+        const v = now + (way * step * (high - low)) / 400;
+        if (v >= low && v <= high && answer(v) !== start) {
+          bound.set(v);
+          bounds[k] = atBound(bound.get());
+          return;
+        }
+      }
   };
 
   selectClaim();
   kit.update(() => {
-    const k = Number(part.get()), level = confidence.get() / 100, keep = keeps(test);
-    const mine = judged(bounds, level, keeps), one = mine[k], verdict = judge(claim, mine.map(each => each.holds));
-    const [effect, low, high] = one.interval, [least, most] = exact() ? [-Infinity, bounds[k]] : edges(test, bounds[k]);
-    const all = evaluate(test, test.bound, 0.95, test.seeds.map(() => true)).values;
-    const near = [...all, effect, low, high, ...(exact() ? [bounds[k]] : [...edges(test, bounds[k]), ...edges(test, test.bound)])].filter(Number.isFinite);
-    const span = Math.max(...near) - Math.min(...near) || 1, log = test.kind === "ratio" || test.kind === "identity";
+    const k = Number(part.get()),
+      level = confidence.get() / 100,
+      keep = keeps(test);
+    const mine = claim.tests.map((each, j) => evaluate(each, bounds[j], level, keeps(each)));
+    const held = mine.map(each => each.holds);
+    const one = mine[k],
+      verdict = judge(claim, held);
+    const [effect, low, high] = one.interval,
+      [least, most] = exact() ? [-Infinity, bounds[k]] : edges(test, bounds[k]);
+    const all = asLocked().values;
+    const near = [
+      ...all,
+      effect,
+      low,
+      high,
+      ...(exact() ? [bounds[k]] : [...edges(test, bounds[k]), ...edges(test, test.bound)]),
+    ].filter(Number.isFinite);
+    const span = Math.max(...near) - Math.min(...near) || 1,
+      log = test.kind === "ratio" || test.kind === "identity";
     const floor = log ? Math.max(1e-17, Math.min(...near.filter(v => v > 0)) / 1.2) : Math.min(...near) - 0.08 * span;
-    const x = { from: floor, to: log ? Math.max(...near) * 1.2 : Math.max(...near) + 0.08 * span, log: log && Math.max(...near) / floor > 20, format: v => number(real(v)), label: factor() ? "effect, a factor" : test.unit ? `effect, in ${test.unit}` : "effect" };
+    const x = {
+      from: floor,
+      to: log ? Math.max(...near) * 1.2 : Math.max(...near) + 0.08 * span,
+      log: log && Math.max(...near) / floor > 20,
+      format: v => number(real(v)),
+      label: isFactor(test) ? "effect, a factor" : test.unit ? `effect, in ${test.unit}` : "effect",
+    };
     const inside = v => Math.min(x.to, Math.max(x.from, v));
     chart.draw({
-      x, y: { from: 0, to: 1, hidden: true },
-      key: [["batch", exact() ? "violations" : `effect and ${confidence.get()} % interval`], ["corrected", "where the claim holds"], ["hollow dotted", "dropped"]],
+      x,
+      y: { from: 0, to: 1, hidden: true },
+      key: [
+        ["batch", exact() ? "violations" : `effect and ${confidence.get()} % interval`],
+        ["corrected", "where the claim holds"],
+        ["hollow dotted", "dropped"],
+      ],
       says: `${shown(effect)}, ${shown(low)} to ${shown(high)}; it must be ${said(bound.get())}.`,
       marks: [
-        { area: [[inside(least), 0, 1], [inside(most), 0, 1]], class: "corrected" },
+        {
+          area: [
+            [inside(least), 0, 1],
+            [inside(most), 0, 1],
+          ],
+          class: "corrected",
+        },
         ...[least, most].filter(Number.isFinite).map(v => ({ rule: { x: v }, class: "corrected" })),
         { dots: all.map((v, j) => [v, 0.62 + 0.1 * (j % 3), keep[j] ? "batch pale-dot" : "hollow"]), r: 4, class: "" },
-        ...(exact() || !Number.isFinite(effect) ? [] : [
-          { line: [[inside(low), 0.3], [inside(high), 0.3]], class: "batch thick" },
-          { dots: [[effect, 0.3]], r: 6, class: "batch ringed" }]),
+        ...(exact() || !Number.isFinite(effect)
+          ? []
+          : [
+              {
+                line: [
+                  [inside(low), 0.3],
+                  [inside(high), 0.3],
+                ],
+                class: "batch thick",
+              },
+              { dots: [[effect, 0.3]], r: 6, class: "batch ringed" },
+            ]),
       ],
     });
     const at = keep.filter(Boolean).length;
-    const same = verdict === claim.verdict, moved = bounds.some((v, j) => v !== claim.tests[j].bound) || dropped.size > 0 || level !== 0.95;
-    const ends = exact() ? "" : Number.isFinite(low) ? `, ${confidence.get()} % interval ${number(real(low))} to ${number(real(high))}` : ", no interval";
-    kit.say(`<em>${claim.says}</em><br>In the book: <strong>${claim.words}</strong>${claim.exploratory ? " (exploratory)" : ""}. `
-      + (moved ? `Yours: <strong>${verdict}</strong>${same ? ", the same" : ""}. ` : "Nothing is moved yet. ")
-      + (Number.isFinite(effect) ? `Effect ${shown(effect)}${ends}, from ${at} ${at === 1 ? "value" : "seeds"}; asked: ${said(bound.get())}.` : "With these values there is no interval, so nothing is decided."));
+    const same = verdict === claim.verdict,
+      moved = bounds.some((v, j) => v !== claim.tests[j].bound) || dropped.size > 0 || level !== 0.95;
+    const ends = exact()
+      ? ""
+      : Number.isFinite(low)
+        ? `, ${confidence.get()} % interval ${number(real(low))} to ${number(real(high))}`
+        : ", no interval";
+    kit.say(
+      `<em>${plain(claim.says)}</em><br>In the book: <strong>${plain(claim.words)}</strong>${claim.exploratory ? " (exploratory)" : ""}. ` +
+        (moved ? `Yours: <strong>${verdict}</strong>${same ? ", the same" : ""}. ` : "Nothing is moved yet. ") +
+        (Number.isFinite(effect)
+          ? `Effect ${shown(effect)}${ends}, from ${at} ${at === 1 ? "value" : "seeds"}; asked: ${said(bound.get())}.`
+          : "With these values there is no interval, so nothing is decided."),
+    );
   });
 });

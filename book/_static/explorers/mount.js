@@ -4,28 +4,35 @@
 (() => {
   "use strict";
   const home = document.currentScript.src.replace(/[^/]*$/, "");
-  const builders = {}, loaded = new Map();
+  const builders = {},
+    loaded = new Map();
   const NEEDS = {
     transform: ["transform.js"],
     fuse: ["growth.js", "data/fuse.js", "fuse.js"],
-    goalposts: ["quantiles.js", "verdicts.js", "data/goalposts.js", "goalposts.js"],
+    goalposts: ["quantiles.js", "verdicts.js", "units.js", "data/goalposts.js", "goalposts.js"],
     break: ["meanfield.js", "data/break.js", "break.js"],
     landscape: ["data/landscape.js", "landscape.js"],
   };
 
   /* formulas: what tests compare with the package; data: what the data files fill in, by explorer. */
-  const bnbook = window.bnbook = { formulas: {}, data: {}, kit: {}, ready: null };
-  bnbook.explorer = (name, title, build) => { builders[name] = { title, build }; };
+  const bnbook = (window.bnbook = { formulas: {}, data: {}, kit: {}, ready: null });
+  bnbook.explorer = (name, title, build) => {
+    builders[name] = { title, build };
+  };
 
   const load = file => {
-    if (!loaded.has(file)) loaded.set(file, new Promise((done, failed) => {
-      const script = document.createElement("script");
-      script.src = home + file;
-      script.async = false; // in the order in which they were asked for
-      script.onload = done;
-      script.onerror = () => failed(new Error(`explorers: ${file} is missing`));
-      document.head.append(script);
-    }));
+    if (!loaded.has(file))
+      loaded.set(
+        file,
+        new Promise((done, failed) => {
+          const script = document.createElement("script");
+          script.src = home + file;
+          script.async = false; // in the order in which they were asked for
+          script.onload = done;
+          script.onerror = () => failed(new Error(`explorers: ${file} is missing`));
+          document.head.append(script);
+        }),
+      );
     return loaded.get(file);
   };
 
@@ -33,7 +40,7 @@
     const name = place.dataset.explorer;
     const live = document.createElement("div");
     try {
-      await Promise.all(["plot.js", ...NEEDS[name]].map(load));
+      await Promise.all(["plot.js", "controls.js", ...NEEDS[name]].map(load));
       if (bnbook.data[name] === null) throw new Error(`explorers: no run to draw ${name} from`);
       const { title, build } = builders[name];
       live.className = "explorer-live";
