@@ -23,13 +23,14 @@ install_packages = { test "$(INSTALLER)" = uv && $(BIN)/python -m uv pip install
 # uv leaves compiling to the first import, which must then be allowed to keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help book test site bench lab install lock clean distclean
+.PHONY: help book test site pdf bench lab install lock clean distclean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make book [PROFILE=smoke]  run every chapter, check the results, build the site from them (smoke, laptop, paper)"
 	@echo "make test                  the whole test suite, with a smoke run of every chapter and the checks of the site"
 	@echo "make site                  build the site from the committed results in executed/, without running a chapter"
+	@echo "make pdf                   the same site as one PDF in _build/book.pdf (needs Chromium or Chrome)"
 	@echo "make bench                 what probes and training cost, beside their bars (benchmarks/README.md)"
 	@echo "make lab                   JupyterLab, with copies of the chapters as notebooks in lab/"
 	@echo "make clean                 remove the built site, smoke runs and caches; keeps laptop and paper runs"
@@ -56,6 +57,9 @@ test: install
 
 site: install
 	$(BNBOOK) build
+
+pdf: site
+	$(BIN)/python -m bnbook.site.pdf
 
 bench: install
 	$(BIN)/python -m benchmarks

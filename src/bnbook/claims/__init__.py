@@ -7,7 +7,7 @@ from bnbook.claims.claim import Claim, Part, Source, Test
 from bnbook.claims.coverage import REASONS, Count, Coverage, Sentence, count_sentences
 from bnbook.claims.coverage_reading import load_coverage, unfinished_sources
 from bnbook.claims.effects import describe_test, effect_and_interval, format_effect
-from bnbook.claims.errata import ERRATUM_KINDS, Erratum, load_errata, source_titles
+from bnbook.claims.errata import CHANGES, ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.ledger import keep, ledger_row
 from bnbook.claims.reading import chapter_claims, load_claims
@@ -17,6 +17,7 @@ from bnbook.claims.tables import exploratory_note, markdown_table, verdict_rows
 from bnbook.claims.words import format_number, without_markup
 
 __all__ = [
+    "CHANGES",
     "Claim",
     "Count",
     "Coverage",

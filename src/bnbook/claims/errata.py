@@ -16,6 +16,13 @@ from bnbook.errors import BnbookError
 
 #: What may be amiss with a place, and the plural for counts.
 ERRATUM_KINDS = {"wrong": "wrong", "unclear": "unclear", "contradiction": "contradictions"}
+#: What a slip changes, gravest first.
+CHANGES = {
+    "theorem": "A theorem or statement that is false as printed",
+    "formula": "A formula that gives other numbers than it should",
+    "reading": "What can be read in two ways, or contradicts another place",
+    "slip": "Numbering and printing",
+}
 NEEDED = ("id", "source", "kind", "printed", "correct", "why")
 
 
@@ -23,6 +30,7 @@ NEEDED = ("id", "source", "kind", "printed", "correct", "why")
 class Erratum:
     """One place of a source: what is printed there, what holds instead, and why; texts may hold $formulas$.
 
+    `changes` is a key of CHANGES, `short` the erratum in one line.
     `claim` is the id of the claim whose verdict shows it, `test` the function that does; one of them may be
     empty.
     """
@@ -35,6 +43,8 @@ class Erratum:
     why: str
     claim: str = ""
     test: str = ""
+    changes: str = "formula"
+    short: str = ""
 
     @property
     def title(self) -> str:
@@ -92,7 +102,7 @@ class _Reader(Entry):
 
     def erratum(self, known: Known) -> Erratum:
         name, entry = self._name(CLAIM_ID), self.entry
-        self._keys(entry, NEEDED, ("claim", "test"), "the erratum")
+        self._keys(entry, NEEDED, ("claim", "test", "changes", "short"), "the erratum")
         source, kind = self._source(entry["source"]), self._text(entry, "kind")
         claim, test = (self._text(entry, key) if key in entry else "" for key in ("claim", "test"))
         if source.key not in known.sources:
@@ -107,8 +117,11 @@ class _Reader(Entry):
             self._fail(f"there is no claim {claim!r}", "the id of a claim of a chapter")
         if test and test not in known.tests:
             self._fail(f"there is no test {test!r}", "tests/test_x.py::test_name, a function of that file")
+        more = {key: self._text(entry, key) for key in ("changes", "short") if key in entry}
+        if more.get("changes", "formula") not in CHANGES:
+            self._fail(f"changes {more['changes']!r} is unknown", f"one of {', '.join(CHANGES)}")
         texts = {key: self._formulas(entry, key) for key in ("printed", "correct", "why")}
-        return Erratum(id=name, source=source, kind=kind, claim=claim, test=test, **texts)
+        return Erratum(id=name, source=source, kind=kind, claim=claim, test=test, **texts, **more)
 
 
 def _test_functions() -> set[str]:

@@ -13,6 +13,9 @@ from pathlib import Path
 from bnbook import paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import handout, ledger, pages, pictures
+from bnbook.pipeline.panels import Columns
+from bnbook.site import claims as claim_pages
+from bnbook.site import preview, settings, shell
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
 #: out.
@@ -39,7 +42,9 @@ def build(profile: str | None = None) -> Path:
     chapters, shown = pages.stage(staged, profile)
     _jupyter_book(staged, output)
     rendered = output / "_build" / "html"
-    finish(rendered)
+    figures = finish(rendered)
+    claim_pages.write(rendered, chapters, shown, figures, settings.repository())
+    preview.write(rendered, chapters, shown.rows.values(), settings.address())
     handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
     ledger.write(rendered, shown)
     old_site = folder / "html.old"
@@ -66,13 +71,17 @@ def _jupyter_book(staged: Path, output: Path) -> None:
         raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
-def finish(site: Path) -> None:
+def finish(site: Path) -> dict[str, Columns]:
     """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a
-    lean MathJax."""
+    lean MathJax, figures in both themes; returns the columns of each."""
     shown = pictures.pairs(site / "_images")
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        mended = pictures.in_both_themes(without_thebe(lasting_links(download_links(text))), shown)
+        mended = pictures.in_both_themes(
+            without_thebe(without_doubles(lasting_links(download_links(text)))), shown
+        )
+        if r"\(" in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
+            mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
         mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)  # where scripts are off
         if mended != text:
             page.write_text(mended, encoding="utf-8")
@@ -83,6 +92,7 @@ def finish(site: Path) -> None:
             path.unlink()
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()
+    return shown
 
 
 def download_links(html: str) -> str:
@@ -95,6 +105,12 @@ def lasting_links(html: str) -> str:
     the page."""
     heading = r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+'
     return re.sub(heading, r"\g<1>\g<2>", html)
+
+
+def without_doubles(html: str) -> str:
+    """Remove the scripts of _static/ that jupyter-book adds to every page by itself: those that a page needs
+    are named in _config.yml, deferred, and load the others."""
+    return re.sub(r'<script src="[^"]*_static/(?:board|explorers/[^"]*)\.js[^"]*"></script>\s*', "", html)
 
 
 def without_thebe(html: str) -> str:

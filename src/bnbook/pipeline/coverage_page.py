@@ -7,8 +7,8 @@ import html
 from bnbook import claims
 from bnbook.claims import REASONS, Coverage, Sentence
 from bnbook.claims import without_markup as _words
-from bnbook.pipeline.scoreboard import row_address, verdict_words
 from bnbook.pipeline.tokens import Pages
+from bnbook.site import chips
 
 #: A bar inside a cell of a table.
 BAR = "\\|"
@@ -20,7 +20,7 @@ def coverage(lists: list[Coverage], pages: Pages) -> str:
         "# Every sentence of the sources",
         "",
         f"**{counted(lists)}.** A sentence is named by its place and told in our words. Either claims",
-        "or errata judge it, and their chips lead to the scoreboard, where each verdict is computed from a",
+        "or errata judge it, and their chips lead to its page, where the verdict is computed from a",
         "run, or to the errata with their tests; or the reason stands there why nothing does. A sentence",
         "that repeats another is counted once.",
         "",
@@ -67,17 +67,12 @@ def _verdict(sentence: Sentence, pages: Pages) -> str:
     if not sentence.judged:
         kind, _, words = sentence.not_judged.partition(":")
         return f"*not judged* · {kind}: {_words(words.strip())}"
-    own = {claim.id: claim for claim in pages.claims}
-    chips = [
-        f'<a class="verdict" href="scoreboard.html#{row_address(own[name])}" '
-        f'title="{html.escape(own[name].says)}">{verdict_words(pages, own[name])}</a>'
-        for name in sentence.claims
-    ]
+    shown = [chips.chip(pages.rows[name]) for name in sentence.claims]
     errata = {row.id: row for row in claims.load_errata()} if sentence.errata else {}
-    chips += [
+    shown += [
         f'<a class="verdict" href="errata.html#{errata[name].anchor}" '
         f'title="{html.escape(errata[name].title)}">erratum, {errata[name].kind}</a>'
         for name in sentence.errata
     ]
     note = [f"<small>{_words(sentence.note)}</small>"] if sentence.note else []
-    return "<br>".join(chips + note)
+    return "<br>".join(shown + note)

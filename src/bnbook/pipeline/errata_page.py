@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections import Counter
 
 from bnbook import claims
-from bnbook.claims import ERRATUM_KINDS, Erratum, without_markup
+from bnbook.claims import CHANGES, Erratum, without_markup
 from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.scoreboard import anchor, verdict_words
+from bnbook.pipeline.scoreboard import anchor
 from bnbook.pipeline.tokens import Pages
+from bnbook.site import chips
+from bnbook.site.words import source_name
 
 
 def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
-    """Every row of book/errata.yml, by source: one block with an anchor (`erratum-ID`) for each."""
+    """Every row of book/errata.yml, gravest first: one block with an anchor (`erratum-ID`) for each."""
     titles = claims.source_titles()
-    by_source: dict[str, list[Erratum]] = {}
-    for row in rows:
-        by_source.setdefault(row.source.key, []).append(row)
     lines = [
         "# Errata of the sources",
         "",
-        f"**{len(rows)} places where a source is wrong, unclear or contradicts another**, each with what "
-        "holds instead and",
-        "with what shows it: a claim of this book, whose verdict is computed from a run, or a test of "
-        "its code. Where the",
-        "text of a source came to us through a conversion, slips that the conversion may have made are "
-        "left out.",
+        f"**{len(rows)} places where a source is wrong, unclear or contradicts another**, ordered by what "
+        "they change. Each comes with what holds instead and with what shows it: a claim of this book, whose "
+        "verdict is computed from a run, or a test of its code. Where the text of a source came to us "
+        "through a conversion, slips that the conversion may have made are left out.",
         "",
-        *_counts(by_source, titles),
+        *_counts(rows, titles),
     ]
     known = {chapter.name: chapter for chapter in chapters}
     titles_seen: Counter[str] = Counter()
-    for key, own in by_source.items():
-        lines += ["", f"(errata-{key.lower()})=", f"## {titles[key]}", "", f"{{cite:t}}`{key}`", ""]
+    for change, meaning in CHANGES.items():
+        own = [row for row in rows if row.changes == change]
+        if not own:
+            continue
+        lines += ["", f"(errata-{change})=", f"## {meaning}", "", *map(_line, own), ""]
         for row in own:
             titles_seen[row.title] += 1
             again = (
@@ -42,13 +42,19 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _counts(by_source: dict[str, list[Erratum]], titles: dict[str, str]) -> list[str]:
-    """A table: how many of each kind in each source."""
-    lines = [f"| Source | {' | '.join(ERRATUM_KINDS.values())} |", "|:---|" + "---:|" * len(ERRATUM_KINDS)]
-    for key, own in by_source.items():
-        tally = Counter(row.kind for row in own)
-        numbers = " | ".join(str(tally[kind]) for kind in ERRATUM_KINDS)
-        lines.append(f"| [{titles[key]}](#errata-{key.lower()}) | {numbers} |")
+def _line(row: Erratum) -> str:
+    """One line of the list above the blocks."""
+    return f"- [{without_markup(row.short or row.title)}](#{row.anchor}) *{source_name(row.source.key)}*"
+
+
+def _counts(rows: list[Erratum], titles: dict[str, str]) -> list[str]:
+    """A table: how many of each class in each source."""
+    by_source: dict[str, Counter[str]] = {}
+    for row in rows:
+        by_source.setdefault(row.source.key, Counter())[row.changes] += 1
+    lines = [f"| Source | {' | '.join(CHANGES)} |", "|:---|" + "---:|" * len(CHANGES)]
+    for key, tally in by_source.items():
+        lines.append(f"| {titles[key]} {{cite:t}}`{key}` | {' | '.join(str(tally[c]) for c in CHANGES)} |")
     return lines
 
 
@@ -61,7 +67,8 @@ def _block(row: Erratum, title: str, chapters: dict[str, Chapter], pages: Pages)
         "Shown by": _shown_by(row, chapters, pages),
     }
     body = [line for word, text in items.items() for line in (word, f": {text}", "")]
-    head = f"**{row.kind}** · {without_markup(row.source.version)}"
+    head = f"**{row.kind}** · {source_name(row.source.key)}, {without_markup(row.source.version)}"
+    head += f" · {without_markup(row.short)}" if row.short else ""
     return [
         f"({row.anchor})=",
         f"### {without_markup(title)}",
@@ -86,8 +93,8 @@ def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
                 if chapter
                 else ""
             )
-            says, words = without_markup(claim.says).rstrip("."), verdict_words(pages, claim)
-            found.append(f"the claim “{says}”: **{words}**{links}")
+            says, shown = without_markup(claim.says).rstrip("."), chips.chip(pages.rows[claim.id])
+            found.append(f"the claim “{says}”: {shown}{links}")
     if row.test:
         file, _, function = row.test.partition("::")
         found.append(f"the test `{function}` in `{file}`")

@@ -80,7 +80,7 @@ def as_text(pages: Pages, chapters: Iterable[str]) -> str:
 
 def write(folder: Path, pages: Pages) -> None:
     """Both files into the built site."""
-    rows = ledger(pages)
+    rows = list(pages.rows.values())
     atomic.write_text(folder / "ledger.json", as_json(rows))
     atomic.write_text(folder / "ledger.csv", as_csv(rows))
 

@@ -23,6 +23,7 @@ from bnbook.pipeline import (
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
+from bnbook.site import chips, front, reference, settings
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -36,22 +37,28 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     shown = tokens.Pages(evidence, claims.load_claims())
     root, book = paths.repository_root(), paths.book_folder()
     folder.mkdir(parents=True)
-    for name in ("_config.yml", "_toc.yml"):
-        shutil.copy2(root / name, folder / name)
+    shutil.copy2(root / "_toc.yml", folder / "_toc.yml")
+    atomic.write_text(folder / "_config.yml", settings.configuration())
     for name in SUPPORT:
         copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
         copy(book / name, folder / name)
     explorers.write(folder, shown)
     for chapter in chapters:
         _chapter_page(chapter, evidence[chapter.name], shown, folder)
-    short = scoreboard.short_scoreboard(chapters, shown)
+    short, rows = scoreboard.short_scoreboard(chapters, shown), list(shown.rows.values())
     index = (book / "index.md").read_text(encoding="utf-8")
     if unknown := tokens.malformed(index):
         raise BnbookError(f"index.md: {unknown[0]} is not a token that pages know")
     lists = claims.load_coverage()
-    extra = {"scoreboard": short, "coverage": coverage_page.counted(lists)}
-    index = tokens.fill(index, "index", shown, extra=extra)
+    extra = {"scoreboard": short, "coverage": coverage_page.counted(lists), **front.tokens(rows, shown)}
+    index = tokens.fill(front.pictures(index, shown), "index", shown, extra=extra)
+    index = index.replace("(95 % interval ", "(")  # the page says it once
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
+    for path in book.glob("*.md"):
+        if path.name != "index.md":
+            extra = {"clone": settings.clone(), "names": reference.names()}
+            text = tokens.fill(path.read_text(encoding="utf-8"), path.stem, shown, extra=extra)
+            atomic.write_text(folder / path.name, text)
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
     atomic.write_text(folder / "coverage.md", coverage_page.coverage(lists, shown))
@@ -76,7 +83,9 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
             path.write_text(inks.light(drawn, f"{chapter.name}/{path.stem}"), encoding="utf-8")
     for cell in page.cells:
         if cell.cell_type == "markdown":
-            text = tokens.fill(cell.source, chapter.name, shown)
+            text = tokens.fill(
+                cell.source, chapter.name, shown, {"verdict": chips.inlined(shown.rows, "../")}
+            )
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
     first.source = _after_title(first.source, provenance.stamp(chapter, evidence))

@@ -4,9 +4,10 @@ together."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from bnbook.pipeline import measured, powers, sentences, verdicts
 from bnbook.pipeline.evidence import Evidence
 
 TOKEN = re.compile(
-    r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts|standing|scoreboard|coverage)"
+    r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts"
+    r"|standing|scoreboard|coverage|waffle|tally|trust|found|clone|names)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
@@ -35,6 +37,13 @@ class Pages:
     evidence: dict[str, Evidence | None]
     claims: list[claims.Claim]
 
+    @cached_property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The ledger's row of every claim, by its id."""
+        from bnbook.pipeline import ledger  # which knows this class
+
+        return {row["id"]: row for row in ledger.ledger(self)}
+
     def judgement(self, claim: claims.Claim) -> claims.Judgement | None:
         evidence = self.evidence.get(claim.chapter)
         return verdicts.judged(claim, evidence) if evidence else None
@@ -47,13 +56,19 @@ class Pages:
         return found[0]
 
 
-def fill(text: str, chapter: str, pages: Pages, extra: dict[str, str] | None = None) -> str:
-    """The text with every token replaced; BnbookError for a token that asks for what does not exist."""
+def fill(
+    text: str, chapter: str, pages: Pages, extra: Mapping[str, str | Callable[[re.Match], str]] | None = None
+) -> str:
+    """The text with every token replaced; BnbookError for a token that asks for what does not exist.
+
+    extra: what a verb stands for on this page, or how to tell from the token.
+    """
 
     def one(match: re.Match) -> str:
-        if extra and match["verb"] in extra:
-            return extra[match["verb"]]
+        own = (extra or {}).get(match["verb"])
         try:
+            if own is not None:
+                return own if isinstance(own, str) else own(match)
             return _value(match, chapter, pages)
         except (ValueError, TypeError) as problem:  # TypeError: a format that does not fit
             raise BnbookError(f"token {match[0]} on page {chapter}: {problem}") from None

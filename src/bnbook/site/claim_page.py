@@ -1,0 +1,176 @@
+"""The page of one claim: what is said and where, how it was tested, what was found, and how to repeat it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bnbook.claims import format_number
+from bnbook.pipeline.evidence import Evidence
+from bnbook.site import board, chips, forest, words
+from bnbook.site.shell import page
+
+Row = dict[str, Any]
+ROOT = "../"
+#: Of a test: look, glyph and word.
+MET = {True: ("true", "✓", "met"), False: ("false", "✕", "not met"), None: ("open", "?", "open")}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a claim's page shows besides its row."""
+
+    chapter: str  # title
+    evidence: Evidence | None
+    figure: str = ""  # its HTML
+    anchor: str = ""  # of the figure in the chapter
+    places: Sequence[str] = ()  # sentences of the sources that it judges
+    runs: Sequence[tuple[str, Row]] = ()  # (profile, row) of every published run that judged it
+    locked: str = ""
+    repository: str = ""
+    before: str = ""  # id of the claim before it
+    after: str = ""
+
+
+def claim_page(row: Row, about: Context) -> str:
+    """The whole HTML page, in claims/ID.html."""
+    chapter = f"{ROOT}{row['chapter']}.html"
+    crumbs = (
+        f'› <a href="{ROOT}scoreboard.html">Board</a> › <a href="{chapter}">{html.escape(about.chapter)}</a>'
+    )
+    parts = [
+        f"<h1>{words.rich(row['says'])}</h1>",
+        f'<p class="claim-verdict">{chips.chip(row, link=False)} {html.escape(_rest(row))}</p>',
+        f'<p class="claim-place">{board.place(row)}</p>',
+        *[f"<h2>{title}</h2>{text}" for title, text in _sections(row, about).items() if text],
+        _neighbours(about),
+    ]
+    title = f"{words.plain(row['says'])} – {row['verdict']}"
+    said = f"{row['verdict']}. {row['effect']['words'] if row['effect'] else ''} {words.source_place(row)}"
+    return page(html.unescape(title), "\n".join(parts), ROOT, said, crumbs)
+
+
+def _rest(row: Row) -> str:
+    start = "holds if" if row["verdict"] == "holds if …" else row["verdict"]
+    return row["words"].removeprefix(start).strip()
+
+
+def _sections(row: Row, about: Context) -> dict[str, str]:
+    return {
+        "What was found": _found(row),
+        "The picture": _figure(row, about),
+        "How sure": _sure(row, about),
+        "Where it is said": _said(row, about),
+        "Every run that judged it": _runs(about.runs),
+        "Repeat it": _repeat(row, about),
+    }
+
+
+def _found(row: Row) -> str:
+    """An entry for each test: what must hold, the plot, effect and interval, whether it is met."""
+    lines = []
+    for test in row["tests"]:
+        look, glyph, word = MET[test["holds"]]
+        said = {"printed": "As printed. ", "corrected": f"Corrected: {words.rich(test['says'])}. "}
+        says = f"{words.rich(test['says'])}. " if test["role"] == "part" else said.get(test["role"], "")
+        picture = forest.plot(test)
+        lines.append(
+            f'<li class="claim{"" if picture else " bare"}"><div class="claim-says">'
+            f'<span class="chip {look}"><span class="glyph" aria-hidden="true">{glyph}</span>{word}</span> '
+            f"{says}Must hold: {html.escape(test['asks'])}.</div>"
+            + (f'<div class="claim-plot">{picture}</div>' if picture else "")
+            + f'<p class="claim-found">{_measured(test)}</p></li>'
+        )
+    parts = len([test for test in row["tests"] if test["role"] == "part"])
+    all_or_any = {"all": "All parts have to hold.", "any": "One part has to hold."}[row["combine"]]
+    plotted = any(forest.plot(test) for test in row["tests"])
+    key = "Green ground: where the test holds. Dots: seeds; bar: 95 % interval; diamond: the effect."
+    note = " ".join([all_or_any] * (parts > 1) + [key] * plotted)
+    note = f'<p class="claim-place">{note}</p>' if note else ""
+    return f'{note}<ul class="board">{"".join(lines)}</ul>' if lines else "<p>Nothing was measured here.</p>"
+
+
+def _measured(test: dict[str, Any]) -> str:
+    said = [f"<strong>{html.escape(test['effect']['words'])}</strong>"]
+    if test["interval"]:
+        said.append(f"95 % interval {html.escape(test['interval']['words'])}")
+    said.append(f"n = {test['n']}")
+    if test["p"] is not None:
+        said.append(f"p = {format_number(test['p'], '.2g')}" if test["p"] > 1e-12 else "p < 10⁻¹²")
+    return ", ".join(said)
+
+
+def _figure(row: Row, about: Context) -> str:
+    if not about.figure:
+        return ""
+    link = f'<a href="{ROOT}{row["chapter"]}.html#{about.anchor}">The figure in its chapter</a>'
+    return f"<figure>{about.figure}<figcaption>{link}</figcaption></figure>"
+
+
+def _sure(row: Row, about: Context) -> str:
+    made = about.evidence.results.header["provenance"] if about.evidence else {}
+    mark = (
+        f"exploratory: {row['exploratory']}"
+        if row["exploratory"]
+        else f"locked {about.locked or 'before its data'}"
+    )
+    margins = row["other_margins"]
+    said = {
+        "Test": mark,
+        "Run": f"{made.get('date', '')}, {row['profile']} profile" if made else "",
+        "Scope": row["scope"],
+        "At half the margin": margins[0] if margins else "",
+        "At twice the margin": margins[1] if margins else "",
+        "Since the run": row["remark"],
+    }
+    return _list({key: html.escape(str(text)) for key, text in said.items() if text})
+
+
+def _said(row: Row, about: Context) -> str:
+    listed = "".join(f"<li>{words.rich(place)}</li>" for place in about.places)
+    own = "<p>No source says it: the book asks it itself.</p>" if row["kind"] == "question" else ""
+    return f"{own}<p>{words.rich(words.source_place(row))}</p>" + (f"<ul>{listed}</ul>" if listed else "")
+
+
+def _runs(runs: Sequence[tuple[str, Row]]) -> str:
+    lines = ""
+    for profile, row in runs:
+        effect = row["effect"]["words"] if row["effect"] else ""
+        cells = (profile, chips.chip(row, link=False), html.escape(effect), html.escape(row["scope"]))
+        lines += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    return _table(lines) if lines else ""
+
+
+def _table(lines: str) -> str:
+    return f'<div class="pst-scrollable-table-container"><table class="table">{lines}</table></div>'
+
+
+def _repeat(row: Row, about: Context) -> str:
+    profile = row["profile"] or "laptop"
+    made = about.evidence.results.header["provenance"] if about.evidence else {}
+    commit = str(made.get("commit", ""))
+    file = f"book/{row['chapter']}.md"
+    code = f"<code>{file}</code>" + (f" at commit <code>{commit[:10]}</code>" if commit else "")
+    if about.repository and commit:
+        code = f'<a href="{about.repository}/blob/{commit}/{file}">{file} at {commit[:10]}</a>'
+    data = f'<a href="{row["id"]}.json">JSON</a> · <a href="{row["id"]}.csv">CSV, a line a seed</a>'
+    command = f"<pre><code>bnbook run {row['chapter']} --profile {profile} --compare</code></pre>"
+    return command + _list({"Code": code, "Numbers": data, "Name": f"<code>{row['id']}</code>"})
+
+
+def _neighbours(about: Context) -> str:
+    links = [
+        f'<a rel="{rel}" href="{name}.html">{text}</a>'
+        for rel, name, text in (
+            ("prev", about.before, "← claim before"),
+            ("next", about.after, "next claim →"),
+        )
+        if name
+    ]
+    return f'<nav class="claim-next" aria-label="Other claims">{" ".join(links)}</nav>'
+
+
+def _list(items: dict[str, str]) -> str:
+    return "<dl>" + "".join(f"<dt>{key}</dt><dd>{text}</dd>" for key, text in items.items()) + "</dl>"

@@ -1,0 +1,121 @@
+"""Write a page, a JSON and a CSV file for each claim into the built site."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnbook import claims
+from bnbook.pipeline import ledger, merge, pictures, tokens
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.evidence import Evidence, published
+from bnbook.profiles import PUBLISHED
+from bnbook.site.claim_page import ROOT, Context, claim_page
+
+Row = dict[str, Any]
+
+
+def write(
+    site: Path, chapters: list[Chapter], shown: tokens.Pages, figures: Mapping[str, Any], repository: str = ""
+) -> None:
+    """claims/ID.html, .json and .csv for every claim; figures: name of an image -> its columns."""
+    rows = list(shown.rows.values())
+    folder = site / "claims"
+    folder.mkdir(exist_ok=True)
+    known, own = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in shown.claims}
+    images, places, runs = _images(site), _places(), _runs(chapters, shown)
+    names = [row["id"] for row in rows]
+    for number, row in enumerate(rows):
+        chapter, claim = known[row["chapter"]], own[row["id"]]
+        picture, anchor = _figure(chapter, row["figure"], images, figures)
+        judgement = shown.judgement(claim)
+        about = Context(
+            chapter=chapter.title,
+            evidence=shown.evidence[chapter.name],
+            figure=picture,
+            anchor=anchor,
+            places=places.get(row["id"], ()),
+            runs=runs.get(row["id"], ()),
+            locked=getattr(judgement, "locked", ""),
+            repository=repository,
+            before=names[number - 1] if number else "",
+            after=names[number + 1] if number + 1 < len(names) else "",
+        )
+        (folder / f"{row['id']}.html").write_text(claim_page(row, about), encoding="utf-8")
+        (folder / f"{row['id']}.json").write_text(
+            json.dumps(row, ensure_ascii=False, indent=1), encoding="utf-8"
+        )
+        (folder / f"{row['id']}.csv").write_text(per_seed(claim, about.evidence), encoding="utf-8")
+
+
+def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
+    """CSV: a line a seed, a column for each number that the claim's tests read."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    names = [name for name in claim.result_names() if evidence and name in evidence.results]
+    columns: dict[str, np.ndarray] = {}
+    for name in names:
+        values = np.asarray(evidence.results[name], dtype=float)
+        flat = values.reshape(len(values), -1)
+        titles = [name] if flat.shape[1] == 1 else [f"{name}[{k}]" for k in range(flat.shape[1])]
+        columns |= dict(zip(titles, flat.T))
+    table.writerow(["seed", *columns])
+    for seed in range(max(map(len, columns.values()), default=0)):
+        table.writerow(
+            [seed, *(f"{values[seed]:.9g}" if seed < len(values) else "" for values in columns.values())]
+        )
+    return text.getvalue()
+
+
+def _images(site: Path) -> dict[str, str]:
+    """PART/CHAPTER/FIGURE -> name of the image that shows it."""
+    found = {}
+    for path in (site / "_images").glob("*.svg"):
+        mark = re.search(r'data-figure="([^"]+)"', path.read_text(encoding="utf-8")[:1000])
+        if mark and not path.stem.endswith(".dark"):
+            found[mark[1]] = path.stem
+    return found
+
+
+def _figure(
+    chapter: Chapter, figure: str, images: Mapping[str, str], shown: Mapping[str, Any]
+) -> tuple[str, str]:
+    """The HTML of a claim's figure, and its label in the chapter."""
+    name = images.get(f"{chapter.name}/{figure}")
+    for path, alt, directive in merge.referenced_figures(chapter.text):
+        if name and path.endswith(f"/{figure}.svg"):
+            label = re.search(r"^:name: *(\S+)", directive, flags=re.M)
+            image = f'<img alt="{alt.replace(chr(34), "&quot;")}" src="{ROOT}_images/{name}.svg" />'
+            return pictures.in_both_themes(image, shown), label[1] if label else ""
+    return "", ""
+
+
+def _places() -> dict[str, list[str]]:
+    """Claim -> the sentences of the sources that it judges."""
+    found: dict[str, list[str]] = {}
+    for listed in claims.load_coverage():
+        for sentence in listed.sentences:
+            for name in sentence.claims:
+                found.setdefault(name, []).append(f"{listed.version}, {sentence.where}: {sentence.says}")
+    return found
+
+
+def _runs(chapters: list[Chapter], shown: tokens.Pages) -> dict[str, list[tuple[str, Row]]]:
+    """Claim -> the verdict of every fresh published run, where there is more than one."""
+    found: dict[str, list[tuple[str, Row]]] = {}
+    for chapter in chapters:
+        held = [one for one in (published(chapter, each) for each in PUBLISHED) if one.exists]
+        if len(held) < 2:
+            continue
+        for one in (one for one in held if not one.stale()):
+            pages = tokens.Pages({**shown.evidence, chapter.name: one}, shown.claims)
+            for row in ledger.ledger(pages, [chapter.name]):
+                found.setdefault(row["id"], []).append((one.profile, row))
+    return found

@@ -1,0 +1,136 @@
+"""The first page: what its own tokens stand for, and the small pictures of its findings."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from bnbook.claims import format_number
+from bnbook.errors import BnbookError
+from bnbook.pipeline import tokens as known
+from bnbook.site import chips, waffle
+
+Row = dict[str, Any]
+BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
+LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
+WIDTH, LEFT, RIGHT, HIGH = 320, 4, 236, 38
+#: Verdicts as tokens name them.
+NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in chips.ORDER}
+
+
+def tokens(rows: list[Row], shown: known.Pages) -> dict[str, Any]:
+    """`waffle`, `tally:KIND.VERDICT`, `trust`; `found:CLAIM[k]`, the number of a claim's k-th test with its
+    interval, from 1 on."""
+
+    def found(token: re.Match) -> str:
+        tests, place = chips.row_of(shown.rows, token)["tests"], int(token["index"] or 1)
+        if not tests:
+            return known.ABSENT
+        if not 1 <= place <= len(tests):
+            raise ValueError(f"{token['name']} has {len(tests)} tests")
+        test = tests[place - 1]
+        ends = f" ({test['interval']['words']})" if test["interval"] else ""
+        return test["effect"]["words"].partition(" ")[0] + ends
+
+    return {
+        "waffle": waffle.waffle(rows),
+        "tally": lambda token: str(tally(rows, token["name"])),
+        "found": found,
+        "trust": trust(rows, shown),
+        "verdict": chips.inlined(shown.rows, ""),
+    }
+
+
+def tally(rows: list[Row], name: str) -> int:
+    """How many claims: `claims` of the sources, `questions`, `exploratory`, `measurement.reproduced` …"""
+    kind, _, verdict = name.partition(".")
+    if kind == "claims":
+        return sum(row["kind"] != "question" for row in rows)
+    if kind == "questions":
+        return sum(row["kind"] == "question" for row in rows)
+    if kind == "exploratory":
+        return sum(bool(row["exploratory"]) for row in rows)
+    if kind not in ("measurement", "statement", "question") or verdict not in ("", "decided", *NAMES):
+        raise ValueError(f"nothing is counted as {name!r}; expected KIND.VERDICT, one of {', '.join(NAMES)}")
+    found = Counter(row["verdict"] for row in rows if row["kind"] == kind)
+    undecided = found["open"] + found["not run"] + found["not tested at this scale"]
+    return {"": found.total(), "decided": found.total() - undecided}.get(
+        verdict, found[NAMES.get(verdict, "")]
+    )
+
+
+def trust(rows: list[Row], shown: known.Pages) -> str:
+    """Scale, data, seeds, locks and what was not run, each as one line of a list."""
+    made = [each for each in shown.evidence.values() if each]
+    scales = Counter(each.profile for each in made)
+    data = sorted({row["name"] for each in made for row in each.results.header["data"]})
+    seeds = sorted(row["n"] for row in rows if row["n"])
+    young = sum(bool(row["exploratory"]) for row in rows)
+    untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
+    undecided = sum(row["verdict"] == "open" for row in rows)
+    paper = scales.get("paper", 0)
+    middle = seeds[len(seeds) // 2] if seeds else 0
+    listed = ", ".join(
+        f"{number} of {len(shown.evidence)} chapters at {name}" for name, number in scales.items()
+    )
+    lines = {
+        "Scale": f"{listed or 'no run'}; at the papers’ own scale {paper or 'none'}",
+        "Data": ", ".join(data) or "none but formulas",
+        "Seeds": f"{seeds[0]} to {seeds[-1]} a claim, half of the claims {middle} or more"
+        if seeds
+        else "none",
+        "Tests": f"{len(rows) - young} stood before their data, {young} are exploratory and marked so",
+        "Not settled": f"{undecided} claims are open, {untried} were not tried at a scale that counts",
+    }
+    return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
+
+
+def pictures(text: str, shown: known.Pages) -> str:
+    """The text with every `{dots}` block as a small plot: a line for each arm, a dot for each seed."""
+    return BLOCK.sub(lambda match: _dots(match[1].split(), match[2].strip().splitlines(), shown), text)
+
+
+def _dots(options: list[str], lines: list[str], shown: known.Pages) -> str:
+    arms: list[tuple[str, str, np.ndarray]] = []
+    for line in lines:
+        match = LINE.fullmatch(line)
+        if not match or match[3] not in shown.evidence:
+            raise BnbookError(
+                f"index.md: {line!r} in a dots block; expected LABEL | INK | PART/CHAPTER#RESULT"
+            )
+        evidence = shown.evidence[match[3]]
+        if evidence is None:
+            return ""
+        values = np.asarray(evidence.per_seed(match[4], match[5]), dtype=float)
+        arms.append((match[1].strip(), match[2], values[np.isfinite(values)]))
+    log = "log" in options and all((values > 0).all() for _, _, values in arms)
+    every = np.concatenate([values for _, _, values in arms])
+    low, high = (every.min() / 1.3, every.max() * 1.1) if log else (min(0.0, every.min()), every.max())
+
+    def place(value: float) -> float:
+        ends = np.log([low, high, value]) if log else np.array([low, high, value])
+        return round(float(LEFT + (ends[2] - ends[0]) / ((ends[1] - ends[0]) or 1) * (RIGHT - LEFT)), 1)
+
+    def said(value: float) -> str:
+        return format_number(value, ".1%" if "percent" in options else ".3g")
+
+    parts, words = [], []
+    for number, (label, ink, values) in enumerate(arms):
+        top = number * HIGH
+        middle = float(np.exp(np.log(values).mean())) if log else float(values.mean())
+        start = LEFT if not log else place(low)
+        words.append(f"{label}: {said(middle)}")
+        parts += [
+            f'<text x="{LEFT}" y="{top + 13}">{html.escape(label)}</text>',
+            f'<path class="rail" d="M{LEFT} {top + 25}H{RIGHT}"/>',
+            f'<path class="bar {ink}" d="M{start} {top + 25}H{place(middle)}"/>',
+            *(f'<circle class="{ink}" cx="{place(v)}" cy="{top + 25}" r="3"/>' for v in values),
+            f'<text class="value" x="{WIDTH}" y="{top + 29}">{said(middle)}</text>',
+        ]
+    size = f'viewBox="0 0 {WIDTH} {len(arms) * HIGH}"'
+    label = html.escape("; ".join(words) + f". A dot a seed{', logarithmic scale' if log else ''}.")
+    return f'<div><svg class="dots" {size} role="img" aria-label="{label}">{"".join(parts)}</svg></div>\n'

@@ -1,0 +1,56 @@
+"""The page of public names, made from their signatures and docstrings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from typing import Any
+
+#: Module -> its public names, as chapters and readers' own code call them.
+PUBLIC = {
+    "bnbook": ("measure",),
+    "bnbook.normalizers": ("make_normalizer", "frozen_noise"),
+    "bnbook.models": ("vgg", "cnn", "resnet", "mlp", "deep_linear"),
+    "bnbook.probes.landscape": ("along_gradient",),
+    "bnbook.probes.covariate_shift": ("measure",),
+    "bnbook.probes.fisher": ("largest_eigenvalue",),
+    "bnbook.meanfield": ("solve", "FullyConnected", "Convolutional"),
+    "bnbook.data": ("load",),
+    "bnbook.results": ("record", "load"),
+    "bnbook.claims": ("load_claims", "judge"),
+    "bnbook.figures": ("use_style", "save_figure"),
+}
+
+
+def names() -> str:
+    """One section a module, one entry a name: signature and docstring."""
+    lines = []
+    for module, listed in PUBLIC.items():
+        room = importlib.import_module(module)
+        lines += [f"## `{module}`", "", _escaped(inspect.getdoc(room) or "").partition("\n\n")[0], ""]
+        for name in listed:
+            lines += _entry(f"{module}.{name}", getattr(room, name))
+    return "\n".join(lines)
+
+
+def _entry(name: str, item: Any) -> list[str]:
+    short = name.rpartition(".")[2]
+    try:
+        signature = str(inspect.signature(item))
+    except (TypeError, ValueError):
+        signature = "(…)"
+    signature = re.sub(r"<[^>]*>", "…", signature).replace("'", "")
+    text = _escaped(inspect.getdoc(item) or "")
+    return [f"### {short}", "", f"```python\n{name}{signature}\n```", "", text, ""]
+
+
+def _escaped(text: str) -> str:
+    """A docstring as Markdown: its words are no markup, its paragraphs and lists stay."""
+    lines = []
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if indent >= 4 and lines and not lines[-1].strip():
+            line = line.strip()  # an example or a continued list, not a block of code
+        lines.append(re.sub(r"([*_<>$\[\]{}|#])", r"\\\1", line))
+    return "\n".join(lines)

@@ -1,0 +1,71 @@
+"""Texts and names as HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+#: Sources as people call them.
+SOURCES = {
+    "santurkar2018": "Santurkar et al. 2018",
+    "meanfield2018": "Mean-field paper",
+    "encyclopedia": "Wikipedia",
+}
+KINDS = {
+    "measurement": "measurement",
+    "statement": "formula or theorem",
+    "question": "the book’s own question",
+}
+VERSIONS = ("v1", "NeurIPS")
+#: Signs of formulas where no MathJax sets them.
+SIGNS = {
+    **dict(
+        zip("alpha beta gamma delta epsilon eta theta lambda mu pi rho sigma phi".split(), "αβγδεηθλμπρσφ")
+    ),
+    **dict(
+        zip("le leq ge geq ne neq approx cdot times to infty partial nabla sum pm".split(), "≤≤≥≥≠≠≈·×→∞∂∇Σ±")
+    ),
+    **dict.fromkeys(
+        "hat tilde bar left right mathrm text operatorname mathbf widehat lvert rvert".split(), ""
+    ),
+    **dict(zip("sqrt ell langle rangle".split(), "√ℓ⟨⟩")),
+}
+
+
+def rich(text: str) -> str:
+    """Words of a claim as HTML: formulas for MathJax, `code` as code, everything else escaped."""
+
+    def one(match: re.Match) -> str:
+        part = match[0]
+        if part.startswith("`"):
+            return f"<code>{html.escape(part[1:-1])}</code>"
+        if part.startswith("$"):
+            return f'<span class="math notranslate nohighlight">\\({html.escape(part[1:-1])}\\)</span>'
+        return html.escape(part)
+
+    return re.sub(r"`[^`]*`|\$[^$]*\$|[^`$]+|[`$]", one, text)
+
+
+def plain(text: str) -> str:
+    """The same for an attribute: formulas and code without their marks."""
+    text = re.sub(r"\\(?:frac|tfrac)\{([^{}]*)\}\{([^{}]*)\}", r"(\1)/(\2)", text)
+    text = re.sub(r"\\([A-Za-z]+)", lambda name: SIGNS.get(name[1], name[1]), text)
+    return html.escape(re.sub(r"[`${}\\]", "", text))
+
+
+def source_name(key: str) -> str:
+    return SOURCES.get(key, key)
+
+
+def source_keys(source: dict[str, str]) -> list[str]:
+    """The source, and each of its versions that is named: what the board filters by."""
+    return [source["key"], *(f"{source['key']} {each}" for each in VERSIONS if each in source["version"])]
+
+
+def source_place(row: dict[str, Any]) -> str:
+    """ "Wikipedia: Inference, first paragraph", with the version where there are several."""
+    source = row["source"]
+    version = "" if source["key"] == "encyclopedia" else f", {source['version']}"
+    on = "on " if row["kind"] == "question" else ""
+    return f"{on}{source_name(source['key'])}{version}: {source['where']}"

@@ -1,0 +1,138 @@
+"""The board and the waffle under the finger, the keyboard and with scripts off; needs a browser."""
+
+from __future__ import annotations
+
+import browsing
+import pytest
+from conftest import ROOT
+from site_rows import rows
+
+from bnbook.pipeline.chapters import Chapter
+from bnbook.site import board, waffle
+
+pytestmark = pytest.mark.skipif(browsing.CHROMIUM is None, reason="no browser is installed")
+SHOWN = "li.claim:not([hidden])"
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("board")
+    chapters = [Chapter("part/coin", None, "A coin"), Chapter("part/dice", None, "Dice")]
+    script, style = (ROOT / "book" / "_static" / name for name in ("board.js", "book.css"))
+    (folder / "claims").mkdir()
+    for row in rows():
+        (folder / "claims" / f"{row['id']}.html").write_text(f"<title>{row['id']}</title>")
+    file = folder / "scoreboard.html"
+    file.write_text(
+        f'<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="{style.as_uri()}">'
+        f"{waffle.waffle(rows())}{board.board(rows(), chapters)}<script src='{script.as_uri()}'></script>"
+    )
+    return file
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsing.chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser, page_file):
+    opened = browser.new_page()
+    opened.set_default_timeout(10_000)
+    opened.goto(page_file.as_uri())
+    yield opened
+    opened.close()
+
+
+def ids(page) -> list[str]:
+    return page.eval_on_selector_all(SHOWN, "rows => rows.map(row => row.id)")
+
+
+def test_search_and_filters_show_fewer_rows_and_stay_in_the_address(page, page_file):
+    assert len(ids(page)) == len(rows()) and page.inner_text(".board-count") == "13 of 13 claims"
+    page.fill("[name=q]", "CLAIM-1 figure")
+    assert ids(page) == ["claim-claim-10", "claim-claim-11", "claim-claim-12"]
+    assert page.evaluate("location.hash") == "#q=CLAIM-1+figure"
+    page.fill("[name=q]", "")
+    page.select_option("[name=source]", "santurkar2018 NeurIPS")
+    assert "claim-claim-2" not in ids(page) and len(ids(page)) == 11
+    page.select_option("[name=standing]", "exploratory")
+    assert ids(page) == ["claim-claim-3"]
+    again = page.context.new_page()
+    again.goto(page.url)
+    assert ids(again) == ["claim-claim-3"] and again.input_value("[name=standing]") == "exploratory"
+    page.click("button[type=reset]")
+    page.wait_for_function("document.querySelector('.board-count').textContent.startsWith('13')")
+    assert "#" not in page.url
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("chapter", "part/dice", ["claim-claim-4"]),
+        ("verdict", "mixed", ["claim-claim-6"]),
+        ("kind", "statement", ["claim-claim-4"]),
+        ("scale", "paper", ["claim-claim-4"]),
+    ],
+)
+def test_each_filter_filters(page, name, value, expected):
+    page.select_option(f"[name={name}]", value)
+    assert ids(page) == expected
+    hidden = page.eval_on_selector_all(".board-chapter[hidden]", "found => found.length")
+    assert hidden == 1, "a chapter without rows goes with its heading"
+
+
+def test_the_keyboard_reaches_and_works_the_search(page):
+    page.locator(".waffle-legend a").last.focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.name") == "q"
+    page.keyboard.type("dice")
+    page.keyboard.press("Enter")
+    assert page.url.endswith("scoreboard.html#q=dice"), "Enter sends no form"
+    page.keyboard.press("Tab")
+    page.keyboard.type("W")
+    assert page.evaluate("document.activeElement.value") == "encyclopedia"
+
+
+def test_the_waffle_is_one_stop_with_arrows_and_tells_each_square(page):
+    page.keyboard.press("Tab")
+    first = page.evaluate("document.activeElement.getAttribute('href')")
+    page.keyboard.press("ArrowRight")
+    second = page.evaluate("document.activeElement.getAttribute('href')")
+    assert first != second and second.startswith("claims/")
+    said = page.inner_text(".waffle-said")
+    assert said == page.evaluate("document.activeElement.dataset.said") and "claim" in said
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.getBoundingClientRect().y") > 20
+    page.keyboard.press("Home")
+    page.keyboard.press("Tab")
+    assert not page.evaluate("document.activeElement.closest('.squares')"), "one stop for the Tab key"
+    page.focus(f".squares a[href='{second}']")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{second}")
+
+
+def test_a_pointer_tells_a_square_and_a_click_goes_to_its_page(page):
+    square = page.locator(".squares a").nth(5)
+    square.hover()
+    assert page.inner_text(".waffle-said") == square.get_attribute("data-said")
+    square.click()
+    page.wait_for_url("**/claims/*.html")
+
+
+def test_a_legend_entry_filters_the_board_of_its_own_page(page):
+    page.click(".waffle-legend a:has-text('mixed')")
+    page.wait_for_function("document.querySelector('.board-count').textContent.startsWith('1 of')")
+    assert ids(page) == ["claim-claim-6"]
+
+
+def test_without_scripts_every_row_and_square_is_there(browser, page_file):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    assert page.locator("li.claim:visible").count() == len(rows())
+    assert not page.locator(".board-form").is_visible()
+    assert page.locator(".squares a[title][href]").count() == len(rows())
+    assert page.locator(".claim svg.forest").count() == len(rows())
+    context.close()

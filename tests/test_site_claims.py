@@ -1,0 +1,164 @@
+"""Chips, forest plots, the board and the pages of claims: what a reader is told is what the ledger says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import yaml
+from site_rows import row, rows
+
+from bnbook.claims import Claim, Source, Test, judging
+from bnbook.pipeline.chapters import Chapter
+from bnbook.results import Results
+from bnbook.site import board, chips, claims, forest, front, settings, waffle, words
+from bnbook.site.claim_page import Context, claim_page
+
+
+def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
+    names = [name for name in dir(judging) if name.isupper() and isinstance(getattr(judging, name), str)]
+    assert {getattr(judging, name) for name in names} <= set(chips.LOOKS)
+    seen = [(kind, glyph) for kind, glyph, _ in chips.LOOKS.values()]
+    pairs = {verdict: seen.count(chips.LOOKS[verdict][:2]) for verdict in chips.LOOKS}
+    same = {verdict for verdict, number in pairs.items() if number > 1}
+    assert same == {"reproduced", "holds", "wrong", "not reproduced", "not tested at this scale", "not run"}
+
+
+def test_a_chip_leads_to_its_page_and_marks_what_is_exploratory():
+    young = row("a-b", "open", exploratory='made "late"', words="open (more seeds)")
+    shown = chips.chip(young, "../")
+    assert 'href="../claims/a-b.html"' in shown and "exploratory: made &quot;late&quot;" in shown
+    assert "exploratory" not in chips.chip(row("a"))
+    token = re.match(r"(?P<name>.*)", "a-b")
+    assert chips.inlined({"a-b": young}, "../")(token).endswith("</a> (more seeds)")
+    with pytest.raises(ValueError, match="no chapter has a claim 'a-b'"):
+        chips.inlined({}, "")(token)
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ({"kind": "difference", "side": "greater", "threshold": 0.1}, (0.1, None)),
+        ({"kind": "ratio", "side": "less", "threshold": 2.0}, (None, 2.0)),
+        ({"kind": "equivalence", "margin": 0.03}, (-0.03, 0.03)),
+        ({"kind": "rate", "expected": -0.5, "tolerance": 0.05}, (-0.55, -0.45)),
+        ({"kind": "agreement", "tolerance": 0.1}, (-0.1, 0.1)),
+        ({"kind": "ordering", "results": ["a", "b"]}, (0.0, None)),
+    ],
+)
+def test_a_forest_plot_knows_where_each_kind_of_test_holds(test, expected):
+    found = forest.bounds({"test": test})
+    assert [None if edge is None else round(edge, 9) for edge in found] == list(expected)
+
+
+def test_a_forest_plot_draws_threshold_interval_and_a_dot_a_seed_in_place():
+    drawn = ElementTree.fromstring(forest.plot(row("a")["tests"][0]))
+    dots = sorted(float(each.get("cx")) for each in drawn if each.tag == "circle")
+    lines = {each.get("class"): each.get("d") for each in drawn if each.tag == "path"}
+    edge = float(re.match(r"M([\d.]+)", lines["edge"])[1])
+    low, high = map(float, re.match(r"M([\d.]+) 17H([\d.]+)", lines["interval"]).groups())
+    middle = float(re.match(r"M([\d.]+)", lines["effect"])[1])
+    assert len(dots) == 5 and edge < low < middle < high
+    assert low == dots[0] and high == dots[-1] and middle == pytest.approx((low + high) / 2, abs=0.11)
+    assert lines["holds"] == f"M{edge} 3H{forest.WIDTH}V31H{edge}z", "green from the threshold on"
+    exact = row("a")["tests"][0] | {"test": {"kind": "identity", "tolerance": 1e-9}}
+    assert forest.plot(exact) == "" and forest.plot(None) == ""
+    diverged = row("a")["tests"][0] | {"values": [None, 0.12, 0.14]}
+    assert forest.plot(diverged).count("<circle") == 2
+
+
+def test_the_plot_and_the_words_are_of_the_part_that_decides():
+    first, second = row("a")["tests"][0], row("a")["tests"][0] | {"role": "part", "says": "second"}
+    second = second | {"effect": {"number": 9.0, "unit": "", "words": "9 times"}, "interval": None}
+    made = row("a", tests=[first | {"role": "part"}, second], effect=second["effect"], interval=None)
+    assert forest.deciding(made) is second
+    assert "9 times" in board.found(made) and "part 2 of 2" in board.found(made)
+
+
+def test_a_row_of_the_board_says_all_and_escapes_what_is_no_markup():
+    shown = board.item(row("a"))
+    assert r"\(\gamma &lt; 1\)" in shown and "&lt;true&gt;" in shown and "<true>" not in shown
+    assert "must hold: mean difference &gt; 10 points" in shown and "95 % interval 11 to 15" in shown
+    assert "at twice <em>open</em>" in shown and "Santurkar et al. 2018, v1, NeurIPS: Figure 1" in shown
+    assert 'data-source="santurkar2018|santurkar2018 v1|santurkar2018 NeurIPS"' in shown
+    assert 'id="claim-a"' in shown and 'data-standing="locked"' in shown
+
+
+def test_the_waffle_has_a_square_for_each_claim_and_counts_own_questions_apart():
+    shown = waffle.waffle(rows())
+    assert shown.count('href="claims/') == len(rows())
+    assert "Santurkar et al. 2018: 10 claims" in shown and "Wikipedia: 1 claims" in shown
+    assert "The book’s own questions: 2 claims" in shown and "(exploratory)" in shown
+    assert "γ &lt; 1" in shown, "formulas in the squares' words are plain"
+
+
+def test_what_the_first_page_counts():
+    made = rows()
+    assert front.tally(made, "claims") == len(made) - 2 and front.tally(made, "questions") == 2
+    assert front.tally(made, "exploratory") == 1 and front.tally(made, "statement.wrong") == 1
+    assert front.tally(made, "measurement.decided") == 7 and front.tally(made, "question.yes") == 1
+    with pytest.raises(ValueError, match="nothing is counted"):
+        front.tally(made, "statement.hold")
+
+
+def test_the_page_of_a_claim_has_all_that_the_board_leaves_out():
+    twice = (("laptop", row("a")), ("paper", row("a", "not reproduced")))
+    about = Context("A coin", None, places=("v1, Figure 1: it says so.",), runs=twice, locked="2026-11-20")
+    shown = claim_page(row("a"), about)
+    for text in (
+        "<title>With γ &lt; 1 claim a is &lt;true&gt;. – reproduced</title>",
+        "Must hold: mean difference &gt; 10 points.",
+        "locked 2026-11-20",
+        "v1, Figure 1: it says so.",
+        "bnbook run part/coin --profile laptop --compare",
+        'href="a.json"',
+        'href="a.csv"',
+        "not reproduced",
+        'href="../part/coin.html"',
+        "tex-chtml.js",
+    ):
+        assert text in shown, text
+    assert "http" not in re.sub(r"https?://www.w3.org\S*", "", shown), "no repository is set"
+    young = claim_page(row("a", exploratory="made late"), about)
+    assert "exploratory: made late" in young and "locked 2026" not in young
+
+
+def test_the_numbers_of_a_claim_are_a_line_a_seed():
+    results = Results({}, {})
+    for name, values in (("acc.batch", [0.5, 0.6]), ("grid", [[1, 2], [3, 4]])):
+        results.entries[name] = {"values": values, "unit": "", "seeds": [0, 1], "note": ""}
+    test = Test("difference", a="acc.batch", b="grid", side="greater", threshold=0.1)
+    claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "shares", test)
+    evidence = type("Held", (), {"results": results})()
+    table = list(csv.reader(io.StringIO(claims.per_seed(claim, evidence))))
+    assert table[0] == ["seed", "acc.batch", "grid[0]", "grid[1]"]
+    assert np.array_equal(np.array(table[1:], float), [[0, 0.5, 1, 2], [1, 0.6, 3, 4]])
+
+
+def test_links_to_the_repository_appear_with_one_setting(tmp_path, monkeypatch):
+    (tmp_path / "book").mkdir()
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    config = tmp_path / "_config.yml"
+    config.write_text('title: A\nrepository: {url: ""}\nhtml: {home_page_in_navbar: true}\n')
+    found = yaml.safe_load(settings.configuration())
+    assert settings.repository() == "" and "repository" not in found and "git clone" not in settings.clone()
+    assert not [key for key in settings.BUTTONS if found["html"].get(key)]
+    config.write_text("title: A\nrepository: {url: https://example.org/book/}\nhtml: {}\n")
+    found = yaml.safe_load(settings.configuration())
+    assert (
+        all(found["html"][key] for key in settings.BUTTONS) and found["repository"]["path_to_book"] == "book"
+    )
+    assert "git clone https://example.org/book\n" in settings.clone()
+
+
+def test_a_board_without_scripts_is_a_plain_list():
+    chapters = [Chapter("part/coin", None, "A coin"), Chapter("part/dice", None, "Dice")]
+    shown = board.board(rows(), chapters)
+    assert shown.count('<li class="claim') == len(rows()) and " hidden>" in shown.partition("</form>")[0]
+    assert words.rich("a `b<` $c$ <d>") == (
+        'a <code>b&lt;</code> <span class="math notranslate nohighlight">\\(c\\)</span> &lt;d&gt;'
+    )
