@@ -49,7 +49,7 @@ def ids(page) -> list[str]:
     return page.eval_on_selector_all(SHOWN, "rows => rows.map(row => row.id)")
 
 
-def test_search_and_filters_show_fewer_rows_and_stay_in_the_address(page, page_file):
+def test_search_and_filters_show_fewer_rows_and_stay_in_the_address(browser, page):
     assert len(ids(page)) == len(rows()) and page.inner_text(".board-count") == "13 of 13 claims"
     page.fill("[name=q]", "CLAIM-1 figure")
     assert ids(page) == ["claim-claim-10", "claim-claim-11", "claim-claim-12"]
@@ -59,7 +59,7 @@ def test_search_and_filters_show_fewer_rows_and_stay_in_the_address(page, page_f
     assert "claim-claim-2" not in ids(page) and len(ids(page)) == 11
     page.select_option("[name=standing]", "exploratory")
     assert ids(page) == ["claim-claim-3"]
-    again = page.context.new_page()
+    again = browser.new_page()
     again.goto(page.url)
     assert ids(again) == ["claim-claim-3"] and again.input_value("[name=standing]") == "exploratory"
     page.click("button[type=reset]")

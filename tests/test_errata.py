@@ -156,40 +156,45 @@ def page(ran, profile="laptop") -> str:
 def test_the_page_has_counts_anchors_formulas_verdicts_and_links(ran):
     (ran / "tests").mkdir()
     (ran / "tests" / "test_coin.py").write_text("def test_toss():\n    pass\n")
-    other = changed(id="coin-edge", kind="unclear", claim=None, source__key="gossip")
+    other = changed(id="coin-edge", kind="unclear", claim=None, source__key="gossip", changes="reading")
     bib = ran / "book" / "references.bib"
     bib.write_text(bib.read_text() + "@misc{gossip,\n  title = {Whispers}\n}\n")
-    read(ran, GOOD, other, changed(id="coin-again"))
+    read(ran, other, GOOD, changed(id="coin-again", changes="theorem", short="It is false."))
     text = page(ran)
     assert "**3 places where a source" in text
-    assert (
-        "| [Sayings](#errata-folklore) | 2 | 0 | 0 |" in text
-        and "| [Whispers](#errata-gossip) | 0 | 1 | 0 |" in text
-    )
-    assert (
-        text.index("## Sayings")
-        < text.index("(erratum-coin-again)=")
-        < text.index("## Whispers")
-        < text.index("(erratum-coin-edge)=")
-    )
-    block = text[text.index("(erratum-coin-two-sides)=") : text.index("(erratum-coin-again)=")]
-    assert "### On coins" in block and "**wrong** · oral" in block
+    assert "| Sayings {cite:t}`folklore` | 1 | 1 | 0 | 0 |" in text
+    assert "| Whispers {cite:t}`gossip` | 0 | 0 | 1 | 0 |" in text
+    places = ["## A theorem", "(erratum-coin-again)=", "## A formula", "(erratum-coin-two-sides)="]
+    places += ["## What can be read in two ways", "(erratum-coin-edge)="]
+    found = [text.index(place) for place in places]
+    assert found == sorted(found), "what changes most comes first, whatever the file's order"
+    assert "- [It is false.](#erratum-coin-again) *folklore*" in text
+    block = text[text.index("(erratum-coin-two-sides)=") : text.index("## What can be read")]
+    assert "### On coins" in block and "**wrong** · folklore, oral" in block
     for word, key in (("Printed", "printed"), ("Holds", "correct"), ("Why", "why")):
         assert f"\n{word}\n: {GOOD[key]}\n" in block
-    assert "half of the time”: **reproduced**, in [A coin](/part/coin.ipynb), [figure](#coin-shares)" in block
+    assert (
+        "half of the time”: <a" in block
+        and "reproduced</a>, in [A coin](/part/coin.ipynb), [figure](" in block
+    )
     assert "`test_toss` in `tests/test_coin.py`" in block
     assert "reproduced" not in text[text.index("(erratum-coin-edge)=") :]
 
 
 def test_the_verdict_is_that_of_the_evidence(ran):
-    assert "**reproduced**" in page(ran)
-    assert "**not tested at this scale (smoke run)**" in page(ran, "smoke")
-    assert "**not run**" in page(ran, None)
+    assert "</span>reproduced</a>" in page(ran)
+    assert 'title="not tested at this scale (smoke run)"' in page(ran, "smoke")
+    assert "</span>not run</a>" in page(ran, None)
+
+
+def test_an_unknown_change_is_refused(book):
+    with pytest.raises(BnbookError, match="changes 'all' is unknown; expected one of theorem, formula, read"):
+        read(book, changed(changes="all"))
 
 
 def test_the_page_is_staged(ran, tmp_path):
     pages.stage(tmp_path / "pages", "laptop")
-    assert "**reproduced**" in (tmp_path / "pages" / "errata.md").read_text()
+    assert "</span>reproduced</a>" in (tmp_path / "pages" / "errata.md").read_text()
 
 
 def test_the_books_own_errata_are_whole(monkeypatch):

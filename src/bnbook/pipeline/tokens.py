@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from bnbook.claims.words import DATA_NAMES, format_number
 from bnbook.errors import BnbookError
 from bnbook.intervals import Interval, geometric_ratio, mean_level
 from bnbook.pipeline import measured, powers, sentences, verdicts
-from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.shown import Pages
 
 TOKEN = re.compile(
     r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts"
@@ -28,32 +26,6 @@ TOKEN = re.compile(
 )
 #: What stands in for a number of a chapter that has no fresh evidence.
 ABSENT = "—"
-
-
-@dataclass(frozen=True)
-class Pages:
-    """All that tokens may ask for: the evidence rendered for each chapter (None where there is none)."""
-
-    evidence: dict[str, Evidence | None]
-    claims: list[claims.Claim]
-
-    @cached_property
-    def rows(self) -> dict[str, dict[str, Any]]:
-        """The ledger's row of every claim, by its id."""
-        from bnbook.pipeline import ledger  # which knows this class
-
-        return {row["id"]: row for row in ledger.ledger(self)}
-
-    def judgement(self, claim: claims.Claim) -> claims.Judgement | None:
-        evidence = self.evidence.get(claim.chapter)
-        return verdicts.judged(claim, evidence) if evidence else None
-
-    def claim(self, name: str) -> claims.Claim:
-        """The claim of that id; ValueError where no chapter has it."""
-        found = [claim for claim in self.claims if claim.id == name]
-        if not found:
-            raise ValueError(f"no chapter has a claim {name!r}")
-        return found[0]
 
 
 def fill(
