@@ -48,6 +48,7 @@ def test_a_chip_leads_to_its_page_and_marks_what_is_exploratory():
         ({"kind": "rate", "expected": -0.5, "tolerance": 0.05}, (-0.55, -0.45)),
         ({"kind": "agreement", "tolerance": 0.1}, (-0.1, 0.1)),
         ({"kind": "ordering", "results": ["a", "b"]}, (0.0, None)),
+        ({"kind": "sign", "a": "x", "b": "y", "side": "greater"}, (0.5, None)),
     ],
 )
 def test_a_forest_plot_knows_where_each_kind_of_test_holds(test, expected):

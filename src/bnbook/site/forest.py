@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from bnbook.claims import Test
+from bnbook.claims.kinds import edges
+
 WIDTH, HEIGHT, PAD = 220.0, 34.0, 10.0
 #: Kinds that are exact or count: nothing to plot.
 EXACT = ("identity", "inequality")
@@ -41,23 +44,20 @@ def deciding(row: dict[str, Any]) -> dict[str, Any] | None:
 
 def bounds(test: dict[str, Any]) -> tuple[float | None, float | None]:
     """Between which values a test holds; None: without end."""
-    asked = test["test"]
-    if asked["kind"] == "ordering":
-        return 0.0, None
-    if "side" in asked:
-        return (asked["threshold"], None) if asked["side"] == "greater" else (None, asked["threshold"])
-    middle, reach = asked.get("expected", 0.0), asked.get("margin", asked.get("tolerance", 0.0))
-    return middle - reach, middle + reach
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in test["test"].items()}
+    low, high = edges(Test(**given))
+    return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
 
 
 def plot(test: dict[str, Any] | None) -> str:
     """The SVG, or nothing where there is nothing between two numbers to show."""
     if test is None or test["test"]["kind"] in EXACT or test["effect"]["number"] is None:
         return ""
-    edges, effect, interval = bounds(test), test["effect"]["number"], test["interval"]
+    ends_of_ground, effect, interval = bounds(test), test["effect"]["number"], test["interval"]
     ends = [interval["low"], interval["high"]] if interval else []
-    dots = [value for value in test["values"] if value is not None]
-    shown = [*ends, effect, *(edge for edge in edges if edge is not None)]
+    # A sign test's interval is of the share of seeds, its values are not.
+    dots = [value for value in test["values"] if value is not None and test["test"]["kind"] != "sign"]
+    shown = [*ends, effect, *(edge for edge in ends_of_ground if edge is not None)]
     spread = sorted(dots)
     if len(spread) > 2:  # a seed that is far out does not squeeze all the others
         shown += [spread[0], spread[-1]] if spread[-1] - spread[0] < 8 * (max(shown) - min(shown)) else []
@@ -67,8 +67,8 @@ def plot(test: dict[str, Any] | None) -> str:
     low, high = min(shown), max(shown)
     room = 0.06 * (high - low) or abs(high) or 1.0
     scale = Scale(low, high, True) if log else Scale(low - room, high + room, False)
-    parts = [_ground(edges, scale)]
-    parts += [f'<path class="edge" d="M{scale(edge)} 3V31"/>' for edge in edges if edge is not None]
+    parts = [_ground(ends_of_ground, scale)]
+    parts += [f'<path class="edge" d="M{scale(edge)} 3V31"/>' for edge in ends_of_ground if edge is not None]
     for number, value in enumerate(dots):
         high_or_low = 11.5 + 11 * ((number * 0.618) % 1)  # dots do not hide each other
         parts.append(f'<circle class="dot" cx="{scale(value)}" cy="{high_or_low:.1f}" r="2.2"/>')
