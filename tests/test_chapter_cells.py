@@ -14,9 +14,6 @@ from bnbook.pipeline import chapters
 ROOT = Path(__file__).resolve().parents[1]
 LINES, COLUMNS = 24, 110
 PENDING = {  # chapters whose cells are still to be taken apart
-    "decoupling/halfspaces",
-    "decoupling/least-squares",
-    "decoupling/neural-networks",
     "mean-field/fisher",
     "mean-field/gamma-initialisation",
     "mean-field/learning-rate",
@@ -27,9 +24,6 @@ PENDING = {  # chapters whose cells are still to be taken apart
     "santurkar/noisy-batch-norm",
     "santurkar/predictiveness",
     "santurkar/training",
-    "theory/lipschitz",
-    "theory/minima",
-    "theory/smoothness",
 }
 
 

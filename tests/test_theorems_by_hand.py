@@ -28,6 +28,7 @@ from bnbook.studies.theorems import (
 )
 from bnbook.studies.theorems.counterexamples import Counterexample, as_table
 from bnbook.studies.theorems.curved import FAMILIES, draw_curved
+from bnbook.studies.theorems.lipschitz_exact import lipschitz_counterexamples
 from bnbook.studies.theorems.margins import TOLERANCE, error, margin, violations
 from bnbook.studies.theorems.minima_exact import minima_counterexamples
 from bnbook.studies.theorems.one_unit import exact, normalize
@@ -71,6 +72,34 @@ def test_lipschitz_formulas():
         assert lipschitz.threshold_c4(sign * 0.25, 0.05) == pytest.approx(1.5**2 / 0.2)
     assert lipschitz.cosine(np.array([3.0, 4]), np.array([4.0, 3])) == 24 / 25
     assert lipschitz.pearson(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])) == pytest.approx(1 / 2)
+
+
+def test_steps_of_a_proof():
+    """x = (3, -1, 2, -4) of σ_x = √7.5, ŷ = (1, 1, -1, -1): α = 4."""
+    unit, x, g = normalize(exact(2, 2, -2, -2)), exact(3, -1, 2, -4), exact(1, 0, 2, 0)
+    # x·g = 7, g·ŷ = -1, so α <g, ŷ>/m = -1; S = 5
+    assert lipschitz.squares_15(x, g, unit) == (49, 14, 1)
+    middle = lipschitz.middle_16(x.astype(float), g.astype(float), unit)
+    assert middle == pytest.approx(2 * 4 * 5 * math.sqrt(7.5))
+    assert lipschitz.middle_16(-x.astype(float), g.astype(float), unit) == pytest.approx(-middle)
+    c = 49 / (30 * 5)
+    for sign in (1.0, -1.0):  # charitably with |α|
+        printed, right = (
+            lipschitz.middle_17(sign * x.astype(float), g.astype(float), unit, printed=p)
+            for p in (True, False)
+        )
+        assert printed == pytest.approx(2 * math.sqrt(c * 4) * 5 * math.sqrt(7.5))
+        assert right == pytest.approx(2 * math.sqrt(c) * 4 * 5 * math.sqrt(7.5))
+
+
+def test_counterexamples_to_a_proof_by_hand():
+    found = {e.name: (e.value, e.bound) for e in lipschitz_counterexamples() if e.name.startswith("equation")}
+    # x = 2 ŷ, g = ŷ: x·g = 8, α = 8, S = 4, σ_x = 2, c = 1: terms 64, 128, 64
+    assert found == {
+        "equation_12": (1, 0),  # (64 - 128 + 64) on the right
+        "equation_16": (256, 0),  # x = -2 ŷ: 64 - 128 + 64
+        "equation_17": (256, F(347, 2)),  # 64 + 2 √8 · 4 · 2 + 64 = 173.25 and up
+    }
 
 
 def test_readings_of_the_letters():
@@ -163,6 +192,8 @@ def test_minima_formulas():
     assert minima.distance_to_ray(start, -minimum) == 13
     assert minima.distance_to_ray(exact(1, -2), minimum) == 5  # at right angles
     assert minima.lemma_33(F(1, 4)) == 3 * F(1, 4) * F(5, 4) / F(1, 2)
+    assert minima.sharp_33_squared(0.16) == pytest.approx(0.6**2 + 1 - 2 * math.sqrt(0.2))
+    assert minima.sharp_33_squared(0.36) == pytest.approx(1.6**2)  # outputs may point away
     assert minima.sharp_33(0.48) == pytest.approx(math.sqrt(0.52**2 + 1 - 2 * 0.2))
     target, output = minima.worst_for_33(3 / 8)  # length 5/8, sine 3/5, cosine 4/5
     assert target == pytest.approx([5 / 8, 0]) and output == pytest.approx([2 / 5, 3 / 10])
@@ -176,6 +207,9 @@ def test_exact_counterexamples_by_hand():
         "second_large": (64, 16),
         # γ = ½, H = -I: v = g/2, v'(-P/4)v = -1/4; it would say -1/4 · 4 = -1
         "second_concave": (F(-1, 4), -1),
+        # linear: Ĥ = -(g ŷᵀ + ŷ gᵀ)/4, Ĥ g = -ŷ; then H = I, g = p + ŷ/2: Ĥ p = p - p/2 - ŷ, 5 over 4
+        "predictive_linear": (1, 0),
+        "predictive": (F(5, 4), 1),
         "c1": (0, -4),  # -<g, ŷ> ‖p‖² / 4 = -4 · 4 / 4
         "sign": (-4, 0),
         # α = 4, β = 0, <g, ŷ> = 0: -α <x2, g> / 4 with x2 = g, or with α = 0
@@ -191,6 +225,8 @@ def test_exact_counterexamples_by_hand():
         "lemma_45": (F(4, 9), 0),
         "lemma_45_far": (4, 0),
         "lemma_33": (0, 3 * F(3, 5) * F(8, 5) / F(-1, 5)),
+        # BN(W x) = (-1, 1): (3/2)² over both; 3 · 0.26 · 1.26 / 0.48
+        "lemma_33_squared": (F(9, 4), F(819, 400)),
     }
 
 
@@ -233,6 +269,7 @@ def test_trials_have_random_numbers_of_their_own():
     assert len(set(every)) == 6 and found.values["odd"] == [[1.0], [1.0]]
     assert trials.run_trials(uniform, 2, 3).values == found.values
     assert not set(every) & set(trials.run_trials(uniform, 2, 3, stream=1).values["u"][0])
+    assert trials.run_trials(uniform, 1, 3, first=1).values["u"] == found.values["u"][1:]
 
 
 def test_what_trials_record():

@@ -42,6 +42,8 @@ RIGHT = (
     "fact_c1.eps",
     "fact_c1_count.eps",
     "fact_c1_count.unbiased",
+    "equation_12",
+    "identity_weights.normalized",
 )
 WRONG = (
     "fact_c1_v1",
@@ -55,6 +57,8 @@ WRONG = (
     "fact_c1.unbiased",
     "th41.eps",
     "th41.unbiased",
+    "equation_12_printed",
+    "identity_weights.raw",
 )
 HOLD = (
     "th41",
@@ -73,6 +77,8 @@ HOLD = (
     "th41.unbiased",
     "sharp32.eps",
     "sharp32.unbiased",
+    "equation_16_absolute",
+    "equation_17_corrected",
 )
 FAIL = (
     "th41_appendix",
@@ -84,6 +90,9 @@ FAIL = (
     "th32.pearson_squared.uncentred",
     "c4.pearson.any.centred",
     "always.uncentred",
+    "th32_literal.cosine_squared.uncentred",
+    "equation_16",
+    "equation_17",
 )
 
 

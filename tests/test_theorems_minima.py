@@ -32,6 +32,7 @@ RIGHT = (
     "foot.any",
     "plain_minimum.centred",
     "lemma_33_reached",
+    "lemma_33_squared_reached",
 )
 WRONG = ("same.eps", "minimum.any", "minimum.centred", "plain_minimum.any")
 HOLD = (
@@ -45,8 +46,9 @@ HOLD = (
     "lemma_33_half_euclidean",
     "lemma_33_three_euclidean",
     "lemma_33_sharp",
+    "lemma_33_squared_quarter",
 )
-FAIL = ("lemma_45.any", "lemma_33", "lemma_33.eps", "ray.standard")
+FAIL = ("lemma_45.any", "lemma_33", "lemma_33.eps", "lemma_33_squared", "ray.standard")
 
 
 def test_identities_hold_and_wrong_ones_do_not(found):

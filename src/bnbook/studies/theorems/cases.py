@@ -36,6 +36,17 @@ class Case:
         """(γ²/σ²) ‖g‖²: the size of the terms that ‖v‖² is made of (for m = 2 they cancel)."""
         return (self.gamma / self.unit.sigma) ** 2 * (self.g @ self.g)
 
+    @property
+    def moved(self) -> torch.Tensor:
+        """The gradient v in the place of its unit, (m, J)."""
+        direction = torch.zeros(self.instance.y.shape, dtype=torch.float64)
+        direction[:, self.j] = torch.tensor(self.v)
+        return direction
+
+    def layer(self, y: torch.Tensor) -> torch.Tensor:
+        """z of the layer's outputs y, (m, J)."""
+        return batch_norm(y, self.instance.gamma, self.instance.beta, self.eps, self.unbiased)
+
     @cached_property
     def above(self) -> np.ndarray:
         """H = ∂²L/∂z∂z at the network's own z, (m, m)."""

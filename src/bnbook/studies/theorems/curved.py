@@ -25,14 +25,20 @@ class Curved:
     curvature: np.ndarray  # (m, J, m, J) the Hessian at z
     family: str
 
+    @property
+    def equal_cosines(self) -> bool:
+        """Whether it meets v1's assumption on d: an input has the same cosine with every column of H."""
+        signs = self.family == "isotropic" and bool((np.abs(self.instance.x) == 1).all())
+        return signs or self.family == "rank-one"
+
 
 def draw_curved(rng: np.random.Generator, number: int, *, gamma: float | None = None) -> Curved:
     """Instance `number` with centred inputs; families of Hessians go round.
 
     "rank-one": every pair of units has H = a bᵀ, the case in which v1's step from d to the plain network is
-    right. "isotropic": H = h I for every pair, and with m = 4, 8 inputs of ±1 only, which meet v1's
-    assumption on d exactly. "reaching": x = x2 = g = ŷ/√3 + √(2/3) p, where the second term is as large as it
-    can be. `gamma` None: at random.
+    right; with m = 16 it is nearly flat. "isotropic": H = h I for every pair, and with m = 4, 8 inputs of ±1
+    only, which meet v1's assumption on d exactly. "reaching": x = x2 = g = ŷ/√3 + √(2/3) p, where the second
+    term is as large as it can be. `gamma` None: at random.
     """
     family = FAMILIES[number % len(FAMILIES)]
     m = (4, 8, 3, 16)[number // len(FAMILIES) % 4]
@@ -55,6 +61,8 @@ def draw_curved(rng: np.random.Generator, number: int, *, gamma: float | None = 
     scales = rng.choice((-1.0, 1.0), 2) * 10 ** rng.uniform(-1, 1, 2) if gamma is None else np.full(2, gamma)
     shifts = rng.standard_normal(2) if gamma is None else np.zeros(2)
     curvature = _curvature(rng, family, m) * 10 ** rng.uniform(-2, 2)
+    if family == "rank-one" and m == 16:
+        curvature = curvature / 1000  # flat beside its slope
     z0 = batch_norm(torch.tensor(x @ w), scales, shifts)
     a, q = torch.tensor(slope), torch.tensor(curvature)
 

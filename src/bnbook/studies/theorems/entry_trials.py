@@ -14,6 +14,9 @@ from bnbook.studies.theorems.instances import batch_norm, hessian
 from bnbook.studies.theorems.margins import error, margin
 from bnbook.studies.theorems.one_unit import Unit, normalize, project
 
+#: What is said without version 1's assumption on d.
+ALWAYS = ("margin.plain", "margin.c6_corrected", "margin.th34_corrected", "margin.equation_64_one")
+
 
 @dataclass(frozen=True)
 class HessianEntry:
@@ -51,8 +54,11 @@ def entry_trial(curved: Curved, share: float) -> dict[str, float]:
         result["error.equation_61_reached"] = error(abs(same.second), reached)
     for name, entry, factor in (("cross", cross, 0.0), ("same", same, 6.0), ("diagonal", diagonal, 3.0)):
         found = _theorem_c6(entry, factor, share)
-        result |= {f"{key}.{name}": number for key, number in found.items()}
-        if curved.family in ("rank-one", "isotropic"):
+        of_assumption = curved.equal_cosines
+        kept = found if of_assumption else {key: found[key] for key in ALWAYS if key in found}
+        result |= {f"{key}.{name}": number for key, number in kept.items()}
+        result[f"margin.c6.{name}.any"] = found["margin.c6"]
+        if of_assumption:
             result[f"margin.c6.{name}.{curved.family.replace('-', '_')}"] = found["margin.c6"]
     return result
 
@@ -137,6 +143,8 @@ def _theorem_c6(entry: HessianEntry, factor: float, share: float) -> dict[str, f
         "margin.plain": margin(plain, math.sqrt(min(d, d2)) * sizes),
         "margin.c6": margin(scaled / spread, (1 - share) * plain),
         "margin.th34": margin(scaled, allowed * plain),
+        "margin.equation_64": margin(abs(entry.inner), (1 + math.sqrt(d)) * (1 + math.sqrt(d2)) * sizes),
+        "margin.equation_64_one": margin(abs(entry.inner), sizes),
     }
     if cosine > 1e-9:  # else the plain network's derivative is zero and no spread is large enough
         enough = smoothness.threshold_c6_corrected(cosine, ratio, share * cosine)

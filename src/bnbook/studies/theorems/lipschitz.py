@@ -2,7 +2,7 @@
 
 γ scale, unit: σ and ŷ (m,), g (m,) the gradient from above, x (m,) one input; c a correlation of g and x.
 Sources: Santurkar et al. 2018, NeurIPS Facts C.1, C.2, Theorems 4.1, 4.4; arXiv v1 Facts C.1, C.2, Theorems
-3.1, 3.2, C.3, C.4.
+3.1, 3.2, C.3, C.4, equations 12 to 17.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from bnbook.studies.theorems.one_unit import Number, Unit, project
+from bnbook.studies.theorems.one_unit import Number, Unit, project, square_root
 
 
 def fact_c1_v1(df: np.ndarray, f: Number, unit: Unit) -> np.ndarray:
@@ -70,6 +70,27 @@ def sharp_32(plain: Number, cosine: Number, unit: Unit) -> Number:
 def threshold_c4(c: Number, surplus: Number) -> Number:
     """v1 Theorem C.4's smallest variance: (1 + √|c|)² / (|c| - ε); negative, so always met, for ε > |c|."""
     return (1 + math.sqrt(abs(c))) ** 2 / (abs(c) - surplus)
+
+
+def squares_15(x: np.ndarray, g: np.ndarray, unit: Unit) -> tuple[Number, Number, Number]:
+    """The three terms of v1 equation 15: <x, g>², 2 |α <x, g> <g, ŷ>| / m, (α <g, ŷ> / m)², α = Σ x ŷ.
+
+    Their signed sum, equations 12 to 14, is σ² times the squared derivative for the weight.
+    """
+    plain, along = x @ g, x @ unit.y_hat * (g @ unit.y_hat) / unit.m
+    return plain**2, 2 * abs(plain * along), along**2
+
+
+def middle_16(x: np.ndarray, g: np.ndarray, unit: Unit) -> Number:
+    """Middle term of v1 equation 16 as printed: 2 (α / m) S m σ_x, S = ‖g‖²; right with |α|."""
+    return 2 * (x @ unit.y_hat) * (g @ g) * square_root(x @ x / unit.m)
+
+
+def middle_17(x: np.ndarray, g: np.ndarray, unit: Unit, *, printed: bool) -> float:
+    """Middle term of v1 equation 17: printed 2 √(c |α|) S σ_x, right 2 √c |α| S σ_x, c the squared cosine."""
+    alpha, c = abs(float(x @ unit.y_hat)), cosine(x, g) ** 2
+    factor = math.sqrt(c * alpha) if printed else math.sqrt(c) * alpha
+    return 2 * factor * float(g @ g) * math.sqrt(x @ x / unit.m)
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:

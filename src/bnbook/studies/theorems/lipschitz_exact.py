@@ -16,7 +16,12 @@ def lipschitz_counterexamples() -> list[Counterexample]:
     two = normalize(exact(1, -1))
     four = normalize(exact(1, 1, -1, -1))  # σ = 1, ŷ = y
     outputs = r"$\hat y=(1,1,-1,-1)$, $\sigma=1$"
-    return [*_facts_and_41(two, four, outputs), *_theorem_31(four), *_theorem_32(four, outputs)]
+    return [
+        *_facts_and_41(two, four, outputs),
+        *_theorem_31(four),
+        *_theorem_32(four, outputs),
+        *_proof_of_c4(four),
+    ]
 
 
 def _facts_and_41(two: Unit, four: Unit, outputs: str) -> list[Counterexample]:
@@ -65,6 +70,23 @@ def _theorem_32(four: Unit, outputs: str) -> list[Counterexample]:
         Counterexample("th32", r"3.2, $c=\frac19$ (correlation)", words, through, bound),
         Counterexample("c4", condition, "the same", through, (1 - Fraction(2)) * plain),
         Counterexample("always", "text after 3.2", doubled, through / 4, plain),
+    ]
+
+
+def _proof_of_c4(four: Unit) -> list[Counterexample]:
+    """Steps of the proof: x = ± 2 ŷ, g = ± ŷ, so that every term of equation 15 is a square of 8 or 16."""
+    x, g = 2 * four.y_hat, four.y_hat
+    absolute, last = sum(lipschitz.squares_15(x, g, four)), (x @ four.y_hat) ** 2 * (g @ g) / four.m
+    sign_16 = (x @ g) ** 2 + lipschitz.middle_16(-x, g, four) + (x @ four.y_hat * (g @ four.y_hat) / 4) ** 2
+    # c = 1, α = 8: the printed root is not rational; 173 + 1/2 is above what is printed.
+    above_17 = Fraction(int(2 * ((x @ g) ** 2 + last + lipschitz.middle_17(x, g, four, printed=True)) + 1), 2)
+    words = r"$\hat y=(1,1,-1,-1)$, $x=2\hat y$, $g=\hat y$"
+    turned = words.replace("x=2", "x=-2").replace("g=", "g=")
+    derivative = r"(12), $b=1$"
+    return [
+        Counterexample("equation_12", derivative, words, g[0] ** 2, Fraction(0), "="),
+        Counterexample("equation_16", "(16) from (15)", turned, absolute, sign_16),
+        Counterexample("equation_17", "(17) from (16), rounded up", words, absolute, above_17),
     ]
 
 

@@ -25,6 +25,7 @@ from bnbook.studies.theorems.instances import (
 )
 from bnbook.studies.theorems.margins import error, margin
 from bnbook.studies.theorems.one_unit import Unit, gradient, jacobian
+from bnbook.studies.theorems.proof_trials import proof_trial
 
 #: How the letter c of Theorem 3.2 can be read, and α of Theorem 3.1.
 READINGS_C = {
@@ -44,13 +45,15 @@ def lipschitz_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
     """Everything that this page says about instance `number`."""
     instance, centred, j = draw(rng, number), draw(rng, number, centred=True), number % 2
     case, simple = look(instance, j), look(standardized(instance), j)
+    of_mean_zero = look(standardized(centred), j)
     return {
         **_facts(case, simple),
         **_theorem_41(case),
         **_theorem_44(case, 10 ** rng.uniform(-1, 1)),
         **_version_1(simple, "uncentred", rng),
-        **_version_1(look(standardized(centred), j), "centred", rng),
+        **_version_1(of_mean_zero, "centred", rng),
         **_other_layers(instance, j, 10 ** rng.uniform(-4, 1)),
+        **proof_trial(of_mean_zero),
     }
 
 
@@ -144,6 +147,9 @@ def _version_1(case: Case, inputs: str, rng: np.random.Generator) -> dict[str, f
     for name, read in READINGS_C.items():
         c = read(x, g)
         result[f"margin.th32.{name}"] = margin(value**2, lipschitz.theorem_32(plain, c, unit))
+        if case.own @ case.own > 0:  # else c is not defined
+            literal = lipschitz.theorem_32(float(x @ case.own), read(x, case.own), unit)
+            result[f"margin.th32_literal.{name}"] = margin(value**2, literal)
         # Theorem C.4 where its condition holds: with any ε > 0 (up to 2 |c|), and with ε < |c|.
         share = rng.uniform(0, 1)
         for which, surplus in (("any", 2 * share * c), ("below", share * c)):

@@ -44,6 +44,16 @@ def lemma_33(epsilon: Number) -> Number:
     return 3 * epsilon * (1 + epsilon) / (1 - 2 * epsilon)
 
 
+def sharp_33_squared(epsilon: float) -> float:
+    """The least upper bound where the loss is the squared norm: `sharp_33` of √ε, squared; from ε = ¼ on
+    (1 + √ε)².
+
+    Beyond ¼ targets shorter than √ε are allowed, and outputs that point away from them.
+    """
+    root = math.sqrt(epsilon)
+    return sharp_33(root) ** 2 if epsilon < 1 / 4 else (1 + root) ** 2
+
+
 def sharp_33(epsilon: float) -> float:
     """The least upper bound for ε < 1/2, √((1 - ε)² + 1 - 2 √(1 - 2 ε)), about √2 ε, where ‖BN‖ = 1."""
     return math.sqrt((1 - epsilon) ** 2 + 1 - 2 * math.sqrt(1 - 2 * epsilon))

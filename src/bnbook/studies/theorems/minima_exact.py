@@ -48,7 +48,19 @@ def minima_counterexamples() -> list[Counterexample]:
         Counterexample("lemma_45", r"4.5, $W_0=W^*$", near, distances[0], bounds[0]),
         Counterexample("lemma_45_far", r"4.5, $W_0=3W^*$", apart, distances[1], bounds[1]),
         Counterexample("lemma_33", epsilon, equal, zero, minima.lemma_33(Fraction(3, 5)), "<"),
+        _squared_loss(),
     ]
+
+
+def _squared_loss() -> Counterexample:
+    """Lemma 3.3 for the squared norm: ℓ = ½ (1, -1), W x = -ℓ/100, ‖·‖ the root mean square, ε = 13/50."""
+    target, epsilon = exact("1/2", "-1/2"), Fraction(13, 50)
+    output = -target / 100
+    losses = [((v - target) @ (v - target)) / 2 for v in (output, exact(1, -1), exact(-1, 1))]
+    assert max(losses[:2]) < epsilon  # of W without, of W' with batch norm
+    words = r"$\ell=\frac12(1,-1)$, $W'x=(1,-1)$, $Wx=-\frac1{100}\ell$, squared error (mean over the batch)"
+    line = r"3.3, squared loss, $\varepsilon=\frac{13}{50}$"
+    return Counterexample("lemma_33_squared", line, words, losses[2], minima.lemma_33(epsilon), "<")
 
 
 def _solve(x: np.ndarray, t: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from torch import Tensor
 from bnbook.studies.theorems import minima
 from bnbook.studies.theorems.instances import batch_norm, draw
 from bnbook.studies.theorems.margins import error, margin
+from bnbook.studies.theorems.near_optimal_trials import lemma_33_squared_trial, lemma_33_trial
 
 
 def minima_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
@@ -19,8 +20,9 @@ def minima_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
     return {
         **_same_outputs(rng, number),
         **_preserved(rng, number),
-        **_lemma_33(rng, number),
+        **lemma_33_trial(rng, number),
         **_lemma_45(rng, number),
+        **lemma_33_squared_trial(rng, number),
     }
 
 
@@ -72,43 +74,6 @@ def _preserved(rng: np.random.Generator, number: int) -> dict[str, float]:
             # ... and with γ = 1, β = 0 it is no minimum, unless the loss is the plain squared error.
             other = _derivatives(whole, np.concatenate([w, [1.0, 0.0]]))[0][:3]
             result["margin.ray.standard"] = -float(np.abs(other).max() / slope)
-    return result
-
-
-def _lemma_33(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Root-mean-square norms, so that ‖BN(y)‖ = 1; ε is the least that meets the lemma's conditions."""
-    m = (4, 8, 16)[number % 3]
-    basis = np.linalg.qr(np.column_stack([np.ones(m), rng.standard_normal((m, 2))]))[0][:, 1:] * math.sqrt(m)
-    size = 10 ** (
-        rng.uniform(-0.2, 0.3) if number % 4 == 1 else rng.uniform(-2, 0.3)
-    )  # every fourth one above 1/2
-    if number % 4 == 0 and size < 0.5:
-        target, output = (basis @ v for v in minima.worst_for_33(size))
-    else:
-        target = basis @ _turned(rng, 1 + size * rng.uniform(-1, 1))
-        output = target + basis @ _turned(rng, size * rng.uniform())
-    norm = lambda v: math.sqrt(float((v * v).mean()))
-    epsilon = max(norm(output - target), abs(1 - norm(target))) * (1 + 1e-12)
-    zero, one = np.zeros(1), np.ones(1)
-    layer = lambda eps: batch_norm(torch.tensor(output)[:, None], one, zero, eps)[:, 0].numpy()
-    value = norm(layer(0.0) - target)
-    # As it stands, "ℓ2 norm" is √m times larger: then ε is too.
-    euclidean = epsilon * math.sqrt(m)
-    result = {
-        "margin.lemma_33": margin(value, minima.lemma_33(epsilon)),
-        "margin.lemma_33_euclidean": margin(value * math.sqrt(m), minima.lemma_33(euclidean)),
-        "margin.lemma_33_three": margin(value, 3 * epsilon),
-        "margin.lemma_33_three_euclidean": margin(value * math.sqrt(m), 3 * euclidean),
-        "margin.lemma_33.eps": margin(norm(layer(0.1) - target), 3 * epsilon),
-    }
-    if euclidean < 0.5:
-        result["margin.lemma_33_half_euclidean"] = result["margin.lemma_33_euclidean"]
-    if epsilon < 0.5:
-        result["margin.lemma_33_half"] = result["margin.lemma_33"]
-        result["margin.lemma_33_sharp"] = margin(value, minima.sharp_33(epsilon))
-        result["plot.epsilon"], result["plot.loss"] = epsilon, value
-    if number % 4 == 0 and size < 0.5:
-        result["error.lemma_33_reached"] = error(value, minima.sharp_33(epsilon))
     return result
 
 
@@ -172,8 +137,3 @@ def _derivatives(function: Callable[[Tensor], Tensor], at: np.ndarray) -> tuple[
     """Gradient and dense Hessian."""
     point = torch.tensor(at)
     return torch.func.grad(function)(point).numpy(), torch.func.hessian(function)(point).numpy()
-
-
-def _turned(rng: np.random.Generator, length: float) -> np.ndarray:
-    angle = rng.uniform(0, 2 * math.pi)
-    return length * np.array([math.cos(angle), math.sin(angle)])

@@ -23,6 +23,7 @@ def smoothness_counterexamples() -> list[Counterexample]:
     line = r"text after 3.4: $\|A\|^2\le\|B\|^2$ for $|A_{ij}|\le|B_{ij}|$"
     return [
         *_part_two(four, identity, other),
+        *_predictive(four, identity, other),
         *_along(four, identity, other),
         *_entries(four, identity, other),
         Counterexample("spectral", line, matrices, Fraction(4), Fraction(2)),
@@ -40,6 +41,25 @@ def _part_two(four: Unit, identity: np.ndarray, g: np.ndarray) -> list[Counterex
         value = v @ smoothness.through(h, g, four, gamma) @ v
         bound = smoothness.theorem_42(h, g, four, gamma, v, second=True)
         made.append(Counterexample(name, "4.2, second part", instance, value, bound))
+    return made
+
+
+def _predictive(four: Unit, identity: np.ndarray, other: np.ndarray) -> list[Counterexample]:
+    """A form that is smaller with batch norm, and a gradient that changes more: ‖Ĥ v‖² / ‖v‖², ‖H g‖² / ‖g‖².
+
+    First a linear loss, where both forms are 0; then H = I and forms 2 and 5.
+    """
+    made = []
+    for name, h, g, words in (
+        ("predictive_linear", 0 * identity, other, r"H=0$, $g=(1,-1,1,-1)"),
+        ("predictive", identity, other + four.y_hat / 2, r"H=I$, $g=\frac12\hat y+(1,-1,1,-1)"),
+    ):
+        v = one_unit.gradient(g, four, 1)
+        change, plain = smoothness.through(h, g, four, 1) @ v, h @ g
+        assert v @ change <= g @ plain  # the premise
+        instance = rf"{OUTPUTS}, $\gamma=1$, ${words}$"
+        value, bound = change @ change / (v @ v), plain @ plain / (g @ g)
+        made.append(Counterexample(name, "text before 4.2, squared", instance, value, bound))
     return made
 
 

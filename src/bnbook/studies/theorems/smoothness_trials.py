@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from bnbook.studies.theorems import smoothness
+from bnbook.studies.theorems.assumption_trials import assumption_trial, predictiveness_trial
 from bnbook.studies.theorems.cases import Case, look
 from bnbook.studies.theorems.curved import Curved, draw_curved
 from bnbook.studies.theorems.entry_trials import entry_trial
@@ -27,9 +28,10 @@ def smoothness_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
     case = look(instance, j)
     return {
         **_along_the_gradient(case),
+        **predictiveness_trial(case),
         **_other_layers(case, 10 ** rng.uniform(-4, 1)),
         **_isotropic(draw_curved(rng, 5 * number + 2)),
-        **_assumptions(rng, case),
+        **assumption_trial(rng, case),
         **entry_trial(draw_curved(rng, number, gamma=1.0), rng.uniform()),
         **_spectral(rng),
     }
@@ -85,34 +87,6 @@ def _isotropic(curved: Curved) -> dict[str, float]:
         result["margin.second_fair"] = result["margin.second"]
         result["margin.c1_printed_fair"] = result["margin.c1_printed.isotropic"]
     return result
-
-
-def _assumptions(rng: np.random.Generator, case: Case) -> dict[str, float]:
-    """The two conditions that the text after Theorem 4.2 calls mild."""
-    instance, j, y_hat, m = case.instance, case.j, case.unit.y_hat, case.unit.m
-    gamma, beta = abs(case.gamma), instance.beta[j]
-    z = gamma * y_hat + beta
-    minimum = z + rng.standard_normal(m) * 10 ** rng.uniform(-1, 1)
-    sign = lambda g: float(g @ y_hat / math.sqrt((g @ g) * m))
-    head = torch.tensor(rng.standard_normal((2, 4))), torch.tensor(rng.standard_normal((4, 3)))
-    labels = torch.tensor(rng.integers(3, size=m))
-
-    def least(bend) -> float:
-        """Least eigenvalue of the Hessian for the unit below one hidden layer and cross-entropy.
-
-        Over the size of its terms, the squared slopes of the logits: where the softmax saturates, all terms
-        cancel.
-        """
-        loss = lambda y: torch.nn.functional.cross_entropy(bend(y @ head[0]) @ head[1], labels)
-        values = np.linalg.eigvalsh(hessian(loss, instance.y / instance.y.std(0))[:, j, :, j])
-        return float(values[0] * m / ((head[0][j] ** 2).sum() * (head[1] ** 2).sum()))
-
-    return {
-        "margin.sign": sign(z - minimum),  # L = ½ ‖z - minimum‖²: -g points straight at the minimum
-        "margin.sign_centre": sign(z - beta),
-        "margin.convex": least(torch.relu),
-        "margin.convex_tanh": least(torch.tanh),
-    }
 
 
 def _spectral(rng: np.random.Generator) -> dict[str, float]:

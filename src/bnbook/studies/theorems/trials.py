@@ -72,11 +72,11 @@ class Trials:
         return self.values[name]
 
 
-def run_trials(trial: Trial, seeds: int, instances: int, stream: int = 0) -> Trials:
-    """`trial(rng, number)` for every seed and number; each instance has random numbers of its own."""
+def run_trials(trial: Trial, seeds: int, instances: int, stream: int = 0, first: int = 0) -> Trials:
+    """`trial(rng, number)` for seeds from `first` on; each instance has random numbers of its own."""
     values: dict[str, list[list[float]]] = {}
     for seed in range(seeds):
         for number in range(instances):
-            for name, value in trial(np.random.default_rng([stream, seed, number]), number).items():
+            for name, value in trial(np.random.default_rng([stream, first + seed, number]), number).items():
                 values.setdefault(name, [[] for _ in range(seeds)])[seed].append(float(value))
     return Trials(values)
