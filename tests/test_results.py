@@ -16,6 +16,7 @@ from bnbook.errors import BnbookError
 @pytest.fixture(autouse=True)
 def fresh_session(monkeypatch, tmp_path):
     monkeypatch.setattr(results, "_session", results.Results())
+    monkeypatch.setattr(results, "_first_seed", 0)
     monkeypatch.setenv("BNBOOK_RESULTS", str(tmp_path / "x.json"))
     return tmp_path / "x.json"
 
@@ -29,6 +30,15 @@ def test_values_come_back(fresh_session):
     assert again["c"].tolist() == [0.25, 1.0] and again.unit("a.b") == "bits"
     assert again.entries["a.b"]["seeds"] == [4, 5, 6] and again.entries["c"]["seeds"] == [0, 1]
     assert "NaN" not in fresh_session.read_text() and json.loads(fresh_session.read_text())["schema"] == 1
+
+
+def test_seeds_are_numbered_from_the_first(fresh_session):
+    results.record("a", [1.0])
+    results.number_seeds_from(100)
+    results.record("b", [1.0, 2.0, 3.0])
+    results.record("c", [1.0, 2.0], seeds=[4, 5])
+    listed = [entry["seeds"] for entry in results.read(fresh_session).entries.values()]
+    assert listed == [[0], [100, 101, 102], [4, 5]]
 
 
 def test_nine_digits_are_kept(fresh_session):
