@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import yaml
 from scipy import stats
 
-from bnbook.claims import Test, load_claims, reach
+from bnbook.claims import Claim, Source, Test, judge, load_claims, reach
 from bnbook.claims.cells import compared
 from bnbook.claims.kinds import decide
 from bnbook.errors import BnbookError
+from bnbook.pipeline import checks
 
 NINE_IN_TEN = Test("level", a="a", side="greater", threshold=0.9, events=True)
 
@@ -54,6 +57,17 @@ def holds_somehow(test, seeds):
 def test_all_of_five_seeds_do_not_show_nine_in_ten():
     assert stats.binomtest(5, 5).proportion_ci(method="exact").low == pytest.approx(0.478, abs=1e-3)
     assert not reach.can_hold(NINE_IN_TEN, 5) and reach.can_hold(NINE_IN_TEN, 36)
+
+
+@pytest.mark.parametrize(
+    "beyond,profile,lines", [(False, "laptop", 1), (True, "laptop", 0), (False, "smoke", 0)]
+)
+def test_the_gate_counts_the_seeds_that_the_test_was_given(monkeypatch, beyond, profile, lines):
+    claim = Claim("c", "part/chapter", Source("k", "v", "w"), "So.", "f", NINE_IN_TEN, out_of_reach=beyond)
+    found = judge(claim, {"a": np.ones(5)}, "laptop")
+    monkeypatch.setattr(checks.verdicts, "chapter_verdicts", lambda evidence: [found])
+    problems = checks.within_reach(SimpleNamespace(profile=profile))
+    assert len(problems) == lines and all("with 5 seeds its test cannot hold" in line for line in problems)
 
 
 CHAPTER = "---\nbnbook:\n  profiles:\n    laptop:\n      seeds: 5\n---\n\nseeds = 2\n{}\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from bnbook import claims, data
+from bnbook.claims import reach
+from bnbook.claims.judging import NOT_TESTED
 from bnbook.errors import BnbookError
 from bnbook.pipeline import merge, tokens, verdicts
 from bnbook.pipeline.evidence import Evidence
@@ -101,6 +103,20 @@ def judgeable(evidence: Evidence) -> list[str]:
     except BnbookError as error:
         return [str(error)]
     return []
+
+
+def within_reach(evidence: Evidence) -> list[str]:
+    """With the seeds that a test was given it could have held; a smoke run judges nothing."""
+    if evidence.profile == "smoke" or judgeable(evidence):
+        return []
+    return [
+        f"claim {found.claim.id}: with {outcome.n} seeds its test cannot hold; expected at least "
+        f"{reach.least_seeds(outcome.test)}, or `out_of_reach: true` beside it"
+        for found in verdicts.chapter_verdicts(evidence)
+        if found.verdict != NOT_TESTED and not found.claim.out_of_reach
+        for outcome in found.outcomes
+        if not reach.can_hold(outcome.test, outcome.n)
+    ]
 
 
 def data_identity(evidence: Evidence) -> list[str]:

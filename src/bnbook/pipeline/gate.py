@@ -28,6 +28,7 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
         checks.seeds,
         leaks.local_paths,
         checks.data_identity,
+        checks.within_reach,
     ]
     wanted += [checks.judgeable] if fresh else [in_its_place, unaltered, freshness, size]
     if evidence.is_published:
