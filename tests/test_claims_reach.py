@@ -9,7 +9,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from bnbook.claims import Claim, Source, Test, judge, load_claims, reach
+from bnbook.claims import Claim, Source, Test, load_claims, reach
 from bnbook.claims.cells import compared
 from bnbook.claims.kinds import decide
 from bnbook.errors import BnbookError
@@ -64,9 +64,9 @@ def test_all_of_five_seeds_do_not_show_nine_in_ten():
 )
 def test_the_gate_counts_the_seeds_that_the_test_was_given(monkeypatch, beyond, profile, lines):
     claim = Claim("c", "part/chapter", Source("k", "v", "w"), "So.", "f", NINE_IN_TEN, out_of_reach=beyond)
-    found = judge(claim, {"a": np.ones(5)}, "laptop")
-    monkeypatch.setattr(checks.verdicts, "chapter_verdicts", lambda evidence: [found])
-    problems = checks.within_reach(SimpleNamespace(profile=profile))
+    monkeypatch.setattr(checks.claims, "chapter_claims", lambda name: [claim])
+    chapter, results = SimpleNamespace(name="part/chapter"), {"a": np.ones(5)}
+    problems = checks.within_reach(SimpleNamespace(profile=profile, chapter=chapter, results=results))
     assert len(problems) == lines and all("with 5 seeds its test cannot hold" in line for line in problems)
 
 
