@@ -6,12 +6,14 @@ import json
 import shutil
 
 import nbformat
+import numpy as np
 import pytest
 
-from bnbook import results
+from bnbook import paths, results
 from bnbook.errors import BnbookError
 from bnbook.pipeline import chapters, evidence, gate, header, leaks, pages, passed, publish
 from bnbook.pipeline.passed import passed_run
+from bnbook.runs import kinds, store
 
 
 def laptop_run():
@@ -362,6 +364,30 @@ def test_publish_takes_only_passed_default_laptop_or_paper_runs(ran):
     assert publish.executed_problems([chapter])["executed"] == [
         "laptop/stray.txt belongs to no chapter; remove it"
     ]
+
+
+def test_trainings_that_a_run_keeps_are_published_with_it(ran, monkeypatch, tmp_path):
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
+    chapter, about = laptop_run().chapter, {"arm": {"norm": "batch"}, "seed": 0, "code": "c"}
+    names = [kinds.key(about | {"seed": seed}) for seed in (0, 1)]
+    edit_results(lambda content: content["provenance"].update(store={"kept": names[:1]}))
+    with pytest.raises(BnbookError, match="not in the results store"):
+        publish.publish(chapter, "laptop")
+    store.write(names[0], {"loss": np.ones(2)}, seconds=1.0, about=about | {"seed": 1})
+    with pytest.raises(BnbookError, match="not what its name says"):
+        publish.publish(chapter, "laptop")
+    for seed, name in enumerate(names):
+        store.write(name, {"loss": np.ones(2)}, seconds=1.0, about=about | {"seed": seed})
+    publish.publish(chapter, "laptop")
+    assert publish.executed_problems([chapter]) == {"laptop/part/coin": []}
+    kept = paths.trainings_folder() / f"{names[0]}.npz"
+    (kept.parent / f"{names[1]}.npz").write_bytes(kept.read_bytes())
+    assert "belongs to no published run" in publish.executed_problems([chapter])["trainings"][0]
+    publish.publish(chapter, "laptop")  # tidies up
+    kept.write_bytes(kept.read_bytes()[:-9])
+    assert "no whole training" in publish.executed_problems([chapter])["trainings"][0]
+    kept.unlink()
+    assert "missing" in publish.executed_problems([chapter])["trainings"][0]
 
 
 def test_a_disk_that_is_full_is_said(ran, monkeypatch):

@@ -16,6 +16,7 @@ from bnbook.runs import kinds, store
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
+from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm
 
 ARRAYS = {"loss": np.linspace(0, 1, 7), "step": np.arange(3), "diverged": np.float64(0)}
@@ -42,6 +43,18 @@ def test_what_is_written_is_read(own_store):
     assert same(found) and found["seconds"] == 2.5
     (own_store / ".half.npz.part").write_bytes(b"PK")  # what a kill during a write leaves behind
     assert same(store.read("key", ABOUT))
+
+
+def test_what_was_published_need_not_be_made_again(own_store, monkeypatch, tmp_path):
+    monkeypatch.setenv("BNBOOK_EXECUTED", str(tmp_path / "executed"))
+    store.write("key", ARRAYS, seconds=2.5, about=ABOUT)
+    committed = paths.trainings_folder() / "key.npz"
+    atomic.write_bytes(committed, (own_store / "key.npz").read_bytes())
+    (own_store / "key.npz").write_bytes(b"PK")
+    assert same(store.read("key", ABOUT)) and not (own_store / "key.npz").exists()
+    assert store.read("key", ABOUT | {"seed": 2}) is None and committed.exists()
+    committed.write_bytes(b"PK")
+    assert store.read("key", ABOUT) is None and committed.exists()  # it is not the store's to remove
 
 
 def test_every_flipped_bit_is_healed_or_harmless(own_store):
@@ -113,7 +126,8 @@ def test_without_a_book_the_store_is_in_the_cache(monkeypatch, tmp_path):
         paths.store_folder()
 
 
-ARMS = [Arm(), ProbedArm(steps=9, probe_steps=(0, 3), landscape=(0.5,)), ScaleArm(), PhaseArm(), LinearArm()]
+PROBED = dict(steps=9, probe_steps=(0, 3), landscape=(0.5,))
+ARMS = [Arm(), ProbedArm(**PROBED), PlacedArm(**PROBED), ScaleArm(), PhaseArm(), LinearArm()]
 
 
 def key(arm, seed=0, data="a", device="cuda"):

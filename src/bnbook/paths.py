@@ -65,6 +65,11 @@ def executed_folder() -> Path:
     return Path(named) if named else repository_root() / "executed"
 
 
+def trainings_folder() -> Path:
+    """Committed trainings of chapters that take hours: entries of the results store."""
+    return executed_folder() / "trainings"
+
+
 def build_folder() -> Path:
     """Where the site is staged and rendered (html/); BNBOOK_BUILD names another place."""
     named = os.environ.get("BNBOOK_BUILD")

@@ -128,15 +128,17 @@ def record_device(device: str, threads: int) -> None:
     _save(_path())
 
 
-def record_training(seconds: float, *, reused: bool) -> None:
+def record_training(seconds: float, *, reused: bool, kept: str = "") -> None:
     """Book one training's time: `reused` where the results store had it already, made then by whichever
-    chapter."""
+    chapter; `kept` is its name there, if it is published with the chapter."""
     kind = "reused" if reused else "ran"
     store = _session.header.setdefault(
         "store", {"ran": 0, "ran_seconds": 0.0, "reused": 0, "reused_seconds": 0.0}
     )
     store[kind] += 1
     store[f"{kind}_seconds"] = round(store[f"{kind}_seconds"] + float(seconds), 3)
+    if kept:
+        store.setdefault("kept", []).append(kept)
     _save(_path())
 
 

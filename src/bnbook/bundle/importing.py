@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from bnbook import atomic, paths
 from bnbook.bundle import archive
@@ -19,7 +15,7 @@ from bnbook.pipeline import chapters, gate
 from bnbook.pipeline.evidence import Evidence, fresh_run
 from bnbook.pipeline.execute import move
 from bnbook.profiles import PROFILES
-from bnbook.runs import kinds, store
+from bnbook.runs import store
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ def take(archives: Iterable[Path]) -> Taken:
         for name, each in content.items():
             if not name.startswith("store/"):
                 continue
-            if problem := _wrong_training(Path(name).stem, each):
+            if problem := store.problem(Path(name).stem, each):
                 refused.append(f"{path.name}: {name}: {problem}")
             elif (target := store.path_of(Path(name).stem)).is_file():
                 known += 1
@@ -87,16 +83,3 @@ def _chapters(profile: str, content: dict[str, bytes]) -> Iterable[tuple[str, li
                 yield chapter.name, problems
     finally:
         shutil.rmtree(staging.parent, ignore_errors=True)
-
-
-def _wrong_training(key: str, content: bytes) -> str:
-    """Why a file is not the training that its name promises; empty where it is."""
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            for entry in file.files:
-                file[entry]
-            meta = json.loads(str(file["meta"]))
-        rests_on = {name: value for name, value in meta.items() if name not in store.NOT_IDENTITY}
-    except Exception:  # zipfile, zlib and NumPy raise a dozen kinds of error at a flipped bit
-        return "no whole training"
-    return "" if kinds.key(rests_on) == key else "not what its name says"

@@ -7,7 +7,7 @@ import shutil
 from bnbook import paths
 from bnbook.claims import locks
 from bnbook.errors import BnbookError, reason
-from bnbook.pipeline import carrying, gate, header
+from bnbook.pipeline import carrying, gate, header, kept
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, fresh_run, published
 from bnbook.pipeline.execute import move
@@ -48,6 +48,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     target = published(chapter, profile)
     old = target.results if target.results_path.is_file() else None
     events = carrying.publishing(chapter, profile, old, run.results)
+    kept.take_over(run)
     staging = Evidence(chapter, paths.executed_folder() / f".{profile}.publishing")
     try:
         staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,6 +63,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     finally:
         shutil.rmtree(staging.folder, ignore_errors=True)
     locks.append(events)
+    kept.tidy()
     return published(chapter, profile)
 
 
@@ -93,9 +95,13 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
                     *evidence.figures_folder.glob("*"),
                 }
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    trainings = kept.problems()
+    expected |= set(paths.trainings_folder().glob("*.npz"))
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
     if strays:
         found["executed"] = [f"{name} belongs to no chapter; remove it" for name in strays]
+    if trainings:
+        found["trainings"] = trainings
     megabytes = sum(path.stat().st_size for path in files) / 2**20
     if megabytes > LARGEST_MIB:
         found.setdefault("executed", []).append(

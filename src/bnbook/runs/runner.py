@@ -26,7 +26,12 @@ LOOK = 1.0
 
 
 def train_all(
-    arms: Sequence[Any], seeds: Iterable[int], workers: int | None = None, device: str | None = None
+    arms: Sequence[Any],
+    seeds: Iterable[int],
+    workers: int | None = None,
+    device: str | None = None,
+    *,
+    kept: bool = False,
 ) -> dict[Any, Arrays]:
     """Train every arm from every seed, or take it from the store; arm -> the arrays of its training, (S,
     ...).
@@ -34,11 +39,12 @@ def train_all(
     `seconds` (S,) is added: what each training took when it was made, a member of a stack its share.
     `workers` train at once, by default (None or 0) one a core, on a GPU one; 1 trains in this process, more
     on a Dask cluster on this machine; where BNBOOK_SCHEDULER names a cluster (tcp://...), that one trains.
-    Interrupted or killed, the next call goes on where this one was. BnbookError for bad input, for a training
+    Interrupted or killed, the next call goes on where this one was. Trainings that are `kept` are published
+    with the chapter, so that nobody has to make them again. BnbookError for bad input, for a training
     that killed its workers, for a lost cluster.
     """
     arms, seeds = list(dict.fromkeys(arms)), list(seeds)
-    found = train_members([(arm, seed) for arm in arms for seed in seeds], workers, device)
+    found = train_members([(arm, seed) for arm in arms for seed in seeds], workers, device, kept=kept)
     return {
         arm: {name: np.stack([found[arm, seed][name] for seed in seeds]) for name in found[arm, seeds[0]]}
         for arm in arms
@@ -46,7 +52,7 @@ def train_all(
 
 
 def train_members(
-    members: Sequence[Member], workers: int | None = None, device: str | None = None
+    members: Sequence[Member], workers: int | None = None, device: str | None = None, *, kept: bool = False
 ) -> dict[Member, Arrays]:
     """The same for single members, (arm, seed) -> the arrays of one."""
     if workers is not None and workers < 0:
@@ -73,7 +79,7 @@ def train_members(
         tasks = [_task([missing[key] for key in stack], stack, wanted, where) for stack in stacks]
         _train(tasks, workers, keep)
     for key, run in found.items():
-        results.record_training(run["seconds"], reused=key not in missing)
+        results.record_training(run["seconds"], reused=key not in missing, kept=key if kept else "")
     return {member: found[key] for member, key in keys.items()}
 
 

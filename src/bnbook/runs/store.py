@@ -18,7 +18,7 @@ import numpy as np
 
 from bnbook import atomic, paths
 from bnbook.errors import BnbookError
-from bnbook.runs.kinds import nameless
+from bnbook.runs.kinds import key, nameless
 from bnbook.runs.progress import note
 
 Arrays = dict[str, np.ndarray]
@@ -32,35 +32,30 @@ def read(name: str, about: dict[str, Any]) -> Arrays | None:
     `about`.
 
     A file that is cut short, altered or another training's is removed, so that it is trained again; one that
-    cannot be read now (too many open files, no permission) is a BnbookError and stays.
+    cannot be read now (too many open files, no permission) is a BnbookError and stays. What is not in the
+    store may be among the committed trainings.
     """
-    path = path_of(name)
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise BnbookError(
-            f"cannot read {path.name} in the results store ({_reason(error)}); expected a readable file; "
-            "mend that and run again"
-        ) from None
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as file:
-            whole = file.testzip() is None  # its checksums tell
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {entry: file[entry] for entry in file.files}
-        meta = json.loads(str(arrays.pop(_META)))
-        seconds = np.float64(meta["seconds"])
-    except MemoryError:
-        raise
-    except Exception:  # zipfile, zlib and NumPy raise a dozen kinds of error at a flipped bit
-        whole = False
-    if not whole:
-        return _discard(path, "is damaged")
-    holds, wanted = nameless(meta), nameless(json.loads(json.dumps(about)))
-    if any(holds.get(part) != value for part, value in wanted.items()):
-        return _discard(path, "holds another training than its name says")
-    return arrays | {"seconds": seconds}
+    for path in (path_of(name), committed(name)):
+        if path is None or (content := _bytes(path)) is None:
+            continue
+        if (found := _unpack(content)) is None:
+            _discard(path, "is damaged")
+            continue
+        arrays, meta = found
+        holds, wanted = nameless(meta), nameless(json.loads(json.dumps(about)))
+        if any(holds.get(part) != value for part, value in wanted.items()):
+            _discard(path, "holds another training than its name says")
+            continue
+        return arrays | {"seconds": np.float64(meta["seconds"])}
+    return None
+
+
+def problem(name: str, content: bytes) -> str:
+    """Why a file is not the training that its name promises; empty where it is."""
+    if (found := _unpack(content)) is None:
+        return "no whole training"
+    rests_on = {part: value for part, value in found[1].items() if part not in NOT_IDENTITY}
+    return "" if key(rests_on) == name else "not what its name says"
 
 
 def write(name: str, arrays: Arrays, *, seconds: float, about: dict[str, Any]) -> None:
@@ -91,8 +86,46 @@ def path_of(name: str, suffix: str = ".npz") -> Path:
     return paths.store_folder() / f"{name}{suffix}"
 
 
+def committed(name: str) -> Path | None:
+    """Where the training lies if it was published; None where there is no book."""
+    try:
+        return paths.trainings_folder() / f"{name}.npz"
+    except BnbookError:
+        return None
+
+
+def _bytes(path: Path) -> bytes | None:
+    """The file's content, None where it is not there."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BnbookError(
+            f"cannot read {path.name} in the results store ({_reason(error)}); expected a readable file; "
+            "mend that and run again"
+        ) from None
+
+
+def _unpack(content: bytes) -> tuple[Arrays, dict[str, Any]] | None:
+    """Arrays and what the file says of them; None where it is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            whole = file.testzip() is None  # its checksums tell
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {entry: file[entry] for entry in file.files}
+        meta = json.loads(str(arrays.pop(_META)))
+        float(meta["seconds"])
+    except MemoryError:
+        raise
+    except Exception:  # zipfile, zlib and NumPy raise a dozen kinds of error at a flipped bit
+        return None
+    return (arrays, meta) if whole else None
+
+
 def _discard(path: Path, why: str) -> None:
-    path.unlink(missing_ok=True)
+    if path.parent == paths.store_folder():  # what is committed is not ours to remove
+        path.unlink(missing_ok=True)
     note(f"{path.name} in the results store {why}; it is trained again")
 
 
