@@ -10,6 +10,7 @@ import yaml
 from bnbook import paths
 from bnbook.claims import judge, load_claims
 from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
+from bnbook.claims.rung_table import rung_table
 from bnbook.errors import BnbookError
 from bnbook.pipeline import carrying
 from bnbook.results import Results
@@ -72,6 +73,20 @@ def test_the_rungs_that_were_reached_decide(tmp_path, found, word, parts):
     assert judgement.claim.parts == read(tmp_path).parts
     for _, verdict, outcome in judgement.parts:
         assert math.isnan(outcome.effect) == (verdict == NOT_TESTED)
+
+
+def test_the_table_has_a_column_for_each_rung_that_was_reached(tmp_path):
+    small = judge(read(tmp_path), results(small=arms(UP)), "laptop")
+    lines = rung_table([small]).splitlines()
+    assert lines[0] == "| the source says | An eighth of the width |"
+    assert "**yes**" in lines[2] and "0.597 higher with batch norm; n = 3" in lines[2]
+    assert lines[-1] == "Not tested at this scale: The whole width."
+    both = judge(read(tmp_path), results(small=arms(UP), wide=arms(DOWN)), "laptop")
+    only = judge(read(tmp_path, rungs=["wide"]), results(wide=arms([-1.0, 1.0, 0.0])), "laptop")
+    lines = rung_table([both, only]).splitlines()
+    assert len(lines) == 4 and "**yes**" in lines[2] and "**no**" in lines[2]
+    assert lines[3].startswith("| It is faster. |  | open<br>")
+    assert rung_table([judge(read(tmp_path), {}, "laptop")]) == "No rung has been reached."
 
 
 def test_a_smoke_run_decides_nothing(tmp_path):

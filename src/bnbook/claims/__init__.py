@@ -11,6 +11,7 @@ from bnbook.claims.errata import CHANGES, ERRATUM_KINDS, Erratum, load_errata, s
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.ledger import keep, ledger_row
 from bnbook.claims.reading import chapter_claims, load_claims
+from bnbook.claims.rung_table import rung_table
 from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.showing import show_verdicts
 from bnbook.claims.tables import exploratory_note, markdown_table, verdict_rows
@@ -45,6 +46,7 @@ __all__ = [
     "load_coverage",
     "load_errata",
     "markdown_table",
+    "rung_table",
     "show_verdicts",
     "source_titles",
     "unfinished_sources",

@@ -20,7 +20,7 @@ from bnbook.pipeline.shown import Pages
 
 TOKEN = re.compile(
     r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts"
-    r"|standing|scoreboard|coverage|waffle|tally|trust|found|clone|names)"
+    r"|standing|rungs|scoreboard|coverage|waffle|tally|trust|found|clone|names)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
@@ -79,9 +79,9 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     if evidence is None:
         return ABSENT
     header = evidence.results.header
-    if verb in ("verdicts", "standing"):
+    if verb in ("verdicts", "standing", "rungs"):
         judgements = [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
-        return (claims.markdown_table if verb == "verdicts" else verdicts.how_sure)(judgements)
+        return _OF_JUDGEMENTS[verb](judgements)
     if verb == "data":
         return ", ".join(DATA_NAMES.get(row["name"], row["name"]) for row in header["data"]) or "none"
     if verb == "profile":
@@ -157,6 +157,11 @@ def _count(values: np.ndarray, spec: str) -> str:
     return str(len(values))
 
 
+_OF_JUDGEMENTS = {
+    "verdicts": claims.markdown_table,
+    "standing": verdicts.how_sure,
+    "rungs": claims.rung_table,
+}
 _RESULT_VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
     "mean": _mean,
     "median": _median,
