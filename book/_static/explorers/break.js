@@ -9,6 +9,12 @@ bnbook.explorer("break", "Break the training", (kit, data) => {
     through_batch: "through the batch",
     readout: "the readout alone",
   };
+  const SUBJECTS = {
+    printed: "The printed equations",
+    corrected: "The corrected equations",
+    through_batch: "The equations through the batch",
+    readout: "The readout’s own curvature",
+  };
   const INKS = { printed: "printed dashed", corrected: "corrected", through_batch: "theory dotted", readout: "theory" };
   const gamma = kit.slider({ label: "γ at the start", from: 0.25, to: 5, step: 0.05, value: 1 });
   const rate = kit.slider({
@@ -149,9 +155,11 @@ bnbook.explorer("break", "Break the training", (kit, data) => {
           ? `is <strong>${times(gap)}</strong> ${limit}: such a training <strong>breaks</strong>`
           : `is a factor <strong>${number(ten(-gap), 2)}</strong> below ${limit}: such a training <strong>works</strong>`;
     const verdict =
-      Math.abs(off) < 0.02 ? "agree with it here" : `put the limit ${times(off)} too ${off > 0 ? "low" : "high"}`;
+      Math.abs(off) < 0.02 ? "would agree with it here" : `would put the limit ${times(off)} too ${off > 0 ? "low" : "high"}`;
+    const started = name === "printed" && one.positions.some((places, l) => l > 0 && places > 1);
+    const note = started ? " (the gradients of two places started from 1, for which the paper gives no start)" : "";
     kit.say(
-      `The rate ${number(ten(log), 2)} ${where}. The equations ${EQUATIONS[name]} ${verdict}. The nearest recorded training (γ = ${number(near[0])}, η = ${number(ten(near[1]), 2)}) ` +
+      `The rate ${number(ten(log), 2)} ${where}. ${SUBJECTS[name]} ${verdict}${note}. The nearest recorded training (γ = ${number(near[0])}, η = ${number(ten(near[1]), 2)}) ` +
         (Number.isFinite(near[2]) ? `ended with a test loss of ${number(near[2])}.` : "exploded."),
     );
   });
