@@ -29,7 +29,14 @@ from bnbook.studies.gradient_growth.measuring import (
     gradients,
     roughness,
 )
-from bnbook.studies.gradient_growth.outcomes import last_fifth, turn_spread, turns
+from bnbook.studies.gradient_growth.outcomes import (
+    at_chosen,
+    first_over_last,
+    largest_usable,
+    last_fifth,
+    turn_spread,
+    turns,
+)
 
 
 def drawn(make, *arguments, seed=3, **options):
@@ -171,6 +178,8 @@ def test_networks_of_a_kind_are_the_chains_of_their_seeds(kind, normalized):
     where = {"batch": None, "none": []}.get(kind, [normalized])
     own = drawn(chain, widths, "tanh", where, sigma_w2=1.5, seed=2)
     assert str(own) == str(found[2])
+    (later,) = draw_networks(kind, widths, 1, "tanh", 2, sigma_w2=1.5)
+    assert all(torch.equal(a, b) for a, b in zip(later.parameters(), found[2].parameters()))
     assert all(torch.equal(a, b) for a, b in zip(own.parameters(), found[2].parameters()))
 
 
@@ -191,6 +200,18 @@ def test_what_trainings_came_to():
     turned = turns(done, [5.0, 0.1], 1)
     assert turned == pytest.approx(np.array([[[0.6, 0.3, 0.15]]]))
     assert turn_spread(turned) == pytest.approx(np.array([[2.0]]))  # the last layer is left out
+
+
+def test_one_network_at_its_largest_usable_rate():
+    shares = np.array([[0.9, 0.8, 0.5], [0.2, 0.1, 0.6], [0.1, 0.1, 0.1]])  # (S, rates)
+    chosen = largest_usable(shares, [0.1, 1.0, 4.0])
+    assert chosen.tolist() == [1.0, 4.0, 0.0]  # exactly half is not more than half
+    gradient = np.arange(1.0, 1 + 3 * 3 * 2 * 4).reshape(3, 3, 2, 4)  # (S, A, K, L), readout last
+    done = Trained(shares, shares, gradient, gradient)
+    ratio = at_chosen(first_over_last(done), [0.1, 1.0, 4.0], chosen)
+    assert ratio[0].tolist() == [9 / 11, 13 / 15] and ratio[1].tolist() == [41 / 43, 45 / 47]
+    assert np.isnan(ratio[2]).all()  # no rate
+    assert at_chosen(shares, [0.1, 1.0, 4.0], chosen)[:2].tolist() == [0.8, 0.6]
 
 
 def test_the_furthest_ratio_is_that_of_the_interval():

@@ -85,9 +85,15 @@ def residual(
 
 
 def draw_networks(
-    kind: str, widths: Sequence[int], seeds: int, phi: str | Function = "relu", **options: float
+    kind: str,
+    widths: Sequence[int],
+    seeds: int,
+    phi: str | Function = "relu",
+    first: int = 0,
+    **options: float,
 ) -> Iterator[nn.Sequential]:
-    """Random networks, one for each of the seeds 0 to seeds - 1; options: those of `chain` or `residual`.
+    """Random networks, one for each of `seeds` seeds from `first` on; options: those of `chain` or
+    `residual`.
 
     kind: where batch norm stands. "batch": in every hidden layer, "residual": the same with skip connections,
     "none", or in one hidden layer, "one_first", "one_middle", "one_last". BnbookError for any other.
@@ -104,7 +110,7 @@ def draw_networks(
         raise BnbookError(
             f"unknown kind of network {kind!r}; expected residual or one of {', '.join(places)}"
         )
-    for seed in range(seeds):
+    for seed in range(first, first + seeds):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             if kind == "residual":
