@@ -419,3 +419,16 @@ def test_a_recorded_rung_gives_the_whole_cross_section():
         [0.1, 1.0, 16.0],
     )
     assert rung["arms"]["batch"] == {"low": [2.0], "high": [2.0], "along": [[4.0, 2.0, 2.0]]}
+
+
+def test_a_finger_on_the_picture_moves_what_the_slider_moves(opened):
+    context = opened.browser.new_context(has_touch=True, viewport={"width": 390, "height": 900})
+    phone = context.new_page()
+    phone.goto(opened.address)
+    phone.evaluate("() => bnbook.ready")
+    slider = of(phone, "landscape").get_by_role("slider", name="Training step")
+    plane = of(phone, "landscape").locator("svg").first
+    plane.scroll_into_view_if_needed()
+    plane.tap(position={"x": 300, "y": 100})
+    assert slider.input_value() != "0"
+    context.close()
