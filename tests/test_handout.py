@@ -26,12 +26,13 @@ def alone(monkeypatch):
 
 @pytest.fixture(scope="module")
 def book() -> tuple[list, tokens.Pages]:
-    """The book's chapters and their committed laptop runs, fresh or not."""
+    """The book's chapters and their committed laptop runs, fresh or not, None where there is none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BNBOOK_ROOT", str(ROOT))
         found = chapters.discover()
-        runs = {chapter.name: evidence.published(chapter, "laptop") for chapter in found}
-        return found, tokens.Pages(runs, claims.load_claims())
+        runs = [evidence.published(chapter, "laptop") for chapter in found]
+        known = {run.chapter.name: run if run.exists else None for run in runs}
+        return found, tokens.Pages(known, claims.load_claims())
 
 
 def text(page) -> str:
