@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
     build = add("build", _build, "render the site into _build/html")
+    check.add_argument("--manifest", metavar="FILE", help="write what executed/ holds, and codecheck.yml")
     claims = add("claims", _claims, "every claim with its verdict")
     for command in (check, build, claims):
         command.add_argument("--runs", action="store_true", help="runs/PROFILE instead of executed/")
@@ -150,7 +151,7 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import chapters, evidence, gate, ledger_checks, publish
+    from bnbook.pipeline import chapters, evidence, gate, ledger_checks, manifest, publish
 
     found = chapters.discover()
     if arguments.runs:
@@ -167,6 +168,8 @@ def _check(arguments: argparse.Namespace) -> int:
     if not problems:
         print("nothing to check: executed/ holds no run yet")
     lines, well = ledger_checks.ledger(found, arguments.runs)
+    if arguments.manifest:
+        lines += [f"written {path}" for path in manifest.write(found, arguments.manifest)]
     print("\n".join(lines))
     return DONE if well and not any(problems.values()) else FAILED
 
