@@ -27,9 +27,10 @@ from typing import Any
 import numpy as np
 
 from bnbook.claims.claim import Claim, Effect
-from bnbook.claims.effects import describe_test, effect_and_interval
+from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import NOT_TESTED, Judgement, word
 from bnbook.claims.kinds import Outcome
+from bnbook.claims.requirements import describe_test
 from bnbook.claims.significance import benjamini_hochberg, significance
 
 DIGITS = 6

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from bnbook.claims.claim import Claim, Effect, Test
-from bnbook.claims.effects import describe_test, effect_and_interval, interval_words
+from bnbook.claims.effects import effect_and_interval, interval_words
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.kinds import Outcome
 from bnbook.claims.reading import load_claims
+from bnbook.claims.requirements import describe_test
 from bnbook.claims.words import without_markup
 
 OWN = "the book's own question"
