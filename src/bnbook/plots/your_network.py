@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from bnbook.figures import COLORS
 from bnbook.report import Report
@@ -25,6 +26,7 @@ def side_by_side(reports: Mapping[str, Sequence[Report]]) -> Figure:
                 below.plot(layers, one.gradients.weight, color=COLORS[ink], linewidth=1, label=words)
         above.set(title=name, xlabel="step, in learning rates")
         below.set(xlabel="layer", yscale="log")
+        below.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0, 0].set_ylabel("loss along the gradient")
     axes[1, 0].set_ylabel("gradient norm of the layer")
     handles, labels = axes[1, 0].get_legend_handles_labels()
