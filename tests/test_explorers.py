@@ -402,6 +402,7 @@ def test_bands_are_read_back_as_they_were_drawn(tmp_path):
     found = drawn_bands(tmp_path / "landscape.svg", 4)
     np.testing.assert_allclose([found["none"][0], found["batch"][1]], [low[0], high[1]], rtol=1e-5)
     assert drawn_bands(tmp_path / "landscape.svg", 5) is None
+    assert drawn_bands(tmp_path / "another.svg", 4) is None
 
 
 def test_a_recorded_rung_gives_the_whole_cross_section():

@@ -72,7 +72,8 @@ def drawn_bands(path: Path, probes: int) -> dict[str, tuple[np.ndarray, np.ndarr
     Matplotlib draws an area as its first upper corner, the lower edge, its last upper corner and the upper
     edge backwards. None where the figure is another one.
     """
-    panel = path.read_text(encoding="utf-8").partition('<g id="axes_1">')[2].partition('<g id="axes_2">')[0]
+    drawn = path.read_text(encoding="utf-8") if path.is_file() else ""
+    panel = drawn.partition('<g id="axes_1">')[2].partition('<g id="axes_2">')[0]
     ticks = {}
     for part in re.split(r'(?=<g id="ytick_)', panel)[1:]:
         place = re.search(r'<use [^>]*\by="([\d.]+)"', part)
