@@ -67,13 +67,15 @@ class Visits:
 
 
 def pages_of(site: Path) -> list[Path]:
-    """Every page of the site; what lies in folders that start with an underscore is the theme's own."""
-    found = [
+    """Every page of the site, of the claims' pages one in forty, for they are made alike; what lies in
+    folders that start with an underscore is the theme's own."""
+    found = sorted(
         path
         for path in site.rglob("*.html")
         if not any(part.startswith("_") for part in path.relative_to(site).parts)
-    ]
-    return sorted(found)
+    )
+    claims = [path for path in found if path.parent.name == "claims"]
+    return [path for path in found if path.parent.name != "claims"] + claims[::40]
 
 
 @contextmanager
@@ -110,6 +112,21 @@ def visit(browser: Any, site: Path) -> Visits:
                 visits.sights.append(Sight(name, width, theme, page.evaluate(LOOK)))
         page.close()
     return visits
+
+
+def barriers(browser: Any, path: Path, width: int, theme: str, axe: str) -> list[str]:
+    """What axe-core, given as its script, finds on a page against WCAG 2.1 A and AA."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+    page.set_default_timeout(120_000)
+    page.goto(path.as_uri())
+    page.add_style_tag(content=STILL)
+    page.evaluate(SETTLE)
+    page.evaluate(axe)
+    rules = "{resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}"
+    found = page.evaluate(f"axe.run(document, {rules})")["violations"]
+    page.close()
+    where = f"{path.name} at {width} px, {theme}"
+    return [f"{where}: {one['id']}: {one['nodes'][0]['html'][:160]}" for one in found]
 
 
 def listen(page: Any, name: str, visits: Visits) -> None:

@@ -47,6 +47,7 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
         "scope": "laptop · n = 5",
         "profile": "laptop",
         "combine": "all",
+        "rungs": False,
         "figure": "shares",
         "remark": "",
         "exploratory": "",

@@ -29,9 +29,13 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def visits(request, browser) -> Visits:
+def site(request) -> Path:
     named = os.environ.get("BNBOOK_SITE")
-    site = Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
+    return Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
+
+
+@pytest.fixture(scope="module")
+def visits(browser, site) -> Visits:
     return browsing.visit(browser, site)
 
 
@@ -99,6 +103,24 @@ def test_mathematics_is_typeset_from_local_files(visits):
         engines = [script for script in sight.found["scripts"] if "mathjax" in script.lower()]
         assert all(script.startswith("file:") for script in engines), f"{sight}: {engines}"
         assert engines or not sight.found["math"], f"{sight}: no MathJax"
+
+
+@pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1280, "light")])
+def test_nothing_stands_in_the_way_of_who_listens_or_types(browser, site, width, theme):
+    package = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    axe = (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    pages = browsing.pages_of(site)
+    none([words for path in pages for words in browsing.barriers(browser, path, width, theme, axe)])
+
+
+def test_the_first_page_is_light(site):
+    page = (site / "index.html").read_text(encoding="utf-8")
+    shown = re.sub(r'<img[^>]*class="only-dark"[^>]*>', "", page)  # of two themes one is loaded
+    named = set(re.findall(r'(?:src|href)="((?:_static|_images)/[^"?#]+)', shown))
+    links = set(re.findall(r'<a [^>]*href="((?:_static|_images)/[^"?#]+)', shown))
+    sizes = {name: (site / name).stat().st_size for name in named - links if (site / name).is_file()}
+    mathjax = {name: size for name, size in sizes.items() if "mathjax" in name}
+    assert len(page.encode()) + sum(sizes.values()) - sum(mathjax.values()) < 1.5e6, sizes
 
 
 BROKEN = """<!doctype html><html data-theme="light">

@@ -3,7 +3,8 @@
 A row is plain JSON. Its keys:
 
 - `id`, `chapter`, `figure` (its name in the chapter), `says`, `source` (key, version, where),
-- `kind`: measurement, statement or question; `combine`: all or any of its parts,
+- `kind`: measurement, statement or question; `combine`: all or any of its parts; `rungs`: whether these
+  are sizes of what was trained, of a claim that another chapter judges at one size,
 - `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run,
 - `exploratory`: why its test counts as made after its data; `locked`: since when it stands,
 - `effect` and `interval` of the test that decides, as below; `n`, `scope`, `profile`,
@@ -54,6 +55,7 @@ def ledger_row(claim: Claim, found: Judgement | None, other_margins: Sequence[st
         "scope": found.scope if found else "",
         "profile": found.profile if found else None,
         "combine": claim.combine,
+        "rungs": claim.rungs,
         "figure": claim.figure,
         "remark": found.remark if found else "",
         "exploratory": found.exploratory if found else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -31,8 +31,16 @@ def verdict_rows(
     return [judge(claim, results, profile, exact=exact) for claim in listed if claim.chapter == chapter]
 
 
-def markdown_table(judgements: Iterable[Judgement]) -> str:
-    """A Markdown table: a row per claim, and below it one per part or for the corrected form."""
+def in_bold(judgement: Judgement) -> str:
+    """A verdict where nothing else can be shown than words."""
+    return f"**{without_markup(judgement.words)}**{exploratory_note(judgement)}"
+
+
+def markdown_table(judgements: Iterable[Judgement], shown: Callable[[Judgement], str] = in_bold) -> str:
+    """A Markdown table: a row per claim, and below it one per part or for the corrected form.
+
+    shown: how the page shows a verdict.
+    """
     lines = [HEAD]
     for judgement in judgements:
         claim, shared = judgement.claim, _shared(judgement)
@@ -40,8 +48,7 @@ def markdown_table(judgements: Iterable[Judgement]) -> str:
         notes += [must_hold(claim.test, claim.effect)] if claim.test else shared
         measured = _measured(judgement) if claim.test else ""
         scope = f"<br><small>{judgement.scope}</small>" if judgement.scope else ""
-        verdict = f"**{without_markup(judgement.words)}**{exploratory_note(judgement)}{scope}"
-        lines.append(row(claim.says, notes, measured, verdict))
+        lines.append(row(claim.says, notes, measured, f"{shown(judgement)}{scope}"))
         if judgement.corrected:
             words = claim.correction or ("under the condition" if claim.condition else "corrected")
             asked = must_hold(claim.corrected, judgement.corrected.shown)

@@ -82,6 +82,7 @@ def finish(site: Path) -> dict[str, Columns]:
         )
         if r"\(" in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
             mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
+        mended = mended.replace('role="doc-biblioentry"', 'role="listitem"')  # what stands in a list
         mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)  # where scripts are off
         if mended != text:
             page.write_text(mended, encoding="utf-8")

@@ -26,10 +26,10 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
         "",
         *_counts(rows, titles),
     ]
-    known = {chapter.name: chapter for chapter in chapters}
+    known, kinds = {chapter.name: chapter for chapter in chapters}, ("wrong", "contradiction", "unclear")
     titles_seen: Counter[str] = Counter()
     for change, meaning in CHANGES.items():
-        own = [row for row in rows if row.changes == change]
+        own = sorted((row for row in rows if row.changes == change), key=lambda row: kinds.index(row.kind))
         if not own:
             continue
         lines += ["", f"(errata-{change})=", f"## {meaning}", "", *map(_line, own), ""]

@@ -27,6 +27,7 @@ from bnbook.site import chips, front, reference, settings
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
+ROOT = "../"  # from a chapter's page to the first one
 
 
 def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Pages]:
@@ -81,15 +82,22 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
         for path in shown_figures.glob("*.svg"):
             drawn = path.read_text(encoding="utf-8")
             path.write_text(inks.light(drawn, f"{chapter.name}/{path.stem}"), encoding="utf-8")
+    extra = {"verdict": chips.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
     for cell in page.cells:
         if cell.cell_type == "markdown":
-            text = tokens.fill(
-                cell.source, chapter.name, shown, {"verdict": chips.inlined(shown.rows, "../")}
-            )
+            text = tokens.fill(cell.source, chapter.name, shown, extra)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
     first.source = _after_title(first.source, provenance.stamp(chapter, evidence))
     nbformat.write(page, target)
+
+
+def _verdicts(chapter: Chapter, shown: tokens.Pages) -> str:
+    """The chapter's claims in a table, each verdict a chip."""
+    own = [shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name]
+    return claims.markdown_table(
+        filter(None, own), lambda found: chips.in_words(shown.rows[found.claim.id], ROOT)
+    )
 
 
 def _after_title(text: str, addition: str) -> str:

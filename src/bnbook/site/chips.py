@@ -62,9 +62,10 @@ def inlined(rows: Mapping[str, dict[str, Any]], root: str) -> Callable[[re.Match
     """How pages say the verdict on the claim of an id in a sentence of Markdown: its chip, and behind it
     what the verdict hangs on."""
 
-    def one(token: re.Match) -> str:
-        row = row_of(rows, token)
-        start = "holds if" if row["verdict"] == "holds if …" else row["verdict"]
-        return chip(row, root) + without_markup(row["words"].removeprefix(start))
+    return lambda token: in_words(row_of(rows, token), root)
 
-    return one
+
+def in_words(row: dict[str, Any], root: str) -> str:
+    """The chip, and behind it what the verdict hangs on."""
+    start = "holds if" if row["verdict"] == "holds if …" else row["verdict"]
+    return chip(row, root) + without_markup(row["words"].removeprefix(start))

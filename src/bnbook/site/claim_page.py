@@ -156,7 +156,9 @@ def _repeat(row: Row, about: Context) -> str:
     if about.repository and commit:
         code = f'<a href="{about.repository}/blob/{commit}/{file}">{file} at {commit[:10]}</a>'
     data = f'<a href="{row["id"]}.json">JSON</a> · <a href="{row["id"]}.csv">CSV, a line a seed</a>'
-    command = f"<pre><code>bnbook run {row['chapter']} --profile {profile} --compare</code></pre>"
+    command = (
+        f'<pre tabindex="0"><code>bnbook run {row["chapter"]} --profile {profile} --compare</code></pre>'
+    )
     return command + _list({"Code": code, "Numbers": data, "Name": f"<code>{row['id']}</code>"})
 
 

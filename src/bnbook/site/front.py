@@ -48,6 +48,7 @@ def tokens(rows: list[Row], shown: known.Pages) -> dict[str, Any]:
 def tally(rows: list[Row], name: str) -> int:
     """How many claims: `claims` of the sources, `questions`, `exploratory`, `measurement.reproduced` …"""
     kind, _, verdict = name.partition(".")
+    rows = [row for row in rows if not row["rungs"]]  # the same claims at other sizes
     if kind == "claims":
         return sum(row["kind"] != "question" for row in rows)
     if kind == "questions":

@@ -22,6 +22,8 @@ PUBLIC = {
     "bnbook.figures": ("use_style", "save_figure"),
 }
 
+LONGEST = 84  # of a signature in one line
+
 
 def names() -> str:
     """One section a module, one entry a name: signature and docstring."""
@@ -41,6 +43,10 @@ def _entry(name: str, item: Any) -> list[str]:
     except (TypeError, ValueError):
         signature = "(…)"
     signature = re.sub(r"<[^>]*>", "…", signature).replace("'", "")
+    if len(name + signature) > LONGEST:  # a parameter a line
+        inside, _, given = signature[1:].rpartition(")")
+        listed = re.split(r", (?![^\[(]*[\])])", inside)
+        signature = "(\n" + "".join(f"    {each},\n" for each in listed) + f"){given}"
     text = _escaped(inspect.getdoc(item) or "")
     return [f"### {short}", "", f"```python\n{name}{signature}\n```", "", text, ""]
 
@@ -52,5 +58,10 @@ def _escaped(text: str) -> str:
         indent = len(line) - len(line.lstrip())
         if indent >= 4 and lines and not lines[-1].strip():
             line = line.strip()  # an example or a continued list, not a block of code
-        lines.append(re.sub(r"([*_<>$\[\]{}|#])", r"\\\1", line))
+        lines.append(re.sub(r"`[^`]*`|[*_<>$\[\]{}|#]", _mark, line))
     return "\n".join(lines)
+
+
+def _mark(match: re.Match) -> str:
+    """A sign that Markdown would take for its own; code stays."""
+    return match[0] if match[0].startswith("`") else f"\\{match[0]}"

@@ -10,7 +10,11 @@ Row = dict[str, Any]
 
 
 def waffle(rows: list[Row]) -> str:
-    """A list of squares for each source, then the book's own questions; under them what the glyphs mean."""
+    """A list of squares for each source, then the book's own questions; under them what the glyphs mean.
+
+    A claim that is judged again at several sizes has its square from the chapter that judges it first.
+    """
+    rows = [row for row in rows if not row["rungs"]]
     claimed = [row for row in rows if row["kind"] != "question"]
     keys = dict.fromkeys(key for key in words.SOURCES if any(row["source"]["key"] == key for row in claimed))
     keys |= dict.fromkeys(row["source"]["key"] for row in claimed)
