@@ -15,7 +15,7 @@ from bnbook.errors import BnbookError
 from bnbook.pipeline import handout, ledger, pages, pictures
 from bnbook.pipeline.panels import Columns
 from bnbook.site import claims as claim_pages
-from bnbook.site import preview, settings, shell
+from bnbook.site import lean, preview, settings, shell
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
 #: out.
@@ -80,12 +80,14 @@ def finish(site: Path) -> dict[str, Columns]:
         mended = pictures.in_both_themes(
             without_thebe(without_doubles(lasting_links(download_links(text)))), shown
         )
-        if r"\(" in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
+        mended = lean.without_idle_mathjax(mended)
+        if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
             mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
         mended = mended.replace('role="doc-biblioentry"', 'role="listitem"')  # what stands in a list
         mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)  # where scripts are off
         if mended != text:
             page.write_text(mended, encoding="utf-8")
+    lean.slim_icons(site)
     mathjax = site / "_static" / "mathjax"
     for path in sorted(mathjax.rglob("*"), reverse=True):
         relative = path.relative_to(mathjax).as_posix()

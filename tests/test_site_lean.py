@@ -1,0 +1,104 @@
+"""What a page loads, what others show of it, and the same pages on paper."""
+
+from __future__ import annotations
+
+import pytest
+from PIL import Image
+from site_rows import rows
+
+from bnbook.errors import BnbookError
+from bnbook.pipeline import build
+from bnbook.pipeline.chapters import Chapter
+from bnbook.site import lean, pdf, preview, reference
+
+ICONS = (
+    'var p={bars:[448,512,["navicon"],"f0c9","M0 96"],"arrow-up":[384,512,[8593],"f062","M214 41"],'
+    'wheelchair:[512,512,[],"f193","M1 2"],list:[512,512,[],"f03a",["M1","M2"]],zebra:[1,2,[],"e1","M9"]};'
+)
+
+
+def test_only_the_icons_that_pages_name_are_left(tmp_path):
+    (tmp_path / "_static" / "scripts").mkdir(parents=True)
+    script = tmp_path / "_static" / "scripts" / "fontawesome.js"
+    script.write_text(ICONS)
+    (tmp_path / "index.html").write_text('<i class="fa-solid fa-navicon"></i><i class="fas fa-arrow-up"></i>')
+    (tmp_path / "_static" / "theme.js").write_text('add("fa-list")')
+    lean.slim_icons(tmp_path)
+    left = script.read_text()
+    assert "bars:" in left and '"arrow-up":' in left and "list:" in left, "an icon's other name counts"
+    assert "wheelchair" not in left and "zebra" not in left and left.endswith('["M1","M2"]]};')
+
+
+def test_mathematics_is_loaded_where_there_is_any():
+    loaded = (
+        '<script>window.MathJax = {"a": 1}</script>\n<script defer="defer" src="m/tex-chtml.js"></script>'
+    )
+    assert lean.without_idle_mathjax(f"<head>{loaded}</head><p>words</p>") == "<head></head><p>words</p>"
+    with_formula = f'<head>{loaded}</head><span class="math">x</span>'
+    assert lean.without_idle_mathjax(with_formula) == with_formula
+
+
+def test_scripts_that_are_named_are_not_loaded_twice():
+    page = (
+        '<script defer="defer" src="../_static/board.js?v=1"></script>'
+        '<script src="../_static/board.js?v=1"></script>\n'
+        '<script src="../_static/explorers/data/fuse.js"></script>'
+        '<script src="../_static/doctools.js"></script>'
+    )
+    left = build.without_doubles(page)
+    assert left.count("board.js") == 1 and "fuse.js" not in left and "doctools.js" in left
+
+
+def test_a_page_has_a_description_and_a_picture(tmp_path):
+    (tmp_path / "_images").mkdir()
+    (tmp_path / "part").mkdir()
+    text = (
+        "<head><title>A coin</title></head><article><h1>A coin</h1>"
+        '<div class="run-stamp docutils"><p>Numbers on this page: laptop profile, and more.</p></div>'
+        "<p>Is it <em>fair</em>? Heads came up in half of the tosses &amp; more.</p></article>"
+    )
+    for name in ("index", "part/coin"):
+        (tmp_path / f"{name}.html").write_text(text)
+    preview.write(tmp_path, [Chapter("part/coin", None, "A coin & its two sides")], rows())
+    page = (tmp_path / "part" / "coin.html").read_text()
+    assert 'name="description" content="Is it fair? Heads came up in half of the tosses &amp; more' in page
+    assert 'property="og:image" content="../_images/preview-part-coin.png"' in page
+    assert 'property="og:title" content="A coin &amp; its two sides"' in page
+    with Image.open(tmp_path / "_images" / "preview-index.png") as picture:
+        assert picture.size == preview.SIZE and len(picture.getcolors(1 << 20)) > 5
+    preview.write(tmp_path, [], rows(), "https://example.org/book/")
+    page = (tmp_path / "index.html").read_text()
+    assert 'content="https://example.org/book/_images/preview-index.png"' in page
+    assert preview.description("<article><p>short</p></article>") == ""
+    assert 100 < len(preview.description("<article><p>" + "long words " * 60 + "</p>")) <= preview.LONGEST + 2
+
+
+def test_on_paper_addresses_start_from_the_first_page_and_what_is_folded_is_open():
+    page = (
+        '<article class="x"><img class="only-light" loading="lazy" src="../_images/a.svg" />'
+        '<img class="only-dark" src="../_images/a.dark.svg" /><a href="other.html#x">x</a><a href="#y">y</a>'
+        '<a href="../scoreboard.html">b</a><details class="admonition"><p>z</p></details></article>'
+    )
+    text = pdf.article(page, "part")
+    assert 'src="_images/a.svg"' in text and "a.dark.svg" not in text and 'loading="eager"' in text
+    assert 'href="part/other.html#x"' in text and 'href="#y"' in text and 'href="scoreboard.html"' in text
+    assert "<details open" in text
+
+
+def test_without_a_site_or_a_browser_there_is_one_clear_line(tiny, monkeypatch):
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: "/bin/true")
+    with pytest.raises(BnbookError, match=r"no site in html/; build it first"):
+        pdf.write(tiny / "html", tiny / "book.pdf")
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    with pytest.raises(BnbookError, match="no browser to print with; expected one of chromium"):
+        pdf.write(tiny / "html", tiny / "book.pdf")
+
+
+def test_the_page_of_names_has_every_public_name_with_its_docstring():
+    text = reference.names()
+    for module, listed in reference.PUBLIC.items():
+        for name in listed:
+            assert f"{module}.{name}(" in text, name
+    assert "`make_normalizer` builds one" in text, "code in a docstring stays as it is"
+    assert "\n    name: str,\n" in text or "name: str" in text
+    assert max(map(len, text.splitlines())) < 220
