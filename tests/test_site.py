@@ -17,7 +17,7 @@ from bnbook import paths
 from bnbook.claims import count_sentences, load_claims, load_coverage
 from bnbook.pipeline import measured
 
-UNPUBLISHED = {"santurkar/scale", "mean-field/readout"}  # their trainings are under way
+UNPUBLISHED = {"santurkar/scale"}  # its trainings are under way
 CHAPTERS = sorted(
     path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md")
 )
