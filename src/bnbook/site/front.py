@@ -117,6 +117,8 @@ def _dots(options: list[str], lines: list[str], shown: known.Pages) -> str:
         return round(float(LEFT + (ends[2] - ends[0]) / ((ends[1] - ends[0]) or 1) * (RIGHT - LEFT)), 1)
 
     def said(value: float) -> str:
+        if "factor" in options:  # the recorded values are logarithms to base ten
+            return f"{format_number(10**value, '.2g')} times"
         return format_number(value, ".1%" if "percent" in options else ".3g")
 
     parts, words = [], []
