@@ -17,6 +17,7 @@ from bnbook.pipeline.panels import Columns
 from bnbook.site import claims as claim_pages
 from bnbook.site import lean, preview, settings, shell
 
+SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
 #: out.
 MATHJAX_KEPT = (
@@ -85,6 +86,7 @@ def finish(site: Path) -> dict[str, Columns]:
             mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
         mended = mended.replace('role="doc-biblioentry"', 'role="listitem"')  # what stands in a list
         mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)  # where scripts are off
+        mended = mended.replace(SIDEBAR, f'{SIDEBAR} role="complementary" aria-label="The book"', 1)
         if mended != text:
             page.write_text(mended, encoding="utf-8")
     lean.slim_icons(site)
