@@ -13,10 +13,12 @@ import threading
 import time
 
 #: Where Dask's defaults do not fit: a task whose third worker dies is given up; no task waits at a worker; a
-#: worker with no memory left is ended, for the data sets that fill it will not go away by waiting; and a
+#: worker with no memory left is ended, for the data sets that fill it will not go away by waiting; a nanny
+#: may take its time to start another worker (Dask ends it after 15 s, and its last worker with it); and a
 #: cluster that nobody uses ends, but not between the rounds of a chapter.
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 2,
+    "distributed.deploy.lost-worker-timeout": "1 h",
     "distributed.scheduler.idle-timeout": "60 s",
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.worker.memory.target": False,
