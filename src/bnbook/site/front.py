@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bnbook.claims import format_number
+from bnbook.claims.words import DATA_NAMES
 from bnbook.errors import BnbookError
 from bnbook.pipeline import tokens as known
 from bnbook.site import chips, waffle
@@ -68,7 +69,8 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     """Scale, data, seeds, locks and what was not run, each as one line of a list."""
     made = [each for each in shown.evidence.values() if each]
     scales = Counter(each.profile for each in made)
-    data = sorted({row["name"] for each in made for row in each.results.header["data"]})
+    names = sorted({row["name"] for each in made for row in each.results.header["data"]})
+    data = [DATA_NAMES.get(name, name) for name in names]
     seeds = sorted(row["n"] for row in rows if row["n"])
     young = sum(bool(row["exploratory"]) for row in rows)
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
