@@ -9,13 +9,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import yaml
 from site_rows import row, rows
 
 from bnbook.claims import Claim, Source, Test, judging
 from bnbook.pipeline.chapters import Chapter
 from bnbook.results import Results
-from bnbook.site import board, chips, claims, forest, front, settings, waffle, words
+from bnbook.site import board, chips, claims, forest, front, waffle, words
 from bnbook.site.claim_page import Context, claim_page
 
 
@@ -138,22 +137,6 @@ def test_the_numbers_of_a_claim_are_a_line_a_seed():
     table = list(csv.reader(io.StringIO(claims.per_seed(claim, evidence))))
     assert table[0] == ["seed", "acc.batch", "grid[0]", "grid[1]"]
     assert np.array_equal(np.array(table[1:], float), [[0, 0.5, 1, 2], [1, 0.6, 3, 4]])
-
-
-def test_links_to_the_repository_appear_with_one_setting(tmp_path, monkeypatch):
-    (tmp_path / "book").mkdir()
-    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
-    config = tmp_path / "_config.yml"
-    config.write_text('title: A\nrepository: {url: ""}\nhtml: {home_page_in_navbar: true}\n')
-    found = yaml.safe_load(settings.configuration())
-    assert settings.repository() == "" and "repository" not in found and "git clone" not in settings.clone()
-    assert not [key for key in settings.BUTTONS if found["html"].get(key)]
-    config.write_text("title: A\nrepository: {url: https://example.org/book/}\nhtml: {}\n")
-    found = yaml.safe_load(settings.configuration())
-    assert (
-        all(found["html"][key] for key in settings.BUTTONS) and found["repository"]["path_to_book"] == "book"
-    )
-    assert "git clone https://example.org/book\n" in settings.clone()
 
 
 def test_a_board_without_scripts_is_a_plain_list():

@@ -19,11 +19,12 @@ from bnbook.pipeline import plain, tokens
 from bnbook.pipeline.chapters import Chapter, discover, is_parameters
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
+from bnbook.site import settings
 
 ASSIGNMENT = re.compile(r"(\w+) = (.*?)(?:  # (.*))?$")
 TO_INSTALL = (
     f"**To run it**, install the book's package, bnbook {__version__}, into the Python of this notebook: "
-    "`pip install .` in a copy of the book's repository, or the wheel made from it. The parameters are those "
+    "{install}, or the wheel made from it. The parameters are those "
     "of the smoke profile (seconds on two cores, no download, too small for evidence); those of the book's "
     "run stand beside them."
 )
@@ -50,7 +51,9 @@ def notebook(chapter: Chapter, shown: tokens.Pages) -> Any:
         elif not original.source.startswith("show_verdicts("):
             cells.append(_code(original.source))
         cells.append(_markdown(captions.get(number, "")))
-    cells[0].source = _after_title(cells[0].source, f"{_about(evidence)}\n\n{TO_INSTALL}")
+    cells[0].source = _after_title(
+        cells[0].source, f"{_about(evidence)}\n\n{TO_INSTALL.format(install=settings.install())}"
+    )
     if mine:
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))

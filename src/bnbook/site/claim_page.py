@@ -9,7 +9,7 @@ from typing import Any
 
 from bnbook.claims import format_number
 from bnbook.pipeline.evidence import Evidence
-from bnbook.site import board, chips, forest, words
+from bnbook.site import board, chips, forest, links, words
 from bnbook.site.shell import page
 
 Row = dict[str, Any]
@@ -151,10 +151,7 @@ def _repeat(row: Row, about: Context) -> str:
     profile = row["profile"] or "laptop"
     made = about.evidence.results.header["provenance"] if about.evidence else {}
     commit = str(made.get("commit", ""))
-    file = f"book/{row['chapter']}.md"
-    code = f"<code>{file}</code>" + (f" at commit <code>{commit[:10]}</code>" if commit else "")
-    if about.repository and commit:
-        code = f'<a href="{about.repository}/blob/{commit}/{file}">{file} at {commit[:10]}</a>'
+    code = links.at_commit(about.repository, commit, f"book/{row['chapter']}.md")
     data = f'<a href="{row["id"]}.json">JSON</a> · <a href="{row["id"]}.csv">CSV, a line a seed</a>'
     command = (
         f'<pre tabindex="0"><code>bnbook run {row["chapter"]} --profile {profile} --compare</code></pre>'

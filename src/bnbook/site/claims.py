@@ -17,6 +17,7 @@ from bnbook.pipeline import ledger, merge, pictures, tokens
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, published
 from bnbook.profiles import PUBLISHED
+from bnbook.site import ways
 from bnbook.site.claim_page import ROOT, Context, claim_page
 
 Row = dict[str, Any]
@@ -30,7 +31,8 @@ def write(
     folder = site / "claims"
     folder.mkdir(exist_ok=True)
     known, own = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in shown.claims}
-    images, places, runs = _images(site), _places(), _runs(chapters, shown)
+    images = {figure: image for image, figure in ways.images(site).items()}
+    places, runs = _places(), _runs(chapters, shown)
     names = [row["id"] for row in rows]
     for number, row in enumerate(rows):
         chapter, claim = known[row["chapter"]], own[row["id"]]
@@ -72,16 +74,6 @@ def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
             [seed, *(f"{values[seed]:.9g}" if seed < len(values) else "" for values in columns.values())]
         )
     return text.getvalue()
-
-
-def _images(site: Path) -> dict[str, str]:
-    """PART/CHAPTER/FIGURE -> name of the image that shows it."""
-    found = {}
-    for path in (site / "_images").glob("*.svg"):
-        mark = re.search(r'data-figure="([^"]+)"', path.read_text(encoding="utf-8")[:1000])
-        if mark and not path.stem.endswith(".dark"):
-            found[mark[1]] = path.stem
-    return found
 
 
 def _figure(

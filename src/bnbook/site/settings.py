@@ -8,8 +8,6 @@ import yaml
 
 from bnbook import paths
 
-BUTTONS = ("use_repository_button", "use_edit_page_button", "use_issues_button")
-
 
 def repository() -> str:
     """The address of the repository, or nothing while it is not set."""
@@ -21,6 +19,12 @@ def address() -> str:
     return str((_content().get("html") or {}).get("baseurl") or "")
 
 
+def install() -> str:
+    """How a notebook that is alone gets the book's package."""
+    address = repository()
+    return f"`pip install git+{address}`" if address else "`pip install .` in a copy of the book's repository"
+
+
 def clone() -> str:
     """How to get the code, for the page that says how to run it."""
     address = repository()
@@ -30,13 +34,10 @@ def clone() -> str:
 
 
 def configuration() -> str:
-    """jupyter-book's configuration: with links to the repository, to edit and to issues where it is set."""
+    """jupyter-book's configuration, without the repository: the theme's links lead to notebooks that it does
+    not have, those of `bnbook.site.links` to the text."""
     content = _content()
-    if repository():
-        content["html"] = content.get("html", {}) | dict.fromkeys(BUTTONS, True)
-        content["repository"] = {"branch": "main", "path_to_book": "book"} | content["repository"]
-    else:
-        content.pop("repository", None)
+    content.pop("repository", None)
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
 
 

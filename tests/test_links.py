@@ -1,0 +1,73 @@
+"""Links to the repository: on every page from one setting, and none while it is unset."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+
+from bnbook.pipeline import build
+from bnbook.site import links, settings
+
+HUB = "https://github.com/someone/a-book"
+
+
+@pytest.mark.parametrize(
+    ("repository", "edit", "commit", "issue"),
+    [
+        (HUB, "/edit/main/book/part/coin.md", "/blob/abc/", "/issues/new?title=part%2Fcoin%3A%20"),
+        (
+            "https://gitlab.org/a/b",
+            "/-/edit/main/book/part/coin.md",
+            "/-/blob/abc/",
+            "/-/issues/new?issue[title]=",
+        ),
+        (
+            "https://code.example/a/b",
+            "/_edit/main/book/part/coin.md",
+            "/src/commit/abc/",
+            "/issues/new?title=",
+        ),
+    ],
+)
+def test_each_host_has_its_own_ways(tiny, repository, edit, commit, issue):
+    shown = links.nav(repository, "part/coin")
+    assert f'href="{repository}"' in shown and f'href="{repository}{edit}"' in shown
+    assert f'href="{repository}{issue}' in shown
+    assert f'href="{repository}{commit}book/x.md"' in links.at_commit(repository, "abc", "book/x.md")
+    assert "Edit" not in links.nav(repository, "scoreboard"), "made from many files"
+    assert "book/errata.yml" in links.nav(repository, "errata")
+    assert "href" not in links.at_commit("", "abc", "book/x.md")
+
+
+def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
+    config, commit = ran / "_config.yml", {}
+    assert (yaml.safe_load(config.read_text())["repository"] or {})["url"] == "", (
+        "this book has no address yet"
+    )
+    for address in (HUB, ""):
+        config.write_text(re.sub('url: ".*?"|url: https.*', f'url: "{address}"', config.read_text(), count=1))
+        assert settings.repository() == address
+        site = build.build("smoke").parent
+        commit = json.loads((ran / "runs/smoke/part/coin.json").read_text())["provenance"]["commit"]
+        found = {
+            page.relative_to(site).as_posix(): set(re.findall(rf'href="({HUB}[^"]*)"', page.read_text()))
+            for page in site.rglob("*.html")
+            if "<article" in page.read_text()
+        }
+        notebook = (site / "_sources/part/coin.ipynb").read_text()
+        if not address:
+            assert not any(found.values()) and HUB not in notebook and "git clone" not in settings.clone()
+            continue
+        assert len(found) >= 5 and all(HUB in each for each in found.values())
+        assert all(any("/issues/new" in to for to in each) for each in found.values())
+        page = found["part/coin.html"]
+        assert f"{HUB}/edit/main/book/part/coin.md" in page, "the text, not a notebook that is made from it"
+        assert f"{HUB}/blob/{commit}/book/part/coin.md" in page, "the code under its figure"
+        assert f"{HUB}/blob/{commit}/book/part/coin.md" in found["claims/coin-fair.html"]
+        assert f"git+{HUB}" in notebook and f"git clone {HUB}\n" in settings.clone()
+        for to in set.union(*found.values()):
+            file = re.search(r"/(?:edit/main|blob/[0-9a-f]+)/(.+)$", to)
+            assert file is None or (ran / file[1]).is_file(), to
