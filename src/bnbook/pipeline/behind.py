@@ -5,25 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.statements import Line, called, calls, statements
 
-CHANGES = ("append", "extend", "update", "setdefault", "add", "insert")
 #: Methods of axes that say nothing about what is drawn; so do all that begin with `set`.
 DRESS = ("legend", "minorticks_off", "tick_params", "grid", "use_style", "set")
 RECORD = ("record", "record_table", "record_data", "record_device", "number_seeds_from")
-
-
-@dataclass(frozen=True)
-class Line:
-    """A statement of a chapter's cell: its text, and the names that it reads and binds."""
-
-    cell: int
-    node: ast.stmt
-    text: str
-    reads: frozenset[str]
-    binds: frozenset[str]
 
 
 def lines(chapter: Chapter, figure: str) -> list[str]:
@@ -75,26 +63,14 @@ def results(chapter: Chapter, figure: str, recorded: Iterable[str]) -> tuple[lis
     return [*own, *(name for name in found if name not in own and not name.startswith("curve."))], bool(own)
 
 
-def statements(chapter: Chapter) -> list[Line]:
-    """The top statements of the chapter's code cells, but the parameters."""
-    found = []
-    for number, source in enumerate(chapter.code_cells):
-        rows = source.splitlines()
-        for node in ast.parse(source).body:
-            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
-            text = "\n".join(rows[first - 1 : node.end_lineno])
-            found.append(Line(number, node, text, frozenset(_read(node)), frozenset(_bound(node))))
-    return found
-
-
 def _saving(every: Sequence[Line], figure: str) -> int | None:
     """Place of the statement that saves the figure under its name."""
     savers = _savers(every)
     savers = _savers(every)
     for place, line in enumerate(every):
-        for call in _calls(line.node):
+        for call in calls(line.node):
             given = [each.value for each in call.args if isinstance(each, ast.Constant)]
-            if _called(call) in savers and figure in given and not isinstance(line.node, ast.FunctionDef):
+            if called(call) in savers and figure in given and not isinstance(line.node, ast.FunctionDef):
                 return place
     return None
 
@@ -103,12 +79,12 @@ def _savers(every: Sequence[Line]) -> set[str]:
     """`save_figure`, and the chapter's own functions that call it."""
     defined = [line.node for line in every if isinstance(line.node, ast.FunctionDef)]
     return {"save_figure"} | {
-        node.name for node in defined if any(_called(call) == "save_figure" for call in _calls(node))
+        node.name for node in defined if any(called(call) == "save_figure" for call in calls(node))
     }
 
 
 def _saves(line: Line, savers: set[str]) -> bool:
-    return not line.binds and any(_called(call) in savers for call in _calls(line.node))
+    return not line.binds and any(called(call) in savers for call in calls(line.node))
 
 
 def _draws(line: Line, canvas: set[str]) -> bool:
@@ -122,7 +98,7 @@ def _dresses(line: Line) -> bool:
     return all(
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Call)
-        and (_called(node.value) in DRESS or _called(node.value).startswith(("set_", "sup", "use_style")))
+        and (called(node.value) in DRESS or called(node.value).startswith(("set_", "sup", "use_style")))
         for node in body
     )
 
@@ -131,11 +107,11 @@ def _only(node: ast.stmt, names: Sequence[str]) -> bool:
     """Whether a statement does nothing but call one of these."""
     if isinstance(node, ast.For | ast.With | ast.If):
         return all(_only(each, names) for each in node.body)
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _called(node.value) in names
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and called(node.value) in names
 
 
 def _records(line: Line) -> bool:
-    return not line.binds and any(_called(call) in RECORD for call in _calls(line.node))
+    return not line.binds and any(called(call) in RECORD for call in calls(line.node))
 
 
 def _held(every: Sequence[Line]) -> set[str]:
@@ -158,50 +134,3 @@ def _patterns(node: ast.stmt, whole: bool) -> Iterator[str]:
         if re.match(r"[a-z][a-z0-9_]{3}", text) and re.fullmatch(r"[a-z0-9_.\0]+", text):
             pattern = re.escape(text).replace("\0", r"[a-z0-9_.]+")
             yield pattern if whole or "\0" in text else rf"{pattern}(\..+)?"
-
-
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
-
-
-def _called(call: ast.Call) -> str:
-    name = call.func
-    return name.id if isinstance(name, ast.Name) else name.attr if isinstance(name, ast.Attribute) else ""
-
-
-def _inner(node: ast.AST) -> set[str]:
-    """Names that mean something inside the statement only: of its loops, comprehensions and functions."""
-    held: list[ast.AST] = []
-    for each in ast.walk(node):
-        if isinstance(each, ast.For | ast.comprehension):
-            held.append(each.target)
-        elif isinstance(each, ast.FunctionDef):
-            held += each.body
-    names = {each.id for part in held for each in ast.walk(part) if _stored(each)}
-    return names | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
-
-
-def _stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
-def _read(node: ast.AST) -> set[str]:
-    named = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and not _stored(each)}
-    return named - _inner(node)
-
-
-def _bound(node: ast.stmt) -> set[str]:
-    """Names that hold something else afterwards: bound, or changed by an entry or one of CHANGES."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name}
-    found = set()
-    for each in ast.walk(node):
-        if _stored(each):
-            found.add(each.id)
-        elif isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
-            found |= {name.id for name in ast.walk(each.value) if isinstance(name, ast.Name)}
-        elif (
-            isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CHANGES
-        ):
-            found |= {name.id for name in ast.walk(each.func.value) if isinstance(name, ast.Name)}
-    return found - _inner(node)
