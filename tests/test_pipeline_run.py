@@ -182,6 +182,19 @@ def test_a_run_says_what_it_wrote_and_how_the_verdicts_fell(tiny_ran):
     assert "verdicts: 1 not tested at this scale" in done.stdout
 
 
+def test_a_run_with_other_parameters_has_a_place_of_its_own_or_says_what_it_replaced(ran):
+    before = (ran / "runs" / "smoke" / "part" / "coin.json").read_bytes()
+    done = bnbook("run", "coin", "--name", "biased", "--set", "rate=0.9", root=ran)
+    assert str(Path("runs", "biased", "part", "coin.ipynb")) in done.stdout
+    assert (ran / "runs" / "smoke" / "part" / "coin.json").read_bytes() == before
+    held = bnbook("results", "coin", "--name", "biased", "--json", root=ran)
+    assert json.loads(held.stdout)["parameters"]["rate"] == 0.9
+    done = bnbook("run", "coin", "--name", "biased", "--set", "rate=0.8", root=ran)
+    assert "it replaced a run with rate = 0.9; --name NAME keeps both" in done.stdout
+    for name in ("laptop", "store", "../out"):
+        assert f"--name {name}" in bnbook("run", "coin", "--name", name, root=ran, code=2).stderr
+
+
 def test_the_kernel_is_this_pythons_and_the_environment_is_put_back(tiny, monkeypatch):
     before = dict(os.environ)
     execute.run_chapter(chapters.select(["coin"])[0], "smoke", {})

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from bnbook import __version__, elsewhere
+from bnbook import __version__, elsewhere, running
 from bnbook.errors import BnbookError, reason
 from bnbook.profiles import PROFILES
 
@@ -60,14 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
         command.add_argument("--all", action="store_true", help="every chapter that has the profile")
         command.add_argument("--profile", default=profile, choices=PROFILES)
-    run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
-    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter")
-    run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
-    words = "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told"
-    run.add_argument("--compare", action="store_true", help=words)
-    run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: as memory allows)")
-    words = "train on this Dask cluster (docs/clusters.md)"
-    run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
+    running.add_arguments(run)
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
     build = add("build", _build, "render the site into _build/html")
     check.add_argument("--manifest", metavar="FILE", help="write what executed/ holds, and codecheck.yml")
@@ -80,22 +73,6 @@ def _parser() -> argparse.ArgumentParser:
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     elsewhere.add_commands(add)
     return parser
-
-
-def _chosen(arguments: argparse.Namespace) -> list:
-    """The chapters named, or all that have the profile."""
-    from bnbook.pipeline import chapters
-
-    if arguments.all and arguments.chapters:
-        raise BnbookError("both --all and chapter names given; give one of them")
-    if not arguments.all and not arguments.chapters:
-        raise BnbookError("no chapter named; give names (bnbook list shows them) or --all")
-    if not arguments.all:
-        return chapters.select(arguments.chapters)
-    found = chapters.discover()
-    for chapter in (each for each in found if not each.has(arguments.profile)):
-        print(f"skipped {chapter.name}: no {arguments.profile} profile")
-    return [chapter for chapter in found if chapter.has(arguments.profile)]
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -111,40 +88,21 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import execute, member, parameters, side_by_side
-
-    chosen = _chosen(arguments)
-    given = parameters.read_file(arguments.params) if arguments.params else {}
-    given = given | parameters.parse_assignments(arguments.set)
-    for name in ("seeds", "jobs"):
-        if (number := getattr(arguments, name)) is not None and number < 1:
-            raise BnbookError(f"--{name} {number}; expected at least 1")
-    if arguments.seeds is not None:
-        given = given | {"seeds": arguments.seeds}
-    changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chosen}
-    if arguments.scheduler:
-        os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
-    code = DONE
-    job = member.Job(arguments.profile, changes, arguments.compare)
-    for outcome in side_by_side.run(chosen, job, arguments.jobs):
-        for wrong, line in outcome.lines:
-            print(line, file=sys.stderr if wrong else sys.stdout, flush=True)
-        code = code if outcome.passed else FAILED
-    return code
+    return DONE if running.run(arguments) else FAILED
 
 
 def _lock(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline import locking
 
     arguments.all |= not arguments.chapters
-    print("\n".join(locking.lock(_chosen(arguments), arguments.profile, arguments.why)))
+    print("\n".join(locking.lock(running.chosen(arguments), arguments.profile, arguments.why)))
     return DONE
 
 
 def _publish(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline import carrying, publish
 
-    for chapter in _chosen(arguments):
+    for chapter in running.chosen(arguments):
         made = publish.publish(chapter, arguments.profile)
         print("\n".join([f"published {chapter.name} ({arguments.profile})", *carrying.words(made)]))
     return DONE

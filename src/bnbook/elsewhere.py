@@ -19,6 +19,7 @@ def add_commands(add: Add) -> None:
     results.add_argument("chapter", metavar="PART/CHAPTER")
     results.add_argument("--profile", choices=PROFILES, help="default: the highest that has fresh evidence")
     results.add_argument("--runs", action="store_true", help="your own run in runs/PROFILE")
+    results.add_argument("--name", metavar="NAME", help="your own run in runs/NAME")
     form = results.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="one line a number (the default)")
     form.add_argument("--json", action="store_true", help="the results file as it is")
@@ -53,8 +54,8 @@ def _results(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline.passed import passed_run
 
     (chapter,) = chapters.select([arguments.chapter])
-    if arguments.runs:
-        held = fresh_run(chapter, arguments.profile or "smoke")
+    if arguments.runs or arguments.name:
+        held = fresh_run(chapter, arguments.profile or "smoke", arguments.name)
     else:
         held = published(chapter, arguments.profile) if arguments.profile else passed_run(chapter)
     if held is None or not held.exists:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,6 +27,9 @@ class Row:
     low: float
     high: float
     telling: bool = True  # whether the band is narrow enough for "agrees" to mean something
+    mine_seeds: np.ndarray = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
+    book_seeds: np.ndarray = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
+    log: bool = False  # whether means and band are those of logarithms
 
     @property
     def outcome(self) -> str:
@@ -77,11 +80,12 @@ def compare_one(
     if ratio and (mine > 0).all() and (theirs > 0).all():
         low, high = np.exp(prediction_band(np.log(theirs), len(mine), coverage))
         middle, book = (float(np.exp(np.log(values).mean())) for values in (mine, theirs))
-        return Row(name, middle, book, float(low), float(high), bool(high <= WIDEST_FACTOR * book))
+        telling = bool(high <= WIDEST_FACTOR * book)
+        return Row(name, middle, book, float(low), float(high), telling, mine, theirs, log=True)
     low, high = prediction_band(theirs, len(mine), coverage)
     book = float(theirs.mean())
     telling = low * high >= 0 or high - low <= 2 * ROUNDING  # it knows the sign
     if share or is_share(theirs):
         low, high = max(low, 0.0), min(high, 1.0)
         telling = high - low <= WIDEST_SHARE
-    return Row(name, float(mine.mean()), book, low, high, bool(telling))
+    return Row(name, float(mine.mean()), book, low, high, bool(telling), mine, theirs)

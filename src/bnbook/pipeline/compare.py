@@ -35,12 +35,12 @@ def compare(run: Evidence) -> tuple[list[str], str]:
     UNTOLD: nothing could be compared, or no band was narrow enough. OTHER: the book has other profiles only.
     Raises BnbookError where the chapter has no published run.
     """
-    book = _counterpart(run)
+    book = counterpart(run)
     same_profile = run.profile == book.profile
     lines = [f"{run.chapter.name}: this {run.profile} run against the book's {book.profile} run"]
     lines += _differences(run, book)
-    rows = list(_rows(run, book)) if same_profile else []
-    for row in rows:
+    found = list(rows(run, book)) if same_profile else []
+    for row in found:
         lines.append(
             f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: "
             f"{row.outcome}"
@@ -49,23 +49,23 @@ def compare(run: Evidence) -> tuple[list[str], str]:
     lines += [f"  claim {mine.claim.id}: {mine.words}; book: {theirs.marked}" for mine, theirs in pairs]
     counted = [pair for pair in pairs if _counts(pair, run.chapter.exact, same_profile)]
     flipped = sum(mine.verdict != theirs.verdict for mine, theirs in counted)
-    tally = {word: sum(row.outcome.startswith(word) for row in rows) for word in ("agrees", "DIFFERS")}
+    tally = {word: sum(row.outcome.startswith(word) for row in found) for word in ("agrees", "DIFFERS")}
     if flipped or tally["DIFFERS"]:
         outcome = DIFFERS
     elif counted or tally["agrees"]:
         outcome = AGREES
     else:
         outcome = UNTOLD if same_profile else OTHER
-    said = [f"{tally['agrees']} of {len(rows)} results in their bands"] if rows else []
-    if wide := len(rows) - sum(tally.values()):
+    said = [f"{tally['agrees']} of {len(found)} results in their bands"] if found else []
+    if wide := len(found) - sum(tally.values()):
         said.append(f"{wide} cannot be told, their bands are too wide")
     said += [f"{len(counted) - flipped} of {len(counted)} exact verdicts the book's"] if counted else []
     said += [f"try --profile {book.profile}"] if outcome == OTHER else []
     return [*lines, f"  {outcome} the book: {', '.join(said) or 'nothing to compare'}"], outcome
 
 
-def _rows(run: Evidence, book: Evidence) -> Iterator[Row]:
-    """The results that decide claims by measurement and that both runs have."""
+def rows(run: Evidence, book: Evidence) -> Iterator[Row]:
+    """The results that decide claims by measurement and that both runs have, at whatever profile."""
     tests = [test for claim in claims.chapter_claims(run.chapter.name) for test in claim.tests]
     judged = {name: None for test in tests if test.kind not in BY_VERDICT for name in test.result_names()}
     ratios = {name for test in tests if test.kind == "ratio" for name in test.result_names()}
@@ -89,7 +89,8 @@ def _counts(pair: tuple[Judgement, Judgement], exact_chapter: bool, same_profile
     return exact and not any(each.verdict in (NOT_TESTED, OPEN) for each in pair)
 
 
-def _counterpart(run: Evidence) -> Evidence:
+def counterpart(run: Evidence) -> Evidence:
+    """The book's run at the same profile, else its highest; BnbookError where there is none."""
     for profile in (run.profile, *PUBLISHED):
         candidate = published(run.chapter, profile)
         if candidate.exists:

@@ -36,6 +36,10 @@ class Evidence:
         return self.folder / f"{self.chapter.name}.figures"
 
     @property
+    def comparison_path(self) -> Path:
+        return self.folder / f"{self.chapter.name}.compare.svg"
+
+    @property
     def exists(self) -> bool:
         return self.results_path.is_file() and self.notebook_path.is_file()
 
@@ -113,5 +117,6 @@ def published(chapter: Chapter, profile: str) -> Evidence:
     return Evidence(chapter, paths.executed_folder() / profile)
 
 
-def fresh_run(chapter: Chapter, profile: str) -> Evidence:
-    return Evidence(chapter, paths.runs_folder() / profile)
+def fresh_run(chapter: Chapter, profile: str, name: str | None = None) -> Evidence:
+    """In runs/PROFILE, or in runs/NAME where the run was given a name."""
+    return Evidence(chapter, paths.runs_folder() / (name or profile))

@@ -12,12 +12,12 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bnbook import data, fingerprint, paths
+from bnbook import data, fingerprint
 from bnbook.errors import BnbookError
 from bnbook.fingerprint.sources import Sources
 from bnbook.pipeline import gate, header
 from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.evidence import Evidence, fresh_run
 from bnbook.pipeline.monitor import Monitor
 from bnbook.pipeline.surroundings import surroundings
 from bnbook.pipeline.watch import Watch
@@ -34,9 +34,10 @@ class ChapterFailed(Exception):
 
 
 def run_chapter(
-    chapter: Chapter, profile: str, changes: dict[str, Any], *, folder: Path | None = None
+    chapter: Chapter, profile: str, changes: dict[str, Any], *, name: str | None = None
 ) -> Evidence:
-    """Execute `chapter` at `profile` with `changes` to its parameters; returns the evidence, in runs/PROFILE.
+    """Execute `chapter` at `profile` with `changes` to its parameters; returns the evidence, in runs/PROFILE
+    or runs/NAME.
 
     Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as
     NAME.failed.ipynb and an earlier good run stays as it was. Raises BnbookError where the chapter met input
@@ -46,7 +47,7 @@ def run_chapter(
 
     parameters = chapter.parameters(profile)
     values = parameters | changes
-    target = Evidence(chapter, folder or paths.runs_folder() / profile)
+    target = fresh_run(chapter, profile, name)
     if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
         data.prepare(values["data"])
 
@@ -78,7 +79,8 @@ def run_chapter(
                 "\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems])
             )
         move(work, target)
-        failed_path.unlink(missing_ok=True)
+        for path in (failed_path, target.comparison_path):  # of the run before
+            path.unlink(missing_ok=True)
     return target
 
 

@@ -14,7 +14,7 @@ from multiprocessing import connection
 from typing import Any
 
 from bnbook.errors import BnbookError, reason
-from bnbook.pipeline import compare, execute, verdicts
+from bnbook.pipeline import compare, evidence, execute, verdicts
 from bnbook.pipeline.chapters import Chapter
 
 
@@ -33,12 +33,15 @@ class Job:
     profile: str
     changes: dict[str, dict[str, Any]]  # by the name of the chapter
     compare: bool = False
+    figure: bool = False  # of the comparison
+    name: str | None = None  # into runs/NAME
 
     def run(self, chapter: Chapter) -> Outcome:
         """Run it here; BnbookError where the chapter met input that the user can mend."""
         started = time.perf_counter()
+        before = _parameters(chapter, self.profile, self.name)
         try:
-            done = execute.run_chapter(chapter, self.profile, self.changes[chapter.name])
+            done = execute.run_chapter(chapter, self.profile, self.changes[chapter.name], name=self.name)
         except execute.ChapterFailed as error:
             return Outcome(False, [(True, f"FAILED {error}")])
         except OSError as error:  # a full disk, a folder that cannot be written
@@ -51,11 +54,32 @@ class Job:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
             words = verdicts.tally(found.verdict for found in verdicts.chapter_verdicts(done))
             outcome.lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
+            if other := _differing(before, done.results.header["parameters"]):
+                words = f"it replaced a run with {other}; --name NAME keeps both"
+                outcome.lines.append((False, words))
         if self.compare:
             lines, found = compare.compare(done)
             outcome.passed = found in compare.PASSING
             outcome.lines += [(False, line) for line in lines]
+        if self.figure:
+            from bnbook.pipeline import rerun_figure  # Matplotlib takes a second
+
+            path = rerun_figure.write(done) or "none, for no number of this chapter is judged by a band"
+            outcome.lines.append((False, f"figure: {path}"))
         return outcome
+
+
+def _parameters(chapter: Chapter, profile: str, name: str | None) -> dict[str, Any]:
+    """Those of the run that is there already, if there is one."""
+    try:
+        return evidence.fresh_run(chapter, profile, name).results.header["parameters"]
+    except (BnbookError, OSError, KeyError):
+        return {}
+
+
+def _differing(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """What the parameters were where they differ: "width = 0.25, steps = 50"."""
+    return ", ".join(f"{key} = {value!r}" for key, value in before.items() if now.get(key, value) != value)
 
 
 class Member:

@@ -1,0 +1,79 @@
+"""The command `bnbook run`, and the chapters that a command names."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+
+from bnbook.errors import BnbookError
+from bnbook.profiles import PROFILES
+
+#: What else lies in runs/, so that no run of one's own is called so.
+TAKEN = (*PROFILES, "store", "tests")
+
+
+def add_arguments(run: argparse.ArgumentParser) -> None:
+    """Those of `bnbook run` beside chapters and profile."""
+    run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter")
+    run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
+    run.add_argument("--name", metavar="NAME", help="into runs/NAME, beside the runs of the profile")
+    words = "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told"
+    run.add_argument("--compare", action="store_true", help=words)
+    words = "with --compare: draw the book's bands and your run into CHAPTER.compare.svg"
+    run.add_argument("--figure", action="store_true", help=words)
+    run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: as memory allows)")
+    words = "train on this Dask cluster (docs/clusters.md)"
+    run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Run the chapters and say how it went; whether all passed."""
+    from bnbook.pipeline import execute, member, parameters, side_by_side
+
+    chapters = chosen(arguments)
+    given = parameters.read_file(arguments.params) if arguments.params else {}
+    given = given | parameters.parse_assignments(arguments.set)
+    for name in ("seeds", "jobs"):
+        if (number := getattr(arguments, name)) is not None and number < 1:
+            raise BnbookError(f"--{name} {number}; expected at least 1")
+    if arguments.seeds is not None:
+        given = given | {"seeds": arguments.seeds}
+    if arguments.figure and not arguments.compare:
+        raise BnbookError("--figure draws a comparison; give --compare, too")
+    changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chapters}
+    if arguments.scheduler:
+        os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
+    name = arguments.name and own_name(arguments.name)
+    job = member.Job(arguments.profile, changes, arguments.compare, arguments.figure, name)
+    passed = True
+    for outcome in side_by_side.run(chapters, job, arguments.jobs):
+        for wrong, line in outcome.lines:
+            print(line, file=sys.stderr if wrong else sys.stdout, flush=True)
+        passed &= outcome.passed
+    return passed
+
+
+def chosen(arguments: argparse.Namespace) -> list:
+    """The chapters named, or all that have the profile."""
+    from bnbook.pipeline import chapters
+
+    if arguments.all and arguments.chapters:
+        raise BnbookError("both --all and chapter names given; give one of them")
+    if not arguments.all and not arguments.chapters:
+        raise BnbookError("no chapter named; give names (bnbook list shows them) or --all")
+    if not arguments.all:
+        return chapters.select(arguments.chapters)
+    found = chapters.discover()
+    for chapter in (each for each in found if not each.has(arguments.profile)):
+        print(f"skipped {chapter.name}: no {arguments.profile} profile")
+    return [chapter for chapter in found if chapter.has(arguments.profile)]
+
+
+def own_name(name: str) -> str:
+    """The name of a run of one's own, which is also its folder's; BnbookError where it cannot be."""
+    if name in TAKEN or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+        raise BnbookError(f"--name {name}; expected letters, digits, - and _, and none of {', '.join(TAKEN)}")
+    return name
