@@ -116,6 +116,22 @@ def test_the_gate_asks_for_what_a_table_names(ran):
     assert [problem for problem in checks.required_results(run) if "{measured} table" in problem]
 
 
+def test_what_another_run_has_may_be_missing(ran):
+    """A rung that was not reached; a name that is like no other is a slip."""
+    path = ran / "book" / "part" / "coin.md"
+    text = path.read_text().replace('record("heads", shares', 'record("heads.w1", shares')
+    rows = "columns: {a: w1, b: w2}\nrows: {r: 'ci:heads.{column} | .1%'}"
+    block = f"```{{measured}}\nmissing: not reached\n{rows}\n```"
+    path.write_text(text.replace("{{ verdicts }}", block + "\n\n{{ mean:hades.w2 | .1% or none }}"))
+    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+    for entry in ("heads.w1", "early.w3"):
+        run.results.entries[entry] = run.results.entries["heads"]
+    problems = [each for each in checks.required_results(run) if "missing" in each]
+    assert problems == ["result 'hades.w2' is missing; the text or a claim needs it"]
+    shown = tokens.fill(block, "part/coin", tokens.Pages({"part/coin": run}, []))
+    assert shown.endswith("</small> | not reached |")
+
+
 def test_a_table_shows_what_its_tokens_would(ran):
     run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
     book = tokens.Pages({"part/coin": run}, [])

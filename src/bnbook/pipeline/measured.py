@@ -19,7 +19,7 @@ CELL = re.compile(
     r"(?P<what>(?:[a-z0-9/-]+#)?[A-Za-z][A-Za-z0-9_.-]*(?:\[-?\d+\])?)\s*(?:\|\s*(?P<format>[^\s|]+))?"
 )
 NAME = re.compile(r"\$[^$]*\$|(?<!\{)\{([a-z]\w*)\}(?!\})")  # {column}, not in a formula, no token's braces
-KEYS = {"corner", "columns", "rows", "statistic", "format"}
+KEYS = {"corner", "columns", "rows", "statistic", "format", "missing"}
 
 Pairs = list[tuple[str, Any]]
 
@@ -34,8 +34,9 @@ def expand(text: str, page: str = "") -> str:
     cells; a last one with a name in braces serves all further columns.
 
     A cell is a token without its braces (`geo:smoothness.batch | .3g`) or text, tokens among it. `statistic`
-    and `format` are those of cells that name none; `corner` is the title of the first column. BnbookError,
-    one line that begins with the page, for a block that is none of this.
+    and `format` are those of cells that name none; `corner` is the title of the first column; `missing` what
+    stands where the run has no such result, but one whose name differs in a single part. BnbookError, one
+    line that begins with the page, for a block that is none of this.
     """
     return BLOCK.sub(lambda match: _Table(match["body"], page).markdown(), text)
 
@@ -57,10 +58,11 @@ class _Table:
             )
         if not isinstance(content, dict) or set(content) - KEYS or not {"columns", "rows"} <= set(content):
             given = ", ".join(map(str, content)) if isinstance(content, dict) else "no keys"
-            self._fail(f"has {given}", "columns and rows; optional corner, statistic, format")
+            self._fail(f"has {given}", "columns and rows; optional corner, statistic, format, missing")
         self.columns, self.rows = (self._pairs(content[key], key) for key in ("columns", "rows"))
         self.statistic, self.format = content.get("statistic"), content.get("format", ".3g")
         self.corner = str(content.get("corner", ""))
+        self.instead = f" or {content['missing']}" if "missing" in content else ""
         if self.statistic not in (None, *FORMATTED, *PLAIN):
             self._fail(f"has statistic {self.statistic!r}", f"one of {', '.join(FORMATTED + PLAIN)}")
 
@@ -116,7 +118,7 @@ class _Table:
             if re.match(r"[a-z]+:[a-z]", text):
                 self._fail(f"{self.where_row} has the cell {text!r}", f"{', '.join(FORMATTED + PLAIN)}:NAME")
             return text
-        suffix = f" | {match['format'] or self.format}" if verb in FORMATTED else ""
+        suffix = f" | {match['format'] or self.format}{self.instead}" if verb in FORMATTED else ""
         return f"{{{{ {verb}:{match['what']}{suffix} }}}}"
 
     def _pairs(self, content: Any, what: str) -> Pairs:

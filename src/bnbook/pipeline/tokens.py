@@ -48,11 +48,12 @@ def fill(
     return TOKEN.sub(one, sentences.choose(measured.expand(text, chapter), chapter, pages))
 
 
-def result_names(text: str) -> set[tuple[str | None, str]]:
-    """(chapter or None for this one, result) of every result that the tokens of a text read."""
-    text = measured.expand(text)
-    named = {(m["chapter"], m["name"]) for m in TOKEN.finditer(text) if m["verb"] in _RESULT_VERBS}
-    return named | sentences.result_names(text)
+def result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]:
+    """(chapter or None for this one, result) of every result that the tokens of a text read; without or_else
+    not those for which a token says what stands there where the run has none."""
+    found = [match for match in TOKEN.finditer(measured.expand(text)) if match["verb"] in _RESULT_VERBS]
+    named = {(m["chapter"], m["name"]) for m in found if or_else or not _format_and_else(m)[1]}
+    return named | sentences.result_names(measured.expand(text))
 
 
 def names_shown_as(verb: str, text: str) -> set[str]:
@@ -69,7 +70,7 @@ def malformed(text: str) -> list[str]:
 
 def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     """What one token stands for; ValueError says why it stands for nothing."""
-    verb, name, spec = match["verb"], match["name"], match["format"]
+    verb, name, (spec, instead) = match["verb"], match["name"], _format_and_else(match)
     where = match["chapter"] or chapter
     if verb in ("verdict", "effect"):
         return _claim_value(verb, name, spec, pages)
@@ -95,12 +96,20 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
         if spec == "fraction":
             return str(Fraction(value).limit_denominator(1000))
         return format(value, spec) if spec else _plain(value)
+    if instead and name not in evidence.results:
+        return instead
     values = evidence.per_seed(name, match["index"])
     shown = _RESULT_VERBS[verb](values, spec or ".3g")
     if isinstance(shown, str):
         return shown
     fewer = len(values) < header["parameters"].get("seeds", 0)
-    return _with_interval(shown, len(values), match, fewer)
+    return _with_interval(shown, len(values), spec or ".3g", "\\|" in match[0], fewer)
+
+
+def _format_and_else(match: re.Match) -> tuple[str, str]:
+    """`.1f or not reached`: the format, and what stands there where the run has no such result."""
+    spec, _, instead = (match["format"] or "").partition(" or ")
+    return spec, instead
 
 
 def _mean(values: np.ndarray, spec: str) -> str:
@@ -132,16 +141,16 @@ def _bounded(values: np.ndarray, _spec: str) -> Interval:
     return mean, max(low, 0.0), min(high, 1.0)
 
 
-def _with_interval(found: Interval, seeds: int, match: re.Match, fewer: bool) -> str:
+def _with_interval(found: Interval, seeds: int, spec: str, table: bool, fewer: bool) -> str:
     """In a sentence with words, in a table (where the bar is written \\|) small and below the value.
 
     fewer: the result has fewer seeds than the run, which is said.
     """
-    middle, low, high = (format_number(edge, match["format"] or ".3g") for edge in found)
+    middle, low, high = (format_number(edge, spec) for edge in found)
     if seeds < 2:
         return f"{middle} (one seed, no interval)"
     count = f"; n = {seeds}" if fewer else ""
-    if "\\|" in match[0]:
+    if table:
         return f"{middle}<br><small>{low.removesuffix(' %')} to {high}{count}</small>"
     return f"{middle} (95 % interval {low} to {high}{count})"
 
