@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from bnbook.figures import COLORS
-from bnbook.pipeline import inks, panels, pictures
+from bnbook.pipeline import inks, lettering, panels, pictures
 
 
 def drawn(fig: plt.Figure) -> str:
@@ -117,3 +117,54 @@ def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
     other = '<img alt="a logo" src="_images/logo.svg" />'
     assert pictures.in_both_themes(other, shown) == other
     assert 'class="plot fits"' in pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', shown)
+
+
+def with_legend(size: float, width: float = 7, place: str = "upper right") -> plt.Figure:
+    fig, ax = plt.subplots(figsize=(width, 3), layout="constrained")
+    ax.plot([0, 1], color="#0068a8", label="with batch norm")
+    ax.legend(fontsize=size, loc=place, frameon=False)
+    return fig
+
+
+def sizes(svg: str) -> dict[str, float]:
+    """The size of each line's letters, by the words that Matplotlib leaves in a comment."""
+    found = {}
+    for words, inside in re.findall(r"<!-- (.*?) -->(.*?)<use", svg, flags=re.S):
+        outer = re.findall(r'id="legend_\d+" transform="[^"]*scale\(([\d.]+)', svg)
+        own = 100 * float(re.search(r"scale\(([\d.]+)", inside)[1])
+        found[words] = own * (float(outer[0]) if outer and words == "with batch norm" else 1)
+    return found
+
+
+@pytest.mark.parametrize(("size", "width", "least"), [(7, 7, 9), (8, 9, 9 * 648 / 552), (10, 7, 10)])
+def test_no_letter_is_smaller_than_nine_points_where_the_page_is_widest(size, width, least):
+    svg = drawn(with_legend(size, width))
+    assert sizes(svg)["with batch norm"] == pytest.approx(size)
+    assert sizes(lettering.readable(svg))["with batch norm"] == pytest.approx(least, rel=1e-3)
+
+
+@pytest.mark.parametrize("place", ["upper right", "lower left"])
+def test_an_enlarged_legend_stays_in_its_corner(place):
+    svg = lettering.readable(drawn(with_legend(6, place=place)))
+    x, y, factor = (float(n) for n in re.search(r"translate\((\S+) (\S+)\) scale\((\S+)\)\">", svg).groups())
+    fixed = (x / (1 - factor), y / (1 - factor))
+    assert (
+        (fixed[0] > 460 and fixed[1] < 40) if place == "upper right" else (fixed[0] < 80 and fixed[1] > 150)
+    )
+
+
+def test_words_of_a_legend_stand_before_the_colour_of_the_ground():
+    svg = lettering.readable(drawn(with_legend(10)))
+    letters = len("withbatchnorm") + 2
+    assert svg.count(lettering.BEHIND) == 1
+    assert svg.split(lettering.BEHIND)[1].split("<g id=")[0].count("<use") == letters
+    assert inks.dark(inks.light(svg, "a/b/c")).count(f"fill: {inks.DARK_GROUND}") == 1
+
+
+def test_a_label_grows_only_as_far_as_its_neighbours_leave_room():
+    fig = plt.figure(figsize=(7, 3))
+    fig.text(0.1, 0.5, "mmmm", fontsize=6)
+    fig.text(0.1 + 4 * 6 / 504, 0.5, "close by", fontsize=6)
+    fig.text(0.8, 0.5, "alone", fontsize=6)
+    shown = sizes(lettering.readable(drawn(fig)))
+    assert shown["alone"] == pytest.approx(9) and shown["mmmm"] < 9

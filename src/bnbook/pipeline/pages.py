@@ -14,6 +14,7 @@ from bnbook.pipeline import (
     errata_page,
     explorers,
     inks,
+    lettering,
     merge,
     provenance,
     scoreboard,
@@ -81,7 +82,8 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
         shutil.copytree(evidence.figures_folder, shown_figures)
         for path in shown_figures.glob("*.svg"):
             drawn = path.read_text(encoding="utf-8")
-            path.write_text(inks.light(drawn, f"{chapter.name}/{path.stem}"), encoding="utf-8")
+            inked = inks.light(drawn, f"{chapter.name}/{path.stem}")
+            path.write_text(lettering.readable(inked), encoding="utf-8")
     extra = {"verdict": chips.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
     for cell in page.cells:
         if cell.cell_type == "markdown":
