@@ -78,14 +78,28 @@ def test_the_rungs_that_were_reached_decide(tmp_path, found, word, parts):
 def test_the_table_has_a_column_for_each_rung_that_was_reached(tmp_path):
     small = judge(read(tmp_path), results(small=arms(UP)), "laptop")
     lines = rung_table([small]).splitlines()
-    assert lines[0] == "| the source says | An eighth of the width |"
-    assert "**yes**" in lines[2] and "0.597 higher with batch norm; n = 3" in lines[2]
+    assert lines[:3:2] == [
+        "**Holds wherever it is decided** (1)",
+        "| the source says | An eighth of the width |",
+    ]
+    assert "**yes**" in lines[4] and "0.597 higher with batch norm; n = 3" in lines[4]
     assert lines[-1] == "Not tested at this scale: The whole width."
+
+
+def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
     both = judge(read(tmp_path), results(small=arms(UP), wide=arms(DOWN)), "laptop")
     only = judge(read(tmp_path, rungs=["wide"]), results(wide=arms([-1.0, 1.0, 0.0])), "laptop")
-    lines = rung_table([both, only]).splitlines()
-    assert len(lines) == 4 and "**yes**" in lines[2] and "**no**" in lines[2]
-    assert lines[3].startswith("| It is faster. |  | open<br>")
+    down = judge(read(tmp_path), results(small=arms(DOWN), wide=arms([-1.0, 1.0, 0.0])), "laptop")
+    tables = rung_table([down, both, only]).split("\n\n**")
+    assert [table.strip("*").partition("*")[0] for table in tables] == [
+        "Turns between the rungs",
+        "Fails wherever it is decided",
+        "Open",
+    ]
+    rows = [table.splitlines()[-1] for table in tables]
+    assert "**yes**" in rows[0] and "**no**" in rows[0]
+    assert "**no**" in rows[1] and "| open<br>" in rows[1]
+    assert rows[2].startswith("| It is faster. |  | open<br>")
     assert rung_table([judge(read(tmp_path), {}, "laptop")]) == "No rung has been reached."
 
 

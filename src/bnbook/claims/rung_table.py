@@ -1,4 +1,4 @@
-"""Which answers stay and which turn: a table of claims against the rungs of a ladder."""
+"""Which answers stay and which turn: tables of claims against the rungs of a ladder."""
 
 from __future__ import annotations
 
@@ -10,31 +10,46 @@ from bnbook.claims.kinds import Outcome
 from bnbook.claims.words import without_markup
 
 UNTRIED = "–"
+#: Whether a claim holds and whether it fails at some rung -> what is said of it.
+GROUPS = {
+    (True, True): "Turns between the rungs",
+    (True, False): "Holds wherever it is decided",
+    (False, True): "Fails wherever it is decided",
+    (False, False): "Open",
+}
 
 
 def rung_table(judgements: Iterable[Judgement]) -> str:
-    """A Markdown table: a row for each claim that is judged rung by rung, a column for each rung that was
-    reached; whether it holds there, and small the effect. Below it the rungs that no run has reached."""
+    """Markdown tables, one for the claims that turn, one each for those that hold, fail and are open at all
+    rungs: a row for each claim that is judged rung by rung, a column for each rung that was reached; whether
+    it holds there, and small the effect. Below them the rungs that no run has reached."""
     rows = [found for found in judgements if found.claim.rungs and found.parts]
-    reached = {says: False for found in rows for says, _, _ in found.parts}
-    for found in rows:
-        for says, verdict, _ in found.parts:
-            reached[says] = reached[says] or verdict != NOT_TESTED
-    shown = [says for says, has in reached.items() if has]
+    named = dict.fromkeys(says for found in rows for says, _, _ in found.parts)
+    tried = {says for found in rows for says, verdict, _ in found.parts if verdict != NOT_TESTED}
+    shown, missing = [says for says in named if says in tried], [says for says in named if says not in tried]
     if not shown:
         return "No rung has been reached."
-    lines = ["| the source says | " + " | ".join(says.rstrip(".") for says in shown) + " |"]
-    lines.append("|:---|" + ":---|" * len(shown))
+    groups: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
     for found in rows:
         parts = {says: (verdict, outcome) for says, verdict, outcome in found.parts}
-        if not any(says in parts and parts[says][0] != NOT_TESTED for says in shown):
-            continue
-        cells = [_cell(*parts[says]) if says in parts else "" for says in shown]
-        says = without_markup(found.claim.says).replace("|", "\\|")
-        lines.append(f"| {says} | " + " | ".join(cells) + " |")
-    missing = [says.rstrip(".") for says, has in reached.items() if not has]
-    note = f"\n\nNot tested at this scale: {'; '.join(missing)}." if missing else ""
-    return "\n".join(lines) + note
+        here = [outcome.holds for verdict, outcome in parts.values() if verdict != NOT_TESTED]
+        if here:
+            cells = [_cell(*parts[says]) if says in parts else "" for says in shown]
+            words = without_markup(found.claim.says).replace("|", "\\|")
+            groups[GROUPS[True in here, False in here]].append(f"| {words} | {' | '.join(cells)} |")
+    head = [f"| the source says | {' | '.join(map(_short, shown))} |", "|:---|" + ":---|" * len(shown)]
+    tables = [
+        "\n".join([f"**{title}** ({len(lines)})\n", *head, *lines])
+        for title, lines in groups.items()
+        if lines
+    ]
+    if missing:
+        tables.append(f"Not tested at this scale: {'; '.join(map(_short, missing))}.")
+    return "\n\n".join(tables)
+
+
+def _short(says: str) -> str:
+    return says.rstrip(".")
 
 
 def _cell(verdict: str, outcome: Outcome) -> str:
