@@ -10,9 +10,9 @@ IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	if $$p -c '$(IN_RANGE)' 2>/dev/null; then echo $$p; break; fi; done)
 
-# The address of another package index for torch and torchvision, such as that of the CPU-only builds. README says where
-# it is shown.
+# Where torch and torchvision come from: cpu, or another of uv's names for PyTorch's builds, or the address of an index.
 TORCH_INDEX ?=
+TORCH_FROM = $(if $(findstring /,$(TORCH_INDEX)),--index-url,--torch-backend) $(TORCH_INDEX)
 
 # Packages come by uv, which takes a fifth of pip's time; by pip where uv cannot be had or fails, or with INSTALLER=pip
 # (uv does not read pip's configuration).
@@ -36,7 +36,7 @@ help:
 	@echo "make clean                 remove the built site, smoke runs and caches; keeps laptop and paper runs"
 	@echo "make distclean             the same, and the installed packages in $(VENV)"
 	@echo "make lock                  write requirements.lock anew from pyproject.toml (LOCK_FLAGS=--upgrade: newer versions)"
-	@echo "Variables: PYTHON=python3.12 (3.11 to 3.13), TORCH_INDEX=address (CPU-only torch, see README.md),"
+	@echo "Variables: PYTHON=python3.12 (3.11 to 3.13), TORCH_INDEX=cpu (torch without GPU libraries),"
 	@echo "           INSTALLER=pip (instead of uv)"
 
 # ---- the two commands ----------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ $(BIN)/python:
 $(VENV)/lock.stamp: requirements.lock | $(BIN)/python
 	test "$(INSTALLER)" != uv || $(BIN)/python -m pip install -q $$(grep '^uv==' requirements.lock) || true
 ifneq ($(TORCH_INDEX),)
-	$(call install_packages,--no-deps --index-url $(TORCH_INDEX) $$(grep -E '^torch(vision)?==' requirements.lock))
+	$(call install_packages,--no-deps $(TORCH_FROM) $$(grep -E '^torch(vision)?==' requirements.lock))
 endif
 	$(call install_packages,-r requirements.lock)
 	echo "$(TORCH_INDEX)" > $(VENV)/torch-index

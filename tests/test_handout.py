@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
 
 import nbformat
 import pytest
 from conftest import ROOT
 
-from bnbook import claims, encoding, results
+from bnbook import __version__, claims, encoding, results
 from bnbook.claims import carried, showing
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, evidence, handout, plain, tokens
+from bnbook.pipeline import chapters, evidence, handout, plain, setup_cell, tokens
 
 
 @pytest.fixture
@@ -159,6 +164,7 @@ def test_a_chapter_as_it_is_handed_out(ran):
     parameters = next(source for _, source in kinds if source.startswith('profile = "smoke"'))
     assert "tosses = 100  # tosses a run; the book's run: 400" in parameters
     assert "rate = 0.5  # chance of heads\n" in parameters
+    assert page.cells[1].source.startswith("# @title Set-up") and "source = ''  #" in page.cells[1].source
     drawing = next(k for k, (_, source) in enumerate(kinds) if "save_figure(fig" in source)
     assert kinds[drawing + 1][1].startswith("*Figure shares.* The share of heads, ")
     assert "| A coin shows heads half of the time." in text(page)
@@ -283,3 +289,78 @@ def test_an_explorer_leaves_its_still_picture():
     shown = plain.plain(text, {}, lambda *_: "")
     assert "<div" not in shown and "</div" not in shown
     assert "explored by hand" in shown and "| a |" in shown and shown.endswith("More.")
+
+
+# ---- the set-up cell ----
+
+
+def run_setup(folder, address="", **more):
+    """Run the cell in a Python that has the third parties and not bnbook; pip writes into folder/site."""
+    third = Path(nbformat.__file__).parents[1]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "BNBOOK_"))}
+    clean |= {"PYTHONPATH": os.pathsep.join([str(folder / "site"), str(third)])}
+    clean |= {"PIP_TARGET": str(folder / "site"), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", **more}
+    source = setup_cell.setup_cell(address).source + "\nimport bnbook\nprint(bnbook.__file__)"
+    command = [sys.executable, "-S", "-c", source]  # -S: without what site-packages install for development
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=clean)
+
+
+def wheel(folder):
+    """A wheel with the package's first module."""
+    made = folder / f"bnbook-{__version__}-py3-none-any.whl"
+    about = f"bnbook-{__version__}.dist-info"
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.write(ROOT / "src" / "bnbook" / "__init__.py", "bnbook/__init__.py")
+        archive.writestr(
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: bnbook\nVersion: {__version__}\n"
+        )
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+
+
+def test_the_setup_cell_takes_the_wheel_beside_the_notebook(tmp_path):
+    done = run_setup(tmp_path)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == (
+        f"ModuleNotFoundError: {setup_cell.BY_HAND}"
+    )
+    wheel(tmp_path)
+    done = run_setup(tmp_path)
+    assert done.returncode == 0 and done.stdout.strip().startswith(str(tmp_path / "site")), done.stderr
+    again = run_setup(tmp_path, PIP_TARGET=str(tmp_path / "none"))
+    assert again.returncode == 0 and not (tmp_path / "none").exists(), "what is there stays as it is"
+
+
+def test_the_setup_cell_asks_for_the_address(tmp_path):
+    done = run_setup(tmp_path, f"file://{tmp_path}/nowhere")
+    assert done.returncode == 1
+    assert f"could not install --no-deps git+file://{tmp_path}/nowhere" in done.stderr.splitlines()[-1]
+
+
+def test_the_setup_cell_names_all_that_a_chapter_leads_to():
+    """By the imports of the chapters and of every module of the package that they lead to."""
+    modules = {}
+    for path in (ROOT / "src" / "bnbook").rglob("*.py"):
+        parts = path.relative_to(ROOT / "src").with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text("utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BNBOOK_ROOT", str(ROOT))
+        due = [name for chapter in chapters.discover() for c in chapter.code_cells for name in imported(c)]
+    seen, third = set(), set()
+    while due:
+        name = due.pop()
+        if name not in seen and name in modules:
+            due += imported(modules[name]) + [name.rpartition(".")[0]]
+        elif name.split(".")[0] not in {"", "bnbook"} | sys.stdlib_module_names:
+            third.add(name.split(".")[0])
+        seen.add(name)
+    assert third - {"pandas"} == set(setup_cell.NEEDED), "pandas: only where it is there"
+
+
+def imported(source):
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found

@@ -60,6 +60,7 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
         notebook = (site / "_sources/part/coin.ipynb").read_text()
         if not address:
             assert not any(found.values()) and HUB not in notebook and "git clone" not in settings.clone()
+            assert settings.binder() == ""
             continue
         assert len(found) >= 5 and all(HUB in each for each in found.values())
         assert all(any("/issues/new" in to for to in each) for each in found.values())
@@ -68,6 +69,7 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
         assert f"{HUB}/blob/{commit}/book/part/coin.md" in page, "the code under its figure"
         assert f"{HUB}/blob/{commit}/book/part/coin.md" in found["claims/coin-fair.html"]
         assert f"git+{HUB}" in notebook and f"git clone {HUB}\n" in settings.clone()
+        assert "(https://mybinder.org/v2/git/https%3A%2F%2F" in settings.binder()
         for to in set.union(*found.values()):
             file = re.search(r"/(?:edit/main|blob/[0-9a-f]+)/(.+)$", to)
             assert file is None or (ran / file[1]).is_file(), to

@@ -6,6 +6,7 @@ import ast
 import importlib.metadata
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -128,6 +129,19 @@ def test_environment_yml_agrees():
     python = next(entry for entry in conda if entry.startswith("python")).removeprefix("python=")
     assert python in PYTHONS
     assert pip == ["-r requirements.lock", "-e ."]
+
+
+def test_binder_installs_the_lock_with_a_small_torch():
+    folder = ROOT / "binder"
+    own, conda = (yaml.safe_load((each / "environment.yml").read_text("utf-8")) for each in (ROOT, folder))
+    assert conda["dependencies"] == [each for each in own["dependencies"] if isinstance(each, str)]
+    script = folder / "postBuild"
+    assert script.stat().st_mode & 0o111 or sys.platform == "win32", "Binder runs it"
+    steps = [
+        shlex.split(line) for line in script.read_text("utf-8").splitlines() if line.startswith("python")
+    ]
+    assert steps[1][-4:] == ["--torch-backend", "cpu", "-r", "requirements.lock"]
+    assert steps[-1] == ["python", "-m", "bnbook.pipeline.handout", "lab"]
 
 
 def test_the_same_pythons_everywhere():

@@ -19,14 +19,15 @@ from bnbook.pipeline import plain, tokens
 from bnbook.pipeline.chapters import Chapter, discover, is_parameters
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
+from bnbook.pipeline.setup_cell import setup_cell
 from bnbook.site import settings
 
 ASSIGNMENT = re.compile(r"(\w+) = (.*?)(?:  # (.*))?$")
-TO_INSTALL = (
-    f"**To run it**, install the book's package, bnbook {__version__}, into the Python of this notebook: "
-    "{install}, or the wheel made from it. The parameters are those "
-    "of the smoke profile (seconds on two cores, no download, too small for evidence); those of the book's "
-    "run stand beside them."
+TO_RUN = (
+    "**To run it**, here or in a hosted notebook such as Colab, run all cells: the first one installs what "
+    f"is missing, the book's package (bnbook {__version__}) among it. The parameters are those of the smoke "
+    "profile (seconds on two cores, no download, too small for evidence); those of the book's run stand "
+    "beside them."
 )
 
 
@@ -41,7 +42,7 @@ def notebook(chapter: Chapter, shown: tokens.Pages) -> Any:
     mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
     page = chapter.notebook.copy()
     texts, captions = _plain_texts(chapter, page.cells, shown)
-    cells = []
+    cells: list[Any] = []
     for number, original in enumerate(page.cells):
         if original.cell_type == "markdown":
             cells.append(_markdown(texts[number]))
@@ -51,9 +52,8 @@ def notebook(chapter: Chapter, shown: tokens.Pages) -> Any:
         elif not original.source.startswith("show_verdicts("):
             cells.append(_code(original.source))
         cells.append(_markdown(captions.get(number, "")))
-    cells[0].source = _after_title(
-        cells[0].source, f"{_about(evidence)}\n\n{TO_INSTALL.format(install=settings.install())}"
-    )
+    cells[0].source = _after_title(cells[0].source, f"{_about(evidence)}\n\n{TO_RUN}")
+    cells.insert(1, setup_cell(settings.repository()))
     if mine:
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))

@@ -58,7 +58,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
     for path in book.glob("*.md"):
         if path.name != "index.md":
-            extra = {"clone": settings.clone(), "names": reference.names()}
+            extra = {"clone": settings.clone(), "binder": settings.binder(), "names": reference.names()}
             text = tokens.fill(path.read_text(encoding="utf-8"), path.stem, shown, extra=extra)
             atomic.write_text(folder / path.name, text)
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
@@ -19,10 +20,13 @@ def address() -> str:
     return str((_content().get("html") or {}).get("baseurl") or "")
 
 
-def install() -> str:
-    """How a notebook that is alone gets the book's package."""
+def binder() -> str:
+    """Where the chapters open on Binder, a sentence with a link; nothing while there is no address."""
     address = repository()
-    return f"`pip install git+{address}`" if address else "`pip install .` in a copy of the book's repository"
+    if not address:
+        return ""
+    link = f"https://mybinder.org/v2/git/{quote(address, safe='')}/main?urlpath=lab/tree/lab"
+    return f"Nothing to install: [all chapters as notebooks on Binder]({link}), which starts slowly."
 
 
 def clone() -> str:
