@@ -12,7 +12,7 @@ import pytest
 from conftest import VARIABLES, bnbook
 
 from bnbook import cli
-from bnbook.errors import reason
+from bnbook.errors import BnbookError, reason
 
 
 def test_a_reader_that_leaves_early_is_not_told_that_all_is_well(ran):
@@ -76,6 +76,26 @@ def test_no_home_and_no_name(ran, monkeypatch):
     with pytest.raises(RuntimeError):
         Path.home()
     assert cli.main(["check", "--runs"]) == 0
+
+
+def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
+    """With the package alone, as from its wheel."""
+    from bnbook.pipeline import doctor
+
+    def none():
+        raise BnbookError("no book found")
+
+    monkeypatch.setattr(doctor.paths, "repository_root", none)
+    monkeypatch.delenv("BNBOOK_DATA", raising=False)
+    monkeypatch.setenv("BNBOOK_CACHE", str(tmp_path))
+    ((name, words, good),) = doctor._book()
+    assert (name, good) == ("book", True) and words.startswith("none here: measure")
+    assert doctor._disk()[0][2]
+    rows = {name: words for name, words, _ in doctor._data()}
+    assert rows["mnist"] == doctor.NOT_HERE and "downloaded" in rows["data"]
+    (tmp_path / "decoded").mkdir()
+    (tmp_path / "decoded" / "mnist.bin").touch()
+    assert {name: words for name, words, _ in doctor._data()}["mnist"] == "downloaded before, in the cache"
 
 
 def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):

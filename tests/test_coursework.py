@@ -150,5 +150,3 @@ def test_bad_input_is_one_clear_line(tmp_path):
     with pytest.raises(BnbookError, match="is there already"):
         making.make(tmp_path)
     assert not list(tmp_path.iterdir())
-    with pytest.raises(BnbookError, match="no part marked 'nowhere'"):
-        reading.marked("batch-norm/transform", "nowhere")

@@ -238,6 +238,12 @@ def test_citation_and_package_have_one_version():
     assert set(citation["license"]) == {"MIT", "CC-BY-4.0"} and PROJECT["license"] == "MIT"
 
 
+def test_the_source_distribution_has_both_licences_and_no_tests():
+    assert PROJECT["license-files"] == ["LICENSE", "LICENSE-text"]
+    assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
+    assert {"prune tests", "prune benchmarks"} < set((ROOT / "MANIFEST.in").read_text("utf-8").splitlines())
+
+
 def test_no_committed_text_names_a_home_folder():
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True

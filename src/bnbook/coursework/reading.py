@@ -2,13 +2,11 @@
 
 The header holds `coursework: {title, chapter, minutes, goals}`. A text cell whose metadata name a `question`
 opens it; code cells are tagged `solution` (with otter's `# BEGIN SOLUTION` lines), `public` or `hidden`
-(tests, with `points` and `fails`: what a student reads), and any other is given as it stands. A line
-`{{ from PART/CHAPTER#NAME }}` stands for what the chapter has between `% begin NAME` and `% end NAME`.
+(tests, with `points` and `fails`: what a student reads), and any other is given as it stands.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from bnbook import paths
 from bnbook.errors import BnbookError
 
 KINDS = ("given", "solution", "public", "hidden")
-_FROM = re.compile(r"^\{\{ from (\S+)#(\S+) \}\}$", flags=re.M)
 
 
 @dataclass(frozen=True)
@@ -83,9 +80,8 @@ def read(path: Path) -> Assignment:
     parts: list[str | Cell | Question] = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            text = _FROM.sub(lambda found: marked(*found.groups()), cell.source)
             name = cell.metadata.get("question")
-            parts.append(Question(name, text, ()) if name else text)
+            parts.append(Question(name, cell.source, ()) if name else cell.source)
             continue
         kind = next((tag for tag in cell.metadata.get("tags", []) if tag in KINDS), "given")
         read_cell = Cell(
@@ -123,17 +119,3 @@ def _check(assignment: Assignment, path: Path) -> None:
         for cell in question.cells:
             if cell.kind in ("public", "hidden") and not (cell.points > 0 and cell.fails):
                 raise BnbookError(f"{path.name}, question {question.name}: a test without points or `fails`")
-
-
-def marked(chapter: str, name: str) -> str:
-    """What a chapter has between its lines `% begin NAME` and `% end NAME`."""
-    path = paths.book_folder() / f"{chapter}.md"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    found = re.search(
-        rf"^% begin {re.escape(name)}$\n(.*?)^% end {re.escape(name)}$", text, flags=re.M | re.S
-    )
-    if not found:
-        raise BnbookError(
-            f"{chapter} has no part marked {name!r}; expected `% begin {name}` … `% end {name}`"
-        )
-    return found.group(1).strip()

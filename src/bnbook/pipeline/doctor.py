@@ -15,11 +15,12 @@ from bnbook.errors import BnbookError
 
 WANTED = ("jupyter-book", "jupytext", "papermill", "torch", "torchvision", "numpy", "matplotlib")
 NEEDED_GIB = 1
+NOT_HERE = "not here; downloaded and checked when a chapter asks for it"
 
 
 def report() -> tuple[list[str], bool]:
     """The lines of `bnbook doctor`, and whether everything that the smoke profile needs is there."""
-    checks = (_python, _packages, _device, _memory, _disk, _data)
+    checks = (_python, _packages, _device, _memory, _book, _disk, _data)
     rows = [row for check in checks for row in check()]
     lines = [f"{'ok ' if good else 'BAD'}  {name:<12} {words}" for name, words, good in rows]
     return lines, all(good for _, _, good in rows)
@@ -80,8 +81,17 @@ def _memory() -> list[Row]:
     return [("memory", f"{gibibytes:.1f} GiB free (smoke needs 4, laptop 8)", gibibytes >= 2)]
 
 
+def _book() -> list[Row]:
+    """Without a book nothing is wrong: the instruments and downloaded notebooks need none."""
+    try:
+        return [("book", str(paths.repository_root()), True)]
+    except BnbookError:
+        words = "none here: measure and downloaded notebooks work; the rest needs the book's repository"
+        return [("book", words, True)]
+
+
 def _disk() -> list[Row]:
-    free = shutil.disk_usage(paths.repository_root()).free / 2**30
+    free = shutil.disk_usage(Path.cwd()).free / 2**30
     return [("disk", f"{free:.1f} GiB free here ({NEEDED_GIB} needed for runs and site)", free >= NEEDED_GIB)]
 
 
@@ -99,7 +109,11 @@ def _data() -> list[Row]:
     ]
     for name in ("mnist", "cifar10", "cifar10-jpeg75"):
         try:
-            rows.append((name, data.whereabouts(name), True))
+            words = data.whereabouts(name)
+            if words.endswith(": download"):
+                here = (paths.cache_folder() / "decoded" / f"{name}.bin").is_file()
+                words = "downloaded before, in the cache" if here else NOT_HERE
+            rows.append((name, words, True))
         except BnbookError as error:
             rows.append((name, f"not found: {error}", not named or name != "mnist"))
     return rows
