@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from bnbook import paths, results
+from bnbook.claims import load_claims
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, evidence, gate, header, leaks, pages, passed, publish
+from bnbook.pipeline import chapters, evidence, gate, header, leaks, pages, passed, publish, tokens
 from bnbook.pipeline.passed import passed_run
 from bnbook.runs import kinds, store
 
@@ -413,3 +414,18 @@ def test_runs_made_with_other_versions_than_the_lock_are_noticed(ran, capsys):
     assert f"note laptop/part/coin was made with {words}" in capsys.readouterr().out
     pages.stage(ran / "pages", "laptop")
     assert f"| Not as locked | {words} |" in (ran / "pages" / "provenance.md").read_text()
+
+
+def test_what_a_run_with_other_parameters_lacks_is_said_on_its_page(ran):
+    """The site of one's own runs is built all the same; a default run without it fails."""
+    text = "{{ ci:heads | .1% }}; {{ times:heads / draws }}; {{ n:draws }}"
+
+    def filled():
+        pages = tokens.Pages({"part/coin": laptop_run()}, load_claims())
+        return tokens.fill(text, "part/coin", pages)
+
+    edit_results(lambda content: content["results"].pop("heads"))
+    with pytest.raises(BnbookError, match="recorded no result 'heads'"):
+        filled()
+    edit_results(lambda content: content.update(default_parameters=False))
+    assert filled() == "(not in this run); (not in this run); 5"

@@ -16,6 +16,10 @@ from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter
 
 
+class LeftOut(ValueError):
+    """A run with other parameters lacks a result, as it may; the message stands in its place."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The files of one run; `folder` is runs/PROFILE or executed/PROFILE."""
@@ -78,6 +82,8 @@ class Evidence:
         """One number per seed (S,) of a recorded result, at one place of its second axis; ValueError says why
         there is none."""
         if name not in self.results:
+            if not self.results.header.get("default_parameters"):
+                raise LeftOut("(not in this run)")
             raise ValueError(f"{self.chapter.name} recorded no result {name!r}")
         values = self.results[name]
         if index is not None:

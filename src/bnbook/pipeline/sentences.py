@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bnbook.claims import judging
 from bnbook.errors import BnbookError
 from bnbook.pipeline import pairs
+from bnbook.pipeline.evidence import LeftOut
 from bnbook.pipeline.pairs import ABSENT
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def choose(text: str, chapter: str, pages: Pages) -> str:
         def one(match: re.Match) -> str:
             try:
                 return value(match)
+            except LeftOut as left_out:
+                return str(left_out)
             except ValueError as problem:
                 shown = match[0].strip().partition("\n")[0]
                 raise BnbookError(f"token {shown} on page {chapter}: {problem}") from None

@@ -16,6 +16,7 @@ from bnbook.claims.words import DATA_NAMES, format_number
 from bnbook.errors import BnbookError
 from bnbook.intervals import Interval, geometric_ratio, mean_level
 from bnbook.pipeline import measured, powers, sentences, verdicts
+from bnbook.pipeline.evidence import LeftOut
 from bnbook.pipeline.shown import Pages
 
 TOKEN = re.compile(
@@ -42,6 +43,8 @@ def fill(
             if own is not None:
                 return own if isinstance(own, str) else own(match)
             return _value(match, chapter, pages)
+        except LeftOut as left_out:
+            return str(left_out)
         except (ValueError, TypeError) as problem:  # TypeError: a format that does not fit
             raise BnbookError(f"token {match[0]} on page {chapter}: {problem}") from None
 
