@@ -171,9 +171,9 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
     assert f"| Coda | Heads it is. | {erratum} |" in text
     assert "| [Sayings, oral](#coverage-song) | 3 | 2 | 1 | 1 | 1 |" in text and "(coverage-song)=" in text
     assert "- *open*: " in text and "- *scale*: " not in text, "the reasons that occur"
-    assert "1 not judged, 1 of these open (the list of “Sayings” is not finished)" in text
+    assert "1 of 2 judged, 1 open (the list of “Sayings” is not finished)" in text
     write(ran, GOOD | {"complete": True, "sentences": [SIDES, EDGE]})
-    assert coverage_page.counted(load_coverage()) == ("2 sentences, 1 judged, 1 not judged, 1 of these open")
+    assert coverage_page.counted(load_coverage()) == "1 of 2 judged, 1 open"
 
 
 def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):
@@ -182,7 +182,7 @@ def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_
     index.write_text(index.read_text() + "\n{{ coverage }}\n")
     pages.stage(tmp_path / "pages", "laptop")
     staged = {name: (tmp_path / "pages" / f"{name}.md").read_text() for name in ("index", "scoreboard")}
-    assert "\n2 sentences, 1 judged, 1 not judged, 1 of these open\n" in staged["index"]
+    assert "\n1 of 2 judged, 1 open\n" in staged["index"]
     assert 'id="claim-coin-fair"' in staged["scoreboard"]
     assert "reproduced</a>" in (tmp_path / "pages" / "coverage.md").read_text()
 

@@ -61,6 +61,24 @@ def test_numbers_in_the_prose_are_those_of_the_results_files(built_site, page):
     assert "{{" not in shown, "a token was left unfilled"
 
 
+def test_the_front_page_is_read_in_ninety_seconds(built_site):
+    words = front_words((built_site / "html" / "index.html").read_text(encoding="utf-8"))
+    assert 250 < len(words) <= 360, "at 240 words a minute"
+
+
+def front_words(page: str) -> list[str]:
+    """What is read from top to bottom: not the labels of pictures and squares, nor the list of sources."""
+    article = page.partition("<article")[2].partition("</article>")[0].partition('id="sources"')[0]
+    for labels in (
+        r"<svg.*?</svg>",
+        r'<div class="waffle" .*?waffle-legend.*?</ul></div>',
+        r"<(summary|pre)\b.*?</\1>",
+    ):
+        article = re.sub(labels, " ", article, flags=re.S)
+    article = re.sub(r'<a class="(?:headerlink|way)".*?</a>', " ", article, flags=re.S)
+    return re.findall(r"\w[\w.,%’'-]*", html.unescape(re.sub(r"<[^>]+>", " ", f"<{article}")))
+
+
 def test_the_scoreboard_lists_every_claim(built_site):
     shown = words(built_site / "html" / "scoreboard.html")
     page = (built_site / "html" / "scoreboard.html").read_text(encoding="utf-8")

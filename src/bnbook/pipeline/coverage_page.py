@@ -19,7 +19,7 @@ def coverage(lists: list[Coverage], pages: Pages) -> str:
     lines = [
         "# Every sentence of the sources",
         "",
-        f"**{counted(lists)}.** A sentence is named by its place and told in our words. Either claims",
+        f"**Sentences: {counted(lists)}.** A sentence is named by its place and told in our words. Either claims",
         "or errata judge it, and their chips lead to its page, where the verdict is computed from a",
         "run, or to the errata with their tests; or the reason stands there why nothing does. A sentence",
         "that repeats another is counted once.",
@@ -49,10 +49,7 @@ def counted(lists: list[Coverage]) -> str:
     found, titles = claims.count_sentences(lists), claims.source_titles()
     missing = [f"“{titles.get(key, key)}”" for key in claims.unfinished_sources(lists)]
     rest = f" (the list of {' and '.join(missing)} is not finished)" if missing else ""
-    return (
-        f"{found.sentences} sentences, {found.judged} judged, {found.not_judged} not judged, "
-        f"{found.open} of these open{rest}"
-    )
+    return f"{found.judged} of {found.sentences} judged, {found.open} open{rest}"
 
 
 def _row(sentence: Sentence, pages: Pages) -> str:

@@ -81,13 +81,11 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
         f"{number} of {len(shown.evidence)} chapters at {name}" for name, number in scales.items()
     )
     lines = {
-        "Scale": f"{listed or 'no run'}; at the papers’ own scale {paper or 'none'}",
+        "Scale": f"{listed or 'no run'}; {paper or 'none'} at the papers’ own",
         "Data": ", ".join(data) or "none but formulas",
-        "Seeds": f"{seeds[0]} to {seeds[-1]} a claim, half of the claims {middle} or more"
-        if seeds
-        else "none",
-        "Tests": f"{len(rows) - young} stood before their data, {young} are exploratory and marked so",
-        "Not settled": f"{undecided} claims are open, {untried} were not tried at a scale that counts",
+        "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
+        "Tests": f"{len(rows) - young} stood before their data, {young} are exploratory",
+        "Not settled": f"{undecided} claims open, {untried} not tested",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
 
