@@ -68,15 +68,15 @@ def test_the_front_page_is_read_in_ninety_seconds(built_site):
 
 def front_words(page: str) -> list[str]:
     """What is read from top to bottom: not the labels of pictures and squares, nor the list of sources."""
-    article = page.partition("<article")[2].partition("</article>")[0].partition('id="sources"')[0]
+    article = page.partition("<article")[2].partition("</article>")[0].partition('<section id="sources"')[0]
     for labels in (
         r"<svg.*?</svg>",
         r'<div class="waffle" .*?waffle-legend.*?</ul></div>',
-        r"<(summary|pre)\b.*?</\1>",
+        r"<details>.*?</details>",
     ):
         article = re.sub(labels, " ", article, flags=re.S)
     article = re.sub(r'<a class="(?:headerlink|way)".*?</a>', " ", article, flags=re.S)
-    return re.findall(r"\w[\w.,%’'-]*", html.unescape(re.sub(r"<[^>]+>", " ", f"<{article}")))
+    return re.findall(r"\w[\w.,%’'-]*", html.unescape(re.sub(r"<[^>]+>", " ", f"<{article}>")))
 
 
 def test_the_scoreboard_lists_every_claim(built_site):

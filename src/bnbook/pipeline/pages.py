@@ -28,6 +28,7 @@ from bnbook.site import chips, front, reference, settings
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
+ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
 ROOT = "../"  # from a chapter's page to the first one
 
 
@@ -87,7 +88,8 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
     extra = {"verdict": chips.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
     for cell in page.cells:
         if cell.cell_type == "markdown":
-            text = tokens.fill(cell.source, chapter.name, shown, extra)
+            source = cell.source if evidence else unanswered(cell.source, chapter.name)
+            text = tokens.fill(source, chapter.name, shown, extra)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
     first.source = _after_title(first.source, provenance.stamp(chapter, evidence))
@@ -100,6 +102,16 @@ def _verdicts(chapter: Chapter, shown: tokens.Pages) -> str:
     return claims.markdown_table(
         filter(None, own), lambda found: chips.in_words(shown.rows[found.claim.id], ROOT)
     )
+
+
+def unanswered(text: str, chapter: str) -> str:
+    """The answer box of a chapter that has no run yet: sentences in place of missing numbers."""
+    said = (
+        "**Not answered yet.** No run of this chapter is published, so nothing is found and no verdict is given. "
+        "The page says what will be measured, how, and by which tests; numbers that are missing are shown "
+        f"as {tokens.ABSENT}.\n\n**To answer it yourself:** `bnbook run {chapter} --profile laptop`"
+    )
+    return ANSWER.sub(lambda box: f"{box[1]}{said}\n", text)
 
 
 def _after_title(text: str, addition: str) -> str:
