@@ -5,6 +5,7 @@ One page holds them all, drawn from the committed results, opened from file://. 
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -22,7 +23,6 @@ from bnbook import claims, intervals
 from bnbook.claims.cells import compared
 from bnbook.claims.kinds import decide
 from bnbook.claims.recorded import Recorded
-from bnbook.encoding import encode
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bnbook.pipeline import chapters, evidence, explorers, tokens
@@ -30,6 +30,7 @@ from bnbook.pipeline.explorers import moments
 from bnbook.pipeline.explorers.landscape import drawn_bands, landscape
 from bnbook.pipeline.inks import PALETTE
 from bnbook.results import Results
+from bnbook.runs import store
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
 
 pytestmark = pytest.mark.skipif(
@@ -405,21 +406,36 @@ def test_bands_are_read_back_as_they_were_drawn(tmp_path):
     assert drawn_bands(tmp_path / "another.svg", 4) is None
 
 
-def test_a_recorded_rung_gives_the_whole_cross_section():
-    losses = np.array([[[2.0, 4.0, 1.0]], [[8.0, 1.0, 4.0]]])  # two seeds, one probe, three lengths
-    made = Results({"parameters": {"lengths": [0.1, 1.0, 16.0]}})
-    for arm in ("none", "batch"):
-        values = encode(losses, 9)
-        made.entries[f"along_gradient.w1.{arm}"] = {"values": values, "unit": "", "seeds": [0, 1], "note": ""}
-    made.entries["along_step.w1"] = {"values": [[7]], "unit": "steps", "seeds": [0], "note": ""}
+def test_each_rung_that_was_reached_gives_the_whole_cross_section(tmp_path, monkeypatch):
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
+    names = []
+    for (width, norm, seed), loss in {
+        (0.25, "none", 100): [[2.0, 4.0, 1.0]],  # one probe, three lengths
+        (0.25, "none", 101): [[8.0, 1.0, 4.0]],
+        (0.25, "none", 102): [[9.0, 9.0, 9.0]],  # without its pair
+        (0.25, "batch", 100): [[2.0, 4.0, 1.0]],
+        (0.25, "batch", 101): [[8.0, 1.0, 4.0]],
+        (1.0, "none", 100): [[1.0, 1.0, 1.0]],  # half of a rung is none
+    }.items():
+        arm = {"norm": norm, "width": width, "steps": 15000, "learning_rate": 0.5, "augment": False}
+        about = {"arm": arm | {"landscape": [0.1, 1.0, 16.0]}, "seed": seed}
+        names.append(f"{width:g}{norm}{seed}")
+        arrays = {"landscape_loss": np.array(loss), "probe_step": np.array([7])}
+        store.write(names[-1], arrays, seconds=1.0, about=about)
+    made = Results({"provenance": {"store": {"kept": [*names, "lost"]}}})
     (rung,) = landscape(tokens.Pages({"santurkar/scale": SimpleNamespace(results=made)}, []))
-    assert (rung["title"], rung["seeds"], rung["steps"], rung["lengths"]) == (
-        "w1",
-        2,
-        [7.0],
-        [0.1, 1.0, 16.0],
-    )
+    assert rung["title"] == "1/4 of the width, 15,000 steps, rate 0.5"
+    assert (rung["seeds"], rung["steps"], rung["lengths"]) == (2, [7.0], [0.1, 1.0, 16.0])
     assert rung["arms"]["batch"] == {"low": [2.0], "high": [2.0], "along": [[4.0, 2.0, 2.0]]}
+    assert landscape(tokens.Pages({"santurkar/scale": SimpleNamespace(results=Results({}))}, [])) is None
+
+
+def test_the_ladders_smoke_run_gives_its_rungs(built_site):
+    text = (built_site / "html/_static/explorers/data/landscape.js").read_text(encoding="utf-8")
+    rows = json.loads(text.removeprefix("bnbook.data.landscape = ").removesuffix(";\n"))
+    whole = [row for row in rows if row["lengths"]]
+    assert len(whole) >= 4 and len({row["title"] for row in whole}) == len(whole)
+    assert all(len(row["arms"]["none"]["along"]) == len(row["steps"]) for row in whole)
 
 
 def test_a_finger_on_the_picture_moves_what_the_slider_moves(opened):

@@ -24,6 +24,7 @@ from bnbook.pipeline import (
     tokens,
     verdicts,
 )
+from bnbook.pipeline.chapters import discover
 
 
 def text_of(path) -> str:
@@ -144,6 +145,23 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     monkeypatch.setattr("bnbook.claims.judging.NOT_REPRODUCED", "reproduced")
     monkeypatch.setattr("bnbook.claims.judging.REPRODUCED", "not reproduced")
     assert verdicts.judged(claim, laptop).words == "not reproduced (“reproduced” when it ran)"
+
+
+def test_a_chapter_without_a_run_says_so_in_its_answer_box():
+    found = "**Found.** {{ mean:x }} points.\n\n```{says} a > b\nyes: It.\n```"
+    box = f":::{{admonition}} In short\n:class: answer\n\n{found}\n:::"
+    shown = pages.unanswered(f"before\n{box}\n\nafter {{{{ mean:y }}}}", "part/coin")
+    assert "**Found.**" not in shown and "{says}" not in shown and "before\n:::" in shown
+    assert "Not answered yet" in shown and "`bnbook run part/coin --profile laptop`" in shown
+    assert shown.endswith("laptop`\n:::\n\nafter {{ mean:y }}")
+
+
+@pytest.mark.parametrize("chapter", discover(), ids=lambda chapter: chapter.name)
+def test_each_answer_box_can_be_told_from_the_text_around_it(chapter):
+    assert chapter.text.count("\n:class: answer\n") == 1
+    shown = pages.unanswered(chapter.text, chapter.name)
+    assert "**Found.**" not in shown and "**At what scale.**" not in shown
+    assert shown.partition("profile laptop`")[2] in chapter.text
 
 
 def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):

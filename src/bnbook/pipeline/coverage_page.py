@@ -19,9 +19,9 @@ def coverage(lists: list[Coverage], pages: Pages) -> str:
     lines = [
         "# Every sentence of the sources",
         "",
-        f"**Sentences: {counted(lists)}.** A sentence is named by its place and told in our words. Either claims",
-        "or errata judge it, and their chips lead to its page, where the verdict is computed from a",
-        "run, or to the errata with their tests; or the reason stands there why nothing does. A sentence",
+        f"**Sentences: {counted(lists)}.** A sentence is named by its place and told in our words.",
+        "Either claims or errata judge it, and their chips lead to its page, where the verdict is",
+        "computed from a run, or to the errata with their tests; or the reason stands there why nothing does. A sentence",
         "that repeats another is counted once.",
         "",
         "| Source | sentences | judged | not judged | of these open | repeats |",

@@ -107,7 +107,7 @@ def _verdicts(chapter: Chapter, shown: tokens.Pages) -> str:
 def unanswered(text: str, chapter: str) -> str:
     """The answer box of a chapter that has no run yet: sentences in place of missing numbers."""
     said = (
-        "**Not answered yet.** No run of this chapter is published, so nothing is found and no verdict is given. "
+        "**Not answered yet.** No run of this chapter is published: nothing is found, no verdict given. "
         "The page says what will be measured, how, and by which tests; numbers that are missing are shown "
         f"as {tokens.ABSENT}.\n\n**To answer it yourself:** `bnbook run {chapter} --profile laptop`"
     )

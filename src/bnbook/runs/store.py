@@ -50,6 +50,15 @@ def read(name: str, about: dict[str, Any]) -> Arrays | None:
     return None
 
 
+def kept(name: str) -> tuple[Arrays, dict[str, Any]] | None:
+    """The arrays of a training that a run names, and what the file says of it; None where neither the store
+    nor the book has it whole."""
+    for path in (committed(name), path_of(name)):
+        if path is not None and (content := _bytes(path)) is not None and (found := _unpack(content)):
+            return found
+    return None
+
+
 def problem(name: str, content: bytes) -> str:
     """Why a file is not the training that its name promises; empty where it is."""
     if (found := _unpack(content)) is None:
