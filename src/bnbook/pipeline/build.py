@@ -15,7 +15,7 @@ from bnbook.errors import BnbookError
 from bnbook.pipeline import handout, ledger, pages, pictures
 from bnbook.pipeline.panels import Columns
 from bnbook.site import claims as claim_pages
-from bnbook.site import lean, links, preview, settings, shell, ways
+from bnbook.site import lean, links, notation, preview, settings, shell, ways
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -47,6 +47,7 @@ def build(profile: str | None = None) -> Path:
     claim_pages.write(rendered, chapters, shown, figures, settings.repository())
     ways.write(rendered, chapters, shown, settings.repository())
     preview.write(rendered, chapters, shown.rows.values(), settings.address())
+    notation.write(rendered, [chapter.name for chapter in chapters])
     links.write(rendered, settings.repository())
     handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
     ledger.write(rendered, shown)

@@ -24,7 +24,7 @@ from bnbook.pipeline import (
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
-from bnbook.site import chips, front, reference, settings
+from bnbook.site import chips, front, notation, reference, settings
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -60,6 +60,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     for path in book.glob("*.md"):
         if path.name != "index.md":
             extra = {"clone": settings.clone(), "binder": settings.binder(), "names": reference.names()}
+            extra["notation"] = notation.table()
             text = tokens.fill(path.read_text(encoding="utf-8"), path.stem, shown, extra=extra)
             atomic.write_text(folder / path.name, text)
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
