@@ -74,7 +74,7 @@
     overlaps, sticksOut, cutOff, faint,
     images: [...document.images].map(e => ({
       source: e.getAttribute("src"), alt: e.alt, inArticle: article.contains(e), visible: e.checkVisibility(),
-      naturalWidth: e.naturalWidth, width: box(e.closest(".column") ?? e).width, ground: luminance(ground(e)),
+      naturalWidth: e.naturalWidth, width: box(e.closest(".columns") ?? e).width, ground: luminance(ground(e)),
     })),
     math: math.length,
     rawMath: math.filter(e => !e.querySelector("mjx-container")).map(name),

@@ -105,12 +105,33 @@ def test_mathematics_is_typeset_from_local_files(visits):
         assert engines or not sight.found["math"], f"{sight}: no MathJax"
 
 
-@pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1280, "light")])
-def test_nothing_stands_in_the_way_of_who_listens_or_types(browser, site, width, theme):
-    package = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
-    axe = (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-    pages = browsing.pages_of(site)
-    none([words for path in pages for words in browsing.barriers(browser, path, width, theme, axe)])
+EVERY_WAY = [(width, theme) for width in WIDTHS for theme in THEMES]
+KINDS = ("index", "scoreboard", "errata", "santurkar/landscape", "how-a-verdict-is-made")
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    import axe_playwright_python
+
+    return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def test_nothing_stands_in_the_way_of_who_listens_or_types(browser, site, axe):
+    """Every page on a phone in both themes, one page of each kind at every width; with BNBOOK_AXE=all every
+    page at every width, with all its rows."""
+    problems, whole = [], os.environ.get("BNBOOK_AXE") == "all"
+    for path in browsing.pages_of(site):
+        name = path.relative_to(site).with_suffix("").as_posix()
+        ways = EVERY_WAY if whole or name in KINDS else EVERY_WAY[: len(THEMES)]
+        problems += browsing.barriers(browser, path, ways, axe, rows=None if whole else 4)
+    none(problems)
+
+
+def test_what_stands_in_the_way_is_found(browser, axe, tmp_path):
+    page = tmp_path / "broken.html"
+    page.write_text(BROKEN.replace("<html ", '<html lang="en" ').replace('alt="x"', ""), encoding="utf-8")
+    (found,) = [browsing.barriers(browser, page, [(390, "light")], axe)]
+    assert {"color-contrast", "image-alt", "document-title"} <= {words.split(": ")[2] for words in found}
 
 
 def test_the_first_page_is_light(site):

@@ -93,6 +93,18 @@ def test_columns_stand_alone_and_one_without_labels_borrows_its_neighbours():
     assert labels[0] == shared.spans[0][0][0] and 15 < labels[1] - labels[0] < 80
 
 
+def test_two_small_columns_stand_side_by_side_on_a_phone(tmp_path):
+    for count, small in ((2, 0), (5, 5)):
+        fig, axes = plt.subplots(1, count, figsize=(7, 3), layout="constrained")
+        for ax in axes:
+            ax.set_yticks([])
+        (tmp_path / f"n{count}.svg").write_text(inks.light(drawn(fig), "a/b/c"))
+        page = pictures.in_both_themes(
+            f'<img alt="x" src="_images/n{count}.svg" />', pictures.pairs(tmp_path)
+        )
+        assert page.count('class="column narrow"') == small and page.count('class="column') >= count
+
+
 def test_a_figure_with_one_panel_or_a_legend_of_its_own_stays_whole():
     fig, ax = plt.subplots()
     assert panels.columns(drawn(fig)).spans == ()

@@ -15,6 +15,7 @@ IMAGE = re.compile(
 )
 #: Wider ones cannot be shrunk to a phone's width and still be read: they scroll in their frame.
 FITS = 540.0
+NARROW = 150.0  # points; a phone has about 256
 AXIS = "The labels of the vertical axis that the columns share."
 
 
@@ -42,10 +43,10 @@ def in_both_themes(page: str, shown: Mapping[str, Columns]) -> str:
         given = {"width": f"{size.width * 4 / 3:.0f}", "height": f"{size.height * 4 / 3:.0f}"}
         kind = "stacks" if size.spans else "fits" if size.width <= FITS else "scrolls"
         whole = _both(address, words, given)
-        stacked = "".join(
-            f'<span class="column">{"".join(_part(address, words, size, spans, place))}</span>'
-            for place, spans in enumerate(size.spans, start=1)
-        )
+        stacked = ""
+        for place, spans in enumerate(size.spans, start=1):
+            parts = "".join(_part(address, words, size, spans, place))
+            stacked += f'<span class="column{_narrow(spans)}">{parts}</span>'
         stacked = f'<span class="columns">{stacked}</span>' if stacked else ""
         label = html.escape(f"Open this figure by itself: {words[:60]}")
         return (
@@ -54,6 +55,11 @@ def in_both_themes(page: str, shown: Mapping[str, Columns]) -> str:
         )
 
     return IMAGE.sub(one, page)
+
+
+def _narrow(spans: tuple[tuple[float, float], ...]) -> str:
+    """Of small columns two stand side by side on a phone."""
+    return " narrow" if sum(right - left for left, right in spans) < NARROW else ""
 
 
 def _part(

@@ -73,8 +73,9 @@ def _found(row: Row) -> str:
     lines = []
     for test in row["tests"]:
         look, glyph, word = MET[test["holds"]]
-        said = {"printed": "As printed. ", "corrected": f"Corrected: {words.rich(test['says'])}. "}
-        says = f"{words.rich(test['says'])}. " if test["role"] == "part" else said.get(test["role"], "")
+        sentence = words.rich(test["says"].rstrip("."))
+        said = {"printed": "As printed. ", "corrected": f"Corrected: {sentence}. "}
+        says = f"{sentence}. " if test["role"] == "part" else said.get(test["role"], "")
         picture = forest.plot(test)
         lines.append(
             f'<li class="claim{"" if picture else " bare"}"><div class="claim-says">'
