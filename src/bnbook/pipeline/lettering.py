@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from bnbook.pipeline.panels import LETTER, Box
 
 LEAST = 9.0  # points on the page
-COLUMN = 552.0  # points: the text's width in a window of 1280 pixels; a wider figure is shrunk to it
+COLUMN = (
+    552.0  # points: a little under the width of the text in a window of 1280 pixels; wider figures are shrunk
+)
 ENOUGH = 1.02  # a smaller step is not worth a move
 
 #: In units of a letter's outline, 64 of which are a hundredth of its font: about 1.5 points each way.
