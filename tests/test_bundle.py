@@ -9,13 +9,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_book
 
-from bnbook.bundle import archive, importing, making, vouching
+from bnbook.bundle import archive, importing, making, script, vouching
 from bnbook.errors import BnbookError
 from bnbook.pipeline import chapters
 from bnbook.runs import kinds
@@ -183,3 +184,31 @@ def test_a_key_is_found_again_from_the_file(results):
         kinds.key({k: v for k, v in meta.items() if k not in ("seconds", "chapter", "finished")})
         == Path(name).stem
     )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="run.sh is for a shell")
+def test_packages_of_the_machines_own_environment_are_seen(tmp_path):
+    """`--without torch`: it stands in a virtual environment there, beneath which run.sh makes its own."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "own")], check=True)
+    (site,) = (tmp_path / "own" / "lib").glob("python*/site-packages")
+    (site / "large.py").write_text("large = 'there'\n")
+    away = tmp_path / "away"
+    for folder in ("wheels", "source/src/bnbook/bundle"):
+        (away / folder).mkdir(parents=True)
+    (away / "wheels" / "wheels.txt").touch()
+    with zipfile.ZipFile(away / "wheels" / "small-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("small.py", "")
+        wheel.writestr("small-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: small\nVersion: 1\n")
+        wheel.writestr(
+            "small-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr("small-1.dist-info/RECORD", "")
+    package = away / "source" / "src" / "bnbook"
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text("import large, small\nprint('both are', large.large)\n")
+    (package / "bundle" / "__init__.py").touch()
+    (package / "bundle" / "archive.py").touch()
+    (away / "run.sh").write_text(script.RUN)
+    bare = {"PATH": os.environ["PATH"], "BNBOOK_PYTHON": str(tmp_path / "own" / "bin" / "python")}
+    done = subprocess.run(["sh", str(away / "run.sh"), "smoke"], env=bare, capture_output=True, text=True)
+    assert done.stdout == "both are there\n" and done.returncode == 0, done.stderr

@@ -16,6 +16,9 @@ python=${BNBOOK_PYTHON:-python3}
 if [ -f "$here/wheels/wheels.txt" ]; then
     if [ ! -f "$here/env/ready" ]; then
         "$python" -m venv --system-site-packages "$here/env" || exit 2
+        # A Python that is itself a virtual environment would pass on its base alone, not its own torch.
+        site='import sysconfig; print(sysconfig.get_path("purelib"))'
+        "$python" -c "$site" > "$("$here/env/bin/python" -c "$site")/zz-own.pth" || exit 2
         "$here/env/bin/python" -m pip install -q --no-index --no-deps "$here"/wheels/*.whl || exit 2
         touch "$here/env/ready"
     fi
