@@ -29,6 +29,20 @@ def test_only_the_icons_that_pages_name_are_left(tmp_path):
     assert "wheelchair" not in left and "zebra" not in left and left.endswith('["M1","M2"]]};')
 
 
+def test_no_page_brings_along_what_debugs_the_theme(tmp_path):
+    scripts = tmp_path / "_static" / "scripts"
+    scripts.mkdir(parents=True)
+    for name, comment in (
+        ("a.js", "//# sourceMappingURL=a.js.map"),
+        ("a.css", "/*# sourceMappingURL=a.css.map */"),
+    ):
+        (scripts / name).write_text(f"kept {{}}\n{comment}")
+        (scripts / f"{name}.map").write_text("{}")
+    lean.without_source_maps(tmp_path)
+    assert sorted(path.name for path in scripts.iterdir()) == ["a.css", "a.js"]
+    assert {path.read_text() for path in scripts.iterdir()} == {"kept {}\n"}
+
+
 def test_mathematics_is_loaded_where_there_is_any():
     loaded = (
         '<script>window.MathJax = {"a": 1}</script>\n<script defer="defer" src="m/tex-chtml.js"></script>'

@@ -92,6 +92,7 @@ def finish(site: Path) -> dict[str, Columns]:
         mended = mended.replace(SIDEBAR, f'{SIDEBAR} role="complementary" aria-label="The book"', 1)
         if mended != text:
             page.write_text(mended, encoding="utf-8")
+    lean.without_source_maps(site)
     lean.slim_icons(site)
     mathjax = site / "_static" / "mathjax"
     for path in sorted(mathjax.rglob("*"), reverse=True):
