@@ -180,3 +180,9 @@ def test_a_label_grows_only_as_far_as_its_neighbours_leave_room():
     fig.text(0.8, 0.5, "alone", fontsize=6)
     shown = sizes(lettering.readable(drawn(fig)))
     assert shown["alone"] == pytest.approx(9) and shown["mmmm"] < 9
+
+
+def test_a_picture_that_matplotlib_did_not_draw_is_left_as_it_is():
+    assert (
+        lettering.readable('<svg width="10"><text>a</text></svg>') == '<svg width="10"><text>a</text></svg>'
+    )

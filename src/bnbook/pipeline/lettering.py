@@ -33,7 +33,10 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 def readable(svg: str) -> str:
     """The figure with each text of at least LEAST points, also where the column shrinks it."""
-    whole = Box(0.0, 0.0, *(float(n) for n in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups()))
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    if size is None:  # none of Matplotlib's
+        return svg
+    whole = Box(0.0, 0.0, float(size[1]), float(size[2]))
     least = LEAST * max(1.0, whole.right / COLUMN)
     svg = _legends(svg, whole, least)
     inside = [legend.span() for legend in LEGEND.finditer(svg)]
