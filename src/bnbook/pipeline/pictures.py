@@ -46,7 +46,7 @@ def in_both_themes(page: str, shown: Mapping[str, Columns]) -> str:
         stacked = ""
         for place, spans in enumerate(size.spans, start=1):
             parts = "".join(_part(address, words, size, spans, place))
-            stacked += f'<span class="column{_narrow(spans)}">{parts}</span>'
+            stacked += f'<span class="column{_narrow(size)}">{parts}</span>'
         stacked = f'<span class="columns">{stacked}</span>' if stacked else ""
         label = html.escape(f"Open this figure by itself: {words[:60]}")
         return (
@@ -57,9 +57,10 @@ def in_both_themes(page: str, shown: Mapping[str, Columns]) -> str:
     return IMAGE.sub(one, page)
 
 
-def _narrow(spans: tuple[tuple[float, float], ...]) -> str:
-    """Of small columns two stand side by side on a phone."""
-    return " narrow" if sum(right - left for left, right in spans) < NARROW else ""
+def _narrow(size: Columns) -> str:
+    """Where all columns are small, two stand side by side on a phone."""
+    widths = [sum(right - left for left, right in spans) for spans in size.spans]
+    return " narrow" if max(widths, default=NARROW) < NARROW else ""
 
 
 def _part(
