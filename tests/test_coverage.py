@@ -146,6 +146,7 @@ def test_check_counts_and_reports_a_broken_list(ran):
     shown = bnbook(*words, root=ran, code=1).stdout
     assert "ok  laptop/part/coin" in shown and "ok  1 errata" in shown
     assert "BAD coverage\n      coverage/song.yml: Verse 1: there is no claim 'coin-unfair'" in shown
+    assert "locks in" in shown, "what comes behind a fault is looked at, too"
 
 
 def test_the_page_shows_place_words_verdict_or_reason(ran):

@@ -53,9 +53,19 @@ def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
     publish.publish(coin(), "laptop")
     assert shown() == "" and problems() == "" and main(["check"]) == 0
     assert "ok  1 locks in 2 lines" in capsys.readouterr().out
+    assert main(["check", "coin"]) == 0 and "ok  laptop/part/coin" in capsys.readouterr().out
     assert [line.event for line in locks.read().lines] == ["locked", "published"]
     with pytest.raises(BnbookError, match="nothing to lock"):
         locking.lock([coin()], "laptop")
+
+
+def test_a_test_of_a_result_that_no_run_has_is_locked_with_a_word(ran, capsys):
+    edit(claims_file(ran), "a: heads", "a: head")
+    assert main(["lock", "coin"]) == 0
+    said = capsys.readouterr().out
+    assert "has a result 'head'; did you mean 'heads'? Until it is committed, git checkout" in said
+    edit(claims_file(ran), "a: head,", "a: heads,")
+    assert main(["lock", "coin"]) == 0 and "note" not in capsys.readouterr().out
 
 
 def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_then(ran, capsys):

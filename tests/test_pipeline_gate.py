@@ -108,6 +108,13 @@ def test_a_local_path(ran, path):  # trap 7
     assert "carries a local path" in refused()
 
 
+def test_a_warning_that_a_cell_prints_is_named(ran):
+    text = "/tmp/ipykernel_7/8.py:15: UserWarning: Converting a tensor\n  float(x)\n"
+    output = nbformat.v4.new_output("stream", name="stderr", text=text)
+    edit_notebook(lambda cells: cells[-1].outputs.append(output))
+    assert "a cell prints a warning, mend what it is about: UserWarning: Converting a tensor" in refused()
+
+
 def test_a_mail_address(ran):
     output = nbformat.v4.new_output("stream", name="stdout", text="by ann.b@mail.example.org")
     edit_notebook(lambda cells: cells[-1].outputs.append(output))
@@ -154,6 +161,15 @@ def test_stale_code_and_parameters(ran):
     edit_text("rate) / tosses", "rate) / tosses + 0")
     edit_text("tosses: 400", "tosses: 500")
     assert "the chapter's code cells changed" in refused() and "the laptop parameters changed" in refused()
+
+
+def test_stale_package_code_names_where_to_look(ran):
+    def older(content):
+        content["fingerprint"]["package"] = "0"
+        content["provenance"]["commit"] = "0123456789abcdef"
+
+    edit_results(older)
+    assert "changed since the run (git diff 0123456789 -- src/bnbook); run it again" in refused()
 
 
 def test_prose_and_comments_make_nothing_stale(ran):

@@ -68,7 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     for command in (check, build, claims):
         command.add_argument("--runs", action="store_true", help="runs/PROFILE instead of executed/")
         command.add_argument("--profile", default="smoke", choices=PROFILES, help="with --runs")
-    claims.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
+    for command in (check, claims):
+        command.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
     claims.add_argument("--json", action="store_true", help="all that was found, as data")
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     elsewhere.add_commands(add)
@@ -111,11 +112,14 @@ def _publish(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline import chapters, evidence, gate, ledger_checks, manifest, publish
 
-    found = chapters.discover()
+    every = chapters.discover()
+    found = chapters.select(arguments.chapters) if arguments.chapters else every
     if arguments.runs:
         own = [c for c in found if c.has(arguments.profile)]
         runs = {f"{arguments.profile}/{c.name}": evidence.fresh_run(c, arguments.profile) for c in own}
         problems = {name: gate.problems(run) if run.exists else ["no run"] for name, run in runs.items()}
+    elif arguments.chapters:
+        problems = publish.published_problems(found)
     else:
         problems = publish.executed_problems(found)
     for name, lines in problems.items():
@@ -124,10 +128,11 @@ def _check(arguments: argparse.Namespace) -> int:
     for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:
-        print("nothing to check: executed/ holds no run yet")
+        of = f" of {', '.join(chapter.name for chapter in found)}" if arguments.chapters else ""
+        print(f"nothing to check: executed/ holds no run{of} yet")
     lines, well = ledger_checks.ledger(found, arguments.runs)
     if arguments.manifest:
-        lines += [f"written {path}" for path in manifest.write(found, arguments.manifest)]
+        lines += [f"written {path}" for path in manifest.write(every, arguments.manifest)]
     print("\n".join(lines))
     return DONE if well and not any(problems.values()) else FAILED
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from bnbook.errors import BnbookError
@@ -72,7 +73,11 @@ def freshness(evidence: Evidence) -> list[str]:
         "parameters": f"the {evidence.profile} parameters changed",
         "data": "the data rows in the results file changed",
     }
-    return [f"stale: {words[part]} since the run; run it again" for part in evidence.stale()]
+    commit = evidence.results.header.get("provenance", {}).get("commit", "")[:10]
+    diff = {"package": f" (git diff {commit} -- src/bnbook)"} if re.fullmatch("[0-9a-f]{10}", commit) else {}
+    return [
+        f"stale: {words[part]} since the run{diff.get(part, '')}; run it again" for part in evidence.stale()
+    ]
 
 
 def size(evidence: Evidence) -> list[str]:

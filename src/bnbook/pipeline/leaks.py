@@ -28,6 +28,10 @@ ADDRESS = re.compile(
 )
 
 
+#: What Python prints where the code of a cell warns: the file of the cell, the line, the warning.
+WARNED = re.compile(r"ipykernel_\d+[^\s\"]*\.py:\d+: (\w*Warning: [^\\\"]{1,80})")
+
+
 def local_paths(evidence: Evidence) -> list[str]:
     """No path of the machine that ran it, in the notebook, the results or a figure."""
     places = (paths.repository_root(), os.path.expanduser("~"), sys.prefix, tempfile.gettempdir())
@@ -41,7 +45,9 @@ def local_paths(evidence: Evidence) -> list[str]:
         text = path.read_text(encoding="utf-8")
         leaks = [match[0] for pattern in LOCAL_PATHS if (match := pattern.search(text))]
         leaks += [place for place in here if json.dumps(place)[1:-1] in text]
-        found += [f"{path.name} carries a local path ({leak}…)" for leak in leaks[:1]]
+        warned = WARNED.search(text)
+        why = f": a cell prints a warning, mend what it is about: {warned[1]}" if warned else ""
+        found += [f"{path.name} carries a local path ({leak}…){why}" for leak in leaks[:1]]
         found += [
             f"{path.name} carries a mail address (…{match[0]})" for match in [ADDRESS.search(text)] if match
         ]

@@ -16,21 +16,31 @@ from bnbook.profiles import PUBLISHED
 def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
     """Lines to print, and whether all is well; fresh runs (`runs`) are tried before their claims are
     locked."""
-    lines: list[str] = []
-    part = "errata"
-    try:
-        lines.append(f"ok  {len(claims.load_errata())} errata")
-        part = "coverage"
-        counted = claims.count_sentences(claims.load_coverage())
-        lines.append(f"ok  {counted.sentences} sentences of the sources, {counted.judged} judged")
-        part = "locks"
-        chain = locks.read()
-        wrong = [] if runs else unlocked(chapters)
-    except BnbookError as error:
-        return [*lines, f"BAD {part}\n      {error}"], False
-    if wrong:
-        return [*lines, "\n      ".join(["BAD locks", *wrong])], False
-    return [*lines, f"ok  {sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"], True
+    found = {
+        "errata": lambda: f"{len(claims.load_errata())} errata",
+        "coverage": _coverage,
+        "locks": lambda: _locks([] if runs else chapters),
+    }
+    lines, well = [], True
+    for part, look in found.items():  # each is looked at, whatever is wrong with the others
+        try:
+            lines.append(f"ok  {look()}")
+        except BnbookError as error:
+            lines.append(f"BAD {part}\n      {error}")
+            well = False
+    return lines, well
+
+
+def _coverage() -> str:
+    counted = claims.count_sentences(claims.load_coverage())
+    return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
+
+
+def _locks(chapters: list[Chapter]) -> str:
+    chain = locks.read()
+    if wrong := unlocked(chapters) if chapters else []:
+        raise BnbookError("\n      ".join(wrong))
+    return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
 
 
 def other_rules(chapters: list[Chapter]) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +14,7 @@ from bnbook.claims.locks.lines import FIXED, NAME, Line, ranges, short
 from bnbook.claims.locks.standing import measure, same_numbers
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.evidence import published
+from bnbook.pipeline.evidence import fresh_run, published
 from bnbook.pipeline.verdicts import says
 from bnbook.profiles import PUBLISHED
 from bnbook.results import read
@@ -27,7 +29,31 @@ def lock(chapters: Sequence[Chapter], profile: str, why: str = "") -> list[str]:
         names = ", ".join(chapter.name for chapter in chapters) if len(chapters) < 4 else "every chapter"
         raise BnbookError(f"nothing to lock: {names} has its claims in {NAME} as they are")
     chain = locks.append(events)
-    return [_words(line) for line in chain.lines[-len(events) :]]
+    notes = [note for chapter in chapters for note in _unrecorded(chapter, {e["claim"] for e in events})]
+    return [*(_words(line) for line in chain.lines[-len(events) :]), *notes]
+
+
+def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
+    """A line for each result that a claim just locked reads and none of the chapter's runs here has: a slip
+    of the pen that is locked is mended only by another lock."""
+    runs = [fresh_run(chapter, "smoke"), *(published(chapter, profile) for profile in PUBLISHED)]
+    known: set[str] = set()
+    for run in runs:
+        with suppress(BnbookError):  # a run that cannot be read is for the gate to judge
+            known |= set(run.results if run.results_path.is_file() else ())
+    listed = [c for c in claims.chapter_claims(chapter.name) if c.id in locked]
+    wanted = [claim for claim in listed if claim.counts_as_evidence("laptop", chapter.exact)]
+    lines = []
+    for name in (
+        sorted({name for claim in wanted for name in claim.required_names()} - known) if known else ()
+    ):
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        hint = f"did you mean {near[0]!r}" if near else "does a smoke run record it"
+        lines.append(
+            f"note: no run of {chapter.name} here has a result {name!r}; {hint}? Until it is committed, "
+            f"git checkout book/{NAME} takes the lock back"
+        )
+    return lines
 
 
 def _words(line: Line) -> str:

@@ -78,22 +78,24 @@ def other_versions(chapters: list[Chapter]) -> list[str]:
     return lines
 
 
+def published_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
+    """For each published run of these chapters (`profile/chapter`) what the gate says now."""
+    return {name: gate.problems(evidence) for name, evidence in _kept_runs(chapters).items()}
+
+
+def _kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
+    places = {f"{profile}/{c.name}": published(c, profile) for c in chapters for profile in PUBLISHED}
+    return {n: run for n, run in places.items() if run.results_path.exists() or run.notebook_path.exists()}
+
+
 def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
     """For each published run (`profile/chapter`) what the gate says now; files of no chapter are named
     too."""
     folder = paths.executed_folder()
-    found: dict[str, list[str]] = {}
+    found = published_problems(chapters)
     expected = set()
-    for chapter in chapters:
-        for profile in PUBLISHED:
-            evidence = published(chapter, profile)
-            if evidence.results_path.exists() or evidence.notebook_path.exists():
-                found[f"{profile}/{chapter.name}"] = gate.problems(evidence)
-                expected |= {
-                    evidence.notebook_path,
-                    evidence.results_path,
-                    *evidence.figures_folder.glob("*"),
-                }
+    for evidence in _kept_runs(chapters).values():
+        expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     trainings = kept.problems()
     expected |= set(paths.trainings_folder().glob("*.npz"))
