@@ -301,6 +301,13 @@ WRONG = {
         "** (1 / (depth - 2))",
         ("test_meets_the_theory",),
     ),
+    "growth: a loss that sends down the outputs themselves": (
+        "gradient-growth",
+        "measure",
+        "(model(x) * torch.randn(batch, width)).sum()",
+        "model(x).square().sum()",
+        ("test_meets_the_theory",),
+    ),
     "growth: upwards": (
         "gradient-growth",
         "measure",
@@ -314,7 +321,7 @@ WRONG = {
         "sides",
         "(g - g.mean() - y_hat",
         "(g - y_hat",
-        ("test_constant", "test_sides"),
+        ("test_constant", "test_example", "test_sides"),
     ),
     "erratum: statistics taken as constant": (
         "erratum",
@@ -347,8 +354,15 @@ WRONG = {
     "erratum: a pair that refutes nothing": (
         "erratum",
         "verdict",
-        "np.array([2.0, 0.0, -1.0, -1.0])",
-        "np.array([1.0, 1.0, 1.0, 1.0])",
+        "np.array([1.0, 0.0])",
+        "np.array([1.0, 1.0])",
         ("test_refuted",),
+    ),
+    "erratum: a longer pair than needed": (
+        "erratum",
+        "verdict",
+        "(np.array([0.0, 1.0]), np.array([1.0, 0.0]))",
+        "(np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))",
+        ("test_shortest",),
     ),
 }

@@ -111,6 +111,27 @@ def test_the_points_table_adds_up(course):
         assert sum(float(row["public"]) + float(row["hidden"]) for row in own) == assignment(name).points
 
 
+def test_the_machine_that_grades_gets_what_the_sheets_import(course):
+    for name in NAMES:
+        with zipfile.ZipFile(course / "autograder" / f"{name}.zip") as archive:
+            text = archive.read("environment.yml").decode()
+        assert re.search(r"^ *- torch$", text, flags=re.M)
+
+
+def test_the_instructors_page_names_pages_and_sheets_as_they_are():
+    page = reading.folder() / "README.md"
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\[([^]]+)\]\((\.\./book/[^)]+)\)", text)
+    assert len(links) >= 8
+    for words, target in links:
+        title = re.search(r"^# (.+)$", (page.parent / target).read_text(encoding="utf-8"), flags=re.M).group(
+            1
+        )
+        assert words.lower() == title.lower() or target.endswith(("index.md", "your-network.md")), target
+    rows = re.findall(r"^\| `([a-z-]+)` \|.*\| (\d+) \|$", text, flags=re.M)
+    assert dict(rows) == {name: str(assignment(name).minutes) for name in NAMES}
+
+
 def test_otter_itself_gives_the_same_points(course, tmp_path):
     """One assignment all the way: the zip that goes to Gradescope on a submission with one mistake."""
     name, _, right, wrong, tests = WRONG["transform: gamma forgotten"]

@@ -35,6 +35,7 @@ def _settings(assignment: Assignment) -> dict[str, Any]:
         "check_all_cell": True,
         "export_cell": {"pdf": False, "run_tests": True},
         "run_tests": False,  # our own tests grade the solution
+        "requirements": ["numpy", "torch"],  # where the zip grades; otter itself is there
         "tests": {"ok_format": False, "files": False},
         "solutions_pdf": False,
         "template_pdf": False,
