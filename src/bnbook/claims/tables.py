@@ -8,7 +8,7 @@ import numpy as np
 
 from bnbook.claims.claim import Claim, Effect, Test
 from bnbook.claims.effects import effect_and_interval, interval_words
-from bnbook.claims.judging import Judgement, judge
+from bnbook.claims.judging import NOT_TESTED, Judgement, judge
 from bnbook.claims.kinds import Outcome
 from bnbook.claims.reading import load_claims
 from bnbook.claims.requirements import describe_test
@@ -54,6 +54,8 @@ def markdown_table(judgements: Iterable[Judgement], shown: Callable[[Judgement],
             asked = must_hold(claim.corrected, judgement.corrected.shown)
             lines.append(row(f"– {words}", [asked], _measured(judgement.corrected), ""))
         for part, (says, word, found) in zip(claim.parts, judgement.parts, strict=False):
+            if claim.rungs and word == NOT_TESTED:
+                continue  # the table of the rungs names those that no run has reached
             notes = [] if shared else [must_hold(part.test, part.effect or claim.effect)]
             fewest = 0 if found.n == judgement.n else found.n
             lines.append(row(f"– {says}", notes, _measured(found, inline=bool(shared), n=fewest), word))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 from bnbook.figures import COLORS, mean_and_interval
 from bnbook.studies.ladder.rungs import RUNGS
@@ -98,6 +99,8 @@ def against_width(
             _curve(ax, results, effect, label if len(effects) > 1 else None, color, 1.06 ** (place - 0.5))
         if next(iter(effects.values())).logarithmic:
             ax.set_yscale("log")
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.yaxis.set_major_formatter("{x:g}")
         for zero in {effect.zero for effect in effects.values()}:
             ax.axhline(zero, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         ax.axvline(1.0, color=GREY, linewidth=0.9, linestyle=":", zorder=0)

@@ -25,8 +25,9 @@ def goalposts(pages: Pages) -> list[dict[str, Any]]:
 
 
 def _row(claim: Claim, found: Judgement, results: Results) -> dict[str, Any]:
-    tests = [("part", part.says, part.test, part.effect or claim.effect) for part in claim.parts]
-    if not tests:
+    parts = [part for part in claim.parts if set(part.test.result_names()) <= set(results)]  # rungs reached
+    tests = [("part", part.says, part.test, part.effect or claim.effect) for part in parts]
+    if not claim.parts:
         tests = [("whole", "as printed" if claim.corrected else claim.says, claim.test, claim.effect)]
         if claim.corrected:
             says = claim.correction or claim.condition or "corrected"
