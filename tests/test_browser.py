@@ -117,12 +117,14 @@ def axe() -> str:
 
 
 def test_nothing_stands_in_the_way_of_who_listens_or_types(browser, site, axe):
-    """Every page on a phone in both themes, one page of each kind at every width; with BNBOOK_AXE=all every
-    page at every width, with all its rows."""
+    """Every page on a phone, the themes by turns, one page of each kind on a desk as well; with
+    BNBOOK_AXE=all every page at every width in both themes, with all its rows, which takes long."""
     problems, whole = [], os.environ.get("BNBOOK_AXE") == "all"
-    for path in browsing.pages_of(site):
+    for number, path in enumerate(browsing.pages_of(site)):
         name = path.relative_to(site).with_suffix("").as_posix()
-        ways = EVERY_WAY if whole or name in KINDS else EVERY_WAY[: len(THEMES)]
+        theme, other = THEMES[number % 2], THEMES[1 - number % 2]
+        desk = [(WIDTHS[-1], other)] if name in KINDS else []
+        ways = EVERY_WAY if whole else [(WIDTHS[0], theme), *desk]
         problems += browsing.barriers(browser, path, ways, axe, rows=None if whole else 4)
     none(problems)
 

@@ -172,7 +172,7 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
     assert f"| Coda | Heads it is. | {erratum} |" in text
     assert "| [Sayings, oral](#coverage-song) | 3 | 2 | 1 | 1 | 1 |" in text and "(coverage-song)=" in text
     assert "- *open*: " in text and "- *scale*: " not in text, "the reasons that occur"
-    assert "1 of 2 judged, 1 open (the list of “Sayings” is not finished)" in text
+    assert "2 of 3 judged, 1 open (the list of “Sayings” is not finished)" in text
     write(ran, GOOD | {"complete": True, "sentences": [SIDES, EDGE]})
     assert coverage_page.counted(load_coverage()) == "1 of 2 judged, 1 open"
 

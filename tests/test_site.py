@@ -50,7 +50,11 @@ def test_numbers_in_the_prose_are_those_of_the_results_files(built_site, page):
     shown = words(built_site / "html" / f"{page}.html")
     checked = 0
     for verb, other, name, spec in TOKEN.findall(source):
-        values = results(built_site, other or page)["results"][name]["values"]
+        spec, _, instead = spec.partition(" or ")
+        recorded = results(built_site, other or page)["results"]
+        if instead and name not in recorded:
+            continue
+        values = recorded[name]["values"]
         if any(isinstance(value, str) for value in values):
             continue
         value = values[0] if verb == "value" else statistics.fmean(values)

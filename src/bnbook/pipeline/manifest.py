@@ -22,11 +22,12 @@ CODECHECK, CITATION = "codecheck.yml", "CITATION.cff"
 
 def manifest(chapters: Sequence[Chapter]) -> dict[str, Any]:
     """Every published run: from which source, with which parameters, data and packages, and what it left;
-    everything by SHA-256."""
+    and the trainings that runs keep; everything by SHA-256."""
     root = paths.repository_root()
     lock = _sha(root / "requirements.lock")
     runs = [_row(evidence, root) for evidence in _published(chapters)]
-    return {"schema": 1, "version": __version__, "lock": lock, "runs": runs}
+    kept = {f"trainings/{path.name}": _sha(path) for path in sorted(paths.trainings_folder().glob("*.npz"))}
+    return {"schema": 1, "version": __version__, "lock": lock, "runs": runs, "trainings": kept}
 
 
 def write(chapters: Sequence[Chapter], target: Path | str) -> list[Path]:

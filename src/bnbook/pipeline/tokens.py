@@ -197,4 +197,4 @@ def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_plain(item) for item in value)
-    return f"{value:,}".replace(",", "\u202f") if type(value) is int else str(value)
+    return f"{value:,}" if type(value) is int else str(value)
