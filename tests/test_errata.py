@@ -192,6 +192,12 @@ def test_an_unknown_change_is_refused(book):
         read(book, changed(changes="all"))
 
 
+def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
+    said = "Heads is {{ says:coin-fair | half / not half / perhaps half }} of {{ n:part/coin#heads }} tosses."
+    read(ran, changed(correct=said, test=None))
+    assert ": Heads is half of 5 tosses.\n" in page(ran)
+
+
 def test_the_page_is_staged(ran, tmp_path):
     pages.stage(tmp_path / "pages", "laptop")
     assert "</span>reproduced</a>" in (tmp_path / "pages" / "errata.md").read_text()
@@ -205,4 +211,6 @@ def test_the_books_own_errata_are_whole(monkeypatch):
     assert paths.repository_root() == ROOT and len(rows) >= 50
     assert {"santurkar2018", "meanfield2018", "encyclopedia"} <= {row.source.key for row in rows}
     assert {row.kind for row in rows} == set(claims.ERRATUM_KINDS)
+    assert not [row.id for row in rows if not row.short], "each has its one line"
+    assert not [row.id for row in rows if tokens.malformed(f"{row.printed} {row.correct} {row.why}")]
     assert "errata" in (ROOT / "_toc.yml").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ from collections import Counter
 
 from bnbook import claims
 from bnbook.claims import CHANGES, Erratum, without_markup
+from bnbook.pipeline import tokens
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.scoreboard import anchor
 from bnbook.pipeline.tokens import Pages
@@ -14,7 +15,8 @@ from bnbook.site.words import source_name
 
 
 def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
-    """Every row of book/errata.yml, gravest first: one block with an anchor (`erratum-ID`) for each."""
+    """Every row of book/errata.yml, gravest first: one block with an anchor (`erratum-ID`) for each; tokens
+    are filled in."""
     titles = claims.source_titles()
     lines = [
         "# Errata of the sources",
@@ -39,7 +41,7 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
                 f" ({titles_seen[row.title]})" if titles_seen[row.title] > 1 else ""
             )  # equal headings would share an address
             lines += _block(row, row.title + again, known, pages)
-    return "\n".join(lines) + "\n"
+    return tokens.fill("\n".join(lines) + "\n", "errata", pages)
 
 
 def _line(row: Erratum) -> str:
