@@ -5,6 +5,7 @@ What is looked at is gathered in `Sight`s by `visit`; tests/test_browser.py says
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -64,6 +65,7 @@ class Visits:
     sights: list[Sight] = field(default_factory=list)
     requests: list[tuple[str, str]] = field(default_factory=list)  # (page, address)
     errors: list[tuple[str, str]] = field(default_factory=list)  # (page, what the console says)
+    barriers: list[str] = field(default_factory=list)  # what axe-core found
 
 
 def pages_of(site: Path) -> list[Path]:
@@ -94,7 +96,7 @@ def chromium() -> Iterator[Any]:
 def visit(browser: Any, site: Path) -> Visits:
     """Load each page once, then look at it at every width in every theme."""
     visits = Visits()
-    for path in pages_of(site):
+    for number, path in enumerate(pages_of(site)):
         name = path.relative_to(site).as_posix()
         visits.pages.append(name)
         page = browser.new_page()  # with nothing stored by another page
@@ -110,6 +112,7 @@ def visit(browser: Any, site: Path) -> Visits:
                 page.emulate_media(color_scheme=theme)
                 page.evaluate(SETTLE)
                 visits.sights.append(Sight(name, width, theme, page.evaluate(LOOK)))
+        visits.barriers += barriers(page, name, number)
         page.close()
     return visits
 
@@ -125,39 +128,46 @@ THIN = f"""kept => {{
   }}
 }}"""
 #: The corner of a table may be empty.
-AXE = """only => axe.run({exclude: [["mjx-container"]]}, {
-    resultTypes: ["violations"], runOnly: only, rules: {"empty-table-header": {enabled: false}}})"""
+AXE = """rules => axe.run({exclude: [["mjx-container"]]}, {
+    resultTypes: ["violations"], runOnly: rules.only,
+    rules: {"empty-table-header": {enabled: false}, "color-contrast": {enabled: rules.contrast}}})"""
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+EVERY_WAY = [(width, theme) for width in WIDTHS for theme in THEMES]
+#: Pages of each kind, on which axe-core looks at the contrast too; LOOK looks at that of every page.
+KINDS = ("index", "scoreboard", "errata", "santurkar/landscape", "how-a-verdict-is-made")
 
 
-def barriers(
-    browser: Any, path: Path, ways: list[tuple[int, str]], axe: str, rows: int | None = None
-) -> list[str]:
-    """What axe-core, given as its script, finds on a page at each width and theme, against WCAG 2.1 A and AA
-    and its own good practice; rows: of those made alike, how many it looks at. The inside of a formula
-    is MathJax's own, and between two themes only colours differ."""
-    page = browser.new_page(viewport={"width": 390, "height": 900})
+def barriers(page: Any, name: str, number: int) -> list[str]:
+    """What axe-core finds on the opened page against WCAG 2.1 A and AA and its own good practice.
+
+    On a phone and on a desk by turns, of rows that are made alike the first four; with BNBOOK_AXE=all at
+    every width in both themes, every row, which takes long. The inside of a formula is MathJax's own, and
+    between two themes only colours differ.
+    """
+    import axe_playwright_python
+
+    whole = os.environ.get("BNBOOK_AXE") == "all"
+    ways = EVERY_WAY if whole else [(WIDTHS[0], "light"), (WIDTHS[-1], "dark")][number % 2 :][:1]
+    if name.removesuffix(".html") in KINDS and not whole:
+        ways = [(WIDTHS[0], "light"), (WIDTHS[-1], "dark")]
+    if not whole:
+        page.evaluate(THIN, 4)
     page.set_default_timeout(300_000)
-    page.goto(path.as_uri())
-    page.add_style_tag(content=STILL)
-    page.evaluate(SETTLE)
-    if rows is not None:
-        page.evaluate(THIN, rows)
-    page.evaluate(axe)
+    script = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+    page.evaluate(script.read_text(encoding="utf-8"))
     found = []
     for width, theme in ways:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=theme)
         page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
-        only = (
-            ["color-contrast"]
-            if any(width == seen for seen, _ in ways[: ways.index((width, theme))])
-            else RULES
-        )
-        for one in page.evaluate(AXE, only)["violations"]:
-            where = f"{path.name} at {width} px, {theme}: {one['impact']}: {one['id']}"
+        again = whole and theme != THEMES[0]
+        rules = {
+            "only": ["color-contrast"] if again else RULES,
+            "contrast": whole or name.removesuffix(".html") in KINDS,
+        }
+        for one in page.evaluate(AXE, rules)["violations"]:
+            where = f"{name} at {width} px, {theme}: {one['impact']}: {one['id']}"
             found += [f"{where}: {node['html'][:160]}" for node in one["nodes"][:3]]
-    page.close()
     return found
 
 

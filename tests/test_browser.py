@@ -105,35 +105,13 @@ def test_mathematics_is_typeset_from_local_files(visits):
         assert engines or not sight.found["math"], f"{sight}: no MathJax"
 
 
-EVERY_WAY = [(width, theme) for width in WIDTHS for theme in THEMES]
-KINDS = ("index", "scoreboard", "errata", "santurkar/landscape", "how-a-verdict-is-made")
+def test_nothing_stands_in_the_way_of_who_listens_or_types(visits):
+    none(visits.barriers)
 
 
-@pytest.fixture(scope="module")
-def axe() -> str:
-    import axe_playwright_python
-
-    return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-
-
-def test_nothing_stands_in_the_way_of_who_listens_or_types(browser, site, axe):
-    """Every page on a phone, the themes by turns, one page of each kind on a desk as well; with
-    BNBOOK_AXE=all every page at every width in both themes, with all its rows, which takes long."""
-    problems, whole = [], os.environ.get("BNBOOK_AXE") == "all"
-    for number, path in enumerate(browsing.pages_of(site)):
-        name = path.relative_to(site).with_suffix("").as_posix()
-        theme, other = THEMES[number % 2], THEMES[1 - number % 2]
-        desk = [(WIDTHS[-1], other)] if name in KINDS else []
-        ways = EVERY_WAY if whole else [(WIDTHS[0], theme), *desk]
-        problems += browsing.barriers(browser, path, ways, axe, rows=None if whole else 4)
-    none(problems)
-
-
-def test_what_stands_in_the_way_is_found(browser, axe, tmp_path):
-    page = tmp_path / "broken.html"
-    page.write_text(BROKEN.replace("<html ", '<html lang="en" ').replace('alt="x"', ""), encoding="utf-8")
-    (found,) = [browsing.barriers(browser, page, [(390, "light")], axe)]
-    assert {"color-contrast", "image-alt", "document-title"} <= {words.split(": ")[2] for words in found}
+def test_what_stands_in_the_way_is_found(broken):
+    found = {words.split(": ")[2] for words in broken.barriers}
+    assert {"color-contrast", "document-title", "html-has-lang"} <= found
 
 
 def test_the_first_page_is_light(site):
@@ -167,6 +145,7 @@ CHECKS = {
     "contrast": test_text_stands_out_from_its_background,
     "images": test_every_image_is_loaded_described_and_large_enough,
     "math": test_mathematics_is_typeset_from_local_files,
+    "barriers": test_nothing_stands_in_the_way_of_who_listens_or_types,
 }
 
 

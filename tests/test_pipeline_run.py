@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from pathlib import Path
 
 import nbformat
@@ -14,6 +15,7 @@ from conftest import bnbook
 from filelock import FileLock
 
 import bnbook as bnbook_package
+from bnbook.cli import main
 from bnbook.pipeline import chapters, execute, watch
 
 BREAKS = {
@@ -206,7 +208,10 @@ def test_tiny_book_is_what_contributors_are_shown():
 
 
 @pytest.mark.parametrize("misses", [1, 99])
-def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, misses):
+@pytest.mark.parametrize(
+    "words", ["Kernel died before replying to kernel_info", "Kernel didn't respond in 180 seconds"]
+)
+def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, misses, words):
     """Two kernels that start at once may have picked the same free port; the second then dies before it says
     a word."""
     import papermill
@@ -216,7 +221,7 @@ def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, mi
     def start(*_, **__):
         starts.append(1)
         if len(starts) <= misses:
-            raise RuntimeError("Kernel died before replying to kernel_info")
+            raise RuntimeError(words)
 
     monkeypatch.setattr(papermill, "execute_notebook", start)
     failure = execute._papermill(tmp_path / "a.ipynb", tmp_path / "b.ipynb", {})
@@ -225,6 +230,15 @@ def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, mi
         if misses == 1
         else ("did not start in 3" in failure and len(starts) == 3)
     )
+
+
+def test_without_a_loopback_device_one_line_says_so(tiny, monkeypatch, capsys):
+    def unreachable(*_, **__):
+        raise OSError("Network is unreachable")
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    assert main(["run", "coin", "--profile", "smoke"]) == 2
+    assert "127.0.0.1, which does not answer here (Network is unreachable)" in capsys.readouterr().err
 
 
 PACKAGE_COPY = """import pathlib
