@@ -44,8 +44,8 @@ def _locks(chapters: list[Chapter]) -> str:
 
 
 def other_rules(chapters: list[Chapter]) -> list[str]:
-    """Published runs that were judged by other rules than today's, one line each with the verdicts that
-    turned."""
+    """Published runs with verdicts that turned because they were judged by other rules than today's, one line
+    each."""
     lines = []
     for chapter in chapters:
         for profile in PUBLISHED:
@@ -53,8 +53,9 @@ def other_rules(chapters: list[Chapter]) -> list[str]:
             if not evidence.exists or evidence.results.header.get("rules", "") in ("", judging_rules()):
                 continue
             turned = [found for found in verdicts.chapter_verdicts(evidence) if "when it ran" in found.remark]
-            words = ", ".join(f"{found.claim.id} {found.words}" for found in turned) or "no verdict"
-            lines.append(f"{profile}/{chapter.name} was judged by other rules; turned since: {words}")
+            words = ", ".join(f"{found.claim.id} {found.words}" for found in turned)
+            if words:
+                lines.append(f"{profile}/{chapter.name} was judged by other rules; turned since: {words}")
     return lines
 
 
