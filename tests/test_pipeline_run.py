@@ -16,7 +16,7 @@ from filelock import FileLock
 
 import bnbook as bnbook_package
 from bnbook.cli import main
-from bnbook.pipeline import chapters, execute, watch
+from bnbook.pipeline import chapters, execute, kernel, watch
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),
@@ -224,7 +224,7 @@ def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, mi
             raise RuntimeError(words)
 
     monkeypatch.setattr(papermill, "execute_notebook", start)
-    failure = execute._papermill(tmp_path / "a.ipynb", tmp_path / "b.ipynb", {})
+    failure = kernel.execute_notebook(tmp_path / "a.ipynb", tmp_path / "b.ipynb", {})
     assert (
         (failure, len(starts)) == (None, 2)
         if misses == 1

@@ -16,6 +16,7 @@ import numpy as np
 from bnbook import atomic
 from bnbook.errors import BnbookError
 from bnbook.intervals import mean_and_interval
+from bnbook.line_names import name_lines
 from bnbook.pipeline.inks import PALETTE
 from bnbook.results import record_table
 
@@ -72,6 +73,7 @@ def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = N
         raise BnbookError(f"figure name {name!r} is malformed; expected lower-case words joined by hyphens")
     points = {f"curve.{name.replace('-', '_')}.{key}": values for key, values in (curves or {}).items()}
     record_table(points, note=f"drawn in the figure {name}", digits=CURVE_DIGITS)
+    name_lines(fig)
     folder = os.environ.get("BNBOOK_FIGURES")
     if folder:
         buffer = io.BytesIO()

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -19,17 +17,11 @@ from bnbook.fingerprint.sources import Sources
 from bnbook.pipeline import gate, header
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, fresh_run
+from bnbook.pipeline.kernel import MENDABLE, execute_notebook
 from bnbook.pipeline.monitor import Monitor
 from bnbook.pipeline.surroundings import surroundings
 from bnbook.pipeline.watch import Watch
 from bnbook.profiles import BUDGETS, PROFILES
-
-#: What marks a chapter's own BnbookError among the failures of its cells.
-MENDABLE = "bad input: "
-#: Attempts at starting a kernel: two that start at once may have picked the same free port.
-STARTS = 3
-#: Seconds within which a kernel must answer: on a machine busy with other things a minute is too short.
-ANSWERS_WITHIN = 180
 
 
 class ChapterFailed(Exception):
@@ -66,7 +58,7 @@ def run_chapter(
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
         started = time.time()
         with Monitor(chapter.name, scratch / "progress") as monitor, surroundings(work, scratch):
-            failure = _papermill(scratch / "input.ipynb", work.notebook_path, values)
+            failure = execute_notebook(scratch / "input.ipynb", work.notebook_path, values)
         if failure and failure.startswith(MENDABLE):
             raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
         header.complete(
@@ -130,57 +122,6 @@ def move(source: Evidence, target: Evidence) -> None:
     os.replace(source.notebook_path, target.notebook_path)
     os.replace(source.results_path, target.results_path)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _papermill(source: Path, destination: Path, values: dict[str, Any]) -> str | None:
-    """Execute; the first line of what went wrong, or None."""
-    import papermill
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
-
-    _reach_own_machine()
-    for start in range(1, STARTS + 1):
-        try:
-            papermill.execute_notebook(
-                source,
-                destination,
-                parameters=values,
-                kernel_name="python3",
-                progress_bar=False,
-                start_timeout=ANSWERS_WITHIN,
-                cwd=source.parent,
-                extra_arguments=[
-                    "--log-level=CRITICAL"
-                ],  # the kernel's own remarks do not belong in the terminal
-            )
-        except papermill.PapermillExecutionError as error:
-            mendable = error.ename == BnbookError.__name__
-            return (
-                f"{MENDABLE}{error.evalue}"
-                if mendable
-                else f"cell {error.exec_count}: {error.ename}: {error.evalue}"
-            )
-        except (DeadKernelError, CellTimeoutError) as error:
-            return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        except RuntimeError as error:
-            if "before replying" not in str(error) and "didn't respond" not in str(error):
-                raise
-            if start == STARTS:
-                return f"the kernel did not start in {STARTS} attempts: {error}"
-        else:
-            return None
-    raise AssertionError("a kernel starts at least once")
-
-
-def _reach_own_machine() -> None:
-    """Raises BnbookError where processes cannot speak to each other by 127.0.0.1, as a kernel must."""
-    try:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            socket.create_connection(server.getsockname(), timeout=5).close()
-    except OSError as error:
-        raise BnbookError(
-            f"a notebook's kernel is reached by 127.0.0.1, which does not answer here ({error}): bring the "
-            "loopback device up (ip link set lo up)"
-        ) from None
 
 
 def check_budget(evidence: Evidence) -> str | None:

@@ -1,0 +1,85 @@
+"""Names of lines beside the lines, in place of a legend, each at a free place next to its own line.
+
+All or nothing: a legend stays where one of its entries is no line or finds no place.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import matplotlib.pyplot as plt
+from matplotlib.collections import QuadMesh
+from matplotlib.container import ErrorbarContainer
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+
+from bnbook.line_names.places import Place, letters, places_of
+
+__all__ = ["name_lines"]
+
+
+def name_lines(fig: plt.Figure) -> None:
+    """Replace each legend whose entries are lines by their names, in the first axes with room."""
+    for legend, axes in _legends(fig):
+        labels = [text.get_text() for text in legend.get_texts()]
+        if legend.get_title().get_text() or len(set(labels)) < len(labels):
+            continue
+        candidates = [(ax, lines) for ax in axes if (lines := _lines(ax, labels))]
+        if not candidates:
+            continue
+        legend.set_visible(False)
+        legend.set_in_layout(False)
+        fig.draw_without_rendering()
+        for ax, lines in candidates:
+            places = _together([places_of(ax, line, label) for label, line in lines.items()])
+            if places:
+                for line, place in zip(lines.values(), places):
+                    _write(ax, line, place)
+                legend.remove()
+                break
+        else:
+            legend.set_visible(True)
+            legend.set_in_layout(True)
+
+
+def _legends(fig: plt.Figure) -> list[tuple[Legend, list[plt.Axes]]]:
+    own = [(ax.get_legend(), [ax]) for ax in fig.axes if ax.get_legend()]
+    return own + [(legend, list(fig.axes)) for legend in fig.legends]
+
+
+def _lines(ax: plt.Axes, labels: list[str]) -> dict[str, Line2D] | None:
+    """The line of each label, or None where these axes lack one or paint areas by a colour scale."""
+    if any(isinstance(child, QuadMesh) for child in ax.collections) or ax.images:
+        return None
+    found: dict[str, Line2D] = {}
+    for handle, label in zip(*ax.get_legend_handles_labels()):
+        line = handle.lines[0] if isinstance(handle, ErrorbarContainer) else handle
+        if isinstance(line, Line2D):
+            found.setdefault(label, line)
+    return {label: found[label] for label in labels} if set(labels) <= set(found) else None
+
+
+def _together(choices: list[list[Place]]) -> list[Place]:
+    """A place for each name such that no two meet, those with the fewest choices first; none at all where
+    one finds none."""
+    order = sorted(range(len(choices)), key=lambda name: len(choices[name]))
+
+    def go_on(taken: dict[int, Place]) -> dict[int, Place] | None:
+        if len(taken) == len(order):
+            return taken
+        name = order[len(taken)]
+        free = (p for p in choices[name] if not any(p.meets(other, 3.0) for other in taken.values()))
+        for place in islice(free, 3):
+            if (found := go_on(taken | {name: place})) is not None:
+                return found
+        return None
+
+    found = go_on({})
+    return [] if found is None else [found[name] for name in range(len(choices))]
+
+
+def _write(ax: plt.Axes, line: Line2D, place: Place) -> None:
+    left, bottom, right, top = place.box
+    x, y = ax.transAxes.inverted().transform(((left + right) / 2, (bottom + top) / 2))
+    style = dict(color=line.get_color(), fontsize=letters(ax), linespacing=1.05, in_layout=False)
+    ax.text(x, y, place.words, transform=ax.transAxes, ha="center", va="center", **style)

@@ -1,0 +1,90 @@
+"""Names beside lines: next to their own, clear of all else, or else the legend stays."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from bnbook.figures import use_style
+from bnbook.line_names import name_lines
+
+X = np.linspace(0, 10, 50)
+
+
+@pytest.fixture
+def figure():
+    use_style()
+    opened = []
+
+    def make(*lines, panels: int = 1):
+        fig, axes = plt.subplots(1, panels, squeeze=False, figsize=(6.8, 3.6))
+        for ax in axes[0]:
+            for number, y in enumerate(lines):
+                ax.plot(X, y, label=f"line {number}", color=f"C{number}")
+        opened.append(fig)
+        return fig
+
+    yield make
+    for fig in opened:
+        plt.close(fig)
+
+
+def boxes(fig):
+    fig.draw_without_rendering()
+    return {text.get_text(): text.get_window_extent() for ax in fig.axes for text in ax.texts}
+
+
+def distance(box, ax, line) -> float:
+    """Pixels from a box to the nearest of many points of a line."""
+    fine = np.linspace(0, 10, 4000)
+    xy = ax.transData.transform(np.stack([fine, np.interp(fine, *line.get_data())], axis=1))
+    dx = np.maximum(np.maximum(box.x0 - xy[:, 0], xy[:, 0] - box.x1), 0)
+    dy = np.maximum(np.maximum(box.y0 - xy[:, 1], xy[:, 1] - box.y1), 0)
+    return np.hypot(dx, dy).min()
+
+
+def test_each_name_stands_next_to_its_own_line_and_clear_of_the_others(figure):
+    fig = figure(np.sin(X), np.sin(X) + 0.9, 0.3 * X)
+    (ax,) = fig.axes
+    ax.legend()
+    name_lines(fig)
+    assert ax.get_legend() is None
+    found = boxes(fig)
+    assert set(found) == {"line 0", "line 1", "line 2"}
+    for line in ax.lines:
+        box = found[line.get_label()]
+        apart = {other.get_label(): distance(box, ax, other) for other in ax.lines}
+        assert 0 < apart.pop(line.get_label()) < min(8, *apart.values()), (line.get_label(), apart)
+        assert min(apart.values()) > 4 and ax.bbox.x0 < box.x0 and box.x1 <= ax.bbox.x1 + 1
+        assert all(not box.overlaps(other) for other in found.values() if other is not box)
+
+
+def test_a_legend_without_room_for_names_stays_as_it_was(figure):
+    fig = figure(*(np.sin(X) + 0.05 * k for k in range(12)))
+    legend = fig.axes[0].legend()
+    name_lines(fig)
+    assert fig.axes[0].get_legend() is legend and legend.get_visible() and not fig.axes[0].texts
+
+
+@pytest.mark.parametrize("kind", ["title", "patch", "colour scale"])
+def test_what_is_no_list_of_lines_stays(figure, kind):
+    fig = figure(np.sin(X))
+    (ax,) = fig.axes
+    if kind == "patch":
+        ax.bar([1], [1], label="a bar")
+    if kind == "colour scale":
+        ax.pcolormesh(np.eye(3))
+    ax.legend(title="these are" if kind == "title" else None)
+    name_lines(fig)
+    assert ax.get_legend() is not None and not ax.texts
+
+
+def test_a_legend_of_several_panels_becomes_names_in_one(figure):
+    fig = figure(np.sin(X), np.sin(X) + 2, panels=3)
+    fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside lower center")
+    before = fig.axes[0].get_position().height
+    name_lines(fig)
+    assert not fig.legends and [len(ax.texts) for ax in fig.axes] == [2, 0, 0]
+    fig.draw_without_rendering()
+    assert fig.axes[0].get_position().height > before, "the legend's room goes to the panels"
