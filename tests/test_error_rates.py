@@ -109,6 +109,15 @@ def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
         assert f" {100 * rates.holds:.1f}, {100 * rates.fails:.1f} |" in page, seeds
     example = next(claim for claim in claims.load_claims() if claim.id == verdict_page.EXAMPLE)
     assert example.says in page and "Student's t for 5 seeds is 2.776" in page
+    assert "cifar10" not in page, "data sets have their readers' names"
+
+
+@pytest.mark.parametrize("late", ["", "test changed after its data"])
+def test_the_worked_example_says_whether_its_test_stood_before_the_data(late):
+    test = dict(asks="mean > 0", values=[1.0], test={"kind": "difference"}, interval=None, p=0.5, sign_p=0.5)
+    row = dict(id=verdict_page.EXAMPLE, exploratory=late, verdict="open")
+    said = verdict_page.example([(row, test | {"side": 1, "n": 1, "says": "It falls."})])
+    assert ("fixed beforehand" in said) == (not late) and late in said
 
 
 def test_a_blank_that_nothing_fills_is_one_line():

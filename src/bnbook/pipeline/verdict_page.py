@@ -11,6 +11,7 @@ import numpy as np
 
 from bnbook.claims import Test, error_rates, format_number, reach, without_markup
 from bnbook.claims.deciding import POWER, TOO_MANY
+from bnbook.claims.words import DATA_NAMES
 from bnbook.errors import BnbookError
 from bnbook.intervals import clopper_pearson
 from bnbook.pipeline import ledger
@@ -31,7 +32,7 @@ def verdict_page(text: str, pages: Pages) -> str:
     rows = ledger.ledger(pages)
     tested = [(row, test) for row in rows for test in row["tests"] if test["p"] is not None]
     found = {"power": str(round(100 * POWER)), "too_many": str(TOO_MANY), "errors": error_table()}
-    found |= {"books": _thousands(error_rates.BOOKS), "example": _example(tested)}
+    found |= {"books": _thousands(error_rates.BOOKS), "example": example(tested)}
     nine_in_ten = Test("level", a="a", side="greater", threshold=0.9, events=True)
     found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
     found |= {"nine_in_ten": str(reach.least_seeds(nine_in_ten))}
@@ -63,13 +64,17 @@ def error_table() -> str:
     return "\n".join(lines)
 
 
-def _example(tested: Tested) -> str:
+def example(tested: Tested) -> str:
+    """One claim from its test to its verdict, in numbered steps."""
     chosen = [pair for pair in tested if pair[0]["id"] == EXAMPLE] or tested
     if not chosen:
         return ABSENT
     row, test = chosen[0]
     values, on_scale = np.array(test["values"]), _on_scale(test)
-    steps = [f"The test, fixed beforehand: {test['asks']}.", f"What the seeds gave: {_listed(values)}."]
+    fixed = (
+        f"which makes the row exploratory ({late})" if (late := row["exploratory"]) else "fixed beforehand"
+    )
+    steps = [f"The test, {fixed}: {test['asks']}.", f"What the seeds gave: {_listed(values)}."]
     if test["test"]["kind"] == "ratio":
         steps.append(f"They are ratios, so their logarithms count: {_listed(on_scale)}.")
     if test["interval"] and values.size > 1:
@@ -123,7 +128,9 @@ def _shared(tested: Tested, pages: Pages) -> str:
     for row, test in tested:
         results = pages.evidence[row["chapter"]].results
         parameters = results.header.get("parameters", {})
-        data = ", ".join(found["name"] for found in results.header.get("data", []))
+        data = ", ".join(
+            DATA_NAMES.get(found["name"], found["name"]) for found in results.header.get("data", [])
+        )
         size = tuple(str(parameters.get(key)) for key in ("width", "depth", "steps"))
         name = test["test"].get("a") or test["test"]["results"][0]
         groups[data, size, tuple(results.entries[name]["seeds"])].append((row, test))
