@@ -63,7 +63,9 @@ def test_a_test_of_a_result_that_no_run_has_is_locked_with_a_word(ran, capsys):
     edit(claims_file(ran), "a: heads", "a: head")
     assert main(["lock", "coin"]) == 0
     said = capsys.readouterr().out
-    assert "has a result 'head'; did you mean 'heads'? Until it is committed, git checkout" in said
+    assert (
+        "here has 'head' (did you mean 'heads'?); see whether bnbook run" in said and "git checkout" in said
+    )
     edit(claims_file(ran), "a: head,", "a: heads,")
     assert main(["lock", "coin"]) == 0 and "note" not in capsys.readouterr().out
 

@@ -20,6 +20,7 @@ from bnbook.profiles import PUBLISHED
 from bnbook.results import read
 
 MEASURED, SET = "measured otherwise", "settings changed"
+SHOWN = 3  # of the results that no run has, those that are named
 
 
 def lock(chapters: Sequence[Chapter], profile: str, why: str = "") -> list[str]:
@@ -34,7 +35,7 @@ def lock(chapters: Sequence[Chapter], profile: str, why: str = "") -> list[str]:
 
 
 def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
-    """A line for each result that a claim just locked reads and none of the chapter's runs here has: a slip
+    """A line on the results that a claim just locked reads and none of the chapter's runs here has: a slip
     of the pen that is locked is mended only by another lock."""
     runs = [fresh_run(chapter, "smoke"), *(published(chapter, profile) for profile in PUBLISHED)]
     known: set[str] = set()
@@ -43,17 +44,18 @@ def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
             known |= set(run.results if run.results_path.is_file() else ())
     listed = [c for c in claims.chapter_claims(chapter.name) if c.id in locked]
     wanted = [claim for claim in listed if claim.counts_as_evidence("laptop", chapter.exact)]
-    lines = []
-    for name in (
-        sorted({name for claim in wanted for name in claim.required_names()} - known) if known else ()
-    ):
+    missing = sorted({name for claim in wanted for name in claim.required_names()} - known) if known else []
+    if not missing:
+        return []
+    named = []
+    for name in missing[:SHOWN]:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-        hint = f"did you mean {near[0]!r}" if near else "does a smoke run record it"
-        lines.append(
-            f"note: no run of {chapter.name} here has a result {name!r}; {hint}? Until it is committed, "
-            f"git checkout book/{NAME} takes the lock back"
-        )
-    return lines
+        named.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
+    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+    return [
+        f"note: no run of {chapter.name} here has {', '.join(named)}{more}; see whether bnbook run "
+        f"{chapter.name} records them. Until it is committed, git checkout book/{NAME} takes the lock back"
+    ]
 
 
 def _words(line: Line) -> str:
