@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ def use_style() -> None:
     box."""
     if os.environ.get("BNBOOK_FIGURES"):
         matplotlib.use("agg")
+    # Said where a legend's place took a second, which only tells that the machine was busy.
+    warnings.filterwarnings("ignore", message='Creating legend with loc="best"')
     plt.rcParams.update(
         {
             "figure.figsize": (6.8, 3.6),

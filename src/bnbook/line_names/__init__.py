@@ -20,17 +20,14 @@ __all__ = ["name_lines"]
 
 def name_lines(fig: plt.Figure) -> None:
     """Replace each legend whose entries are lines by their names, in the first axes with room."""
-    for legend, axes in _legends(fig):
-        labels = [text.get_text() for text in legend.get_texts()]
-        if legend.get_title().get_text() or len(set(labels)) < len(labels):
-            continue
-        candidates = [(ax, lines) for ax in axes if (lines := _lines(ax, labels))]
-        if not candidates:
-            continue
-        legend.set_visible(False)
-        legend.set_in_layout(False)
-        fig.draw_without_rendering()
-        for ax, lines in candidates:
+    wanted = [(legend, found) for legend, axes in _legends(fig) if (found := _entries(legend, axes))]
+    if not wanted:
+        return
+    for legend, _ in wanted:
+        _show(legend, False)
+    fig.draw_without_rendering()
+    for legend, found in wanted:
+        for ax, lines in found:
             places = _together([places_of(ax, line, label) for label, line in lines.items()])
             if places:
                 for line, place in zip(lines.values(), places):
@@ -38,8 +35,20 @@ def name_lines(fig: plt.Figure) -> None:
                 legend.remove()
                 break
         else:
-            legend.set_visible(True)
-            legend.set_in_layout(True)
+            _show(legend, True)
+
+
+def _show(legend: Legend, shown: bool) -> None:
+    legend.set_visible(shown)
+    legend.set_in_layout(shown)
+
+
+def _entries(legend: Legend, axes: list[plt.Axes]) -> list[tuple[plt.Axes, dict[str, Line2D]]]:
+    """The axes that have a line for each of its entries, and these lines; none where it has a title."""
+    labels = [text.get_text() for text in legend.get_texts()]
+    if legend.get_title().get_text() or len(set(labels)) < len(labels):
+        return []
+    return [(ax, lines) for ax in axes if (lines := _lines(ax, labels))]
 
 
 def _legends(fig: plt.Figure) -> list[tuple[Legend, list[plt.Axes]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from bnbook.studies.ladder.rungs import RUNGS
 
 WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
 GREY = "#777777"
+TITLE = 24  # letters in a line of a panel's title, so that it stays above its own panel
 #: Rungs that differ in width and length alone.
 PLAIN = ("w1_16", "w1_8", "w1_4", "w1_2", "w1", "long", "full")
 
@@ -104,7 +106,7 @@ def against_width(
         for zero in {effect.zero for effect in effects.values()}:
             ax.axhline(zero, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         ax.axvline(1.0, color=GREY, linewidth=0.9, linestyle=":", zorder=0)
-        ax.set(xscale="log", title=title, xlim=(0.05, 1.3))
+        ax.set(xscale="log", title=textwrap.fill(title, TITLE), xlim=(0.05, 1.3))
         ax.set_xticks(list(WIDTHS), list(WIDTHS.values()))
         ax.minorticks_off()
         if len(effects) > 1:
