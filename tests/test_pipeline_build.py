@@ -329,6 +329,15 @@ def test_figures_are_found_in_both_fences():
     ]
 
 
+def test_a_formula_keeps_the_stop_behind_it():
+    formula = r'<span class="math notranslate nohighlight">\(y=\pm1\)</span>'
+    page = f"<p>one {formula}, two {formula} three {formula}).</p>"
+    assert build.with_their_stops(page) == (
+        f'<p>one <span class="unbroken">{formula},</span> two {formula} three '
+        f'<span class="unbroken">{formula}).</span></p>'
+    )
+
+
 def test_the_link_beside_a_heading_names_its_label():
     plain = '<h3>On coins<a class="headerlink" href="#on-coins" title="x">#</a></h3>'
     labelled = f'<span id="erratum-coin"></span>{plain}'

@@ -84,7 +84,7 @@ def finish(site: Path) -> dict[str, Columns]:
         mended = pictures.in_both_themes(
             without_thebe(without_doubles(lasting_links(download_links(text)))), shown
         )
-        mended = lean.without_idle_mathjax(mended)
+        mended = lean.without_idle_mathjax(with_their_stops(mended))
         if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
             mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
         mended = mended.replace('role="doc-biblioentry"', 'role="listitem"')  # what stands in a list
@@ -114,6 +114,13 @@ def lasting_links(html: str) -> str:
     the page."""
     heading = r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+'
     return re.sub(heading, r"\g<1>\g<2>", html)
+
+
+def with_their_stops(html: str) -> str:
+    """Keep a formula in the line and the stop behind it together: no line starts with a comma."""
+    return re.sub(
+        r'(<span class="math [^>]*>[^<]*</span>[,.;:!?)]+)', r'<span class="unbroken">\1</span>', html
+    )
 
 
 def without_doubles(html: str) -> str:
