@@ -88,3 +88,18 @@ def test_a_legend_of_several_panels_becomes_names_in_one(figure):
     assert not fig.legends and [len(ax.texts) for ax in fig.axes] == [2, 0, 0]
     fig.draw_without_rendering()
     assert fig.axes[0].get_position().height > before, "the legend's room goes to the panels"
+
+
+def test_points_without_intervals_and_lines_without_places_are_no_hindrance(figure):
+    fig = figure(np.sin(X))
+    (ax,) = fig.axes
+    ax.errorbar([2, 4], [3.0, 3.5], [np.nan, 0.2], label="measured", color="C3", fmt="o")
+    ax.errorbar([6], [np.nan], [np.nan], color="C4", fmt="o")
+    ax.plot([], [], color="C5")
+    ax.legend()
+    name_lines(fig)
+    assert ax.get_legend() is None and set(boxes(fig)) == {"line 0", "measured"}
+    ax.plot([], [], label="nothing")
+    legend = ax.legend()
+    name_lines(fig)
+    assert ax.get_legend() is legend, "what is nowhere has no place for its name"

@@ -45,7 +45,10 @@ def others(ax: plt.Axes, own: Line2D) -> np.ndarray:
     for drawn in ax.collections:
         if isinstance(drawn, LineCollection):
             transform = drawn.get_transform()
-            found += [_inside(ax, _dense(transform.transform(part), step)) for part in drawn.get_segments()]
+            found += [
+                _inside(ax, _dense(transform.transform(np.reshape(part, (-1, 2))), step))
+                for part in drawn.get_segments()
+            ]
         elif isinstance(drawn, PathCollection):
             offsets = np.asarray(np.ma.filled(drawn.get_offsets(), np.nan), dtype=float)
             found.append(_inside(ax, drawn.get_offset_transform().transform(offsets)))
@@ -58,8 +61,9 @@ def others(ax: plt.Axes, own: Line2D) -> np.ndarray:
 
 
 def _dense(xy: np.ndarray, step: float) -> np.ndarray:
-    """Points (K, 2) at most about `step` apart along a path (P, 2), which breaks where it is no number."""
-    pieces = []
+    """Points (K, 2) at most about `step` apart along a path (P, 2), which breaks where it is no number; an
+    error bar without a length is a path without a place."""
+    xy, pieces = np.reshape(xy, (-1, 2)), []
     for (a, b), (c, d) in zip(xy[:-1], xy[1:]):
         if np.isfinite([a, b, c, d]).all():
             count = int(min(np.hypot(c - a, d - b) / step, 2000)) + 1
