@@ -17,8 +17,8 @@ import numpy as np
 from bnbook import atomic
 from bnbook.errors import BnbookError
 from bnbook.intervals import mean_and_interval
-from bnbook.line_names import name_lines
 from bnbook.pipeline.inks import PALETTE
+from bnbook.plots.line_names import name_lines
 from bnbook.results import record_table
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart

@@ -13,7 +13,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from bnbook.line_names.places import Place, letters, places_of
+from bnbook.plots.line_names.places import Place, letters, places_of
 
 __all__ = ["name_lines"]
 
