@@ -14,7 +14,6 @@ from bnbook.pipeline import chapters
 ROOT = Path(__file__).resolve().parents[1]
 LINES, COLUMNS = 24, 110
 PENDING = {  # chapters whose cells are still to be taken apart
-    "mean-field/fisher",
     "mean-field/gamma-initialisation",
     "mean-field/learning-rate",
     "santurkar/deep-linear",
