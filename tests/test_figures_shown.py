@@ -100,7 +100,7 @@ def test_two_small_columns_stand_side_by_side_on_a_phone(tmp_path):
             ax.set_yticks([])
         (tmp_path / f"n{count}.svg").write_text(inks.light(drawn(fig), "a/b/c"))
         page = pictures.in_both_themes(
-            f'<img alt="x" src="_images/n{count}.svg" />', pictures.pairs(tmp_path)
+            f'<img alt="x" src="_images/n{count}.svg" />', pictures.pairs(tmp_path, tmp_path)
         )
         assert page.count('class="column narrow"') == small and page.count('class="column') >= count
 
@@ -118,7 +118,7 @@ def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
         svg = inks.light(drawn(fig), f"part/chapter/{name}")
         (tmp_path / f"{name}.svg").write_text(svg)
     (tmp_path / "logo.svg").write_text('<svg viewBox="0 0 1 1"></svg>')
-    shown = pictures.pairs(tmp_path)
+    shown = pictures.pairs(tmp_path, tmp_path)
     assert set(shown) == {"one", "two"} and (tmp_path / "two.dark.svg").is_file()
     page = pictures.in_both_themes('<img alt="What &quot;it&quot; shows." src="../_images/two.svg" />', shown)
     images = re.findall(r'<img alt="([^"]*)" [^>]*class="only-(light|dark)" src="\.\./_images/([^"]*)"', page)
@@ -129,6 +129,25 @@ def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
     other = '<img alt="a logo" src="_images/logo.svg" />'
     assert pictures.in_both_themes(other, shown) == other
     assert 'class="plot fits"' in pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', shown)
+
+
+def test_on_a_phone_a_page_shows_the_narrow_drawing_of_a_figure_of_one_panel(tmp_path):
+    images, drawings = tmp_path / "images", tmp_path / "part" / "chapter.figures"
+    images.mkdir()
+    drawings.mkdir(parents=True)
+    (images / "one.svg").write_text(inks.light(drawn(plt.figure(figsize=(7, 3))), "part/chapter/curve"))
+    narrow = inks.light(drawn(plt.figure(figsize=(4, 3))), "part/chapter/curve")
+    (drawings / "curve.narrow.svg").write_text(narrow)
+    shown = pictures.pairs(images, tmp_path)
+    page = pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', shown)
+    sources = re.findall(r'width="(\d+)" height="\d+" class="only-(\w+)" src="_images/([^"]*)"', page)
+    assert sources == [
+        ("672", "light", "one.svg"),
+        ("672", "dark", "one.dark.svg"),
+        ("384", "light", "one.narrow.svg"),
+        ("384", "dark", "one.narrow.dark.svg"),
+    ]
+    assert 'class="plot stacks"' in page and all((images / name).is_file() for _, _, name in sources)
 
 
 def with_legend(size: float, width: float = 7, place: str = "upper right") -> plt.Figure:

@@ -18,7 +18,9 @@ from bnbook import atomic
 from bnbook.errors import BnbookError
 from bnbook.intervals import mean_and_interval
 from bnbook.pipeline.inks import PALETTE
+from bnbook.pipeline.pictures import PHONE
 from bnbook.plots.line_names import name_lines
+from bnbook.plots.narrow import narrowed
 from bnbook.results import record_table
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
@@ -66,7 +68,8 @@ def use_style() -> None:
 
 
 def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = None) -> None:
-    """Save as NAME.svg beside the run's notebook; outside `bnbook run` show it below the cell instead.
+    """Save as NAME.svg beside the run's notebook, and one of a single panel for phones too; outside
+    `bnbook run` show it below the cell instead.
 
     A page shows the saved file with the `figure` directive, which carries its alternative text and its
     caption. curves: the drawn points that no result holds yet, seeds first, recorded as curve.NAME.KEY (with
@@ -76,17 +79,24 @@ def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = N
         raise BnbookError(f"figure name {name!r} is malformed; expected lower-case words joined by hyphens")
     points = {f"curve.{name.replace('-', '_')}.{key}": values for key, values in (curves or {}).items()}
     record_table(points, note=f"drawn in the figure {name}", digits=CURVE_DIGITS)
-    name_lines(fig)
     folder = os.environ.get("BNBOOK_FIGURES")
+    phone = narrowed(fig) if folder else None
+    name_lines(fig)
     if folder:
-        buffer = io.BytesIO()
-        fig.savefig(buffer, format="svg", metadata={"Date": None})
-        atomic.write_bytes(Path(folder) / f"{name}.svg", buffer.getvalue())
+        _write(fig, Path(folder) / f"{name}.svg")
+        if phone is not None:
+            _write(phone, Path(folder) / f"{name}{PHONE}")
     else:
         from IPython.display import display
 
         display(fig)
     plt.close(fig)
+
+
+def _write(fig: plt.Figure, path: Path) -> None:
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format="svg", metadata={"Date": None})
+    atomic.write_bytes(path, buffer.getvalue())
 
 
 def band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str, color: str, **line) -> None:

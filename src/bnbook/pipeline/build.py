@@ -43,7 +43,7 @@ def build(profile: str | None = None) -> Path:
     chapters, shown = pages.stage(staged, profile)
     _jupyter_book(staged, output)
     rendered = output / "_build" / "html"
-    figures = finish(rendered)
+    figures = finish(rendered, staged)
     claim_pages.write(rendered, chapters, shown, figures, settings.repository())
     ways.write(rendered, chapters, shown, settings.repository())
     preview.write(rendered, chapters, shown.rows.values(), settings.address())
@@ -75,10 +75,10 @@ def _jupyter_book(staged: Path, output: Path) -> None:
         raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
-def finish(site: Path) -> dict[str, Columns]:
+def finish(site: Path, staged: Path) -> dict[str, Columns]:
     """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a
     lean MathJax, figures in both themes; returns the columns of each."""
-    shown = pictures.pairs(site / "_images")
+    shown = pictures.pairs(site / "_images", staged)
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         mended = pictures.in_both_themes(

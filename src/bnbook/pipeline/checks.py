@@ -12,6 +12,7 @@ from bnbook.claims.judging import NOT_TESTED
 from bnbook.errors import BnbookError
 from bnbook.pipeline import merge, tokens, verdicts
 from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.pictures import PHONE
 
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 
@@ -55,7 +56,7 @@ def figures(evidence: Evidence) -> list[str]:
                 found.append(f"figure {path} is in the text but the run did not draw it")
         else:
             found.append(f"figure {path} is not from {own}; expected a figure that this chapter's run draws")
-    drawn = {path.name for path in evidence.figures_folder.glob("*")}
+    drawn = {path.name.replace(PHONE, ".svg") for path in evidence.figures_folder.glob("*")}
     found += [
         f"{name} among the figures is no file"
         for name in sorted(drawn)

@@ -87,10 +87,15 @@ def is_ours(svg: str) -> bool:
     return MARK in svg[:1000]
 
 
+def figure_of(svg: str) -> str:
+    """PART/CHAPTER/FIGURE of what `light` gave."""
+    return re.search(rf'{MARK}="([^"]*)"', svg)[1]
+
+
 def dark(svg: str) -> str:
     """The figure that `light` gave, for the dark theme."""
     turned = dict(PALETTE.values())
-    kept = re.match(SCALES, re.search(rf'{MARK}="([^"]*)"', svg)[1]) is not None
+    kept = re.match(SCALES, figure_of(svg)) is not None
 
     def ink(match: re.Match) -> str:
         shown = match[0]

@@ -16,6 +16,7 @@ LEAST = 9.0  # points on the page
 COLUMN = (
     552.0  # points: a little under the width of the text in a window of 1280 pixels; wider figures are shrunk
 )
+PHONE = 270.0  # points: the same on a phone of 390 pixels
 ENOUGH = 1.02  # a smaller step is not worth a move
 
 #: In units of a letter's outline, 64 of which are a hundredth of its font: about 1.5 points each way.
@@ -31,13 +32,14 @@ FRAME = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]*)"'
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-def readable(svg: str) -> str:
-    """The figure with each text of at least LEAST points, also where the column shrinks it."""
+def readable(svg: str, column: float = COLUMN) -> str:
+    """The figure with each text of at least LEAST points, also where a column of so many points shrinks
+    it."""
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     if size is None:  # none of Matplotlib's
         return svg
     whole = Box(0.0, 0.0, float(size[1]), float(size[2]))
-    least = LEAST * max(1.0, whole.right / COLUMN)
+    least = LEAST * max(1.0, whole.right / column)
     svg = _legends(svg, whole, least)
     inside = [legend.span() for legend in LEGEND.finditer(svg)]
     texts = [t for t in TEXT.finditer(svg) if not any(a < t.start() < b for a, b in inside)]

@@ -16,6 +16,7 @@ from bnbook.pipeline import (
     inks,
     lettering,
     merge,
+    pictures,
     provenance,
     scoreboard,
     tokens,
@@ -84,8 +85,11 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
         shutil.copytree(evidence.figures_folder, shown_figures)
         for path in shown_figures.glob("*.svg"):
             drawn = path.read_text(encoding="utf-8")
-            inked = inks.light(drawn, f"{chapter.name}/{path.stem}")
-            path.write_text(lettering.readable(inked), encoding="utf-8")
+            phone = path.name.endswith(pictures.PHONE)
+            figure = path.name.removesuffix(pictures.PHONE).removesuffix(".svg")
+            inked = inks.light(drawn, f"{chapter.name}/{figure}")
+            column = lettering.PHONE if phone else lettering.COLUMN
+            path.write_text(lettering.readable(inked, column), encoding="utf-8")
     extra = {"verdict": chips.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
     for cell in page.cells:
         if cell.cell_type == "markdown":

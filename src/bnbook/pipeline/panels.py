@@ -37,12 +37,13 @@ class Columns:
     cannot be taken apart.
 
     A column whose vertical axis has no labels of its own has two: the labels of the axis that it shares, and
-    itself.
+    itself. The narrow drawing of a figure of one panel stands in for columns.
     """
 
     width: float
     height: float
     spans: tuple[tuple[tuple[float, float], ...], ...]
+    narrow: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from bnbook.pipeline import inks, panels
@@ -13,20 +14,32 @@ from bnbook.pipeline.panels import Columns
 IMAGE = re.compile(
     r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
 )
+#: How the drawing for phones of a figure of one panel is called, see `bnbook.plots.narrow`.
+PHONE = ".narrow.svg"
 #: Wider ones cannot be shrunk to a phone's width and still be read: they scroll in their frame.
 FITS = 540.0
 NARROW = 150.0  # points; a phone has about 256
 AXIS = "The labels of the vertical axis that the columns share."
 
 
-def pairs(folder: Path) -> dict[str, Columns]:
-    """Write NAME.dark.svg beside each figure NAME.svg of the book; name -> its columns."""
+def pairs(folder: Path, pages: Path) -> dict[str, Columns]:
+    """Write NAME.dark.svg beside each figure NAME.svg of the book, and the drawing for phones where `pages`
+    have one; name -> its columns."""
     found = {}
     for path in sorted(folder.glob("*.svg")):
         svg = path.read_text(encoding="utf-8")
-        if inks.is_ours(svg):
-            found[path.stem] = panels.columns(svg)
-            path.with_suffix(".dark.svg").write_text(inks.dark(svg), encoding="utf-8")
+        if not inks.is_ours(svg):
+            continue
+        found[path.stem] = panels.columns(svg)
+        path.with_suffix(".dark.svg").write_text(inks.dark(svg), encoding="utf-8")
+        chapter, _, figure = inks.figure_of(svg).rpartition("/")
+        phone = pages / f"{chapter}.figures" / f"{figure}{PHONE}"
+        if phone.is_file():
+            narrow = phone.read_text(encoding="utf-8")
+            size = panels.columns(narrow)
+            found[path.stem] = replace(found[path.stem], narrow=(size.width, size.height))
+            path.with_suffix(PHONE).write_text(narrow, encoding="utf-8")
+            path.with_suffix(".narrow.dark.svg").write_text(inks.dark(narrow), encoding="utf-8")
     return found
 
 
@@ -40,10 +53,13 @@ def in_both_themes(page: str, shown: Mapping[str, Columns]) -> str:
         size, alt = shown[match["name"]], re.search(r'alt="([^"]*)"', match[0])
         words = html.unescape(alt[1]) if alt else ""
         address = f"{match['folder']}{match['name']}"
-        given = {"width": f"{size.width * 4 / 3:.0f}", "height": f"{size.height * 4 / 3:.0f}"}
-        kind = "stacks" if size.spans else "fits" if size.width <= FITS else "scrolls"
-        whole = _both(address, words, given)
+        instead = size.spans or size.narrow
+        kind = "stacks" if instead else "fits" if size.width <= FITS else "scrolls"
+        whole = _both(address, words, _size(size.width, size.height))
         stacked = ""
+        if size.narrow:
+            stacked = _both(f"{address}.narrow", words, _size(*size.narrow))
+            stacked = f'<span class="column">{stacked}</span>'
         for place, spans in enumerate(size.spans, start=1):
             parts = "".join(_part(address, words, size, spans, place))
             stacked += f'<span class="column{_narrow(size)}">{parts}</span>'
@@ -78,6 +94,10 @@ def _part(
         )
         found.append(_both(address, described if number == len(spans) else AXIS, {"style": style}))
     return found
+
+
+def _size(width: float, height: float) -> dict[str, str]:
+    return {"width": f"{width * 4 / 3:.0f}", "height": f"{height * 4 / 3:.0f}"}
 
 
 def _both(address: str, words: str, given: Mapping[str, str]) -> str:

@@ -1,0 +1,97 @@
+"""A figure of one panel once more for a phone: narrow, its letters as large as before."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+
+import cloudpickle
+import matplotlib.pyplot as plt
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+
+from bnbook.plots.line_names import name_lines
+
+WIDTH = 4.1  # inches: a phone shows them nearly as they are
+LINE = 0.22  # inches: a line of a legend
+WORDS = re.compile(r"(?:\$[^$]*\$|\S)+")  # a formula is not broken at its spaces
+
+
+def narrowed(fig: plt.Figure) -> plt.Figure | None:
+    """A copy WIDTH inches wide, its words in as many lines as they need; None for a figure of several panels,
+    which a phone shows one by one, or one that is narrow already."""
+    panels = [ax for ax in fig.axes if ax.get_label() != "<colorbar>"]
+    if len(panels) != 1 or fig.get_figwidth() < 1.1 * WIDTH:
+        return None
+    shown = plt.get_fignums()
+    copy = cloudpickle.loads(cloudpickle.dumps(fig))
+    for number in set(plt.get_fignums()) - set(shown):
+        plt.close(number)  # a copy that pyplot knows would be shown below the cell
+    copy.set_figwidth(WIDTH)
+    legends = [child for owner in (copy, *copy.axes) for child in owner.get_children()]
+    for legend in [child for child in legends if isinstance(child, Legend)]:
+        legend.set_in_layout(False)  # one wider than the drawing would leave the panel no room
+    _break_titles(copy)
+    name_lines(copy)
+    for owner in (copy, *copy.axes):
+        _legend_above(copy, owner)
+    _break_titles(copy)
+    for ax in copy.axes:
+        _apart(ax)
+    return copy
+
+
+def _legend_above(fig: plt.Figure, owner: plt.Figure | plt.Axes) -> None:
+    """A legend whose lines have no names beside them, above the panel, its entries below each other."""
+    for legend in [child for child in owner.get_children() if isinstance(child, Legend)]:
+        words = [text.get_text() for text in legend.get_texts()]
+        drawn = [dict(zip(*reversed(ax.get_legend_handles_labels()))) for ax in fig.axes]
+        known = dict(zip(words, legend.legend_handles)) | {k: v for one in drawn for k, v in one.items()}
+        title, size = legend.get_title().get_text() or None, legend.get_texts()[0].get_fontsize()
+        legend.remove()
+        fig.set_figheight(fig.get_figheight() + LINE * (len(words) + bool(title)))
+        fig.legend(
+            [known[word] for word in words], words, title=title, loc="outside upper center", fontsize=size
+        )
+
+
+def _break_titles(fig: plt.Figure) -> None:
+    for _ in range(4):  # lines that are added take room from the panel
+        fig.draw_without_rendering()
+        for ax in fig.axes:
+            for words in (ax.title, ax.xaxis.label):
+                _broken(words, ax.bbox.width, "width")
+            _broken(ax.yaxis.label, ax.bbox.height, "height")
+
+
+def _broken(text: Text, room: float, side: str) -> None:
+    """Break the text into lines no longer than room pixels, as few as it takes."""
+    words = WORDS.findall(text.get_text())
+    for lines in range(1, len(words) + 1):
+        if getattr(text.get_window_extent(), side) <= room:
+            return
+        text.set_text("\n".join(_even(words, lines)))
+
+
+def _even(words: list[str], lines: int) -> list[str]:
+    """The words in lines of about the same length."""
+    whole, found = sum(map(len, words)) + len(words), [""]
+    for word in words:
+        if len(found) < lines and found[-1] and len(found[-1]) + len(word) / 2 > whole / lines:
+            found.append(word)
+        else:
+            found[-1] = f"{found[-1]} {word}".strip()
+    return found
+
+
+def _apart(ax: plt.Axes) -> None:
+    """Break the longer of two texts that meet in two lines; of numbers that meet show every other one."""
+    written = [text for text in ax.texts if text.get_visible() and text.get_text()]
+    for one, other in combinations(written, 2):
+        if one.get_window_extent().overlaps(other.get_window_extent()):
+            longer = max(one, other, key=lambda text: text.get_window_extent().width)
+            longer.set_text("\n".join(_even(WORDS.findall(longer.get_text()), 2)))
+    numbers = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
+    boxes = [label.get_window_extent() for label in numbers]
+    if any(one.overlaps(other) for one, other in zip(boxes, boxes[1:])):
+        ax.set_xticks(ax.get_xticks()[::2], [label.get_text() for label in ax.get_xticklabels()][::2])
