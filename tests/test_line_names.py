@@ -103,3 +103,15 @@ def test_points_without_intervals_and_lines_without_places_are_no_hindrance(figu
     legend = ax.legend()
     name_lines(fig)
     assert ax.get_legend() is legend, "what is nowhere has no place for its name"
+
+
+def test_names_keep_clear_of_contours(figure):
+    fig = figure(np.full_like(X, 5.0))
+    (ax,) = fig.axes
+    drawn = ax.contour(X, X, np.tile(X[:, None], (1, 50)), levels=[5.3, 5.6, 5.9, 6.2])
+    ax.legend()
+    name_lines(fig)
+    (box,) = boxes(fig).values()
+    lines = [path.vertices for path in drawn.get_paths() if len(path.vertices)]
+    ends = [drawn.get_transform().transform(line) for line in lines]
+    assert ends and not any(box.padded(2).y0 < line[:, 1].max() < box.padded(2).y1 for line in ends)

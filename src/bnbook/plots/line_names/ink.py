@@ -5,6 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.contour import ContourSet
 from matplotlib.lines import Line2D
 
 STEP = 2.0  # points between two places of a line that are looked at
@@ -49,6 +50,10 @@ def others(ax: plt.Axes, own: Line2D) -> np.ndarray:
                 _inside(ax, _dense(transform.transform(np.reshape(part, (-1, 2))), step))
                 for part in drawn.get_segments()
             ]
+        elif isinstance(drawn, ContourSet):
+            transform = drawn.get_transform()
+            parts = [part for path in drawn.get_paths() for part in path.to_polygons(closed_only=False)]
+            found += [_inside(ax, _dense(transform.transform(part), step)) for part in parts]
         elif isinstance(drawn, PathCollection):
             offsets = np.asarray(np.ma.filled(drawn.get_offsets(), np.nan), dtype=float)
             found.append(_inside(ax, drawn.get_offset_transform().transform(offsets)))
