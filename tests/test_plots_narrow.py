@@ -42,6 +42,18 @@ def test_all_words_stand_on_the_narrow_drawing_as_large_as_before():
     )
 
 
+def test_long_names_of_rows_leave_the_panel_room():
+    fig, ax = plt.subplots(figsize=(7.2, 4))
+    names = ["short", "the name of a row in a lot of words, of which no phone has room"]
+    ax.set_yticks([0, 1], names)
+    ax.set_xlabel("what the rows have in common is longer than the panel is wide")
+    narrow = narrowed(fig).axes[0]
+    assert "\n" in narrow.get_yticklabels()[1].get_text()
+    assert narrow.bbox.width > 0.5 * WIDTH * fig.dpi
+    assert [" ".join(name.get_text().split()) for name in narrow.get_yticklabels()] == names
+    assert narrow.get_xlabel().count("\n") <= 1
+
+
 def test_the_wide_drawing_is_as_it_was_and_pyplot_knows_no_other():
     fig = figure()
     fig.axes[0].xaxis.set_major_formatter(lambda value, place: f"{value:.1f}")  # what pickle refuses

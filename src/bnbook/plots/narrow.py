@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from bnbook.plots.line_names import name_lines
 
 WIDTH = 4.1  # inches: a phone shows them nearly as they are
+ROWS = 0.3  # of the width at most, for the names of rows
 LINE = 0.22  # inches: a line of a legend
 WORDS = re.compile(r"(?:\$[^$]*\$|\S)+")  # a formula is not broken at its spaces
 
@@ -31,6 +32,8 @@ def narrowed(fig: plt.Figure) -> plt.Figure | None:
     legends = [child for owner in (copy, *copy.axes) for child in owner.get_children()]
     for legend in [child for child in legends if isinstance(child, Legend)]:
         legend.set_in_layout(False)  # one wider than the drawing would leave the panel no room
+    for ax in copy.axes:
+        _break_rows(ax, ROWS * copy.bbox.width)
     _break_titles(copy)
     name_lines(copy)
     for owner in (copy, *copy.axes):
@@ -55,12 +58,23 @@ def _legend_above(fig: plt.Figure, owner: plt.Figure | plt.Axes) -> None:
         )
 
 
+def _break_rows(ax: plt.Axes, room: float) -> None:
+    """Names of rows, no longer than room pixels, in as many lines as it takes."""
+    names = ax.get_yticklabels()  # asked again they would be as they were
+    if any(name.get_window_extent().width > room for name in names):
+        for name in names:
+            _broken(name, room, "width")
+        written = [name.get_text() for name in names]
+        ax.set_yticks(ax.get_yticks(), written)
+
+
 def _break_titles(fig: plt.Figure) -> None:
     for _ in range(4):  # lines that are added take room from the panel
         fig.draw_without_rendering()
         for ax in fig.axes:
+            middle = (ax.bbox.x0 + ax.bbox.x1) / 2
             for words in (ax.title, ax.xaxis.label):
-                _broken(words, ax.bbox.width, "width")
+                _broken(words, 1.9 * min(middle, fig.bbox.x1 - middle), "width")
             _broken(ax.yaxis.label, ax.bbox.height, "height")
 
 
