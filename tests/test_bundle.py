@@ -19,6 +19,7 @@ import tiny_book
 from bnbook.bundle import archive, importing, making, script, vouching
 from bnbook.errors import BnbookError
 from bnbook.pipeline import chapters
+from bnbook.profiles import PROFILES
 from bnbook.runs import kinds
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,6 +138,42 @@ def test_what_is_not_whole_is_refused(here, results, tmp_path, kind):
     with pytest.raises(BnbookError, match=r"bad\.tar is not a whole archive"):
         importing.take([results[1], bad])
     assert not (tmp_path / "store").exists()  # nothing of the good one either
+
+
+def test_another_version_is_named(here, results, tmp_path):
+    def later(name, held):
+        return json.dumps(json.loads(held) | {"schema": 2}).encode() if name == archive.MANIFEST else held
+
+    bad = rewritten(results[0], tmp_path / "later.tar", later)
+    with pytest.raises(BnbookError, match="form 2, this book reads form 1"):
+        importing.take([bad])
+
+
+def test_a_bad_archive_is_refused_before_torch_is_imported(tmp_path):
+    words = "import sys; from bnbook import cli; print(cli.main(['import', '.']), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == "2 False\n" and done.stderr.startswith("bnbook: . is not a whole archive")
+
+
+@pytest.mark.parametrize(
+    ("profile", "part", "said"),
+    [
+        ("smokey", "1", "smoke, laptop"),
+        ("smoke", "much", "=much"),
+        ("smoke", "0", "=0"),
+        ("smoke", ".", "=."),
+    ],
+)
+def test_the_script_refuses_bad_words_before_it_runs_anything(tmp_path, profile, part, said):
+    (tmp_path / "run.sh").write_text(script.RUN)
+    words = ["sh", str(tmp_path / "run.sh"), profile]
+    bare = {"PATH": os.environ["PATH"], "BNBOOK_PYTHON": "false", "BNBOOK_PART_MIB": part}
+    done = subprocess.run(words, env=bare, capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_script_knows_the_profiles():
+    assert f"in {'|'.join(PROFILES)})" in script.RUN
 
 
 def test_a_training_under_a_wrong_name_is_refused(here, results, tmp_path):

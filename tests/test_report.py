@@ -12,6 +12,7 @@ import torchvision
 from torch import nn
 
 import bnbook
+from bnbook import cli, elsewhere
 from bnbook.errors import BnbookError
 from bnbook.probes import covariate_shift, fisher, landscape
 from bnbook.report import command, finding
@@ -193,7 +194,7 @@ def broken():
 
 def arguments(*words):
     parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
+    elsewhere.add_measure_arguments(parser)
     return parser.parse_args(words)
 
 
@@ -216,6 +217,9 @@ def test_from_the_shell(tmp_path):
         (["NETS:nothing", "--data", "digits-standin"], "no function 'nothing'"),
         (["NETS:broken", "--data", "digits-standin"], "broken fails: TypeError"),
         (["missing.py:make", "--data", "digits-standin"], "no file 'missing.py'"),
+        (["nets.py", "--data", "digits-standin"], "'nets.py' names no function"),
+        (["NETS:plain", "--data", "textures-standin"], r"inputs \(64, 3, 32, 32\) of float32.*RuntimeError"),
+        (["NETS:plain", "--data", "digits-standin", "--loss", "mse"], "targets .* expected .* --loss"),
         (["NETS:plain", "--data", "nowhere.pt"], "nowhere.pt cannot be read"),
         (["NETS:plain", "--data", "digits-standin", "--figure", "x.gif"], "expected .svg"),
     ],
@@ -225,3 +229,16 @@ def test_bad_words_from_the_shell(tmp_path, words, said):
     words = [word.replace("NETS", f"{tmp_path}/nets.py") for word in words]
     with pytest.raises(BnbookError, match=said):
         command.report(arguments(*words))
+
+
+def test_help_names_the_options_and_losses(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["measure", "--help"])
+    assert "--no-eigenvalues" in capsys.readouterr().out
+    assert tuple(command.LOSSES) == elsewhere.LOSSES
+
+
+def test_a_figure_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch):
+    monkeypatch.setattr(command, "measure", lambda *_, **__: pytest.fail("measured"))
+    with pytest.raises(BnbookError, match="expected .svg"):
+        command.report(arguments("nowhere.py:make", "--data", "digits-standin", "--figure", "x.gif"))

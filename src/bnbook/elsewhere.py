@@ -8,13 +8,14 @@ from pathlib import Path
 
 from bnbook.profiles import PROFILES
 
+LOSSES = ("cross_entropy", "mse")  # of bnbook.report.command, which imports torch
 Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 
 
 def add_commands(add: Add) -> None:
     """Their names and arguments; what they need is imported when they run."""
     measure = add("measure", _measure, "put all instruments on your own network (torch is imported)")
-    measure.add_argument("words", nargs=argparse.REMAINDER, metavar="FILE.py:FACTORY --data NAME …")
+    add_measure_arguments(measure)
     results = add("results", _results, "the recorded numbers of a chapter, to take away")
     results.add_argument("chapter", metavar="PART/CHAPTER")
     results.add_argument("--profile", choices=PROFILES, help="default: the highest that has fresh evidence")
@@ -37,12 +38,25 @@ def add_commands(add: Add) -> None:
     take.add_argument("archives", nargs="+", metavar="ARCHIVE.tar")
 
 
+def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("factory", metavar="FILE.py:FACTORY", help="a function without arguments -> module")
+    parser.add_argument(
+        "--data", required=True, metavar="NAME|FILE", help="a data set, or FILE.pt / FILE.npz"
+    )
+    parser.add_argument("--beside", metavar="FILE.py:FACTORY", help="a second network, on the same batch")
+    parser.add_argument("--batch", type=int, default=64, metavar="B", help="examples (default 64)")
+    parser.add_argument("--loss", default="cross_entropy", choices=LOSSES)
+    parser.add_argument("--learning-rate", type=float, default=0.1, metavar="η", help="default 0.1")
+    parser.add_argument("--seed", type=int, default=0, help="of the random state that a factory draws from")
+    parser.add_argument("--no-eigenvalues", action="store_true", help="leave out λ_max, which costs most")
+    parser.add_argument("--json", metavar="FILE", help="write every number")
+    parser.add_argument("--figure", metavar="FILE.svg", help="draw (svg, png or pdf)")
+
+
 def _measure(arguments: argparse.Namespace) -> int:
     from bnbook.report import command
 
-    parser = argparse.ArgumentParser(prog="bnbook measure")
-    command.add_arguments(parser)
-    print(command.report(parser.parse_args(arguments.words)).table())
+    print(command.report(arguments).table())
     return 0
 
 

@@ -82,8 +82,9 @@ def _write(target: Path, profile: str, files: list[tuple[str, Path]]) -> None:
 
 
 def read(archive: Path) -> tuple[dict, dict[str, bytes]]:
-    """Manifest and files of an archive, each checked; BnbookError where one is not as the manifest says."""
-    wrong = f"{archive.name} is not a whole archive of a bundle"
+    """Manifest and files of an archive, each checked; BnbookError where one is not as the manifest says, or
+    where another version wrote it."""
+    wrong = f"{archive.name or archive} is not a whole archive of a bundle"
     content: dict[str, bytes] = {}
     try:
         with tarfile.open(archive) as tar:
@@ -92,12 +93,17 @@ def read(archive: Path) -> tuple[dict, dict[str, bytes]]:
                     raise BnbookError(f"{wrong}: it holds {member.name!r}; expected plain files only")
                 content[member.name] = tar.extractfile(member).read()
         manifest = json.loads(content.pop(MANIFEST))
-        promised = dict(manifest["files"])
-        assert manifest["schema"] == SCHEMA and isinstance(manifest["profile"], str)
+        schema, promised = manifest["schema"], dict(manifest["files"])
+        assert isinstance(manifest["profile"], str)
     except FileNotFoundError:
         raise BnbookError(f"no file {archive}; expected an archive that a bundle's run.sh left") from None
     except (tarfile.TarError, OSError, ValueError, KeyError, TypeError, AssertionError, EOFError):
         raise BnbookError(f"{wrong}; copy it again") from None
+    if schema != SCHEMA:
+        raise BnbookError(
+            f"{archive.name} is an archive of form {schema!r}, this book reads form {SCHEMA}; import it with "
+            "the bnbook that made its bundle"
+        )
     found = {name: hashlib.sha256(each).hexdigest() for name, each in content.items()}
     if found != promised:
         differ = sorted({*found.items()} ^ {*promised.items()})
@@ -106,5 +112,5 @@ def read(archive: Path) -> tuple[dict, dict[str, bytes]]:
 
 
 if __name__ == "__main__":
-    for path in pack(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])):
+    for path in pack(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])):  # run.sh has checked the words
         print(path)

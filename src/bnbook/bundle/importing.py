@@ -11,11 +11,7 @@ from pathlib import Path
 from bnbook import atomic, paths
 from bnbook.bundle import archive
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, gate
-from bnbook.pipeline.evidence import Evidence, fresh_run
-from bnbook.pipeline.execute import move
 from bnbook.profiles import PROFILES
-from bnbook.runs import store
 
 
 @dataclass(frozen=True)
@@ -48,6 +44,8 @@ def take(archives: Iterable[Path]) -> Taken:
                 f"{path.name} was made with another requirements.lock than this book's; make the bundle anew "
                 f"from this commit, or import into a checkout of {manifest['commit'][:10]}"
             )
+    from bnbook.runs import store  # torch comes with it: not before the archives are known to be good
+
     taken, refused, trainings, known = [], [], 0, 0
     for path, manifest, content in read:
         for name, problems in _chapters(manifest["profile"], content):
@@ -67,6 +65,10 @@ def take(archives: Iterable[Path]) -> Taken:
 
 def _chapters(profile: str, content: dict[str, bytes]) -> Iterable[tuple[str, list[str]]]:
     """Each chapter in the archive, and what the gate says of it; moved where it says nothing."""
+    from bnbook.pipeline import chapters, gate
+    from bnbook.pipeline.evidence import Evidence, fresh_run
+    from bnbook.pipeline.execute import move
+
     staging = paths.runs_folder() / ".importing" / profile
     shutil.rmtree(staging, ignore_errors=True)
     try:

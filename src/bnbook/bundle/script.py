@@ -7,11 +7,16 @@ RUN = r"""#!/bin/sh
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 profile=${1:-}
-if [ -z "$profile" ]; then
+case "$profile" in smoke|laptop|overnight|paper) ;; *)
     echo "usage: ./run.sh PROFILE [CHAPTER ...]; expected a profile: smoke, laptop, overnight or paper" >&2
-    exit 2
-fi
+    exit 2 ;;
+esac
 shift
+part=${BNBOOK_PART_MIB:-50}
+case "$part" in *[!0-9.]*|*.*.*|.|0)
+    echo "BNBOOK_PART_MIB=$part; expected the size of an archive in MiB, such as 50 or 0.5" >&2
+    exit 2 ;;
+esac
 python=${BNBOOK_PYTHON:-python3}
 if [ -f "$here/wheels/wheels.txt" ]; then
     if [ ! -f "$here/env/ready" ]; then
@@ -31,7 +36,7 @@ export PYTHONPATH="$here/source/src" BNBOOK_ROOT="$here/source" BNBOOK_DATA="$he
 export BNBOOK_RUNS="$here/runs" BNBOOK_STORE="$here/runs/store" BNBOOK_CACHE="$here/cache"
 cd "$here/source" || exit 2
 failed=0
-pack() { "$python" -m bnbook.bundle.archive "$profile" "$here/results" "${BNBOOK_PART_MIB:-50}" || failed=1; }
+pack() { "$python" -m bnbook.bundle.archive "$profile" "$here/results" "$part" || failed=1; }
 trap 'pack; exit 130' INT TERM
 if [ $# -eq 0 ]; then
     "$python" -m bnbook run --all --profile "$profile" || failed=1

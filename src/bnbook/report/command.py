@@ -17,36 +17,30 @@ from bnbook.report.measuring import measure
 from bnbook.report.report import Report
 
 LOSSES = {"cross_entropy": nn.functional.cross_entropy, "mse": nn.functional.mse_loss}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("factory", metavar="FILE.py:FACTORY", help="a function without arguments -> module")
-    parser.add_argument(
-        "--data", required=True, metavar="NAME|FILE", help="a data set, or FILE.pt / FILE.npz"
-    )
-    parser.add_argument("--beside", metavar="FILE.py:FACTORY", help="a second network, on the same batch")
-    parser.add_argument("--batch", type=int, default=64, metavar="B", help="examples (default 64)")
-    parser.add_argument("--loss", default="cross_entropy", choices=LOSSES)
-    parser.add_argument("--learning-rate", type=float, default=0.1, metavar="η")
-    parser.add_argument("--seed", type=int, default=0, help="of the random state that a factory draws from")
-    parser.add_argument("--no-eigenvalues", action="store_true", help="leave out λ_max, which costs most")
-    parser.add_argument("--json", metavar="FILE", help="write every number")
-    parser.add_argument("--figure", metavar="FILE.svg", help="draw (svg, png or pdf)")
+FIGURES = (".svg", ".png", ".pdf")
 
 
 def report(arguments: argparse.Namespace) -> Report:
-    """Measure, write what was asked for, and give the report; BnbookError for whatever cannot be read."""
+    """Measure, write what was asked for, and give the report; BnbookError for whatever cannot be read, and
+    for a network or loss that does not take the batch."""
+    kind = Path(arguments.figure or "report.svg").suffix
+    if kind not in FIGURES:  # before the minutes that a measurement may take
+        raise BnbookError(f"a figure {Path(arguments.figure).name!r}; expected {', '.join(FIGURES)}")
     batch = read_batch(arguments.data, arguments.batch)
     named = [each for each in (arguments.factory, arguments.beside) if each]
     models = [build(each, arguments.seed) for each in named]
-    found = measure(
-        models[0],
-        LOSSES[arguments.loss],
-        batch,
-        learning_rate=arguments.learning_rate,
-        eigenvalues=not arguments.no_eigenvalues,
-        beside=models[1] if len(models) > 1 else None,
-        names=[each.rpartition(":")[2] for each in named],
+    inputs, targets = (f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in batch)
+    found = _tried(
+        f"inputs {inputs} with targets {targets}; expected a network and a --loss that take these",
+        lambda: measure(
+            models[0],
+            LOSSES[arguments.loss],
+            batch,
+            learning_rate=arguments.learning_rate,
+            eigenvalues=not arguments.no_eigenvalues,
+            beside=models[1] if len(models) > 1 else None,
+            names=[each.rpartition(":")[2] for each in named],
+        ),
     )
     if arguments.json:
         atomic.write_bytes(Path(arguments.json), (found.to_json() + "\n").encode())
@@ -58,8 +52,10 @@ def report(arguments: argparse.Namespace) -> Report:
 def build(named: str, seed: int) -> nn.Module:
     """The module that FACTORY in FILE.py makes, torch's random state set to the seed before."""
     path, _, name = named.rpartition(":")
-    if not path or not Path(path).is_file():
-        raise BnbookError(f"no file {path or named!r}; expected FILE.py:FACTORY, such as nets.py:make")
+    if not path:
+        raise BnbookError(f"{named!r} names no function; expected FILE.py:FACTORY, such as nets.py:make")
+    if not Path(path).is_file():
+        raise BnbookError(f"no file {path!r}; expected FILE.py:FACTORY, such as nets.py:make")
     spec = importlib.util.spec_from_file_location("measured_network", path)
     module = importlib.util.module_from_spec(spec)
     factory = _tried(f"{path} cannot be read", lambda: (spec.loader.exec_module(module), module)[1])
@@ -99,13 +95,13 @@ def _tried(words: str, function: Callable[[], Any]) -> Any:
     """Somebody else's code or file: whatever it raises becomes one line."""
     try:
         return function()
+    except BnbookError:
+        raise
     except Exception as error:
         raise BnbookError(f"{words}: {type(error).__name__}: {error}") from error
 
 
 def _draw(found: Report, path: Path) -> None:
-    if path.suffix not in (".svg", ".png", ".pdf"):
-        raise BnbookError(f"a figure {path.name!r}; expected .svg, .png or .pdf")
     import io
 
     buffer = io.BytesIO()
