@@ -96,6 +96,10 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
         if name not in header["parameters"]:
             raise ValueError(f"{where} has no parameter {name!r}")
         value = header["parameters"][name]
+        if match["index"]:
+            if not isinstance(value, list) or not -len(value) <= int(match["index"]) < len(value):
+                raise ValueError(f"{where}'s parameter {name} is {value!r}, which has no [{match['index']}]")
+            value = value[int(match["index"])]
         if spec == "fraction":
             return str(Fraction(value).limit_denominator(1000))
         return format(value, spec) if spec else _plain(value)
