@@ -1,9 +1,9 @@
-"""What a GPU would do, where there is none: training steps on the meta device, which has shapes and no
-values.
+"""What a GPU would do, where there is none: training steps and probes on the meta device, which has shapes
+and no values.
 
 Found this way: a tensor left on the CPU (mixing devices is an error), a value that the host reads inside a
-step (there is none), and operations whose GPU kernels torch lists as not repeatable. Not found: wrong
-numbers, speed, memory, what only the GPU's own kernels do, and what torch forgives on a GPU but not here.
+step (there is none), and operations whose GPU kernels torch lists as not repeatable. Probes may read numbers,
+as their results are; here they read ones. What this cannot find: docs/gpu.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bnbook.data import load
-from bnbook.models import resnet
+from bnbook.models import mlp, resnet
+from bnbook.probes import covariate_shift, fisher, landscape, layer_gradients
+from bnbook.probes.statistics import STATISTICS
+from bnbook.report import moments
 from bnbook.small_networks.arm import PhaseArm
 from bnbook.small_networks.descent import Descent
 from bnbook.training.arm import Arm
@@ -73,6 +76,59 @@ def test_a_step_stays_on_its_device_and_reads_nothing(dataset, kind):
     assert training.losses.device.type == "meta" and training.step == 2
     assert not seen.names & not_repeatable()
     assert len(seen.names) > 10
+
+
+@pytest.fixture
+def reads_give_ones(monkeypatch):
+    """Whatever the host reads of a tensor without values is 1."""
+    item, copied = torch.Tensor.item, torch.Tensor.cpu
+
+    def read(tensor):
+        return torch.ones((), dtype=tensor.dtype).item() if tensor.is_meta else item(tensor)
+
+    for name, kind in (
+        ("item", lambda value: value),
+        ("__float__", float),
+        ("__int__", int),
+        ("__bool__", bool),
+    ):
+        monkeypatch.setattr(torch.Tensor, name, lambda tensor, kind=kind: kind(read(tensor)))
+    monkeypatch.setattr(
+        torch.Tensor,
+        "cpu",
+        lambda tensor: torch.ones(tensor.shape, dtype=tensor.dtype) if tensor.is_meta else copied(tensor),
+    )
+
+
+LOSS = torch.nn.functional.cross_entropy
+PROBES = {
+    "landscape": lambda model, batch: landscape.along_gradient(model, LOSS, batch, [0.1, 0.2]).loss,
+    "covariate shift": lambda model, batch: covariate_shift.measure(model, LOSS, batch, 0.1).cosine,
+    "gradients": lambda model, batch: layer_gradients.measure(model, LOSS, batch).weight,
+    "moments": lambda model, batch: moments.measure(model, LOSS, batch, 0.1).variance,
+} | {
+    f"fisher, {each}": lambda model, batch, each=each: (
+        fisher.largest_eigenvalue(model, batch[0], outputs="all", parameters="all", statistics=each).value
+    )
+    for each in STATISTICS
+}
+
+
+@pytest.mark.parametrize(
+    ("probe", "norm"),
+    [
+        (probe, norm)
+        for probe in PROBES
+        for norm in ("batch", "noisy", "layer")
+        if norm == "batch" or "fisher" not in probe
+    ],
+)
+def test_a_probe_stays_on_its_device(reads_give_ones, probe, norm):
+    model = mlp((6, 5, 4), norm).to("meta")
+    batch = torch.randn(8, 6), torch.zeros(8, dtype=torch.long)
+    assert PROBES[probe](model, tuple(each.to("meta") for each in batch)) is not None
+    with pytest.raises(RuntimeError, match="device"):  # what it would find
+        PROBES[probe](model, batch)
 
 
 def not_repeatable() -> set[str]:
