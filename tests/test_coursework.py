@@ -11,11 +11,16 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from coursework_answers import WRONG
+from torch import nn
 
-from bnbook.coursework import making, reading
+from bnbook.coursework import making, measuring, reading
 from bnbook.errors import BnbookError
+from bnbook.normalizers import make_normalizer
+from bnbook.probes import covariate_shift, landscape
 
 otter = pytest.importorskip("otter.test_files", reason="otter-grader is not installed")
 NAMES = [path.stem for path in reading.discover()]
@@ -34,7 +39,7 @@ def answers(path: Path, changes: dict[str, tuple[str, str]] | None = None) -> di
     world: dict = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
-        if cell["cell_type"] != "code" or "grader" in source:
+        if cell["cell_type"] != "code" or "grader" in source or cell["id"] == "found-code":
             continue
         for old, new in (changes or {}).values():
             source = source.replace(old, new)
@@ -71,7 +76,8 @@ def test_the_untouched_sheet_earns_nothing_and_says_why(course, name):
     ]
     assert len(found) == len(tests)
     for cell in tests:
-        assert found[re.search(r"def (\w+)", cell.source).group(1)].startswith(cell.fails)
+        said = found[re.search(r"def (\w+)", cell.source).group(1)]
+        assert said.startswith(cell.fails) and "nothing is written here yet" in said
 
 
 @pytest.mark.parametrize("mistake", WRONG)
@@ -101,6 +107,76 @@ def test_students_get_no_solution_and_no_hidden_test(course, name):
                 assert not [
                     line for line in inside.splitlines() if len(line.strip()) > 20 and line.strip() in text
                 ]
+
+    last = assignment(name).found.source
+    assert [line for line in last.splitlines() if len(line) > 40 and line in text] == []
+    instructors = json.loads((course / "instructor" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    assert last in "".join(instructors["cells"][-1]["source"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_but_numpy_and_torch_is_imported(course, name):
+    """What students and graders have; the zip brings the hidden tests."""
+    with zipfile.ZipFile(course / "autograder" / f"{name}.zip") as archive:
+        tests = "".join(archive.read(each).decode() for each in archive.namelist() if "tests/" in each)
+    sheet = json.loads((course / "student" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    given = "\n".join("".join(cell["source"]) for cell in sheet["cells"] if cell["cell_type"] == "code")
+    found = re.findall(r"^ *(?:from|import) (\w+)", tests.replace("\\n", "\n") + given, flags=re.M)
+    assert set(found) - {"numpy", "torch"} <= {"copy", "otter"} and {"numpy", "torch"} & set(found)
+
+
+def test_the_solutions_measure_what_the_book_measures():
+    """Hidden tests know formulas only; here the right answers meet the book's own instruments."""
+    torch.manual_seed(0)
+    first, second, third = (nn.Linear(n, m, bias=False) for n, m in ((4, 5), (5, 5), (5, 2)))
+    plain = nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), third).double()
+    batch = torch.randn(7, 4).double(), torch.arange(7) % 2
+
+    def loss(w):
+        z = ((batch[0] @ w[0].T).tanh() @ w[1].T).tanh() @ w[2].T
+        return nn.functional.cross_entropy(z, batch[1])
+
+    shift = right("covariate-shift")["shift"](loss, [p.detach() for p in plain.parameters()], 0.3)
+    wanted = covariate_shift.measure(plain, nn.functional.cross_entropy, batch, 0.3)
+    assert torch.allclose(torch.tensor(shift).double(), torch.stack([wanted.distance, wanted.cosine]))
+
+    normed = nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 2)).double()
+    steps = [0.2, 0.7, 2.0]
+    seen = landscape.along_gradient(normed, nn.functional.cross_entropy, batch, steps)
+    found = right("landscape")["smoothness"](normed, nn.functional.cross_entropy, batch, steps)
+    assert found == pytest.approx(float(seen.effective_smoothness), abs=1e-8)
+
+    x = np.random.default_rng(0).normal(2, 1, (4, 3, 5, 6))
+    for p, name in ((1, "l1"), (2, "l2"), (np.inf, "linf")):
+        layer = make_normalizer(name, 3, 2, eps=1e-12).double()
+        wanted = layer(torch.tensor(x)).detach().numpy()
+        assert np.allclose(right("lp-norms")["normalize"](x, p), wanted, atol=1e-6)
+
+
+def right(name: str) -> dict:
+    """What the solutions define."""
+    world: dict = {}
+    exec(measuring.solved(assignment(name)), world)
+    return world
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_page_says_is_found_was_measured_with_this_code(name):
+    record = json.loads(measuring.record_file().read_text(encoding="utf-8"))
+    own = record["sheets"][name]
+    again = "measure again: python -m bnbook.coursework.measuring " + name
+    assert own["code"] == measuring.digest(assignment(name)), again
+    assert own["points"] == assignment(name).points and own["run"]["seconds"] < 300
+    if name in ("transform", "inference", "lp-norms"):  # at once
+        found = measuring.found(assignment(name))
+        assert own["found"] == pytest.approx(found, rel=1e-3, abs=1e-9), again
+
+
+def test_the_page_shows_the_record():
+    page = measuring.page_file().read_text(encoding="utf-8")
+    record = json.loads(measuring.record_file().read_text(encoding="utf-8"))
+    assert measuring.block(record, [assignment(name) for name in NAMES]) in page
+    assert [each["command"].split() for each in record["class"]] == measuring.commands(page)
 
 
 def test_the_points_table_adds_up(course):

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import logging
+import re
 import shutil
 import zipfile
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from bnbook.errors import BnbookError
 
 #: Nothing below may stand in what a student gets.
 SECRETS = ("BEGIN SOLUTION", "hidden=True")
+UNWRITTEN = 'raise NotImplementedError("nothing is written here yet")'
 
 
 def make(target: Path, names: Sequence[str] = ()) -> list[Assignment]:
@@ -82,19 +84,39 @@ def _one(assignment: Assignment, folder: Path) -> None:
     nbformat.write(master.notebook(assignment), source)
     logging.getLogger("otter").setLevel(logging.ERROR)
     assign(str(source), str(work / "out"), no_pdfs=True)
-    student = _scrubbed(work / "out" / "student" / source.name)
+    student = _text(_unwritten(_scrubbed(work / "out" / "student" / source.name)))
     if found := [secret for secret in SECRETS if secret in student]:
         raise BnbookError(f"{assignment.name}: students would get {found[0]!r}; nothing was written")
     atomic.write_text(folder / "student" / source.name, student)
-    atomic.write_text(
-        folder / "instructor" / source.name, _scrubbed(work / "out" / "autograder" / source.name)
-    )
+    instructor = _with_found(_scrubbed(work / "out" / "autograder" / source.name), assignment)
+    atomic.write_text(folder / "instructor" / source.name, _text(instructor))
     (made,) = (work / "out" / "autograder").glob("*.zip")
     atomic.write_bytes(folder / "autograder" / f"{assignment.name}.zip", _same_bytes(made))
     shutil.rmtree(work)
 
 
-def _scrubbed(path: Path) -> str:
+def _unwritten(notebook: dict) -> dict:
+    """What a student has not begun says so; Python's ... would give None, and a test's error about that."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            source = "".join(cell["source"])
+            cell["source"] = re.sub(r"^( +)\.\.\.$", rf"\1{UNWRITTEN}", source, flags=re.M)
+    return notebook
+
+
+def _with_found(notebook: dict, assignment: Assignment) -> dict:
+    """At the end, for the instructor: what a right answer to the written question finds."""
+    text = nbformat.v4.new_markdown_cell("## For the instructor: what a right answer finds", id="found-text")
+    code = nbformat.v4.new_code_cell(f"{assignment.found.source}\nfound", id="found-code")
+    notebook["cells"] += [text, code]
+    return notebook
+
+
+def _text(notebook: dict) -> str:
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _scrubbed(path: Path) -> dict:
     """The notebook without outputs and without what its making left in its metadata."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     kept = {"kernelspec", "otter", "language_info"}
@@ -107,7 +129,7 @@ def _scrubbed(path: Path) -> str:
         }
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    return notebook
 
 
 def _same_bytes(path: Path) -> bytes:

@@ -2,7 +2,9 @@
 
 The header holds `coursework: {title, chapter, minutes, goals}`. A text cell whose metadata name a `question`
 opens it; code cells are tagged `solution` (with otter's `# BEGIN SOLUTION` lines), `public` or `hidden`
-(tests, with `points` and `fails`: what a student reads), and any other is given as it stands.
+(tests, with `points` and `fails`: what a student reads), and any other is given as it stands. One cell tagged
+`found` is the instructor's: it leaves the numbers of a right answer "in words" in `found`, which its `says`
+puts into a sentence.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pathlib import Path
 from bnbook import paths
 from bnbook.errors import BnbookError
 
-KINDS = ("given", "solution", "public", "hidden")
+KINDS = ("given", "solution", "public", "hidden", "found")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Cell:
     source: str
     points: float = 0.0
     fails: str = ""  # what a failed test says
+    says: str = ""  # the sentence that `found` fills
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Assignment:
     minutes: int  # that a student is meant to need
     goals: tuple[str, ...]
     parts: tuple[str | Cell | Question, ...]
+    found: Cell  # what a right answer "in words" finds; no student gets it
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -78,32 +82,43 @@ def read(path: Path) -> Assignment:
     if missing:
         raise BnbookError(f"{path.name}: its header's coursework lacks {', '.join(sorted(missing))}")
     parts: list[str | Cell | Question] = []
+    found: list[Cell] = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             name = cell.metadata.get("question")
             parts.append(Question(name, cell.source, ()) if name else cell.source)
             continue
         kind = next((tag for tag in cell.metadata.get("tags", []) if tag in KINDS), "given")
+        about_it = cell.metadata
         read_cell = Cell(
-            kind, cell.source, float(cell.metadata.get("points", 0)), cell.metadata.get("fails", "")
+            kind,
+            cell.source,
+            float(about_it.get("points", 0)),
+            about_it.get("fails", ""),
+            about_it.get("says", ""),
         )
-        if isinstance(parts[-1] if parts else None, Question):
+        if kind == "found":
+            found.append(read_cell)
+        elif isinstance(parts[-1] if parts else None, Question):
             last = parts.pop()
             parts.append(Question(last.name, last.text, (*last.cells, read_cell)))
         elif kind == "given":
             parts.append(read_cell)
         else:
             raise BnbookError(f"{path.name}: a {kind} cell outside a question; expected it right after one")
-    found = Assignment(
+    if len(found) != 1 or not found[0].says:
+        raise BnbookError(f"{path.name}: {len(found)} cells tagged `found`; expected one, with `says`")
+    made = Assignment(
         path.stem,
         about["title"],
         about["chapter"],
         int(about["minutes"]),
         tuple(about["goals"]),
         tuple(parts),
+        found[0],
     )
-    _check(found, path)
-    return found
+    _check(made, path)
+    return made
 
 
 def _check(assignment: Assignment, path: Path) -> None:
