@@ -250,7 +250,7 @@ def test_tokens(ran):
     ), "in a table the interval stands below, small"
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"
-    assert fill("{{ param:rate | fraction }}") == "1/2"
+    assert fill("{{ param:rate | fraction }} {{ param:names[0] }}") == "1/2 a"
     assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
     for bad in (
         "{{ mean:tails }}",
@@ -265,6 +265,8 @@ def test_tokens(ran):
         "{{ mean:wide[2] }}",
         "{{ param:tosses | zz }}",
         "{{ param:names | .2f }}",
+        "{{ param:names[9] }}",
+        "{{ param:tosses[0] }}",
         "{{ mean:draws | .1zz }}",
     ):
         with pytest.raises(BnbookError, match="token"):

@@ -25,8 +25,7 @@ TOKEN = re.compile(
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
-#: What stands in for a number of a chapter that has no fresh evidence.
-ABSENT = "—"
+ABSENT = "—"  # in place of a number of a chapter that has no fresh evidence
 
 
 def fill(
@@ -45,7 +44,7 @@ def fill(
             return _value(match, chapter, pages)
         except LeftOut as left_out:
             return str(left_out)
-        except (ValueError, TypeError) as problem:  # TypeError: a format that does not fit
+        except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
             raise BnbookError(f"token {match[0]} on page {chapter}: {problem}") from None
 
     return TOKEN.sub(one, sentences.choose(measured.expand(text, chapter), chapter, pages))
@@ -96,10 +95,7 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
         if name not in header["parameters"]:
             raise ValueError(f"{where} has no parameter {name!r}")
         value = header["parameters"][name]
-        if match["index"]:
-            if not isinstance(value, list) or not -len(value) <= int(match["index"]) < len(value):
-                raise ValueError(f"{where}'s parameter {name} is {value!r}, which has no [{match['index']}]")
-            value = value[int(match["index"])]
+        value = value[int(match["index"])] if match["index"] else value
         if spec == "fraction":
             return str(Fraction(value).limit_denominator(1000))
         return format(value, spec) if spec else _plain(value)
