@@ -13,7 +13,8 @@ import re
 LIGHT_GROUND, DARK_GROUND = "#ffffff", "#121212"
 LEAST_CONTRAST = 3.0
 
-#: Meaning -> (ink on white, ink in the dark).
+#: Meaning -> (ink on white, ink in the dark). An arm's ink is for that arm alone; what is none has an ink of
+#: its own here, or the ink of text with a mark and a dash; `part` is what holds, or was mended, in part.
 PALETTE = {
     "none": ("#c4500c", "#ff8f57"),
     "batch": ("#0068a8", "#5cb4f2"),
@@ -25,8 +26,12 @@ PALETTE = {
     "layer": ("#8c564b", "#d3a49a"),
     "corrected": ("#00805c", "#35c79c"),
     "wrong": ("#c2263c", "#ff7d88"),
+    "part": ("#875a00", "#e8bd52"),
     "printed": ("#6b6b6b", "#a8adb4"),
     "text": ("#222832", "#dde3e9"),
+    "skip": ("#445a00", "#c4e05a"),  # batch norm in every layer, with skip connections around them
+    "one": ("#2b2bc4", "#8088ff"),  # batch norm behind a single layer
+    "apart": ("#a000c8", "#e868ff"),  # descent in length and direction apart, such as GDNP
     "grid": ("#e3e3e3", "#333b47"),
 }
 #: Ink of a run, as `bnbook.figures` or an older form of it draws -> its meaning.
@@ -51,6 +56,14 @@ ELSEWHERE = {
     r"(mean-field|theory|decoupling|batch-norm)/": {"#009e73": "corrected"},
     r".*/margins$": {"#d55e00": "wrong", "#009e73": "corrected"},
     r"santurkar/deep-linear/verdicts$": {"#0072b2": "corrected", "#d55e00": "wrong"},
+    r"batch-norm/gradient-explosion/(layers|training)$": {"#7d4bb3": "skip", "#b3478c": "one"},
+    r"batch-norm/transform/": {"#0068a8": "text"},
+    r"decoupling/halfspaces/critical-points$": {"#0072b2": "text", "#d55e00": "wrong"},
+    r"decoupling/least-squares/conditioning$": {"#0068a8": "apart", "#c4500c": "text"},
+    r"decoupling/neural-networks/margins$": {"#e69f00": "part"},
+    r"decoupling/neural-networks/passes$": {"#0072b2": "apart", "#d55e00": "apart"},
+    r"mean-field/reach/images$": {"#7d4bb3": "batch"},
+    r"theory/lipschitz/weights$": {"#0068a8": "text", "#c4500c": "printed"},
 }
 #: Figures that paint areas by a colour scale, which their colour bar shows: no ink of the scale is changed.
 SCALES = r".*/(map|plane|critical-points|gradients)$"

@@ -12,10 +12,12 @@ from bnbook.plots.axes import name_ticks
 
 SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-auto": "CIFAR-10"}
 NETS = {"fc": "fully connected", "conv": "convolutional"}
+#: What is trained -> words, ink, dash. As in `boundaries`, what was measured in the whole network with batch
+#: norm has its ink, and the readout that of text.
 PARTS = {
-    "all": ("everything", COLORS["none"]),
-    "readout": ("the readout alone", COLORS["noisy"]),
-    "hidden": ("everything but the readout", COLORS["batch"]),
+    "all": ("everything", COLORS["batch"], "--"),
+    "readout": ("the readout alone", COLORS["theory"], "-"),
+    "hidden": ("everything but the readout", COLORS["batch"], "-"),
 }
 Panels = Mapping[tuple[str, str], str]  # (set, network) -> what names end in
 
@@ -58,9 +60,9 @@ def parts(panels: Panels, names: Sequence[str], losses: Mapping[str, np.ndarray]
     axes = _axes(panels, 5.6)
     for suffix, ax in axes.items():
         for name in names:
-            words, color = PARTS[name]
+            words, color, dash = PARTS[name]
             for place, row in enumerate(losses[f"{name}.{suffix}"]):
-                ax.plot(row, color=color, linewidth=1.1, label=words if place == 0 else None)
+                ax.plot(row, dash, color=color, linewidth=1.1, label=words if place == 0 else None)
         highest = max(row[0] for name in names for row in losses[f"{name}.{suffix}"])
         ax.set(yscale="log", ylim=(None, 1e6 * highest))
     for suffix in list(axes)[2:]:

@@ -39,12 +39,13 @@ def beside_rule(sets: Sequence[str], inputs: Sequence[int], found: Mapping[str, 
     """Measured over N / 2π for each set and batch size: "one.setK.SIZE" and "whole.setK.SIZE" (S,)."""
     fig, ax = plt.subplots(figsize=(7.2, 3.2))
     cases = [(place, size) for place in range(len(sets)) for size in SIZES]
-    for kind, mark, color, words, shift in (
+    for kind, mark, face, words, shift in (
         ("one", "o", COLORS["batch"], "one output, weights", -0.09),
-        ("whole", "s", COLORS["noisy"], "all outputs, all parameters", 0.09),
+        ("whole", "s", "white", "all outputs, all parameters", 0.09),
     ):
+        style = {"color": COLORS["batch"], "markerfacecolor": face, "linestyle": "none", "label": words}
         values = np.stack([found[f"{kind}.set{place}.{size}"] for place, size in cases], axis=1)
-        points(ax, np.arange(len(cases)) + shift, values, mark, color=color, linestyle="none", label=words)
+        points(ax, np.arange(len(cases)) + shift, values, mark, **style)
     ax.axhline(1, color=COLORS["theory"], linewidth=1, linestyle=":")
     names = [
         f"{SETS.get(sets[place], sets[place])}\n$m$ = {inputs[SIZES.index(size)]}" for place, size in cases

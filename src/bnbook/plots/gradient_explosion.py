@@ -12,24 +12,26 @@ from bnbook.figures import COLORS, log_band, mean_and_interval
 from bnbook.plots.axes import name_ticks, points
 
 Curves = dict[str, np.ndarray]
+#: Words and mark: all four have batch norm, and so its ink.
 NONLINEARITIES = {
-    "relu": ("ReLU", COLORS["batch"]),
-    "tanh": ("tanh", COLORS["noisy"]),
-    "linear": ("linear", COLORS["printed"]),
-    "zigzag": ("zigzag", COLORS["none"]),
+    "relu": ("ReLU", "o"),
+    "tanh": ("tanh", "s"),
+    "linear": ("linear", "D"),
+    "zigzag": ("zigzag", "^"),
 }
+#: Where batch norm stands -> words, ink, mark with dash.
 KINDS = {
-    "batch": ("batch norm in every layer", COLORS["batch"]),
-    "residual": ("the same with skip connections", COLORS["noisy"]),
-    "none": ("no batch norm", COLORS["none"]),
-    "one": ("one batch norm, in the middle", COLORS["l1"]),
+    "batch": ("batch norm in every layer", COLORS["batch"], "o-"),
+    "residual": ("the same with skip connections", COLORS["skip"], "s--"),
+    "none": ("no batch norm", COLORS["none"], "D-"),
+    "one": ("one batch norm, in the middle", COLORS["one"], "^-."),
 }
 PLACES = {
-    "batch": ("every layer", COLORS["batch"]),
-    "one_last": ("the last only", COLORS["l1"]),
-    "one_middle": ("the middle one only", COLORS["l2"]),
-    "one_first": ("the first only", COLORS["noisy"]),
-    "none": ("none", COLORS["none"]),
+    "batch": ("every layer", COLORS["batch"], "o-"),
+    "one_last": ("the last only", COLORS["one"], ">:"),
+    "one_middle": ("the middle one only", COLORS["one"], "^-."),
+    "one_first": ("the first only", COLORS["one"], "<--"),
+    "none": ("none", COLORS["none"], "D-"),
 }
 THEORY = {"color": COLORS["theory"]}
 
@@ -37,9 +39,10 @@ THEORY = {"color": COLORS["theory"]}
 def rates(sizes: Sequence[int], measured: Curves, at: np.ndarray, theory: Curves) -> plt.Figure:
     """Growth of the squared gradient against the batch size: measured (S, sizes), theory (1, at) by name."""
     fig, ax = plt.subplots(figsize=(7.2, 4.4))
-    for name, (label, color) in NONLINEARITIES.items():
-        ax.plot(at, theory[name][0], color=color, linewidth=1.2, zorder=1)
-        points(ax, sizes, measured[name], "o", markersize=4.5, capsize=2.5, color=color, label=label)
+    ink = {"color": COLORS["batch"]}
+    for name, (label, mark) in NONLINEARITIES.items():
+        ax.plot(at, theory[name][0], linewidth=1.2, zorder=1, **ink)
+        points(ax, sizes, measured[name], mark, markersize=4.5, capsize=2.5, label=label, **ink)
     limit = math.pi / (math.pi - 1)
     for value, text, dash, size in (
         (limit, r"$\frac{\pi}{\pi-1}$", "--", 13),
@@ -61,7 +64,7 @@ def layers(norms: Curves, one_layer: float, skipped: np.ndarray) -> plt.Figure:
     fig, ax = plt.subplots(figsize=(7.2, 4.2))
     index = np.arange(1, norms["batch"].shape[1] + 1)
     for kind in ("batch", "residual", "none"):
-        label, color = KINDS[kind]
+        label, color, _ = KINDS[kind]
         log_band(ax, index, norms[kind], color=color, label=label)
     start = 25 if len(index) >= 40 else (len(index) + 1) // 2  # where theory is set to agree
     height = {kind: np.exp(np.log(values).mean(0))[start - 1] for kind, values in norms.items()}
@@ -77,8 +80,8 @@ def layers(norms: Curves, one_layer: float, skipped: np.ndarray) -> plt.Figure:
 def one_or_many(depths: Sequence[int], first: Curves, rough: Curves) -> plt.Figure:
     """First layer's squared gradient and roughness of the loss, (S, depths) by place of batch norm."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(7.6, 4.0))
-    for kind, (label, color) in PLACES.items():
-        style = {"color": color, "marker": "o", "markersize": 4}
+    for kind, (label, color, look) in PLACES.items():
+        style = {"color": color, "marker": look[0], "linestyle": look[1:], "markersize": 4}
         log_band(left, depths, np.sqrt(first[kind]), label=label, **style)
         if kind in rough:
             log_band(right, depths, rough[kind], **style)
@@ -105,9 +108,9 @@ def training(rates: Sequence[float], depths: dict[str, int], accuracy: Curves) -
     """Shares of right answers (S, rates) by "SIZE.KIND", a panel for each size."""
     fig, axes = plt.subplots(1, len(depths), figsize=(7.8, 3.6), sharey=True)
     for ax, (size, depth) in zip(axes, depths.items()):
-        for kind, (label, color) in KINDS.items():
+        for kind, (label, color, look) in KINDS.items():
             mean, half = mean_and_interval(accuracy[f"{size}.{kind}"])
-            ax.plot(rates, mean, "o-", markersize=4, color=color, label=label)
+            ax.plot(rates, mean, look, markersize=4, color=color, label=label)
             ax.fill_between(rates, mean - half, mean + half, color=color, alpha=0.18, linewidth=0)
         ax.axhline(0.1, color=COLORS["printed"], linewidth=0.8, linestyle=":")
         ax.set(xscale="log", xlabel="learning rate", title=f"{depth} layers", ylim=(0, 1))

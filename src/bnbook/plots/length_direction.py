@@ -9,14 +9,16 @@ import numpy as np
 
 from bnbook.figures import COLORS, log_band
 
-DIRECTION, PLAIN, THEORY = COLORS["batch"], COLORS["none"], COLORS["theory"]
-#: Colour and words for each method of a race.
+APART, THEORY, WRONG = COLORS["apart"], COLORS["theory"], COLORS["wrong"]
+#: Ink, dash and words for each method of a race.
 METHODS = {
-    "direction": (DIRECTION, "length and direction"),
-    "gdnp": (DIRECTION, "GDNP"),
-    "gradient_descent": (PLAIN, "gradient descent"),
-    "accelerated": (COLORS["l1"], "accelerated"),
+    "direction": (APART, "-", "length and direction"),
+    "gdnp": (APART, "-", "GDNP"),
+    "gradient_descent": (THEORY, "-", "gradient descent"),
+    "accelerated": (THEORY, "--", "accelerated"),
 }
+#: The inks that chapters ask for by an arm's key where a method or a reading is meant.
+MEANT = {"batch": "apart", "none": "theory", "l2": "part"}
 
 
 def drawn_steps(last: int) -> np.ndarray:
@@ -41,10 +43,11 @@ def draw_ratios(
             counts = np.asarray(tallies[name]).sum(axis=0)
             edges = np.linspace(*decades, len(counts) + 1)
             color, label = words.split(": ")
-            style = {"histtype": "step", "linewidth": 1.8, "color": COLORS[color], "label": label}
+            style = {"histtype": "step", "linewidth": 1.8, "label": label}
+            style["color"] = COLORS[MEANT.get(color, color)]
             ax.hist(edges[:-1], edges, weights=counts / counts.sum(), **style)
         ax.axvline(0, color=THEORY, linewidth=1)
-        ax.axvspan(0, decades[1], color=PLAIN, alpha=0.07, linewidth=0)
+        ax.axvspan(0, decades[1], color=WRONG, alpha=0.07, linewidth=0)
         ax.set(title=title, xlim=decades, yscale="log", ylim=(1e-4, 6))
         ticks = np.arange(decades[0], decades[1] + 1, 4)
         ax.set_xticks(ticks, [f"$10^{{{tick}}}$" if tick else "1" for tick in ticks])
@@ -65,9 +68,10 @@ def conditioning(
     """The excess (S, T) of each method at condition number 100, and the steps (S, conditions) it needs."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.7))
     for name, values in excess.items():
-        color, label = METHODS[name]
-        log_band(left, steps, values, color=color, label=label)
-        log_band(right, np.array(conditions), needed[name], color=color, marker="o", markersize=4)
+        color, dash, label = METHODS[name]
+        style = {"color": color, "linestyle": dash}
+        log_band(left, steps, values, label=label, **style)
+        log_band(right, np.array(conditions), needed[name], marker="o", markersize=4, **style)
     bound = excess["direction"][:, 0].mean() * (1 - 1 / 100) ** (2 * steps)
     left.plot(steps, bound, ":", color=THEORY, label=r"$(1-\mu/L)^{2t}$")
     left.set(yscale="log", ylim=(1e-9, 2), xlabel="step $t$", ylabel="relative excess")
@@ -84,8 +88,8 @@ def races(steps: np.ndarray, panels: Mapping[str, Mapping[str, np.ndarray]]) -> 
     fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.6), sharey=True)
     for ax, (title, runs) in zip(axes, panels.items(), strict=True):
         for name, values in runs.items():
-            color, label = METHODS[name]
-            log_band(ax, steps, np.maximum(values, 1e-15), color=color, label=label)
+            color, dash, label = METHODS[name]
+            log_band(ax, steps, np.maximum(values, 1e-15), color=color, linestyle=dash, label=label)
         ax.set(yscale="log", ylim=(1e-8, 3), title=title, xlabel="step $t$")
     axes[0].set_ylabel("relative excess loss")
     axes[1].legend(loc="upper right")
@@ -105,8 +109,8 @@ def surfaces(
         ax.contour(side, side, surface, 22, cmap="cividis", linewidths=0.9)
         ax.plot(*np.outer(line, (-9, 9)), "--", color=THEORY, linewidth=1, label="line of $S^{-1}u$")
         for where, marker, color, label in (
-            ("on_line", "o", DIRECTION, "critical, on the line"),
-            ("away", "D", PLAIN, "critical, off the line"),
+            ("on_line", "o", THEORY, "critical, on the line"),
+            ("away", "D", WRONG, "critical, off the line"),
         ):
             ax.plot(*points[f"{name}.{where}"][0].T, marker, color=color, markersize=6, label=label)
         ax.set(title=titles[name], xlim=side[[0, -1]], ylim=side[[0, -1]], aspect="equal")
@@ -130,14 +134,14 @@ def two_units(
     fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.7))
     left.contour(along, across, surface, levels=np.geomspace(4e-6, 4e-3, 16), cmap="cividis", linewidths=0.9)
     left.plot(along, 0 * along, "--", color=THEORY, linewidth=1, label="line of $S^{-1}u$")
-    left.plot(*saddle, "o", color=DIRECTION, markersize=6, label="saddle")
+    left.plot(*saddle, "o", color=THEORY, markersize=6, label="saddle")
     both = np.array([1, -1])
-    left.plot(minimum[0] + 0 * both, minimum[1] * both, "D", color=PLAIN, markersize=6, label="minimum")
+    left.plot(minimum[0] + 0 * both, minimum[1] * both, "D", color=WRONG, markersize=6, label="minimum")
     left.set(xlabel="$p$, along the line", ylabel="$q$, across", title="two equal units")
     left.legend(loc="upper right", fontsize=8.5)
-    for (name, points), (marker, color) in zip(places.items(), (("D", PLAIN), ("o", DIRECTION))):
-        dots = {"color": color, "markersize": 4.5, "alpha": 0.7, "label": f"{name} loss"}
-        right.plot(*np.reshape(points, (-1, 2)).T, marker, **dots)
+    for (name, points), (marker, face) in zip(places.items(), (("D", "none"), ("o", THEORY))):
+        dots = {"color": THEORY, "markerfacecolor": face, "markersize": 4.5, "alpha": 0.7}
+        right.plot(*np.reshape(points, (-1, 2)).T, marker, label=f"{name} loss", **dots)
     right.axhline(0, color=THEORY, linewidth=1, linestyle="--")
     right.set(xlabel="along the line", ylabel="distance from the line", title="random networks")
     right.legend(loc="upper left", fontsize=8.5)
@@ -147,8 +151,8 @@ def two_units(
 def passes(lengths: Sequence[int], single: np.ndarray, many: np.ndarray) -> plt.Figure:
     """The whole squared gradient after one pass (S, lengths) and after each of many passes (S, passes)."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
-    log_band(left, np.array(lengths), single, color=PLAIN, marker="o", markersize=5)
-    log_band(right, np.arange(1, many.shape[1] + 1), many, color=DIRECTION, marker="o", markersize=5)
+    log_band(left, np.array(lengths), single, color=APART, marker="o", markersize=5)
+    log_band(right, np.arange(1, many.shape[1] + 1), many, color=APART, marker="o", markersize=5)
     left.set(yscale="log", xlabel="steps for each unit $T_d$", title="one pass")
     left.set_ylabel(r"$\sum_i\|\nabla_i f\|^2$ (norm of $S^{-1}$)")
     right.set(xlabel="passes", title="repeated passes, $T_d=4$")

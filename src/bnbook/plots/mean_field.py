@@ -24,10 +24,11 @@ LETTERS = {
     "q_tilde_ab_xy": r"$\tilde q_{\alpha\beta}$",
 }
 DASHES = {"printed": "--", "corrected": "-"}
+#: Inputs -> words, mark, and what fills it (None: the ink of the arm).
 INPUTS = {
-    "gaussian": ("Gaussian inputs", COLORS["theory"]),
-    "images": ("images", COLORS["l1"]),
-    "centred": ("images, centred pixel by pixel", COLORS["l2"]),
+    "gaussian": ("Gaussian inputs", "o", None),
+    "images": ("images", "s", "white"),
+    "centred": ("images, centred pixel by pixel", "^", None),
 }
 THEORY = {"color": COLORS["theory"]}
 
@@ -81,8 +82,9 @@ def ratios(names: Sequence[str], curves: Curves) -> plt.Figure:
     for ax, norm in zip(axes, ARMS):
         ax.axhspan(0.9, 1.1, color="#000000", alpha=0.07, linewidth=0)
         ax.axhline(1, color=COLORS["theory"], linewidth=0.8)
-        for shift, marker, (kind, (label, color)) in zip((-0.22, 0, 0.22), "os^", INPUTS.items()):
-            style = {"markersize": 4, "capsize": 2, "linewidth": 1.2, "color": color, "label": label}
+        for shift, (kind, (label, marker, face)) in zip((-0.22, 0, 0.22), INPUTS.items()):
+            style = {"markersize": 4.5, "capsize": 2, "linewidth": 1.2, "label": label}
+            style |= {"color": COLORS[norm], "markerfacecolor": face}
             points(ax, np.arange(len(names)) + shift, curves[f"{norm}.{kind}"], marker, **style)
         ax.set_ylabel("measured / corrected")
         ax.set_title(LABELS[norm], loc="left")
@@ -106,10 +108,11 @@ def largest_eigenvalue(gammas: np.ndarray, theory: Curves, bound: dict, through:
             ("corrected", "-", "batch", "with, corrected"),
         ):
             ax.plot(gammas, of_lambda(theory[name][0]), dash, color=COLORS[color], label=f"theory, {words}")
-        for kind, marker, shift, face in (("gaussian", "o", -0.03, None), ("images", "s", 0.03, "white")):
+        for kind, shift in (("gaussian", -0.03), ("images", 0.03)):
+            words, marker, face = INPUTS[kind]
             for norm in ARMS:
                 values = bound[norm, kind][:, None] * (at**2 if norm == "batch" else np.ones_like(at))
-                label = f"measured, {INPUTS[kind][0]}" if norm == "batch" else None
+                label = f"measured, {words}" if norm == "batch" else None
                 style = {"color": COLORS[norm], "markersize": 5, "capsize": 2, "markerfacecolor": face}
                 points(ax, at + shift, of_lambda(values), marker, label=label, **style)
         line = of_lambda(through[:, None] * gammas**2).mean(axis=0)

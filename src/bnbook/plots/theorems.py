@@ -52,12 +52,12 @@ def weight_gains(cosine: np.ndarray, gain: np.ndarray) -> plt.Figure:
     """σ |∂L̂/∂w| / |∂L/∂w| against |cos| of input and gradient, (S, K), and readings of Theorem 3.2."""
     line = np.geomspace(3e-3, 1, 200)
     fig, ax = plt.subplots(figsize=(7.2, 4.0))
-    dots = {"color": COLORS["batch"], "markersize": 3.5, "alpha": 0.5, "zorder": 4}
+    dots = {"color": COLORS["theory"], "markersize": 3.5, "alpha": 0.5, "zorder": 4}
     ax.plot(np.ravel(cosine), np.ravel(gain), ".", label="random instances", **dots)
     for bound, style, label in (
         (
             1 + line**-0.5,
-            {"color": COLORS["none"], "linestyle": "--"},
+            {"color": COLORS["printed"], "linestyle": "--"},
             r"printed, $c$ the cosine: $1+|\cos|^{-1/2}$",
         ),
         (1 + 1 / line, {"color": COLORS["printed"]}, r"$c$ the squared cosine: $1+1/|\cos|$"),
@@ -102,7 +102,7 @@ def two_landscapes(
     foot = max(plain @ ray, 0) / (ray @ ray) * ray
     for ends, style in (
         ((0 * ray, 2 * ray), {"color": COLORS["batch"], "linewidth": 3, "label": "best with"}),
-        ((0 * ray, 3 * plain), {"color": COLORS["none"], "linewidth": 1.5, "ls": "--", "label": "claimed"}),
+        ((0 * ray, 3 * plain), {"color": COLORS["wrong"], "linewidth": 1.5, "ls": "--", "label": "claimed"}),
         ((plain, foot), {"color": "#222222", "linewidth": 1.2, "ls": ":"}),
     ):
         axes[1].plot(*np.stack(ends).T, **style)

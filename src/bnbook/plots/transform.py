@@ -11,8 +11,7 @@ import numpy as np
 from bnbook.figures import COLORS
 from bnbook.plots.axes import name_ticks, points
 
-BLUE, PURPLE, OCHRE = COLORS["batch"], "#AA4499", "#997700"  # told apart by colour-blind readers
-
+INK = COLORS["theory"]  # every quantity here is batch norm's: marks and dashes tell them apart
 
 EDGES = {"before": np.linspace(-9, 9, 145), "after": np.linspace(-4, 4, 81)}
 
@@ -54,12 +53,13 @@ def epsilon(ratio: np.ndarray, variance: np.ndarray, share: np.ndarray) -> plt.F
     """Variance of x̂ and the gradient's share along it, (S, R), against σ²/ε, (R,)."""
     fig, ax = plt.subplots(figsize=(7.2, 3.2))
     fine = np.geomspace(ratio[0], ratio[-1], 97)
-    for values, law, mark, color, label in (
-        (variance, fine / (1 + fine), "o", BLUE, r"variance of $\hat x$"),
-        (share, 1 / (1 + fine), "s", PURPLE, r"share of the gradient along $\hat x$ that passes"),
+    for values, law, mark, dash, face, label in (
+        (variance, fine / (1 + fine), "o", "-", INK, r"variance of $\hat x$"),
+        (share, 1 / (1 + fine), "s", "--", "white", r"share of the gradient along $\hat x$ that passes"),
     ):
-        ax.plot(fine, law, color=color, linewidth=1.2, zorder=2)
-        style = {"color": color, "markersize": 5, "zorder": 3, "clip_on": False, "label": label}
+        ax.plot(fine, law, dash, color=INK, linewidth=1.2, zorder=2)
+        style = {"color": INK, "markerfacecolor": face, "markersize": 5, "zorder": 3}
+        style |= {"clip_on": False, "label": label}
         ax.plot(ratio, np.mean(values, axis=0), mark, **style)
     ax.axvline(1, color="#777777", linewidth=1, linestyle=":")
     ax.text(10**-2.2, 0.5, "stretched,\nnot normalized", ha="center", va="center", color="#444444")
@@ -78,16 +78,16 @@ def gradients(errors: dict[str, np.ndarray], shown: int = 1500) -> plt.Figure:
     for place, values in enumerate(reversed(errors.values())):
         some = scatter.permutation(values.ravel())[:shown]
         height = place + 0.27 * scatter.uniform(-1, 1, len(some))
-        ax.plot(some, height, ".", color=BLUE, markersize=2.4, alpha=0.45, rasterized=True)
+        ax.plot(some, height, ".", color=COLORS["printed"], markersize=2.4, alpha=0.45, rasterized=True)
         exact = f"{np.mean(some == 0):.0%}".replace("%", " %")
         ax.text(2e-20, place, exact, ha="center", va="center", color="#333333")
     ax.axvspan(1e-21, 10**-18.6, color="#f0f0f0", linewidth=0)
-    ax.axvline(1e-10, color=PURPLE, linewidth=1.6)
+    ax.axvline(1e-10, color=INK, linewidth=1.6)
     ax.axvline(2**-52, color="#555555", linewidth=1.1, linestyle="--")
     for place, side, color, words in (
         (2e-20, "center", "#333333", "no error"),
         (3e-16, "left", "#444444", "machine precision"),
-        (7e-11, "right", PURPLE, "tolerance"),
+        (7e-11, "right", INK, "tolerance"),
     ):
         ax.text(place, 5.72, words, ha=side, va="center", color=color, fontsize=9.5)
     ax.set(xscale="log", xlim=(1e-21, 1e-9), ylim=(-0.5, 6.05))
@@ -107,13 +107,13 @@ def population_variance(
     fig, ax = plt.subplots(figsize=(7.2, 3.6))
     fine = np.geomspace(2, 512, 200)
     c4 = [math.sqrt(2 / (m - 1)) * math.exp(math.lgamma(m / 2) - math.lgamma((m - 1) / 2)) for m in fine]
-    for values, theory, mark, color, label in (
-        (corrected, 1 + 0 * fine, "o", BLUE, r"$\frac{m}{m-1}\,\sigma_{\mathcal{B}}^2$, corrected variance"),
-        (deviation, c4, "^", OCHRE, r"$\sqrt{\frac{m}{m-1}}\;\sigma_{\mathcal{B}}$, its square root"),
-        (uncorrected, (fine - 1) / fine, "s", PURPLE, r"$\sigma_{\mathcal{B}}^2$, variance of the batch"),
+    for values, theory, mark, face, label in (
+        (corrected, 1 + 0 * fine, "o", INK, r"$\frac{m}{m-1}\,\sigma_{\mathcal{B}}^2$, corrected variance"),
+        (deviation, c4, "^", INK, r"$\sqrt{\frac{m}{m-1}}\;\sigma_{\mathcal{B}}$, its square root"),
+        (uncorrected, (fine - 1) / fine, "s", "white", r"$\sigma_{\mathcal{B}}^2$, variance of the batch"),
     ):
-        ax.plot(fine, theory, color=color, linewidth=1.1)
-        points(ax, sizes, values, mark, color=color, label=label)
+        ax.plot(fine, theory, color=INK, linewidth=1.1)
+        points(ax, sizes, values, mark, color=INK, markerfacecolor=face, label=label)
     ax.set(
         xscale="log", xlabel="batch size $m$", ylabel="mean estimate / population value", ylim=(0.45, 1.06)
     )
@@ -129,8 +129,16 @@ def inference_gap(sizes: Sequence[int], gap: np.ndarray, running_gap: np.ndarray
     theory = {"color": "#555555", "linewidth": 1.1, "linestyle": "--"}
     ax.plot(sizes, leading, label="theory for large $m$", **theory)
     ax.plot(sizes, leading * math.sqrt(0.1 / 1.9), **theory)
-    points(ax, sizes, gap, "o", color=BLUE, label="training against inference")
-    points(ax, sizes, running_gap, "s", color=OCHRE, label="running average against population")
+    points(ax, sizes, gap, "o", color=INK, label="training against inference")
+    points(
+        ax,
+        sizes,
+        running_gap,
+        "s",
+        color=INK,
+        markerfacecolor="white",
+        label="running average against population",
+    )
     ax.set(xscale="log", yscale="log", xlabel="batch size $m$")
     ax.set(ylabel="difference of the outputs\n(root mean square, std. deviations)")
     name_ticks(ax.set_xticks, sizes)

@@ -1,0 +1,57 @@
+"""One colour, one meaning: in the figures an arm's ink is for that arm alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from bnbook import plots
+from bnbook.figures import COLORS, LABELS
+from bnbook.pipeline import inks
+from bnbook.plots import length_direction
+
+#: Module of plots -> the arms that its figures show, in their inks; one that is not named here shows none.
+#: A network with batch norm is the arm `batch`, whichever part of it is drawn.
+SHOWN = {
+    "critical_rate": {"batch"},
+    "fisher": {"none", "batch"},
+    "fisher_reach": {"batch"},
+    "gradient_explosion": {"none", "batch"},
+    "mean_field": {"none", "batch"},
+    "theorems": {"none", "batch"},
+}
+FOLDER = Path(plots.__file__).parent
+MODULES = sorted(FOLDER.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_a_module_takes_the_inks_of_the_arms_that_it_shows_and_no_unnamed_ones(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    keys = {
+        node.slice.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Subscript)
+        and getattr(node.value, "id", "") == "COLORS"
+        and isinstance(node.slice, ast.Constant)
+    }
+    assert keys & set(LABELS) <= SHOWN.get(path.stem, set()), "an arm's ink for what is not that arm?"
+    unnamed = {ink for ink in re.findall(r"#[0-9a-f]{6}\b", source.lower()) if not inks.is_grey(ink)}
+    assert not unnamed, "an ink without a meaning: PALETTE names each"
+    assert not re.search(r'"C\d"|"tab:', source), "an ink by its number"
+
+
+def test_a_method_or_a_reading_never_has_the_ink_of_an_arm() -> None:
+    rows = {key: f"{key}: words" for key in ("batch", "none", "l2", "printed", "corrected")}
+    fig = length_direction.draw_ratios({"": rows}, {key: np.ones((1, 8)) for key in rows}, (-4, 4))
+    drawn = {to_hex(patch.get_edgecolor()) for patch in fig.axes[0].patches}
+    drawn |= {to_hex(patch.get_facecolor()) for patch in fig.axes[0].patches if patch.get_fill()}
+    plt.close(fig)
+    arms = {COLORS[arm] for arm in LABELS}
+    assert len(drawn) >= len(rows) and not drawn & arms
+    assert not {ink for ink, *_ in length_direction.METHODS.values()} & arms
