@@ -12,8 +12,8 @@ from bnbook.plots.axes import name_ticks
 
 SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-auto": "CIFAR-10"}
 NETS = {"fc": "fully connected", "conv": "convolutional"}
-#: What is trained -> words, ink, dash. As in `boundaries`, what was measured in the whole network with batch
-#: norm has its ink, and the readout that of text.
+#: What is trained -> words, ink, dash (a dashed line lies on top). As in `boundaries`, what was measured in
+#: networks with batch norm has their ink, and the readout that of text.
 PARTS = {
     "all": ("everything", COLORS["batch"], "--"),
     "readout": ("the readout alone", COLORS["theory"], "-"),
@@ -62,7 +62,8 @@ def parts(panels: Panels, names: Sequence[str], losses: Mapping[str, np.ndarray]
         for name in names:
             words, color, dash = PARTS[name]
             for place, row in enumerate(losses[f"{name}.{suffix}"]):
-                ax.plot(row, dash, color=color, linewidth=1.1, label=words if place == 0 else None)
+                label = words if place == 0 else None
+                ax.plot(row, dash, color=color, linewidth=1.1, label=label, zorder=2 + (dash == "--"))
         highest = max(row[0] for name in names for row in losses[f"{name}.{suffix}"])
         ax.set(yscale="log", ylim=(None, 1e6 * highest))
     for suffix in list(axes)[2:]:

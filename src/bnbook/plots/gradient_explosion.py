@@ -12,12 +12,12 @@ from bnbook.figures import COLORS, log_band, mean_and_interval
 from bnbook.plots.axes import name_ticks, points
 
 Curves = dict[str, np.ndarray]
-#: Words and mark: all four have batch norm, and so its ink.
+#: Words, mark, and where the words stand beside a point: all four have batch norm, and so its ink.
 NONLINEARITIES = {
-    "relu": ("ReLU", "o"),
-    "tanh": ("tanh", "s"),
-    "linear": ("linear", "D"),
-    "zigzag": ("zigzag", "^"),
+    "relu": ("ReLU", "o", (0, 11)),
+    "tanh": ("tanh", "s", (0, 12)),
+    "linear": ("linear", "D", (0, 10)),
+    "zigzag": ("zigzag", "^", (-28, 0)),
 }
 #: Where batch norm stands -> words, ink, mark with dash.
 KINDS = {
@@ -40,9 +40,13 @@ def rates(sizes: Sequence[int], measured: Curves, at: np.ndarray, theory: Curves
     """Growth of the squared gradient against the batch size: measured (S, sizes), theory (1, at) by name."""
     fig, ax = plt.subplots(figsize=(7.2, 4.4))
     ink = {"color": COLORS["batch"]}
-    for name, (label, mark) in NONLINEARITIES.items():
+    middle = len(sizes) // 2
+    for name, (words, mark, beside) in NONLINEARITIES.items():
         ax.plot(at, theory[name][0], linewidth=1.2, zorder=1, **ink)
-        points(ax, sizes, measured[name], mark, markersize=4.5, capsize=2.5, label=label, **ink)
+        points(ax, sizes, measured[name], mark, markersize=5, capsize=2.5, **ink)
+        place = (sizes[middle], measured[name][:, middle].mean())
+        style = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 10}
+        ax.annotate(words, place, beside, annotation_clip=False, **style, **ink)
     limit = math.pi / (math.pi - 1)
     for value, text, dash, size in (
         (limit, r"$\frac{\pi}{\pi-1}$", "--", 13),
@@ -54,7 +58,6 @@ def rates(sizes: Sequence[int], measured: Curves, at: np.ndarray, theory: Curves
     ax.set_ylabel(r"growth per layer, $\lambda_m$ (squared gradient)")
     name_ticks(ax.set_xticks, sizes)
     name_ticks(ax.set_yticks, [1, 1.2, 1.5, 2, 3, 4, 6])
-    ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return fig
 
 

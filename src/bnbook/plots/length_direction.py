@@ -9,6 +9,7 @@ import numpy as np
 
 from bnbook.figures import COLORS, log_band
 
+#: `wrong` is the half where a bound fails, and what lies off the line that should hold all critical points.
 APART, THEORY, WRONG = COLORS["apart"], COLORS["theory"], COLORS["wrong"]
 #: Ink, dash and words for each method of a race.
 METHODS = {
