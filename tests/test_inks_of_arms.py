@@ -55,3 +55,9 @@ def test_a_method_or_a_reading_never_has_the_ink_of_an_arm() -> None:
     arms = {COLORS[arm] for arm in LABELS}
     assert len(drawn) >= len(rows) and not drawn & arms
     assert not {ink for ink, *_ in length_direction.METHODS.values()} & arms
+
+
+def test_nothing_but_figures_asks_the_palette_for_an_arm() -> None:
+    asked = re.compile(r'PALETTE\["(' + "|".join(LABELS) + r')"\]')
+    package = FOLDER.parent.rglob("*.py")
+    assert not {path.name for path in package if asked.search(path.read_text(encoding="utf-8"))}

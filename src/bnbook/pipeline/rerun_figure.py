@@ -17,7 +17,7 @@ from bnbook.pipeline.inks import PALETTE
 
 #: How far a row reaches, in half widths of its band; what lies further stands at the edge as an arrow.
 REACH = 2.0
-BOOK, MINE, WRONG = PALETTE["printed"][0], PALETTE["batch"][0], PALETTE["wrong"][0]
+BOOK, MINE, WRONG = PALETTE["printed"][0], PALETTE["text"][0], PALETTE["wrong"][0]
 
 
 def write(run: Evidence) -> Path | None:

@@ -19,7 +19,7 @@ INKS = {
     "true": PALETTE["corrected"][0],
     "false": PALETTE["wrong"][0],
     "mended": PALETTE["wrong"][0],
-    "part": PALETTE["l2"][0],
+    "part": PALETTE["part"][0],
     "open": "#a8adb4",
     "own": "#5b45a8",
 }
