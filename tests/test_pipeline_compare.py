@@ -82,6 +82,26 @@ def test_verdicts_of_an_exact_chapter_count_at_every_profile(ran):
     assert "is not comparable with the book" in words[-1] and "try --profile laptop" in words[-1]
 
 
+def test_a_small_search_that_meets_no_exception_contradicts_nothing(ran):
+    claims(ran, BOUND, statement=True)
+    path = ran / "book" / "part" / "coin.md"
+    path.write_text(path.read_text().replace("exact: false", "exact: true"))
+    values("draws", [0, 0, 0, 0, 1])
+    chapter = laptop_run().chapter
+    publish.publish(chapter, "laptop")
+    smoke = laptop_run().__class__(chapter, ran / "runs" / "smoke")
+    content = json.loads(smoke.results_path.read_text())
+    content["results"]["draws"]["values"] = [0, 0, 0]
+    smoke.results_path.write_text(json.dumps(content))
+    words, outcome = compare.compare(smoke.__class__(chapter, ran / "runs" / "smoke"))
+    assert (
+        outcome == compare.OTHER
+        and "holds; book: wrong (exploratory): too few trials to tell" in "\n".join(words)
+    )
+    values("draws", [0] * 5)
+    assert judged()[1] == compare.DIFFERS, "with as many trials it does"
+
+
 def test_nothing_to_compare_is_no_agreement(ran):
     publish.publish(laptop_run().chapter, "laptop")
     edit_results(lambda content: content["results"].pop("heads"))

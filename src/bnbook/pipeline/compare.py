@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bnbook import claims
-from bnbook.claims.judging import NOT_TESTED, OPEN, Judgement
+from bnbook.claims.judging import HOLDS, NOT_TESTED, OPEN, Judgement
 from bnbook.errors import BnbookError
 from bnbook.pipeline import tokens, verdicts
 from bnbook.pipeline.bands import COVERAGE, Row, compare_one
@@ -31,7 +31,8 @@ def compare(run: Evidence) -> tuple[list[str], str]:
     """The report of `--compare`, and its outcome: AGREES, DIFFERS, UNTOLD or OTHER.
 
     Results that claims rest on are compared by their bands, where the book has a run at the same profile, and
-    verdicts by what they say: exact checks at the same profile, all of an exact chapter at every profile.
+    verdicts by what they say: exact checks at the same profile, all of an exact chapter at every profile, but
+    for an exception that a smaller profile's search has not met.
     UNTOLD: nothing could be compared, or no band was narrow enough. OTHER: the book has other profiles only.
     Raises BnbookError where the chapter has no published run.
     """
@@ -46,7 +47,9 @@ def compare(run: Evidence) -> tuple[list[str], str]:
             f"{row.outcome}"
         )
     pairs = [(mine, verdicts.judged(mine.claim, book)) for mine in verdicts.chapter_verdicts(run)]
-    lines += [f"  claim {mine.claim.id}: {mine.words}; book: {theirs.marked}" for mine, theirs in pairs]
+    for mine, theirs in pairs:
+        missed = ": too few trials to tell" if not same_profile and _missed(mine, theirs) else ""
+        lines.append(f"  claim {mine.claim.id}: {mine.words}; book: {theirs.marked}{missed}")
     counted = [pair for pair in pairs if _counts(pair, run.chapter.exact, same_profile)]
     flipped = sum(mine.verdict != theirs.verdict for mine, theirs in counted)
     tally = {word: sum(row.outcome.startswith(word) for row in found) for word in ("agrees", "DIFFERS")}
@@ -85,8 +88,16 @@ def rows(run: Evidence, book: Evidence) -> Iterator[Row]:
 
 def _counts(pair: tuple[Judgement, Judgement], exact_chapter: bool, same_profile: bool) -> bool:
     """Whether two verdicts on a claim have to be the same: both decided, and decided without chance."""
+    if not same_profile and _missed(*pair):
+        return False
     exact = exact_chapter or same_profile and all(test.kind in BY_VERDICT for test in pair[0].claim.tests)
     return exact and not any(each.verdict in (NOT_TESTED, OPEN) for each in pair)
+
+
+def _missed(mine: Judgement, theirs: Judgement) -> bool:
+    """Whether a search of fewer trials may just not have met the exception that the book has found."""
+    searched = any(test.kind == "inequality" for test in mine.claim.tests)
+    return searched and mine.verdict == HOLDS and theirs.verdict not in (HOLDS, NOT_TESTED, OPEN)
 
 
 def counterpart(run: Evidence) -> Evidence:
