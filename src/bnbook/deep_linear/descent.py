@@ -10,6 +10,7 @@ from torch import Tensor
 
 from bnbook.deep_linear import instruments
 from bnbook.deep_linear.arm import LinearArm
+from bnbook.deep_linear.correlations import correlations
 from bnbook.deep_linear.network import Network, Parameters
 from bnbook.deep_linear.problem import Problem, draw_problem
 from bnbook.errors import BnbookError
@@ -88,6 +89,8 @@ class Descent(Training):
             shift = instruments.covariate_shift(network, parameters, problem, gradient, rates)
             found |= {f"shift_{key}": value for key, value in shift.items()}
         looked = instruments.activations(network, parameters, problem)
+        if arm.norm == "none":
+            looked |= correlations(network, parameters, problem)
         return found | {key: value.float() for key, value in looked.items()}
 
     def result(self) -> Arrays:
@@ -121,7 +124,8 @@ def train_stack(members: Sequence[Member], device: str = "cpu") -> Arrays:
     start_loss, start_norm (S, P); landscape_loss, landscape_distance, landscape_norm (S, P, A); random_loss,
     random_distance, random_norm (S, P, A'); shift_distance, shift_cosine, shift_norm (S, P, L); mean,
     deviation (S, P, L, N), quantiles (S, P, L, LEVELS) and the same with handed_on_ before it: see
-    `instruments`. A member whose loss is no longer finite is NaN from there and leaves the others as they
+    `instruments`; without a normalizer correlation, bounded (S, P, L): see `correlations`. A member whose
+    loss is no longer finite is NaN from there and leaves the others as they
     are. Errors: BnbookError for arms of different shapes.
     """
     return Descent(members, device).to_the_end()

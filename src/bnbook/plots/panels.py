@@ -1,0 +1,122 @@
+"""Panels of lines with bands, fans of quantiles and shares of seeds: what most figures on training are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bnbook.figures import COLORS, LABELS
+from bnbook.intervals import clopper_pearson
+
+Curves = Mapping[str, np.ndarray]
+FANS = ((0, 6, 0.18), (1, 5, 0.3), (2, 4, 0.45))  # from one of seven quantiles to another, opacity
+DASHED = (0, (4, 3))
+
+
+def line_with_band(ax: plt.Axes, x: Sequence[float], curve: np.ndarray, **line) -> None:
+    """A line with its band, (1, 3, X): low, middle, high."""
+    low, middle, high = np.asarray(curve, dtype=float)[0]
+    ax.plot(x, middle, **line)
+    if np.isfinite(low).any():
+        ax.fill_between(x, low, high, color=line["color"], alpha=0.2, linewidth=0)
+
+
+def without_minor_ticks(fig: plt.Figure) -> plt.Figure:
+    """On logarithmic axes minor ticks are most of a figure's time and size."""
+    for ax in fig.axes:
+        ax.minorticks_off()
+    return fig
+
+
+def panels(
+    curves: Curves,
+    x: Sequence[float],
+    titles: Mapping[str, str],
+    norms: Sequence[str],
+    *,
+    xlabel: str = "training step",
+    log: str = "",
+    linear: Sequence[str] = (),
+    columns: int = 3,
+    ticks: bool = False,
+    dashed: Mapping[str, float] | None = None,
+    labels: Mapping[str, str] = LABELS,
+) -> plt.Figure:
+    """A panel for each measure of `titles`, a line with its band for each norm: curves["MEASURE.NORM"].
+
+    log: "x", "y" or "xy", the logarithmic axes, but for the y of the measures in `linear`; ticks: a marker
+    and a tick at each x; dashed: a horizontal line in the panel of a measure.
+    """
+    columns = min(columns, len(titles))
+    rows = -(-len(titles) // columns)
+    size = (2.6 * columns + 0.6, 2.7 * rows + 0.6)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, squeeze=False)
+    marked = dict(marker="o", markersize=4) if ticks else {}
+    for ax, (name, title) in zip(axes.flat, titles.items()):
+        for norm in (norm for norm in norms if f"{name}.{norm}" in curves):
+            style = dict(color=COLORS[norm], label=labels[norm], **marked)
+            line_with_band(ax, x, curves[f"{name}.{norm}"], **style)
+        if dashed and name in dashed:
+            ax.axhline(dashed[name], color=COLORS["theory"], linewidth=0.9, linestyle=DASHED, zorder=0)
+        ax.set_title(title, fontsize=10.5)
+        ax.set(xscale="log" if "x" in log else "linear")
+        ax.set(yscale="log" if "y" in log and name not in linear else "linear")
+        if ticks:
+            ax.set_xticks(x, [f"{place:g}" for place in x])
+    for ax in axes[-1]:
+        ax.set_xlabel(xlabel)
+    entries: dict[str, object] = {}
+    for ax in axes.flat:
+        for handle, label in zip(*ax.get_legend_handles_labels()):
+            entries.setdefault(label, handle)
+    place = dict(loc="outside lower center", ncols=min(len(entries), 4), fontsize=8.5)
+    fig.legend(entries.values(), entries, **place)
+    return without_minor_ticks(fig)
+
+
+def fans(
+    curves: Curves, x: Sequence[float], rows: Sequence[str], titles: Mapping[str, str] = LABELS
+) -> plt.Figure:
+    """Bands of quantiles about their median, a column a key of `curves`, a row a layer.
+
+    curves: NAME -> (1, X, rows, 7), the quantiles of `deep_linear.LEVELS`; the part of NAME before a dot
+    gives the colour, titles[NAME] the title.
+    """
+    size = (1.75 * len(curves) + 0.4, 1.75 * len(rows) + 0.5)
+    fig, axes = plt.subplots(len(rows), len(curves), figsize=size, sharex=True, squeeze=False)
+    for column, (name, values) in zip(axes.T, curves.items()):
+        color = COLORS[name.split(".")[0]]
+        for ax, spread in zip(column, np.moveaxis(np.asarray(values, dtype=float)[0], 1, 0)):
+            for a, b, opacity in FANS:
+                ax.fill_between(x, spread[:, a], spread[:, b], color=color, alpha=opacity, linewidth=0)
+            ax.plot(x, spread[:, 3], color=COLORS["theory"], linewidth=1.1)
+            ax.tick_params(labelsize=8)
+        column[0].set_title(titles[name], color=color, fontsize=9.5)
+        column[-1].set_xlabel("training step", fontsize=9.5)
+    for ax, label in zip(axes[:, 0], rows):
+        ax.set_ylabel(label)
+    return fig
+
+
+def shares(
+    ax: plt.Axes, events: Mapping[tuple[str, str], np.ndarray], places: Sequence[str], ylabel: str
+) -> None:
+    """Share of seeds, each 0 or 1, with exact intervals: events[(place, norm)] (S,), side by side."""
+    norms = list(dict.fromkeys(norm for _, norm in events))
+    for (place, norm), values in events.items():
+        hits, count = int(np.sum(values)), len(values)
+        share, (low, high) = hits / count, clopper_pearson(hits, count)
+        apart = 0.18 * (norms.index(norm) - (len(norms) - 1) / 2) if len(places) > 1 else 0.0
+        at = list(places).index(place) + apart
+        error = 100 * np.array([[share - low], [high - share]])
+        style = dict(fmt="o", color=COLORS[norm], capsize=4, markersize=6, clip_on=False, zorder=3)
+        known = ax.get_legend_handles_labels()[1]
+        label = LABELS[norm] if LABELS[norm] not in known else None
+        ax.errorbar(at, 100 * share, error, label=label, **style)
+        words = dict(textcoords="offset points", fontsize=8.5, color=COLORS[norm], va="center")
+        ax.annotate(f"{hits}", (at, 100 * share), (6, 5), **words)
+    ax.set_xticks(range(len(places)), places)
+    ax.set(ylabel=ylabel, ylim=(-3, 103), xlim=(-0.6, len(places) - 0.4))
+    ax.grid(axis="x", visible=False)
