@@ -16,12 +16,6 @@ LINES, COLUMNS = 24, 110
 PENDING = {  # chapters whose cells are still to be taken apart
     "mean-field/gamma-initialisation",
     "mean-field/learning-rate",
-    "santurkar/internal-covariate-shift",
-    "santurkar/landscape",
-    "santurkar/lp-norms",
-    "santurkar/noisy-batch-norm",
-    "santurkar/predictiveness",
-    "santurkar/training",
 }
 
 

@@ -32,7 +32,7 @@ def without_minor_ticks(fig: plt.Figure) -> plt.Figure:
 
 def panels(
     curves: Curves,
-    x: Sequence[float],
+    x: Sequence[float] | Mapping[str, Sequence[float]],
     titles: Mapping[str, str],
     norms: Sequence[str],
     *,
@@ -44,7 +44,8 @@ def panels(
     dashed: Mapping[str, float] | None = None,
     labels: Mapping[str, str] = LABELS,
 ) -> plt.Figure:
-    """A panel for each measure of `titles`, a line with its band for each norm: curves["MEASURE.NORM"].
+    """A panel for each measure of `titles`, a line with its band for each norm: curves["MEASURE.NORM"] over
+    x, or over x[MEASURE].
 
     log: "x", "y" or "xy", the logarithmic axes, but for the y of the measures in `linear`; ticks: a marker
     and a tick at each x; dashed: a horizontal line in the panel of a measure.
@@ -55,16 +56,17 @@ def panels(
     fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, squeeze=False)
     marked = dict(marker="o", markersize=4) if ticks else {}
     for ax, (name, title) in zip(axes.flat, titles.items()):
+        own = x[name] if isinstance(x, Mapping) else x
         for norm in (norm for norm in norms if f"{name}.{norm}" in curves):
             style = dict(color=COLORS[norm], label=labels[norm], **marked)
-            line_with_band(ax, x, curves[f"{name}.{norm}"], **style)
+            line_with_band(ax, own, curves[f"{name}.{norm}"], **style)
         if dashed and name in dashed:
             ax.axhline(dashed[name], color=COLORS["theory"], linewidth=0.9, linestyle=DASHED, zorder=0)
         ax.set_title(title, fontsize=10.5)
         ax.set(xscale="log" if "x" in log else "linear")
         ax.set(yscale="log" if "y" in log and name not in linear else "linear")
         if ticks:
-            ax.set_xticks(x, [f"{place:g}" for place in x])
+            ax.set_xticks(own, [f"{place:g}" for place in own])
     for ax in axes[-1]:
         ax.set_xlabel(xlabel)
     entries: dict[str, object] = {}

@@ -1,0 +1,51 @@
+"""Figures of the chapter on training with and without batch norm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bnbook.figures import COLORS, LABELS
+from bnbook.plots.panels import DASHED, line_with_band, shares
+
+Curves = Mapping[str, np.ndarray]
+
+
+def starts(failed: Mapping[tuple[float, str], np.ndarray], rates: Sequence[float]) -> plt.Figure:
+    """Trainings that did not start, (RATE, NORM) -> (S,) of 0 and 1, with exact intervals."""
+    fig, ax = plt.subplots(figsize=(7.2, 3.5))
+    events = {(f"{rate:g}", norm): values for (rate, norm), values in failed.items()}
+    shares(ax, events, [f"{rate:g}" for rate in rates], "trainings that did not start (%)")
+    ax.set_xlabel("learning rate")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    return fig
+
+
+def by_rate(curves: Curves, rates: Sequence[float], paper: float, chance: float) -> plt.Figure:
+    """Batch accuracy in per cent, averaged over the training, against the rate: NORM (1, 3, rates)."""
+    fig, ax = plt.subplots(figsize=(6.8, 3.3))
+    for norm, curve in curves.items():
+        style = dict(color=COLORS[norm], label=LABELS[norm], marker="o", markersize=4)
+        line_with_band(ax, rates, curve, **style)
+    ax.axvline(paper, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED, zorder=0)
+    ax.axhline(chance, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED, zorder=0)
+    ax.set(xscale="log", xlabel="learning rate", ylabel="mean batch accuracy (%)", ylim=(0, None))
+    ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    ax.minorticks_off()
+    ax.legend(fontsize=9)
+    return fig
+
+
+def initial(curves: Curves, steps: Sequence[int]) -> plt.Figure:
+    """Batch accuracy in per cent over the first steps from two kinds of weights, NORM.KIND (1, 3, X)."""
+    fig, ax = plt.subplots(figsize=(6.8, 3.3))
+    for name, curve in curves.items():
+        norm, kind = name.split(".")
+        label = f"{LABELS[norm]}, {kind.capitalize()}"
+        style = dict(color=COLORS[norm], linestyle="-" if kind == "glorot" else "--", label=label)
+        line_with_band(ax, steps, curve, **style)
+    ax.set(xlabel="training step", ylabel="training accuracy (%)", ylim=(0, None))
+    ax.legend(fontsize=9)
+    return fig
