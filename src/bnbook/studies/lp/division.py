@@ -45,7 +45,8 @@ def outputs(norm: str, x: Tensor) -> dict[str, np.ndarray]:
 def l2_from_batch(x: Tensor) -> float:
     """Largest difference between ℓ2 normalization and batch norm on centred input."""
     centred = x - x.mean(0)
-    one, other = (make_normalizer(norm, x.shape[1], 0).double()(centred) for norm in ("l2", "batch"))
+    layers = (make_normalizer(norm, x.shape[1], 0).double() for norm in ("l2", "batch"))
+    one, other = (layer(centred).detach() for layer in layers)
     return float((one - other).abs().max())
 
 

@@ -1,0 +1,90 @@
+"""Numbers of the chapter on the deep linear network, on small trainings and made-up arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bnbook.deep_linear import train_stack
+from bnbook.studies.deep_linear import curves, numbers, plan
+from bnbook.studies.deep_linear.plan import Trained, tag
+
+SIZE = dict(steps=10, depth=3, examples=30)
+RATES = (1e-7, 1e-6, 1e-4)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """All arms of a small scan from two seeds, at the paper's rate from three."""
+    every = [(2, plan.scan(RATES, **SIZE)), (3, plan.at_paper(**SIZE))]
+    every += [(2, plan.coarse([1e-6], **SIZE)), (2, plan.others([1e-6], [2], **SIZE))]
+    return {
+        name: Trained(arm, train_stack([(arm, seed) for seed in range(count)]))
+        for count, wanted in every
+        for name, arm in wanted.items()
+    }
+
+
+def test_arms_are_named_as_their_results(runs):
+    assert tag(1e-6) == "lr1e_06" and runs["lr1e_06.batch"].arm.learning_rate == 1e-6
+    assert runs["lr1e_06.batch.last"].arm.normalize_last and not runs["lr1e_06.batch.fixed"].arm.affine
+    assert runs["lr1e_06.none.normal"].arm.init == "glorot-normal"
+    assert runs["lr1e_06.none.depth2"].arm.depth == 2 and runs["lr1e_09.none"].arm.probe_steps == ()
+    assert [len(runs[f"lr{rate}.none"].run["loss"]) for rate in ("1e_06", "1e_07")] == [3, 2]
+
+
+def test_the_scan_compares_the_same_seeds(runs):
+    found = numbers.all_numbers(runs, RATES, 2)
+    scanned = [found[f"{name}.none"] for name in ("final_loss.scan", "best_other_loss", "useful_rates")]
+    assert {len(values) for values in scanned} == {2} and len(found["final_loss.lr1e_06.none"]) == 3
+    np.testing.assert_array_equal(found["final_loss.scan.none"], found["final_loss.lr1e_06.none"][:2])
+    means = {rate: np.log(found[f"final_loss.{tag(rate)}.none"][:2]).mean() for rate in RATES}
+    assert found["best_rate.none"] == min(means, key=means.get) != 1e-7
+    shown = numbers.shown(found)
+    assert "correlation.lr1e_06.none" in shown and "bounded.lr1e_07.none" in shown
+    assert "loss_range.lr1e_04.none" not in shown and "final_loss.lr1e_04.none" in shown
+    assert "cosine.lr1e_06.batch.last" in shown and "cosine.lr1e_06.none.depth2" not in shown
+
+
+def test_numbers_of_an_arm_against_its_arrays(runs):
+    each = runs["lr1e_06.none"]
+    found, run = numbers.of_arm(each), each.run
+    steps = run["probe_step"][0]
+    middles = (steps[1:] + steps[:-1]) / 2
+    weights = np.diff(np.concatenate([steps[:1], middles, steps[-1:]])) / steps[-1]
+    np.testing.assert_allclose(found["sigma"], run["deviation"].mean((2, 3)) @ weights, rtol=1e-6)
+    np.testing.assert_allclose(found["correlation"], run["correlation"].mean(2) @ weights, rtol=1e-6)
+    np.testing.assert_allclose(found["cosine"], run["shift_cosine"][:, :, 1:].mean(2) @ weights)
+    np.testing.assert_allclose(found["sigma_last"], run["deviation"][:, -1, -1].mean(1), rtol=1e-6)
+    assert (found["final_loss"] == run["loss"][:, -1] / run["target_energy"].sum(1)).all()
+    assert not {"correlation", "bounded"} & set(numbers.of_arm(runs["lr1e_06.batch"]))
+
+
+def test_a_pair_is_compared_step_by_step(runs):
+    plain = runs["lr1e_06.none"]
+    steps = plain.run["probe_step"]
+    halved = dict(plain.run) | {name: plain.run[name] / 2 for name in ("landscape_distance", "start_norm")}
+    found = numbers.of_pair(plain, Trained(plain.arm, halved))
+    assert (found["smoother_share.gradient_change"] == 1).all() and (
+        found["smoother_from.gradient_change"] == 0
+    ).all()
+    assert (found["smoother_share.smoothness"] == 0).all() and np.isinf(
+        found["smoother_from.smoothness"]
+    ).all()
+    for part in ("all", "early", "late"):
+        np.testing.assert_allclose(found[f"gradient_norm_ratio_{part}"], 2)
+    assert np.isinf(found["lower_from"]).all() and steps.shape[0] == 3
+
+
+def test_points_of_figures_are_bands(runs):
+    found = numbers.all_numbers(runs, RATES, 2)
+    low, middle, high = curves.by_rate(found, {"none": RATES})["loss.none"][0]
+    assert (low <= middle).all() and (middle <= high).all()
+    assert middle[1] == pytest.approx(np.exp(np.log(found["final_loss.lr1e_06.none"]).mean()))
+    points = curves.effects(found, RATES)
+    ratio = found["smoothness.lr1e_06.none"] / found["smoothness.lr1e_06.batch"]
+    assert points["smoothness"][0, 1, 1] == pytest.approx(np.exp(np.log(ratio).mean()))
+    assert curves.seen(runs, [1e-6], ("cosine",))["cosine.lr1e_06.none"].shape[:2] == (1, 3)
+    assert curves.by_layer(runs, [1e-6])["layer.lr1e_06.none"].shape == (1, 3, 3)
+    assert curves.plateaus(runs, RATES, 2)["rank.none"].shape == (2, 3)
+    assert curves.by_depth(found, [1e-6], [2, 3], 3)["edge.lr1e_06.none"].shape == (1, 2)
