@@ -130,7 +130,7 @@ def test_the_larger_shift_is_the_lower_cosine():
     assert [found[f"worse_share.{name}"][0] for name in shift.MEASURES] == [1, 1, 0]
     assert found["worse_from.shift"] == 0 and np.isinf(found["worse_from.cosine"])
     assert found["equal_loss_shift.none"] == 1 and found["equal_loss_shift.batch"] == 3
-    of_arm = shift.of_arm(normed, arm(), 10)
+    of_arm = shift.of_arm(normed, arm(steps=10), 10)
     assert of_arm["shift"] == 3 and of_arm["relative_shift"] == 1.5 and of_arm["shift_decline"] == 1
     up, down = np.array([[1.0, 2, 5, 9]]), np.array([[3.0, 2, 1, 0]])
     assert shift.rank_correlation(up, down) == -1
