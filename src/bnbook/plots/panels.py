@@ -73,7 +73,7 @@ def panels(
     for ax in axes.flat:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             entries.setdefault(label, handle)
-    place = dict(loc="outside lower center", ncols=min(len(entries), 4), fontsize=8.5)
+    place = dict(loc="outside lower center", ncols=min(len(entries), 5), fontsize=8.5)
     fig.legend(entries.values(), entries, **place)
     return without_minor_ticks(fig)
 
@@ -117,8 +117,9 @@ def shares(
         known = ax.get_legend_handles_labels()[1]
         label = LABELS[norm] if LABELS[norm] not in known else None
         ax.errorbar(at, 100 * share, error, label=label, **style)
-        words = dict(textcoords="offset points", fontsize=8.5, color=COLORS[norm], va="center")
-        ax.annotate(f"{hits}", (at, 100 * share), (6, 5), **words)
+        side = (-6, "right") if apart < 0 else (6, "left")
+        words = dict(textcoords="offset points", fontsize=8.5, color=COLORS[norm], ha=side[1])
+        ax.annotate(f"{hits}", (at, 100 * share), (side[0], 3), **words)
     ax.set_xticks(range(len(places)), places)
     ax.set(ylabel=ylabel, ylim=(-3, 103), xlim=(-0.6, len(places) - 0.4))
     ax.grid(axis="x", visible=False)
