@@ -41,7 +41,7 @@ def test_the_scan_compares_the_same_seeds(runs):
     means = {rate: np.log(found[f"final_loss.{tag(rate)}.none"][:2]).mean() for rate in RATES}
     assert found["best_rate.none"] == min(means, key=means.get) != 1e-7
     shown = numbers.shown(found)
-    assert "correlation.lr1e_06.none" in shown and "bounded.lr1e_07.none" in shown
+    assert "correlation.lr1e_06.none" in shown and "correlation.lr1e_07.none" in shown
     assert "loss_range.lr1e_04.none" not in shown and "final_loss.lr1e_04.none" in shown
     assert "cosine.lr1e_06.batch.last" in shown and "cosine.lr1e_06.none.depth2" not in shown
 

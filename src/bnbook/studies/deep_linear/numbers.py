@@ -8,7 +8,7 @@ import numpy as np
 
 from bnbook.deep_linear import summaries as of
 from bnbook.probes.over_steps import holds_from, holds_until, over_training, share_of_training
-from bnbook.studies.deep_linear.plan import NORMS, PAIR, PAPER, Trained, tag
+from bnbook.studies.deep_linear.plan import NORMS, PAIR, PAPER, READINGS, TINY, Trained, tag
 from bnbook.studies.ladder.windows import over_window
 
 Arrays = dict[str, np.ndarray]
@@ -16,6 +16,9 @@ Arrays = dict[str, np.ndarray]
 MEDIANS = ("loss_range", "gradient_change", "smoothness", "gradient_norm", "beyond", "random_change", "shift")
 MEANS = ("cosine", "absolute_cosine")
 LANDSCAPE = ("loss_range", "gradient_change", "smoothness")
+#: What is shown at a tenth of the paper's rate, too; beginnings of names.
+SLOW = (*LANDSCAPE, "smoother_from", "gradient_norm", "beyond", "random_change", "cosine", "absolute_cosine")
+SLOW += ("edge", "correlation", "aligned_until", "plateau_rank")
 ALIGNED = 0.9  # mean cosine above which a network has almost no covariate shift
 NEAR = 0.05  # distance from a plateau at which a final loss lies on it
 
@@ -132,15 +135,26 @@ def all_numbers(runs: Mapping[str, Trained], rates: Sequence[float], seeds: int)
 
 
 def shown(found: Mapping[str, np.ndarray]) -> Arrays:
-    """Those that the page or a claim names: all of the scan and of the pair at the paper's rate and at a
-    tenth of it, what other arms were left with, whether they diverged, their cosine at the
-    paper's rate."""
-    close = [f".{tag(rate)}" for rate in (PAPER, PAPER / 10)]
+    """Those that the page or a claim names: all of the scan and of the pair at the paper's rate, some at a
+    tenth of it, what other arms were left with and whether they diverged, the readings' cosine."""
+    paper, slow = tag(PAPER), tag(PAPER / 10)
+    left = {f"{tag(rate)}.{norm}" for rate in TINY for norm in PAIR}
+    left |= {f"{tag(rate)}.none" for rate in (PAPER / 10, 3e-5, 1e-4)} | {f"{paper}.none.normal"}
+    left |= {f"{paper}.batch.{reading}" for reading in READINGS}
     kept = {}
     for name, values in found.items():
-        of_pair = any(name.endswith((at, f"{at}.none", f"{at}.batch")) for at in close)
-        left = name.startswith(("final_loss.", "diverged."))
-        reading = name.startswith(f"cosine.{tag(PAPER)}.batch.")
-        if of_pair or left or reading or ".lr" not in name:
+        measure, _, arm = name.partition(".lr")
+        arm = f"lr{arm}"
+        if (
+            ".lr" not in name
+            or arm in (paper, f"{paper}.none", f"{paper}.batch")
+            or arm in (slow, f"{slow}.none", f"{slow}.batch")
+            and measure.startswith(SLOW)
+            or arm in left
+            and measure in ("final_loss", "diverged")
+            or arm.startswith(f"{paper}.batch.")
+            and arm in left
+            and measure == "cosine"
+        ):
             kept[name] = values
     return kept
