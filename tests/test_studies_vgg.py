@@ -107,11 +107,13 @@ def test_moments_are_named_by_way_moment_and_place():
     change[:, :, 4, PLACES.index("before_nonlinearity"), 0] = 3.0  # convolution 5, one of three
     run = {"update_change": change, "batch_change": change, "checkpoint_change": change[:, :2]}
     run["probe_step"] = np.repeat(P, 2, axis=0)
-    found = moments.of_arm(run, arm(placed_layers=rungs.LAYERS), logs=True)
+    found = moments.of_arm(run, arm(placed_layers=rungs.LAYERS), logs=moments.WAYS)
     for way in moments.WAYS:
         np.testing.assert_allclose(found[f"{way}_variance_next_input"], 5)
         np.testing.assert_allclose(found[f"{way}_mean_before_nonlinearity"], 1)
         np.testing.assert_allclose(found[f"{way}_variance_next_input_log"], np.log(5))
+    some = moments.of_arm(run, arm(placed_layers=rungs.LAYERS), logs=("batch",))
+    assert {name.split("_")[0] for name in some if name.endswith("_log")} == {"batch"}
     run["median_variance"] = np.arange(3 * 10 * 3.0).reshape(1, 3, 10, 3)
     usual = moments.usual_variance(run, arm(placed_layers=rungs.LAYERS), (2, 8))
     np.testing.assert_allclose(usual[0, 0], [3, 21])

@@ -30,14 +30,14 @@ def changes(run: Arrays, arm: PlacedArm) -> Arrays:
     return found
 
 
-def of_arm(run: Arrays, arm: PlacedArm, logs: bool = False) -> Arrays:
-    """WAY_MOMENT_PLACE (S,): the median over the training, between checkpoints the mean; logs: natural
-    logarithms too, NAME_log."""
+def of_arm(run: Arrays, arm: PlacedArm, logs: tuple[str, ...] = ()) -> Arrays:
+    """WAY_MOMENT_PLACE (S,): the median over the training, between checkpoints the mean; logs: the
+    ways whose natural logarithms are taken too, NAME_log."""
     found = {}
     for name, values in changes(run, arm).items():
         by_checkpoint = name.startswith("checkpoint")
         found[name] = values.mean(1) if by_checkpoint else over_training(values, run["probe_step"][0])
-        if logs:
+        if name.startswith(logs):
             with np.errstate(divide="ignore"):
                 found[f"{name}_log"] = np.log(found[name])
     return found
