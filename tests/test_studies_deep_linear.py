@@ -76,6 +76,14 @@ def test_a_pair_is_compared_step_by_step(runs):
     assert np.isinf(found["lower_from"]).all() and steps.shape[0] == 3
 
 
+def test_two_networks_that_overflow_have_no_ratio_and_warn_of_nothing(runs):
+    plain = runs["lr1e_06.none"]
+    lost = dict(plain.run) | {"landscape_loss": np.full_like(plain.run["landscape_loss"], np.inf)}
+    with np.errstate(all="raise"):
+        found = numbers.of_pair(*[Trained(plain.arm, lost)] * 2)
+    assert np.isnan(found["loss_range_ratio_all"]).all() and (found["gradient_norm_ratio_all"] == 1).all()
+
+
 def test_points_of_figures_are_bands(runs):
     found = numbers.all_numbers(runs, RATES, 2)
     low, middle, high = curves.by_rate(found, {"none": RATES})["loss.none"][0]

@@ -35,6 +35,9 @@ def test_the_linear_network_between_even_parts_of_its_training():
     still = dict(run) | {f"handed_on_{n}": 0 * run[f"handed_on_{n}"] + 1 for n in ("mean", "deviation")}
     assert (linear.of_arm(arm, still)["mean_change"] == 0).all() and (found["mean_change"] > 0).all()
     assert linear.moved(arm, run).shape[:2] == (2, 2)
+    lost = dict(run) | {"handed_on_deviation": np.full_like(run["handed_on_deviation"], np.inf)}
+    with np.errstate(all="raise"):
+        assert np.isnan(linear.of_arm(arm, lost)["variance_change"]).all()
     better = dict(run) | {"landscape_distance": run["landscape_distance"] / 2}
     assert (linear.smoother((arm, run), (arm, better)) == 1).all()
     np.testing.assert_allclose(linear.lived([[1, np.nan, 3], [np.nan] * 3]), [2, np.nan])
@@ -53,5 +56,7 @@ def test_bands_bear_what_figures_meet():
     assert middle[0] == pytest.approx(2) and low[0] < 2 < high[0] and np.isnan(middle[1:]).all()
     low, middle, high = bands.arithmetic(values[:, :1])[0]
     assert middle == pytest.approx(7 / 3) and middle - low == pytest.approx(high - middle)
+    room = bands.LARGEST * (bands.LARGEST / 1e-30) ** 0.05  # a logarithmic axis has a margin of a twentieth
+    assert np.isfinite(room) and bands.quartiles([[np.inf], [1e250]])[0, 1] == bands.LARGEST
     values[:, 2] = np.nan
     np.testing.assert_allclose(bands.quartiles(values)[0, 1], [2, 4, np.nan])

@@ -6,7 +6,7 @@ import numpy as np
 
 from bnbook.intervals import mean_and_interval
 
-LARGEST = 1e300  # what an overflow is drawn as
+LARGEST = 1e200  # what an overflow is drawn as: a logarithmic axis still has room above it
 
 
 def arithmetic(values: np.ndarray) -> np.ndarray:
@@ -23,12 +23,12 @@ def geometric(values: np.ndarray) -> np.ndarray:
     half = np.where(kept.all(0), half, np.nan)
     middle = np.where(kept.all(0), middle, np.nan)
     with np.errstate(over="ignore"):
-        return np.exp(np.minimum([middle - half, middle, middle + half], 690.0))[None]
+        return np.minimum(np.exp([middle - half, middle, middle + half]), LARGEST)[None]
 
 
 def quartiles(values: np.ndarray) -> np.ndarray:
     """Median and middle half over the seeds that still train; an overflow counts as infinite."""
-    values = np.where(np.isposinf(values), LARGEST, values)
+    values = np.minimum(np.asarray(values, dtype=float), LARGEST)
     found = np.full((3, values.shape[1]), np.nan)
     alive = np.isfinite(values).any(0)
     found[:, alive] = np.nanquantile(values[:, alive], (0.25, 0.5, 0.75), axis=0)

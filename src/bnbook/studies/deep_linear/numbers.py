@@ -91,7 +91,8 @@ def of_pair(plain: Trained, normed: Trained) -> Arrays:
         found[f"smoother_from.{name}"] = holds_from(smaller | ~alive, steps)
         for part, window in windows.items():
             middles = [over_window(each[name], steps, *window) for each in (one, other)]
-            found[f"{name}_ratio_{part}"] = middles[0] / middles[1]
+            with np.errstate(invalid="ignore", divide="ignore"):  # both may have overflowed
+                found[f"{name}_ratio_{part}"] = middles[0] / middles[1]
     return found
 
 

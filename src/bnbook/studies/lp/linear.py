@@ -38,8 +38,9 @@ def moved(arm: LinearArm, run: Arrays) -> np.ndarray:
     steps = run["probe_step"][0]
     regular = np.isin(steps, np.arange(0, steps[-1] + 1, max(1, arm.steps // 20)))
     handed = [run[f"handed_on_{name}"][:, regular, :-1] for name in ("mean", "deviation")]
-    mean, deviation = (values.reshape(*values.shape[:2], -1) for values in handed)
-    return np.moveaxis(np.array([moment_change(m, v**2) for m, v in zip(mean, deviation)]), 1, 0)
+    mean, deviation = (values.reshape(*values.shape[:2], -1).astype(float) for values in handed)
+    with np.errstate(invalid="ignore", over="ignore"):  # shortly before a divergence
+        return np.moveaxis(np.array([moment_change(m, v**2) for m, v in zip(mean, deviation)]), 1, 0)
 
 
 def smoother(plain: tuple[LinearArm, Arrays], other: tuple[LinearArm, Arrays]) -> np.ndarray:
