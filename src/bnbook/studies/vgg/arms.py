@@ -10,6 +10,7 @@ from bnbook.studies.ladder.rungs import Rung
 from bnbook.studies.ladder.rungs import arms as rung_arms
 from bnbook.training.arm import Arm
 from bnbook.training.placed import PlacedArm
+from bnbook.training.probed import probe_schedule
 
 Arms = dict[str, PlacedArm]
 
@@ -35,14 +36,14 @@ def moments_only(arm: PlacedArm) -> PlacedArm:
 
 
 def at_rate(arm: PlacedArm, rate: float, steps: int) -> PlacedArm:
-    """The first steps of an arm at another learning rate, probed along the gradient and for covariate
-    shift."""
+    """The first steps of an arm at another learning rate, probed along the gradient and for covariate shift:
+    at the arm's own steps and, so that these first steps are seen to their end, at the last that can be."""
     return replace(
         arm,
         learning_rate=rate,
         steps=steps,
         evaluate_every=0,
-        probe_steps=tuple(step for step in arm.probe_steps if step <= steps - 2),
+        probe_steps=probe_schedule(steps, steps, (*arm.probe_steps, steps - 2)),
         random_directions=(),
         placed_layers=(),
         removed_gradient=False,

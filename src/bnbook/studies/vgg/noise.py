@@ -25,11 +25,11 @@ READINGS = {
 }
 
 
-def drawn(draws: int, examples: int = 32, units: int = 16) -> dict[str, np.ndarray]:
+def drawn(draws: int, seed: int = 0, examples: int = 32, units: int = 16) -> dict[str, np.ndarray]:
     """Moments of the shift m and the factor s that the layer draws, (GROUPS,) each, named as in CLOSED."""
     found = {name: np.empty(GROUPS) for name in CLOSED}
     with torch.random.fork_rng():
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         layer, x = make_normalizer("noise", units, 0), torch.zeros(examples, units)
         for group in range(GROUPS):
             several = [layer.draw(x) for _ in range(draws // GROUPS)]
