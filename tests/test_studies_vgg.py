@@ -30,18 +30,16 @@ def arm(**changes):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_shows_the_ladder_at_an_eighth_of_the_width(name):
-    """Same settings, same key: what the ladder has trained is trained no second time."""
+def test_a_chapter_repeats_the_ladder_at_an_eighth_of_the_width_from_seeds_of_its_own(name):
+    """The same settings, so that both may be compared; no seed that the chapter on scale has shown."""
     own = chapters.select([f"santurkar/{name}"])[0].parameters("laptop")
     ladder = chapters.select(["santurkar/scale"])[0].parameters("laptop")
     assert arms.of_ladder(("none", "batch", "noisy"), own["width"], own) == rungs.arms(
         rungs.find("w1_8"), ladder
     )
-    which = rungs.seeds(rungs.find("w1_8"), ladder["first_seed"], ladder["most"])
-    assert range(own["first_seed"], own["first_seed"] + own["seeds"]) == which
-    for rung, width in zip(("w1_16", "w1_4"), own.get("sweep_widths", ())):
-        wide = rungs.arms(rungs.find(rung), ladder)
-        assert arms.of_ladder(("none", "batch"), width, own) == {n: wide[n] for n in ("none", "batch")}
+    own_seeds = set(range(own["first_seed"], own["first_seed"] + own["seeds"]))
+    for rung in rungs.RUNGS.values():
+        assert not own_seeds & set(rungs.seeds(rung, ladder["first_seed"], ladder["most"]))
 
 
 def test_arms_beside_the_ladder_differ_in_what_they_say_alone():
