@@ -19,7 +19,15 @@ def test_a_panel_a_measure_and_a_line_a_norm():
     curves = {f"{name}.{norm}": np.ones((1, 3, 4)) for name in "ab" for norm in ("none", "batch")}
     del curves["b.batch"]
     x = {"a": [1, 2, 3, 4], "b": [10, 20, 30, 40]}
-    fig = panels(curves, x, {"a": "A", "b": "B"}, ("none", "batch"), log="xy", linear=("b",), dashed={"a": 1})
+    fig = panels(
+        curves,
+        x,
+        {"a": "A", "b": "B"},
+        ("none", "batch"),
+        log="xy",
+        linear=("b",),
+        levels={"a": {"so much": 1}},
+    )
     one, other = fig.axes[:2]
     assert [len(ax.lines) for ax in (one, other)] == [3, 1] and other.lines[0].get_xdata()[0] == 10
     assert one.get_yscale() == "log" and other.get_yscale() == "linear" and other.get_xscale() == "log"

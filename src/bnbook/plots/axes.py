@@ -21,3 +21,10 @@ def name_ticks(setter: Callable, places: Sequence[float]) -> None:
     ax.set_xticks."""
     setter(places, labels=[f"{place:g}" for place in places])
     setter([], minor=True)
+
+
+def power(rate: float) -> str:
+    """3e-05 -> 3·10⁻⁵, as a formula, to two digits."""
+    digits, exponent = f"{rate:.1e}".split("e")
+    times = digits.removesuffix(".0") + r"\cdot "
+    return rf"${'' if float(digits) == 1 else times}10^{{{int(exponent)}}}$"

@@ -8,11 +8,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, LABELS
+from bnbook.plots import printed
+from bnbook.plots.axes import power
+from bnbook.plots.line_names.marks import marks
+from bnbook.plots.line_names.places import letters
 from bnbook.plots.panels import line_with_band, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 PAIR, PAPER = ("none", "batch"), 1e-6
-DASHED = (0, (3, 2))
 
 
 def tag(rate: float) -> str:
@@ -24,19 +27,19 @@ def losses(curves: Curves, best: Mapping[str, float]) -> plt.Figure:
     """Loss over the training: left at the paper's rate, right each norm at its best."""
     fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
     for norm, rate in best.items():
-        labels = (LABELS[norm], f"{LABELS[norm]}, {rate:.0e}")
+        labels = (LABELS[norm], f"{LABELS[norm]}, {power(rate)}")
         for ax, name, label in zip(axes, ("paper", "best"), labels):
             line_with_band(ax, curves["step"][0], curves[f"{name}.{norm}"], color=COLORS[norm], label=label)
-    for ax, title in zip(axes, (f"learning rate {PAPER:.0e}", "each at its best rate")):
+    for ax, title in zip(axes, (f"at the paper's rate, {power(PAPER)}", "each at its best rate")):
         ax.set(xscale="log", yscale="log", title=title, xlabel="training step", ylim=(0.01, 3))
-        ax.legend(loc="lower left", fontsize=8.5)
+        ax.legend(loc="lower left", fontsize=letters(ax))
     axes[0].set_ylabel("loss, share of answering zero")
     return without_minor_ticks(fig)
 
 
 def by_rate(curves: Curves, rates: Mapping[str, Sequence[float]]) -> plt.Figure:
     """Above the final loss, below the share that diverged, against the rate."""
-    fig, axes = plt.subplots(2, 1, figsize=(6.8, 4.6), sharex=True, height_ratios=(2.2, 1))
+    fig, axes = plt.subplots(2, 1, figsize=(6.8, 5.2), sharex=True, height_ratios=(1.7, 1))
     for norm, own in rates.items():
         style = dict(color=COLORS[norm], label=LABELS[norm], marker="o", markersize=3.5)
         if norm in ("l1", "linf"):
@@ -45,10 +48,12 @@ def by_rate(curves: Curves, rates: Mapping[str, Sequence[float]]) -> plt.Figure:
         else:
             line_with_band(axes[0], np.array(own), curves[f"loss.{norm}"], **style)
         axes[1].plot(own, curves[f"diverged.{norm}"][0], **style)
-    for ax in axes:
-        ax.axvline(PAPER, color=COLORS["theory"], linewidth=0.8, linestyle=(0, (2, 2)))
+    marks(axes[0], x=printed.LINEAR_RATE)
+    marks(axes[1], x=dict.fromkeys([""], PAPER) | printed.DIVERGES)
     axes[0].set(xscale="log", yscale="log", ylabel="final loss, share")
-    axes[0].legend(fontsize=8.5)
+    axes[0].set_title("Which learning rate leaves the least, and which diverges?")
+    place = dict(loc="outside lower center", ncols=3, fontsize=letters(axes[0]))
+    fig.legend(*axes[0].get_legend_handles_labels(), **place)
     axes[1].set(ylabel="diverged", xlabel="learning rate", ylim=(-0.05, 1.05))
     return without_minor_ticks(fig)
 
@@ -71,8 +76,11 @@ def plateaus(curves: Curves, rates: Sequence[float]) -> plt.Figure:
     axes[0].set(xlabel="log₁₀ of the learning rate", ylabel="directions fitted, k", ylim=(-0.5, 9.5))
     axes[1].set(xlabel="singular direction of A, strongest first", ylabel="share of it left", ylim=(0, 3))
     axes[1].set_yscale("symlog", linthresh=1e-3)
+    marks(axes[0], x={name: np.log10(rate) for name, rate in printed.LINEAR_RATE.items()})
+    axes[0].set_title("How many directions are fitted?", fontsize=10.5)
+    axes[1].set_title(f"What is left of each at {power(PAPER)}?", fontsize=10.5)
     for ax in axes:
-        ax.legend(fontsize=8.5)
+        ax.legend(fontsize=letters(ax))
     return without_minor_ticks(fig)
 
 
@@ -87,12 +95,14 @@ def covariate_shift(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -
             line_with_band(column[1], x, curves[f"relative_shift.{arm}"], **style)
             layers = np.arange(1, curves[f"layer.{arm}"].shape[2] + 1)
             line_with_band(column[2], layers, curves[f"layer.{arm}"], **style)
-        column[0].set(title=f"learning rate {rate:.0e}", xscale="log", ylim=(-0.6, 1.05))
+        column[0].set(xscale="log", ylim=(-0.75, 1.35))
+        column[0].set_title(f"learning rate {power(rate)}", fontsize=10.5)
+        marks(column[0], y=printed.LINEAR_SHIFT if rate == PAPER else None)
         column[1].set(xscale="log", yscale="log", xlabel="training step")
         column[2].set(xlabel="layer", ylim=(-1.05, 1.05))
     for ax, label in zip(axes[:, 0], ("cosine of G and G′", "‖G − G′‖ / ‖G‖", "cosine, by layer")):
         ax.set_ylabel(label)
-    axes[0, 0].legend(fontsize=8.5, loc="lower left")
+    axes[0, 0].legend(fontsize=letters(axes[0, 0]), loc="lower left")
     return without_minor_ticks(fig)
 
 
@@ -119,9 +129,10 @@ def landscape(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -> plt.
             if len(usual):  # a plain network that is about to diverge would need all of the axis
                 low, high = ax.get_ylim()
                 ax.set_ylim(max(low, usual.min() / 1e4), min(high, usual.max() * 1e8))
-        row[2].axhline(2 / rate, color=COLORS["theory"], linewidth=0.9, linestyle=DASHED, label="2 / η")
-        row[0].set_ylabel(f"learning rate {rate:.0e}")
+        marks(row[2], y={"2 / η": 2 / rate})
+        row[0].set_ylabel(f"learning rate {power(rate)}")
     for ax in axes[-1]:
         ax.set_xlabel("training step")
-    fig.legend(*axes[0, 2].get_legend_handles_labels(), loc="outside lower center", ncol=3, fontsize=9)
+    place = dict(loc="outside lower center", ncols=2, fontsize=letters(axes[0, 0]))
+    fig.legend(*axes[0, 2].get_legend_handles_labels(), **place)
     return without_minor_ticks(fig)

@@ -8,8 +8,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, LABELS
-from bnbook.plots.deep_linear import DASHED, PAIR, PAPER, tag
-from bnbook.plots.panels import FANS
+from bnbook.plots import printed
+from bnbook.plots.axes import power
+from bnbook.plots.deep_linear import PAIR, PAPER, tag
+from bnbook.plots.line_names.marks import marks
+from bnbook.plots.line_names.places import letters
+from bnbook.plots.panels import FANS, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 LINES = ("-", "--", ":", "-.", (0, (6, 1)))
@@ -17,8 +21,8 @@ LINES = ("-", "--", ":", "-.", (0, (6, 1)))
 MARKS = {
     "reproduced": ("+", COLORS["corrected"]),
     "not reproduced": ("−", COLORS["wrong"]),
-    "mixed": ("±", COLORS["noise"]),
-    "at most partly": ("∓", COLORS["noise"]),
+    "mixed": ("±", COLORS["part"]),
+    "at most partly": ("∓", COLORS["part"]),
     "diverged": ("", COLORS["grid"]),
 }
 OPEN = ("?", COLORS["printed"])
@@ -36,6 +40,10 @@ def activations(curves: Curves, steps: np.ndarray, layers: Sequence[int]) -> plt
                 ax.fill_between(x, spread[:, a], spread[:, b], **style)
             ax.plot(x, spread[:, 3], color=COLORS["theory"], linewidth=1)
             ax.set(xscale="log", title=f"layer {layer}" if norm == "none" else None)
+            if norm == "none":
+                words = f"paper: σ around {printed.SIGMA:g}" if place == 0 else ""
+                marks(ax, y={words: printed.SIGMA})
+                marks(ax, y={"": -printed.SIGMA})
         row[0].set_ylabel(LABELS[norm])
     for ax in axes[-1]:
         ax.set_xlabel("training step")
@@ -52,12 +60,18 @@ def verdicts(words: Mapping[str, Sequence[str]], rates: Sequence[float]) -> plt.
             ax.add_patch(plt.Rectangle((column - 0.46, row - 0.44), 0.92, 0.88, color=shade))
             ax.text(column, row, mark, color="white", ha="center", va="center", fontsize=10)
     ax.set(xlim=(-0.5, len(rates) - 0.5), ylim=(max(1, len(words)) - 0.5, -0.5), xlabel="learning rate")
-    ax.set_xticks(range(len(rates)), [f"{rate:.0e}" for rate in rates], fontsize=8, rotation=30)
-    ax.set_yticks(range(len(words)), [each.removeprefix("dln-") for each in words], fontsize=8.5)
+    names = [power(rate) + ("\npaper's" if rate == PAPER else "") for rate in rates]
+    ax.set_xticks(range(len(rates)), names, fontsize=letters(ax))
+    ax.set_yticks(range(len(words)), [_spoken(each) for each in words], fontsize=letters(ax))
     ax.grid(False)
-    ax.get_xticklabels()[list(rates).index(PAPER)].set_fontweight("bold")
     ax.minorticks_off()
     return fig
+
+
+def _spoken(claim: str) -> str:
+    """dln-plain-almost-no-ics -> plain almost no shift."""
+    known = {"ics": "shift", "sigma": "σ", "beta": "β"}
+    return " ".join(known.get(word, word) for word in claim.removeprefix("dln-").split("-"))
 
 
 def effects(curves: Curves, rates: Sequence[float]) -> plt.Figure:
@@ -75,16 +89,15 @@ def effects(curves: Curves, rates: Sequence[float]) -> plt.Figure:
         for rate, value, hollow in zip(rates, middle, np.asarray(curves["hollow"])[0]):
             face = "white" if hollow else COLORS["theory"]
             ax.plot(rate, value, "o", color=COLORS["theory"], markerfacecolor=face, markersize=4)
-        ax.axhline(1, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED)
+        marks(ax, x=printed.LINEAR_RATE, y={"equal": 1.0})
         ax.set(xscale="log", yscale="log", title=title, xlim=(rates[0] / 2, rates[-1] * 2))
         bottom, top = ax.get_ylim()
         ax.set_ylim(max(bottom, 1e-8), min(top, 1e12))
-        ax.minorticks_off()
     for ax in axes[:, 0]:
         ax.set_ylabel("without / with batch norm")
     for ax in axes[-1]:
         ax.set_xlabel("learning rate")
-    return fig
+    return without_minor_ticks(fig)
 
 
 def by_depth(curves: Curves, rates: Sequence[float], depths: Sequence[int]) -> plt.Figure:
@@ -95,12 +108,13 @@ def by_depth(curves: Curves, rates: Sequence[float], depths: Sequence[int]) -> p
         for norm in PAIR:
             for rate, line in zip(rates, LINES):
                 style = dict(linestyle=line, marker="o", markersize=3, color=COLORS[norm])
-                label = f"{LABELS[norm]}, {rate:.0e}"
+                label = f"{LABELS[norm]}, {power(rate)}"
                 ax.plot(depths, curves[f"{name}.{tag(rate)}.{norm}"][0], label=label, **style)
         ax.set(xlabel="layers", title=title)
         ax.set_xticks(depths)
+        marks(ax, x=printed.DEPTH)
         if name != "cosine":
             ax.set_yscale("log")
-        ax.minorticks_off()
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
-    return fig
+    place = dict(loc="outside lower center", ncols=2, fontsize=letters(axes[0]))
+    fig.legend(*axes[0].get_legend_handles_labels(), **place)
+    return without_minor_ticks(fig)

@@ -8,6 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, LABELS
+from bnbook.plots import printed
+from bnbook.plots.line_names.marks import mark, mark_curve
+from bnbook.plots.line_names.places import letters
 from bnbook.plots.panels import line_with_band, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
@@ -16,8 +19,9 @@ PAIR = ("none", "batch")
 
 def landscape(curves: Curves, steps: Sequence[int]) -> plt.Figure:
     """Left, from the smallest to the largest loss, low.NORM and high.NORM (1, P), their logarithms; then the
-    change of the gradient and β, NAME.NORM (1, 3, P)."""
-    fig, axes = plt.subplots(1, 3, figsize=(8.2, 3.3))
+    change of the gradient and β, NAME.NORM (1, 3, P), marked where the plain network's line crosses batch
+    norm's for good, and what the paper prints of the first."""
+    fig, axes = plt.subplots(1, 3, figsize=(8.2, 3.5))
     x = np.asarray(steps) + 1  # the first probe has a place on a logarithmic axis
     for norm in PAIR:
         low, high = (np.exp(np.asarray(curves[f"{edge}.{norm}"])[0]) for edge in ("low", "high"))
@@ -25,26 +29,42 @@ def landscape(curves: Curves, steps: Sequence[int]) -> plt.Figure:
     for norm in (*PAIR, "noisy"):
         for ax, name in zip(axes[1:], ("gradient_change", "smoothness")):
             line_with_band(ax, x, curves[f"{name}.{norm}"], color=COLORS[norm], label=LABELS[norm])
-    for ax, title in zip(axes, ("loss along the gradient", "change of the gradient", "effective β")):
+    for ax, name in zip(axes[1:], ("gradient_change", "smoothness")):
+        turn = crossing(x, *(np.asarray(curves[f"{name}.{norm}"])[0, 1] for norm in PAIR))
+        if turn is not None:
+            mark(ax, "the order turns", x=turn, linestyle=":")
+    claimed = printed.ORDERS * np.asarray(curves["gradient_change.batch"])[0, 1]
+    mark_curve(axes[1], x, claimed, f"paper: close to {printed.ORDERS:g} × batch norm's")
+    for ax, title in zip(axes, ("range of the loss", "change of the gradient", "effective β")):
         ax.set(xscale="log", yscale="log", title=title, xlabel="training step + 1")
-    fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
+    place = dict(loc="outside lower center", ncols=3, fontsize=letters(axes[0]))
+    fig.legend(*axes[2].get_legend_handles_labels(), **place)
     return without_minor_ticks(fig)
 
 
+def crossing(x: np.ndarray, one: np.ndarray, other: np.ndarray) -> float | None:
+    """Where two curves cross for the last time, half way on a logarithmic axis between two of the x (X,);
+    None where they never do."""
+    signs = np.sign(np.asarray(one, dtype=float) - np.asarray(other, dtype=float))
+    turns = np.flatnonzero(signs[1:] * signs[:-1] < 0)
+    return float(np.sqrt(x[turns[-1]] * x[turns[-1] + 1])) if len(turns) else None
+
+
 def random_directions(curves: Curves, steps: Sequence[int]) -> plt.Figure:
-    """Largest change of the loss and β along a random direction (random_NAME.NORM) and along the gradient,
-    dotted (NAME.NORM)."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.4))
+    """Largest change of the loss and β, a column each: above along a random direction (random_NAME.NORM),
+    below along the gradient (NAME.NORM)."""
+    titles = {"loss_change": "largest change of the loss", "smoothness": "effective β"}
+    ways = {"random_": "in a random direction", "": "along the gradient"}
+    fig, axes = plt.subplots(2, 2, figsize=(7.4, 5.2), sharex=True, sharey="col")
     x = np.asarray(steps) + 1
-    for ax, (name, title) in zip(
-        axes, {"loss_change": "largest change of the loss", "smoothness": "effective β"}.items()
-    ):
-        for norm in PAIR:
-            color = COLORS[norm]
-            random, along = curves[f"random_{name}.{norm}"], curves[f"{name}.{norm}"]
-            line_with_band(ax, x, random, color=color, label=f"{LABELS[norm]}, random")
-            style = dict(color=color, linestyle=":", label=f"{LABELS[norm]}, gradient")
-            line_with_band(ax, x, along, **style)
-        ax.set(xscale="log", yscale="log", title=title, xlabel="training step + 1")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
+    for column, (name, title) in zip(axes.T, titles.items()):
+        for ax, (way, words) in zip(column, ways.items()):
+            for norm in PAIR:
+                style = dict(color=COLORS[norm], label=LABELS[norm])
+                line_with_band(ax, x, curves[f"{way}{name}.{norm}"], **style)
+            ax.set(xscale="log", yscale="log")
+            ax.set_title(f"{title},\n{words}", fontsize=10.5)
+        column[-1].set_xlabel("training step + 1")
+    place = dict(loc="outside lower center", ncols=2, fontsize=letters(axes[0, 0]))
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), **place)
     return without_minor_ticks(fig)

@@ -8,8 +8,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, LABELS
-from bnbook.plots.axes import points
-from bnbook.plots.panels import DASHED, line_with_band, without_minor_ticks
+from bnbook.plots import printed
+from bnbook.plots.axes import points, power
+from bnbook.plots.line_names.marks import marks
+from bnbook.plots.line_names.places import letters
+from bnbook.plots.panels import line_with_band, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 NAMES = LABELS | {"none": "no normalization", "batch": "batch norm"}
@@ -24,7 +27,7 @@ def division(curves: Curves, offsets: Sequence[float]) -> plt.Figure:
         for norm in (norm for norm in NORMS if f"{name}.{norm}" in curves):
             ax.plot(offsets, curves[f"{name}.{norm}"][0], color=COLORS[norm], label=NAMES[norm])
         ax.set(title=title, xlabel="mean of the input, in standard deviations", ylim=(0, 1.35))
-        ax.legend(fontsize=8.5)
+        ax.legend(fontsize=letters(ax))
     return fig
 
 
@@ -38,7 +41,7 @@ def performance(
             line_with_band(ax, x, curves[norm], color=COLORS[norm], label=NAMES[norm])
         ax.set(xlabel="training step")
     axes[0].set(title="VGG", ylabel="training accuracy (%)", ylim=(0, 102))
-    axes[0].axhline(chance, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED, zorder=0)
+    marks(axes[0], y={"guessing": chance})
     axes[1].set(title="deep linear", ylabel="loss, share of answering zero")
     axes[1].set(xscale="log", yscale="log", ylim=(0.02, 3))
     return _legend(fig, axes[0])
@@ -48,15 +51,15 @@ def matched(curves: Curves, steps: Sequence[float], rates: Mapping[str, float], 
     """A panel a norm: its loss NORM beside batch norm's, batch, and that at the matched rate, batch.NORM."""
     fig, axes = plt.subplots(1, len(rates), figsize=(8.2, 3.3), sharey=True)
     for ax, (norm, rate) in zip(axes, rates.items()):
-        line_with_band(ax, steps, curves[norm], color=COLORS[norm], label=f"{NAMES[norm]}, {paper:.2g}")
+        line_with_band(ax, steps, curves[norm], color=COLORS[norm], label=f"{NAMES[norm]}, {power(paper)}")
         style = dict(color=COLORS["batch"])
         if rate != paper:
-            label = f"batch norm, {rate:.2g}"
+            label = f"batch norm, {power(rate)}"
             line_with_band(ax, steps, curves[f"batch.{norm}"], label=label, **style)
             style["linestyle"] = ":"
-        line_with_band(ax, steps, curves["batch"], label=f"batch norm, {paper:.2g}", **style)
-        ax.set(xscale="log", yscale="log", xlabel="training step", title=f"{NAMES[norm]} at {paper:.0e}")
-        ax.legend(fontsize=7.5, loc="lower left")
+        line_with_band(ax, steps, curves["batch"], label=f"batch norm, {power(paper)}", **style)
+        ax.set(xscale="log", yscale="log", xlabel="training step", title=f"{NAMES[norm]} at {power(paper)}")
+        ax.legend(fontsize=letters(ax), loc="lower left")
     axes[0].set_ylabel("loss, share of answering zero")
     return without_minor_ticks(fig)
 
@@ -74,7 +77,7 @@ def landscape(curves: Curves, x: Sequence[float]) -> plt.Figure:
         low, high = (np.exp(np.minimum(edge, middle + 14)) for edge in edges)  # about to overflow
         ax.fill_between(x, low, high, color=COLORS[norm], alpha=0.5, linewidth=0.8)
         ax.set(xscale="log", yscale="log")
-        ax.set_title(NAMES[norm], fontsize=9.5)
+        ax.set_title(NAMES[norm], fontsize=10.5)
     upper[0].set_ylabel("loss along\nthe gradient")
     titles = {"gradient_change": "change of the gradient", "smoothness": "effective β"}
     for ax, (name, title) in zip(lower, titles.items()):
@@ -96,10 +99,12 @@ def by_rate(speeds: Mapping[str, np.ndarray], rates: Sequence[float]) -> plt.Fig
         points(ax, beside, speeds[norm], "o-", **style)
     ax.set(xscale="log", xlabel="learning rate", ylabel="mean batch accuracy (%)")
     ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    ax.set_title("Does a larger learning rate change the order?")
+    marks(ax, x=printed.RATE)
     return without_minor_ticks(_legend(fig, ax))
 
 
 def _legend(fig: plt.Figure, ax: plt.Axes) -> plt.Figure:
-    place = dict(loc="outside lower center", ncols=len(NORMS), fontsize=8.5)
+    place = dict(loc="outside lower center", ncols=len(NORMS), fontsize=letters(ax))
     fig.legend(*ax.get_legend_handles_labels(), **place)
     return fig

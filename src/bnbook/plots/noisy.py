@@ -8,11 +8,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, LABELS
+from bnbook.plots import printed
 from bnbook.plots.axes import points
-from bnbook.plots.panels import DASHED, line_with_band, shares
+from bnbook.plots.line_names.marks import marks
+from bnbook.plots.line_names.places import letters
+from bnbook.plots.panels import line_with_band, shares
 
 NAMES = {"none": "without", "batch": "batch", "noisy": "noisy", "noise": "noise\nalone"}
-INKS = ("none", "linf", "l1")  # of the convolutions
+LINES = ("-", "--", ":")  # of the convolutions, which are all of the plain network
 
 
 def control(
@@ -27,12 +30,17 @@ def control(
     fig, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.6), gridspec_kw={"width_ratios": (1, 1.3)})
     events = {(NAMES[norm], norm): values for norm, values in failed.items()}
     shares(left, events, [NAMES[norm] for norm in failed], f"not started after {start_steps} steps (%)")
-    for (layer, curve), ink in zip(ratios.items(), INKS):
-        line_with_band(right, steps, curve, color=COLORS[ink], label=f"convolution {layer}")
+    left.set_ylim(-3, 124)  # room for the words above
+    left.set_yticks(range(0, 101, 20))
+    marks(left, y=printed.NO_START)
+    for (layer, curve), dash in zip(ratios.items(), LINES):
+        style = dict(color=COLORS["none"], linestyle=dash, label=f"convolution {layer}")
+        line_with_band(right, steps, curve, **style)
     right.axhline(behind, color=COLORS["noisy"], linewidth=1.2, label="behind batch norm (γ = 1)")
     right.set(yscale="log", xlabel="training step")
-    right.set_title("variance of the noise / of the activations", fontsize=10)
-    right.legend(fontsize=8)
+    left.set_title("Does a training start?", fontsize=10.5)
+    right.set_title("variance of the noise / of the activations", fontsize=10.5)
+    right.legend(fontsize=letters(right))
     right.minorticks_off()
     return fig
 
@@ -45,10 +53,11 @@ def strength(found: Mapping[str, Mapping[float, np.ndarray]], chance: float) -> 
         at = [strength or least for strength in sorted(by_strength)]
         values = np.stack([by_strength[strength] for strength in sorted(by_strength)], axis=1)
         points(ax, at, values, "o-", color=COLORS[norm], label=LABELS[norm])
-    ax.axhline(chance, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED, zorder=0)
+    marks(ax, x={"paper's noise": 1.0}, y={"guessing": chance})
     ticks = sorted({strength for by_strength in found.values() for strength in by_strength} - {0.0})
-    ax.set(xscale="log", xlabel="strength of the noise (1: the paper's)", ylabel="mean batch accuracy (%)")
+    ax.set(xscale="log", xlabel="strength of the noise", ylabel="mean batch accuracy (%)")
+    ax.set_title("How much noise can a training stand?")
     ax.set_xticks([least, *ticks], ["none", *(f"{strength:g}" for strength in ticks)])
     ax.minorticks_off()
-    ax.legend(fontsize=9)
+    ax.legend()
     return fig

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 from bnbook.figures import COLORS, LABELS
 from bnbook.intervals import clopper_pearson
+from bnbook.plots.line_names.marks import marks
+from bnbook.plots.line_names.places import letters
 
 Curves = Mapping[str, np.ndarray]
+FEW = 60.0  # an axis from low to FEW times that would have no more than two powers of ten
 FANS = ((0, 6, 0.18), (1, 5, 0.3), (2, 4, 0.45))  # from one of seven quantiles to another, opacity
-DASHED = (0, (4, 3))
 
 
 def line_with_band(ax: plt.Axes, x: Sequence[float], curve: np.ndarray, **line) -> None:
@@ -24,9 +27,14 @@ def line_with_band(ax: plt.Axes, x: Sequence[float], curve: np.ndarray, **line) 
 
 
 def without_minor_ticks(fig: plt.Figure) -> plt.Figure:
-    """On logarithmic axes minor ticks are most of a figure's time and size."""
+    """On logarithmic axes minor ticks are most of a figure's time and size; one of few decades has ticks at
+    1, 2 and 5."""
     for ax in fig.axes:
         ax.minorticks_off()
+        low, high = ax.get_ylim()
+        if ax.get_yscale() == "log" and high / low < FEW:
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.yaxis.set_major_formatter("{x:g}")
     return fig
 
 
@@ -41,14 +49,16 @@ def panels(
     linear: Sequence[str] = (),
     columns: int = 3,
     ticks: bool = False,
-    dashed: Mapping[str, float] | None = None,
+    levels: Mapping[str, Mapping[str, float]] | None = None,
+    upright: Mapping[str, float] | None = None,
     labels: Mapping[str, str] = LABELS,
 ) -> plt.Figure:
     """A panel for each measure of `titles`, a line with its band for each norm: curves["MEASURE.NORM"] over
     x, or over x[MEASURE].
 
     log: "x", "y" or "xy", the logarithmic axes, but for the y of the measures in `linear`; ticks: a marker
-    and a tick at each x; dashed: a horizontal line in the panel of a measure.
+    and a tick at each x; levels: MEASURE -> words -> y, marks across its panel; upright: words -> x, marks in
+    every panel.
     """
     columns = min(columns, len(titles))
     rows = -(-len(titles) // columns)
@@ -60,8 +70,10 @@ def panels(
         for norm in (norm for norm in norms if f"{name}.{norm}" in curves):
             style = dict(color=COLORS[norm], label=labels[norm], **marked)
             line_with_band(ax, own, curves[f"{name}.{norm}"], **style)
-        if dashed and name in dashed:
-            ax.axhline(dashed[name], color=COLORS["theory"], linewidth=0.9, linestyle=DASHED, zorder=0)
+        if levels and name in levels:
+            marks(ax, y=levels[name])
+            ax.margins(y=0.12)  # room for the words
+        marks(ax, x=upright)
         ax.set_title(title, fontsize=10.5)
         ax.set(xscale="log" if "x" in log else "linear")
         ax.set(yscale="log" if "y" in log and name not in linear else "linear")
@@ -73,7 +85,9 @@ def panels(
     for ax in axes.flat:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             entries.setdefault(label, handle)
-    place = dict(loc="outside lower center", ncols=min(len(entries), 5), fontsize=8.5)
+    place = dict(
+        loc="outside lower center", ncols=min(len(entries), columns + 1), fontsize=letters(axes[0, 0])
+    )
     fig.legend(entries.values(), entries, **place)
     return without_minor_ticks(fig)
 
@@ -86,7 +100,7 @@ def fans(
     curves: NAME -> (1, X, rows, 7), the quantiles of `deep_linear.LEVELS`; the part of NAME before a dot
     gives the colour, titles[NAME] the title.
     """
-    size = (1.75 * len(curves) + 0.4, 1.75 * len(rows) + 0.5)
+    size = (min(1.75 * len(curves) + 0.4, 7.8), 1.75 * len(rows) + 0.5)
     fig, axes = plt.subplots(len(rows), len(curves), figsize=size, sharex=True, squeeze=False)
     for column, (name, values) in zip(axes.T, curves.items()):
         color = COLORS[name.split(".")[0]]
@@ -94,9 +108,10 @@ def fans(
             for a, b, opacity in FANS:
                 ax.fill_between(x, spread[:, a], spread[:, b], color=color, alpha=opacity, linewidth=0)
             ax.plot(x, spread[:, 3], color=COLORS["theory"], linewidth=1.1)
-            ax.tick_params(labelsize=8)
-        column[0].set_title(titles[name], color=color, fontsize=9.5)
-        column[-1].set_xlabel("training step", fontsize=9.5)
+            ax.tick_params(labelsize=letters(ax))
+            ax.locator_params(nbins=3)
+        column[0].set_title(titles[name], color=color, fontsize=10)
+        column[-1].set_xlabel("training step", fontsize=10)
     for ax, label in zip(axes[:, 0], rows):
         ax.set_ylabel(label)
     return fig
@@ -118,7 +133,7 @@ def shares(
         label = LABELS[norm] if LABELS[norm] not in known else None
         ax.errorbar(at, 100 * share, error, label=label, **style)
         side = (-6, "right") if apart < 0 else (6, "left")
-        words = dict(textcoords="offset points", fontsize=8.5, color=COLORS[norm], ha=side[1])
+        words = dict(textcoords="offset points", fontsize=letters(ax), color=COLORS[norm], ha=side[1])
         ax.annotate(f"{hits}", (at, 100 * share), (side[0], 3), **words)
     ax.set_xticks(range(len(places)), places)
     ax.set(ylabel=ylabel, ylim=(-3, 103), xlim=(-0.6, len(places) - 0.4))

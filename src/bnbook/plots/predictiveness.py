@@ -8,10 +8,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, LABELS
-from bnbook.plots.panels import DASHED, line_with_band, without_minor_ticks
+from bnbook.plots import printed
+from bnbook.plots.line_names.marks import marks
+from bnbook.plots.line_names.places import letters
+from bnbook.plots.panels import line_with_band, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 PAIR = ("none", "batch")
+GUESS = {"guessing zero": 1.0}  # its relative error
 
 
 def errors(curves: Curves, lengths: Sequence[float], steps: Sequence[int]) -> plt.Figure:
@@ -25,12 +29,18 @@ def errors(curves: Curves, lengths: Sequence[float], steps: Sequence[int]) -> pl
             far = np.asarray(curves[f"distance.{step}.{norm}"])[0]
             line_with_band(column[1], far, curves[f"relative_error.{step}.{norm}"], **style)
         words = dict(xscale="log", yscale="log")
-        column[0].set(title=f"step {step}", xlabel="multiple of the learning rate", **words)
+        column[0].set(title=f"step {step:,}", xlabel="multiple of the learning rate", **words)
         column[1].set(xlabel="distance moved, ‖θ − θₐ‖", **words)
-        column[1].axhline(1, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED)
+        marks(column[0], x=printed.FARTHEST)
+        marks(column[1], y=GUESS)
     axes[0, 0].set_ylabel("gradient error")
     axes[1, 0].set_ylabel("error / ‖∇L‖")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
+    fig.legend(
+        *axes[0, 0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=2,
+        fontsize=letters(axes[0, 0]),
+    )
     return without_minor_ticks(fig)
 
 
@@ -45,11 +55,16 @@ def linear_errors(
             for norm in PAIR:
                 style = dict(color=COLORS[norm], label=LABELS[norm])
                 line_with_band(ax, lengths, curves[f"{rate}.{step}.{norm}"], **style)
-            ax.axhline(1, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED)
+            marks(ax, x=printed.LINEAR_FARTHEST, y=GUESS)
             ax.set(xscale="log", yscale="log", ylim=(1e-3, 1e3))
-            ax.set_title(f"{words}, step {step}", fontsize=10)
+            ax.set_title(f"{words}, step {step:,}", fontsize=10)
     for ax in axes[-1]:
         ax.set_xlabel("multiple of the learning rate")
     axes[0, 0].set_ylabel("error / ‖∇L‖")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
+    fig.legend(
+        *axes[0, 0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=2,
+        fontsize=letters(axes[0, 0]),
+    )
     return without_minor_ticks(fig)

@@ -8,33 +8,38 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, LABELS
-from bnbook.plots.panels import DASHED, line_with_band, shares
+from bnbook.plots import printed
+from bnbook.plots.line_names.marks import mark, marks
+from bnbook.plots.panels import line_with_band, shares
 
 Curves = Mapping[str, np.ndarray]
 
 
 def starts(failed: Mapping[tuple[float, str], np.ndarray], rates: Sequence[float]) -> plt.Figure:
-    """Trainings that did not start, (RATE, NORM) -> (S,) of 0 and 1, with exact intervals."""
-    fig, ax = plt.subplots(figsize=(7.2, 3.5))
+    """Trainings that did not start, (RATE, NORM) -> (S,) of 0 and 1, with exact intervals; the rates
+    stand at equal distances."""
+    fig, ax = plt.subplots(figsize=(7.2, 3.6))
     events = {(f"{rate:g}", norm): values for (rate, norm), values in failed.items()}
     shares(ax, events, [f"{rate:g}" for rate in rates], "trainings that did not start (%)")
-    ax.set_xlabel("learning rate")
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    for words, rate in printed.WORSE.items():
+        mark(ax, words, x=np.interp(np.log(rate), np.log(rates), np.arange(len(rates))))
+    ax.set(xlabel="learning rate", title="Which trainings do not start?")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.08), ncols=2)
     return fig
 
 
-def by_rate(curves: Curves, rates: Sequence[float], paper: float, chance: float) -> plt.Figure:
+def by_rate(curves: Curves, rates: Sequence[float], chance: float) -> plt.Figure:
     """Batch accuracy in per cent, averaged over the training, against the rate: NORM (1, 3, rates)."""
     fig, ax = plt.subplots(figsize=(6.8, 3.3))
     for norm, curve in curves.items():
         style = dict(color=COLORS[norm], label=LABELS[norm], marker="o", markersize=4)
         line_with_band(ax, rates, curve, **style)
-    ax.axvline(paper, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED, zorder=0)
-    ax.axhline(chance, color=COLORS["theory"], linewidth=0.8, linestyle=DASHED, zorder=0)
+    marks(ax, x=printed.RATE, y={"guessing": chance})
     ax.set(xscale="log", xlabel="learning rate", ylabel="mean batch accuracy (%)", ylim=(0, None))
+    ax.set_title("Which learning rate trains best?")
     ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
     ax.minorticks_off()
-    ax.legend(fontsize=9)
+    ax.legend()
     return fig
 
 
@@ -47,5 +52,6 @@ def initial(curves: Curves, steps: Sequence[int]) -> plt.Figure:
         style = dict(color=COLORS[norm], linestyle="-" if kind == "glorot" else "--", label=label)
         line_with_band(ax, steps, curve, **style)
     ax.set(xlabel="training step", ylabel="training accuracy (%)", ylim=(0, None))
-    ax.legend(fontsize=9)
+    ax.set_title("Do the first weights decide how soon a training starts?")
+    ax.legend()
     return fig

@@ -1,6 +1,7 @@
 """Names of lines beside the lines, in place of a legend, each at a free place next to its own line.
 
-All or nothing: a legend stays where one of its entries is no line or finds no place.
+All or nothing: a legend stays where one of its entries is no line or finds no place. Then each line that
+`marks.mark` drew is named, which no legend knows.
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from bnbook.plots.line_names.places import Place, letters, places_of
+from bnbook.plots.line_names.marks import name_marks
+from bnbook.plots.line_names.places import Place, places_of, write
 
 __all__ = ["name_lines"]
 
 
 def name_lines(fig: plt.Figure) -> None:
-    """Replace each legend whose entries are lines by their names, in the first axes with room."""
+    """Replace each legend whose entries are lines by their names, in the first axes with room; name marks."""
+    _name_entries(fig)
+    name_marks(fig)
+
+
+def _name_entries(fig: plt.Figure) -> None:
     wanted = [(legend, found) for legend, axes in _legends(fig) if (found := _entries(legend, axes))]
     if not wanted:
         return
@@ -31,7 +38,7 @@ def name_lines(fig: plt.Figure) -> None:
             places = _together([places_of(ax, line, label) for label, line in lines.items()])
             if places:
                 for line, place in zip(lines.values(), places):
-                    _write(ax, line, place)
+                    write(ax, line, place)
                 legend.remove()
                 break
         else:
@@ -85,10 +92,3 @@ def _together(choices: list[list[Place]]) -> list[Place]:
 
     found = go_on({})
     return [] if found is None else [found[name] for name in range(len(choices))]
-
-
-def _write(ax: plt.Axes, line: Line2D, place: Place) -> None:
-    left, bottom, right, top = place.box
-    x, y = ax.transAxes.inverted().transform(((left + right) / 2, (bottom + top) / 2))
-    style = dict(color=line.get_color(), fontsize=letters(ax), linespacing=1.05, in_layout=False)
-    ax.text(x, y, place.words, transform=ax.transAxes, ha="center", va="center", **style)

@@ -51,6 +51,14 @@ def places_of(ax: plt.Axes, line: Line2D, label: str) -> list[Place]:
     return sorted(found, key=lambda place: place.cost)
 
 
+def write(ax: plt.Axes, line: Line2D, place: Place) -> None:
+    """The words at their place in the line's colour."""
+    left, bottom, right, top = place.box
+    x, y = ax.transAxes.inverted().transform(((left + right) / 2, (bottom + top) / 2))
+    style = dict(color=line.get_color(), fontsize=letters(ax), linespacing=1.05, in_layout=False)
+    ax.text(x, y, place.words, transform=ax.transAxes, ha="center", va="center", **style)
+
+
 def letters(ax: plt.Axes) -> float:
     """Size of a name in points: readable where the page shrinks the figure."""
     return LEAST * max(1.0, ax.figure.get_figwidth() * 72 / COLUMN)
