@@ -12,7 +12,7 @@ LINEAR_RATE = {r"paper: $10^{-6}$": 1e-6}
 #: Largest distances along the gradient in learning rates: appendix A.2.2, both versions.
 FARTHEST, LINEAR_FARTHEST = {"paper: up to 4": 4.0}, {"paper: up to 30": 30.0}
 #: Beyond 4 times 0.1 the plain network "just performs worse": caption of Figure 4, both versions.
-WORSE = {"paper: from here on the plain network\n“just performs worse”": 0.4}
+WORSE = {"paper: beyond 0.4 plain\n“just performs worse”": 0.4}
 #: The largest step, 30 times 1e-6, is "slightly smaller" than a rate at which the plain network diverges:
 #: appendix A.2.2, both versions ("explodes" in v1), in a sentence that follows one on the VGG network.
 DIVERGES = {"paper: plain diverges\nsoon beyond": 3e-5}
