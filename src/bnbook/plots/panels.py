@@ -10,6 +10,7 @@ from matplotlib.ticker import LogLocator
 
 from bnbook.figures import COLORS, LABELS
 from bnbook.intervals import clopper_pearson
+from bnbook.plots.axes import power
 from bnbook.plots.line_names.marks import marks
 from bnbook.plots.line_names.places import letters
 
@@ -34,7 +35,7 @@ def without_minor_ticks(fig: plt.Figure) -> plt.Figure:
         low, high = ax.get_ylim()
         if ax.get_yscale() == "log" and high / low < FEW:
             ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            ax.yaxis.set_major_formatter("{x:g}")
+            ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}" if 1e-3 < y < 1e5 else power(y))
     return fig
 
 
