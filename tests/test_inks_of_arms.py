@@ -23,7 +23,9 @@ SHOWN = {
     "fisher": {"none", "batch"},
     "fisher_reach": {"batch"},
     "gradient_explosion": {"none", "batch"},
+    "lp": {"batch"},
     "mean_field": {"none", "batch"},
+    "noisy": {"none", "noisy"},
     "theorems": {"none", "batch"},
 }
 FOLDER = Path(plots.__file__).parent
