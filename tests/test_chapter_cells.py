@@ -13,10 +13,6 @@ from bnbook.pipeline import chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 LINES, COLUMNS = 24, 110
-PENDING = {  # chapters whose cells are still to be taken apart
-    "mean-field/gamma-initialisation",
-    "mean-field/learning-rate",
-}
 
 
 @pytest.mark.parametrize("chapter", chapters.discover(), ids=lambda chapter: chapter.name)
@@ -30,6 +26,4 @@ def test_cells_are_short_and_formatted(chapter, tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     words = [sys.executable, "-m", "ruff", "format", "--check", "--quiet", "."]
     badly = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True).returncode != 0
-    if (long or badly) and chapter.name in PENDING:
-        pytest.skip("pending")
     assert not long and not badly

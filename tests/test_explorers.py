@@ -273,6 +273,18 @@ def test_the_printed_limit_breaks_nothing_and_the_measured_one_is_the_edge(page)
     assert result(page, "break") != before
 
 
+def test_the_loss_by_step_is_that_of_the_nearest_recorded_training(page, shown):
+    run = shown.evidence["mean-field/learning-rate"].results
+    if "by_step.fc.set0" not in run:
+        pytest.skip("the committed run recorded no losses by step")
+    place = of(page, "break")
+    place.get_by_label("Network and data").select_option("fc_set0")
+    place.get_by_role("slider", name="Learning rate η").press("End")
+    assert "4 times above the limit, explodes" in place.locator("svg").nth(2).get_attribute("aria-label")
+    place.get_by_role("slider", name="Learning rate η").press("Home")
+    assert "4 times below the limit, ends" in place.locator("svg").nth(2).get_attribute("aria-label")
+
+
 def test_quantiles_are_those_of_scipy(page):
     asked = [(level, nu) for level in (0.8, 0.95, 0.99, 0.999) for nu in (1, 2, 4, 19, 300)]
     found = page.evaluate("all => all.map(([p, nu]) => bnbook.formulas.studentTwoSided(p, nu))", asked)

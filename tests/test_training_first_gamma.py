@@ -15,6 +15,8 @@ from bnbook.errors import BnbookError
 from bnbook.models import vgg16
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.runs import train_all
+from bnbook.studies.first_gamma import first_eigenvalue, tag
+from bnbook.studies.mean_field import sample_inputs
 from bnbook.training.first_gamma import NETWORKS, ScaleArm, train
 
 ARM = ScaleArm(
@@ -84,6 +86,19 @@ def test_eigenvalue_of_a_plain_stack_is_gamma_squared_times_that_of_one():
         model = vgg16(width=0.0625, gamma=gamma, eps=1e-30).double().train()
         values.append(float(largest_eigenvalue(model, images, tolerance=1e-9)))
     assert values[1] / values[0] == pytest.approx(0.0625, rel=1e-6)
+
+
+def test_first_eigenvalue_is_that_of_its_seeds_network_and_images():
+    dataset = load(ARM.data)
+    torch.manual_seed(103)
+    model = ARM.model(dataset).train()
+    images = normalise(sample_inputs(dataset.train_images, (), 103, 12), dataset)
+    expected = float(largest_eigenvalue(model, images, tolerance=1e-6))
+    assert first_eigenvalue(ARM, 103, dataset, 12) == pytest.approx(expected, rel=1e-2)
+
+
+def test_names_of_results_have_no_point_of_a_number():
+    assert [tag("vgg16", gamma) for gamma in (0.1, 1.0, 1.5)] == ["vgg16.g0_1", "vgg16.g1", "vgg16.g1_5"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Break the training: where it breaks, where theories say so, and how the recorded trainings ended."""
+"""Break the training: where it breaks, where theories say so, how recorded trainings went and ended."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def limits(results: Results) -> dict[str, Any] | None:
                 "base": {"q": base[0], "xy": base[1], "ab": base[2]},
                 "readout": moments.readout(results, gammas, suffix),
                 "boundary": rounded(recorded(results, f"boundary.{suffix}")),
+                "byStep": by_step(results, suffix),
                 "map": [
                     [[rounded(log + offset), rounded(loss)] for offset, loss in zip(offsets, row)]
                     for log, row in zip(line, table)
@@ -56,3 +57,13 @@ def limits(results: Results) -> dict[str, Any] | None:
         "steps": used["map_steps"],
         "networks": networks,
     }
+
+
+def by_step(results: Results, suffix: str) -> dict[str, Any] | None:
+    """Losses by step of one restart at γ = 1, a row for each distance to its limit in decades; None where a
+    run recorded none."""
+    if f"by_step.{suffix}" not in results:
+        return None
+    losses = recorded(results, f"by_step.{suffix}")[0]
+    away, steps = (recorded(results, f"by_step.{name}")[0] for name in ("away", "step"))
+    return {"away": rounded(away), "step": rounded(steps), "loss": rounded(losses)}

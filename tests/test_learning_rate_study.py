@@ -1,0 +1,103 @@
+"""What stands beside a critical learning rate, against slow twins and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from bnbook.data import load
+from bnbook.meanfield import Convolutional, FullyConnected, solve
+from bnbook.probes.fisher import largest_eigenvalue
+from bnbook.small_networks import PhaseArm, full_batch, train_model
+from bnbook.studies.curvature_theory import input_moments, solve_as
+from bnbook.studies.fisher import CASES, eigenvalue_in
+from bnbook.studies.learning_rate import (
+    after_training,
+    best_rates,
+    kept_steps,
+    layer_shares,
+    weights_curvature,
+)
+
+ARM = PhaseArm(data="digits-standin", hidden=(8, 6), batch_size=16, steps=3, learning_rate=0.02)
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load("digits-standin")
+
+
+def test_moments_of_inputs_are_means_over_pairs():
+    x = torch.randn(4, 3, 2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    a = x.flatten(2).numpy()  # (m, C, places)
+    pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
+    one = np.mean([(a[i] * a[j]).sum(0).mean() / 3 for i, j in pairs])
+    products = [a[i].T @ a[j] / 3 for i, j in pairs]
+    apart = np.mean([product[~np.eye(4, dtype=bool)].mean() for product in products])
+    found = input_moments(x)
+    assert found["q_hat_0"] == pytest.approx(np.square(a).mean())
+    assert found["q_hat_xy_0"] == pytest.approx(one) and found["q_hat_ab_xy_0"] == pytest.approx(apart)
+    assert np.isnan(input_moments(x.flatten(1)[..., None, None])["q_hat_ab_xy_0"])
+
+
+def test_each_name_solves_its_own_equations():
+    moments = {"q_hat_0": 0.9, "q_hat_xy_0": 0.2, "q_hat_ab_xy_0": 0.1}
+    for shape in (FullyConnected((12, 9, 8, 3)), Convolutional((2, 17, 17), (4, 5))):
+        known = dict(list(moments.items())[: 3 if isinstance(shape, Convolutional) else 2])
+        right = solve(shape, "batch", 2.0, equations="corrected", batch=7, **known).lambda_max
+        assert solve_as("corrected", shape, 7, moments, norm="batch", gamma=2.0).lambda_max == right
+        printed = solve(shape, "batch", 2.0).lambda_max
+        assert solve_as("from1", shape, 7, moments, norm="batch", gamma=2.0).lambda_max == printed
+        kinder = solve_as("from0", shape, 7, moments, norm="batch", gamma=2.0).lambda_max
+        assert kinder < printed if isinstance(shape, Convolutional) else kinder == printed
+
+
+def test_shares_of_layers_are_those_of_the_dense_eigenvector(dataset):
+    network, (images, _) = ARM.drawn(3, dataset).train(), full_batch(ARM, 3, dataset)
+    weights = [p for p in network.parameters() if p.ndim >= 2]
+    rows = [
+        torch.cat([g.flatten() for g in torch.autograd.grad(f, weights, retain_graph=True)])
+        for f in network(images).flatten()
+    ]
+    jacobian = torch.stack(rows).double().numpy()
+    values, vectors = np.linalg.eigh(jacobian.T @ jacobian / 16)
+    parts = np.split(np.square(vectors[:, -1]), np.cumsum([p.numel() for p in weights])[:-1])
+    found = weights_curvature(ARM, 3, dataset)
+    assert found.value == pytest.approx(values[-1], rel=1e-4)
+    assert np.allclose(layer_shares(ARM, 3, dataset, found), [part.sum() for part in parts], atol=2e-3)
+
+
+def test_what_a_training_changed_is_read_off_its_network(dataset):
+    found = after_training(ARM, 3, dataset)
+    before, (after, loss) = ARM.drawn(3, dataset), train_model(ARM, 3, dataset)
+    first, last = (float(one[-1].weight.detach().std()) for one in (before, after))
+    assert found["readout"] == pytest.approx(last / first) and found["hidden"] != found["readout"]
+    top = float(largest_eigenvalue(after.train(), full_batch(ARM, 3, dataset)[0], "all", "weights"))
+    before_it = weights_curvature(ARM, 3, dataset).value
+    assert found["curvature"] == pytest.approx(np.log10(top / before_it), abs=1e-3)
+    gammas = [m.weight for m in after if hasattr(m, "running_mean")]
+    assert found["gamma"] == pytest.approx(float(gammas[-1].detach().square().mean().sqrt()))
+    assert found["loss"] == pytest.approx(np.log10(loss[-1] / loss[0]))
+
+
+def test_best_rates_pass_over_what_exploded():
+    losses = np.array([[[3.0, 1.0, np.nan], [np.nan, 5.0, 4.0]]])
+    lowest, best = best_rates(losses, np.array([[-3.0, -2.0, -1.0], [-4.0, -3.0, -2.0]]))
+    assert lowest.tolist() == [[1.0, 4.0]] and best.tolist() == [[-2.0, -2.0]]
+    assert np.isinf(best_rates(np.full((1, 1, 2), np.nan), np.zeros((1, 2)))[0])
+
+
+def test_steps_that_are_kept_reach_both_ends():
+    assert kept_steps(3).tolist() == [0, 1, 2]
+    assert len(kept_steps(500)) == 60 and kept_steps(500)[[0, -1]].tolist() == [0, 499]
+
+
+def test_population_statistics_are_those_of_the_further_inputs():
+    shape = FullyConnected((6, 5, 4, 2))
+    draw = torch.Generator().manual_seed(2)
+    x, further = torch.randn(5, 6, generator=draw), 2 + 3 * torch.randn(400, 6, generator=draw)
+    found = {case: eigenvalue_in(case, shape, 1, x, further).value for case in CASES}
+    assert len({round(value, 6) for value in found.values()}) == 4
+    other = eigenvalue_in("population", shape, 1, x, further / 3).value
+    assert other > found["population"] and eigenvalue_in("through", shape, 1, x).value == found["through"]
