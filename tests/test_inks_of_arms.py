@@ -20,9 +20,11 @@ from bnbook.plots import length_direction
 #: A network with batch norm is the arm `batch`, whichever part of it is drawn.
 SHOWN = {
     "critical_rate": {"batch"},
+    "first_gamma": {"batch"},
     "fisher": {"none", "batch"},
     "fisher_reach": {"batch"},
     "gradient_explosion": {"none", "batch"},
+    "learning_rate": {"none", "batch"},
     "lp": {"batch"},
     "mean_field": {"none", "batch"},
     "noisy": {"none", "noisy"},
