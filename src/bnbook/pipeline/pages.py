@@ -25,7 +25,7 @@ from bnbook.pipeline import (
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
-from bnbook.site import chips, front, notation, reference, settings
+from bnbook.site import chips, front, notation, reference, settings, teaching
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -47,8 +47,11 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
         copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
         copy(book / name, folder / name)
     explorers.write(folder, shown)
+    sheets = teaching.sheets()
     for chapter in chapters:
-        _chapter_page(chapter, evidence[chapter.name], shown, folder)
+        _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))
+    if course := teaching.page():
+        atomic.write_text(folder / teaching.PAGE, course)
     short, rows = scoreboard.short_scoreboard(chapters, shown), list(shown.rows.values())
     index = (book / "index.md").read_text(encoding="utf-8")
     if unknown := tokens.malformed(index):
@@ -74,7 +77,9 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     return chapters, shown
 
 
-def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path) -> None:
+def _chapter_page(
+    chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path, sheets: list[str]
+) -> None:
     import nbformat
 
     page = merge.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
@@ -94,7 +99,7 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            text = tokens.fill(source, chapter.name, shown, extra)
+            text = teaching.with_sheets(tokens.fill(source, chapter.name, shown, extra), sheets)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
     first.source = _after_title(first.source, provenance.stamp(chapter, evidence))
