@@ -7,6 +7,8 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import (
@@ -33,6 +35,7 @@ ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(
 ROOT = "../"  # from a chapter's page to the first one
 
 
+@np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
 def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Pages]:
     """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
     returns the chapters and what they were filled from."""
