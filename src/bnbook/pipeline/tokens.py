@@ -21,7 +21,7 @@ from bnbook.pipeline.shown import Pages
 
 TOKEN = re.compile(
     r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts"
-    r"|standing|rungs|scoreboard|coverage|waffle|tally|trust|found|clone|names|notation)"
+    r"|standing|rungs|scoreboard|coverage|waffle|tally|trust|found|clone|binder|names|notation)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
@@ -47,6 +47,8 @@ def fill(
         except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
             raise BnbookError(f"token {match[0]} on page {chapter}: {problem}") from None
 
+    if unknown := malformed(text):
+        raise BnbookError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
     return TOKEN.sub(one, sentences.choose(measured.expand(text, chapter), chapter, pages))
 
 
@@ -65,9 +67,9 @@ def names_shown_as(verb: str, text: str) -> set[str]:
 
 
 def malformed(text: str) -> list[str]:
-    """Double braces that look like a token and are none; in formulas no space follows them."""
+    """Double braces that look like a token and are none; in formulas a command or a brace is before."""
     rest = TOKEN.sub("", sentences.without(measured.expand(text)))
-    return re.findall(r"\{\{\s[^{}]*\}\}|\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
+    return re.findall(r"\{\{\s[^{}]*\}\}|(?<![\w}^])\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
 
 
 def _value(match: re.Match, chapter: str, pages: Pages) -> str:

@@ -6,6 +6,8 @@ import html
 import re
 from typing import Any
 
+from bnbook.claims.words import scripts
+
 #: Sources as people call them.
 SOURCES = {
     "santurkar2018": "Santurkar et al. 2018",
@@ -34,7 +36,8 @@ SIGNS = {
 
 
 def rich(text: str) -> str:
-    """Words of a claim as HTML: formulas for MathJax, `code` as code, everything else escaped."""
+    """Words of a claim as HTML: formulas for MathJax, `code` as code, everything else escaped,
+    w_t and c^2 with their letters lower and higher."""
 
     def one(match: re.Match) -> str:
         part = match[0]
@@ -42,7 +45,7 @@ def rich(text: str) -> str:
             return f"<code>{html.escape(part[1:-1])}</code>"
         if part.startswith("$"):
             return f'<span class="math notranslate nohighlight">\\({html.escape(part[1:-1])}\\)</span>'
-        return html.escape(part)
+        return scripts(html.escape(part))
 
     return re.sub(r"`[^`]*`|\$[^$]*\$|[^`$]+|[`$]", one, text)
 
