@@ -18,6 +18,7 @@ from bnbook.pipeline import (
     evidence,
     leaks,
     merge,
+    numbers,
     pages,
     provenance,
     scoreboard,
@@ -284,10 +285,10 @@ def test_tokens(ran):
 
 def test_the_interval_of_a_share_stays_between_0_and_1():
     half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
-    assert tokens._bounded(np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
+    assert numbers.VERBS["share"](np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
         (0.87, 0.87 - half, 1.0), abs=1e-3
     )
-    assert tokens._bounded(np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
+    assert numbers.VERBS["share"](np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
         (0.13, 0.0, 0.13 + half), abs=1e-3
     )
 
@@ -300,6 +301,10 @@ def test_the_interval_of_a_share_stays_between_0_and_1():
         (3.2e-12, ".1e", "3.2·10⁻¹²"),
         (float("nan"), ".1f", "not finite"),
         (1.5e8, ".2g", "1.5·10⁸"),
+        (98669.0, ".0f", "98,669"),
+        (999.6, ".3g", "1,000"),
+        (-1234.5, ".2g", "−1,200"),
+        (-0.0002, ".3f", "0.000"),
     ],
 )
 def test_numbers_as_text(value, spec, text):

@@ -43,8 +43,13 @@ def in_plain_digits(value: float, spec: str) -> str:
     """The number as the page should show it, by the reader's own arithmetic."""
     text = format(value, spec or ".3g").replace("%", " %")
     mantissa, e, exponent = text.partition("e")
+    if e and spec[-1:] in ("", "g") and 1 <= int(exponent) <= 5:
+        mantissa, e = str(round(float(text))), ""
+    if re.fullmatch(r"-?\d{4,}(\.\d+)?", mantissa):
+        whole, dot, rest = mantissa.partition(".")
+        mantissa = f"{whole[:-3]},{whole[-3:]}{dot}{rest}"
     power = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(d)] if d != "-" else "⁻" for d in str(int(exponent))) if e else ""
-    return (f"{mantissa}·10{power}" if e and mantissa != "1" else f"10{power}" if e else text).replace(
+    return (f"{mantissa}·10{power}" if e and mantissa != "1" else f"10{power}" if e else mantissa).replace(
         "-", "−"
     )
 

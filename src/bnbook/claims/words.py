@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -21,15 +22,46 @@ LOWERED = re.compile(
 
 
 def format_number(value: float, spec: str = ".3g") -> str:
-    """A number for readers: a true minus sign, a space before %, powers of ten written out (1.2·10⁻¹⁵)."""
+    """A number for readers: a true minus sign, a space before %, thousands set apart, and from a million on
+    powers of ten (1.2·10⁻¹⁵)."""
     if not math.isfinite(value):
         return "not finite" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    mantissa, e, exponent = format(value, spec).replace("%", " %").partition("e")
-    mantissa = mantissa.replace("-", "−")
+    text = format(value, spec).replace("%", " %")
+    if spec.endswith("g") and re.search(r"e\+0[1-5]$", text):  # rounded, and not as a power of ten
+        text = f"{float(text):.0f}"
+    mantissa, e, exponent = text.partition("e")
+    if not re.search("[1-9]", mantissa):
+        mantissa = mantissa.removeprefix("-")
+    mantissa = re.sub(r"^-?\d{4,}", lambda whole: f"{int(whole[0]):,}", mantissa).replace("-", "−")
     if not e:
         return mantissa
     power = "10" + str(int(exponent)).translate(_SUPERSCRIPT)
     return power if mantissa == "1" else f"{mantissa}·{power}"
+
+
+def telling(low: float, high: float, spec: str = ".3g", edges: Iterable[float] = ()) -> str:
+    """The format with as many more digits as it takes to show an interval's width to a third of itself, and
+    on which side of each edge (of `format_number(edge)`) its ends lie."""
+    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
+        return spec
+    edges = [*edges, 0.0] if low < 0 < high else edges
+    pairs = [(end, edge) for edge in edges for end in (low, high) if math.isfinite(edge) and end != edge]
+    enough = spec
+    for more in range(5):
+        finer = re.sub(r"\.(\d+)", lambda digits: f".{int(digits[1]) + more}", spec)
+        shown = {end: _rounded(end, finer) for end in (low, high)}
+        if abs(shown[high] - shown[low] - (high - low)) > (high - low) / 3:
+            continue
+        enough = finer if enough == spec else enough
+        marks = [(shown[end] - _rounded(edge, ".3g")) * (end - edge) for end, edge in pairs]
+        if all(mark > 0 for mark in marks):
+            return finer
+    return enough
+
+
+def _rounded(value: float, spec: str) -> float:
+    text = format(value, spec).replace(",", "")
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 
 
 def without_markup(text: str) -> str:

@@ -60,7 +60,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
         "Device": f"{made['device']}, {made['threads']} thread(s) a run",
         "Seeds": _seed_words(evidence),
         "Time": _time_words(made),
-        "Peak memory": f"{made['peak_memory_mib']:,} MiB".replace(",", "\u202f"),
+        "Peak memory": f"{made['peak_memory_mib']:,} MiB",
         "Platform": made["platform"],
         "Versions": ", ".join(f"{name} {number}" for name, number in made["versions"].items()),
         "Not as locked": header.not_as_locked(evidence.results.header),
