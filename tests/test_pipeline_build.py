@@ -105,7 +105,7 @@ def test_the_scoreboard_counts_own_questions_apart_and_says_scope_and_margin(ran
     assert "| 1 | 1 reproduced | — |" in counted("  evidence: [smoke]\n")
     assert "| 0 | — | 1 yes |" in counted("  evidence: [smoke]\n  asks: true\n")
     asked = board("  evidence: [smoke]\n  asks: true\n")
-    assert "the book’s own question · on folklore" in asked and "smoke · n = 3" in asked
+    assert "The book’s own question. About folklore" in asked and "smoke · n = 3" in asked
     assert "at half the margin <em>open</em>, at twice <em>yes</em>" in asked
     mended = "  evidence: [smoke]\n  statement: true\n"
     mended += "  corrected: {kind: level, a: heads, side: less, threshold: 1.0}\n"

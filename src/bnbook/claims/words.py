@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+#: What a claim says of itself that no source makes.
+OWN_QUESTION = "own question"
 #: Data sets as people call them; any other by its own name.
 DATA_NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"}
 

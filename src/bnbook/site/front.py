@@ -72,20 +72,22 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     names = sorted({row["name"] for each in made for row in each.results.header["data"]})
     data = [DATA_NAMES.get(name, name) for name in names]
     seeds = sorted(row["n"] for row in rows if row["n"])
+    again = sum(row["rungs"] for row in rows)
+    rows = [row for row in rows if not row["rungs"]]  # those that have a square
     young = sum(bool(row["exploratory"]) for row in rows)
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
     undecided = sum(row["verdict"] == "open" for row in rows)
     paper = scales.get("paper", 0)
     middle = seeds[len(seeds) // 2] if seeds else 0
-    listed = ", ".join(
-        f"{number} of {len(shown.evidence)} chapters at {name}" for name, number in scales.items()
-    )
+    listed = ", ".join(f"{number} at {name}" for name, number in scales.items() if name != "paper")
+    listed = f"{len(shown.evidence)} chapters: {listed or 'no run'}"
     lines = {
-        "Scale": f"{listed or 'no run'}; {paper or 'none'} at the papers’ own",
+        "Scale": f"{listed}; {paper or 'none'} at the papers’ own",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
-        "Tests": f"{len(rows) - young} stood before their data, {young} are exploratory",
-        "Not settled": f"{undecided} claims open, {untried} not tested",
+        "Tests": f"{len(rows) - young} of {len(rows)} stood before their data, {young} are exploratory"
+        + f"; {again} more judge claims again at several sizes" * bool(again),
+        "Not settled": f"{undecided} open, {untried} not tested here",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
 

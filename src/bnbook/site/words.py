@@ -68,7 +68,12 @@ def source_keys(source: dict[str, str]) -> list[str]:
 
 def source_place(row: dict[str, Any]) -> str:
     """ "Wikipedia: Inference, first paragraph", with the version where there are several."""
-    source = row["source"]
-    version = "" if source["key"] == "encyclopedia" else f", {source['version']}"
-    on = "on " if row["kind"] == "question" else ""
-    return f"{on}{source_name(source['key'])}{version}: {source['where']}"
+    version, where = row["source"]["version"], row["source"]["where"]
+    if where.startswith(f"{version} "):  # "v1 Lemma 3.3"
+        return f"{source_version(row['source']['key'])}, {where}"
+    return f"{source_version(row['source']['key'], version)}: {where}"
+
+
+def source_version(key: str, version: str = "") -> str:
+    """ "Santurkar et al. 2018, v1", and "Wikipedia" alone."""
+    return source_name(key) if key == "encyclopedia" or not version else f"{source_name(key)}, {version}"
