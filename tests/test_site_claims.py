@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -182,4 +183,20 @@ def test_a_board_without_scripts_is_a_plain_list():
     assert shown.count('<li class="claim') == len(rows()) and " hidden>" in shown.partition("</form>")[0]
     assert words.rich("a `b<` $c$ <d>") == (
         'a <code>b&lt;</code> <span class="math notranslate nohighlight">\\(c\\)</span> &lt;d&gt;'
+    )
+
+
+def test_the_first_pages_pictures_are_as_wide_as_their_card_and_their_letters_are_not():
+    found = {"a": [1.0, 3.0], "b": [4.0]}
+    evidence = SimpleNamespace(per_seed=lambda name, _: found[name])
+    shown = SimpleNamespace(evidence={"part/chapter": evidence})
+    block = "```{dots}\none | batch | part/chapter#a\nother | none | part/chapter#b\n```\n"
+    (svg,) = ElementTree.fromstring(front.pictures(block, shown))
+    assert svg.get("width") == "100%" and "viewBox" not in svg.attrib
+    bars = [float(each.get("x2").rstrip("%")) for each in svg if each.get("class", "").startswith("bar")]
+    dots = [float(each.get("cx").rstrip("%")) for each in svg if each.tag == "circle"]
+    zero = float(svg[1].get("x1").rstrip("%"))
+    assert bars[0] - zero == pytest.approx((bars[1] - zero) / 2, abs=0.02)  # means 2 and 4, from 0 on
+    assert dots[-1] == bars[1] == max(dots) > 70 and bars[0] == pytest.approx(
+        (dots[0] + dots[1]) / 2, abs=0.02
     )
