@@ -13,9 +13,9 @@ import pytest
 from bnbook.figures import COLORS
 from bnbook.pipeline import inks, lettering, panels, pictures
 
-#: Every committed figure whose legend is in the figure.
-EXECUTED = Path(__file__).parents[1] / "executed"
-DRAWN = [path for path in sorted(EXECUTED.rglob("*.svg")) if '<g id="legend_' in path.read_text("utf-8")]
+#: Every committed figure, and those whose legend is in the figure.
+COMMITTED = sorted((Path(__file__).parents[1] / "executed").rglob("*.svg"))
+DRAWN = [path for path in COMMITTED if '<g id="legend_' in path.read_text("utf-8")]
 
 
 def drawn(fig: plt.Figure) -> str:
@@ -70,6 +70,16 @@ def test_a_figure_has_no_ground_and_other_inks_in_the_dark():
         }
         faint = {ink for ink in used if inks.contrast(ink, ground) < 3} - {inks.PALETTE["grid"][1]}
         assert not faint
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-4:]))
+def test_each_line_of_a_committed_figure_stands_out_from_both_grounds(path):
+    """Contours, too, which take their inks from a scale; a grey line is faint where it was drawn faint."""
+    figure = "/".join(path.parts[-3:]).removesuffix(".svg").replace(".figures", "")
+    light = inks.light(path.read_text(encoding="utf-8"), figure)
+    for svg, ground in ((light, inks.LIGHT_GROUND), (inks.dark(light), inks.DARK_GROUND)):
+        lines = set(re.findall(r"fill: none; stroke: (#\w+)", svg)) - {inks.PALETTE["grid"][1]}
+        assert [ink for ink in lines if not inks.is_grey(ink) and inks.contrast(ink, ground) < 3] == []
 
 
 def test_green_is_what_was_corrected_and_never_the_noise():
