@@ -13,7 +13,6 @@ from pathlib import Path
 from bnbook import paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import handout, ledger, pages, pictures
-from bnbook.pipeline.panels import Columns
 from bnbook.site import claims as claim_pages
 from bnbook.site import lean, links, notation, preview, settings, shell, ways
 
@@ -75,9 +74,9 @@ def _jupyter_book(staged: Path, output: Path) -> None:
         raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
-def finish(site: Path, staged: Path) -> dict[str, Columns]:
+def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
     """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a
-    lean MathJax, figures in both themes; returns the columns of each."""
+    lean MathJax, figures in both themes; returns how each is shown."""
     shown = pictures.pairs(site / "_images", staged)
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
