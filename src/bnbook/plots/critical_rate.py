@@ -50,8 +50,8 @@ def boundaries(panels: Panels, gammas: Sequence[float], curves: Mapping[str, np.
         name_ticks(ax.set_xticks, gammas)
     for suffix in list(axes)[2:]:
         axes[suffix].set_xlabel(r"$\gamma$")
-    for ax in axes.values():
-        ax.set_ylabel(r"critical $\eta$")  # on a phone each column stands alone
+    for suffix in list(axes)[::2]:
+        axes[suffix].set_ylabel(r"critical $\eta$")
     return next(iter(axes.values())).figure
 
 
