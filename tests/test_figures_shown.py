@@ -12,6 +12,7 @@ import pytest
 
 from bnbook.figures import COLORS
 from bnbook.pipeline import apart, inks, lettering, panels, pictures
+from bnbook.site.claims import caption_of
 
 #: Every committed figure, and those whose legend is in the figure.
 COMMITTED = sorted((Path(__file__).parents[1] / "executed").rglob("*.svg"))
@@ -204,6 +205,32 @@ def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
     other = '<img alt="a logo" src="_images/logo.svg" />'
     assert pictures.in_both_themes(other, shown) == other
     assert 'class="plot fits"' in pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', shown)
+
+
+def test_a_caption_says_where_left_and_right_are_on_a_phone(tmp_path):
+    (tmp_path / "two.svg").write_text(inks.light(drawn(two_panels()), "a/b/two"))
+    (tmp_path / "one.svg").write_text(inks.light(drawn(plt.figure()), "a/b/one"))
+    shown = pictures.pairs(tmp_path, tmp_path)
+    caption = '<span class="caption-text">Left: the left side, lower. Rates (right).</span>'
+    for name, words, said in (("two", "lower", 0), ("two", "less", 2), ("one", "less", 0)):
+        page = f'<figure><img alt="x" src="_images/{name}.svg" />{caption.replace("lower", words)}</figure>'
+        page = pictures.in_both_themes(page, shown)
+        assert page.count("on-phone") == said
+        if said:
+            assert 'Left<span class="on-phone">, above</span>: the left side' in page
+            assert '(right<span class="on-phone">, below</span>)' in page
+
+
+def test_a_figure_on_a_claims_page_has_the_caption_of_its_chapter(tmp_path):
+    page = tmp_path / "chapter.html"
+    caption = r'Of <span class="math">\(q\)</span> in <a href="#eq">(2)</a>.'
+    page.write_text(
+        '<figure id="other"><figcaption><p><span class="caption-text">No.</span></p></figcaption></figure>'
+        f'<figure id="own"><figcaption><p><span class="caption-text">{caption}</span>'
+        '<a class="headerlink" href="#own">#</a></p></figcaption></figure>'
+    )
+    assert caption_of(page, "own") == r'Of <span class="math">\(q\)</span> in (2).'
+    assert caption_of(page, "none") == caption_of(page, "") == ""
 
 
 @pytest.mark.parametrize(("letters", "width", "kind"), [(14, 7, "fits"), (10, 7, "scrolls"), (10, 5, "fits")])

@@ -13,6 +13,9 @@ from bnbook.pipeline import apart, inks
 IMAGE = re.compile(
     r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
 )
+CAPTION = re.compile(r'class="plot stacks"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S)
+#: Where columns stand in a row -> where they stand on a phone, of two and of more.
+PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
 #: How the drawing for phones of a figure of one panel is called, see `bnbook.plots.narrow`.
 PHONE = ".narrow.svg"
 WIDE, LEAST = 358.0, 9.0  # of a phone's column, and of the smallest letters there, in pixels
@@ -123,7 +126,20 @@ def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
             f"{_instead(address, words, picture)}</a>"
         )
 
-    return IMAGE.sub(one, page)
+    return CAPTION.sub(_with_places, IMAGE.sub(one, page))
+
+
+def _with_places(match: re.Match) -> str:
+    """A caption that says left and right says, on a phone, where that is; not where it speaks of rows."""
+    picture, mark, caption = match[0].partition('<span class="caption-text">')
+    columns = picture.count('class="column"')
+    if columns < 2 or re.search(r"\b(above|below|upper|lower)\b", caption, re.I):
+        return match[0]
+    places = PLACES[min(columns, 3)]
+    said = r'\g<0><span class="on-phone">, {}</span>'
+    for side, place in places.items():
+        caption = re.sub(rf"\b{side}(?=[:,)])", said.format(place), caption, flags=re.I)
+    return picture + mark + caption
 
 
 def _instead(address: str, words: str, picture: Picture) -> str:

@@ -28,6 +28,7 @@ class Context:
     evidence: Evidence | None
     figure: str = ""  # its HTML
     anchor: str = ""  # of the figure in the chapter
+    caption: str = ""  # its HTML there
     places: Sequence[str] = ()  # sentences of the sources that it judges
     runs: Sequence[tuple[str, Row]] = ()  # (profile, row) of every published run that judged it
     locked: str = ""
@@ -109,7 +110,8 @@ def _figure(row: Row, about: Context) -> str:
     if not about.figure:
         return ""
     link = f'<a href="{ROOT}{row["chapter"]}.html#{about.anchor}">The figure in its chapter</a>'
-    return f"<figure>{about.figure}<figcaption>{link}</figcaption></figure>"
+    caption = f'<p><span class="caption-text">{about.caption}</span></p>' if about.caption else ""
+    return f"<figure>{about.figure}<figcaption>{caption}<p>{link}</p></figcaption></figure>"
 
 
 def _sure(row: Row, about: Context) -> str:
