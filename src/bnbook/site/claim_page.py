@@ -12,6 +12,7 @@ from bnbook.claims.judging import NOT_TESTED
 from bnbook.pipeline.evidence import Evidence
 from bnbook.site import board, chips, forest, links, words
 from bnbook.site.shell import page
+from bnbook.site.spacing import with_fixed_spaces
 
 Row = dict[str, Any]
 ROOT = "../"
@@ -52,7 +53,7 @@ def claim_page(row: Row, about: Context) -> str:
     ]
     title = f"{words.plain(row['says'])} – {row['verdict']}"
     said = f"{row['verdict']}. {row['effect']['words'] if row['effect'] else ''} {words.source_place(row)}"
-    return page(html.unescape(title), "\n".join(parts), ROOT, said, crumbs)
+    return page(html.unescape(title), with_fixed_spaces("\n".join(parts)), ROOT, said, crumbs)
 
 
 def _rest(row: Row) -> str:
