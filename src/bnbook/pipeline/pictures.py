@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bnbook.pipeline import apart, inks
+from bnbook.pipeline.compact import compact
 
 IMAGE = re.compile(
     r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
@@ -80,8 +81,8 @@ def pairs(folder: Path, pages: Path) -> dict[str, Picture]:
         else:
             found[path.stem], files = _taken_apart(svg)
         for suffix, drawing in files.items():
-            path.with_suffix(f"{suffix}.svg").write_text(drawing, encoding="utf-8")
-            path.with_suffix(f"{suffix}.dark.svg").write_text(inks.dark(drawing), encoding="utf-8")
+            path.with_suffix(f"{suffix}.svg").write_text(compact(drawing), encoding="utf-8")
+            path.with_suffix(f"{suffix}.dark.svg").write_text(compact(inks.dark(drawing)), encoding="utf-8")
     return found
 
 
