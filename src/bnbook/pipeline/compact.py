@@ -27,9 +27,10 @@ def _share_style(match: re.Match) -> str:
 
 
 def _steps(path: str) -> str:
-    """Straight lines in relative coordinates; a path with curves (a letter's outline) without line ends."""
+    """Straight lines in relative coordinates; what has curves (a letter's outline) or is short already only
+    without line ends."""
     words = path.split()
-    if {word for word in words if word.isalpha()} - set("MLz"):
+    if set(re.findall(r"[A-Za-z]\S*", path)) - set("MLz"):
         return " ".join(words)
     said, at, start, k = [], (0.0, 0.0), (0.0, 0.0), 0
     while k < len(words):
