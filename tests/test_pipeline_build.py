@@ -18,6 +18,7 @@ from bnbook.pipeline import (
     evidence,
     leaks,
     merge,
+    numbers,
     pages,
     provenance,
     scoreboard,
@@ -62,7 +63,10 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     assert mean in sources[0] and not [source for source in sources if "{figure}" in source]
     assert "thebe" not in page.lower() and not re.search(r'(?:src|href)="https?://', page), "trap 6"
     assert (site / "_static" / "mathjax" / "tex-chtml.js").is_file()
-    assert 'alt="A line that shows the share of heads' in page
+    for text in (page, own):  # the page of the chapter and that of the claim
+        words = f"A line, {mean} on average, not &quot;biased&quot;."
+        assert set(re.findall(r'alt="([^"]*on average[^"]*)"', text)) == {words}
+    assert not [source for source in sources if "{{" in source]
     assert 'alt="A line' in page and not re.search(r'alt="[^"]*[0-9a-f]{32}', page)
 
 
@@ -101,7 +105,7 @@ def test_the_scoreboard_counts_own_questions_apart_and_says_scope_and_margin(ran
     assert "| 1 | 1 reproduced | — |" in counted("  evidence: [smoke]\n")
     assert "| 0 | — | 1 yes |" in counted("  evidence: [smoke]\n  asks: true\n")
     asked = board("  evidence: [smoke]\n  asks: true\n")
-    assert "the book’s own question · on folklore" in asked and "smoke · n = 3" in asked
+    assert "The book’s own question. About folklore" in asked and "smoke · n = 3" in asked
     assert "at half the margin <em>open</em>, at twice <em>yes</em>" in asked
     mended = "  evidence: [smoke]\n  statement: true\n"
     mended += "  corrected: {kind: level, a: heads, side: less, threshold: 1.0}\n"
@@ -122,7 +126,11 @@ def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
     [
         ("half of the time", "never", "reworded after the run"),
         ("id: coin-fair", "id: coin-fairer", "exploratory: its test is not locked"),
-        ("id: coin-fair", "id: coin-fairer", "Judged by the run and withdrawn since: `coin-fair`."),
+        (
+            "id: coin-fair",
+            "id: coin-fairer",
+            "Withdrawn since its run, in [A coin](/part/coin.ipynb): `coin-fair`.",
+        ),
     ],
 )
 def test_whatever_changed_since_the_run_shows_beside_the_verdict(ran, tmp_path, old, new, shown):
@@ -178,6 +186,9 @@ def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
     )
     assert "<script" not in shown and "<b>" not in shown
     assert "&lt;script>" in shown and "&lt;b>Tails" in shown and "$p\\lt q$" in shown
+    low = "6m σ<sub>x<sub>i</sub></sub> (1 − μ/L)<sup>2t</sup> ‖w<sub>t</sub>‖²<sub>S</sub> c<sup>−1/2</sup>"
+    kept = "`a_b`, first_seed, $a_b^2$, {{ mean:part/coin#t.q_a }}"
+    assert claims.without_markup(f"6m σ_{{x_i}} (1 − μ/L)^2t ‖w_t‖²_S c^(−1/2), {kept}") == f"{low}, {kept}"
     assert claims.without_markup("a < b, `a<b`, $1<2$, <i") == r"a &lt; b, `a<b`, $1\lt 2$, &lt;i"
 
 
@@ -278,10 +289,10 @@ def test_tokens(ran):
 
 def test_the_interval_of_a_share_stays_between_0_and_1():
     half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
-    assert tokens._bounded(np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
+    assert numbers.VERBS["share"](np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
         (0.87, 0.87 - half, 1.0), abs=1e-3
     )
-    assert tokens._bounded(np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
+    assert numbers.VERBS["share"](np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
         (0.13, 0.0, 0.13 + half), abs=1e-3
     )
 
@@ -294,6 +305,10 @@ def test_the_interval_of_a_share_stays_between_0_and_1():
         (3.2e-12, ".1e", "3.2·10⁻¹²"),
         (float("nan"), ".1f", "not finite"),
         (1.5e8, ".2g", "1.5·10⁸"),
+        (98669.0, ".0f", "98,669"),
+        (999.6, ".3g", "1,000"),
+        (-1234.5, ".2g", "−1,200"),
+        (-0.0002, ".3f", "0.000"),
     ],
 )
 def test_numbers_as_text(value, spec, text):

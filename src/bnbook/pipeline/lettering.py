@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bnbook.pipeline.panels import LETTER, Box
+from bnbook.pipeline.boxes import Box, of_line
 
 LEAST = 9.0  # points on the page
 COLUMN = (
@@ -19,8 +19,10 @@ COLUMN = (
 PHONE = 270.0  # points: the same on a phone of 390 pixels
 ENOUGH = 1.02  # a smaller step is not worth a move
 
-#: In units of a letter's outline, 64 of which are a hundredth of its font: about 1.5 points each way.
-BEHIND = "fill: #ffffff; stroke: #ffffff; stroke-width: 2200; stroke-linejoin: round"
+OUTLINE = 64  # units of a letter's outline in a hundredth of its font, the unit of a root's or fraction's bar
+#: In units of a letter's outline: about 1.5 points each way.
+WIDENED = 2200
+BEHIND = f"fill: #ffffff; stroke: #ffffff; stroke-width: {WIDENED}; stroke-linejoin: round"
 
 LEGEND = re.compile(r'^( *)<g id="legend_\d+"[^>]*>\n.*?^\1</g>', re.M | re.S)
 TEXT = re.compile(r'^( *)<g id="text_\d+">\n.*?^\1</g>', re.M | re.S)
@@ -86,6 +88,7 @@ def _legends(svg: str, whole: Box, least: float) -> str:
 def _behind(text: str) -> str:
     """The letters of a text once more, widened by the ground's colour."""
     letters = re.sub(r"<defs>.*?</defs>|<!--.*?-->", "", text, flags=re.S)
+    letters = re.sub(r"<(path|rect) ", rf'<\1 style="stroke-width: {WIDENED / OUTLINE}" ', letters)
     return (
         re.sub(r'<g id="text_\d+"', f'<g style="{BEHIND}"', re.sub(r'(<g) style="[^"]*"', r"\1", letters))
         + "\n"
@@ -133,14 +136,8 @@ def _around(block: str) -> Box | None:
     for line, following in zip(lines, [*lines[1:], None]):
         letters = block[line.end() : following.start() if following else len(block)]
         offsets = [float(o) for o in re.findall(r'<use [^>]*transform="translate\(([-\d.]+)', letters)]
-        x, y, size = float(line["x"]), float(line["y"]), float(line["size"])
-        long, high = size * (max(offsets, default=0.0) + LETTER), size * 75
-        upright = line["angle"] and abs(float(line["angle"])) == 90
-        box = (
-            Box(x - high, y - long, x + 0.2 * high, y)
-            if upright
-            else Box(x, y - high, x + long, y + 0.2 * high)
-        )
+        x, y, size, angle = (float(line[name] or 0) for name in ("x", "y", "size", "angle"))
+        box = of_line(x, y, size, offsets, angle)
         found = found.with_(box) if found else box
     return found
 

@@ -7,8 +7,9 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from bnbook import atomic, claims, paths
-from bnbook.errors import BnbookError
 from bnbook.pipeline import (
     coverage_page,
     errata_page,
@@ -25,7 +26,7 @@ from bnbook.pipeline import (
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
-from bnbook.site import chips, front, notation, reference, settings
+from bnbook.site import chips, front, notation, reference, settings, teaching
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -33,6 +34,7 @@ ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(
 ROOT = "../"  # from a chapter's page to the first one
 
 
+@np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
 def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Pages]:
     """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
     returns the chapters and what they were filled from."""
@@ -47,19 +49,21 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
         copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
         copy(book / name, folder / name)
     explorers.write(folder, shown)
+    sheets = teaching.sheets()
     for chapter in chapters:
-        _chapter_page(chapter, evidence[chapter.name], shown, folder)
+        _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))
+    if course := teaching.page():
+        atomic.write_text(folder / teaching.PAGE, course)
     short, rows = scoreboard.short_scoreboard(chapters, shown), list(shown.rows.values())
     index = (book / "index.md").read_text(encoding="utf-8")
-    if unknown := tokens.malformed(index):
-        raise BnbookError(f"index.md: {unknown[0]} is not a token that pages know")
     lists = claims.load_coverage()
     extra = {"scoreboard": short, "coverage": coverage_page.counted(lists), **front.tokens(rows, shown)}
     index = tokens.fill(front.pictures(index, shown), "index", shown, extra=extra)
     index = index.replace("(95 % interval ", "(")  # the page says it once
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
+    rules = book / "how-a-verdict-is-made.md"
     for path in book.glob("*.md"):
-        if path.name != "index.md":
+        if path.name not in ("index.md", rules.name):
             extra = {"clone": settings.clone(), "binder": settings.binder(), "names": reference.names()}
             extra["notation"] = notation.table()
             text = tokens.fill(path.read_text(encoding="utf-8"), path.stem, shown, extra=extra)
@@ -67,14 +71,15 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
     atomic.write_text(folder / "coverage.md", coverage_page.coverage(lists, shown))
-    rules = book / "how-a-verdict-is-made.md"
     if rules.is_file():
         atomic.write_text(folder / rules.name, verdict_page.verdict_page(rules.read_text("utf-8"), shown))
     atomic.write_text(folder / "provenance.md", provenance.provenance(chapters, shown))
     return chapters, shown
 
 
-def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path) -> None:
+def _chapter_page(
+    chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path, sheets: list[str]
+) -> None:
     import nbformat
 
     page = merge.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
@@ -94,7 +99,7 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            text = tokens.fill(source, chapter.name, shown, extra)
+            text = teaching.with_sheets(tokens.fill(source, chapter.name, shown, extra), sheets)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
     first.source = _after_title(first.source, provenance.stamp(chapter, evidence))

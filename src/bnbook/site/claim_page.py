@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnbook.claims import format_number
+from bnbook.claims.judging import NOT_TESTED
 from bnbook.pipeline.evidence import Evidence
 from bnbook.site import board, chips, forest, links, words
 from bnbook.site.shell import page
+from bnbook.site.spacing import with_fixed_spaces
 
 Row = dict[str, Any]
 ROOT = "../"
 #: Of a test: look, glyph and word.
 MET = {True: ("true", "✓", "met"), False: ("false", "✕", "not met"), None: ("open", "?", "open")}
+UNTRIED = ("open", "○", "does not count at this scale")
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Context:
     evidence: Evidence | None
     figure: str = ""  # its HTML
     anchor: str = ""  # of the figure in the chapter
+    caption: str = ""  # its HTML there
     places: Sequence[str] = ()  # sentences of the sources that it judges
     runs: Sequence[tuple[str, Row]] = ()  # (profile, row) of every published run that judged it
     locked: str = ""
@@ -42,14 +46,14 @@ def claim_page(row: Row, about: Context) -> str:
     )
     parts = [
         f"<h1>{words.rich(row['says'])}</h1>",
-        f'<p class="claim-verdict">{chips.chip(row, link=False)} {html.escape(_rest(row))}</p>',
+        f'<p class="claim-verdict">{chips.chip(row, link=False)} {words.rich(_rest(row))}</p>',
         f'<p class="claim-place">{board.place(row)}</p>',
         *[f"<h2>{title}</h2>{text}" for title, text in _sections(row, about).items() if text],
         _neighbours(about),
     ]
     title = f"{words.plain(row['says'])} – {row['verdict']}"
     said = f"{row['verdict']}. {row['effect']['words'] if row['effect'] else ''} {words.source_place(row)}"
-    return page(html.unescape(title), "\n".join(parts), ROOT, said, crumbs)
+    return page(html.unescape(title), with_fixed_spaces("\n".join(parts)), ROOT, said, crumbs)
 
 
 def _rest(row: Row) -> str:
@@ -72,7 +76,7 @@ def _found(row: Row) -> str:
     """An entry for each test: what must hold, the plot, effect and interval, whether it is met."""
     lines = []
     for test in row["tests"]:
-        look, glyph, word = MET[test["holds"]]
+        look, glyph, word = UNTRIED if test["verdict"] == NOT_TESTED else MET[test["holds"]]
         sentence = words.rich(test["says"].rstrip("."))
         said = {"printed": "As printed. ", "corrected": f"Corrected: {sentence}. "}
         says = f"{sentence}. " if test["role"] == "part" else said.get(test["role"], "")
@@ -107,7 +111,8 @@ def _figure(row: Row, about: Context) -> str:
     if not about.figure:
         return ""
     link = f'<a href="{ROOT}{row["chapter"]}.html#{about.anchor}">The figure in its chapter</a>'
-    return f"<figure>{about.figure}<figcaption>{link}</figcaption></figure>"
+    caption = f'<p><span class="caption-text">{about.caption}</span></p>' if about.caption else ""
+    return f"<figure>{about.figure}<figcaption>{caption}<p>{link}</p></figcaption></figure>"
 
 
 def _sure(row: Row, about: Context) -> str:
@@ -131,8 +136,10 @@ def _sure(row: Row, about: Context) -> str:
 
 def _said(row: Row, about: Context) -> str:
     listed = "".join(f"<li>{words.rich(place)}</li>" for place in about.places)
-    own = "<p>No source says it: the book asks it itself.</p>" if row["kind"] == "question" else ""
-    return f"{own}<p>{words.rich(words.source_place(row))}</p>" + (f"<ul>{listed}</ul>" if listed else "")
+    where = words.rich(words.source_place(row))
+    if row["kind"] == "question":
+        where = f"No source says it: the book asks it, about {where}." + " It bears on:" * bool(listed)
+    return f"<p>{where}</p>" + (f"<ul>{listed}</ul>" if listed else "")
 
 
 def _runs(runs: Sequence[tuple[str, Row]]) -> str:
@@ -145,7 +152,9 @@ def _runs(runs: Sequence[tuple[str, Row]]) -> str:
 
 
 def _table(lines: str) -> str:
-    return f'<div class="pst-scrollable-table-container"><table class="table">{lines}</table></div>'
+    # By the keyboard, too, where it is wider than a phone: these pages are without the theme's script.
+    frame = '<div class="pst-scrollable-table-container" tabindex="0">'
+    return f'{frame}<table class="table">{lines}</table></div>'
 
 
 def _repeat(row: Row, about: Context) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -21,6 +22,7 @@ from bnbook.site import ways
 from bnbook.site.claim_page import ROOT, Context, claim_page
 
 Row = dict[str, Any]
+CAPTION = re.compile(r'<span class="caption-text">(.*?)</span>(?=<a class="headerlink"|\s*</p>)', re.S)
 
 
 def write(
@@ -36,13 +38,14 @@ def write(
     names = [row["id"] for row in rows]
     for number, row in enumerate(rows):
         chapter, claim = known[row["chapter"]], own[row["id"]]
-        picture, anchor = _figure(chapter, row["figure"], images, figures)
+        picture, anchor = _figure(chapter, row["figure"], images, figures, shown)
         judgement = shown.judgement(claim)
         about = Context(
             chapter=chapter.title,
             evidence=shown.evidence[chapter.name],
             figure=picture,
             anchor=anchor,
+            caption=caption_of(site / f"{chapter.name}.html", anchor),
             places=places.get(row["id"], ()),
             runs=runs.get(row["id"], ()),
             locked=getattr(judgement, "locked", ""),
@@ -77,16 +80,25 @@ def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
 
 
 def _figure(
-    chapter: Chapter, figure: str, images: Mapping[str, str], shown: Mapping[str, Any]
+    chapter: Chapter, figure: str, images: Mapping[str, str], columns: Mapping[str, Any], shown: tokens.Pages
 ) -> tuple[str, str]:
     """The HTML of a claim's figure, and its label in the chapter."""
     name = images.get(f"{chapter.name}/{figure}")
     for path, alt, directive in merge.referenced_figures(chapter.text):
         if name and path.endswith(f"/{figure}.svg"):
             label = re.search(r"^:name: *(\S+)", directive, flags=re.M)
-            image = f'<img alt="{alt.replace(chr(34), "&quot;")}" src="{ROOT}_images/{name}.svg" />'
-            return pictures.in_both_themes(image, shown), label[1] if label else ""
+            words = html.escape(tokens.fill(alt, chapter.name, shown))
+            image = f'<img alt="{words}" src="{ROOT}_images/{name}.svg" />'
+            return pictures.in_both_themes(image, columns), label[1] if label else ""
     return "", ""
+
+
+def caption_of(page: Path, anchor: str) -> str:
+    """What stands under a figure on its chapter's page, without links."""
+    text = page.read_text(encoding="utf-8") if anchor and page.is_file() else ""
+    _, found, after = text.partition(f'id="{anchor}"')
+    caption = CAPTION.search(after) if found else None
+    return re.sub(r"</?a\b[^>]*>", "", caption[1]) if caption else ""
 
 
 def _places() -> dict[str, list[str]]:
