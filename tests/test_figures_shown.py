@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import pytest
 
 from bnbook.figures import COLORS
 from bnbook.pipeline import inks, lettering, panels, pictures
+
+#: Every committed figure whose legend is in the figure.
+EXECUTED = Path(__file__).parents[1] / "executed"
+DRAWN = [path for path in sorted(EXECUTED.rglob("*.svg")) if '<g id="legend_' in path.read_text("utf-8")]
 
 
 def drawn(fig: plt.Figure) -> str:
@@ -190,6 +196,33 @@ def test_words_of_a_legend_stand_before_the_colour_of_the_ground():
     assert svg.count(lettering.BEHIND) == 1
     assert svg.split(lettering.BEHIND)[1].split("<g id=")[0].count("<use") == letters
     assert inks.dark(inks.light(svg, "a/b/c")).count(f"fill: {inks.DARK_GROUND}") == 1
+
+
+def strokes(part: ElementTree.Element, outlines: dict, width: float = 1.0, scale: float = 1.0):
+    """The width of each stroke in a group, in points."""
+    size = re.search(r"scale\(([\d.]+)", part.get("transform", ""))
+    scale *= float(size[1]) if size else 1.0
+    given = re.search(r"stroke-width: ([\d.]+)", part.get("style", ""))
+    width = float(given[1]) if given else width
+    if part.tag.endswith("}use"):
+        yield from strokes(
+            outlines[part.get("{http://www.w3.org/1999/xlink}href")[1:]], outlines, width, scale
+        )
+    elif part.tag != f"{panels.SVG}g":
+        yield width * scale
+    for inside in part:
+        yield from strokes(inside, outlines, width, scale)
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: "/".join(path.parts[-4:]))
+def test_what_lies_behind_a_legend_is_little_wider_than_its_letters(path):
+    """A root's or a fraction's bar is drawn in other units than letters are."""
+    svg = lettering.readable(path.read_text(encoding="utf-8"), lettering.PHONE)
+    root = ElementTree.fromstring(svg.encode())
+    outlines = {each.get("id"): each for each in root.iter(f"{panels.SVG}path") if each.get("id")}
+    behind = [each for each in root.iter(f"{panels.SVG}g") if each.get("style") == lettering.BEHIND]
+    assert len(behind) == sum(len(lettering.TEXT.findall(m[0])) for m in lettering.LEGEND.finditer(svg))
+    assert all(1 < width < 6 for group in behind for width in strokes(group, outlines))
 
 
 def test_a_label_grows_only_as_far_as_its_neighbours_leave_room():

@@ -62,7 +62,10 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     assert mean in sources[0] and not [source for source in sources if "{figure}" in source]
     assert "thebe" not in page.lower() and not re.search(r'(?:src|href)="https?://', page), "trap 6"
     assert (site / "_static" / "mathjax" / "tex-chtml.js").is_file()
-    assert 'alt="A line that shows the share of heads' in page
+    for text in (page, own):  # the page of the chapter and that of the claim
+        words = f"A line, {mean} on average, not &quot;biased&quot;."
+        assert set(re.findall(r'alt="([^"]*on average[^"]*)"', text)) == {words}
+    assert not [source for source in sources if "{{" in source]
     assert 'alt="A line' in page and not re.search(r'alt="[^"]*[0-9a-f]{32}', page)
 
 

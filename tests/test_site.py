@@ -27,8 +27,10 @@ SAYS = re.compile(r"^```\{says\}[^\n]*\n(.*?)^```$", re.S | re.M)
 
 
 def words(page: Path) -> str:
-    """What a page says, as one line; superscripts and other marks keep their text only."""
+    """What a page says, its pictures' words too, as one line; superscripts and other marks keep their text
+    only."""
     text = re.sub(r"<(script|style)\b.*?</\1>", " ", page.read_text(encoding="utf-8"), flags=re.S)
+    text = re.sub(r'<img\b[^>]*?\balt="([^"]*)"[^>]*>', r" \1 ", text)
     text = html.unescape(re.sub(r"<[^>]+>", "", text))
     return re.sub(r"\s+", " ", text)
 

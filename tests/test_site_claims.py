@@ -122,6 +122,8 @@ def test_the_page_of_a_claim_has_all_that_the_board_leaves_out():
         "tex-chtml.js",
     ):
         assert text in shown, text
+    wide = shown.count("scrollable-table-container")
+    assert wide and shown.count('container" tabindex="0"') == wide, "the keyboard reaches what scrolls"
     assert "http" not in re.sub(r"https?://www.w3.org\S*", "", shown), "no repository is set"
     young = claim_page(row("a", exploratory="made late"), about)
     assert "exploratory: made late" in young and "locked 2026" not in young

@@ -58,7 +58,7 @@ save_figure(fig, "shares")
 
 ```{figure} coin.figures/shares.svg
 :name: coin-shares
-:alt: A line that shows the share of heads in each of the runs, close to one half.
+:alt: A line, {{ mean:heads | .1% }} on average, {{ says:heads > 0.9 | "biased" / not "biased" / open }}.
 
 The share of heads, {{ mean:heads | .1% }} on average.
 ```

@@ -128,15 +128,12 @@ def _timed(
 def block(record: dict[str, Any], assignments: Sequence[Assignment]) -> str:
     """The part of the page that is made of what was measured."""
     made, sheets = record["made"], record["sheets"]
-    lines = [
-        START,
-        "| sheet | run, with this measurement | graded by otter | what a right answer finds |",
-        "|---|---|---|---|",
-    ]
+    lines = [START]
     for each in assignments:
         own = sheets[each.name]
-        times = " | ".join(_clock(own[what]) for what in ("run", "grading"))
-        lines.append(f"| `{each.name}` | {times} | {each.found.says.format_map(own['found'])} |")
+        run, graded = _clock(own["run"]), _clock(own["grading"])
+        finds = each.found.says.format_map(own["found"])
+        lines.append(f"* `{each.name}`: runs in {run}, graded in {graded}. A right answer finds: {finds}.")
     lines += ["", "| command for the class | takes | says at its end |", "|---|---|---|"]
     lines += [f"| `bnbook {one['command']}` | {_clock(one)} | {one['said']} |" for one in record["class"]]
     slowest = max(own["run"]["seconds"] for own in sheets.values())

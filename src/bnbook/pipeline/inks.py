@@ -56,14 +56,7 @@ ELSEWHERE = {
     r"(mean-field|theory|decoupling|batch-norm)/": {"#009e73": "corrected"},
     r".*/margins$": {"#d55e00": "wrong", "#009e73": "corrected"},
     r"santurkar/deep-linear/verdicts$": {"#0072b2": "corrected", "#d55e00": "wrong"},
-    r"batch-norm/gradient-explosion/(layers|training)$": {"#7d4bb3": "skip", "#b3478c": "one"},
-    r"batch-norm/transform/": {"#0068a8": "text"},
-    r"decoupling/halfspaces/critical-points$": {"#0072b2": "text", "#d55e00": "wrong"},
-    r"decoupling/least-squares/conditioning$": {"#0068a8": "apart", "#c4500c": "text"},
-    r"decoupling/neural-networks/margins$": {"#e69f00": "part"},
-    r"decoupling/neural-networks/passes$": {"#0072b2": "apart", "#d55e00": "apart"},
     r"mean-field/reach/images$": {"#7d4bb3": "batch"},
-    r"theory/lipschitz/weights$": {"#0068a8": "text", "#c4500c": "printed"},
 }
 #: Figures that paint areas by a colour scale, which their colour bar shows: no ink of the scale is changed.
 SCALES = r".*/(map|plane|critical-points|gradients)$"

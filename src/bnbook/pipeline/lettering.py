@@ -19,8 +19,10 @@ COLUMN = (
 PHONE = 270.0  # points: the same on a phone of 390 pixels
 ENOUGH = 1.02  # a smaller step is not worth a move
 
-#: In units of a letter's outline, 64 of which are a hundredth of its font: about 1.5 points each way.
-BEHIND = "fill: #ffffff; stroke: #ffffff; stroke-width: 2200; stroke-linejoin: round"
+OUTLINE = 64  # units of a letter's outline in a hundredth of its font, the unit of a root's or fraction's bar
+#: In units of a letter's outline: about 1.5 points each way.
+WIDENED = 2200
+BEHIND = f"fill: #ffffff; stroke: #ffffff; stroke-width: {WIDENED}; stroke-linejoin: round"
 
 LEGEND = re.compile(r'^( *)<g id="legend_\d+"[^>]*>\n.*?^\1</g>', re.M | re.S)
 TEXT = re.compile(r'^( *)<g id="text_\d+">\n.*?^\1</g>', re.M | re.S)
@@ -86,6 +88,7 @@ def _legends(svg: str, whole: Box, least: float) -> str:
 def _behind(text: str) -> str:
     """The letters of a text once more, widened by the ground's colour."""
     letters = re.sub(r"<defs>.*?</defs>|<!--.*?-->", "", text, flags=re.S)
+    letters = re.sub(r"<(path|rect) ", rf'<\1 style="stroke-width: {WIDENED / OUTLINE}" ', letters)
     return (
         re.sub(r'<g id="text_\d+"', f'<g style="{BEHIND}"', re.sub(r'(<g) style="[^"]*"', r"\1", letters))
         + "\n"

@@ -7,6 +7,8 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from bnbook import atomic, claims, paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import (
@@ -25,7 +27,7 @@ from bnbook.pipeline import (
 from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.passed import passed_run
-from bnbook.site import chips, front, notation, reference, settings
+from bnbook.site import chips, front, notation, reference, settings, teaching
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -33,6 +35,7 @@ ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(
 ROOT = "../"  # from a chapter's page to the first one
 
 
+@np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
 def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Pages]:
     """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
     returns the chapters and what they were filled from."""
@@ -47,8 +50,11 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
         copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
         copy(book / name, folder / name)
     explorers.write(folder, shown)
+    sheets = teaching.sheets()
     for chapter in chapters:
-        _chapter_page(chapter, evidence[chapter.name], shown, folder)
+        _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))
+    if course := teaching.page():
+        atomic.write_text(folder / teaching.PAGE, course)
     short, rows = scoreboard.short_scoreboard(chapters, shown), list(shown.rows.values())
     index = (book / "index.md").read_text(encoding="utf-8")
     if unknown := tokens.malformed(index):
@@ -74,7 +80,9 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     return chapters, shown
 
 
-def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path) -> None:
+def _chapter_page(
+    chapter: Chapter, evidence: Evidence | None, shown: tokens.Pages, folder: Path, sheets: list[str]
+) -> None:
     import nbformat
 
     page = merge.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
@@ -94,7 +102,7 @@ def _chapter_page(chapter: Chapter, evidence: Evidence | None, shown: tokens.Pag
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            text = tokens.fill(source, chapter.name, shown, extra)
+            text = teaching.with_sheets(tokens.fill(source, chapter.name, shown, extra), sheets)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
     first.source = _after_title(first.source, provenance.stamp(chapter, evidence))

@@ -13,6 +13,7 @@ from bnbook import __version__
 NEEDED = {
     "IPython": "ipython",
     "PIL": "pillow",
+    "cloudpickle": "cloudpickle",
     "distributed": "distributed",
     "filelock": "filelock",
     "matplotlib": "matplotlib",

@@ -145,7 +145,9 @@ def _runs(runs: Sequence[tuple[str, Row]]) -> str:
 
 
 def _table(lines: str) -> str:
-    return f'<div class="pst-scrollable-table-container"><table class="table">{lines}</table></div>'
+    # By the keyboard, too, where it is wider than a phone: these pages are without the theme's script.
+    frame = '<div class="pst-scrollable-table-container" tabindex="0">'
+    return f'{frame}<table class="table">{lines}</table></div>'
 
 
 def _repeat(row: Row, about: Context) -> str:

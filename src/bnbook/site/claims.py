@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -36,7 +37,7 @@ def write(
     names = [row["id"] for row in rows]
     for number, row in enumerate(rows):
         chapter, claim = known[row["chapter"]], own[row["id"]]
-        picture, anchor = _figure(chapter, row["figure"], images, figures)
+        picture, anchor = _figure(chapter, row["figure"], images, figures, shown)
         judgement = shown.judgement(claim)
         about = Context(
             chapter=chapter.title,
@@ -77,15 +78,16 @@ def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
 
 
 def _figure(
-    chapter: Chapter, figure: str, images: Mapping[str, str], shown: Mapping[str, Any]
+    chapter: Chapter, figure: str, images: Mapping[str, str], columns: Mapping[str, Any], shown: tokens.Pages
 ) -> tuple[str, str]:
     """The HTML of a claim's figure, and its label in the chapter."""
     name = images.get(f"{chapter.name}/{figure}")
     for path, alt, directive in merge.referenced_figures(chapter.text):
         if name and path.endswith(f"/{figure}.svg"):
             label = re.search(r"^:name: *(\S+)", directive, flags=re.M)
-            image = f'<img alt="{alt.replace(chr(34), "&quot;")}" src="{ROOT}_images/{name}.svg" />'
-            return pictures.in_both_themes(image, shown), label[1] if label else ""
+            words = html.escape(tokens.fill(alt, chapter.name, shown))
+            image = f'<img alt="{words}" src="{ROOT}_images/{name}.svg" />'
+            return pictures.in_both_themes(image, columns), label[1] if label else ""
     return "", ""
 
 

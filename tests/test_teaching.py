@@ -1,0 +1,32 @@
+"""The site tells teachers of the course: their page, and on each page the sheets that belong to it."""
+
+import re
+
+from bnbook import contents
+from bnbook.paths import book_folder
+from bnbook.site import teaching
+
+
+def test_the_instructors_page_links_to_pages_that_are_there():
+    page = teaching.page()
+    targets = re.findall(r"\]\(([^)]*)\)", page)
+    assert len(targets) > 8 and all(target.startswith("/") for target in targets)
+    for target in targets:
+        name = target.strip("/").removesuffix(".ipynb").removesuffix(".md")
+        assert (book_folder() / f"{name}.md").is_file(), target
+
+
+def test_each_sheet_is_named_on_the_page_of_its_chapter():
+    found = teaching.sheets()
+    assert sum(map(len, found.values())) == 8 and set(found) <= set(contents.chapter_names())
+    for chapter, titles in found.items():
+        text = (book_folder() / f"{chapter}.md").read_text(encoding="utf-8")
+        shown = teaching.with_sheets(text, titles)
+        assert all(shown.count(f"*{title}*") == 1 for title in titles), chapter
+        assert teaching.with_sheets(text, []) == text
+
+
+def test_the_line_stands_behind_the_solution():
+    text = "```{solution} x\n:class: dropdown\nY.\n```\n\n## Next"
+    line = "**In a course:** the sheets *A* and *B*, with tests and an autograder, [for teachers](/teach.md)."
+    assert teaching.with_sheets(text, ["A", "B"]) == text.replace("\n\n## Next", f"\n\n{line}\n\n## Next")
