@@ -132,6 +132,20 @@ def apart_and_here(members, apart, monkeypatch, meanwhile) -> None:
     assert all(same(there[member], here[member]) for member in members)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="page faults are counted otherwise elsewhere")
+def test_workers_keep_the_memory_of_a_step_for_the_next_one():
+    def page_faults() -> int:  # of two hundred steps, each of which makes and frees two MiB
+        import resource
+
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(200):
+            np.ones(2**18)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    with cluster.connected(1) as (client, _):
+        assert client.submit(page_faults).result(timeout=60) < 20_000  # 512 a step where it is handed back
+
+
 def test_a_killed_workers_task_is_done_again(apart, monkeypatch):
     def kill_one():
         soon(lambda: lines(apart, "run 0 of"))

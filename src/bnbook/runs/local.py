@@ -14,8 +14,10 @@ import time
 
 #: Where Dask's defaults do not fit: a task whose third worker dies is given up; no task waits at a worker; a
 #: worker with no memory left is ended, for the data sets that fill it will not go away by waiting; a nanny
-#: may take its time to start another worker (Dask ends it after 15 s, and its last worker with it); and a
-#: cluster that nobody uses ends, but not between the rounds of a chapter.
+#: may take its time to start another worker (Dask ends it after 15 s, and its last worker with it); a cluster
+#: that nobody uses ends, but not between the rounds of a chapter; and a worker keeps the memory that a step
+#: has freed for the next one (Dask has glibc hand it back at once; most of a training then goes into page
+#: faults).
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 2,
     "distributed.deploy.lost-worker-timeout": "1 h",
@@ -25,6 +27,13 @@ SETTINGS = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": 0.95,
+    "distributed.nanny.pre-spawn-environ": {
+        "OMP_NUM_THREADS": 1,
+        "MKL_NUM_THREADS": 1,
+        "OPENBLAS_NUM_THREADS": 1,
+        "MALLOC_TRIM_THRESHOLD_": 2**32,
+        "MALLOC_MMAP_MAX_": 0,
+    },
 }
 
 
