@@ -50,7 +50,7 @@ def ids(page) -> list[str]:
 
 
 def test_search_and_filters_show_fewer_rows_and_stay_in_the_address(browser, page):
-    assert len(ids(page)) == len(rows()) and page.inner_text(".board-count") == "13 of 13 claims"
+    assert len(ids(page)) == len(rows()) and page.inner_text(".board-count") == "13 of 13 rows"
     page.fill("[name=q]", "CLAIM-1 figure")
     assert ids(page) == ["claim-claim-10", "claim-claim-11", "claim-claim-12"]
     assert page.evaluate("location.hash") == "#q=CLAIM-1+figure"

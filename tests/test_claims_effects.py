@@ -14,12 +14,14 @@ from bnbook.claims import (
     Test,
     describe_test,
     effect_and_interval,
+    format_number,
     judge,
     load_claims,
     markdown_table,
 )
 from bnbook.claims.claim import Effect
 from bnbook.claims.sensitivity import at_other_margins, scaled_test
+from bnbook.claims.words import telling
 from bnbook.errors import BnbookError
 from bnbook.results import Results
 
@@ -92,8 +94,36 @@ def test_the_interval_is_in_the_effects_own_direction_and_unit():
     assert found == ("20 points higher without batch norm", f"{20 - half:.3g} to {20 + half:.3g}")
     assert words(RATIO, loss__none=[2.0], loss__batch=[1.0])[1] == "no interval"
     assert words(RATIO, loss__none=[2.0] * 3, loss__batch=SAME)[1] == ""
-    assert words(Test("inequality", a="x"), x=[0.0] * 100)[1] == "0 to 3.62 %"
+    assert words(Test("inequality", a="x"), x=[0.0] * 100)[1] == "0 to 3.6 %"
     assert words(RATIO, loss__none=[math.nan, 1.0], loss__batch=[1.0, 1.0]) == ("–", "")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "edges", "shown"),
+    [
+        (1.20945, 1.21061, (), "1.2094 to 1.2106"),
+        (1.07037, 1.09531, (1.1,), "1.07 to 1.095"),
+        (-0.0002, 0.0011, (), "−0.0002 to 0.0011"),
+        (916.0, 999.6, (), "916 to 1,000"),
+        (3.58, 5.7, (4.0,), "3.58 to 5.7"),
+        (0.5, 0.5, (), "0.5 to 0.5"),
+        (-math.inf, 0.5, (), "−∞ to 0.5"),
+    ],
+)
+def test_ends_are_told_apart_and_from_the_threshold(low, high, edges, shown):
+    spec = telling(low, high, ".3g", edges)
+    assert f"{format_number(low, spec)} to {format_number(high, spec)}" == shown
+
+
+def test_effects_show_where_their_interval_ends():
+    near = Test("level", a="x", side="less", threshold=1.1)
+    values = np.array([1.0829 - 0.005, 1.0829, 1.0829 + 0.005])
+    assert words(near, Effect("times"), x=values) == ("1.083 times", "1.07 to 1.095")
+    four = Test("level", a="x", expected=0.0, tolerance=0.1)
+    values = np.log([3.998, 4.0, 4.002])
+    assert words(four, Effect("log"), x=values) == ("4 times as large", "3.995 to 4.005")
+    count = Test("inequality", a="x", b=10_000)
+    assert words(count, None, x=[45.0, 55.0]) == ("100 of 20,000 trials break it", "0.4 to 0.6 %")
 
 
 def test_what_has_to_hold_is_said_in_the_same_unit():
@@ -136,9 +166,9 @@ def test_the_scope_says_profile_data_size_and_seeds():
             Claim("c", "p/c", SOURCE, "says", "f", LEVEL, **more), Results(header, {"x": entry}), "laptop"
         ).scope
     )
-    assert found() == "laptop · CIFAR-10 · 1/8 width · 2\u202f000 steps · n = 2"
+    assert found() == "laptop · CIFAR-10 · 1/8 width · 2,000 steps · n = 2"
     assert found(scope=()) == "laptop · n = 2" and found(scope=("depth",)) == "laptop · 25 layers · n = 2"
-    assert found(scope=("hidden", "channels")) == "laptop · hidden 1\u202f000 · channels 30, 60 · n = 2"
+    assert found(scope=("hidden", "channels")) == "laptop · hidden 1,000 · channels 30, 60 · n = 2"
     assert judge(Claim("c", "p/c", SOURCE, "says", "f", LEVEL), {"x": np.ones(3)}).scope == "n = 3"
 
 

@@ -18,6 +18,7 @@ from bnbook.pipeline import (
     evidence,
     leaks,
     merge,
+    numbers,
     pages,
     provenance,
     scoreboard,
@@ -104,7 +105,7 @@ def test_the_scoreboard_counts_own_questions_apart_and_says_scope_and_margin(ran
     assert "| 1 | 1 reproduced | — |" in counted("  evidence: [smoke]\n")
     assert "| 0 | — | 1 yes |" in counted("  evidence: [smoke]\n  asks: true\n")
     asked = board("  evidence: [smoke]\n  asks: true\n")
-    assert "the book’s own question · on folklore" in asked and "smoke · n = 3" in asked
+    assert "The book’s own question. About folklore" in asked and "smoke · n = 3" in asked
     assert "at half the margin <em>open</em>, at twice <em>yes</em>" in asked
     mended = "  evidence: [smoke]\n  statement: true\n"
     mended += "  corrected: {kind: level, a: heads, side: less, threshold: 1.0}\n"
@@ -181,6 +182,9 @@ def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
     )
     assert "<script" not in shown and "<b>" not in shown
     assert "&lt;script>" in shown and "&lt;b>Tails" in shown and "$p\\lt q$" in shown
+    low = "6m σ<sub>x<sub>i</sub></sub> (1 − μ/L)<sup>2t</sup> ‖w<sub>t</sub>‖²<sub>S</sub> c<sup>−1/2</sup>"
+    kept = "`a_b`, first_seed, $a_b^2$, {{ mean:part/coin#t.q_a }}"
+    assert claims.without_markup(f"6m σ_{{x_i}} (1 − μ/L)^2t ‖w_t‖²_S c^(−1/2), {kept}") == f"{low}, {kept}"
     assert claims.without_markup("a < b, `a<b`, $1<2$, <i") == r"a &lt; b, `a<b`, $1\lt 2$, &lt;i"
 
 
@@ -281,10 +285,10 @@ def test_tokens(ran):
 
 def test_the_interval_of_a_share_stays_between_0_and_1():
     half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
-    assert tokens._bounded(np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
+    assert numbers.VERBS["share"](np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
         (0.87, 0.87 - half, 1.0), abs=1e-3
     )
-    assert tokens._bounded(np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
+    assert numbers.VERBS["share"](np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
         (0.13, 0.0, 0.13 + half), abs=1e-3
     )
 
@@ -297,6 +301,10 @@ def test_the_interval_of_a_share_stays_between_0_and_1():
         (3.2e-12, ".1e", "3.2·10⁻¹²"),
         (float("nan"), ".1f", "not finite"),
         (1.5e8, ".2g", "1.5·10⁸"),
+        (98669.0, ".0f", "98,669"),
+        (999.6, ".3g", "1,000"),
+        (-1234.5, ".2g", "−1,200"),
+        (-0.0002, ".3f", "0.000"),
     ],
 )
 def test_numbers_as_text(value, spec, text):

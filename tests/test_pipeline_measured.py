@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, checks, evidence, measured, tokens
+from bnbook.pipeline import chapters, checks, evidence, measured, numbers, tokens
 
 
 def table(body: str) -> str:
@@ -77,7 +77,7 @@ def test_every_statistic_of_a_cell_is_a_token():
     for verb in measured.FORMATTED + measured.PLAIN:
         row = lines(f"columns: {{a: x}}\nrows: {{r: ['{verb}:some-name']}}")[2]
         assert tokens.TOKEN.search(row)["verb"] == verb
-    assert set(tokens._RESULT_VERBS) <= {*measured.FORMATTED, *measured.PLAIN}
+    assert set(numbers.VERBS) <= {*measured.FORMATTED, *measured.PLAIN}
 
 
 REFUSED = {

@@ -152,3 +152,9 @@ def test_the_gate_sees_the_results_and_the_slips_of_every_sentence():
         "{{ meen:c }}",
         "{{ says:a }}",
     ]
+
+
+def test_no_page_keeps_a_token_that_nothing_fills():
+    assert tokens.fill("{{ binder }}", "run", Pages({}, []), {"binder": "a link"}) == "a link"
+    with pytest.raises(BnbookError, match="run.md: {{ blinder }} is not a token"):
+        tokens.fill("{{ blinder }}", "run", Pages({}, []), {"blinder": "a link"})

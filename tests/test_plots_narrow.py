@@ -105,3 +105,10 @@ def test_both_drawings_are_saved(tmp_path):
     save_figure(figure(), "one")
     save_figure(figure(columns=2), "two")
     assert {path.name for path in tmp_path.iterdir()} == {"one.svg", "one.narrow.svg", "two.svg"}
+
+
+def test_the_lines_of_a_name_are_as_even_as_its_words_let_them_be():
+    fig, ax = plt.subplots(figsize=(7.2, 4))
+    ax.set_yticks([0, 1], ["4.4, true maximum over $X$", "v1 3.2, a quarter of that"])
+    shown = [name.get_text().split("\n") for name in narrowed(fig).axes[0].get_yticklabels()]
+    assert shown == [["4.4, true", "maximum", "over $X$"], ["v1 3.2, a", "quarter of that"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,6 +14,7 @@ from site_rows import row, rows
 
 from bnbook.claims import Claim, Source, Test, judging
 from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.shown import Pages
 from bnbook.results import Results
 from bnbook.site import board, chips, claims, forest, front, waffle, words
 from bnbook.site.claim_page import Context, claim_page
@@ -96,6 +98,37 @@ def test_the_waffle_has_a_square_for_each_claim_and_counts_own_questions_apart()
     assert "γ &lt; 1" in shown, "formulas in the squares' words are plain"
 
 
+def test_the_legend_counts_the_squares_and_explains_their_frames():
+    made = [*rows(), row("a-rung", "open", rungs=True)]
+    legend = waffle.waffle(made).partition("waffle-legend")[2]
+    counted = [int(number) for number in re.findall(r"</span>(\d+) (?!of them)", legend)]
+    assert sum(counted) == len(rows()) and "1 yes (own questions)" in legend
+    assert "1 of them exploratory" in legend and "#standing=exploratory&amp;sizes=first" in legend
+    trust = front.trust(made, Pages({}, []))
+    assert f"of {len(rows())} stood before their data, 1 are exploratory; 1 more judge" in trust
+    untried = re.search(r"(\d+) open, (\d+) not tested", trust)
+    assert f"{untried[1]} open" in legend, "the same squares are counted"
+
+
+def test_what_no_run_at_its_scale_has_tried_is_grey_and_said_not_to_count():
+    made = row("a", judging.NOT_TESTED)
+    made["tests"][0] |= {"verdict": judging.NOT_TESTED, "holds": False}
+    shown = board.item(made)
+    assert 'class="forest untested"' in shown and 'class="holds"' not in shown
+    assert "at a scale that does not count <strong>13 points" in shown
+    own = claim_page(made, Context("A coin", None))
+    assert "does not count at this scale" in own and "not met" not in own
+
+
+def test_a_place_is_said_once():
+    asked = row("a", kind="question", says="The book's own question: is it?")
+    assert board.place(asked).startswith("About Santurkar") and "no source" not in board.place(asked)
+    assert board.place(asked | {"says": "Is it?"}).startswith("The book’s own question. About Santurkar")
+    source = {"key": "santurkar2018", "version": "v1", "where": "v1 Lemma 3.3"}
+    assert board.place(row("a", source=source)).startswith("Santurkar et al. 2018, v1 Lemma 3.3 ·")
+    assert words.source_version("encyclopedia", "English Wikipedia") == "Wikipedia"
+
+
 def test_what_the_first_page_counts():
     made = rows()
     assert front.tally(made, "claims") == len(made) - 2 and front.tally(made, "questions") == 2
@@ -150,4 +183,20 @@ def test_a_board_without_scripts_is_a_plain_list():
     assert shown.count('<li class="claim') == len(rows()) and " hidden>" in shown.partition("</form>")[0]
     assert words.rich("a `b<` $c$ <d>") == (
         'a <code>b&lt;</code> <span class="math notranslate nohighlight">\\(c\\)</span> &lt;d&gt;'
+    )
+
+
+def test_the_first_pages_pictures_are_as_wide_as_their_card_and_their_letters_are_not():
+    found = {"a": [1.0, 3.0], "b": [4.0]}
+    evidence = SimpleNamespace(per_seed=lambda name, _: found[name])
+    shown = SimpleNamespace(evidence={"part/chapter": evidence})
+    block = "```{dots}\none | batch | part/chapter#a\nother | none | part/chapter#b\n```\n"
+    (svg,) = ElementTree.fromstring(front.pictures(block, shown))
+    assert svg.get("width") == "100%" and "viewBox" not in svg.attrib
+    bars = [float(each.get("x2").rstrip("%")) for each in svg if each.get("class", "").startswith("bar")]
+    dots = [float(each.get("cx").rstrip("%")) for each in svg if each.tag == "circle"]
+    zero = float(svg[1].get("x1").rstrip("%"))
+    assert bars[0] - zero == pytest.approx((bars[1] - zero) / 2, abs=0.02)  # means 2 and 4, from 0 on
+    assert dots[-1] == bars[1] == max(dots) > 70 and bars[0] == pytest.approx(
+        (dots[0] + dots[1]) / 2, abs=0.02
     )

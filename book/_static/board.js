@@ -24,7 +24,7 @@ function board(form) {
     }
     for (const chapter of document.querySelectorAll(".board-chapter"))
       chapter.hidden = !chapter.querySelector("li.claim:not([hidden])");
-    count.textContent = `${seen} of ${rows.length} claims`;
+    count.textContent = `${seen} of ${rows.length} rows`;
     return asked;
   };
   const write = () => {

@@ -19,8 +19,10 @@ from bnbook.errors import BnbookError
 from bnbook.intervals import mean_and_interval
 from bnbook.pipeline.inks import PALETTE
 from bnbook.pipeline.pictures import PHONE
+from bnbook.plots.legends import clear_legends
 from bnbook.plots.line_names import name_lines
 from bnbook.plots.narrow import narrowed
+from bnbook.plots.ticks import name_few_decades, uncut_marks
 from bnbook.results import record_table
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
@@ -57,6 +59,7 @@ def use_style() -> None:
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.grid": True,
+            "axes.axisbelow": True,  # no grid across bars and theory's lines
             "grid.color": "#e3e3e3",
             "grid.linewidth": 0.7,
             "lines.linewidth": 1.7,
@@ -80,8 +83,11 @@ def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = N
     points = {f"curve.{name.replace('-', '_')}.{key}": values for key, values in (curves or {}).items()}
     record_table(points, note=f"drawn in the figure {name}", digits=CURVE_DIGITS)
     folder = os.environ.get("BNBOOK_FIGURES")
+    name_few_decades(fig)
+    uncut_marks(fig)
     phone = narrowed(fig) if folder else None
     name_lines(fig)
+    clear_legends(fig)
     if folder:
         _write(fig, Path(folder) / f"{name}.svg")
         if phone is not None:

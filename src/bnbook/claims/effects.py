@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from bnbook.claims.claim import Effect, Test
 from bnbook.claims.judging import Judgement
-from bnbook.claims.kinds import Outcome
+from bnbook.claims.kinds import Outcome, edges
 from bnbook.claims.requirements import BASES, SHARES
-from bnbook.claims.words import format_number
+from bnbook.claims.words import format_number, telling
 
 NO_INTERVAL = "no interval"
 ABSENT = "–"
@@ -62,7 +63,7 @@ def interval_words(interval: str) -> str:
 
 
 def _words(outcome: Outcome, test: Test, shown: Effect) -> Shown:
-    values = (outcome.effect, *outcome.interval)
+    values = (outcome.effect, *outcome.interval, *edges(test))
     if base := BASES.get(shown.unit):
         return _factor([_power(base, value) for value in values], test, shown)
     if test.kind == "ratio":
@@ -82,7 +83,7 @@ def _words(outcome: Outcome, test: Test, shown: Effect) -> Shown:
         return _directed(list(values), unit, (more, less))
     if shown.more:
         return _directed(list(values), unit, (shown.more, shown.less))
-    effect, low, high = map(format_number, values)
+    effect, low, high = _shown(values)
     prefix = "slope " if test.kind == "rate" and not unit else ""
     return f"{prefix}{effect} {unit}".strip(), f"{low} to {high}"
 
@@ -90,31 +91,29 @@ def _words(outcome: Outcome, test: Test, shown: Effect) -> Shown:
 def _counted(outcome: Outcome, test: Test, shown: Effect) -> Shown:
     """ "larger without batch norm in 14 of 20 seeds", with the interval of the share."""
     words = _directions(test, shown, "larger", ("larger", "smaller"))
-    low, high = (format_number(100 * edge) for edge in outcome.interval)
     hits = round(outcome.effect * outcome.n)
-    return f"{words[test.side == 'less']} in {hits} of {outcome.n} seeds", f"{low} to {high} %"
+    return f"{words[test.side == 'less']} in {hits} of {outcome.n} seeds", _percent(outcome.interval)
 
 
 def _factor(values: list[float], test: Test, shown: Effect) -> Shown:
     """A factor is shown from one on upwards, and says which side is the larger one."""
     more, less = _directions(test, shown, "as large", ("as large", "smaller"))
-    effect, low, high = values
-    if effect < 1:
-        effect, low, high = (math.inf if value == 0 else 1 / value for value in (effect, high, low))
-        more = less
-    spec = ".4g" if effect < 1.1 else ".3g"  # near one it is what it differs by that tells
-    effect, low, high = (format_number(value, spec) for value in (effect, low, high))
+    if values[0] < 1:
+        effect, high, low, *limits = (math.inf if value == 0 else 1 / value for value in values)
+        values, more = [effect, low, high, *limits], less
+    # near one it is what it differs by that tells
+    effect, low, high = _shown(values, ".4g" if values[0] < 1.1 else ".3g")
     return f"{effect} times {more}", f"{low} to {high}"
 
 
 def _directed(values: list[float], unit: str, directions: tuple[str, str]) -> Shown:
     """A difference is shown without its sign, and says in which direction it goes."""
-    effect, low, high = values
     word = directions[0]
-    if effect < 0:
-        effect, low, high, word = -effect, -high, -low, directions[1]
-    ends = f"{format_number(low)} to {format_number(high)}"
-    return " ".join(part for part in (format_number(effect), unit, word) if part), ends
+    if values[0] < 0:
+        effect, high, low, *limits = (-value for value in values)
+        values, word = [effect, low, high, *limits], directions[1]
+    effect, low, high = _shown(values)
+    return " ".join(part for part in (effect, unit, word) if part), f"{low} to {high}"
 
 
 def _directions(test: Test, shown: Effect, with_arm: str, without: tuple[str, str]) -> tuple[str, str]:
@@ -140,14 +139,30 @@ def _deviation(outcome: Outcome, shown: Effect) -> str:
 
 def _trials(outcome: Outcome, shown: Effect) -> Shown:
     hits = round(outcome.effect * outcome.trials)
-    low, high = (format_number(100 * edge) for edge in outcome.interval)
-    return f"{hits} of {outcome.trials} {shown.more or 'trials break it'}", f"{low} to {high} %"
+    return f"{hits:,} of {outcome.trials:,} {shown.more or 'trials break it'}", _percent(outcome.interval)
+
+
+def _shown(values: Sequence[float], spec: str = ".3g") -> tuple[str, str, str]:
+    """Effect and ends of its interval, with the digits that tell the ends apart and from where the test holds
+    no longer: values are these three, then such limits."""
+    effect, low, high, *limits = values
+    spec = telling(low, high, spec, limits)
+    return format_number(effect, spec), format_number(low, spec), format_number(high, spec)
+
+
+def _percent(interval: tuple[float, float]) -> str:
+    """The interval of a share: both ends with as many places."""
+    spec = telling(*interval, ".1%")
+    low, high = (re.sub(r"\.0+(?= %)", "", format_number(edge, spec)) for edge in interval)
+    return f"{low.removesuffix(' %')} to {high}"
 
 
 def _numbers(found: Judgement | Outcome, spec: str) -> Shown:
     if math.isnan(found.effect):
         return ABSENT, ""
-    effect, (low, high) = f"{format_number(found.effect, spec)} {found.unit}".strip(), found.interval
+    low, high = found.interval
+    spec = telling(low, high, spec)
+    effect = f"{format_number(found.effect, spec)} {found.unit}".strip()
     if low == high:
         return effect, ""
     if math.isinf(low) and math.isinf(high):

@@ -9,11 +9,9 @@ from typing import Any
 from bnbook.claims.claim import Claim
 from bnbook.claims.words import DATA_NAMES
 
-THIN_SPACE = "\u202f"
-
 
 def scope_words(claim: Claim, header: Mapping[str, Any], profile: str | None, n: int) -> str:
-    """ "laptop · CIFAR-10 · 1/8 width · 2 000 steps · n = 5", as far as the run's header tells it."""
+    """ "laptop · CIFAR-10 · 1/8 width · 2,000 steps · n = 5", as far as the run's header tells it."""
     parameters = header.get("parameters", {})
     data = [DATA_NAMES.get(row["name"], row["name"]) for row in header.get("data", [])]
     words = [profile or header.get("profile", "")]
@@ -26,7 +24,7 @@ def scope_words(claim: Claim, header: Mapping[str, Any], profile: str | None, n:
 
 
 def _parameter(name: str, value: Any) -> str:
-    """ "2 000 steps", "1/8 width", "width 1 000"."""
+    """ "2,000 steps", "1/8 width", "width 1,000"."""
     kind = name.rpartition("_")[2]
     if kind in ("steps", "layers"):
         return f"{_number(value)} {kind}"
@@ -40,4 +38,4 @@ def _parameter(name: str, value: Any) -> str:
 def _number(value: Any) -> str:
     if isinstance(value, (list, tuple)):  # layers of one width are said once
         return ", ".join(_number(each) for each in (value[:1] if len(set(value)) == 1 else value))
-    return f"{value:,}".replace(",", THIN_SPACE) if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

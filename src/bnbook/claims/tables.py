@@ -12,9 +12,8 @@ from bnbook.claims.judging import NOT_TESTED, Judgement, judge
 from bnbook.claims.kinds import Outcome
 from bnbook.claims.reading import load_claims
 from bnbook.claims.requirements import describe_test
-from bnbook.claims.words import without_markup
+from bnbook.claims.words import OWN_QUESTION, without_markup
 
-OWN = "the book's own question"
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
 
@@ -44,7 +43,7 @@ def markdown_table(judgements: Iterable[Judgement], shown: Callable[[Judgement],
     lines = [HEAD]
     for judgement in judgements:
         claim, shared = judgement.claim, _shared(judgement)
-        notes = [f"{OWN}, on {claim.source.where}" if claim.asks else claim.source.where]
+        notes = [_where(claim)]
         notes += [must_hold(claim.test, claim.effect)] if claim.test else shared
         measured = _measured(judgement) if claim.test else ""
         scope = f"<br><small>{judgement.scope}</small>" if judgement.scope else ""
@@ -71,6 +70,14 @@ def exploratory_note(judgement: Judgement) -> str:
 def must_hold(test: Test, shown: Effect | None = None) -> str:
     """What a test asks for, in words."""
     return f"must hold: {describe_test(test, shown)}"
+
+
+def _where(claim: Claim) -> str:
+    """Where the source says it; of a question that the book asks itself, what it is about."""
+    if not claim.asks:
+        return claim.source.where
+    asks = f"the book's {OWN_QUESTION}, "
+    return f"{'' if OWN_QUESTION in claim.says else asks}on {claim.source.where}"
 
 
 def _shared(judgement: Judgement) -> list[str]:

@@ -4,32 +4,83 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+#: What a claim says of itself that no source makes.
+OWN_QUESTION = "own question"
 #: Data sets as people call them; any other by its own name.
 DATA_NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"}
 
+RAISED = re.compile(
+    r"(?<=[^\s(^_])\^(?:\((?P<more>(?:[^()]|\([^()]*\))*)\)|(?P<one>[−-]?[A-Za-z0-9]+(?:_[A-Za-z0-9]+)?))"
+)
+#: Below a single letter, a bar, or what stands higher behind one.
+LOWERED = re.compile(
+    r"(?:(?<=[Α-ω∇‖)⁰¹²³⁴-⁹\u0302])|(?<![A-Za-z0-9_][A-Za-z])(?<=[A-Za-z]))"
+    r"_(?:\{(?P<more>[^{}]*)\}|(?P<one>[A-Za-z0-9]+|[α-ω]))"
+)
+
 
 def format_number(value: float, spec: str = ".3g") -> str:
-    """A number for readers: a true minus sign, a space before %, powers of ten written out (1.2·10⁻¹⁵)."""
+    """A number for readers: a true minus sign, a space before %, thousands set apart, and from a million on
+    powers of ten (1.2·10⁻¹⁵)."""
     if not math.isfinite(value):
         return "not finite" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    mantissa, e, exponent = format(value, spec).replace("%", " %").partition("e")
-    mantissa = mantissa.replace("-", "−")
+    text = format(value, spec).replace("%", " %")
+    if spec.endswith("g") and re.search(r"e\+0[1-5]$", text):  # rounded, and not as a power of ten
+        text = f"{float(text):.0f}"
+    mantissa, e, exponent = text.partition("e")
+    if not re.search("[1-9]", mantissa):
+        mantissa = mantissa.removeprefix("-")
+    mantissa = re.sub(r"^-?\d{4,}", lambda whole: f"{int(whole[0]):,}", mantissa).replace("-", "−")
     if not e:
         return mantissa
     power = "10" + str(int(exponent)).translate(_SUPERSCRIPT)
     return power if mantissa == "1" else f"{mantissa}·{power}"
 
 
+def telling(low: float, high: float, spec: str = ".3g", edges: Iterable[float] = ()) -> str:
+    """The format with as many more digits as it takes to show an interval's width to a third of itself, and
+    on which side of each edge (of `format_number(edge)`) its ends lie."""
+    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
+        return spec
+    edges = [*edges, 0.0] if low < 0 < high else edges
+    pairs = [(end, edge) for edge in edges for end in (low, high) if math.isfinite(edge) and end != edge]
+    enough = spec
+    for more in range(5):
+        finer = re.sub(r"\.(\d+)", lambda digits: f".{int(digits[1]) + more}", spec)
+        shown = {end: _rounded(end, finer) for end in (low, high)}
+        if abs(shown[high] - shown[low] - (high - low)) > (high - low) / 3:
+            continue
+        enough = finer if enough == spec else enough
+        marks = [(shown[end] - _rounded(edge, ".3g")) * (end - edge) for end, edge in pairs]
+        if all(mark > 0 for mark in marks):
+            return finer
+    return enough
+
+
+def _rounded(value: float, spec: str) -> float:
+    text = format(value, spec).replace(",", "")
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+
+
 def without_markup(text: str) -> str:
-    """Words for a page: a `<` is a sign and never begins a tag; formulas and `code` keep their meaning."""
+    """Words for a page: a `<` is a sign and never begins a tag; formulas, `code` and tokens keep their
+    meaning."""
 
     def one(match: re.Match) -> str:
         part = match[0]
-        if part.startswith("`"):
+        if part.startswith(("`", "{{")):
             return part
-        return part.replace("<", r"\lt ") if part.startswith("$") else "&lt;"
+        return part.replace("<", r"\lt ") if part.startswith("$") else scripts(part.replace("<", "&lt;"))
 
-    return re.sub(r"`[^`]*`|\$[^$]*\$|<", one, text)
+    return re.sub(r"`[^`]*`|\$[^$]*\$|\{\{.*?\}\}|(?:(?!\{\{)[^`$])+|[`$]", one, text)
+
+
+def scripts(text: str) -> str:
+    """Words as HTML whose w_t, σ_{x_i}, (1 − μ/L)^2t and c^(−1/2) stand lower and higher; names such as
+    first_seed do not."""
+    text = RAISED.sub(lambda found: f"<sup>{found['more'] or found['one']}</sup>", text)
+    return LOWERED.sub(lambda found: f"<sub>{scripts(found['more'] or found['one'])}</sub>", text)

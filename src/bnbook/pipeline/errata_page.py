@@ -11,7 +11,7 @@ from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.scoreboard import anchor
 from bnbook.pipeline.tokens import Pages
 from bnbook.site import chips
-from bnbook.site.words import source_name
+from bnbook.site.words import source_name, source_version
 
 
 def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
@@ -69,7 +69,7 @@ def _block(row: Erratum, title: str, chapters: dict[str, Chapter], pages: Pages)
         "Shown by": _shown_by(row, chapters, pages),
     }
     body = [line for word, text in items.items() for line in (word, f": {text}", "")]
-    head = f"**{row.kind}** · {source_name(row.source.key)}, {without_markup(row.source.version)}"
+    head = f"**{row.kind}** · {without_markup(source_version(row.source.key, row.source.version))}"
     head += f" · {without_markup(row.short)}" if row.short else ""
     return [
         f"({row.anchor})=",
@@ -91,7 +91,7 @@ def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
         if claim.id == row.claim:
             chapter = chapters.get(claim.chapter)
             links = (
-                f", in [{chapter.title}](/{chapter.name}.ipynb), [figure](#{anchor(chapter, claim.figure)})"
+                f" in [{chapter.title}](/{chapter.name}.ipynb), [figure](#{anchor(chapter, claim.figure)})"
                 if chapter
                 else ""
             )

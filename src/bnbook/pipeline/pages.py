@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from bnbook import atomic, claims, paths
-from bnbook.errors import BnbookError
 from bnbook.pipeline import (
     coverage_page,
     errata_page,
@@ -57,15 +56,14 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
         atomic.write_text(folder / teaching.PAGE, course)
     short, rows = scoreboard.short_scoreboard(chapters, shown), list(shown.rows.values())
     index = (book / "index.md").read_text(encoding="utf-8")
-    if unknown := tokens.malformed(index):
-        raise BnbookError(f"index.md: {unknown[0]} is not a token that pages know")
     lists = claims.load_coverage()
     extra = {"scoreboard": short, "coverage": coverage_page.counted(lists), **front.tokens(rows, shown)}
     index = tokens.fill(front.pictures(index, shown), "index", shown, extra=extra)
     index = index.replace("(95 % interval ", "(")  # the page says it once
     atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
+    rules = book / "how-a-verdict-is-made.md"
     for path in book.glob("*.md"):
-        if path.name != "index.md":
+        if path.name not in ("index.md", rules.name):
             extra = {"clone": settings.clone(), "binder": settings.binder(), "names": reference.names()}
             extra["notation"] = notation.table()
             text = tokens.fill(path.read_text(encoding="utf-8"), path.stem, shown, extra=extra)
@@ -73,7 +71,6 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
     atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
     atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
     atomic.write_text(folder / "coverage.md", coverage_page.coverage(lists, shown))
-    rules = book / "how-a-verdict-is-made.md"
     if rules.is_file():
         atomic.write_text(folder / rules.name, verdict_page.verdict_page(rules.read_text("utf-8"), shown))
     atomic.write_text(folder / "provenance.md", provenance.provenance(chapters, shown))

@@ -57,10 +57,10 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
         "Commit": _commit_words(made).removeprefix("commit "),
         "Date": made["date"],
         "Data": "<br>".join(_data_row(row) for row in evidence.results.header["data"]) or "none",
-        "Device": f"{made['device']}, {made['threads']} thread(s) a run",
+        "Device": f"{made['device']}, {made['threads']} thread{'s' * (made['threads'] != 1)} a run",
         "Seeds": _seed_words(evidence),
         "Time": _time_words(made),
-        "Peak memory": f"{made['peak_memory_mib']:,} MiB".replace(",", "\u202f"),
+        "Peak memory": f"{made['peak_memory_mib']:,} MiB",
         "Platform": made["platform"],
         "Versions": ", ".join(f"{name} {number}" for name, number in made["versions"].items()),
         "Not as locked": header.not_as_locked(evidence.results.header),
@@ -70,7 +70,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
         ),
     }
     return [
-        "| Of this run | |",
+        "| what | of this run |",
         "|---|---|",
         *(f"| {key} | {str(value).replace('|', chr(92) + '|')} |" for key, value in rows.items() if value),
     ]

@@ -9,6 +9,7 @@ from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.tokens import ABSENT, Pages
 from bnbook.site import board, waffle
+from bnbook.site.board import Row
 
 #: How to read the board.
 WORDS = (
@@ -44,6 +45,8 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
         "far as its scope: data, size and length of what was trained, number of seeds. A claim that does "
         "not hold is a result like any other. Each has a page of its own with its numbers.",
         "",
+        _population(rows),
+        "",
         raw(waffle.waffle(rows)),
         "",
         GOALPOSTS,
@@ -64,6 +67,21 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
             names = ", ".join(f"`{name}`" for name in gone)
             lines += [f"Judged by the run and withdrawn since: {names}. ({chapter.title})", ""]
     return "\n".join(lines)
+
+
+def _population(rows: list[Row]) -> str:
+    """What the squares and the rows are, and why there are more rows."""
+    squares = [row for row in rows if not row["rungs"]]
+    own = sum(row["kind"] == "question" for row in squares)
+    again = (
+        f"; {len(rows) - len(squares)} judge claims again at several sizes"
+        if len(rows) > len(squares)
+        else ""
+    )
+    return (
+        f"A square each for {len(squares) - own} claims of the sources and {own} questions of the book's "
+        f"own. Below them {len(rows)} rows: one for each square{again}."
+    )
 
 
 def raw(html: str) -> str:

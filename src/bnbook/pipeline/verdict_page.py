@@ -32,7 +32,7 @@ def verdict_page(text: str, pages: Pages) -> str:
     rows = ledger.ledger(pages)
     tested = [(row, test) for row in rows for test in row["tests"] if test["p"] is not None]
     found = {"power": str(round(100 * POWER)), "too_many": str(TOO_MANY), "errors": error_table()}
-    found |= {"books": _thousands(error_rates.BOOKS), "example": example(tested)}
+    found |= {"books": f"{error_rates.BOOKS:,}", "example": example(tested)}
     nine_in_ten = Test("level", a="a", side="greater", threshold=0.9, events=True)
     found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
     found |= {"nine_in_ten": str(reach.least_seeds(nine_in_ten))}
@@ -154,7 +154,3 @@ def _on_scale(test: dict[str, Any]) -> np.ndarray:
 
 def _listed(values: np.ndarray) -> str:
     return ", ".join(format_number(float(value)) for value in values)
-
-
-def _thousands(number: int) -> str:
-    return f"{number:,}".replace(",", "\u202f")

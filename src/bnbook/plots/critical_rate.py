@@ -66,6 +66,8 @@ def parts(panels: Panels, names: Sequence[str], losses: Mapping[str, np.ndarray]
                 ax.plot(row, dash, color=color, linewidth=1.1, label=label, zorder=2 + (dash == "--"))
         highest = max(row[0] for name in names for row in losses[f"{name}.{suffix}"])
         ax.set(yscale="log", ylim=(None, 1e6 * highest))
+        ax.set_xscale("symlog", linthresh=1)  # what tells them apart is over after three steps
+        ax.set_xlim(0, None)
     for suffix in list(axes)[2:]:
         axes[suffix].set_xlabel("step")
     for suffix in list(axes)[::2]:

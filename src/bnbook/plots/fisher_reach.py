@@ -20,16 +20,11 @@ def against_depth(
     """Largest eigenvalue by depth, a panel a batch size: "NORM.SIZE" (S, depths), and the rule's N / 2π."""
     fig, axes = plt.subplots(1, 2, figsize=(7.8, 3.9), sharey=True)
     for ax, size, m in zip(axes, SIZES, inputs):
-        for norm, place, shift, side in (("none", 2, (-4, 10), "right"), ("batch", 3, (9, -8), "left")):
-            values = curves[f"{norm}.{size}"]
-            log_band(ax, depths, values, color=COLORS[norm], marker="o")
-            if size == SIZES[-1]:
-                at = (depths[place], np.exp(np.log(values[:, place]).mean()))
-                style = {"textcoords": "offset points", "color": COLORS[norm], "fontsize": 10, "ha": side}
-                ax.annotate(LABELS[norm], at, shift, **style)
-        ax.axhline(rule, color=COLORS["theory"], linewidth=1, linestyle=":")
-        ax.text(depths[-1], rule / 1.1, r"$N/2\pi$", ha="right", va="top", fontsize=10)
-        ax.set(yscale="log", xlabel="layers $L$", title=f"batches of {m}")
+        for norm in ("none", "batch"):
+            log_band(ax, depths, curves[f"{norm}.{size}"], color=COLORS[norm], marker="o", label=LABELS[norm])
+        ax.axhline(rule, color=COLORS["theory"], linewidth=1, linestyle=":", label=r"$N/2\pi$")
+        ax.set(yscale="log", xlabel="layers $L$", title=f"batches of {m}", ylim=(rule / 2, None))
+        ax.legend(loc="upper left")
         name_ticks(ax.set_xticks, depths)
     axes[0].set_ylabel(r"$\lambda_{\max}$, $\gamma = 1$")
     return fig

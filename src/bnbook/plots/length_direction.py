@@ -72,13 +72,15 @@ def conditioning(
         color, dash, label = METHODS[name]
         style = {"color": color, "linestyle": dash}
         log_band(left, steps, values, label=label, **style)
-        log_band(right, np.array(conditions), needed[name], marker="o", markersize=4, **style)
+        log_band(right, np.array(conditions), needed[name], marker="o", markersize=4, label=label, **style)
     bound = excess["direction"][:, 0].mean() * (1 - 1 / 100) ** (2 * steps)
     left.plot(steps, bound, ":", color=THEORY, label=r"$(1-\mu/L)^{2t}$")
     left.set(yscale="log", ylim=(1e-9, 2), xlabel="step $t$", ylabel="relative excess")
     left.set_title("condition number 100")
     left.legend(loc="upper right", fontsize=8.5)
-    right.set(xscale="log", yscale="log", xlabel=r"condition number $L/\mu$", ylabel="steps to $10^{-8}$")
+    right.set(xscale="log", yscale="log", xlabel=r"condition number $L/\mu$", ylabel="steps")
+    right.set_title("to a relative excess of $10^{-8}$")
+    right.legend(loc="upper left", fontsize=8.5)
     right.set_xticks(conditions, [str(condition) for condition in conditions])
     right.minorticks_off()
     return fig
@@ -145,7 +147,7 @@ def two_units(
         right.plot(*np.reshape(points, (-1, 2)).T, marker, label=f"{name} loss", **dots)
     right.axhline(0, color=THEORY, linewidth=1, linestyle="--")
     right.set(xlabel="along the line", ylabel="distance from the line", title="random networks")
-    right.legend(loc="upper left", fontsize=8.5)
+    right.legend(title="critical points", loc="upper left", fontsize=8.5)  # full and empty: names do not tell
     return fig
 
 

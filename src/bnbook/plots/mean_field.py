@@ -62,15 +62,15 @@ def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log
                 points(ax, index, curves[f"{norm}.measured.{letter}"][:, shown], mark, **style)
             ax.set_xticks(index)
             if title == log:
-                ax.set(yscale="log", ylim=(1e-4, 3))
-                ax.legend(fontsize=7.5)
+                ax.set(yscale="log", ylim=(1e-4, 300), yticks=[1e-4, 1e-3, 1e-2, 1e-1, 1])
+                ax.legend(loc="upper left", ncols=2, fontsize=7.5)
             else:  # room for the legend above what is drawn
                 ax.set_ylim(-0.05 * ax.get_ylim()[1], 1.45 * ax.get_ylim()[1])
                 small = {"ncols": 3 if len(names) > 3 else 2, "fontsize": 8.5 if len(columns) == 2 else 7.5}
                 ax.legend(loc="upper left", **small)
+            ax.set_ylabel(LABELS[norm])  # on a phone each column stands alone
             if norm == ARMS[0]:
                 ax.set_title(title)
-        row[0].set_ylabel(LABELS[norm])
     for ax in axes[1]:
         ax.set_xlabel("layer $l$")
     return fig
@@ -179,9 +179,11 @@ def shares(titles: dict[str, str], curves: Curves) -> plt.Figure:
                 ax.plot(layers + shift, line, mark, markersize=11, markeredgewidth=1.6, label=label, **THEORY)
             style = {"color": COLORS[norm], "alpha": 0.8, "capsize": 2, "label": LABELS[norm]}
             ax.bar(layers + shift, mean, 0.36, yerr=half, **style)
-        ax.set(yscale="log", xlabel="layer $l$", ylim=(0.1, None), title=title, xticks=layers)
+        ax.set(yscale="log", xlabel="layer $l$", title=title, xticks=layers)
+        ax.legend(fontsize=9, loc="upper left")
+    shown = np.concatenate([np.ravel(values) for values in curves.values()])
+    axes[0, 0].set_ylim(0.5 * shown[shown > 0].min(), 2 * shown.max())
     axes[0, 0].set_ylabel("share $f_l$ of the bound")
-    axes[0, 0].legend(fontsize=8)
     return fig
 
 

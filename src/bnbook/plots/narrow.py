@@ -15,6 +15,7 @@ from bnbook.plots.line_names import name_lines
 WIDTH = 4.1  # inches: a phone shows them nearly as they are
 ROWS = 0.3  # of the width at most, for the names of rows
 LINE = 0.22  # inches: a line of a legend
+GAP = 2.0  # points around a number of an axis
 WORDS = re.compile(r"(?:\$[^$]*\$|\S)+")  # a formula is not broken at its spaces
 
 
@@ -88,14 +89,25 @@ def _broken(text: Text, room: float, side: str) -> None:
 
 
 def _even(words: list[str], lines: int) -> list[str]:
-    """The words in lines of about the same length."""
-    whole, found = sum(map(len, words)) + len(words), [""]
-    for word in words:
-        if len(found) < lines and found[-1] and len(found[-1]) + len(word) / 2 > whole / lines:
-            found.append(word)
-        else:
-            found[-1] = f"{found[-1]} {word}".strip()
+    """The words in so many lines or fewer, the longest as short as can be."""
+    room = max(map(_letters, words))
+    while len(found := _filled(words, room)) > lines:
+        room += 1
     return found
+
+
+def _filled(words: list[str], room: int) -> list[str]:
+    """The words in lines of no more letters than room, the first ones full."""
+    found = words[:1]
+    for word in words[1:]:
+        longer = f"{found[-1]} {word}"
+        found[-1:] = [longer] if _letters(longer) <= room else [found[-1], word]
+    return found
+
+
+def _letters(line: str) -> int:
+    """About how many are seen: a command of a formula is one."""
+    return len(re.sub(r"[${}^_]", "", re.sub(r"\\[a-z]+", "x", line)))
 
 
 def _apart(ax: plt.Axes) -> None:
@@ -106,6 +118,6 @@ def _apart(ax: plt.Axes) -> None:
             longer = max(one, other, key=lambda text: text.get_window_extent().width)
             longer.set_text("\n".join(_even(WORDS.findall(longer.get_text()), 2)))
     numbers = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
-    boxes = [label.get_window_extent() for label in numbers]
+    boxes = [label.get_window_extent().padded(GAP * ax.figure.dpi / 72) for label in numbers]
     if any(one.overlaps(other) for one, other in zip(boxes, boxes[1:])):
         ax.set_xticks(ax.get_xticks()[::2], [label.get_text() for label in ax.get_xticklabels()][::2])

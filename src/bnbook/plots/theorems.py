@@ -49,7 +49,10 @@ def draw_margins(tallies: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str
 
 
 def weight_gains(cosine: np.ndarray, gain: np.ndarray) -> plt.Figure:
-    """σ |∂L̂/∂w| / |∂L/∂w| against |cos| of input and gradient, (S, K), and readings of Theorem 3.2."""
+    """σ |∂L̂/∂w| / |∂L/∂w| against |cos| of input and gradient, (S, K), and readings of Theorem 3.2.
+
+    Mirrored gradients lie on (1/|cos| ± 1) / 2: plus where batch norm deletes the smaller part of the input.
+    """
     line = np.geomspace(3e-3, 1, 200)
     fig, ax = plt.subplots(figsize=(7.2, 4.0))
     dots = {"color": COLORS["theory"], "markersize": 3.5, "alpha": 0.5, "zorder": 4}
@@ -67,7 +70,7 @@ def weight_gains(cosine: np.ndarray, gain: np.ndarray) -> plt.Figure:
     ax.axhline(1, color="#999999", linewidth=0.8, linestyle=":")
     ax.set(xscale="log", yscale="log", xlim=(3e-3, 1), ylim=(1e-3, 1e3))
     ax.set_xlabel(r"$|\cos|$ of the angle between input and gradient")
-    ax.set_ylabel(r"$\sigma\,|\partial\widehat{L}/\partial w|\;/\;|\partial L/\partial w|$")
+    ax.set_ylabel(r"$\sigma\,|\partial\hat{\mathcal{L}}/\partial w|\;/\;|\partial\mathcal{L}/\partial w|$")
     ax.legend(loc="lower left")
     return fig
 

@@ -62,10 +62,9 @@ def epsilon(ratio: np.ndarray, variance: np.ndarray, share: np.ndarray) -> plt.F
         style |= {"clip_on": False, "label": label}
         ax.plot(ratio, np.mean(values, axis=0), mark, **style)
     ax.axvline(1, color="#777777", linewidth=1, linestyle=":")
-    ax.text(
-        10**-2.2, 0.5, "stretched,\nnot normalized", ha="center", va="center", color="#444444", fontsize=9.5
-    )
-    ax.text(10**5.5, 0.72, "normalized", ha="center", va="center", color="#444444", fontsize=9.5)
+    words = {"ha": "center", "va": "center", "color": "#444444", "fontsize": 9.5}
+    ax.text(10**-2.3, 0.5, "stretched,\nnot\nnormalized", **words)
+    ax.text(10**5.5, 0.72, "normalized", **words)
     ax.set(xscale="log", ylim=(-0.04, 1.06), xlim=(ratio[0], ratio[-1]))
     ax.set(xlabel=r"variance of the unit over the constant, $\sigma^2/\epsilon$", ylabel="fraction")
     ax.legend(loc="center right", bbox_to_anchor=(1.0, 0.42))

@@ -16,19 +16,18 @@ from bnbook.report import Report
 def side_by_side(reports: Mapping[str, Sequence[Report]]) -> Figure:
     """Three columns (a network each), with its normalizer and without: the loss along the gradient, and the
     gradient by layer; one thin line a seed."""
-    figure, axes = plt.subplots(2, len(reports), figsize=(8.0, 5.0), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(2, len(reports), figsize=(8.0, 5.3), layout="constrained", squeeze=False)
     for (above, below), (name, seeds) in zip(axes.T, reports.items(), strict=True):
+        drawn = {}
         for report in seeds:
             for one, ink, words in ((report, "batch", "normalized"), (report.beside, "none", "not")):
                 steps = one.landscape.steps / one.learning_rate
                 above.plot(steps, one.landscape.loss, color=COLORS[ink], linewidth=1)
                 layers = np.arange(1, len(one.gradients.names) + 1)
-                below.plot(layers, one.gradients.weight, color=COLORS[ink], linewidth=1, label=words)
-        above.set(title=name, xlabel="step, in learning rates")
-        below.set(xlabel="layer", yscale="log")
+                (drawn[words],) = below.plot(layers, one.gradients.weight, color=COLORS[ink], linewidth=1)
+        above.set(title=name, xlabel="step, in learning rates", ylabel="loss along the gradient")
+        below.set(xlabel="layer", ylabel="gradient norm of the layer", yscale="log")
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes[0, 0].set_ylabel("loss along the gradient")
-    axes[1, 0].set_ylabel("gradient norm of the layer")
-    handles, labels = axes[1, 0].get_legend_handles_labels()
-    axes[1, 0].legend(handles[:2], labels[:2], fontsize=9, frameon=False)
+        style = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.28), "ncols": 2, "fontsize": 9}
+        below.legend(drawn.values(), drawn, **style)  # each column says all, for on a phone it stands alone
     return figure

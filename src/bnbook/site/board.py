@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from bnbook.claims.judging import NOT_TESTED
+from bnbook.claims.words import OWN_QUESTION
 from bnbook.pipeline.chapters import Chapter
 from bnbook.site import chips, forest, words
 
@@ -41,6 +43,7 @@ def item(row: Row) -> str:
         "kind": row["kind"],
         "standing": standing(row),
         "scale": row["profile"] or "none",
+        "sizes": "again" if row["rungs"] else "first",
     }
     data = "".join(f' data-{key}="{html.escape(value)}"' for key, value in kept.items())
     measured = found(row)
@@ -65,6 +68,8 @@ def found(row: Row) -> str:
     more = len(row["tests"])
     if test["role"] == "part" and more > 1:
         said.append(f"part {row['tests'].index(test) + 1} of {more}")
+    if row["verdict"] == NOT_TESTED:
+        said[0] = f"at a scale that does not count {said[0]}"
     asked = f"must hold: {html.escape(test['asks'])}"
     other = row["other_margins"]
     if other and set(other) != {row["verdict"]}:
@@ -74,9 +79,10 @@ def found(row: Row) -> str:
 
 def place(row: Row) -> str:
     """Where the source says it, and how far the verdict goes."""
-    said = [words.rich(words.source_place(row)), html.escape(row["scope"])]
+    where = words.rich(words.source_place(row))
     if row["kind"] == "question":
-        said.insert(0, "the book’s own question")
+        where = f"{'' if OWN_QUESTION in row['says'] else 'The book’s own question. '}About {where}"
+    said = [where, html.escape(row["scope"])]
     if row["remark"]:
         said.append(html.escape(row["remark"]))
     return " · ".join(each for each in said if each)
@@ -112,6 +118,7 @@ def _form(rows: list[Row], chapters: list[Chapter]) -> str:
             "Scale",
             {one: SCALES.get(one, one) for one in sorted({r["profile"] or "none" for r in rows})},
         ),
+        "sizes": ("Judged", {"first": "with a square", "again": "again, at several sizes"}),
     }
     chosen = "".join(_select(name, label, options) for name, (label, options) in fields.items())
     search = '<label class="wide">Search <input type="search" name="q" autocomplete="off"></label>'

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnbook.claims import format_number
+from bnbook.claims.judging import NOT_TESTED
 from bnbook.pipeline.evidence import Evidence
 from bnbook.site import board, chips, forest, links, words
 from bnbook.site.shell import page
@@ -16,6 +17,7 @@ Row = dict[str, Any]
 ROOT = "../"
 #: Of a test: look, glyph and word.
 MET = {True: ("true", "✓", "met"), False: ("false", "✕", "not met"), None: ("open", "?", "open")}
+UNTRIED = ("open", "○", "does not count at this scale")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def claim_page(row: Row, about: Context) -> str:
     )
     parts = [
         f"<h1>{words.rich(row['says'])}</h1>",
-        f'<p class="claim-verdict">{chips.chip(row, link=False)} {html.escape(_rest(row))}</p>',
+        f'<p class="claim-verdict">{chips.chip(row, link=False)} {words.rich(_rest(row))}</p>',
         f'<p class="claim-place">{board.place(row)}</p>',
         *[f"<h2>{title}</h2>{text}" for title, text in _sections(row, about).items() if text],
         _neighbours(about),
@@ -72,7 +74,7 @@ def _found(row: Row) -> str:
     """An entry for each test: what must hold, the plot, effect and interval, whether it is met."""
     lines = []
     for test in row["tests"]:
-        look, glyph, word = MET[test["holds"]]
+        look, glyph, word = UNTRIED if test["verdict"] == NOT_TESTED else MET[test["holds"]]
         sentence = words.rich(test["says"].rstrip("."))
         said = {"printed": "As printed. ", "corrected": f"Corrected: {sentence}. "}
         says = f"{sentence}. " if test["role"] == "part" else said.get(test["role"], "")
@@ -131,8 +133,10 @@ def _sure(row: Row, about: Context) -> str:
 
 def _said(row: Row, about: Context) -> str:
     listed = "".join(f"<li>{words.rich(place)}</li>" for place in about.places)
-    own = "<p>No source says it: the book asks it itself.</p>" if row["kind"] == "question" else ""
-    return f"{own}<p>{words.rich(words.source_place(row))}</p>" + (f"<ul>{listed}</ul>" if listed else "")
+    where = words.rich(words.source_place(row))
+    if row["kind"] == "question":
+        where = f"No source says it: the book asks it, about {where}." + " It bears on:" * bool(listed)
+    return f"<p>{where}</p>" + (f"<ul>{listed}</ul>" if listed else "")
 
 
 def _runs(runs: Sequence[tuple[str, Row]]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnbook.claims import Test
+from bnbook.claims.judging import NOT_TESTED
 from bnbook.claims.kinds import edges
 
 WIDTH, HEIGHT, PAD = 220.0, 34.0, 10.0
@@ -67,7 +68,8 @@ def plot(test: dict[str, Any] | None) -> str:
     low, high = min(shown), max(shown)
     room = 0.06 * (high - low) or abs(high) or 1.0
     scale = Scale(low, high, True) if log else Scale(low - room, high + room, False)
-    parts = [_ground(ends_of_ground, scale)]
+    counts = test["verdict"] != NOT_TESTED
+    parts = [_ground(ends_of_ground, scale)] * counts
     parts += [f'<path class="edge" d="M{scale(edge)} 3V31"/>' for edge in ends_of_ground if edge is not None]
     for number, value in enumerate(dots):
         high_or_low = 11.5 + 11 * ((number * 0.618) % 1)  # dots do not hide each other
@@ -75,7 +77,7 @@ def plot(test: dict[str, Any] | None) -> str:
     if ends:
         parts.append(f'<path class="interval" d="M{scale(ends[0])} 17H{scale(ends[1])}"/>')
     parts.append(f'<path class="effect" d="M{scale(effect)} 11l4.5 6-4.5 6-4.5-6z"/>')
-    state = {True: "true", False: "false", None: "open"}[test["holds"]]
+    state = {True: "true", False: "false", None: "open"}[test["holds"]] if counts else "untested"
     size = f'viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}"'
     return f'<svg class="forest {state}" {size} aria-hidden="true">{"".join(parts)}</svg>'
 

@@ -18,7 +18,8 @@ from bnbook.site import chips, waffle
 Row = dict[str, Any]
 BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
-WIDTH, LEFT, RIGHT, HIGH = 320, 4, 236, 38
+LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
+HIGH = 38  # pixels of an arm
 #: Verdicts as tokens name them.
 NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in chips.ORDER}
 
@@ -72,20 +73,22 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     names = sorted({row["name"] for each in made for row in each.results.header["data"]})
     data = [DATA_NAMES.get(name, name) for name in names]
     seeds = sorted(row["n"] for row in rows if row["n"])
+    again = sum(row["rungs"] for row in rows)
+    rows = [row for row in rows if not row["rungs"]]  # those that have a square
     young = sum(bool(row["exploratory"]) for row in rows)
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
     undecided = sum(row["verdict"] == "open" for row in rows)
     paper = scales.get("paper", 0)
     middle = seeds[len(seeds) // 2] if seeds else 0
-    listed = ", ".join(
-        f"{number} of {len(shown.evidence)} chapters at {name}" for name, number in scales.items()
-    )
+    listed = ", ".join(f"{number} at {name}" for name, number in scales.items() if name != "paper")
+    listed = f"{len(shown.evidence)} chapters: {listed or 'no run'}"
     lines = {
-        "Scale": f"{listed or 'no run'}; {paper or 'none'} at the papers’ own",
+        "Scale": f"{listed}; {paper or 'none'} at the papers’ own",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
-        "Tests": f"{len(rows) - young} stood before their data, {young} are exploratory",
-        "Not settled": f"{undecided} claims open, {untried} not tested",
+        "Tests": f"{len(rows) - young} of {len(rows)} stood before their data, {young} are exploratory"
+        + f"; {again} more judge claims again at several sizes" * bool(again),
+        "Not settled": f"{undecided} open, {untried} not tested here",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
 
@@ -114,7 +117,10 @@ def _dots(options: list[str], lines: list[str], shown: known.Pages) -> str:
 
     def place(value: float) -> float:
         ends = np.log([low, high, value]) if log else np.array([low, high, value])
-        return round(float(LEFT + (ends[2] - ends[0]) / ((ends[1] - ends[0]) or 1) * (RIGHT - LEFT)), 1)
+        return round(float(LEFT + (ends[2] - ends[0]) / ((ends[1] - ends[0]) or 1) * (RIGHT - LEFT)), 2)
+
+    def rule(name: str, right: float, y: int) -> str:
+        return f'<line class="{name}" x1="{LEFT}%" x2="{right}%" y1="{y}" y2="{y}"/>'
 
     def said(value: float) -> str:
         if "factor" in options:  # the recorded values are logarithms to base ten
@@ -125,15 +131,14 @@ def _dots(options: list[str], lines: list[str], shown: known.Pages) -> str:
     for number, (label, ink, values) in enumerate(arms):
         top = number * HIGH
         middle = float(np.exp(np.log(values).mean())) if log else float(values.mean())
-        start = LEFT if not log else place(low)
         words.append(f"{label}: {said(middle)}")
         parts += [
-            f'<text x="{LEFT}" y="{top + 13}">{html.escape(label)}</text>',
-            f'<path class="rail" d="M{LEFT} {top + 25}H{RIGHT}"/>',
-            f'<path class="bar {ink}" d="M{start} {top + 25}H{place(middle)}"/>',
-            *(f'<circle class="{ink}" cx="{place(v)}" cy="{top + 25}" r="3"/>' for v in values),
-            f'<text class="value" x="{WIDTH}" y="{top + 29}">{said(middle)}</text>',
+            f'<text x="{LEFT}%" y="{top + 13}">{html.escape(label)}</text>',
+            rule("rail", RIGHT, top + 25),
+            rule(f"bar {ink}", place(middle), top + 25),
+            *(f'<circle class="{ink}" cx="{place(v)}%" cy="{top + 25}" r="3"/>' for v in values),
+            f'<text class="value" x="100%" y="{top + 29}">{said(middle)}</text>',
         ]
-    size = f'viewBox="0 0 {WIDTH} {len(arms) * HIGH}"'
+    size = f'width="100%" height="{len(arms) * HIGH}"'
     label = html.escape("; ".join(words) + f". A dot a seed{', logarithmic scale' if log else ''}.")
     return f'<div><svg class="dots" {size} role="img" aria-label="{label}">{"".join(parts)}</svg></div>\n'

@@ -10,7 +10,8 @@ Row = dict[str, Any]
 
 
 def waffle(rows: list[Row]) -> str:
-    """A list of squares for each source, then the book's own questions; under them what the glyphs mean.
+    """A list of squares for each source, then the book's own questions; under them what the glyphs mean, and
+    how many squares have each.
 
     A claim that is judged again at several sizes has its square from the chapter that judges it first.
     """
@@ -24,7 +25,9 @@ def waffle(rows: list[Row]) -> str:
     own = [row for row in rows if row["kind"] == "question"]
     if own:
         parts.append(_source("The book’s own questions", own))
-    legend = "".join(_meaning(verdict, number) for verdict, number in board.counts(claimed))
+    legend = "".join(_meaning(verdict, number) for verdict, number in board.counts(rows))
+    if young := sum(bool(row["exploratory"]) for row in rows):
+        legend += _entry("standing=exploratory", "open unsure", "", f"{young} of them exploratory")
     return (
         f'<div class="waffle" data-waffle>{"".join(parts)}<p class="waffle-said" aria-hidden="true"></p>'
         f'<ul class="waffle-legend">{legend}</ul></div>'
@@ -53,7 +56,13 @@ def _square(row: Row) -> str:
 
 def _meaning(verdict: str, number: int) -> str:
     kind, glyph, word = chips.look(verdict)
+    words = f"{number} {word}" + " (own questions)" * (kind == "own")
+    return _entry(f"verdict={verdict.replace(' ', '+')}", kind, glyph, words)
+
+
+def _entry(filters: str, kind: str, glyph: str, words: str) -> str:
+    """A square and what it means, a link to the rows of the board that have it."""
     return (
-        f'<li><a href="scoreboard.html#verdict={verdict.replace(" ", "+")}">'
-        f'<span class="square {kind}" aria-hidden="true">{glyph}</span>{number} {word}</a></li>'
+        f'<li><a href="scoreboard.html#{filters}&amp;sizes=first">'
+        f'<span class="square {kind}" aria-hidden="true">{glyph}</span>{words}</a></li>'
     )

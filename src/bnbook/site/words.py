@@ -6,6 +6,8 @@ import html
 import re
 from typing import Any
 
+from bnbook.claims.words import scripts
+
 #: Sources as people call them.
 SOURCES = {
     "santurkar2018": "Santurkar et al. 2018",
@@ -34,7 +36,8 @@ SIGNS = {
 
 
 def rich(text: str) -> str:
-    """Words of a claim as HTML: formulas for MathJax, `code` as code, everything else escaped."""
+    """Words of a claim as HTML: formulas for MathJax, `code` as code, everything else escaped,
+    w_t and c^2 with their letters lower and higher."""
 
     def one(match: re.Match) -> str:
         part = match[0]
@@ -42,7 +45,7 @@ def rich(text: str) -> str:
             return f"<code>{html.escape(part[1:-1])}</code>"
         if part.startswith("$"):
             return f'<span class="math notranslate nohighlight">\\({html.escape(part[1:-1])}\\)</span>'
-        return html.escape(part)
+        return scripts(html.escape(part))
 
     return re.sub(r"`[^`]*`|\$[^$]*\$|[^`$]+|[`$]", one, text)
 
@@ -65,7 +68,12 @@ def source_keys(source: dict[str, str]) -> list[str]:
 
 def source_place(row: dict[str, Any]) -> str:
     """ "Wikipedia: Inference, first paragraph", with the version where there are several."""
-    source = row["source"]
-    version = "" if source["key"] == "encyclopedia" else f", {source['version']}"
-    on = "on " if row["kind"] == "question" else ""
-    return f"{on}{source_name(source['key'])}{version}: {source['where']}"
+    version, where = row["source"]["version"], row["source"]["where"]
+    if where.startswith(f"{version} "):  # "v1 Lemma 3.3"
+        return f"{source_version(row['source']['key'])}, {where}"
+    return f"{source_version(row['source']['key'], version)}: {where}"
+
+
+def source_version(key: str, version: str = "") -> str:
+    """ "Santurkar et al. 2018, v1", and "Wikipedia" alone."""
+    return source_name(key) if key == "encyclopedia" or not version else f"{source_name(key)}, {version}"

@@ -9,6 +9,7 @@ from matplotlib.contour import ContourSet
 from matplotlib.lines import Line2D
 
 STEP = 2.0  # points between two places of a line that are looked at
+SHADE = 0.2  # an area no more opaque than that is a ground on which words may stand
 
 
 class Ink:
@@ -39,8 +40,8 @@ def points_of(ax: plt.Axes, line: Line2D) -> np.ndarray:
     return _inside(ax, _dense(xy, STEP * ax.figure.dpi / 72) if line.get_linestyle() != "None" else xy)
 
 
-def others(ax: plt.Axes, own: Line2D) -> np.ndarray:
-    """Everything drawn that a name must keep away from, as points in pixels (K, 2)."""
+def others(ax: plt.Axes, own: Line2D | None) -> np.ndarray:
+    """Everything drawn that a name or a legend must keep away from, as points in pixels (K, 2)."""
     step = STEP * ax.figure.dpi / 72
     found = [points_of(ax, line) for line in ax.lines if line is not own and line.get_visible()]
     for drawn in ax.collections:
@@ -57,6 +58,10 @@ def others(ax: plt.Axes, own: Line2D) -> np.ndarray:
         elif isinstance(drawn, PathCollection):
             offsets = np.asarray(np.ma.filled(drawn.get_offsets(), np.nan), dtype=float)
             found.append(_inside(ax, drawn.get_offset_transform().transform(offsets)))
+    for patch in ax.patches:
+        if patch.get_visible() and max(patch.get_facecolor()[3], patch.get_edgecolor()[3]) > SHADE:
+            parts = patch.get_transform().transform_path(patch.get_path()).to_polygons(closed_only=False)
+            found += [_inside(ax, _dense(part, step)) for part in parts]
     for words in ax.texts:
         if words.get_visible() and words.get_text():
             box = words.get_window_extent()

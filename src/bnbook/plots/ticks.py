@@ -1,0 +1,52 @@
+"""Axes that a reader can use at their ends: numbers on short logarithmic ones, marks that no frame cuts."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.ticker import AutoLocator, FuncFormatter, Locator, LogLocator, NullLocator
+
+FEWEST = 3  # numbers that an axis shows; a short axis has no more than two powers of ten
+STEPS = ((1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0))
+
+
+def name_few_decades(fig: plt.Figure) -> None:
+    """Numbers at 1 and 3, at 1, 2 and 5 or closer for each logarithmic axis with fewer than FEWEST powers of
+    ten; an axis whose ticks the figure has set stays."""
+    for axis in (axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)):
+        locator = axis.get_major_locator()
+        if axis.get_scale() == "log" and isinstance(locator, LogLocator) and _count(axis, locator) < FEWEST:
+            finer = (LogLocator(subs=steps) for steps in STEPS)
+            axis.set_major_locator(next((s for s in finer if _count(axis, s) >= FEWEST), AutoLocator()))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+            axis.set_minor_locator(NullLocator())
+
+
+def number(value: float) -> str:
+    """0.02, 300, and 2·10⁵ where that would be long."""
+    if 1e-3 <= value < 1e5:
+        return f"{value:g}"
+    digits, exponent = f"{value:.1e}".replace(".0", "").split("e")
+    times = "" if digits == "1" else rf"{digits}\cdot "
+    return f"${times}10^{{{int(exponent)}}}$"
+
+
+def uncut_marks(fig: plt.Figure) -> None:
+    """Draw marks on the frame whole, unless their line goes on outside it."""
+    for ax in fig.axes:
+        ax.get_xlim(), ax.get_ylim()  # sets limits that are still open
+        for line in ax.lines:
+            if line.get_marker() in ("None", None, "", " ") or line.get_transform() != ax.transData:
+                continue
+            xy = np.asarray(line.get_xydata(), dtype=float)
+            at = (ax.transData - ax.transAxes).transform(xy[np.isfinite(xy).all(axis=1)])
+            if len(at) and (at >= -1e-6).all() and (at <= 1 + 1e-6).all():
+                line.set_clip_on(False)
+
+
+def _count(axis: Axis, locator: Locator) -> int:
+    """How many ticks there are within the axis."""
+    low, high = sorted(axis.get_view_interval())
+    places = np.asarray(locator.tick_values(low, high))
+    return int(((places >= low) & (places <= high)).sum())
