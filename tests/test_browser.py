@@ -124,6 +124,10 @@ def test_the_first_page_is_light(site):
     assert len(page.encode()) + sum(sizes.values()) - sum(mathjax.values()) < 1.5e6, sizes
 
 
+def test_the_site_is_light(site):
+    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < 60e6
+
+
 BROKEN = """<!doctype html><html data-theme="light">
 <head><link rel="preconnect" href="https://elsewhere.invalid"></head>
 <body><article>

@@ -11,11 +11,12 @@ import matplotlib.pyplot as plt
 import pytest
 
 from bnbook.figures import COLORS
-from bnbook.pipeline import inks, lettering, panels, pictures
+from bnbook.pipeline import apart, inks, lettering, panels, pictures
+from bnbook.site.claims import caption_of
 
-#: Every committed figure whose legend is in the figure.
-EXECUTED = Path(__file__).parents[1] / "executed"
-DRAWN = [path for path in sorted(EXECUTED.rglob("*.svg")) if '<g id="legend_' in path.read_text("utf-8")]
+#: Every committed figure, and those whose legend is in the figure.
+COMMITTED = sorted((Path(__file__).parents[1] / "executed").rglob("*.svg"))
+DRAWN = [path for path in COMMITTED if '<g id="legend_' in path.read_text("utf-8")]
 
 
 def drawn(fig: plt.Figure) -> str:
@@ -72,6 +73,16 @@ def test_a_figure_has_no_ground_and_other_inks_in_the_dark():
         assert not faint
 
 
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-4:]))
+def test_each_line_of_a_committed_figure_stands_out_from_both_grounds(path):
+    """Contours, too, which take their inks from a scale; a grey line is faint where it was drawn faint."""
+    figure = "/".join(path.parts[-3:]).removesuffix(".svg").replace(".figures", "")
+    light = inks.light(path.read_text(encoding="utf-8"), figure)
+    for svg, ground in ((light, inks.LIGHT_GROUND), (inks.dark(light), inks.DARK_GROUND)):
+        lines = set(re.findall(r"fill: none; stroke: (#\w+)", svg)) - {inks.PALETTE["grid"][1]}
+        assert [ink for ink in lines if not inks.is_grey(ink) and inks.contrast(ink, ground) < 3] == []
+
+
 def test_green_is_what_was_corrected_and_never_the_noise():
     svg = drawn(two_panels()).replace("#d55e00", "#009e73")
     assert inks.PALETTE["corrected"][0] in inks.light(svg, "mean-field/fisher/sweeps")
@@ -88,15 +99,77 @@ def test_a_new_run_draws_with_the_palette_and_is_left_as_it_is():
     assert {ink for ink in COLORS.values() if ink not in svg} == set()
 
 
-def test_columns_stand_alone_and_one_without_labels_borrows_its_neighbours():
-    own = panels.columns(drawn(two_panels()))
-    assert [len(spans) for spans in own.spans] == [1, 1]
-    (first,), (second,) = own.spans
-    assert 0 <= first[0] < first[1] <= second[0] + 2 and second[1] <= own.width == 504
-    shared = panels.columns(drawn(two_panels(sharey=True)))
-    assert [len(spans) for spans in shared.spans] == [1, 2]
-    labels, _ = shared.spans[1]
-    assert labels[0] == shared.spans[0][0][0] and 15 < labels[1] - labels[0] < 80
+def words(drawing: str) -> list[str]:
+    """Each text of a drawing in order, as the letters that it uses."""
+    found = (re.findall(r'href="#DejaVuSans-([0-9a-f]+)"', text) for text in drawing.split('id="text_')[1:])
+    return ["".join(chr(int(letter, 16) + 29) for letter in letters) for letters in found]
+
+
+def test_columns_stand_alone_and_have_the_labels_of_the_axis_that_they_share():
+    for shared in (False, True):
+        svg = drawn(two_panels(sharey=shared))
+        legends, (first, second) = apart.parts(svg)
+        assert not legends and words(first).count("step") == words(second).count("step") == 1
+        assert words(first).count("loss") == words(second).count("loss") == 1, "of the whole row"
+        assert sorted(words(first)) == sorted(words(second)), "the numbers, too"
+        assert len(first) + len(second) < 1.5 * len(svg) and second.count('id="axes_') == 1
+        for drawing in (first, second):
+            outlines = set(re.findall(r'id="([^"]+)"', drawing))
+            used = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', drawing)
+            assert {one or other for one, other in used} <= outlines
+
+
+def test_numbers_of_another_scale_are_not_borrowed():
+    fig = two_panels()
+    fig.axes[1].set_yticks([0.1, 0.7], ["", ""])
+    _, (first, second) = apart.parts(drawn(fig))
+    assert "0.2" in words(first) and "0.2" not in words(second)
+
+
+def test_a_legend_of_one_column_is_repeated_where_it_names_what_another_draws():
+    for ink, repeated in (("#D55E00", 2), ("#0072B2", 1)):
+        fig = two_panels()
+        for line in fig.axes[1].lines:
+            line.set_color(ink)
+        fig.axes[0].legend(["without"], frameon=False)
+        _, columns = apart.parts(lettering.readable(drawn(fig)))
+        assert sum(drawing.count('id="legend_') for drawing in columns) == repeated
+
+
+def test_names_on_the_lines_of_one_column_keep_the_figure_whole():
+    fig = two_panels()
+    fig.axes[1].text(50, 0.5, "a name", color="#D55E00")
+    assert apart.parts(drawn(fig)) == ([], [])
+    fig = two_panels()
+    for ax in fig.axes:
+        ax.text(50, 0.5, "a name", color="#D55E00")
+    assert len(apart.parts(drawn(fig))[1]) == 2
+
+
+def test_a_legend_of_all_stands_above_the_columns():
+    fig = two_panels()
+    fig.legend(["all"], loc="outside upper center")
+    (legend,), columns = apart.parts(drawn(fig))
+    assert words(legend) == ["all"] and not any("all" in words(column) for column in columns)
+    fig = two_panels()
+    fig.suptitle("of both")
+    assert apart.parts(drawn(fig)) == ([], [])
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-4:]))
+def test_each_column_of_a_committed_figure_has_the_words_of_its_own_panels(path):
+    """One of a neighbour's is neither there by halves nor twice."""
+    svg = lettering.readable(path.read_text(encoding="utf-8"))
+    for drawing in apart.parts(svg)[1]:
+        root = panels.parsed(drawing)
+        left, top, wide, high = map(float, root.get("viewBox").split())
+        for group in root:
+            for text in panels.texts(group):
+                box = panels.around(text)
+                if box and "legend" not in group[0].get("id", ""):
+                    box = box.moved(*panels.moved(group))
+                    assert box.left > left - 1 and box.right < left + wide + 1
+                    assert box.top > top - 1 and box.bottom < top + high + 1
 
 
 def test_two_small_columns_stand_side_by_side_on_a_phone(tmp_path):
@@ -111,12 +184,8 @@ def test_two_small_columns_stand_side_by_side_on_a_phone(tmp_path):
         assert page.count('class="column narrow"') == small and page.count('class="column') >= count
 
 
-def test_a_figure_with_one_panel_or_a_legend_of_its_own_stays_whole():
-    fig, ax = plt.subplots()
-    assert panels.columns(drawn(fig)).spans == ()
-    fig = two_panels()
-    fig.legend(["all"], loc="outside upper center")
-    assert panels.columns(drawn(fig)).spans == ()
+def test_a_figure_with_one_panel_stays_whole():
+    assert apart.parts(drawn(plt.subplots()[0])) == ([], [])
 
 
 def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
@@ -128,13 +197,51 @@ def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
     assert set(shown) == {"one", "two"} and (tmp_path / "two.dark.svg").is_file()
     page = pictures.in_both_themes('<img alt="What &quot;it&quot; shows." src="../_images/two.svg" />', shown)
     images = re.findall(r'<img alt="([^"]*)" [^>]*class="only-(light|dark)" src="\.\./_images/([^"]*)"', page)
-    assert [theme for _, theme, _ in images] == ["light", "dark"] * 4
-    assert {source for _, theme, source in images if theme == "dark"} == {"two.dark.svg"}
+    assert [theme for _, theme, _ in images] == ["light", "dark"] * 3
+    assert [source for *_, source in images][::2] == ["two.svg", "two.1.svg", "two.2.svg"]
+    assert all((tmp_path / source).is_file() for *_, source in images)
     assert images[0][0] == "What &quot;it&quot; shows." and "Column 2 of 2" in images[-1][0]
     assert 'class="plot stacks"' in page and 'href="../_images/two.svg"' in page
     other = '<img alt="a logo" src="_images/logo.svg" />'
     assert pictures.in_both_themes(other, shown) == other
     assert 'class="plot fits"' in pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', shown)
+
+
+def test_a_caption_says_where_left_and_right_are_on_a_phone(tmp_path):
+    (tmp_path / "two.svg").write_text(inks.light(drawn(two_panels()), "a/b/two"))
+    (tmp_path / "one.svg").write_text(inks.light(drawn(plt.figure()), "a/b/one"))
+    shown = pictures.pairs(tmp_path, tmp_path)
+    caption = '<span class="caption-text">Left: the left side, lower. Rates (right).</span>'
+    for name, words, said in (("two", "lower", 0), ("two", "less", 2), ("one", "less", 0)):
+        page = f'<figure><img alt="x" src="_images/{name}.svg" />{caption.replace("lower", words)}</figure>'
+        page = pictures.in_both_themes(page, shown)
+        assert page.count("on-phone") == said
+        if said:
+            assert 'Left<span class="on-phone">, above</span>: the left side' in page
+            assert '(right<span class="on-phone">, below</span>)' in page
+
+
+def test_a_figure_on_a_claims_page_has_the_caption_of_its_chapter(tmp_path):
+    page = tmp_path / "chapter.html"
+    caption = r'Of <span class="math">\(q\)</span> in <a href="#eq">(2)</a>.'
+    page.write_text(
+        '<figure id="other"><figcaption><p><span class="caption-text">No.</span></p></figcaption></figure>'
+        f'<figure id="own"><figcaption><p><span class="caption-text">{caption}</span>'
+        '<a class="headerlink" href="#own">#</a></p></figcaption></figure>'
+    )
+    assert caption_of(page, "own") == r'Of <span class="math">\(q\)</span> in (2).'
+    assert caption_of(page, "none") == caption_of(page, "") == ""
+
+
+@pytest.mark.parametrize(("letters", "width", "kind"), [(14, 7, "fits"), (10, 7, "scrolls"), (10, 5, "fits")])
+def test_a_figure_whose_letters_a_phone_would_make_too_small_scrolls(tmp_path, letters, width, kind):
+    with plt.rc_context({"font.size": letters, "xtick.labelsize": letters, "ytick.labelsize": letters}):
+        fig, _ = plt.subplots(figsize=(width, 3))
+        (tmp_path / "one.svg").write_text(inks.light(drawn(fig), "a/b/c"))
+    page = pictures.in_both_themes(
+        '<img alt="x" src="_images/one.svg" />', pictures.pairs(tmp_path, tmp_path)
+    )
+    assert f'class="plot {kind}"' in page and ("--wide: 504px" in page) == (kind == "scrolls")
 
 
 def test_on_a_phone_a_page_shows_the_narrow_drawing_of_a_figure_of_one_panel(tmp_path):

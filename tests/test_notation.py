@@ -49,8 +49,9 @@ def test_only_the_first_place_of_each_in_running_text_is_boxed():
 def test_the_books_table_is_whole(monkeypatch, tmp_path):
     monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
     rows, table = notation.entries(), notation.table()
-    assert len(rows) > 20 and table.count("\n") == len(rows) + 1
+    assert len(rows) > 20 and table.count("\n") == len(rows) + 3
     assert "$\\gamma$, $\\beta$ | `gamma`, `beta`" in table
+    assert r"$\mathcal L$, $\widehat{\mathcal L}$ |" in table, "no symbol stands there twice"
     known = {"/".join(name.split("/")[:k]) for name in contents.chapter_names() for k in (1, 2)}
     assert {place for row in rows for place in row.only or ()} <= known
     (tmp_path / "_config.yml").write_text("title: A")

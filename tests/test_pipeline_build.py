@@ -126,7 +126,11 @@ def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
     [
         ("half of the time", "never", "reworded after the run"),
         ("id: coin-fair", "id: coin-fairer", "exploratory: its test is not locked"),
-        ("id: coin-fair", "id: coin-fairer", "Judged by the run and withdrawn since: `coin-fair`."),
+        (
+            "id: coin-fair",
+            "id: coin-fairer",
+            "Withdrawn since its run, in [A coin](/part/coin.ipynb): `coin-fair`.",
+        ),
     ],
 )
 def test_whatever_changed_since_the_run_shows_beside_the_verdict(ran, tmp_path, old, new, shown):

@@ -114,7 +114,7 @@ def test_the_scoreboard_lists_every_claim(built_site):
     for claim in claims:
         own = (built_site / "html" / "claims" / f"{claim.id}.html").read_text(encoding="utf-8")
         target, anchor = re.search(r'href="\.\./([a-z-]+/[a-z-]+\.html)#([^"]+)">The figure', own).groups()
-        assert target == f"{claim.chapter}.html"
+        assert target == f"{claim.chapter}.html" and 'class="caption-text"' in own
         assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), claim.id
         numbers = (built_site / "html" / "claims" / f"{claim.id}.json").read_text(encoding="utf-8")
         assert json.loads(numbers)["says"] == claim.says and f'id="claim-{claim.id}"' in page

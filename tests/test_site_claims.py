@@ -141,7 +141,7 @@ def test_what_the_first_page_counts():
 def test_the_page_of_a_claim_has_all_that_the_board_leaves_out():
     twice = (("laptop", row("a")), ("paper", row("a", "not reproduced")))
     about = Context("A coin", None, places=("v1, Figure 1: it says so.",), runs=twice, locked="2026-11-20")
-    shown = claim_page(row("a"), about)
+    shown = claim_page(row("a"), about).replace("\u00a0", " ")
     for text in (
         "<title>With γ &lt; 1 claim a is &lt;true&gt;. – reproduced</title>",
         "Must hold: mean difference &gt; 10 points.",

@@ -9,7 +9,7 @@ from site_rows import rows
 from bnbook.errors import BnbookError
 from bnbook.pipeline import build
 from bnbook.pipeline.chapters import Chapter
-from bnbook.site import lean, pdf, preview, reference
+from bnbook.site import lean, pdf, preview, reference, spacing
 
 ICONS = (
     'var p={bars:[448,512,["navicon"],"f0c9","M0 96"],"arrow-up":[384,512,[8593],"f062","M214 41"],'
@@ -116,3 +116,31 @@ def test_the_page_of_names_has_every_public_name_with_its_docstring():
     assert "`make_normalizer` builds one" in text, "code in a docstring stays as it is"
     assert "\n    name: str,\n" in text or "name: str" in text
     assert max(map(len, text.splitlines())) < 220
+    assert 'norm: Norm = "none"' in text.replace("'", '"') and "model: nn.Module" in text
+    assert "h<sup>l-1</sup>" in text and "W<sub>i</sub>" in text and "*whole*" in text, "set, not spelled"
+    assert "n\\_mu" in text and "q\\_hat\\_0" in text, "names of code are no formulas"
+
+
+def test_a_long_name_in_a_heading_breaks_behind_its_dots():
+    heading = '<h2><code><span class="pre">bnbook.probes.covariate_shift</span></code></h2><p>a.b</p>'
+    assert "bnbook.<wbr>probes.<wbr>covariate_<wbr>shift" in build.names_at_dots(heading)
+    assert build.names_at_dots(heading).endswith("<p>a.b</p>")
+
+
+def test_numbers_keep_their_signs_in_one_line():
+    text = "<p>n = 20, p &lt; 0.01, 95 % of\n≤ 10⁻⁹, a = b; 5 <code>n = 20</code></p><script>n = 20</script>"
+    shown = spacing.with_fixed_spaces(text)
+    assert "n\u00a0=\u00a020, p\u00a0&lt;\u00a00.01, 95\u00a0% of\n≤\u00a010⁻⁹, a = b; 5 " in shown
+    assert shown.count("n = 20") == 2 and shown.replace("\u00a0", " ") == text
+
+
+def test_neighbouring_folded_cells_have_one_bar():
+    fold = (
+        '<details class="admonition hide above-input">\n<summary>Show</summary>\n<div>{}</div>\n</details>\n'
+    )
+    cell = '<div class="cell tag_hide-input docutils container">\n' + fold + "{}</div>\n"
+    page = cell.format("one", "") + cell.format("two", "<p>3</p>\n") + cell.format("four", "") + "<p></p>"
+    shown = spacing.with_one_fold(page)
+    assert shown.count("<summary>") == 2 and shown.count("</details>") == 2
+    assert "<div>one</div>\n<div>two</div>\n</details>\n<p>3</p>" in shown, "what is shown stays outside"
+    assert shown.count("<div") == shown.count("</div>")

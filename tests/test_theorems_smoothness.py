@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bnbook.studies.theorems import smoothness
+from bnbook.studies.theorems.counterexamples import as_table
 from bnbook.studies.theorems.curved import FAMILIES, draw_curved
 from bnbook.studies.theorems.instances import differentiate, hessian
 from bnbook.studies.theorems.margins import error
@@ -210,3 +211,7 @@ def test_counterexamples_survive_fifty_digits():
         assert close(flat, examples["c6_flat"].value) and close(abs(zero), examples["c6_zero"].value)
         # In truth both orders give what the printed formula gives in one of them.
         assert all(close(value, examples["equation_58"].value) for value in orders)
+
+
+def test_every_row_of_the_counterexamples_has_three_cells():
+    assert {row.count("|") for row in as_table(smoothness_counterexamples()).splitlines()} == {4}

@@ -14,11 +14,12 @@ OWN_QUESTION = "own question"
 DATA_NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"}
 
 RAISED = re.compile(
-    r"(?<=[^\s(^_])\^(?:\((?P<more>(?:[^()]|\([^()]*\))*)\)|(?P<one>[−-]?[A-Za-z0-9]+(?:_[A-Za-z0-9]+)?))"
+    r"(?<=[^\s(^_])\^(?:\((?P<more>(?:[^()]|\([^()]*\))*)\)|\{(?P<less>[^{}]*)\}"
+    r"|(?P<one>[−-]?[A-Za-z0-9]+(?:_[A-Za-z0-9]+)?))"
 )
 #: Below a single letter, a bar, or what stands higher behind one.
 LOWERED = re.compile(
-    r"(?:(?<=[Α-ω∇‖)⁰¹²³⁴-⁹\u0302])|(?<![A-Za-z0-9_][A-Za-z])(?<=[A-Za-z]))"
+    r"(?:(?<=[Α-ω∇‖)'⁰¹²³⁴-⁹\u0302])|(?<![A-Za-z0-9_][A-Za-z])(?<=[A-Za-z]))"
     r"_(?:\{(?P<more>[^{}]*)\}|(?P<one>[A-Za-z0-9]+|[α-ω]))"
 )
 
@@ -82,5 +83,5 @@ def without_markup(text: str) -> str:
 def scripts(text: str) -> str:
     """Words as HTML whose w_t, σ_{x_i}, (1 − μ/L)^2t and c^(−1/2) stand lower and higher; names such as
     first_seed do not."""
-    text = RAISED.sub(lambda found: f"<sup>{found['more'] or found['one']}</sup>", text)
+    text = RAISED.sub(lambda found: f"<sup>{found['more'] or found['less'] or found['one']}</sup>", text)
     return LOWERED.sub(lambda found: f"<sub>{scripts(found['more'] or found['one'])}</sub>", text)

@@ -13,9 +13,8 @@ from pathlib import Path
 from bnbook import paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import handout, ledger, pages, pictures
-from bnbook.pipeline.panels import Columns
 from bnbook.site import claims as claim_pages
-from bnbook.site import lean, links, notation, preview, settings, shell, ways
+from bnbook.site import lean, links, notation, preview, settings, shell, spacing, ways
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -75,9 +74,9 @@ def _jupyter_book(staged: Path, output: Path) -> None:
         raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
-def finish(site: Path, staged: Path) -> dict[str, Columns]:
+def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
     """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a
-    lean MathJax, figures in both themes; returns the columns of each."""
+    lean MathJax, figures in both themes; returns how each is shown."""
     shown = pictures.pairs(site / "_images", staged)
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
@@ -87,7 +86,10 @@ def finish(site: Path, staged: Path) -> dict[str, Columns]:
         mended = lean.without_idle_mathjax(with_their_stops(mended))
         if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
             mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
-        mended = mended.replace('role="doc-biblioentry"', 'role="listitem"')  # what stands in a list
+        mended = spacing.with_one_fold(spacing.with_fixed_spaces(mended))
+        mended = names_at_dots(mended).replace(
+            'role="doc-biblioentry"', 'role="listitem"'
+        )  # what stands in a list
         mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)  # where scripts are off
         mended = mended.replace(SIDEBAR, f'{SIDEBAR} role="complementary" aria-label="The book"', 1)
         if mended != text:
@@ -120,6 +122,15 @@ def with_their_stops(html: str) -> str:
     """Keep a formula in the line and the stop behind it together: no line starts with a comma."""
     return re.sub(
         r'(<span class="math [^>]*>[^<]*</span>[,.;:!?)]+)', r'<span class="unbroken">\1</span>', html
+    )
+
+
+def names_at_dots(html: str) -> str:
+    """Let a long name of code in a heading break behind a dot or a bar."""
+    return re.sub(
+        r'(<h[1-6]>(?:(?!</h[1-6]>).)*?<span class="pre">)([^<]+)',
+        lambda name: name[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", name[2]),
+        html,
     )
 
 

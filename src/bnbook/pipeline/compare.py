@@ -62,7 +62,7 @@ def compare(run: Evidence) -> tuple[list[str], str]:
     said = [f"{tally['agrees']} of {len(found)} results in their bands"] if found else []
     if wide := len(found) - sum(tally.values()):
         said.append(f"{wide} cannot be told, their bands are too wide")
-    said += [f"{len(counted) - flipped} of {len(counted)} exact verdicts the book's"] if counted else []
+    said += [f"{len(counted) - flipped} of {len(counted)} exact verdicts as in the book"] if counted else []
     said += [f"try --profile {book.profile}"] if outcome == OTHER else []
     return [*lines, f"  {outcome} the book: {', '.join(said) or 'nothing to compare'}"], outcome
 

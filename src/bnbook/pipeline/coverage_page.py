@@ -64,7 +64,11 @@ def _verdict(sentence: Sentence, pages: Pages) -> str:
     if not sentence.judged:
         kind, _, words = sentence.not_judged.partition(":")
         return f"*not judged* · {kind}: {_words(words.strip())}"
-    shown = [chips.chip(pages.rows[name]) for name in sentence.claims]
+    several = len(sentence.claims) > 1  # then each says which claim it is of
+    shown = [
+        chips.chip(pages.rows[name]) + f" <small>{name.replace('-', ' ')}</small>" * several
+        for name in sentence.claims
+    ]
     errata = {row.id: row for row in claims.load_errata()} if sentence.errata else {}
     shown += [
         f'<a class="verdict" href="errata.html#{errata[name].anchor}" '

@@ -59,7 +59,7 @@ ELSEWHERE = {
     r"mean-field/reach/images$": {"#7d4bb3": "batch"},
 }
 #: Figures that paint areas by a colour scale, which their colour bar shows: no ink of the scale is changed.
-SCALES = r".*/(map|plane|critical-points|gradients)$"
+SCALES = r".*/(map|plane|gradients)$"
 
 MARK = "data-figure"
 INK = re.compile(r"#[0-9a-f]{6}\b")

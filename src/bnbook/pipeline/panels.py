@@ -1,16 +1,24 @@
-"""A figure's columns of panels, which stack on a phone."""
+"""The panels of a figure that Matplotlib drew: where each stands, its words, its vertical axis."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from bnbook.pipeline import inks
 
 SVG = "{http://www.w3.org/2000/svg}"
 #: A letter's width in units of its font, where the next one does not tell.
 LETTER = 62.0
-ROOM = 3.0  # points around what a column shows
 COLOUR_BAR = 30.0  # an axis narrower than this stays with what stands left of it
+MARK = 4.0  # points from the middle of a legend's mark to its edge
+APART = 3.0  # points that two panels of a column, or of a row, may be out of line
+
+LINE = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)\s*(?:rotate\((-?[\d.]+)\)\s*)?scale\(([\d.]+) -[\d.]+\)")
+MOVED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)(?: scale\(([\d.]+)\))?")
 
 
 @dataclass(frozen=True)
@@ -30,115 +38,160 @@ class Box:
             max(self.bottom, other.bottom),
         )
 
+    def moved(self, x: float, y: float, scale: float = 1.0) -> Box:
+        return Box(*(scale * edge + by for edge, by in zip(self.edges(), (x, y, x, y))))
 
-@dataclass(frozen=True)
-class Columns:
-    """Size of a figure, and for each of its columns the spans that show it, left to right; none where it
-    cannot be taken apart.
+    def wider(self, by: float) -> Box:
+        return Box(self.left - by, self.top - by, self.right + by, self.bottom + by)
 
-    A column whose vertical axis has no labels of its own has two: the labels of the axis that it shares, and
-    itself. The narrow drawing of a figure of one panel stands in for columns.
-    """
-
-    width: float
-    height: float
-    spans: tuple[tuple[tuple[float, float], ...], ...]
-    narrow: tuple[float, float] | None = None
+    def edges(self) -> tuple[float, float, float, float]:
+        return self.left, self.top, self.right, self.bottom
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What one pair of axes frames, all that it shows, and whether its vertical axis is labelled."""
+    """One pair of axes: its group, the rectangle that it frames, and all that it shows."""
 
+    group: Element
     frame: Box
     shown: Box
-    labelled: bool
+
+    @property
+    def is_bar(self) -> bool:
+        return self.frame.right - self.frame.left < COLOUR_BAR
+
+    def vertical(self) -> list[Element]:
+        """Its vertical axis, of two where another is drawn over it."""
+        return [g for g in self.group if re.fullmatch(r"matplotlib\.axis_\d*[02468]", g.get("id", ""))]
+
+    def numbers(self) -> list[Element]:
+        """The texts at the ticks of its vertical axis."""
+        ticks = [g for axis in self.vertical() for g in axis if g.get("id", "").startswith("ytick_")]
+        return [text for tick in ticks for text in texts(tick)]
+
+    def title(self) -> Element | None:
+        """What its vertical axis is called."""
+        own = (g for axis in self.vertical() for g in axis if g.get("id", "").startswith("text_"))
+        return next((text for text in own if around(text)), None)
+
+    def ticks(self) -> set[float]:
+        """The heights of the ticks of its vertical axis."""
+        ticks = [g for axis in self.vertical() for g in axis if g.get("id", "").startswith("ytick_")]
+        lines = [box_of(p.get("d", "")) for tick in ticks for p in tick.iter(f"{SVG}path") if p.get("style")]
+        marks = [float(use.get("y")) for tick in ticks for use in tick.iter(f"{SVG}use") if use.get("y")]
+        return {round(y) for y in [*marks, *(line.top for line in lines if line)]}
+
+    def names(self) -> set[str]:
+        """The inks of words that stand beside its lines."""
+        own = [(g, around(g)) for g in self.group if g.get("id", "").startswith("text_")]
+        inside = [
+            g for g, box in own if box and self.frame.top < (box.top + box.bottom) / 2 < self.frame.bottom
+        ]
+        return {ink for group in inside for ink in inks_of([group]) or {"text"}}
 
 
-def columns(svg: str) -> Columns:
-    """The columns of a Matplotlib figure that can stand alone, left to right.
+def panels(figure: Element) -> list[Panel]:
+    """The panels of the group of a figure."""
+    found = []
+    for group in figure:
+        ground = group.find(f"{SVG}g/{SVG}path")
+        frame = box_of(ground.get("d", "")) if ground is not None else None
+        if group.get("id", "").startswith("axes_") and frame:
+            shown = frame
+            for text in texts(group):
+                shown = shown.with_(around(text) or frame)
+            found.append(Panel(group, frame, shown))
+    return found
 
-    It cannot be taken apart where a legend or title belongs to the whole, or where what belongs to two
-    columns overlaps.
-    """
-    root = ElementTree.fromstring(svg.encode())
-    width, height = (float(edge) for edge in root.attrib["viewBox"].split()[2:])
-    whole = next(group for group in root if group.get("id", "").startswith("figure_"))
-    parts = {group.get("id", "").rpartition("_")[0] for group in whole}
-    panels = [_panel(group) for group in whole if group.get("id", "").startswith("axes_")]
-    if parts - {"axes", "patch"} or not all(panels):
-        return Columns(width, height, ())
-    found: list[list[Panel]] = []
-    for panel in sorted(panels, key=lambda each: each.frame.left):
-        last = found[-1] if found else []
-        beside = last and panel.frame.left < max(each.frame.right for each in last) - ROOM
-        if beside or found and panel.frame.right - panel.frame.left < COLOUR_BAR:
+
+def columns(found: list[Panel]) -> list[list[Panel]]:
+    """Panels one above another, left to right."""
+    beside: list[list[Panel]] = []
+    for panel in sorted(found, key=lambda each: each.frame.left):
+        last = beside[-1] if beside else []
+        if last and (panel.is_bar or panel.frame.left < max(each.frame.right for each in last) - APART):
             last.append(panel)
         else:
-            found.append([panel])
-    edges = [
-        (min(each.shown.left for each in one) - ROOM, max(each.shown.right for each in one) + ROOM)
-        for one in found
-    ]
-    apart = all(one[1] - 2 * ROOM <= other[0] + ROOM for one, other in zip(edges, edges[1:]))
-    if len(found) < 2 or not apart:
-        return Columns(width, height, ())
-    spans, labels = [], None
-    for one, (left, right) in zip(found, edges):
-        own = (max(0.0, left), min(width, right))
-        if any(each.labelled for each in one):
-            labels = (own[0], min(each.frame.left for each in one))
-            spans.append((own,))
-        else:
-            spans.append((labels, own) if labels else (own,))
-    return Columns(width, height, tuple(spans))
+            beside.append([panel])
+    return beside
 
 
-def _panel(axes: ElementTree.Element) -> Panel | None:
-    frame = _frame(axes)
-    if frame is None:
-        return None
-    shown = frame
-    for letters in _texts(axes):
-        shown = shown.with_(letters)
-    return Panel(frame, shown, _labelled(axes))
+def texts(group: Element) -> Iterator[Element]:
+    """Each text in a group."""
+    return (each for each in group.iter(f"{SVG}g") if each.get("id", "").startswith("text_"))
 
 
-def _frame(axes: ElementTree.Element) -> Box | None:
-    """The rectangle of the axes' own ground."""
-    ground = axes.find(f"{SVG}g/{SVG}path")
-    numbers = [float(n) for n in re.findall(r"-?[\d.]+", ground.get("d", ""))] if ground is not None else []
-    if len(numbers) < 8:
+def size(text: Element) -> float:
+    """Of a text's letters, in points; zero where it has none."""
+    return max((100 * float(line[4]) for line in _lines(text)), default=0.0)
+
+
+def around(text: Element) -> Box | None:
+    """About where a text stands, from the places of its letters."""
+    found: Box | None = None
+    for line in text.iter(f"{SVG}g"):
+        place = LINE.match(line.get("transform", ""))
+        letters = [use.get("transform", "") for use in line.iter(f"{SVG}use")]
+        if not place or not letters:
+            continue
+        offsets = [float(m[1]) for each in letters if (m := re.match(r"translate\(([-\d.]+)", each))]
+        x, y, unit = float(place[1]), float(place[2]), float(place[4])
+        long, high = unit * (max(offsets, default=0.0) + LETTER), unit * 75
+        upright = place[3] and abs(float(place[3])) == 90
+        box = (
+            Box(x - high, y - long, x + 0.2 * high, y)
+            if upright
+            else Box(x, y - high, x + long, y + 0.2 * high)
+        )
+        found = found.with_(box) if found else box
+    return found
+
+
+def inks_of(groups: Iterable[Element]) -> set[str]:
+    """What groups draw with, but for the colour of the ground."""
+    styles = (part.get("style", "") for group in groups for part in group.iter())
+    return {ink for style in styles for ink in inks.INK.findall(style)} - {inks.LIGHT_GROUND}
+
+
+def legend_box(legend: Element) -> Box:
+    """About where a legend stands: its words and what they name."""
+    boxes = [box for text in texts(legend) if (box := around(text))]
+    for mark in legend.iter(f"{SVG}use"):
+        if mark.get("x"):
+            x, y = float(mark.get("x")), float(mark.get("y"))
+            boxes.append(Box(x, y, x, y).wider(MARK))
+    handles = [g for g in legend if g.get("id") and not g.get("id").startswith("text_")]
+    paths = [path for g in handles for path in g.iter(f"{SVG}path") if not path.get("id")]
+    boxes += [box for path in paths if not path.get("transform") and (box := box_of(path.get("d", "")))]
+    whole = boxes[0]
+    for box in boxes:
+        whole = whole.with_(box)
+    return whole.moved(*moved(legend))
+
+
+def moved(group: Element) -> tuple[float, float, float]:
+    """How a group is moved and enlarged."""
+    found = MOVED.match(group.get("transform", ""))
+    return (float(found[1]), float(found[2]), float(found[3] or 1)) if found else (0.0, 0.0, 1.0)
+
+
+def box_of(outline: str) -> Box | None:
+    """Around the points of a path."""
+    numbers = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", outline)]
+    if len(numbers) < 4:
         return None
     return Box(min(numbers[::2]), min(numbers[1::2]), max(numbers[::2]), max(numbers[1::2]))
 
 
-def _labelled(axes: ElementTree.Element) -> bool:
-    """Whether the vertical axis has numbers or a title."""
-    own = [group for group in axes if re.fullmatch(r"matplotlib\.axis_\d+", group.get("id", ""))]
-    vertical = own[1::2]
-    return any(group.get("id", "").startswith("text_") for axis in vertical for group in axis.iter(f"{SVG}g"))
+def _lines(text: Element) -> Iterator[re.Match]:
+    places = (LINE.match(line.get("transform", "")) for line in text.iter(f"{SVG}g"))
+    return (place for place in places if place)
 
 
-def _texts(axes: ElementTree.Element) -> list[Box]:
-    """About where each text stands, from the places of its letters."""
-    found = []
-    for group in axes.iter(f"{SVG}g"):
-        if not group.get("id", "").startswith("text_"):
-            continue
-        for line in group.iter(f"{SVG}g"):
-            place = re.match(
-                r"translate\(([-\d.]+) ([-\d.]+)\)\s*(?:rotate\((-?[\d.]+)\)\s*)?scale\(([\d.]+)",
-                line.get("transform", ""),
-            )
-            letters = [use.get("transform", "") for use in line.iter(f"{SVG}use")]
-            if not place or not letters:
-                continue
-            offsets = [float(m[1]) for t in letters if (m := re.match(r"translate\(([-\d.]+)", t))]
-            x, y, size = float(place[1]), float(place[2]), float(place[4])
-            long, high = size * (max(offsets, default=0.0) + LETTER), size * 75
-            if place[3] and abs(float(place[3])) == 90:
-                found.append(Box(x - high, y - long, x + 0.2 * high, y))
-            else:
-                found.append(Box(x, y - high, x + long, y + 0.2 * high))
-    return found
+def figure(root: Element) -> Element:
+    """The group of all that Matplotlib drew."""
+    return next(group for group in root if group.get("id", "").startswith("figure_"))
+
+
+def parsed(svg: str) -> Element:
+    return ElementTree.fromstring(svg.encode())

@@ -1,106 +1,166 @@
-"""Figures in the site's pages: one file for each theme, and columns that stack on a phone."""
+"""Figures in the site's pages: one file for each theme, and on a phone what can be read there."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from bnbook.pipeline import inks, panels
-from bnbook.pipeline.panels import Columns
+from bnbook.pipeline import apart, inks
+from bnbook.pipeline.compact import compact
 
 IMAGE = re.compile(
     r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
 )
+CAPTION = re.compile(r'class="plot stacks"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S)
+#: Where columns stand in a row -> where they stand on a phone, of two and of more.
+PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
 #: How the drawing for phones of a figure of one panel is called, see `bnbook.plots.narrow`.
 PHONE = ".narrow.svg"
-#: Wider ones cannot be shrunk to a phone's width and still be read: they scroll in their frame.
-FITS = 540.0
-NARROW = 150.0  # points; a phone has about 256
-AXIS = "The labels of the vertical axis that the columns share."
+WIDE, LEAST = 358.0, 9.0  # of a phone's column, and of the smallest letters there, in pixels
+SCROLLING = 10.0  # pixels; letters of a figure that is wider than a phone and scrolls in its frame
+NARROW = 150.0  # points; two such columns stand side by side
 
 
-def pairs(folder: Path, pages: Path) -> dict[str, Columns]:
-    """Write NAME.dark.svg beside each figure NAME.svg of the book, and the drawing for phones where `pages`
-    have one; name -> its columns."""
+@dataclass(frozen=True)
+class Drawing:
+    """Suffix of its file's name, width and height in points, and the size of its smallest letters."""
+
+    suffix: str
+    width: float
+    height: float
+    letters: float
+
+    def can_be_read(self, shown: float = WIDE) -> bool:
+        """Whether its letters are large enough where a phone shows it so many pixels wide."""
+        return self.letters * shown / self.width >= LEAST
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, and what a phone shows instead of it: legends that belong to all, then columns, or a narrow
+    drawing."""
+
+    whole: Drawing
+    legends: tuple[Drawing, ...] = ()
+    columns: tuple[Drawing, ...] = ()
+
+    @property
+    def is_small(self) -> bool:
+        """Where all columns are, two stand side by side on a phone."""
+        return len(self.columns) > 1 and max(each.width for each in self.columns) < NARROW
+
+    def can_be_read(self) -> bool:
+        shown = WIDE / 2 if self.is_small else WIDE
+        return all(each.can_be_read(shown) for each in self.columns) and all(
+            each.can_be_read(self.share(each) * WIDE) for each in self.legends
+        )
+
+    def share(self, legend: Drawing) -> float:
+        """Of a phone's width, for a legend with letters as large as the columns' are."""
+        beside = 2 if self.is_small else 1
+        return min(1.0, legend.width / (beside * max(each.width for each in self.columns)))
+
+
+def pairs(folder: Path, pages: Path) -> dict[str, Picture]:
+    """Write NAME.dark.svg beside each figure NAME.svg of the book, and what a phone shows instead: the
+    drawing for phones where `pages` have one, else a file for each column; name -> how it is shown."""
     found = {}
     for path in sorted(folder.glob("*.svg")):
         svg = path.read_text(encoding="utf-8")
-        if not inks.is_ours(svg):
+        if "." in path.stem or not inks.is_ours(svg):
             continue
-        found[path.stem] = panels.columns(svg)
-        path.with_suffix(".dark.svg").write_text(inks.dark(svg), encoding="utf-8")
         chapter, _, figure = inks.figure_of(svg).rpartition("/")
         phone = pages / f"{chapter}.figures" / f"{figure}{PHONE}"
         if phone.is_file():
             narrow = phone.read_text(encoding="utf-8")
-            size = panels.columns(narrow)
-            found[path.stem] = replace(found[path.stem], narrow=(size.width, size.height))
-            path.with_suffix(PHONE).write_text(narrow, encoding="utf-8")
-            path.with_suffix(".narrow.dark.svg").write_text(inks.dark(narrow), encoding="utf-8")
+            files = {"": svg, ".narrow": narrow}
+            found[path.stem] = Picture(_drawing("", svg), columns=(_drawing(".narrow", narrow),))
+        else:
+            found[path.stem], files = _taken_apart(svg)
+        for suffix, drawing in files.items():
+            path.with_suffix(f"{suffix}.svg").write_text(compact(drawing), encoding="utf-8")
+            path.with_suffix(f"{suffix}.dark.svg").write_text(compact(inks.dark(drawing)), encoding="utf-8")
     return found
 
 
-def in_both_themes(page: str, shown: Mapping[str, Columns]) -> str:
+def _taken_apart(svg: str) -> tuple[Picture, dict[str, str]]:
+    """How a figure is shown, and its files by their suffix."""
+    legends, columns = apart.parts(svg)
+    named = {f".legend{k}": drawing for k, drawing in enumerate(legends, start=1)}
+    numbered = {f".{k}": drawing for k, drawing in enumerate(columns, start=1)}
+    picture = Picture(
+        _drawing("", svg),
+        tuple(_drawing(suffix, drawing) for suffix, drawing in named.items()),
+        tuple(_drawing(suffix, drawing) for suffix, drawing in numbered.items()),
+    )
+    if picture.can_be_read():
+        return picture, {"": svg} | named | numbered
+    return Picture(picture.whole), {"": svg}
+
+
+def _drawing(suffix: str, svg: str) -> Drawing:
+    width, height = re.search(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', svg).groups()
+    return Drawing(suffix, float(width), float(height), apart.least(svg))
+
+
+def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
     """Each figure of a page once for each theme, the whole and, for phones, column by column; it links to its
     file, where a finger can enlarge it."""
 
     def one(match: re.Match) -> str:
         if match["name"] not in shown:
             return match[0]
-        size, alt = shown[match["name"]], re.search(r'alt="([^"]*)"', match[0])
+        picture, alt = shown[match["name"]], re.search(r'alt="([^"]*)"', match[0])
         words = html.unescape(alt[1]) if alt else ""
         address = f"{match['folder']}{match['name']}"
-        instead = size.spans or size.narrow
-        kind = "stacks" if instead else "fits" if size.width <= FITS else "scrolls"
-        whole = _both(address, words, _size(size.width, size.height))
-        stacked = ""
-        if size.narrow:
-            stacked = _both(f"{address}.narrow", words, _size(*size.narrow))
-            stacked = f'<span class="column">{stacked}</span>'
-        for place, spans in enumerate(size.spans, start=1):
-            parts = "".join(_part(address, words, size, spans, place))
-            stacked += f'<span class="column{_narrow(size)}">{parts}</span>'
-        stacked = f'<span class="columns">{stacked}</span>' if stacked else ""
+        whole = picture.whole
+        kind = "stacks" if picture.columns else "fits" if whole.can_be_read() else "scrolls"
+        wide = SCROLLING * whole.width / whole.letters
+        style = f' style="--wide: {wide:.0f}px"' if kind == "scrolls" else ""
         label = html.escape(f"Open this figure by itself: {words[:60]}")
         return (
-            f'<a class="plot {kind}" href="{address}.svg" title="{label}">'
-            f'<span class="whole">{whole}</span>{stacked}</a>'
+            f'<a class="plot {kind}"{style} href="{address}.svg" title="{label}">'
+            f'<span class="whole">{_both(address, words, whole)}</span>'
+            f"{_instead(address, words, picture)}</a>"
         )
 
-    return IMAGE.sub(one, page)
+    return CAPTION.sub(_with_places, IMAGE.sub(one, page))
 
 
-def _narrow(size: Columns) -> str:
-    """Where all columns are small, two stand side by side on a phone."""
-    widths = [sum(right - left for left, right in spans) for spans in size.spans]
-    return " narrow" if max(widths, default=NARROW) < NARROW else ""
+def _with_places(match: re.Match) -> str:
+    """A caption that says left and right says, on a phone, where that is; not where it speaks of rows."""
+    picture, mark, caption = match[0].partition('<span class="caption-text">')
+    columns = picture.count('class="column"')
+    if columns < 2 or re.search(r"\b(above|below|upper|lower)\b", caption, re.I):
+        return match[0]
+    places = PLACES[min(columns, 3)]
+    said = r'\g<0><span class="on-phone">, {}</span>'
+    for side, place in places.items():
+        caption = re.sub(rf"\b{side}(?=[:,)])", said.format(place), caption, flags=re.I)
+    return picture + mark + caption
 
 
-def _part(
-    address: str, words: str, size: Columns, spans: tuple[tuple[float, float], ...], place: int
-) -> list[str]:
-    """One column: each span is the whole picture behind a window as wide as the span."""
-    described = f"Column {place} of {len(size.spans)} of this figure: {words}"
-    total = sum(right - left for left, right in spans)
-    found = []
-    for number, (left, right) in enumerate(spans, start=1):
-        wide = right - left
-        style = (
-            f"width: {100 * wide / total:.2f}%; aspect-ratio: {wide:.1f} / {size.height:.1f}; "
-            f"object-position: {100 * left / (size.width - wide):.2f}% 0"
-        )
-        found.append(_both(address, described if number == len(spans) else AXIS, {"style": style}))
-    return found
+def _instead(address: str, words: str, picture: Picture) -> str:
+    """What stacks on a phone."""
+    of = len(picture.columns)
+    said = "" if of == 1 else "Column {} of {} of this figure: "
+    parts = [
+        f'<span class="legend" style="width: {100 * picture.share(each):.0f}%">'
+        f"{_both(address, 'The legend of this figure.', each)}</span>"
+        for each in picture.legends
+    ] + [
+        f'<span class="column{" narrow" if picture.is_small else ""}">'
+        f"{_both(address, said.format(number, of) + words, each)}</span>"
+        for number, each in enumerate(picture.columns, start=1)
+    ]
+    return f'<span class="columns">{"".join(parts)}</span>' if parts else ""
 
 
-def _size(width: float, height: float) -> dict[str, str]:
-    return {"width": f"{width * 4 / 3:.0f}", "height": f"{height * 4 / 3:.0f}"}
-
-
-def _both(address: str, words: str, given: Mapping[str, str]) -> str:
-    more = "".join(f' {key}="{value}"' for key, value in given.items())
-    said = f'<img alt="{html.escape(words)}" loading="lazy"{more} class="only-'
+def _both(address: str, words: str, drawing: Drawing) -> str:
+    size = f'width="{drawing.width * 4 / 3:.0f}" height="{drawing.height * 4 / 3:.0f}"'
+    said = f'<img alt="{html.escape(words)}" loading="lazy" {size} class="only-'
+    address += drawing.suffix
     return f'{said}light" src="{address}.svg" />{said}dark" src="{address}.dark.svg" />'

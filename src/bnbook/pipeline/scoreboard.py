@@ -65,7 +65,8 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
         evidence = pages.evidence[chapter.name]
         if evidence and (gone := verdicts.withdrawn(evidence)):
             names = ", ".join(f"`{name}`" for name in gone)
-            lines += [f"Judged by the run and withdrawn since: {names}. ({chapter.title})", ""]
+            link = f"[{chapter.title}](/{chapter.name}.ipynb)"
+            lines += [f"Withdrawn since its run, in {link}: {names}.", ""]
     return "\n".join(lines)
 
 

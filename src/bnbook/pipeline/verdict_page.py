@@ -48,7 +48,7 @@ def verdict_page(text: str, pages: Pages) -> str:
 def error_table() -> str:
     """Percentages of books in which a test says "holds" or "fails" by mistake, by interval and data."""
     heads = [f"{seeds} seeds" for seeds in error_rates.SEEDS]
-    lines = ["| " + " | ".join(["Interval", "data", *heads]) + " |", "|:---|:---|" + "---:|" * len(heads)]
+    lines = ["| " + " | ".join(["interval", "data", *heads]) + " |", "|:---|:---|" + "---:|" * len(heads)]
     means = [
         (name, rates, data, data) for name, rates in error_rates.KINDS.items() for data in error_rates.DATA
     ]

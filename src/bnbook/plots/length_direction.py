@@ -94,8 +94,8 @@ def races(steps: np.ndarray, panels: Mapping[str, Mapping[str, np.ndarray]]) -> 
             color, dash, label = METHODS[name]
             log_band(ax, steps, np.maximum(values, 1e-15), color=color, linestyle=dash, label=label)
         ax.set(yscale="log", ylim=(1e-8, 3), title=title, xlabel="step $t$")
+        ax.legend(loc="upper right")
     axes[0].set_ylabel("relative excess loss")
-    axes[1].legend(loc="upper right")
     return fig
 
 

@@ -68,9 +68,9 @@ def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log
                 ax.set_ylim(-0.05 * ax.get_ylim()[1], 1.45 * ax.get_ylim()[1])
                 small = {"ncols": 3 if len(names) > 3 else 2, "fontsize": 8.5 if len(columns) == 2 else 7.5}
                 ax.legend(loc="upper left", **small)
-            ax.set_ylabel(LABELS[norm])  # on a phone each column stands alone
             if norm == ARMS[0]:
                 ax.set_title(title)
+        row[0].set_ylabel(LABELS[norm])
     for ax in axes[1]:
         ax.set_xlabel("layer $l$")
     return fig

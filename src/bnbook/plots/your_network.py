@@ -25,9 +25,11 @@ def side_by_side(reports: Mapping[str, Sequence[Report]]) -> Figure:
                 above.plot(steps, one.landscape.loss, color=COLORS[ink], linewidth=1)
                 layers = np.arange(1, len(one.gradients.names) + 1)
                 (drawn[words],) = below.plot(layers, one.gradients.weight, color=COLORS[ink], linewidth=1)
-        above.set(title=name, xlabel="step, in learning rates", ylabel="loss along the gradient")
-        below.set(xlabel="layer", ylabel="gradient norm of the layer", yscale="log")
+        above.set(title=name, xlabel="step, in learning rates")
+        below.set(xlabel="layer", yscale="log")
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
         style = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.28), "ncols": 2, "fontsize": 9}
-        below.legend(drawn.values(), drawn, **style)  # each column says all, for on a phone it stands alone
+        below.legend(drawn.values(), drawn, **style)
+    axes[0, 0].set_ylabel("loss along the gradient")
+    axes[1, 0].set_ylabel("gradient norm of the layer")
     return figure

@@ -12,6 +12,7 @@ from bnbook.claims.judging import NOT_TESTED
 from bnbook.pipeline.evidence import Evidence
 from bnbook.site import board, chips, forest, links, words
 from bnbook.site.shell import page
+from bnbook.site.spacing import with_fixed_spaces
 
 Row = dict[str, Any]
 ROOT = "../"
@@ -28,6 +29,7 @@ class Context:
     evidence: Evidence | None
     figure: str = ""  # its HTML
     anchor: str = ""  # of the figure in the chapter
+    caption: str = ""  # its HTML there
     places: Sequence[str] = ()  # sentences of the sources that it judges
     runs: Sequence[tuple[str, Row]] = ()  # (profile, row) of every published run that judged it
     locked: str = ""
@@ -51,7 +53,7 @@ def claim_page(row: Row, about: Context) -> str:
     ]
     title = f"{words.plain(row['says'])} – {row['verdict']}"
     said = f"{row['verdict']}. {row['effect']['words'] if row['effect'] else ''} {words.source_place(row)}"
-    return page(html.unescape(title), "\n".join(parts), ROOT, said, crumbs)
+    return page(html.unescape(title), with_fixed_spaces("\n".join(parts)), ROOT, said, crumbs)
 
 
 def _rest(row: Row) -> str:
@@ -109,7 +111,8 @@ def _figure(row: Row, about: Context) -> str:
     if not about.figure:
         return ""
     link = f'<a href="{ROOT}{row["chapter"]}.html#{about.anchor}">The figure in its chapter</a>'
-    return f"<figure>{about.figure}<figcaption>{link}</figcaption></figure>"
+    caption = f'<p><span class="caption-text">{about.caption}</span></p>' if about.caption else ""
+    return f"<figure>{about.figure}<figcaption>{caption}<p>{link}</p></figcaption></figure>"
 
 
 def _sure(row: Row, about: Context) -> str:

@@ -22,6 +22,7 @@ from bnbook.site import ways
 from bnbook.site.claim_page import ROOT, Context, claim_page
 
 Row = dict[str, Any]
+CAPTION = re.compile(r'<span class="caption-text">(.*?)</span>(?=<a class="headerlink"|\s*</p>)', re.S)
 
 
 def write(
@@ -44,6 +45,7 @@ def write(
             evidence=shown.evidence[chapter.name],
             figure=picture,
             anchor=anchor,
+            caption=caption_of(site / f"{chapter.name}.html", anchor),
             places=places.get(row["id"], ()),
             runs=runs.get(row["id"], ()),
             locked=getattr(judgement, "locked", ""),
@@ -89,6 +91,14 @@ def _figure(
             image = f'<img alt="{words}" src="{ROOT}_images/{name}.svg" />'
             return pictures.in_both_themes(image, columns), label[1] if label else ""
     return "", ""
+
+
+def caption_of(page: Path, anchor: str) -> str:
+    """What stands under a figure on its chapter's page, without links."""
+    text = page.read_text(encoding="utf-8") if anchor and page.is_file() else ""
+    _, found, after = text.partition(f'id="{anchor}"')
+    caption = CAPTION.search(after) if found else None
+    return re.sub(r"</?a\b[^>]*>", "", caption[1]) if caption else ""
 
 
 def _places() -> dict[str, list[str]]:

@@ -60,13 +60,18 @@ def entries() -> list[Entry]:
 
 
 def table() -> str:
-    """The rows as a table in Markdown."""
-    lines = ["| symbol | in the code | in words | meaning |", "|:---|:---|:---|:---|"]
+    """The rows as a table in Markdown, in a box by which a phone sets each row by itself."""
+    lines = [
+        ":::{container} notation",
+        "| symbol | in the code | in words | meaning |",
+        "|:---|:---|:---|:---|",
+    ]
     for one in entries():
-        symbols = ", ".join(f"${each}$" for each in one.symbol)
+        looks = {_look(each): each for each in reversed(one.symbol)}  # two spellings of one look stand once
+        symbols = ", ".join(f"${each}$" for each in one.symbol if each in looks.values())
         code = ", ".join(f"`{each}`" for each in one.code)
         lines.append(f"| {symbols} | {code} | {', '.join(one.words)} | {one.meaning} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, ":::"])
 
 
 def write(site: Path, pages: Iterable[str]) -> None:
@@ -131,6 +136,11 @@ def _follow(piece: re.Match, stack: list[str], names: set[str]) -> None:
         stack.append(tag)
     elif tag in stack:
         del stack[len(stack) - 1 - stack[::-1].index(tag) :]
+
+
+def _look(symbol: str) -> str:
+    """What two spellings in TeX share that look alike."""
+    return re.sub(r"[{}\s]", "", symbol.replace(r"\text", r"\mathrm").replace(r"\widehat", r"\hat"))
 
 
 def _key(kind: str, name: str) -> str:

@@ -7,6 +7,8 @@ import inspect
 import re
 from typing import Any
 
+from bnbook.claims.words import scripts
+
 #: Module -> its public names, as chapters and readers' own code call them.
 PUBLIC = {
     "bnbook": ("measure",),
@@ -39,10 +41,10 @@ def names() -> str:
 def _entry(name: str, item: Any) -> list[str]:
     short = name.rpartition(".")[2]
     try:
-        signature = str(inspect.signature(item))
+        signature = str(_bare(inspect.signature(item)))
     except (TypeError, ValueError):
         signature = "(…)"
-    signature = re.sub(r"<[^>]*>", "…", signature).replace("'", "")
+    signature = re.sub(r"<[^>]*>", "…", signature)
     if len(name + signature) > LONGEST:  # a parameter a line
         inside, _, given = signature[1:].rpartition(")")
         listed = re.split(r", (?![^\[(]*[\])])", inside)
@@ -51,17 +53,38 @@ def _entry(name: str, item: Any) -> list[str]:
     return [f"### {short}", "", f"```python\n{name}{signature}\n```", "", text, ""]
 
 
+class _Written(str):
+    """An annotation as the code has it, without the quotes of a text."""
+
+    __repr__ = str.__str__
+
+
+def _bare(signature: inspect.Signature) -> inspect.Signature:
+    """The same with annotations as they are written; what stands for a value keeps its quotes."""
+    given = [
+        each.replace(annotation=_Written(each.annotation)) if isinstance(each.annotation, str) else each
+        for each in signature.parameters.values()
+    ]
+    back = signature.return_annotation
+    return signature.replace(
+        parameters=given, return_annotation=_Written(back) if isinstance(back, str) else back
+    )
+
+
 def _escaped(text: str) -> str:
-    """A docstring as Markdown: its words are no markup, its paragraphs and lists stay."""
+    """A docstring as Markdown: its words are no markup but for *one*, W_i and h^{l-1}; its paragraphs and
+    lists stay."""
     lines = []
     for line in text.splitlines():
         indent = len(line) - len(line.lstrip())
         if indent >= 4 and lines and not lines[-1].strip():
             line = line.strip()  # an example or a continued list, not a block of code
-        lines.append(re.sub(r"`[^`]*`|[*_<>$\[\]{}|#]", _mark, line))
+        parts = re.split(r"(`[^`]*`|\b[A-Za-z][A-Za-z0-9]*_[A-Za-z]{2,}\w*)", line)  # code and its names
+        line = "".join(part if number % 2 else scripts(part) for number, part in enumerate(parts))
+        lines.append(re.sub(r"`[^`]*`|</?su[bp]>|\*\w+\*|[*_<>$\[\]{}|#]", _mark, line))
     return "\n".join(lines)
 
 
 def _mark(match: re.Match) -> str:
-    """A sign that Markdown would take for its own; code stays."""
-    return match[0] if match[0].startswith("`") else f"\\{match[0]}"
+    """A sign that Markdown would take for its own; code and the few marks stay."""
+    return match[0] if len(match[0]) > 1 else f"\\{match[0]}"

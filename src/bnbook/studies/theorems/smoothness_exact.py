@@ -20,7 +20,8 @@ def smoothness_counterexamples() -> list[Counterexample]:
     other = exact(1, -1, 1, -1)  # at right angles to ŷ and to 1
     matrices = r"$A=\left(\begin{smallmatrix}1&1\\1&1\end{smallmatrix}\right)$, "
     matrices += r"$B=\left(\begin{smallmatrix}1&1\\1&-1\end{smallmatrix}\right)$"
-    line = r"text after 3.4: $\|A\|^2\le\|B\|^2$ for $|A_{ij}|\le|B_{ij}|$"
+    line = r"text after 3.4: $\lVert A\rVert^2\le\lVert B\rVert^2$ for "
+    line += r"$\lvert A_{ij}\rvert\le\lvert B_{ij}\rvert$"
     return [
         *_part_two(four, identity, other),
         *_predictive(four, identity, other),
@@ -71,7 +72,7 @@ def _along(four: Unit, identity: np.ndarray, other: np.ndarray) -> list[Countere
     columns = smoothness.equation_58(zero, other, other, y_hat, four, printed=True)
     curved = abs(other @ smoothness.through(0 * identity, -y_hat, four, 1) @ other)
     for_c1 = rf"{OUTPUTS}, $\gamma=\lambda=1$, $H=0$, $g=\hat y+(1,-1,1,-1)$, $X=0$"
-    for_sign = r"$z=\hat y=(1,1,-1,-1)$, $\mathcal L=\frac12\|z-2\hat y\|^2$"
+    for_sign = r"$z=\hat y=(1,1,-1,-1)$, $\mathcal L=\frac12\lVert z-2\hat y\rVert^2$"
     for_58 = rf"{OUTPUTS}, $x_i=\hat y$, $x_k=g=(1,-1,1,-1)$, $H=0$"
     for_59 = rf"{OUTPUTS}, $g=-\hat y$, $x_i=x_k=(1,-1,1,-1)$, $H=0$"
     line = r"(58): row $i$, column $k$ against row $k$, column $i$"
