@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from bnbook.pipeline.boxes import Box
 from bnbook.pipeline.panels import (
     APART,
     SVG,
-    Box,
     Panel,
     around,
     columns,

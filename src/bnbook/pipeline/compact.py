@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 REMARK = re.compile(r"<!--.*?-->", re.S)
 PATH = re.compile(r'(<path[^>]*? d=")([^"]*)')
 GROUP = re.compile(r"<g((?: clip-path=\"[^\"]*\")?)>((?:<use [^>]*/>){2,})</g>")
 STYLE = re.compile(r' style="[^"]*"')
+#: A path's commands -> how many points each takes.
+PAIRS = {"M": 1, "L": 1, "Q": 2, "C": 3}
 
 
 def compact(svg: str) -> str:
-    """The same picture to a hundredth of a point: lines in steps from point to point, a style that all marks
+    """The same picture to a hundredth of a point: paths in steps from point to point, a style that all marks
     of a group share stated once, no remarks, no indents."""
     svg = PATH.sub(lambda match: match[1] + _steps(match[2]), REMARK.sub("", svg))
     svg = re.sub(r">\s+<", "><", svg)
-    return GROUP.sub(_share_style, svg)
+    return GROUP.sub(_share_style, svg).replace("xlink:href=", "href=")
 
 
 def _share_style(match: re.Match) -> str:
@@ -27,29 +30,30 @@ def _share_style(match: re.Match) -> str:
 
 
 def _steps(path: str) -> str:
-    """Straight lines in relative coordinates; what has curves (a letter's outline) or is short already only
-    without line ends."""
+    """Lines and curves in relative coordinates; what is short already as it is."""
     words = path.split()
-    if set(re.findall(r"[A-Za-z]\S*", path)) - set("MLz"):
-        return " ".join(words)
-    said, at, start, k = [], (0.0, 0.0), (0.0, 0.0), 0
+    if not words or set(re.findall(r"[A-Za-z]\S*", path)) - {"z", *PAIRS}:
+        return path
+    said, at, start, k, command, last = [], (0.0, 0.0), (0.0, 0.0), 0, "", ""
     while k < len(words):
         if words[k] == "z":
             said.append("z")
-            at, k = start, k + 1
+            at, k, last = start, k + 1, "z"
             continue
-        command = words[k] if words[k].isalpha() else "L"
-        k += words[k].isalpha()
-        x, y = float(words[k]), float(words[k + 1])
-        k += 2
+        if words[k] in PAIRS:
+            command, k = words[k], k + 1
+        ends = [(float(words[k + j]), float(words[k + j + 1])) for j in range(0, 2 * PAIRS[command], 2)]
+        k += 2 * len(ends)
         if command == "M":
-            said.append(f"M{_short(x)} {_short(y)}")
-            at = start = round(x, 2), round(y, 2)
-        else:  # from where the steps so far have led, so that rounding does not add up
-            step = round(x - at[0], 2), round(y - at[1], 2)
-            again = said[-1][0] not in "Mz"  # a command that repeats is not said again
-            said.append(f"{' ' if again else 'l'}{_short(step[0])} {_short(step[1])}")
-            at = at[0] + step[0], at[1] + step[1]
+            at = start = round(ends[0][0], 2), round(ends[0][1], 2)
+            said.append(f"M{_short(at[0])} {_short(at[1])}")
+            last = command
+            continue
+        # From where the steps so far have led, so that rounding does not add up.
+        steps = [(round(x - at[0], 2), round(y - at[1], 2)) for x, y in ends]
+        letter = " " if command == last else command.lower()
+        said.append(f"{letter}{' '.join(map(_short, itertools.chain(*steps)))}")
+        at, last = (at[0] + steps[-1][0], at[1] + steps[-1][1]), command
     return "".join(said).replace(" -", "-")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bnbook.pipeline.panels import LETTER, Box
+from bnbook.pipeline.boxes import Box, of_line
 
 LEAST = 9.0  # points on the page
 COLUMN = (
@@ -136,14 +136,8 @@ def _around(block: str) -> Box | None:
     for line, following in zip(lines, [*lines[1:], None]):
         letters = block[line.end() : following.start() if following else len(block)]
         offsets = [float(o) for o in re.findall(r'<use [^>]*transform="translate\(([-\d.]+)', letters)]
-        x, y, size = float(line["x"]), float(line["y"]), float(line["size"])
-        long, high = size * (max(offsets, default=0.0) + LETTER), size * 75
-        upright = line["angle"] and abs(float(line["angle"])) == 90
-        box = (
-            Box(x - high, y - long, x + 0.2 * high, y)
-            if upright
-            else Box(x, y - high, x + long, y + 0.2 * high)
-        )
+        x, y, size, angle = (float(line[name] or 0) for name in ("x", "y", "size", "angle"))
+        box = of_line(x, y, size, offsets, angle)
         found = found.with_(box) if found else box
     return found
 

@@ -9,43 +9,15 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from bnbook.pipeline import inks
+from bnbook.pipeline.boxes import Box, of_line
 
 SVG = "{http://www.w3.org/2000/svg}"
-#: A letter's width in units of its font, where the next one does not tell.
-LETTER = 62.0
 COLOUR_BAR = 30.0  # an axis narrower than this stays with what stands left of it
 MARK = 4.0  # points from the middle of a legend's mark to its edge
 APART = 3.0  # points that two panels of a column, or of a row, may be out of line
 
 LINE = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)\s*(?:rotate\((-?[\d.]+)\)\s*)?scale\(([\d.]+) -[\d.]+\)")
 MOVED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)(?: scale\(([\d.]+)\))?")
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle in points: left, top, right, bottom."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def with_(self, other: Box) -> Box:
-        return Box(
-            min(self.left, other.left),
-            min(self.top, other.top),
-            max(self.right, other.right),
-            max(self.bottom, other.bottom),
-        )
-
-    def moved(self, x: float, y: float, scale: float = 1.0) -> Box:
-        return Box(*(scale * edge + by for edge, by in zip(self.edges(), (x, y, x, y))))
-
-    def wider(self, by: float) -> Box:
-        return Box(self.left - by, self.top - by, self.right + by, self.bottom + by)
-
-    def edges(self) -> tuple[float, float, float, float]:
-        return self.left, self.top, self.right, self.bottom
 
 
 @dataclass(frozen=True)
@@ -135,14 +107,8 @@ def around(text: Element) -> Box | None:
         if not place or not letters:
             continue
         offsets = [float(m[1]) for each in letters if (m := re.match(r"translate\(([-\d.]+)", each))]
-        x, y, unit = float(place[1]), float(place[2]), float(place[4])
-        long, high = unit * (max(offsets, default=0.0) + LETTER), unit * 75
-        upright = place[3] and abs(float(place[3])) == 90
-        box = (
-            Box(x - high, y - long, x + 0.2 * high, y)
-            if upright
-            else Box(x, y - high, x + long, y + 0.2 * high)
-        )
+        x, y, angle, unit = (float(number or 0) for number in place.groups())
+        box = of_line(x, y, unit, offsets, angle)
         found = found.with_(box) if found else box
     return found
 
