@@ -21,7 +21,7 @@ ACCURACIES, SIZE = {"paper: 83\u00a0% with, 80\u00a0% without": 83.0, "": 80.0},
 #: Cosine of a layer's gradients: captions of Figure 3 (both versions) and Figure 6 (NeurIPS).
 IDEAL = {"paper: ideally 1": 1.0}
 #: The same of the deep linear network at 1e-6, in words: section 2.2, both versions.
-LINEAR_SHIFT = {"paper, without: “almost no” shift": 1.0, "paper, with: “almost uncorrelated”": 0.0}
+LINEAR_SHIFT = {"paper, without:\n“almost no” shift": 1.0, "paper, with: “almost\nuncorrelated”": 0.0}
 #: The gradient's change without over with batch norm, "close to two orders of magnitude": section 3.2, both.
 ORDERS = 100.0
 #: Standard deviation of a layer's output, "around 5": section 3.3 of v1.
