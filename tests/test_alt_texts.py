@@ -33,14 +33,6 @@ NO_OUTCOME = {
     "with which the squared sum of the gradient grows": "the name of an exponent",
     "where the final loss lies off every plateau": "what a cross stands for",
 }
-#: Of a page that waits for its next run, and goes with it.
-WAITING = (
-    "lie far to the right in the convolutional networks",
-    "those through the batch and of the readout near zero",
-    "the curve shoots up and ends",
-    "it falls by two to six orders of magnitude",
-    "and three falling lines",
-)
 
 
 def images(text: str) -> list[str]:
@@ -52,7 +44,7 @@ def unguarded(alt: str) -> list[str]:
     """The words of an outcome that no evidence has chosen."""
     for pattern in CHOSEN:
         alt = pattern.sub("", alt)
-    for phrase in (*NO_OUTCOME, *WAITING):
+    for phrase in NO_OUTCOME:
         alt = alt.replace(phrase, "")
     return OUTCOME.findall(alt)
 
