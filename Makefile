@@ -52,7 +52,8 @@ book: install
 
 # One process more than cores, at most four: some tests wait for others that run a chapter or a browser.
 test: install
-	$(BIN)/python -m pytest -n $$($(BIN)/python -c "import os; print(min(4, os.cpu_count() + 1))") --dist loadfile
+	$(BIN)/python -m pytest -n $$($(BIN)/python -c "import os; print(min(4, os.cpu_count() + 1))") --dist loadfile \
+		--no-loadscope-reorder
 
 # ---- beside them ---------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,18 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
+#: Files that begin before all others: the site is built in test_site while one process waits for it and one
+#: works; then those that take minutes. What needs the site and is quick comes last.
+FIRST = ("test_site", "test_browser", "test_runs_cluster", "test_pipeline_run", "test_handout")
+LAST = ("test_ways", "test_explorers", "test_fingerprint_traced")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The order in which the processes of `make test` take the files."""
+    order = {name: place - len(FIRST) for place, name in enumerate(FIRST)} | dict.fromkeys(LAST, 1)
+    items.sort(key=lambda item: order.get(item.path.stem, 0))
+
+
 @pytest.fixture
 def tiny(tmp_path, monkeypatch) -> Path:
     """The root of a fresh one-chapter book, and the one that `bnbook` finds."""

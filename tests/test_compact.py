@@ -37,12 +37,13 @@ def points(path: str) -> list[tuple]:
     return found
 
 
-def marks(root: ElementTree.Element) -> list[tuple[str, ...]]:
-    """Each mark with its place and the style that it has from itself or from its group."""
+def marks(root: ElementTree.Element) -> list[tuple]:
+    """Each mark with the outline that it calls, its place, and the style from itself or from its group."""
+    named = {f"#{each.get('id')}": place for place, each in enumerate(root.iter()) if each.get("id")}
     groups = {child: group for group in root.iter() for child in group}
     return [
         (
-            each.get("href") or each.get("{http://www.w3.org/1999/xlink}href"),
+            named[each.get("href") or each.get("{http://www.w3.org/1999/xlink}href")],
             *(each.get(name, "") for name in ("x", "y", "transform")),
             each.get("style") or groups[each].get("style") or "",
         )
@@ -72,3 +73,13 @@ def test_rounding_does_not_add_up():
 def test_marks_of_two_styles_keep_their_own():
     two = '<g><use href="#a" style="fill: red"/><use href="#a" style="fill: blue"/></g>'
     assert compact(two) == two
+
+
+def test_names_that_nothing_calls_go_and_the_others_are_short():
+    svg = '<g id="text_1"><defs><path id="DejaVu-1" d="z"/><path id="DejaVu-2" d="z"/></defs>'
+    svg += '<g clip-path="url(#p1)"><use href="#DejaVu-2"/><use href="#DejaVu-2"/><use href="#DejaVu-1"/></g>'
+    svg += "</g>"
+    assert compact(svg) == (
+        '<g><defs><path id="c" d="z"/><path id="a" d="z"/></defs>'
+        '<g clip-path="url(#b)"><use href="#a"/><use href="#a"/><use href="#c"/></g></g>'
+    )

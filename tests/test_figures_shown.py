@@ -177,9 +177,11 @@ def test_two_small_columns_stand_side_by_side_on_a_phone(tmp_path):
         fig, axes = plt.subplots(1, count, figsize=(7, 3), layout="constrained")
         for ax in axes:
             ax.set_yticks([])
-        (tmp_path / f"n{count}.svg").write_text(inks.light(drawn(fig), "a/b/c"))
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        (folder / f"n{count}.svg").write_text(inks.light(drawn(fig), "a/b/c"))
         page = pictures.in_both_themes(
-            f'<img alt="x" src="_images/n{count}.svg" />', pictures.pairs(tmp_path, tmp_path)
+            f'<img alt="x" src="_images/n{count}.svg" />', pictures.pairs(folder, folder)
         )
         assert page.count('class="column narrow"') == small and page.count('class="column') >= count
 

@@ -63,10 +63,7 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
   };
 
   const path = kit.chart({ title: "Losses met between ½ and 4 learning rates along the gradient", height: 240 });
-  const here = kit.chart({
-    title: "The stretch ahead at this step",
-    height: data.some(one => one.lengths) ? 200 : 130,
-  });
+  const here = kit.chart({ title: "The stretch ahead at this step", height: 200 });
   path.onDrag(x => {
     const { steps } = data[Number(rung.get())],
       off = k => Math.abs(Math.log((steps[k] + 1) / x));
@@ -102,52 +99,32 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
       ],
     });
     const { lengths } = one;
-    here.draw(
-      lengths
-        ? {
-            x: {
-              from: lengths[0] / 1.2,
-              to: lengths.at(-1) * 1.2,
-              log: true,
-              ticks: [0.5, 1, 2, 4, 16],
-              format: String,
-              label: "learning rates along the gradient",
-            },
-            y: losses,
-            key: ARMS.map(arm => [`${arm} lined`, WORDS[arm]]),
-            says: ARMS.map(arm => `${WORDS[arm]}: ${one.arms[arm].along[k].map(v => number(v)).join(", ")}`).join("; "),
-            marks: [
-              {
-                area: [
-                  [0.5, losses.from, losses.to],
-                  [4, losses.from, losses.to],
-                ],
-                class: "muted faint",
-              },
-              ...ARMS.flatMap(arm => [
-                { line: lengths.map((a, j) => [a, one.arms[arm].along[k][j]]), class: arm },
-                { dots: lengths.map((a, j) => [a, one.arms[arm].along[k][j]]), class: arm },
-              ]),
-            ],
-          }
-        : {
-            x: { ...losses, label: "loss" },
-            y: { from: 0, to: 2, hidden: true },
-            key: ARMS.map(arm => [arm, WORDS[arm]]),
-            says: ARMS.map(
-              arm => `${WORDS[arm]} from ${number(one.arms[arm].low[k])} to ${number(one.arms[arm].high[k])}`,
-            ).join("; "),
-            marks: ARMS.flatMap((arm, j) => [
-              {
-                area: [
-                  [one.arms[arm].low[k], 1.1 - j, 1.7 - j],
-                  [one.arms[arm].high[k], 1.1 - j, 1.7 - j],
-                ],
-                class: `${arm} full`,
-              },
-            ]),
-          },
-    );
+    here.draw({
+      x: {
+        from: lengths[0] / 1.2,
+        to: lengths.at(-1) * 1.2,
+        log: true,
+        ticks: [0.5, 1, 2, 4, 16],
+        format: String,
+        label: "learning rates along the gradient",
+      },
+      y: losses,
+      key: ARMS.map(arm => [`${arm} lined`, WORDS[arm]]),
+      says: ARMS.map(arm => `${WORDS[arm]}: ${one.arms[arm].along[k].map(v => number(v)).join(", ")}`).join("; "),
+      marks: [
+        {
+          area: [
+            [0.5, losses.from, losses.to],
+            [4, losses.from, losses.to],
+          ],
+          class: "muted faint",
+        },
+        ...ARMS.flatMap(arm => [
+          { line: lengths.map((a, j) => [a, one.arms[arm].along[k][j]]), class: arm },
+          { dots: lengths.map((a, j) => [a, one.arms[arm].along[k][j]]), class: arm },
+        ]),
+      ],
+    });
     const [plain, normed] = ARMS.map(arm => range(one, arm, k)),
       ratio = plain / normed;
     const told =

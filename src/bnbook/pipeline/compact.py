@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import itertools
 import re
+import string
+from collections import Counter
+from collections.abc import Iterator
 
 REMARK = re.compile(r"<!--.*?-->", re.S)
 PATH = re.compile(r'(<path[^>]*? d=")([^"]*)')
 GROUP = re.compile(r"<g((?: clip-path=\"[^\"]*\")?)>((?:<use [^>]*/>){2,})</g>")
 STYLE = re.compile(r' style="[^"]*"')
+NAME, NAMED = re.compile(r' id="([^"]*)"'), re.compile(r'(\bhref="#|url\(#)([^")]+)')
 #: A path's commands -> how many points each takes.
 PAIRS = {"M": 1, "L": 1, "Q": 2, "C": 3}
 
 
 def compact(svg: str) -> str:
     """The same picture to a hundredth of a point: paths in steps from point to point, a style that all marks
-    of a group share stated once, no remarks, no indents."""
+    of a group share stated once, no name that nothing calls and short ones for the rest, no remarks, no
+    indents."""
     svg = PATH.sub(lambda match: match[1] + _steps(match[2]), REMARK.sub("", svg))
-    svg = re.sub(r">\s+<", "><", svg)
+    svg = _short_names(re.sub(r">\s+<", "><", svg))
     return GROUP.sub(_share_style, svg).replace("xlink:href=", "href=")
+
+
+def _short_names(svg: str) -> str:
+    called = Counter(name for _, name in NAMED.findall(svg))  # what is called most has the shortest name
+    short = {name: letters for (name, _), letters in zip(called.most_common(), _letters())}
+    svg = NAME.sub(lambda match: f' id="{short[match[1]]}"' if match[1] in short else "", svg)
+    return NAMED.sub(lambda match: match[1] + short[match[2]], svg)
+
+
+def _letters() -> Iterator[str]:
+    """a, b, ..., Z, aa, ab, ..."""
+    for length in itertools.count(1):
+        yield from map("".join, itertools.product(string.ascii_letters, repeat=length))
 
 
 def _share_style(match: re.Match) -> str:

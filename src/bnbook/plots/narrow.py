@@ -70,13 +70,17 @@ def _break_rows(ax: plt.Axes, room: float) -> None:
 
 
 def _break_titles(fig: plt.Figure) -> None:
+    titles = [words for ax in fig.axes for words in (ax.title, ax.xaxis.label, ax.yaxis.label)]
     for _ in range(4):  # lines that are added take room from the panel
+        before = [words.get_text() for words in titles]
         fig.draw_without_rendering()
         for ax in fig.axes:
             middle = (ax.bbox.x0 + ax.bbox.x1) / 2
             for words in (ax.title, ax.xaxis.label):
                 _broken(words, 1.9 * min(middle, fig.bbox.x1 - middle), "width")
             _broken(ax.yaxis.label, ax.bbox.height, "height")
+        if before == [words.get_text() for words in titles]:
+            return
 
 
 def _broken(text: Text, room: float, side: str) -> None:
