@@ -363,7 +363,7 @@ def test_goalposts_can_be_moved_and_put_back(page):
     assert "Yours: " in turned and ", the same" not in turned
     place.get_by_role("button", name="as it was locked").click()
     assert "Nothing is moved yet" in result(page, "goalposts")
-    box = place.get_by_label("0", exact=True)
+    box = place.get_by_role("checkbox").first
     box.uncheck()
     dropped = result(page, "goalposts")
     box.check()

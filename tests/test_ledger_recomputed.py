@@ -284,7 +284,7 @@ def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds():
             ):
                 hits, tail = int(x.sum()), stats.binom(len(x), edges[0])
                 expected = min(1, 2 * (tail.sf(hits - 1) if x.mean() > edges[0] else tail.cdf(hits)))
-                np.testing.assert_allclose(test["p"], expected, rtol=3e-3, err_msg=row["id"])
+                np.testing.assert_allclose(test["p"], expected, rtol=3e-3, atol=2e-12, err_msg=row["id"])
             if test["holds"] is not None and len(edges) == 1:
                 above, below = int((x > edges[0]).sum()), int((x < edges[0]).sum())
                 expected = stats.binomtest(above, above + below).pvalue if above + below else 1.0

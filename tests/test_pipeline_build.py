@@ -261,6 +261,7 @@ def test_tokens(ran):
     ), "in a table the interval stands below, small"
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"
+    assert not re.search(r"\d\.\d{6}", fill("{{ effect:coin-fair }}")), "without a format in words"
     assert fill("{{ param:rate | fraction }} {{ param:names[0] }}") == "1/2 a"
     assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
     for bad in (

@@ -24,6 +24,8 @@ CELLS = [
     "curves = {'one': tables[1]}\nsave_figure(plots.lines(tables, curves), 'lines', curves)",
     "fig, ax = plt.subplots()\nax.plot(found['a'])\nax.set(xlabel='x')\nrecord('slope', [1])\n"
     "def finish(fig, name):\n    save_figure(fig, name)\n\n\nfinish(fig, 'two-words')",
+    "for name, found in (('left', rates), ('right', tables)):\n"
+    "    save_figure(plots.side(found), name, found)",
 ]
 
 
@@ -55,6 +57,16 @@ def test_the_lines_behind_a_figure_are_those_that_it_rests_on(chapter):
         "finish(fig, 'two-words')",
     ], "neither what dresses the axes nor what records"
     assert behind.lines(chapter, "never-saved") == []
+    assert (
+        behind.lines(chapter, "left")
+        == behind.lines(chapter, "right")
+        == [
+            "rates = [1, 2]",
+            "def grow(x):\n    other = 2\n    return x * other",
+            "tables = {r: grow(r) for r in rates}",
+            CELLS[-1],
+        ]
+    ), "names of a loop"
 
 
 def test_a_figures_data_are_its_points_and_what_is_recorded_from_what_it_draws(chapter):

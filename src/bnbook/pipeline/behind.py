@@ -66,10 +66,11 @@ def results(chapter: Chapter, figure: str, recorded: Iterable[str]) -> tuple[lis
 def _saving(every: Sequence[Line], figure: str) -> int | None:
     """Place of the statement that saves the figure under its name."""
     savers = _savers(every)
-    savers = _savers(every)
     for place, line in enumerate(every):
+        looped = ast.walk(line.node.iter) if isinstance(line.node, ast.For) else ()
+        names = {each.value for each in looped if isinstance(each, ast.Constant)}
         for call in calls(line.node):
-            given = [each.value for each in call.args if isinstance(each, ast.Constant)]
+            given = names | {each.value for each in call.args if isinstance(each, ast.Constant)}
             if called(call) in savers and figure in given and not isinstance(line.node, ast.FunctionDef):
                 return place
     return None

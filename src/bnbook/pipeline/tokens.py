@@ -125,7 +125,7 @@ def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
     judgement = pages.judgement(pages.claim(name))
     if judgement is None:
         return ABSENT
-    return judgement.marked if verb == "verdict" else format_effect(judgement, spec)
+    return judgement.marked if verb == "verdict" else format_effect(judgement, spec or None)
 
 
 def _plain(value: Any) -> str:

@@ -30,9 +30,9 @@ def landscape(pages: Pages) -> list[dict[str, Any]] | None:
         rows += rungs(ladder.results)
     if single := pages.evidence.get(CHAPTER):
         steps, used = single.results["probe_step"][0], single.results.header["parameters"]
-        title = f"{Fraction(used['width']).limit_denominator(64)} of the width, {used['steps']:,} steps"
         if all(f"along_gradient.{arm}" in single.results for arm in ARMS):
             losses = {arm: single.results[f"along_gradient.{arm}"] for arm in ARMS}
+            title = f"{_share(used['width'])}, {used['steps']:,} steps, this page's seeds"
             rows.append(_row(title, losses, used["lengths"], steps))
     return rows or None
 
@@ -61,9 +61,12 @@ def rungs(ladder: Results) -> list[dict[str, Any]]:
 
 
 def _title(steps: int, width: float, learning_rate: float, augment: bool) -> str:
-    share = f"{Fraction(width).limit_denominator(64)} of the width" if width != 1 else "its whole width"
     others = [f"rate {learning_rate:g}"] * (learning_rate != 0.1) + ["crop and flip"] * augment
-    return ", ".join([share, f"{steps:,} steps", *others])
+    return ", ".join([_share(width), f"{steps:,} steps", *others])
+
+
+def _share(width: float) -> str:
+    return f"{Fraction(width).limit_denominator(64)} of the width" if width != 1 else "its whole width"
 
 
 def _row(title: str, losses: Mapping[str, np.ndarray], lengths: Sequence[float], steps: np.ndarray) -> dict:
