@@ -30,9 +30,14 @@ class Pages(tokens.Pages):
     def claim(self, name):
         if name not in self.verdicts:
             raise ValueError(f"no claim {name!r}")
-        return name
+        tests = [claims.Test("ratio", a="a", b=other, side="less", threshold=1.0) for other in ("b", "mixed")]
+        parts = tuple(claims.Part("one or two", test) for test in tests)
+        source = claims.Source("key", "version", "where")
+        own = {"parts": parts} if name == "two-parts" else {"test": tests[0]}
+        return claims.Claim(name, "part/page", source, "It falls.", "curve", **own)
 
-    def judgement(self, name):
+    def judgement(self, claim):
+        name = claim.id
         if self.evidence["part/page"] is None:
             return None
         parts = (("one", judging.REPRODUCED, None), ("two", judging.NOT_REPRODUCED, None))
@@ -60,7 +65,7 @@ SENTENCES = "reproduced: It falls.\nmixed, not reproduced: It rises\nby a third.
 
 def test_a_block_shows_the_sentence_of_the_verdict():
     assert block("loss-falls", SENTENCES) == "It rises\nby a third."
-    assert block("two-parts[1]", SENTENCES) == "It falls."
+    assert block("two-parts[b]", SENTENCES) == "It falls."
     assert block("two-parts", "yes: Yes.\notherwise: By {{ mean:a | .1f }}.") == "By {{ mean:a | .1f }}."
     assert block("two-parts", "reproduced: Yes.") == "The verdict of this run: *mixed*."
 
@@ -83,7 +88,7 @@ def test_a_comparison_is_yes_no_or_open_by_its_interval(guard, word):
 
 def test_words_in_a_sentence():
     assert fill("{{ says:loss-falls | smaller / larger / alike }}") == "larger"
-    assert fill("| {{ says:two-parts[1] \\| smaller / larger / alike }} |") == "| smaller |"
+    assert fill("| {{ says:two-parts[b] \\| smaller / larger / alike }} |") == "| smaller |"
 
 
 def test_numbers_of_two_results():
@@ -131,7 +136,10 @@ def test_without_a_run_nothing_is_said():
         "{{ says:a | x / y / z }}",
         "{{ says:a > c | x / y / z }}",
         "{{ says:loss-falls | x / y }}",
-        "{{ says:two-parts[3] | x / y / z }}",
+        "{{ says:two-parts[c] | x / y / z }}",
+        "{{ says:two-parts[a] | x / y / z }}",
+        "{{ says:two-parts[1] | x / y / z }}",
+        "{{ says:loss-falls[a] | x / y / z }}",
         "```{says} loss-falls\nrefuted: no such word\n```",
         "```{says} loss-falls\nyes, refuted: no such word\n```",
     ],

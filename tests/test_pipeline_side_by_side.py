@@ -21,7 +21,7 @@ from bnbook.pipeline import chapters, side_by_side
 HEAD = tiny_book.CHAPTER[: tiny_book.CHAPTER.index("# A coin")]
 WAIT = """
 import os, time
-until = time.monotonic() + 60
+until = time.monotonic() + 600
 while not os.path.exists(os.environ["SIGN"]):
     assert time.monotonic() < until, "nobody came"
     time.sleep(0.02)
@@ -99,7 +99,7 @@ def test_nothing_outlives_a_run_that_is_ended(tmp_path, how):
         assert not list((root / "runs").rglob("*running*"))
 
 
-def wait_until(true, seconds: float = 60) -> None:
+def wait_until(true, seconds: float = 600) -> None:
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until

@@ -152,7 +152,7 @@ def test_a_killed_process_is_gone_on_with(own_store, monkeypatch, tmp_path):
     arms = [LinearArm("batch", learning_rate=rate, **LINEAR | dict(steps=1_500)) for rate in (1e-3, 1e-2)]
     command = [sys.executable, "-c", KILLED, json.dumps([arm.settings() for arm in arms])]
     with subprocess.Popen(command) as killed:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not list(own_store.glob("*.checkpoint")) and time.monotonic() < end:
             time.sleep(0.01)
         time.sleep(random.random() / 5)

@@ -33,7 +33,7 @@ from bnbook.training.probed import ProbedArm
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="SIGKILL and SIGINT of one process"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(2 * 600),
 ]
 
 QUICK = LinearArm("batch", learning_rate=1e-3, steps=5, depth=2, width=3, examples=10, probe_steps=(0,))
@@ -100,11 +100,15 @@ def lines(apart: Path, words: str) -> list[str]:
     return [line for line in path.read_text().splitlines() if words in line] if path.exists() else []
 
 
-def soon(condition, seconds: float = 90):
+#: Seconds that mean "it hangs", also on a machine on which everything takes its turn.
+HANGS = 600
+
+
+def soon(condition):
     """What the condition gives as soon as it is true."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + HANGS
     while not (found := condition()):
-        assert time.monotonic() < end, f"not within {seconds} s"
+        assert time.monotonic() < end, f"not within {HANGS} s"
         time.sleep(0.02)
     return found
 
@@ -143,7 +147,7 @@ def test_workers_keep_the_memory_of_a_step_for_the_next_one():
         return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
     with cluster.connected(1) as (client, _):
-        assert client.submit(page_faults).result(timeout=60) < 20_000  # 512 a step where it is handed back
+        assert client.submit(page_faults).result(timeout=HANGS) < 20_000  # 512 a step where it is handed back
 
 
 def test_a_killed_workers_task_is_done_again(apart, monkeypatch):
@@ -209,8 +213,8 @@ def test_workers_end_with_their_parent_and_what_is_finished_stays(apart, how):
         below = psutil.Process(caller.pid).children(recursive=True)
         assert len(workers_of(caller.pid)) == 2
         caller.send_signal(how)
-        assert caller.wait(timeout=30) != 0
-    gone, alive = psutil.wait_procs(below, timeout=30)
+        assert caller.wait(timeout=HANGS) != 0
+    gone, alive = psutil.wait_procs(below, timeout=HANGS)
     assert not alive and len(gone) >= 3
     assert len(list((apart / "store").glob("*.npz"))) == 1
 
@@ -319,8 +323,10 @@ def test_a_lost_scheduler_is_one_line_and_what_is_finished_stays(apart, monkeypa
     with elsewhere(apart, monkeypatch) as scheduler:
 
         def kill():
-            soon(lambda: lines(apart, "run 1 of 2 done"))
-            scheduler.kill()
+            try:
+                soon(lambda: lines(apart, "run 1 of 2 done"))
+            finally:
+                scheduler.kill()  # else the caller would wait for ever
 
         threading.Thread(target=kill, daemon=True).start()
         with pytest.raises(

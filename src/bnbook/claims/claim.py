@@ -157,6 +157,13 @@ class Claim:
         """Recorded results that the verdict needs, each once."""
         return tuple(dict.fromkeys(name for test in self.tests for name in test.result_names()))
 
+    def part_of(self, result: str) -> int:
+        """Which part tests this result, from 0 on; ValueError where none does, or several do."""
+        found = [k for k, part in enumerate(self.parts) if result in part.test.result_names()]
+        if len(found) != 1:
+            raise ValueError(f"{len(found)} parts of {self.id} test {result!r}; expected a result of one part")
+        return found[0]
+
     def required_names(self) -> tuple[str, ...]:
         """Those without which a run is not whole: of rungs it may have reached some only."""
         return () if self.rungs else self.result_names()

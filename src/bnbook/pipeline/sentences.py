@@ -20,7 +20,7 @@ BLOCK = re.compile(
     re.M | re.S,
 )
 INLINE = re.compile(r"\{\{\s*says:\s*(?P<guard>[^|}]+?)\s*\\?\|\s*(?P<choice>[^{}|]+?)\s*\}\}")
-CLAIM = re.compile(r"(?P<id>[a-z][a-z0-9.-]*)(?:\[(?P<part>\d+)\])?")
+CLAIM = re.compile(r"(?P<id>[a-z][a-z0-9.-]*)(?:\[(?P<result>[A-Za-z][\w.]*)\])?")
 #: A word before a sentence -> the verdict that it stands for.
 WORDS = {
     "reproduced": judging.REPRODUCED,
@@ -45,8 +45,8 @@ def choose(text: str, chapter: str, pages: Pages) -> str:
     """The text with each `{says}` block and `says:` token replaced by the words that hold, and with the
     numbers of two results filled in.
 
-    A guard is a claim, `claim-id` or `claim-id[2]` for its second part, or a comparison of results, `a > b`,
-    `a < 0.5` or `geo:a > b`, which gives yes or no where the 95 % interval of the paired difference (of the
+    A guard is a claim, `claim-id` or `claim-id[result]` for its part that tests this result, or a comparison
+    of results, `a > b`, `a < 0.5` or `geo:a > b`, which gives yes or no where the 95 % interval of the paired difference (of the
     ratio, with `geo:`) lies wholly on one side, else open. BnbookError for a guard that asks for what does
     not exist, and for sentences that are not written as they should be.
     """
@@ -94,13 +94,11 @@ def _verdict(guard: str, chapter: str, pages: Pages) -> str | None:
     claim = CLAIM.fullmatch(guard)
     if not claim:
         raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
-    judgement = pages.judgement(pages.claim(claim["id"]))
-    if judgement is None or not claim["part"] or judgement.verdict == judging.NOT_TESTED:
+    asked = pages.claim(claim["id"])
+    judgement, part = pages.judgement(asked), claim["result"] and asked.part_of(claim["result"])
+    if judgement is None or part is None or judgement.verdict == judging.NOT_TESTED:
         return judgement and judgement.verdict
-    number = int(claim["part"])
-    if not 1 <= number <= len(judgement.parts):
-        raise ValueError(f"{claim['id']} has {len(judgement.parts)} parts and no [{number}]")
-    return judgement.parts[number - 1][1]
+    return judgement.parts[part][1]
 
 
 def _sentence(body: str, verdict: str | None) -> str:

@@ -19,7 +19,7 @@ from bnbook.pipeline.shown import Pages
 TOKEN = re.compile(
     r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts"
     r"|standing|rungs|scoreboard|coverage|waffle|tally|trust|found|clone|binder|names|notation)"
-    r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+)\])?)?"
+    r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+|[A-Za-z][\w.]*)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
 ABSENT = "—"  # in place of a number of a chapter that has no fresh evidence

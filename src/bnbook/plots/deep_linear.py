@@ -12,7 +12,7 @@ from bnbook.plots import printed
 from bnbook.plots.axes import power
 from bnbook.plots.line_names.marks import marks
 from bnbook.plots.line_names.places import letters
-from bnbook.plots.panels import line_with_band, without_minor_ticks
+from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 PAIR, PAPER = ("none", "batch"), 1e-6
@@ -55,8 +55,7 @@ def by_rate(curves: Curves, rates: Mapping[str, Sequence[float]]) -> plt.Figure:
         marks(ax, x=printed.LINEAR_RATE | printed.DIVERGES)
     axes[0].set(xscale="log", yscale="log", ylabel="final loss, share")
     axes[0].set_title("Which learning rate leaves the least, and which diverges?")
-    place = dict(loc="outside lower center", ncols=3, fontsize=letters(axes[0]))
-    fig.legend(*axes[0].get_legend_handles_labels(), **place)
+    legend_below(fig, axes[0], 3)
     axes[1].set(ylabel="diverged", xlabel="learning rate", ylim=(-0.05, 1.05))
     return without_minor_ticks(fig)
 
@@ -136,6 +135,5 @@ def landscape(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -> plt.
         row[0].set_ylabel(f"learning rate {power(rate)}")
     for ax in axes[-1]:
         ax.set_xlabel("training step")
-    place = dict(loc="outside lower center", ncols=2, fontsize=letters(axes[0, 0]))
-    fig.legend(*axes[0, 2].get_legend_handles_labels(), **place)
+    legend_below(fig, axes[0, 2], 2)
     return without_minor_ticks(fig)

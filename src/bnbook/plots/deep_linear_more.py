@@ -13,7 +13,7 @@ from bnbook.plots.axes import power
 from bnbook.plots.deep_linear import PAIR, PAPER, tag
 from bnbook.plots.line_names.marks import marks
 from bnbook.plots.line_names.places import letters
-from bnbook.plots.panels import FANS, without_minor_ticks
+from bnbook.plots.panels import FANS, legend_below, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 LINES = ("-", "--", ":", "-.", (0, (6, 1)))
@@ -115,6 +115,5 @@ def by_depth(curves: Curves, rates: Sequence[float], depths: Sequence[int]) -> p
         marks(ax, x=printed.DEPTH)
         if name != "cosine":
             ax.set_yscale("log")
-    place = dict(loc="outside lower center", ncols=2, fontsize=letters(axes[0]))
-    fig.legend(*axes[0].get_legend_handles_labels(), **place)
+    legend_below(fig, axes[0], 2)
     return without_minor_ticks(fig)

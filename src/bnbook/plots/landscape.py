@@ -10,8 +10,7 @@ import numpy as np
 from bnbook.figures import COLORS, LABELS
 from bnbook.plots import printed
 from bnbook.plots.line_names.marks import mark, mark_curve
-from bnbook.plots.line_names.places import letters
-from bnbook.plots.panels import line_with_band, without_minor_ticks
+from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 PAIR = ("none", "batch")
@@ -37,8 +36,7 @@ def landscape(curves: Curves, steps: Sequence[int]) -> plt.Figure:
     mark_curve(axes[1], x, claimed, f"paper: close to {printed.ORDERS:g} × batch norm's")
     for ax, title in zip(axes, ("range of the loss", "change of the gradient", "effective β")):
         ax.set(xscale="log", yscale="log", title=title, xlabel="training step + 1")
-    place = dict(loc="outside lower center", ncols=3, fontsize=letters(axes[0]))
-    fig.legend(*axes[2].get_legend_handles_labels(), **place)
+    legend_below(fig, axes[2], 3)
     return without_minor_ticks(fig)
 
 
@@ -65,6 +63,5 @@ def random_directions(curves: Curves, steps: Sequence[int]) -> plt.Figure:
             ax.set(xscale="log", yscale="log")
             ax.set_title(f"{title},\n{words}", fontsize=10.5)
         column[-1].set_xlabel("training step + 1")
-    place = dict(loc="outside lower center", ncols=2, fontsize=letters(axes[0, 0]))
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), **place)
+    legend_below(fig, axes[0, 0], 2)
     return without_minor_ticks(fig)

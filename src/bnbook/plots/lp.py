@@ -12,7 +12,7 @@ from bnbook.plots import printed
 from bnbook.plots.axes import points, power
 from bnbook.plots.line_names.marks import marks
 from bnbook.plots.line_names.places import letters
-from bnbook.plots.panels import line_with_band, without_minor_ticks
+from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 NAMES = LABELS | {"none": "no normalization", "batch": "batch norm"}
@@ -44,7 +44,8 @@ def performance(
     marks(axes[0], y={"guessing": chance})
     axes[1].set(title="deep linear", ylabel="loss, share of answering zero")
     axes[1].set(xscale="log", yscale="log", ylim=(0.02, 3))
-    return _legend(fig, axes[0])
+    legend_below(fig, axes[0], len(NORMS))
+    return fig
 
 
 def matched(curves: Curves, steps: Sequence[float], rates: Mapping[str, float], paper: float) -> plt.Figure:
@@ -87,7 +88,8 @@ def landscape(curves: Curves, x: Sequence[float]) -> plt.Figure:
         bottom, top = ax.get_ylim()
         ax.set(xscale="log", yscale="log", title=title, xlabel="training step")
         ax.set_ylim(max(ax.get_ylim()[0], usual / 1e5), min(top, usual * 1e6))
-    return without_minor_ticks(_legend(fig, lower[0]))
+    legend_below(fig, lower[0], len(NORMS))
+    return without_minor_ticks(fig)
 
 
 def by_rate(speeds: Mapping[str, np.ndarray], rates: Sequence[float]) -> plt.Figure:
@@ -101,10 +103,5 @@ def by_rate(speeds: Mapping[str, np.ndarray], rates: Sequence[float]) -> plt.Fig
     ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
     ax.set_title("Does a larger learning rate change the order?")
     marks(ax, x=printed.RATE)
-    return without_minor_ticks(_legend(fig, ax))
-
-
-def _legend(fig: plt.Figure, ax: plt.Axes) -> plt.Figure:
-    place = dict(loc="outside lower center", ncols=len(NORMS), fontsize=letters(ax))
-    fig.legend(*ax.get_legend_handles_labels(), **place)
-    return fig
+    legend_below(fig, ax, len(NORMS))
+    return without_minor_ticks(fig)

@@ -27,6 +27,12 @@ def line_with_band(ax: plt.Axes, x: Sequence[float], curve: np.ndarray, **line) 
         ax.fill_between(x, low, high, color=line["color"], alpha=0.2, linewidth=0)
 
 
+def legend_below(fig: plt.Figure, ax: plt.Axes, columns: int) -> None:
+    """One legend for all panels, of what `ax` shows."""
+    place = dict(loc="outside lower center", ncols=columns, fontsize=letters(ax))
+    fig.legend(*ax.get_legend_handles_labels(), **place)
+
+
 def without_minor_ticks(fig: plt.Figure) -> plt.Figure:
     """On logarithmic axes minor ticks are most of a figure's time and size; one of few decades has ticks at
     1, 2 and 5."""

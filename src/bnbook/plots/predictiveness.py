@@ -10,8 +10,7 @@ import numpy as np
 from bnbook.figures import COLORS, LABELS
 from bnbook.plots import printed
 from bnbook.plots.line_names.marks import marks
-from bnbook.plots.line_names.places import letters
-from bnbook.plots.panels import line_with_band, without_minor_ticks
+from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
 
 Curves = Mapping[str, np.ndarray]
 PAIR = ("none", "batch")
@@ -35,12 +34,7 @@ def errors(curves: Curves, lengths: Sequence[float], steps: Sequence[int]) -> pl
         marks(column[1], y=GUESS)
     axes[0, 0].set_ylabel("gradient error")
     axes[1, 0].set_ylabel("error / ‖∇L‖")
-    fig.legend(
-        *axes[0, 0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=2,
-        fontsize=letters(axes[0, 0]),
-    )
+    legend_below(fig, axes[0, 0], 2)
     return without_minor_ticks(fig)
 
 
@@ -61,10 +55,5 @@ def linear_errors(
     for ax in axes[-1]:
         ax.set_xlabel("multiple of the learning rate")
     axes[0, 0].set_ylabel("error / ‖∇L‖")
-    fig.legend(
-        *axes[0, 0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=2,
-        fontsize=letters(axes[0, 0]),
-    )
+    legend_below(fig, axes[0, 0], 2)
     return without_minor_ticks(fig)

@@ -25,16 +25,15 @@ NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in chip
 
 
 def tokens(rows: list[Row], shown: known.Pages) -> dict[str, Any]:
-    """`waffle`, `tally:KIND.VERDICT`, `trust`; `found:CLAIM[k]`, the number of a claim's k-th test with its
-    interval, from 1 on."""
+    """`waffle`, `tally:KIND.VERDICT`, `trust`; `found:CLAIM[RESULT]`, the number of a claim's test, of the
+    part that tests this result, with its interval."""
 
     def found(token: re.Match) -> str:
-        tests, place = chips.row_of(shown.rows, token)["tests"], int(token["index"] or 1)
+        tests, part = chips.row_of(shown.rows, token)["tests"], token["index"]
+        place = shown.claim(token["name"]).part_of(part) if part else 0
         if not tests:
             return known.ABSENT
-        if not 1 <= place <= len(tests):
-            raise ValueError(f"{token['name']} has {len(tests)} tests")
-        test = tests[place - 1]
+        test = tests[place]
         ends = f" ({test['interval']['words']})" if test["interval"] else ""
         return test["effect"]["words"].partition(" ")[0] + ends
 

@@ -13,6 +13,7 @@ from bnbook.plots.line_names.places import Place, letters, places_of, write
 
 NEUTRAL = PALETTE["printed"][0]
 DASHED = (0, (4, 3))
+REACH = 0.4  # of the axes' width: so far back from its end a curve's slope is taken
 PREFIX = "_mark: "  # a label that begins with _ is in no legend
 
 
@@ -70,8 +71,9 @@ def _on_legend(ax: plt.Axes, place: Place) -> bool:
 
 
 def _at_end(ax: plt.Axes, line: Line2D, words: str) -> None:
-    """Along an upright line at its top, else above its right end."""
-    xy = ax.transAxes.inverted().transform(line.get_transform().transform(line.get_xydata()))
+    """Along an upright line at its top, else along its right end, above it, at its slope there."""
+    seen = line.get_transform().transform(line.get_xydata())
+    xy = ax.transAxes.inverted().transform(seen)
     x, y = xy[-1]
     if not -1e-6 <= min(x, y) <= max(x, y) <= 1 + 1e-6:
         return  # the axes end before it
@@ -79,4 +81,7 @@ def _at_end(ax: plt.Axes, line: Line2D, words: str) -> None:
     if np.ptp(xy[:, 0]) < 1e-9:
         ax.text(x, 0.99, words, rotation=90, ha="right", va="top", **style)
     else:
-        ax.text(0.99, y, words, ha="right", va="bottom", **style)
+        before = seen[np.flatnonzero(xy[:, 0] <= x - REACH)[-1:]]
+        across, up = seen[-1] - (before if len(before) else seen[:1])[0]
+        slope = dict(rotation=np.degrees(np.arctan2(up, across)), rotation_mode="anchor")
+        ax.text(x - 0.01, y, words, ha="right", va="bottom", **slope, **style)
