@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import nbformat
@@ -430,6 +431,20 @@ def test_runs_made_with_other_versions_than_the_lock_are_noticed(ran, capsys):
     assert f"note laptop/part/coin was made with {words}" in capsys.readouterr().out
     pages.stage(ran / "pages", "laptop")
     assert f"| Not as locked | {words} |" in (ran / "pages" / "provenance.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["errata.yml", "index.md"])
+def test_a_page_beside_the_chapters_that_asks_for_a_missing_result_is_found(ran, capsys, name):
+    from bnbook.cli import main
+
+    publish.publish(laptop_run().chapter, "laptop")
+    assert main(["check"]) == 0 and "pages beside the chapters" in capsys.readouterr().out
+    path = ran / "book" / name
+    asked = "Tails fell {{ mean:part/coin#tails }} times."
+    text = path.read_text()
+    path.write_text(re.sub("why: .*", f"why: {asked}", text) if "why: " in text else f"{text}\n{asked}\n")
+    assert main(["check"]) == 1
+    assert "BAD pages\n      token {{ mean:part/coin#tails }} on page" in capsys.readouterr().out
 
 
 def test_what_a_run_with_other_parameters_lacks_is_said_on_its_page(ran):

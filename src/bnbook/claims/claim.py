@@ -161,7 +161,7 @@ class Claim:
         """Which part tests this result, from 0 on; ValueError where none does, or several do."""
         found = [k for k, part in enumerate(self.parts) if result in part.test.result_names()]
         if len(found) != 1:
-            raise ValueError(f"{len(found)} parts of {self.id} test {result!r}; expected a result of one part")
+            raise ValueError(f"{len(found)} parts of {self.id} test {result!r}; expected one")
         return found[0]
 
     def required_names(self) -> tuple[str, ...]:

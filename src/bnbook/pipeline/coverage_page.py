@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 
 from bnbook import claims
-from bnbook.claims import REASONS, Coverage, Sentence
+from bnbook.claims import REASONS, Coverage, Erratum, Sentence
 from bnbook.claims import without_markup as _words
 from bnbook.pipeline.tokens import Pages
 from bnbook.site import chips
@@ -27,7 +28,7 @@ def coverage(lists: list[Coverage], pages: Pages) -> str:
         "| Source | sentences | judged | not judged | of these open | repeats |",
         "|:---|---:|---:|---:|---:|---:|",
     ]
-    titles = claims.source_titles()
+    titles, errata = claims.source_titles(), {row.id: row for row in claims.load_errata()}
     for one in lists:
         found = claims.count_sentences([one])
         shown = f"[{titles[one.source]}, {one.version}](#coverage-{one.name})"
@@ -40,7 +41,7 @@ def coverage(lists: list[Coverage], pages: Pages) -> str:
         lines += ["", f"(coverage-{one.name})=", f"## {titles[one.source]}, {one.version}", ""]
         lines += [f"{{cite:t}}`{one.source}`" + ("" if one.complete else ". This list is not finished."), ""]
         lines += ["| Place | It says | Verdict |", "|:---|:---|:---|"]
-        lines += [_row(sentence, pages) for sentence in one.sentences]
+        lines += [_row(sentence, pages, errata) for sentence in one.sentences]
     return "\n".join(lines) + "\n"
 
 
@@ -52,12 +53,12 @@ def counted(lists: list[Coverage]) -> str:
     return f"{found.judged} of {found.sentences} judged, {found.open} open{rest}"
 
 
-def _row(sentence: Sentence, pages: Pages) -> str:
-    cells = (_words(sentence.where), _words(sentence.says), _verdict(sentence, pages))
+def _row(sentence: Sentence, pages: Pages, errata: Mapping[str, Erratum]) -> str:
+    cells = (_words(sentence.where), _words(sentence.says), _verdict(sentence, pages, errata))
     return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
 
 
-def _verdict(sentence: Sentence, pages: Pages) -> str:
+def _verdict(sentence: Sentence, pages: Pages, errata: Mapping[str, Erratum]) -> str:
     """The claims' verdicts, each a link to its row, or why there is none."""
     if sentence.repeats:
         return f"as {_words(sentence.repeats)}"
@@ -69,7 +70,6 @@ def _verdict(sentence: Sentence, pages: Pages) -> str:
         chips.chip(pages.rows[name]) + f" <small>{name.replace('-', ' ')}</small>" * several
         for name in sentence.claims
     ]
-    errata = {row.id: row for row in claims.load_errata()} if sentence.errata else {}
     shown += [
         f'<a class="verdict" href="errata.html#{errata[name].anchor}" '
         f'title="{html.escape(errata[name].title)}">erratum, {errata[name].kind}</a>'

@@ -1,4 +1,4 @@
-"""What `bnbook check` says of the ledger beside its runs: errata, coverage, locks."""
+"""What `bnbook check` says of the ledger beside its runs: errata, coverage, locks, pages that quote it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from bnbook.claims import locks
 from bnbook.claims.locks.lines import short
 from bnbook.claims.rules import judging_rules
 from bnbook.errors import BnbookError
-from bnbook.pipeline import verdicts
-from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline import pages, tokens, verdicts
+from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.pipeline.evidence import Evidence, published
+from bnbook.pipeline.passed import passed_run
 from bnbook.profiles import PUBLISHED
 
 
@@ -21,6 +22,8 @@ def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
         "coverage": _coverage,
         "locks": lambda: _locks([] if runs else chapters),
     }
+    if not runs:  # of those a site is built next
+        found["pages"] = _pages
     lines, well = [], True
     for part, look in found.items():  # each is looked at, whatever is wrong with the others
         try:
@@ -34,6 +37,13 @@ def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
 def _coverage() -> str:
     counted = claims.count_sentences(claims.load_coverage())
     return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
+
+
+def _pages() -> str:
+    """The front page, the errata and the others that quote several chapters can be filled in."""
+    chapters = discover()
+    shown = tokens.Pages({each.name: passed_run(each) for each in chapters}, claims.load_claims())
+    return f"{len(pages.texts(chapters, shown))} pages beside the chapters"
 
 
 def _locks(chapters: list[Chapter]) -> str:

@@ -30,6 +30,7 @@ from bnbook.site import chips, front, notation, reference, settings, teaching
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
+INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
 ROOT = "../"  # from a chapter's page to the first one
 
@@ -54,27 +55,35 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], tokens.Page
         _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))
     if course := teaching.page():
         atomic.write_text(folder / teaching.PAGE, course)
-    short, rows = scoreboard.short_scoreboard(chapters, shown), list(shown.rows.values())
-    index = (book / "index.md").read_text(encoding="utf-8")
-    lists = claims.load_coverage()
-    extra = {"scoreboard": short, "coverage": coverage_page.counted(lists), **front.tokens(rows, shown)}
-    index = tokens.fill(front.pictures(index, shown), "index", shown, extra=extra)
-    index = index.replace("(95 % interval ", "(")  # the page says it once
-    atomic.write_text(folder / "index.md", _without_missing_figures(index, folder))
-    rules = book / "how-a-verdict-is-made.md"
-    for path in book.glob("*.md"):
-        if path.name not in ("index.md", rules.name):
-            extra = {"clone": settings.clone(), "binder": settings.binder(), "names": reference.names()}
-            extra["notation"] = notation.table()
-            text = tokens.fill(path.read_text(encoding="utf-8"), path.stem, shown, extra=extra)
-            atomic.write_text(folder / path.name, text)
-    atomic.write_text(folder / "scoreboard.md", scoreboard.scoreboard(chapters, shown))
-    atomic.write_text(folder / "errata.md", errata_page.errata(claims.load_errata(), chapters, shown))
-    atomic.write_text(folder / "coverage.md", coverage_page.coverage(lists, shown))
-    if rules.is_file():
-        atomic.write_text(folder / rules.name, verdict_page.verdict_page(rules.read_text("utf-8"), shown))
-    atomic.write_text(folder / "provenance.md", provenance.provenance(chapters, shown))
+    for name, text in texts(chapters, shown).items():
+        atomic.write_text(folder / name, _without_missing_figures(text, folder) if name == INDEX else text)
     return chapters, shown
+
+
+@np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
+def texts(chapters: list[Chapter], shown: tokens.Pages) -> dict[str, str]:
+    """Every page that is no chapter, by the name of its file."""
+    short, rows = scoreboard.short_scoreboard(chapters, shown), list(shown.rows.values())
+    lists = claims.load_coverage()
+    front_page = {"scoreboard": short, "coverage": coverage_page.counted(lists), **front.tokens(rows, shown)}
+    names = {"clone": settings.clone(), "binder": settings.binder(), "names": reference.names()}
+    names["notation"] = notation.table()
+    found = {}
+    for path in paths.book_folder().glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        if path.name == RULES:
+            found[RULES] = verdict_page.verdict_page(text, shown)
+        elif path.name == INDEX:
+            filled = tokens.fill(front.pictures(text, shown), "index", shown, extra=front_page)
+            found[INDEX] = filled.replace("(95 % interval ", "(")  # the page says it once
+        else:
+            found[path.name] = tokens.fill(text, path.stem, shown, extra=names)
+    return found | {
+        "scoreboard.md": scoreboard.scoreboard(chapters, shown),
+        "errata.md": errata_page.errata(claims.load_errata(), chapters, shown),
+        "coverage.md": coverage_page.coverage(lists, shown),
+        "provenance.md": provenance.provenance(chapters, shown),
+    }
 
 
 def _chapter_page(

@@ -46,9 +46,9 @@ def choose(text: str, chapter: str, pages: Pages) -> str:
     numbers of two results filled in.
 
     A guard is a claim, `claim-id` or `claim-id[result]` for its part that tests this result, or a comparison
-    of results, `a > b`, `a < 0.5` or `geo:a > b`, which gives yes or no where the 95 % interval of the paired difference (of the
-    ratio, with `geo:`) lies wholly on one side, else open. BnbookError for a guard that asks for what does
-    not exist, and for sentences that are not written as they should be.
+    of results, `a > b`, `a < 0.5` or `geo:a > b`, which gives yes or no where the 95 % interval of the paired
+    difference (of the ratio, with `geo:`) lies wholly on one side, else open. BnbookError for a guard that
+    asks for what does not exist, and for sentences that are not written as they should be.
     """
 
     def filled(value: Callable[[re.Match], str]) -> Callable[[re.Match], str]:

@@ -25,9 +25,15 @@ class Pages:
 
         return {row["id"]: row for row in ledger.ledger(self)}
 
+    @cached_property
+    def _judgements(self) -> dict[claims.Claim, claims.Judgement | None]:
+        return {}
+
     def judgement(self, claim: claims.Claim) -> claims.Judgement | None:
-        evidence = self.evidence.get(claim.chapter)
-        return verdicts.judged(claim, evidence) if evidence else None
+        if claim not in self._judgements:
+            evidence = self.evidence.get(claim.chapter)
+            self._judgements[claim] = verdicts.judged(claim, evidence) if evidence else None
+        return self._judgements[claim]
 
     def claim(self, name: str) -> claims.Claim:
         """The claim of that id; ValueError where no chapter has it."""

@@ -14,7 +14,6 @@ from bnbook.claims.deciding import POWER, TOO_MANY
 from bnbook.claims.words import DATA_NAMES
 from bnbook.errors import BnbookError
 from bnbook.intervals import clopper_pearson
-from bnbook.pipeline import ledger
 from bnbook.pipeline.tokens import ABSENT, Pages
 
 #: The claim of the worked example: a ratio of five paired seeds.
@@ -29,7 +28,7 @@ def verdict_page(text: str, pages: Pages) -> str:
     """The text with every `{{ here:… }}` filled in; BnbookError for one that nothing fills."""
     from scipy.special import betaincinv
 
-    rows = ledger.ledger(pages)
+    rows = list(pages.rows.values())
     tested = [(row, test) for row in rows for test in row["tests"] if test["p"] is not None]
     found = {"power": str(round(100 * POWER)), "too_many": str(TOO_MANY), "errors": error_table()}
     found |= {"books": f"{error_rates.BOOKS:,}", "example": example(tested)}
