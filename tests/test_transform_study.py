@@ -14,7 +14,7 @@ D = torch.float64
 
 
 def test_units_of_every_size_and_difficult_ones():
-    x, gamma, beta, eps = draw_units(64, 800, *generators(1, 1))
+    x, gamma, beta, eps = draw_units(64, 800, *generators(range(1), 1))
     deviation, offset = x.std(0, correction=0), x.mean(0).abs()
     assert x.dtype == D and gamma.shape == beta.shape == eps.shape == (800,)
     kind = torch.arange(800) % 8
@@ -30,13 +30,13 @@ def test_units_of_every_size_and_difficult_ones():
 
 
 def test_a_section_has_its_own_numbers_for_each_seed():
-    first = [torch.rand(1, generator=g).item() for g in generators(3, 1) + generators(3, 2)]
+    first = [torch.rand(1, generator=g).item() for g in generators(range(3), 1) + generators(range(3), 2)]
     assert len(set(first)) == 6
 
 
 def test_the_five_units_have_their_means():
     """Strokes 1/2, intensities 1 each and noise 0, mixed."""
-    mean = five_units(*generators(1, 1), examples=200_000).mean(0)
+    mean = five_units(*generators(range(1), 1), examples=200_000).mean(0)
     expected = [0.65 - 5.5, 2 + 1.0, 0.05 - 0.9 - 0.5, 0.35 + 5.0, 0.3 - 3.5]
     assert mean.tolist() == pytest.approx(expected, abs=0.02)
 
@@ -54,7 +54,7 @@ def test_errors_are_collected_by_seed():
 
 def test_gradients_by_autograd_and_their_sizes():
     """A wrong sign is an error of the size of the terms; the right formula errs by rounding only."""
-    g = generators(1, 5)[0]
+    g = generators(range(1), 5)[0]
     x, gamma, beta, eps = draw_units(8, 40, g)
     w = torch.randn(8, 40, generator=g, dtype=D)
     dl_dy, auto = gradients.by_autograd(x, gamma, beta, eps, w)
@@ -79,7 +79,7 @@ def test_biases_are_counted():
 
 
 def test_layers_at_inference_keep_their_statistics():
-    rows, maps, (gamma, beta, mean, variance) = inference.frozen_layers(6, *generators(1, 10))
+    rows, maps, (gamma, beta, mean, variance) = inference.frozen_layers(6, *generators(range(1), 10))
     x = torch.randn(9, 6, dtype=D)
     expected = gamma * (x - mean) / (variance + 1e-5).sqrt() + beta
     assert torch.allclose(rows(x), expected) and torch.allclose(

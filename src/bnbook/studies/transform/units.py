@@ -11,9 +11,9 @@ from torch import Generator, Tensor
 D = torch.float64
 
 
-def generators(seeds: int, section: int) -> list[Generator]:
+def generators(seeds: Iterable[int], section: int) -> list[Generator]:
     """Random numbers for each seed in one section of the chapter."""
-    return [Generator().manual_seed(1000 * section + seed) for seed in range(seeds)]
+    return [Generator().manual_seed(1000 * section + seed) for seed in seeds]
 
 
 def power_of_ten(low: float, high: float, count: int, g: Generator) -> Tensor:
