@@ -75,6 +75,7 @@ def operations(
     width: int,
     inputs: int,
     widths: Sequence[int],
+    width_seeds: int,
     batches: Sequence[int],
     many_inputs: int,
     deep_layers: int,
@@ -86,6 +87,6 @@ def operations(
     def one(hidden: int, depth: int, m: int) -> int:
         return 4 * m * sum(a * b for a, b in pairwise([pixels, *[hidden] * (depth - 1), 10]))
 
-    each_seed = 8 * one(width, 4, inputs) + 2 * sum(one(n, 4, inputs) for n in widths)
-    each_seed += sum(one(width, 4, m) for m in [many_inputs, *batches])
-    return seeds * (each_seed + 2 * one(deep_width, deep_layers, inputs))
+    each_seed = 8 * one(width, 4, inputs) + sum(one(width, 4, m) for m in [many_inputs, *batches])
+    each_seed += 2 * one(deep_width, deep_layers, inputs)
+    return seeds * each_seed + width_seeds * 2 * sum(one(n, 4, inputs) for n in widths)
