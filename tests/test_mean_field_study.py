@@ -81,11 +81,12 @@ def test_root_mean_square_and_directions():
 
 
 def test_operations_by_hand():
-    """Eight measurements at width 2 and four layers, and so on, each 4 m (weights)."""
+    """Of each of ten seeds eight measurements at width 2 and four layers, and so on, and two of each of thirty
+    narrow networks, each 4 m (weights)."""
 
     def weights(hidden, depth):
         return 5 * hidden + hidden**2 * (depth - 2) + hidden * 10
 
-    each = 8 * weights(2, 4) * 3 + 2 * (weights(3, 4) + weights(4, 4)) * 3
-    each += weights(2, 4) * (9 + 6 + 7) + 2 * weights(6, 5) * 3
-    assert operations(5, 10, 2, 3, [3, 4], [6, 7], 9, 5, 6) == 10 * 4 * each
+    each = 8 * weights(2, 4) * 3 + weights(2, 4) * (9 + 6 + 7) + 2 * weights(6, 5) * 3
+    narrow = 2 * (weights(3, 4) + weights(4, 4)) * 3
+    assert operations(5, 10, 2, 3, [3, 4], 30, [6, 7], 9, 5, 6) == 4 * (10 * each + 30 * narrow)

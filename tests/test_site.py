@@ -182,7 +182,7 @@ def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
     )
     paper = chapter.profiles["paper"]
     given = [paper[name] for name in ("seeds", "width", "inputs")]
-    rest = [paper[name] for name in ("batches", "many_inputs", "deep_layers", "deep_width")]
+    rest = [paper[name] for name in ("width_seeds", "batches", "many_inputs", "deep_layers", "deep_width")]
     assert f"paper_widths = {paper['widths']}" in chapter.text
     transform = chapters.read(ROOT / "book" / "batch-norm" / "transform.md", "batch-norm/transform")
     values = [transform.profiles["paper"][name] for name in ("seeds", "units", "values", "batches")]
