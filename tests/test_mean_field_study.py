@@ -81,8 +81,8 @@ def test_root_mean_square_and_directions():
 
 
 def test_operations_by_hand():
-    """Of each of ten seeds eight measurements at width 2 and four layers, and so on, and two of each of thirty
-    narrow networks, each 4 m (weights)."""
+    """Of each of ten seeds eight measurements at width 2 and four layers, and so on; of each of thirty two
+    narrow networks; each 4 m (weights)."""
 
     def weights(hidden, depth):
         return 5 * hidden + hidden**2 * (depth - 2) + hidden * 10
