@@ -39,11 +39,11 @@ def eigenvalues(
 ) -> plt.Figure:
     """Geometric mean of λ_max at the start, "NETWORK.gGAMMA" (S,), against γ, and a line like γ²."""
     fig, ax = plt.subplots(figsize=(6.2, 3.4))
-    for network, mark in zip(networks, "os"):
+    for network, mark, up in zip(networks, "os", (7, -16)):
         means = np.exp([np.log(found[tag(network, gamma)]).mean() for gamma in gammas])
         ax.plot(gammas, means, mark + "-", color=COLORS["batch"])
-        style = {"textcoords": "offset points", "color": COLORS["batch"], "fontsize": 9.5, "ha": "center"}
-        ax.annotate(NAMES[network], (gammas[-1], means[-1]), (0, 7), **style)
+        style = {"textcoords": "offset points", "color": COLORS["batch"], "fontsize": 9.5, "ha": "right"}
+        ax.annotate(NAMES[network], (gammas[-1], means[-1]), (6, up), **style)
     middle = np.exp(np.mean([np.log(found[tag(network, 1.0)]).mean() for network in networks]))
     ax.plot(gammas, middle * np.array(gammas) ** 2, ":", color=COLORS["theory"])
     style = {"textcoords": "offset points", "fontsize": 9.5}

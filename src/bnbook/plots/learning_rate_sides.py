@@ -59,9 +59,11 @@ def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Cu
         for words, line, dash in (("η*", printed, "--"), ("η*/2", printed - np.log10(2), ":")):
             (drawn,) = ax.plot(gammas, line, dash, color="white", linewidth=1.6)
             drawn.set_path_effects([Stroke(linewidth=3.2, foreground="black"), Normal()])
-            up = dict(va="bottom", xytext=(0, 4)) if words == "η*" else dict(va="top", xytext=(0, -4))
-            style = {"color": "white", "fontsize": 9.5, "textcoords": "offset points", "ha": "right"}
-            text = ax.annotate(f"paper: {words}", (gammas[-1], line[-1]), **up, **style)
+            up, away = ("bottom", 0.03) if words == "η*" else ("top", -0.1)  # decades
+            slope = np.degrees(np.arctan2(line[-1] - line[-3], gammas[-1] - gammas[-3]))
+            along = dict(rotation=slope, rotation_mode="anchor", transform_rotates_text=True, ha="right")
+            style = dict(color="white", fontsize=9.5, va=up) | along
+            text = ax.text(gammas[-1], line[-1] + away, f"paper: {words}", **style)
             text.set_path_effects([Stroke(linewidth=2.2, foreground="black"), Normal()])
         found = curves[f"boundary.{suffix}"]
         style = {"color": "white", "markeredgecolor": "black", "markersize": 4}
