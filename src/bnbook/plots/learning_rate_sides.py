@@ -60,7 +60,8 @@ def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Cu
             (drawn,) = ax.plot(gammas, line, dash, color="white", linewidth=1.6)
             drawn.set_path_effects([Stroke(linewidth=3.2, foreground="black"), Normal()])
             up, away = ("bottom", 0.03) if words == "η*" else ("top", -0.1)  # decades
-            slope = np.degrees(np.arctan2(line[-1] - line[-3], gammas[-1] - gammas[-3]))
+            back = max(-3, -len(gammas))  # a short run has fewer
+            slope = np.degrees(np.arctan2(line[-1] - line[back], gammas[-1] - gammas[back]))
             along = dict(rotation=slope, rotation_mode="anchor", transform_rotates_text=True, ha="right")
             style = dict(color="white", fontsize=9.5, va=up) | along
             text = ax.text(gammas[-1], line[-1] + away, f"paper: {words}", **style)
