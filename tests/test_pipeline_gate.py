@@ -408,6 +408,39 @@ def test_trainings_that_a_run_keeps_are_published_with_it(ran, monkeypatch, tmp_
     assert "missing" in publish.executed_problems([chapter])["trainings"][0]
 
 
+def test_finished_trainings_of_a_run_that_is_not_wait_for_the_rest_of_it(ran, monkeypatch, tmp_path, capsys):
+    from bnbook.cli import main
+
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
+    chapter, code = laptop_run().chapter, kinds.edition("bnbook.training.arm:Arm", None)["code"]
+
+    def finish(seed, of="part/coin", data="cifar10-auto", code=code):
+        about = {"arm": {"norm": "batch", "data": data}, "seed": seed, "code": code}
+        monkeypatch.setenv("BNBOOK_CHAPTER", of)
+        store.write(kinds.key(about), {"loss": np.ones(2)}, seconds=1.0, about=about)
+        return kinds.key(about)
+
+    strange = [finish(0, of="part/gone"), finish(1, data="textures-standin"), finish(2, code="of yesterday")]
+    assert main(["publish", "part/coin", "--trainings"]) == 2
+    assert "no finished training of part/coin" in capsys.readouterr().err
+    finished = {finish(3), finish(4)}
+    assert main(["publish", "part/coin", "--trainings"]) == 0
+    assert "published 2 finished trainings of part/coin" in capsys.readouterr().out
+    assert {path.stem for path in paths.trainings_folder().glob("*.npz")} == finished
+    publish.publish(chapter, "laptop")  # tidies up, and leaves what is waited for
+    assert publish.executed_problems([chapter]) == {"laptop/part/coin": []}
+    assert main(["check"]) == 0
+    assert "note 2 trainings of part/coin wait for the rest of the run" in capsys.readouterr().out
+    for name, why in zip(strange, ("is of no chapter", "was made on a stand-in", "made with other code")):
+        (paths.trainings_folder() / f"{name}.npz").write_bytes(store.path_of(name).read_bytes())
+        assert why in publish.executed_problems([chapter])["trainings"][0]
+        publish.publish(chapter, "laptop")  # tidies it away
+        assert publish.executed_problems([chapter]) == {"laptop/part/coin": []}
+    edit_results(lambda content: content["provenance"].update(store={"kept": sorted(finished)}))
+    publish.publish(chapter, "laptop")
+    assert main(["check"]) == 0 and "note" not in capsys.readouterr().out
+
+
 def test_a_disk_that_is_full_is_said(ran, monkeypatch):
     def full(*_, **__):
         raise shutil.Error([("a", "b", "[Errno 28] No space left on device")])

@@ -54,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     add("list", _list, "list the chapters with their parameters and their published evidence")
     run = add("run", _run, "run chapters into runs/PROFILE")
     publish = add("publish", _publish, "take passed runs over into executed/")
+    publish.add_argument(
+        "--trainings", action="store_true", help="only what is finished of a run that is not, for going on"
+    )
     lock = add("lock", _lock, "fix the tests of new and changed claims, before the run that judges them")
     lock.add_argument("--why", default="", help="why a test or a plan changed")
     for command, profile in ((lock, "laptop"), (run, "smoke"), (publish, "laptop")):
@@ -101,16 +104,19 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 
 def _publish(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import carrying, publish
+    from bnbook.pipeline import carrying, kept, publish
 
     for chapter in running.chosen(arguments):
+        if arguments.trainings:
+            print(f"published {len(kept.take_finished(chapter))} finished trainings of {chapter.name}")
+            continue
         made = publish.publish(chapter, arguments.profile)
         print("\n".join([f"published {chapter.name} ({arguments.profile})", *carrying.words(made)]))
     return DONE
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import chapters, evidence, gate, ledger_checks, manifest, publish
+    from bnbook.pipeline import chapters, evidence, gate, kept, ledger_checks, manifest, publish
 
     every = chapters.discover()
     found = chapters.select(arguments.chapters) if arguments.chapters else every
@@ -124,7 +130,7 @@ def _check(arguments: argparse.Namespace) -> int:
         problems = publish.executed_problems(found)
     for name, lines in problems.items():
         print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
-    notes = [*publish.other_versions(found), *ledger_checks.other_rules(found)]
+    notes = [*publish.other_versions(found), *ledger_checks.other_rules(found), *kept.waiting()]
     for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:
