@@ -33,10 +33,9 @@ def clear_legends(fig: plt.Figure) -> None:
 def _in_free_corner(ax: plt.Axes, legend: Legend) -> bool:
     if _is_free(ax, legend):
         return True
-    for corner in CORNERS:
+    for corner in CORNERS:  # inside its axes it moves no panel, so nothing is laid out again
         legend.set_bbox_to_anchor(None)
         legend.set_loc(corner)
-        ax.figure.draw_without_rendering()
         if _is_free(ax, legend):
             return True
     return False
