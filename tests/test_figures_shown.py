@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,7 +12,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from bnbook.figures import COLORS
-from bnbook.pipeline import apart, inks, lettering, panels, pictures
+from bnbook.pipeline import apart, inks, legends, lettering, panels, pictures
 from bnbook.site.claims import caption_of
 
 #: Every committed figure, and those whose legend is in the figure.
@@ -136,14 +137,83 @@ def test_a_legend_of_one_column_is_repeated_where_it_names_what_another_draws():
         assert sum(drawing.count('id="legend_') for drawing in columns) == repeated
 
 
-def test_names_on_the_lines_of_one_column_keep_the_figure_whole():
+def test_names_on_the_lines_of_one_column_stand_above_the_others():
     fig = two_panels()
     fig.axes[1].text(50, 0.5, "a name", color="#D55E00")
-    assert apart.parts(drawn(fig)) == ([], [])
+    _, (first, second) = apart.parts(drawn(fig))
+    assert words(first).count("a name") == words(second).count("a name") == 1
+    assert _top(first) < _top(second), "above the panel that has none"
+    (name,) = re.findall(r'<g id="legend_words">(.*?)</svg>', first, re.S)
+    assert "#d55e00" in name and "#d55e00" in first.replace(name, ""), "in the ink of its line"
     fig = two_panels()
     for ax in fig.axes:
         ax.text(50, 0.5, "a name", color="#D55E00")
-    assert len(apart.parts(drawn(fig))[1]) == 2
+    assert not any("legend_words" in drawing for drawing in apart.parts(drawn(fig))[1])
+
+
+@pytest.mark.parametrize("ink", ["#D55E00", "black"])
+def test_an_ink_that_names_two_things_keeps_the_figure_whole(ink):
+    """So do words in the ink of all words: they may say something of their own panel alone."""
+    fig = two_panels()
+    for words_, height in (("solid", 0.5), ("dashed", 0.7)):
+        fig.axes[1].text(50, height, words_, color=ink)
+    assert apart.parts(drawn(fig)) == ([], [])
+
+
+def _top(drawing: str) -> float:
+    return float(panels.parsed(drawing).get("viewBox").split()[1])
+
+
+LONG = ["number one of all", "number two of all", "number three of all", "number four of all"]
+
+
+def with_a_wide_legend(rows: int = 1) -> str:
+    fig, axes = plt.subplots(rows, 2, figsize=(7, 3 * rows), layout="constrained", squeeze=False)
+    for ax in axes.flat:
+        for k in range(4):
+            ax.plot([0, 1], [k, k], "o-" if k else "-")
+    fig.legend(axes[0, 0].lines, LONG, loc="outside upper center", ncols=4, title="all", frameon=rows == 2)
+    return drawn(fig)
+
+
+def test_a_wide_legend_is_laid_out_anew_in_the_width_of_a_column():
+    svg = with_a_wide_legend()
+    (wide,) = [group for group in panels.figure(panels.parsed(svg)) if "legend_" in group.get("id", "")]
+    before = legends.legend_box(wide)
+    (legend,), columns = apart.parts(svg)
+    left, top, width, height = map(float, panels.parsed(legend).get("viewBox").split())
+    assert before.right - before.left > 400 and width < 290
+    assert sorted(words(legend)) == sorted(["all", *LONG])
+    assert legend.count('id="line2d_') == len([g for g in wide if g.get("id", "").startswith("line2d_")])
+    places = [float(y) for y in re.findall(r'<g transform="translate\(\S+ (\S+)\)"><g', legend)]
+    assert len(set(places)) == 3, "a title, then two rows"
+    boxes = [_box(place) for place in panels.parsed(legend)[1]]
+    for box, other in itertools.combinations(boxes, 2):
+        assert box.right <= other.left or other.right <= box.left or box.bottom <= other.top
+    assert all(left <= box.left and box.right <= left + width for box in boxes)
+    assert all(top <= box.top and box.bottom <= top + height for box in boxes)
+
+
+def _box(place: ElementTree.Element):
+    return legends.legend_box(place)
+
+
+def test_above_columns_of_several_panels_each_has_the_legend_of_all():
+    shown, columns = apart.parts(with_a_wide_legend(rows=2))
+    assert not shown and len(columns) == 2
+    for column in columns:
+        assert set(LONG) <= set(words(column)) and column.count('id="axes_') == 2
+
+
+def test_panels_that_stand_in_no_columns_are_taken_apart_row_by_row():
+    fig = plt.figure(figsize=(7, 4))
+    places = [(0.05, 0.6, 0.2), (0.4, 0.6, 0.2), (0.75, 0.6, 0.2), (0.05, 0.1, 0.4), (0.55, 0.1, 0.4)]
+    for k, (x, y, wide) in enumerate(places):
+        fig.add_axes((x, y, wide, 0.3)).set(title=f"panel {k}")
+    _, found = apart.parts(drawn(fig))
+    assert [next(word for word in words(each) if "panel" in word) for each in found] == [
+        f"panel {k}" for k in range(5)
+    ]
 
 
 def test_a_legend_of_all_stands_above_the_columns():

@@ -1,7 +1,7 @@
 """A figure taken apart for a phone: a drawing of each column of panels, and of a legend that belongs to all.
 
 A column shows what it had from its neighbours: the numbers and the name of a vertical axis that a row of
-panels shares, and a legend that stands in one of them and names what it draws, too.
+panels shares, a legend that stands in one of them and names what it draws, too, and the names of its lines.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from bnbook.pipeline.boxes import Box
+from bnbook.pipeline.legends import fitted, words
 from bnbook.pipeline.panels import (
     APART,
     SVG,
+    TEXT,
     Panel,
     around,
     columns,
     figure,
     inks_of,
-    legend_box,
     moved,
     panels,
     parsed,
@@ -29,37 +30,54 @@ from bnbook.pipeline.panels import (
 )
 
 ROOM = 3.0  # points around what a drawing shows
+LEGEND = 270.0  # points; about as wide a legend of all columns may always be
 ElementTree.register_namespace("", SVG.strip("{}"))
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
 
 def parts(svg: str) -> tuple[list[str], list[str]]:
-    """Legends that belong to all, and columns; none where the figure has one column, words of its own, one
-    legend for several rows, or names on the lines of one column alone."""
+    """Legends that belong to all, and columns; none where the figure has one column, words of its own, or
+    lines of one ink with two names, beside the lines of one column alone.
+
+    Above columns of several panels each has the legend to itself.
+    """
     root = parsed(svg)
     whole = figure(root)
     kinds = {group.get("id", "").rpartition("_")[0] for group in whole}
     found = columns(panels(whole))
     legends = [group for group in whole if group.get("id", "").startswith("legend_")]
-    if len(found) < 2 or kinds - {"axes", "patch", "legend"} or legends and max(map(len, found)) > 1:
+    if len(found) < 2 or kinds - {"axes", "patch", "legend"}:
         return [], []
-    outlines = _outlines(root)
+    outlines, everything = _outlines(root), [panel for one in found for panel in one]
+    drawn = [_column(one, everything) for one in found]
+    width = max(shown.right - shown.left for _, shown in drawn)
+    above = legends if max(map(len, found)) > 1 else []
     drawings = []
-    named = [set().union(*(panel.names() for panel in one)) for one in found]
-    for one, names in zip(found, named):
-        groups, shown = _column(one, [panel for other in found for panel in other])
-        legend = None if legends or names - {"text"} or _legends(one) else _legend(one, found)
-        drawn = inks_of(panel.group for panel in one) | {"text"}
-        if set().union(*named) & drawn - names and not (legends or legend is not None or _legends(one)):
-            return [], []
-        if legend is not None:
-            box = legend_box(legend)
+    for one, (groups, shown) in zip(found, drawn):
+        lacks = _lacks(one, everything)
+        own = above or ([] if legends or _legends(one) or not _names(one) <= {TEXT} else _legend(one, found))
+        named = [fitted(each, width) for each in own]
+        if lacks and not (own or legends or _legends(one)):
+            named = [words(lacks, everything, shown.right - shown.left)]
+            if TEXT in lacks or named == [None]:
+                return [], []
+        for legend, box in reversed(named):
             x = max((shown.left + shown.right - box.left - box.right) / 2, shown.left - box.left)
             y = shown.top - 2 * ROOM - box.bottom
             groups.append(_moved(legend, x, y))
             shown = shown.with_(box.moved(x, y))
         drawings.append(_drawing(root, outlines, groups, shown))
-    return [_drawing(root, outlines, [each], legend_box(each)) for each in legends], drawings
+    of_all = [] if above else [fitted(each, max(width, LEGEND)) for each in legends]
+    return [_drawing(root, outlines, [each], box) for each, box in of_all], drawings
+
+
+def _names(one: Iterable[Panel]) -> set[str]:
+    return {ink for panel in one for ink in panel.names()}
+
+
+def _lacks(one: list[Panel], everything: list[Panel]) -> set[str]:
+    """The inks that a column draws with and only others name."""
+    return _names(everything) & (inks_of(panel.group for panel in one) | {TEXT}) - _names(one)
 
 
 def _column(one: list[Panel], all_panels: list[Panel]) -> tuple[list[Element], Box]:
@@ -98,10 +116,10 @@ def _legends(one: Iterable[Panel]) -> list[Element]:
     return [group for panel in one for group in panel.group if group.get("id", "").startswith("legend_")]
 
 
-def _legend(one: list[Panel], found: list[list[Panel]]) -> Element | None:
-    """Of another column, where it names no ink that this one does not draw with."""
+def _legend(one: list[Panel], found: list[list[Panel]]) -> list[Element]:
+    """The first of another column that names no ink that this one does not draw with."""
     drawn = inks_of(panel.group for panel in one)
-    return next((each for other in found for each in _legends(other) if inks_of([each]) <= drawn), None)
+    return [each for other in found for each in _legends(other) if inks_of([each]) <= drawn][:1]
 
 
 def _moved(group: Element, x: float, y: float = 0.0) -> Element:

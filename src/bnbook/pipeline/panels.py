@@ -13,7 +13,7 @@ from bnbook.pipeline.boxes import Box, of_line
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLOUR_BAR = 30.0  # an axis narrower than this stays with what stands left of it
-MARK = 4.0  # points from the middle of a legend's mark to its edge
+TEXT = "text"  # the ink of words that have none of their own
 APART = 3.0  # points that two panels of a column, or of a row, may be out of line
 
 LINE = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)\s*(?:rotate\((-?[\d.]+)\)\s*)?scale\(([\d.]+) -[\d.]+\)")
@@ -53,13 +53,15 @@ class Panel:
         marks = [float(use.get("y")) for tick in ticks for use in tick.iter(f"{SVG}use") if use.get("y")]
         return {round(y) for y in [*marks, *(line.top for line in lines if line)]}
 
-    def names(self) -> set[str]:
-        """The inks of words that stand beside its lines."""
+    def names(self) -> dict[str, list[Element]]:
+        """The words that stand beside its lines, by their ink."""
         own = [(g, around(g)) for g in self.group if g.get("id", "").startswith("text_")]
-        inside = [
-            g for g, box in own if box and self.frame.top < (box.top + box.bottom) / 2 < self.frame.bottom
-        ]
-        return {ink for group in inside for ink in inks_of([group]) or {"text"}}
+        found: dict[str, list[Element]] = {}
+        for group, box in own:
+            if box and self.frame.top < (box.top + box.bottom) / 2 < self.frame.bottom:
+                for ink in inks_of([group]) or {TEXT}:
+                    found.setdefault(ink, []).append(group)
+        return found
 
 
 def panels(figure: Element) -> list[Panel]:
@@ -77,7 +79,7 @@ def panels(figure: Element) -> list[Panel]:
 
 
 def columns(found: list[Panel]) -> list[list[Panel]]:
-    """Panels one above another, left to right."""
+    """Panels one above another, left to right; each by itself, row by row, where they stand in no columns."""
     beside: list[list[Panel]] = []
     for panel in sorted(found, key=lambda each: each.frame.left):
         last = beside[-1] if beside else []
@@ -85,7 +87,14 @@ def columns(found: list[Panel]) -> list[list[Panel]]:
             last.append(panel)
         else:
             beside.append([panel])
+    if any(_are_beside(one, other) for same in beside for one in same for other in same):
+        return [[panel] for panel in sorted(found, key=lambda each: (round(each.frame.top), each.frame.left))]
     return beside
+
+
+def _are_beside(one: Panel, other: Panel) -> bool:
+    a, b = one.frame, other.frame
+    return not other.is_bar and a.right < b.left and min(a.bottom, b.bottom) > max(a.top, b.top)
 
 
 def texts(group: Element) -> Iterator[Element]:
@@ -117,22 +126,6 @@ def inks_of(groups: Iterable[Element]) -> set[str]:
     """What groups draw with, but for the colour of the ground."""
     styles = (part.get("style", "") for group in groups for part in group.iter())
     return {ink for style in styles for ink in inks.INK.findall(style)} - {inks.LIGHT_GROUND}
-
-
-def legend_box(legend: Element) -> Box:
-    """About where a legend stands: its words and what they name."""
-    boxes = [box for text in texts(legend) if (box := around(text))]
-    for mark in legend.iter(f"{SVG}use"):
-        if mark.get("x"):
-            x, y = float(mark.get("x")), float(mark.get("y"))
-            boxes.append(Box(x, y, x, y).wider(MARK))
-    handles = [g for g in legend if g.get("id") and not g.get("id").startswith("text_")]
-    paths = [path for g in handles for path in g.iter(f"{SVG}path") if not path.get("id")]
-    boxes += [box for path in paths if not path.get("transform") and (box := box_of(path.get("d", "")))]
-    whole = boxes[0]
-    for box in boxes:
-        whole = whole.with_(box)
-    return whole.moved(*moved(legend))
 
 
 def moved(group: Element) -> tuple[float, float, float]:

@@ -20,8 +20,8 @@ PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": 
 #: How the drawing for phones of a figure of one panel is called, see `bnbook.plots.narrow`.
 PHONE = ".narrow.svg"
 WIDE, LEAST = 358.0, 9.0  # of a phone's column, and of the smallest letters there, in pixels
+NARROW = 180.0  # points; two such columns stand side by side
 SCROLLING = 10.0  # pixels; letters of a figure that is wider than a phone and scrolls in its frame
-NARROW = 150.0  # points; two such columns stand side by side
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,20 @@ class Picture:
     legends: tuple[Drawing, ...] = ()
     columns: tuple[Drawing, ...] = ()
 
-    @property
-    def is_small(self) -> bool:
-        """Where all columns are, two stand side by side on a phone."""
-        return len(self.columns) > 1 and max(each.width for each in self.columns) < NARROW
+    def shown(self, column: Drawing) -> float:
+        """Pixels of a phone's width that a column takes: half of them where several are narrow enough."""
+        small = [each for each in self.columns if each.width < NARROW and each.can_be_read(WIDE / 2)]
+        return WIDE / 2 if len(small) > 1 and column in small else WIDE
 
     def can_be_read(self) -> bool:
-        shown = WIDE / 2 if self.is_small else WIDE
-        return all(each.can_be_read(shown) for each in self.columns) and all(
+        return all(each.can_be_read(self.shown(each)) for each in self.columns) and all(
             each.can_be_read(self.share(each) * WIDE) for each in self.legends
         )
 
     def share(self, legend: Drawing) -> float:
-        """Of a phone's width, for a legend with letters as large as the columns' are."""
-        beside = 2 if self.is_small else 1
-        return min(1.0, legend.width / (beside * max(each.width for each in self.columns)))
+        """Of a phone's width, for a legend with letters as large as the widest column's are."""
+        widest = max(self.columns, key=lambda each: each.width)
+        return min(1.0, legend.width * self.shown(widest) / WIDE / widest.width)
 
 
 def pairs(folder: Path, pages: Path) -> dict[str, Picture]:
@@ -152,7 +151,7 @@ def _instead(address: str, words: str, picture: Picture) -> str:
         f"{_both(address, 'The legend of this figure.', each)}</span>"
         for each in picture.legends
     ] + [
-        f'<span class="column{" narrow" if picture.is_small else ""}">'
+        f'<span class="column{" narrow" if picture.shown(each) < WIDE else ""}">'
         f"{_both(address, said.format(number, of) + words, each)}</span>"
         for number, each in enumerate(picture.columns, start=1)
     ]
