@@ -69,6 +69,20 @@ def test_columns_stack_by_themselves_and_what_is_narrow_stays():
     assert narrowed(figure(width=4.2)) is None
 
 
+def test_panels_below_each_other_are_narrowed_together():
+    fig, axes = plt.subplots(2, 1, figsize=(7, 5), sharex=True)
+    for ax in axes:
+        ax.plot([0, 1], label="a line")
+    narrow = narrowed(fig)
+    upper, lower = (ax.get_position() for ax in narrow.axes)
+    assert narrow.get_figwidth() == WIDTH and upper.y0 > lower.y1 and upper.x0 == pytest.approx(lower.x0)
+    assert narrowed(plt.subplots(2, 2, figsize=(7, 5))[0]) is None
+    free = plt.figure(figsize=(7, 5))
+    for height in (0.1, 0.6):
+        free.add_axes((0.1, height, 0.8, 0.3))
+    assert narrowed(free) is None, "who knows where they would stand"
+
+
 def test_a_colour_bar_is_no_panel():
     fig, ax = plt.subplots(figsize=(7, 3))
     fig.colorbar(ax.imshow([[0, 1]]), ax=ax)

@@ -1,4 +1,4 @@
-"""A figure of one panel once more for a phone: narrow, its letters as large as before."""
+"""A figure of one panel, or of one column, once more for a phone: narrow, its letters as large as before."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ WORDS = re.compile(r"(?:\$[^$]*\$|\S)+")  # a formula is not broken at its space
 
 
 def narrowed(fig: plt.Figure) -> plt.Figure | None:
-    """A copy WIDTH inches wide, its words in as many lines as they need; None for a figure of several panels,
-    which a phone shows one by one, or one that is narrow already."""
+    """A copy WIDTH inches wide, its words in as many lines as they need; None for a figure with panels side
+    by side, which a phone shows one by one, or one that is narrow already."""
     panels = [ax for ax in fig.axes if ax.get_label() != "<colorbar>"]
-    if len(panels) != 1 or fig.get_figwidth() < 1.1 * WIDTH:
+    if len(panels) != 1 and not _one_column(panels) or fig.get_figwidth() < 1.1 * WIDTH:
         return None
     shown = plt.get_fignums()
     copy = cloudpickle.loads(cloudpickle.dumps(fig))
@@ -43,6 +43,11 @@ def narrowed(fig: plt.Figure) -> plt.Figure | None:
     for ax in copy.axes:
         _apart(ax)
     return copy
+
+
+def _one_column(panels: list[plt.Axes]) -> bool:
+    places = [ax.get_subplotspec() for ax in panels]
+    return None not in places and len({(each.colspan.start, each.colspan.stop) for each in places}) == 1
 
 
 def _legend_above(fig: plt.Figure, owner: plt.Figure | plt.Axes) -> None:
