@@ -127,28 +127,54 @@ def test_numbers_of_another_scale_are_not_borrowed():
     assert "0.2" in words(first) and "0.2" not in words(second)
 
 
-def test_a_legend_of_one_column_is_repeated_where_it_names_what_another_draws():
-    for ink, repeated in (("#D55E00", 2), ("#0072B2", 1)):
+def test_a_legend_of_one_column_belongs_to_all_where_it_names_what_another_draws():
+    for ink, of_all in (("#D55E00", 1), ("#0072B2", 0)):
         fig = two_panels()
         for line in fig.axes[1].lines:
             line.set_color(ink)
         fig.axes[0].legend(["without"], frameon=False)
-        _, columns = apart.parts(lettering.readable(drawn(fig)))
-        assert sum(drawing.count('id="legend_') for drawing in columns) == repeated
+        above, columns = apart.parts(lettering.readable(drawn(fig)))
+        assert len(above) == of_all
+        assert sum(drawing.count('id="legend_') for drawing in columns) == 1 - of_all
 
 
-def test_names_on_the_lines_of_one_column_stand_above_the_others():
+def test_legends_that_say_the_same_are_shown_once():
+    fig = two_panels()
+    for ax in fig.axes:
+        ax.legend(["without"], frameon=False)
+    above, columns = apart.parts(drawn(fig))
+    assert len(above) == 1 and not any("legend_" in drawing for drawing in columns)
+    fig = two_panels()
+    for ax, name in zip(fig.axes, ("one", "other")):
+        ax.legend([name], frameon=False)
+    above, columns = apart.parts(drawn(fig))
+    assert not above and all("legend_" in drawing for drawing in columns)
+
+
+def test_names_on_the_lines_of_one_column_stand_above_all():
     fig = two_panels()
     fig.axes[1].text(50, 0.5, "a name", color="#D55E00")
-    _, (first, second) = apart.parts(drawn(fig))
-    assert words(first).count("a name") == words(second).count("a name") == 1
-    assert _top(first) < _top(second), "above the panel that has none"
-    (name,) = re.findall(r'<g id="legend_words">(.*?)</svg>', first, re.S)
-    assert "#d55e00" in name and "#d55e00" in first.replace(name, ""), "in the ink of its line"
+    (above,), (first, second) = apart.parts(drawn(fig))
+    assert words(above) == ["a name"] and "#d55e00" in above, "in the ink of its line"
+    assert "a name" not in words(first) and words(second).count("a name") == 1
     fig = two_panels()
     for ax in fig.axes:
         ax.text(50, 0.5, "a name", color="#D55E00")
-    assert not any("legend_words" in drawing for drawing in apart.parts(drawn(fig))[1])
+    assert apart.parts(drawn(fig))[0] == []
+
+
+def test_a_panel_of_one_ink_that_others_name_differently_has_its_title():
+    fig, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
+    for ax, names in zip(axes, (("all", "early"), ("range", "slope"), ())):
+        ax.plot([0, 1], color="#D55E00")
+        ax.set_title("a title")
+        for name, ink in zip(names, ("#D55E00", "#0072B2")):
+            ax.plot([1, 0], color=ink)
+            ax.text(0.5, 0.5, name, color=ink)
+    above, found = apart.parts(drawn(fig))
+    assert not above and len(found) == 3
+    axes[2].plot([1, 0], color="#0072B2")
+    assert apart.parts(drawn(fig)) == ([], []), "which is which?"
 
 
 @pytest.mark.parametrize("ink", ["#D55E00", "black"])
@@ -158,10 +184,6 @@ def test_an_ink_that_names_two_things_keeps_the_figure_whole(ink):
     for words_, height in (("solid", 0.5), ("dashed", 0.7)):
         fig.axes[1].text(50, height, words_, color=ink)
     assert apart.parts(drawn(fig)) == ([], [])
-
-
-def _top(drawing: str) -> float:
-    return float(panels.parsed(drawing).get("viewBox").split()[1])
 
 
 LONG = ["number one of all", "number two of all", "number three of all", "number four of all"]
@@ -198,11 +220,45 @@ def _box(place: ElementTree.Element):
     return legends.legend_box(place)
 
 
-def test_above_columns_of_several_panels_each_has_the_legend_of_all():
-    shown, columns = apart.parts(with_a_wide_legend(rows=2))
-    assert not shown and len(columns) == 2
-    for column in columns:
-        assert set(LONG) <= set(words(column)) and column.count('id="axes_') == 2
+def test_columns_of_several_panels_have_the_legend_of_all_above_them():
+    (legend,), columns = apart.parts(with_a_wide_legend(rows=2))
+    assert set(LONG) <= set(words(legend)) and "patch_" not in legend, "a frame would be too wide"
+    assert [column.count('id="axes_') for column in columns] == [2, 2]
+
+
+def test_panels_with_titles_come_as_one_reads_with_the_axes_that_they_share():
+    fig, axes = plt.subplots(2, 2, figsize=(7, 6), layout="constrained", sharex=True, sharey=True)
+    for k, ax in enumerate(axes.flat):
+        ax.plot([0, 100], [0, 1])
+        ax.set_title(f"panel {k}")
+    for ax in axes[1]:
+        ax.set_xlabel("step")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("loss")
+    _, found = apart.parts(drawn(fig))
+    said = [words(each) for each in found]
+    assert [next(word for word in each if "panel" in word) for each in said] == [
+        f"panel {k}" for k in range(4)
+    ]
+    for each in said:
+        assert each.count("step") == each.count("loss") == each.count("100") == each.count("0.4") == 1
+
+
+def test_a_label_of_another_quantity_is_not_borrowed():
+    for scale, borrowed in (("linear", 1), ("log", 0)):
+        fig = two_panels()
+        fig.axes[1].set(yscale=scale, ylim=(1e-5, 1e5))
+        _, (_, second) = apart.parts(drawn(fig))
+        assert words(second).count("loss") == borrowed
+
+
+def test_a_colour_bar_stays_with_its_panel():
+    fig, axes = plt.subplots(2, 2, figsize=(7, 6), layout="constrained")
+    for ax in axes.flat:
+        ax.set_title("a map")
+        fig.colorbar(ax.imshow([[0, 1]]), ax=ax)
+    _, found = apart.parts(drawn(fig))
+    assert [each.count('id="axes_') for each in found] == [2] * 4
 
 
 def test_panels_that_stand_in_no_columns_are_taken_apart_row_by_row():
@@ -273,7 +329,7 @@ def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
     assert [source for *_, source in images][::2] == ["two.svg", "two.1.svg", "two.2.svg"]
     assert all((tmp_path / source).is_file() for *_, source in images)
     assert images[0][0] == "What &quot;it&quot; shows." and "Column 2 of 2" in images[-1][0]
-    assert 'class="plot stacks"' in page and 'href="../_images/two.svg"' in page
+    assert 'class="plot stacks in-a-row"' in page and 'href="../_images/two.svg"' in page
     other = '<img alt="a logo" src="_images/logo.svg" />'
     assert pictures.in_both_themes(other, shown) == other
     assert 'class="plot fits"' in pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', shown)
@@ -282,9 +338,10 @@ def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
 def test_a_caption_says_where_left_and_right_are_on_a_phone(tmp_path):
     (tmp_path / "two.svg").write_text(inks.light(drawn(two_panels()), "a/b/two"))
     (tmp_path / "one.svg").write_text(inks.light(drawn(plt.figure()), "a/b/one"))
+    (tmp_path / "four.svg").write_text(inks.light(drawn(plt.subplots(2, 2)[0]), "a/b/four"))
     shown = pictures.pairs(tmp_path, tmp_path)
-    caption = '<span class="caption-text">Left: the left side, lower. Rates (right).</span>'
-    for name, words, said in (("two", "lower", 0), ("two", "less", 2), ("one", "less", 0)):
+    caption = '<span class="caption-text">Left: the left side, lower. Rates (right). Middle and right: x.</span>'
+    for name, words, said in (("two", "lower", 0), ("two", "less", 2), ("one", "less", 0), ("four", "less", 0)):
         page = f'<figure><img alt="x" src="_images/{name}.svg" />{caption.replace("lower", words)}</figure>'
         page = pictures.in_both_themes(page, shown)
         assert page.count("on-phone") == said

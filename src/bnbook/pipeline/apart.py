@@ -1,7 +1,9 @@
-"""A figure taken apart for a phone: a drawing of each column of panels, and of a legend that belongs to all.
+"""A figure taken apart for a phone: a drawing of each panel or column of panels, and above them once what
+names their lines.
 
-A column shows what it had from its neighbours: the numbers and the name of a vertical axis that a row of
-panels shares, a legend that stands in one of them and names what it draws, too, and the names of its lines.
+A part shows what it had from its neighbours: the numbers and the name of an axis that a row or a column of
+panels shares. A legend that stands in one panel and names what another draws belongs to all, and so do names
+that stand beside the lines of one panel alone.
 """
 
 from __future__ import annotations
@@ -12,19 +14,19 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from bnbook.pipeline.boxes import Box
-from bnbook.pipeline.legends import fitted, words
+from bnbook.pipeline.legends import fitted, letters, names, words
 from bnbook.pipeline.panels import (
     APART,
     SVG,
     TEXT,
     Panel,
     around,
-    columns,
     figure,
     inks_of,
     moved,
     panels,
     parsed,
+    parts_of,
     size,
     texts,
 )
@@ -36,90 +38,115 @@ ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
 
 def parts(svg: str) -> tuple[list[str], list[str]]:
-    """Legends that belong to all, and columns; none where the figure has one column, words of its own, or
-    lines of one ink with two names, beside the lines of one column alone.
-
-    Above columns of several panels each has the legend to itself.
-    """
+    """Legends that belong to all, and panels or columns; none where the figure has one column, words of its
+    own, or lines of one ink with two names, beside the lines of one part alone."""
     root = parsed(svg)
     whole = figure(root)
     kinds = {group.get("id", "").rpartition("_")[0] for group in whole}
-    found = columns(panels(whole))
-    legends = [group for group in whole if group.get("id", "").startswith("legend_")]
+    found = parts_of(panels(whole))
     if len(found) < 2 or kinds - {"axes", "patch", "legend"}:
         return [], []
-    outlines, everything = _outlines(root), [panel for one in found for panel in one]
-    drawn = [_column(one, everything) for one in found]
-    width = max(shown.right - shown.left for _, shown in drawn)
-    above = legends if max(map(len, found)) > 1 else []
-    drawings = []
-    for one, (groups, shown) in zip(found, drawn):
-        lacks = _lacks(one, everything)
-        own = above or ([] if legends or _legends(one) or not _names(one) <= {TEXT} else _legend(one, found))
-        named = [fitted(each, width) for each in own]
-        if lacks and not (own or legends or _legends(one)):
-            named = [words(lacks, everything, shown.right - shown.left)]
-            if TEXT in lacks or named == [None]:
-                return [], []
-        for legend, box in reversed(named):
-            x = max((shown.left + shown.right - box.left - box.right) / 2, shown.left - box.left)
-            y = shown.top - 2 * ROOM - box.bottom
-            groups.append(_moved(legend, x, y))
-            shown = shown.with_(box.moved(x, y))
-        drawings.append(_drawing(root, outlines, groups, shown))
-    of_all = [] if above else [fitted(each, max(width, LEGEND)) for each in legends]
-    return [_drawing(root, outlines, [each], box) for each, box in of_all], drawings
+    legends = [group for group in whole if group.get("id", "").startswith("legend_")] or _shared(found)
+    found, outlines = parts_of(panels(whole)), _outlines(root)
+    everything = [panel for one in found for panel in one]
+    drawn = [_part(one, everything) for one in found]
+    width = max(LEGEND, *(shown.right - shown.left for _, shown in drawn))
+    above = [fitted(each, width) for each in legends]
+    if not above:
+        known, lacked = names(everything), [_lacks(one, everything) for one in found]
+        if any(_would_be_lost(one, inks, everything) for one, inks in zip(found, lacked)):
+            return [], []
+        wanted = {ink for inks in lacked for ink in inks if len(known[ink]) == 1}
+        above = [words(wanted, everything, width)]
+    drawings = [_drawing(root, outlines, groups, shown) for groups, shown in drawn]
+    return [_drawing(root, outlines, [each[0]], each[1]) for each in above if each], drawings
+
+
+def _shared(found: list[list[Panel]]) -> list[Element]:
+    """The one legend of some panels, where another part draws all that it names; taken out of the panels."""
+    owners = [(panel, legend) for one in found for panel in one for legend in _legends([panel])]
+    if len({letters(legend) for _, legend in owners}) != 1:
+        return []
+    named = inks_of([owners[0][1]])
+    if sum(bool(_legends(one)) or named <= inks_of(panel.group for panel in one) for one in found) < 2:
+        return []
+    for panel, legend in owners:
+        panel.group.remove(legend)
+    return [owners[0][1]]
+
+
+def _lacks(one: list[Panel], everything: list[Panel]) -> set[str]:
+    """The inks that a part without a legend draws with and only others name."""
+    drawn = inks_of(panel.group for panel in one) | {TEXT}
+    return set() if _legends(one) else _names(everything) & drawn - _names(one)
+
+
+def _would_be_lost(one: list[Panel], lacked: set[str], everything: list[Panel]) -> bool:
+    """Whether the names of these inks cannot stand above: words of no ink, and what names two things in a
+    panel. An ink with several names, each in a panel, needs none where a part has it alone and a title."""
+    twice = {ink for panel in everything for ink, own in names([panel]).items() if len(own) > 1}
+    several = {ink for ink in lacked if len(names(everything)[ink]) > 1}
+    alone = len(lacked) == 1 and one[0].title() is not None
+    return bool(lacked & (twice | {TEXT}) or several and not alone)
 
 
 def _names(one: Iterable[Panel]) -> set[str]:
     return {ink for panel in one for ink in panel.names()}
 
 
-def _lacks(one: list[Panel], everything: list[Panel]) -> set[str]:
-    """The inks that a column draws with and only others name."""
-    return _names(everything) & (inks_of(panel.group for panel in one) | {TEXT}) - _names(one)
-
-
-def _column(one: list[Panel], all_panels: list[Panel]) -> tuple[list[Element], Box]:
-    """The groups of a column with what the vertical axes of its row share, and the rectangle they fill."""
-    groups, shown = [], one[0].shown
-    for panel in one:
-        groups.append(panel.group)
-        row = [
-            other
-            for other in sorted(all_panels, key=lambda each: -each.frame.left)
-            if not other.is_bar
-            and not panel.is_bar
-            and other.frame.right < panel.frame.left
-            and abs(other.frame.top - panel.frame.top) + abs(other.frame.bottom - panel.frame.bottom) < APART
-        ]
-        numbers, box = panel.numbers(), panel.shown
-        if not numbers and panel.title() is None:
-            donor = next((other for other in row if other.numbers()), None)
-            if donor and panel.ticks() <= donor.ticks():
-                numbers = [_moved(text, panel.frame.left - donor.frame.left) for text in donor.numbers()]
-                groups += numbers
-        boxes = [around(text).moved(*moved(text)) for text in numbers if around(text)]
-        for each in boxes:
-            box = box.with_(each)
-        title = next((other.title() for other in row if other.title() is not None), None)
-        if panel.title() is None and title is not None:
-            left = min((each.left for each in boxes), default=panel.frame.left)
-            by = left - ROOM - around(title).right
-            groups.append(_moved(title, by))
-            box = box.with_(around(title).moved(by, 0.0))
-        shown = shown.with_(box)
-    return groups, shown
-
-
 def _legends(one: Iterable[Panel]) -> list[Element]:
     return [group for panel in one for group in panel.group if group.get("id", "").startswith("legend_")]
 
 
-def _legend(one: list[Panel], found: list[list[Panel]]) -> list[Element]:
-    """The first of another column that names no ink that this one does not draw with."""
-    drawn = inks_of(panel.group for panel in one)
-    return [each for other in found for each in _legends(other) if inks_of([each]) <= drawn][:1]
+def _part(one: list[Panel], everything: list[Panel]) -> tuple[list[Element], Box]:
+    """The groups of a part with what its axes share with others, and the rectangle they fill."""
+    groups, shown = [], one[0].shown
+    for panel in one:
+        groups.append(panel.group)
+        for side in () if panel.is_bar else ("y", "x"):
+            for each in _borrowed(panel, side, one, everything):
+                groups.append(each)
+                shown = shown.with_(around(each[0]).moved(*moved(each)))
+        shown = shown.with_(panel.shown)
+    return groups, shown
+
+
+def _borrowed(panel: Panel, side: str, one: list[Panel], everything: list[Panel]) -> list[Element]:
+    """Numbers and name of an axis that the panel shares, of the nearest on its left or of the nearest
+    below."""
+    donors = [
+        each for each in everything if each not in one and not each.is_bar and _share(panel, each, side)
+    ]
+    donors.sort(
+        key=lambda each: abs(each.frame.left - panel.frame.left) + abs(each.frame.top - panel.frame.top)
+    )
+    own, found = panel.numbers(side), []
+    donor = next((each for each in donors if each.numbers(side)), None)
+    if not own and panel.label(side) is None and donor and panel.ticks(side) <= donor.ticks(side):
+        across, down = panel.frame.left - donor.frame.left, panel.frame.bottom - donor.frame.bottom
+        found = [
+            _moved(text, *((across, 0.0) if side == "y" else (0.0, down))) for text in donor.numbers(side)
+        ]
+    named = next((each for each in donors if each.label(side) is not None), None)
+    if named is None or panel.label(side) is not None or side == "x" and not found:
+        return found
+    if side == "x":
+        return [*found, _moved(named.label(side), 0.0, panel.frame.bottom - named.frame.bottom)]
+    if own and panel.title() is not None and panel.in_powers() != named.in_powers():
+        return found  # another quantity, which its title names
+    boxes = [around(text).moved(*moved(outer)) for outer in found for text in outer] or [
+        box for text in own if (box := around(text))
+    ]
+    left = min((each.left for each in boxes), default=panel.frame.left)
+    return [*found, _moved(named.label(side), left - ROOM - around(named.label(side)).right)]
+
+
+def _share(panel: Panel, other: Panel, side: str) -> bool:
+    """Whether the other stands left of the panel in its row, or below it in its column."""
+    a, b = panel.frame, other.frame
+    if side == "y":
+        return b.right < a.left and abs(a.top - b.top) + abs(a.bottom - b.bottom) < APART
+    return b.top > a.bottom and abs(a.left - b.left) + abs(a.right - b.right) < APART
 
 
 def _moved(group: Element, x: float, y: float = 0.0) -> Element:

@@ -10,6 +10,7 @@ from bnbook.pipeline.boxes import Box
 from bnbook.pipeline.panels import SVG, Panel, around, box_of, moved, texts
 
 MARK = 4.0  # points from the middle of a legend's mark to its edge
+SPACE = "-3"  # how the outline of a space is called
 GAP, LEADING = 12.0, 4.0  # points between two entries of a row, and between two rows
 
 
@@ -45,16 +46,21 @@ def fitted(legend: Element, width: float) -> tuple[Element, Box]:
 
 
 def words(inks: set[str], panels: Sequence[Panel], width: float) -> tuple[Element, Box] | None:
-    """The names that some panels have in these inks, in rows; None where an ink names two things."""
-    found: dict[str, list[Element]] = {}
-    for ink, named in (pair for panel in panels for pair in panel.names().items()):
-        found.setdefault(ink, []).extend(named)
-    wanted = [named for ink, named in found.items() if ink in inks]
-    if any(len({_letters(group) for group in named}) > 1 for named in wanted):
+    """The names that some panels have in these inks, in rows; None where there are none."""
+    named = [found[0] for ink, found in names(panels).items() if ink in inks]
+    if not named:
         return None
-    group, box = _in_rows([], [Entry((named[0],), around(named[0])) for named in wanted], width)
+    group, box = _in_rows([], [Entry((each,), around(each)) for each in named], width)
     group.set("id", "legend_words")
     return group, box
+
+
+def names(panels: Sequence[Panel]) -> dict[str, list[Element]]:
+    """The different words that stand beside lines, by their ink, in the order of the panels."""
+    found: dict[str, dict[tuple[str, ...], Element]] = {}
+    for ink, text in ((ink, text) for panel in panels for ink, own in panel.names().items() for text in own):
+        found.setdefault(ink, {}).setdefault(letters(text), text)
+    return {ink: list(own.values()) for ink, own in found.items()}
 
 
 def _in_rows(titles: list[Entry], entries: list[Entry], width: float) -> tuple[Element, Box]:
@@ -86,7 +92,7 @@ def _entries(legend: Element) -> list[Entry]:
         if group.get("id", "").startswith("text_"):
             found.append(tuple(marks))
             marks = []
-    if found[0][0].get("id", "").startswith("patch_") and len(found[0]) > 2 and _frames(found[0][0], legend):
+    if found[0][0].get("id", "").startswith("patch_") and _frames(found[0][0], legend):
         found[0] = found[0][1:]
     return [Entry(groups, _around(groups)) for groups in found]
 
@@ -117,5 +123,7 @@ def _width(entry: Entry) -> float:
     return entry.box.right - entry.box.left
 
 
-def _letters(text: Element) -> tuple[str, ...]:
-    return tuple(value for part in text.iter(f"{SVG}use") for name, value in part.items() if "href" in name)
+def letters(text: Element) -> tuple[str, ...]:
+    """What a text, or all texts of a legend, are made of; in how many lines, does not count."""
+    used = (value for part in text.iter(f"{SVG}use") for name, value in part.items() if "href" in name)
+    return tuple(letter for letter in used if not letter.endswith(SPACE))

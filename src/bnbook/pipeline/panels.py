@@ -14,6 +14,7 @@ from bnbook.pipeline.boxes import Box, of_line
 SVG = "{http://www.w3.org/2000/svg}"
 COLOUR_BAR = 30.0  # an axis narrower than this stays with what stands left of it
 TEXT = "text"  # the ink of words that have none of their own
+RAISED = "scale(0.7)"  # letters of an exponent
 APART = 3.0  # points that two panels of a column, or of a row, may be out of line
 
 LINE = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)\s*(?:rotate\((-?[\d.]+)\)\s*)?scale\(([\d.]+) -[\d.]+\)")
@@ -32,26 +33,42 @@ class Panel:
     def is_bar(self) -> bool:
         return self.frame.right - self.frame.left < COLOUR_BAR
 
-    def vertical(self) -> list[Element]:
-        """Its vertical axis, of two where another is drawn over it."""
-        return [g for g in self.group if re.fullmatch(r"matplotlib\.axis_\d*[02468]", g.get("id", ""))]
+    def axes(self, side: str) -> list[Element]:
+        """Its axis x or y, of two where another is drawn over it."""
+        last = {"x": "[13579]", "y": "[02468]"}[side]
+        return [g for g in self.group if re.fullmatch(rf"matplotlib\.axis_\d*{last}", g.get("id", ""))]
 
-    def numbers(self) -> list[Element]:
-        """The texts at the ticks of its vertical axis."""
-        ticks = [g for axis in self.vertical() for g in axis if g.get("id", "").startswith("ytick_")]
-        return [text for tick in ticks for text in texts(tick)]
+    def numbers(self, side: str) -> list[Element]:
+        """The texts at the ticks of an axis."""
+        return [text for tick in self._ticks(side) for text in texts(tick)]
 
-    def title(self) -> Element | None:
-        """What its vertical axis is called."""
-        own = (g for axis in self.vertical() for g in axis if g.get("id", "").startswith("text_"))
+    def label(self, side: str) -> Element | None:
+        """What an axis is called."""
+        own = (g for axis in self.axes(side) for g in axis if g.get("id", "").startswith("text_"))
         return next((text for text in own if around(text)), None)
 
-    def ticks(self) -> set[float]:
-        """The heights of the ticks of its vertical axis."""
-        ticks = [g for axis in self.vertical() for g in axis if g.get("id", "").startswith("ytick_")]
-        lines = [box_of(p.get("d", "")) for tick in ticks for p in tick.iter(f"{SVG}path") if p.get("style")]
-        marks = [float(use.get("y")) for tick in ticks for use in tick.iter(f"{SVG}use") if use.get("y")]
-        return {round(y) for y in [*marks, *(line.top for line in lines if line)]}
+    def title(self) -> Element | None:
+        """What stands above it."""
+        own = ((g, around(g)) for g in self.group if g.get("id", "").startswith("text_"))
+        return next((text for text, box in own if box and box.bottom < self.frame.top + APART), None)
+
+    def ticks(self, side: str) -> set[float]:
+        """The places of the ticks of an axis."""
+        found = self._ticks(side)
+        lines = [box_of(p.get("d", "")) for tick in found for p in tick.iter(f"{SVG}path") if p.get("style")]
+        marks = [float(use.get(side)) for tick in found for use in tick.iter(f"{SVG}use") if use.get(side)]
+        return {
+            round(at) for at in [*marks, *(line.top if side == "y" else line.left for line in lines if line)]
+        }
+
+    def in_powers(self) -> bool:
+        """Whether the numbers of its vertical axis are powers."""
+        return any(
+            RAISED in use.get("transform", "") for n in self.numbers("y") for use in n.iter(f"{SVG}use")
+        )
+
+    def _ticks(self, side: str) -> list[Element]:
+        return [g for axis in self.axes(side) for g in axis if g.get("id", "").startswith(f"{side}tick_")]
 
     def names(self) -> dict[str, list[Element]]:
         """The words that stand beside its lines, by their ink."""
@@ -78,8 +95,9 @@ def panels(figure: Element) -> list[Panel]:
     return found
 
 
-def columns(found: list[Panel]) -> list[list[Panel]]:
-    """Panels one above another, left to right; each by itself, row by row, where they stand in no columns."""
+def parts_of(found: list[Panel]) -> list[list[Panel]]:
+    """What a phone shows one after the other: panels that all have a title row by row, as one reads, others
+    column by column; a colour bar stays with its panel."""
     beside: list[list[Panel]] = []
     for panel in sorted(found, key=lambda each: each.frame.left):
         last = beside[-1] if beside else []
@@ -87,14 +105,27 @@ def columns(found: list[Panel]) -> list[list[Panel]]:
             last.append(panel)
         else:
             beside.append([panel])
-    if any(_are_beside(one, other) for same in beside for one in same for other in same):
-        return [[panel] for panel in sorted(found, key=lambda each: (round(each.frame.top), each.frame.left))]
+    own = [panel for panel in found if not panel.is_bar]
+    mixed = any(_are_beside(one, other) for same in beside for one in same for other in same)
+    if len(beside) > 1 and all(panel.title() is not None for panel in own) or mixed:
+        own.sort(key=lambda each: (round(each.frame.top), each.frame.left))
+        return [[panel, *_bars(panel, found)] for panel in own]
     return beside
 
 
+def _bars(panel: Panel, found: list[Panel]) -> list[Panel]:
+    """The colour bars between a panel and the next of its row."""
+    row = [each for each in found if _are_level(each, panel) and each.frame.left > panel.frame.right]
+    end = min((each.frame.left for each in row if not each.is_bar), default=float("inf"))
+    return [each for each in row if each.is_bar and each.frame.left < end]
+
+
 def _are_beside(one: Panel, other: Panel) -> bool:
-    a, b = one.frame, other.frame
-    return not other.is_bar and a.right < b.left and min(a.bottom, b.bottom) > max(a.top, b.top)
+    return not other.is_bar and one.frame.right < other.frame.left and _are_level(one, other)
+
+
+def _are_level(one: Panel, other: Panel) -> bool:
+    return min(one.frame.bottom, other.frame.bottom) > max(one.frame.top, other.frame.top)
 
 
 def texts(group: Element) -> Iterator[Element]:

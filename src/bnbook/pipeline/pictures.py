@@ -10,11 +10,12 @@ from pathlib import Path
 
 from bnbook.pipeline import apart, inks
 from bnbook.pipeline.compact import compact
+from bnbook.pipeline.panels import figure, panels, parsed
 
 IMAGE = re.compile(
     r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
 )
-CAPTION = re.compile(r'class="plot stacks"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S)
+CAPTION = re.compile(r'class="plot stacks in-a-row"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S)
 #: Where columns stand in a row -> where they stand on a phone, of two and of more.
 PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
 #: How the drawing for phones of a figure of one panel is called, see `bnbook.plots.narrow`.
@@ -46,6 +47,7 @@ class Picture:
     whole: Drawing
     legends: tuple[Drawing, ...] = ()
     columns: tuple[Drawing, ...] = ()
+    in_a_row: bool = False  # the columns are single panels that stand side by side
 
     def shown(self, column: Drawing) -> float:
         """Pixels of a phone's width that a column takes: half of them where several are narrow enough."""
@@ -94,6 +96,7 @@ def _taken_apart(svg: str) -> tuple[Picture, dict[str, str]]:
         _drawing("", svg),
         tuple(_drawing(suffix, drawing) for suffix, drawing in named.items()),
         tuple(_drawing(suffix, drawing) for suffix, drawing in numbered.items()),
+        len({round(panel.frame.top) for panel in panels(figure(parsed(svg)))}) == 1,
     )
     if picture.can_be_read():
         return picture, {"": svg} | named | numbered
@@ -117,6 +120,7 @@ def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
         address = f"{match['folder']}{match['name']}"
         whole = picture.whole
         kind = "stacks" if picture.columns else "fits" if whole.can_be_read() else "scrolls"
+        kind += " in-a-row" if picture.columns and picture.in_a_row else ""
         wide = SCROLLING * whole.width / whole.letters
         style = f' style="--wide: {wide:.0f}px"' if kind == "scrolls" else ""
         label = html.escape(f"Open this figure by itself: {words[:60]}")
@@ -138,7 +142,7 @@ def _with_places(match: re.Match) -> str:
     places = PLACES[min(columns, 3)]
     said = r'\g<0><span class="on-phone">, {}</span>'
     for side, place in places.items():
-        caption = re.sub(rf"\b{side}(?=[:,)])", said.format(place), caption, flags=re.I)
+        caption = re.sub(rf"(?<!and )\b{side}(?=[:,)])", said.format(place), caption, flags=re.I)
     return picture + mark + caption
 
 
@@ -147,7 +151,7 @@ def _instead(address: str, words: str, picture: Picture) -> str:
     of = len(picture.columns)
     said = "" if of == 1 else "Column {} of {} of this figure: "
     parts = [
-        f'<span class="legend" style="width: {100 * picture.share(each):.0f}%">'
+        f'<span class="legend" style="--share: {100 * picture.share(each):.0f}%">'
         f"{_both(address, 'The legend of this figure.', each)}</span>"
         for each in picture.legends
     ] + [
