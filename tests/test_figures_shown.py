@@ -340,8 +340,15 @@ def test_a_caption_says_where_left_and_right_are_on_a_phone(tmp_path):
     (tmp_path / "one.svg").write_text(inks.light(drawn(plt.figure()), "a/b/one"))
     (tmp_path / "four.svg").write_text(inks.light(drawn(plt.subplots(2, 2)[0]), "a/b/four"))
     shown = pictures.pairs(tmp_path, tmp_path)
-    caption = '<span class="caption-text">Left: the left side, lower. Rates (right). Middle and right: x.</span>'
-    for name, words, said in (("two", "lower", 0), ("two", "less", 2), ("one", "less", 0), ("four", "less", 0)):
+    caption = (
+        '<span class="caption-text">Left: the left side, lower. Rates (right). Middle and right: x.</span>'
+    )
+    for name, words, said in (
+        ("two", "lower", 0),
+        ("two", "less", 2),
+        ("one", "less", 0),
+        ("four", "less", 0),
+    ):
         page = f'<figure><img alt="x" src="_images/{name}.svg" />{caption.replace("lower", words)}</figure>'
         page = pictures.in_both_themes(page, shown)
         assert page.count("on-phone") == said

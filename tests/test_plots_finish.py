@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator
 
 from bnbook.figures import use_style
 from bnbook.plots.legends import clear_legends
-from bnbook.plots.ticks import name_few_decades, number, uncut_marks
+from bnbook.plots.ticks import name_few_decades, number, thin_numbers, uncut_marks
 
 X = np.linspace(0, 1, 60)
 
@@ -123,3 +123,31 @@ def test_the_grid_lies_behind_bars_and_lines():
     ax.figure.draw_without_rendering()
     assert ax.get_axisbelow() is True and ax.yaxis.get_zorder() < min(bar.get_zorder(), line.get_zorder())
     assert grid.get_visible()
+
+
+@pytest.mark.parametrize(("count", "shown"), [(1, 7), (4, 4)])
+def test_numbers_that_meet_are_thinned_and_the_axis_stays(count, shown):
+    rates = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]
+    fig, axes = plt.subplots(1, count, figsize=(7.8, 3), squeeze=False)
+    for ax in axes.flat:
+        ax.plot(rates, rates)
+        ax.set(xscale="log", xlim=(0.0008, 1.2))
+        ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
+        ax.minorticks_off()
+    fig.draw_without_rendering()
+    for ax in axes.flat:
+        thin_numbers(ax)
+        words = [label.get_text() for label in ax.get_xticklabels()]
+        assert words == ["0.001", "0.003", "0.01", "0.03", "0.1", "0.3", "1"][:: 1 if shown == 7 else 2]
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+        assert not any(one.overlaps(other) for one, other in zip(boxes, boxes[1:]))
+        assert ax.get_xlim() == (0.0008, 1.2)
+
+
+def test_a_number_beyond_the_axis_does_not_widen_it():
+    fig, ax = plt.subplots(figsize=(2, 2))
+    ax.set(xlim=(0.5, 9.5))
+    ax.set_xticks(range(-3, 12), [f"{k} millions" for k in range(-3, 12)], fontsize=9)
+    ax.set_xlim(0.5, 9.5)
+    thin_numbers(ax)
+    assert ax.get_xlim() == (0.5, 9.5)

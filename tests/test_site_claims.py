@@ -115,7 +115,7 @@ def test_what_no_run_at_its_scale_has_tried_is_grey_and_said_not_to_count():
     made["tests"][0] |= {"verdict": judging.NOT_TESTED, "holds": False}
     shown = board.item(made)
     assert 'class="forest untested"' in shown and 'class="holds"' not in shown
-    assert "at a scale that does not count <strong>13 points" in shown
+    assert "at a scale that does not count · must" in shown
     own = claim_page(made, Context("A coin", None))
     assert "does not count at this scale" in own and "not met" not in own
 

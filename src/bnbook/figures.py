@@ -22,7 +22,7 @@ from bnbook.pipeline.pictures import PHONE
 from bnbook.plots.legends import clear_legends
 from bnbook.plots.line_names import name_lines
 from bnbook.plots.narrow import narrowed
-from bnbook.plots.ticks import name_few_decades, uncut_marks
+from bnbook.plots.ticks import name_few_decades, thin_numbers, uncut_marks
 from bnbook.results import record_table
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
@@ -88,6 +88,8 @@ def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = N
     phone = narrowed(fig) if folder else None
     name_lines(fig)
     clear_legends(fig)
+    for ax in fig.axes:
+        thin_numbers(ax)
     if folder:
         _write(fig, Path(folder) / f"{name}.svg")
         if phone is not None:

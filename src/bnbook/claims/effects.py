@@ -29,6 +29,8 @@ ARMS = {
     "shallow": "in the shallow network",
     "through": "with batch norm",
 }
+#: Beside one of these it is not batch norm alone that is absent.
+OTHERS = {"l1", "l2", "linf"}
 Shown = tuple[str, str]
 
 
@@ -124,7 +126,8 @@ def _directions(test: Test, shown: Effect, with_arm: str, without: tuple[str, st
         first, second = test.a.split("."), test.b.split(".")
         pairs = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
         if len(first) == len(second) and len(pairs) == 1 and set(pairs[0]) <= ARMS.keys():
-            return f"{with_arm} {ARMS[pairs[0][0]]}", f"{with_arm} {ARMS[pairs[0][1]]}"
+            names = ARMS | ({"none": "without normalization"} if OTHERS & set(pairs[0]) else {})
+            return f"{with_arm} {names[pairs[0][0]]}", f"{with_arm} {names[pairs[0][1]]}"
     return without
 
 

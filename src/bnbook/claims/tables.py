@@ -14,6 +14,7 @@ from bnbook.claims.reading import load_claims
 from bnbook.claims.requirements import describe_test
 from bnbook.claims.words import OWN_QUESTION, without_markup
 
+UNBROKEN = "\u00a0"
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
 
@@ -94,7 +95,7 @@ def _measured(found: Judgement | Outcome, inline: bool = False, n: int = 0) -> s
     """Effect, then small its interval and the number of seeds if it is given; inline: what `_shared` says is
     left out."""
     effect, interval = effect_and_interval(found)
-    said = interval if inline else interval_words(interval)
+    said = f"({interval})".replace(" ", UNBROKEN) if inline and interval else interval_words(interval)
     notes = "; ".join(words for words in (said, f"n = {n}" if n else "") if words)
     return f"{effect}{' ' if inline else '<br>'}<small>{notes}</small>" if notes else effect
 

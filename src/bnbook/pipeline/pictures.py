@@ -15,7 +15,9 @@ from bnbook.pipeline.panels import figure, panels, parsed
 IMAGE = re.compile(
     r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
 )
-CAPTION = re.compile(r'class="plot stacks in-a-row"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S)
+CAPTION = re.compile(
+    r'class="plot stacks in-a-row"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S
+)
 #: Where columns stand in a row -> where they stand on a phone, of two and of more.
 PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
 #: How the drawing for phones of a figure of one panel is called, see `bnbook.plots.narrow`.

@@ -15,6 +15,7 @@ from bnbook.studies.ladder.rungs import RUNGS
 
 WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
 GREY = "#777777"
+MARKERS = "os^v"  # of the effects of one panel, whose inks may be alike in grey
 TITLE = 24  # letters in a line of a panel's title, so that it stays above its own panel
 #: Rungs that differ in width and length alone.
 PLAIN = ("w1_16", "w1_8", "w1_4", "w1_2", "w1", "long", "full")
@@ -98,7 +99,8 @@ def against_width(
     for ax, (title, effects) in zip(axes.flat, panels.items()):
         for place, (label, effect) in enumerate(effects.items()):
             color = COLORS.get(label, plt.cm.cividis(0.15 + 0.6 * place / max(1, len(effects) - 1)))
-            _curve(ax, results, effect, label if len(effects) > 1 else None, color, 1.06 ** (place - 0.5))
+            style = dict(color=color, marker=MARKERS[place % len(MARKERS)])
+            _curve(ax, results, effect, label if len(effects) > 1 else None, style, 1.06 ** (place - 0.5))
         if next(iter(effects.values())).logarithmic:
             ax.set_yscale("log")
             ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -121,7 +123,7 @@ def _curve(
     results: Mapping[str, np.ndarray],
     effect: Effect,
     label: str | None,
-    color: object,
+    style: dict[str, object],
     shift: float,
 ) -> None:
     for long in (False, True):
@@ -134,11 +136,10 @@ def _curve(
         low, high = middle - half, middle + half
         if effect.logarithmic:
             middle, low, high = np.exp(middle), np.exp(low), np.exp(np.minimum(high, 690.0))
-        style = dict(
-            color=color, markersize=6 if long else 5, capsize=3, markerfacecolor="white" if long else color
-        )
+        look = dict(markersize=6, marker="D", markerfacecolor="white") if long else dict(markersize=5)
         bars = [np.nan_to_num(middle - low), np.nan_to_num(high - middle)]
-        ax.errorbar(x, middle, bars, fmt="D" if long else "o-", label=None if long else label, **style)
+        line = "none" if long else "-"
+        ax.errorbar(x, middle, bars, linestyle=line, capsize=3, label=None if long else label, **style | look)
 
 
 def _middle(values: np.ndarray) -> tuple[float, float]:

@@ -11,11 +11,11 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from bnbook.plots.line_names import name_lines
+from bnbook.plots.ticks import thin_numbers
 
 WIDTH = 4.1  # inches: a phone shows them nearly as they are
 ROWS = 0.3  # of the width at most, for the names of rows
 LINE = 0.22  # inches: a line of a legend
-GAP = 2.0  # points around a number of an axis
 WORDS = re.compile(r"(?:\$[^$]*\$|\S)+")  # a formula is not broken at its spaces
 
 
@@ -120,13 +120,10 @@ def _letters(line: str) -> int:
 
 
 def _apart(ax: plt.Axes) -> None:
-    """Break the longer of two texts that meet in two lines; of numbers that meet show every other one."""
+    """Break the longer of two texts that meet in two lines."""
     written = [text for text in ax.texts if text.get_visible() and text.get_text()]
     for one, other in combinations(written, 2):
         if one.get_window_extent().overlaps(other.get_window_extent()):
             longer = max(one, other, key=lambda text: text.get_window_extent().width)
             longer.set_text("\n".join(_even(WORDS.findall(longer.get_text()), 2)))
-    numbers = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
-    boxes = [label.get_window_extent().padded(GAP * ax.figure.dpi / 72) for label in numbers]
-    if any(one.overlaps(other) for one, other in zip(boxes, boxes[1:])):
-        ax.set_xticks(ax.get_xticks()[::2], [label.get_text() for label in ax.get_xticklabels()][::2])
+    thin_numbers(ax)

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.ticker import AutoLocator, FuncFormatter, Locator, LogLocator, NullLocator
 
+GAP = 2.0  # points around a number of an axis
 FEWEST = 3  # numbers that an axis shows; a short axis has no more than two powers of ten
 STEPS = ((1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0))
 
@@ -30,6 +31,16 @@ def number(value: float) -> str:
     digits, exponent = f"{value:.1e}".replace(".0", "").split("e")
     times = "" if digits == "1" else rf"{digits}\cdot "
     return f"${times}10^{{{int(exponent)}}}$"
+
+
+def thin_numbers(ax: plt.Axes) -> None:
+    """Where numbers of the horizontal axis meet, show every other one."""
+    numbers = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
+    boxes = [label.get_window_extent().padded(GAP * ax.figure.dpi / 72) for label in numbers]
+    if any(one.overlaps(other) for one, other in zip(boxes, boxes[1:])):
+        limits = ax.get_xlim()  # which ticks beyond them would widen
+        ax.set_xticks(ax.get_xticks()[::2], [label.get_text() for label in ax.get_xticklabels()][::2])
+        ax.set_xlim(limits)
 
 
 def uncut_marks(fig: plt.Figure) -> None:

@@ -69,7 +69,7 @@ def found(row: Row) -> str:
     if test["role"] == "part" and more > 1:
         said.append(f"part {row['tests'].index(test) + 1} of {more}")
     if row["verdict"] == NOT_TESTED:
-        said[0] = f"at a scale that does not count {said[0]}"
+        said.append("at a scale that does not count")
     asked = f"must hold: {html.escape(test['asks'])}"
     other = row["other_margins"]
     if other and set(other) != {row["verdict"]}:
