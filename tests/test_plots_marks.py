@@ -34,15 +34,40 @@ def test_a_mark_is_named_and_in_no_legend(axes):
     assert {text.get_color() for text in axes[0].texts[1:]} == {COLORS["printed"]}
 
 
-def test_a_mark_without_room_is_named_at_its_end_once_and_beyond_the_axes_not(axes):
+def crowded(axes, *marked):
     for ax in axes:
         ax.plot(np.linspace(0, 10, 400), np.tile([0.0, 1.0], 200))
-        mark(ax, "crowded", y=0.5)
-        mark(ax, "far away", y=7.0)
+        for words_, height in marked:
+            mark(ax, words_, y=height)
         ax.set_ylim(0, 1)
     name_lines(axes[0].figure)
-    assert [text for ax in axes for text in words(ax)].count("crowded") == 1
-    assert "far away" not in words(axes[0]) + words(axes[1])
+
+
+def test_a_mark_without_room_is_named_in_a_legend_once_and_beyond_the_axes_not(axes):
+    for ax in axes:
+        ax.get_legend().remove()
+    crowded(axes, ("crowded", 0.5), ("far away", 7.0))
+    named = [text.get_text() for ax in axes if ax.get_legend() for text in ax.get_legend().get_texts()]
+    assert named == ["crowded"]
+    assert not {"crowded", "far away"} & set(words(axes[0]) + words(axes[1]))
+
+
+def test_two_marks_in_a_legend_look_different_and_alike_in_every_panel(axes):
+    crowded(axes, ("one", 0.3), ("other", 0.6))
+    looks = [
+        {line.get_label(): line._unscaled_dash_pattern for line in ax.lines if "_mark" in line.get_label()}
+        for ax in axes
+    ]
+    assert looks[0] == looks[1] and looks[0]["_mark: one"] != looks[0]["_mark: other"]
+
+
+def test_a_legend_that_is_there_takes_a_mark_without_room(axes):
+    axes[0].legend(["what no line is called"], title="a title keeps it", fontsize=7)
+    crowded(axes[:1], ("crowded", 0.5))
+    legend = axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["what no line is called", "crowded"]
+    assert legend.get_title().get_text() == "a title keeps it"
+    assert {text.get_fontsize() for text in legend.get_texts()} == {7.0}
 
 
 def test_where_two_curves_cross_last():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.lines import Line2D
 
 from bnbook.pipeline.inks import PALETTE
@@ -13,7 +12,7 @@ from bnbook.plots.line_names.places import Place, letters, places_of, write
 
 NEUTRAL = PALETTE["printed"][0]
 DASHED = (0, (4, 3))
-REACH = 0.4  # of the axes' width: so far back from its end a curve's slope is taken
+OTHERS = ((0, (1, 2)), (0, (6, 2, 1, 2)), (0, (8, 4)))  # of further marks in a legend
 PREFIX = "_mark: "  # a label that begins with _ is in no legend
 
 
@@ -42,8 +41,8 @@ def mark_curve(ax: plt.Axes, x, y, words: str) -> None:
 
 
 def name_marks(fig: plt.Figure) -> None:
-    """Write the words of each mark at a free place beside it; where none is free, at its end, unless another
-    panel has them."""
+    """Write the words of each mark at a free place beside it; where none is free and no other panel has them,
+    in the legend of its panel."""
     marked = [(ax, line) for ax in fig.axes for line in ax.lines if line.get_label().startswith(PREFIX)]
     if not marked:
         return
@@ -57,10 +56,26 @@ def name_marks(fig: plt.Figure) -> None:
             written.add(words)
         else:
             left.append((ax, line, words))
+    keys: dict[plt.Axes, dict[str, Line2D]] = {}
     for ax, line, words in left:
-        if words not in written:
-            _at_end(ax, line, words)
+        if words not in written and _is_seen(ax, line):
             written.add(words)
+            keys.setdefault(ax, {})[words] = line
+    for ax, named in keys.items():
+        for dashes, words in zip(OTHERS, list(named)[1:]):  # which is which?
+            for line in [line for _, line in marked if line.get_label() == PREFIX + words]:
+                line.set_linestyle(dashes)
+        _into_legend(ax, named)
+
+
+def _into_legend(ax: plt.Axes, named: Mapping[str, Line2D]) -> None:
+    old = ax.get_legend()
+    handles, names = [*named.values()], [*named]
+    style = dict(fontsize=letters(ax))
+    if old is not None:
+        handles, names = old.legend_handles + handles, [text.get_text() for text in old.get_texts()] + names
+        style = dict(fontsize=old.get_texts()[0].get_fontsize(), title=old.get_title().get_text() or None)
+    ax.legend(handles, names, **style)
 
 
 def _on_legend(ax: plt.Axes, place: Place) -> bool:
@@ -70,18 +85,7 @@ def _on_legend(ax: plt.Axes, place: Place) -> bool:
     return place.meets(Place((box.x0, box.y0, box.x1, box.y1), "", 0.0), 2.0)
 
 
-def _at_end(ax: plt.Axes, line: Line2D, words: str) -> None:
-    """Along an upright line at its top, else along its right end, above it, at its slope there."""
-    seen = line.get_transform().transform(line.get_xydata())
-    xy = ax.transAxes.inverted().transform(seen)
-    x, y = xy[-1]
-    if not -1e-6 <= min(x, y) <= max(x, y) <= 1 + 1e-6:
-        return  # the axes end before it
-    style = dict(transform=ax.transAxes, color=line.get_color(), fontsize=letters(ax), in_layout=False)
-    if np.ptp(xy[:, 0]) < 1e-9:
-        ax.text(x, 0.99, words, rotation=90, ha="right", va="top", **style)
-    else:
-        before = seen[np.flatnonzero(xy[:, 0] <= x - REACH)[-1:]]
-        across, up = seen[-1] - (before if len(before) else seen[:1])[0]
-        slope = dict(rotation=np.degrees(np.arctan2(up, across)), rotation_mode="anchor")
-        ax.text(x - 0.01, y, words, ha="right", va="bottom", **slope, **style)
+def _is_seen(ax: plt.Axes, line: Line2D) -> bool:
+    """Whether the axes go as far as its end."""
+    end = ax.transAxes.inverted().transform(line.get_transform().transform(line.get_xydata()))[-1]
+    return bool(-1e-6 <= end.min() <= end.max() <= 1 + 1e-6)
