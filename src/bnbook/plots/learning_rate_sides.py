@@ -57,19 +57,13 @@ def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Cu
         bar.set_label(r"$\log_{10}$ of the test loss", fontsize=9.5)
         printed = curves[f"from0.{suffix}"][0]
         for words, line, dash in (("η*", printed, "--"), ("η*/2", printed - np.log10(2), ":")):
-            (drawn,) = ax.plot(gammas, line, dash, color="white", linewidth=1.6)
+            (drawn,) = ax.plot(gammas, line, dash, color="white", linewidth=1.6, label=f"paper: {words}")
             drawn.set_path_effects([Stroke(linewidth=3.2, foreground="black"), Normal()])
-            up, away = ("bottom", 0.03) if words == "η*" else ("top", -0.1)  # decades
-            back = max(-3, -len(gammas))  # a short run has fewer
-            slope = np.degrees(np.arctan2(line[-1] - line[back], gammas[-1] - gammas[back]))
-            along = dict(rotation=slope, rotation_mode="anchor", transform_rotates_text=True, ha="right")
-            style = dict(color="white", fontsize=9.5, va=up) | along
-            text = ax.text(gammas[-1], line[-1] + away, f"paper: {words}", **style)
-            text.set_path_effects([Stroke(linewidth=2.2, foreground="black"), Normal()])
         found = curves[f"boundary.{suffix}"]
         style = {"color": "white", "markeredgecolor": "black", "markersize": 4}
-        ax.plot(np.tile(gammas, len(found)), found.ravel(), "o", **style)
+        ax.plot(np.tile(gammas, len(found)), found.ravel(), "o", label="measured boundary", **style)
         ax.grid(False)
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9.5)
     return fig
 
 
