@@ -42,8 +42,8 @@ def figure_one(momentum: float, measured: Curves, curves: Curves) -> plt.Figure:
                 style = {"color": color, "markersize": 4.5, "capsize": 2, "markerfacecolor": "white"}
                 points(ax, AT, values, mark, **style)
             ax.set(yscale="log")
-        row[0].set_ylabel(f"{title}\n" + r"$\lambda_{\max}$")
-        row[1].set_ylabel(r"$\eta_*$")
+        row[0].set(title=title, ylabel=r"$\lambda_{\max}$")
+        row[1].set(title=title, ylabel=r"$\eta_*$")
     for ax in axes[1]:
         ax.set_xlabel(r"$\gamma$")
     handles, words = axes[0, 0].get_legend_handles_labels()
