@@ -124,7 +124,7 @@ def _dots(options: list[str], lines: list[str], shown: known.Pages) -> str:
     def said(value: float) -> str:
         if "factor" in options:  # the recorded values are logarithms to base ten
             return f"{format_number(10**value, '.2g')} times"
-        return format_number(value, ".1%" if "percent" in options else ".3g")
+        return format_number(value, ".1%" if "percent" in options else ".3g" if value < 1000 else ",.0f")
 
     parts, words = [], []
     for number, (label, ink, values) in enumerate(arms):
