@@ -111,7 +111,12 @@ def against_width(
         ax.set(xscale="log", title=textwrap.fill(title, TITLE), xlim=(0.05, 1.3))
         ax.set_xticks(list(WIDTHS), list(WIDTHS.values()))
         ax.minorticks_off()
-        if len(effects) > 1:
+    several = [ax for ax, effects in zip(axes.flat, panels.values()) if len(effects) > 1]
+    if len({tuple(effects) for effects in panels.values() if len(effects) > 1}) == 1 < len(several):
+        handles, labels = several[0].get_legend_handles_labels()
+        fig.legend(handles, labels, fontsize=9, ncols=len(labels), loc="outside lower center")
+    else:
+        for ax in several:
             ax.legend(fontsize=8)
     for ax in axes[-1]:
         ax.set_xlabel("width (dotted: the paper's)")
