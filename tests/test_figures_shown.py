@@ -144,11 +144,13 @@ def test_legends_that_say_the_same_are_shown_once():
         ax.legend(["without"], frameon=False)
     above, columns = apart.parts(drawn(fig))
     assert len(above) == 1 and not any("legend_" in drawing for drawing in columns)
-    fig = two_panels()
-    for ax, name in zip(fig.axes, ("one", "other")):
-        ax.legend([name], frameon=False)
-    above, columns = apart.parts(drawn(fig))
-    assert not above and all("legend_" in drawing for drawing in columns)
+    for names, ink in ((("one", "other"), "#D55E00"), (("one", "one"), "#0072B2")):
+        fig = two_panels()
+        fig.axes[1].lines[0].set_color(ink)
+        for ax, name in zip(fig.axes, names):
+            ax.legend([name], frameon=False)
+        above, columns = apart.parts(drawn(fig))
+        assert not above and all("legend_" in drawing for drawing in columns)
 
 
 def test_names_on_the_lines_of_one_column_stand_above_all():
