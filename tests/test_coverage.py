@@ -12,6 +12,7 @@ from bnbook import claims
 from bnbook.claims import load_coverage
 from bnbook.errors import BnbookError
 from bnbook.pipeline import chapters, coverage_page, evidence, pages, tokens
+from bnbook.site import words
 
 HALF = {
     "where": "Verse 1",
@@ -175,6 +176,14 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
     assert "2 of 3 judged, 1 open (the list of “Sayings” is not finished)" in text
     write(ran, GOOD | {"complete": True, "sentences": [SIDES, EDGE]})
     assert coverage_page.counted(load_coverage()) == "1 of 2 judged, 1 open"
+
+
+def test_several_claims_of_one_sentence_are_told_apart_by_how_they_begin():
+    assert words.brief("l1 normalization trains well.") == "ℓ1 normalization trains well"
+    assert words.brief("It trains faster, by far; we read, twice.") == "It trains faster, by far"
+    assert words.brief("It trains faster, by far.", 17) == "It trains faster …"
+    assert words.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends …"
+    assert words.brief("It has $a + b$ parts and more.", 12) == "It has …"
 
 
 def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):

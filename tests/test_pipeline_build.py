@@ -189,6 +189,8 @@ def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
     low = "6m σ<sub>x<sub>i</sub></sub> (1 − μ/L)<sup>2t</sup> ‖w<sub>t</sub>‖²<sub>S</sub> c<sup>−1/2</sup>"
     kept = "`a_b`, first_seed, $a_b^2$, {{ mean:part/coin#t.q_a }}"
     assert claims.without_markup(f"6m σ_{{x_i}} (1 − μ/L)^2t ‖w_t‖²_S c^(−1/2), {kept}") == f"{low}, {kept}"
+    named = "l1, lp and l-infinity normalization, `l1`, lp-norms, al2"
+    assert claims.without_markup(named) == "ℓ1, ℓp and ℓ∞ normalization, `l1`, lp-norms, al2"
     assert claims.without_markup("a < b, `a<b`, $1<2$, <i") == r"a &lt; b, `a<b`, $1\lt 2$, &lt;i"
 
 

@@ -22,6 +22,8 @@ LOWERED = re.compile(
     r"(?:(?<=[Α-ω∇‖)'⁰¹²³⁴-⁹\u0302])|(?<![A-Za-z0-9_][A-Za-z])(?<=[A-Za-z]))"
     r"_(?:\{(?P<more>[^{}]*)\}|(?P<one>[A-Za-z0-9]+|[α-ω]))"
 )
+#: The norms as claims write them, for their wording is locked.
+NORMS = re.compile(r"\bl(?:(?P<order>[12p])|-infinity)(?![\w-])")
 
 
 def format_number(value: float, spec: str = ".3g") -> str:
@@ -80,8 +82,15 @@ def without_markup(text: str) -> str:
     return re.sub(r"`[^`]*`|\$[^$]*\$|\{\{.*?\}\}|(?:(?!\{\{)[^`$])+|[`$]", one, text)
 
 
+def norms(text: str) -> str:
+    """Words with ℓ1, ℓ2, ℓp and ℓ∞ as chapters and figures have them."""
+    return NORMS.sub(lambda found: f"ℓ{found['order'] or '∞'}", text)
+
+
 def scripts(text: str) -> str:
-    """Words as HTML whose w_t, σ_{x_i}, (1 − μ/L)^2t and c^(−1/2) stand lower and higher; names such as
-    first_seed do not."""
-    text = RAISED.sub(lambda found: f"<sup>{found['more'] or found['less'] or found['one']}</sup>", text)
+    """Words as HTML with ℓ1 for l1, whose w_t, σ_{x_i}, (1 − μ/L)^2t and c^(−1/2) stand lower and higher;
+    names such as first_seed do not."""
+    text = RAISED.sub(
+        lambda found: f"<sup>{found['more'] or found['less'] or found['one']}</sup>", norms(text)
+    )
     return LOWERED.sub(lambda found: f"<sub>{scripts(found['more'] or found['one'])}</sub>", text)

@@ -9,7 +9,7 @@ from bnbook import claims
 from bnbook.claims import REASONS, Coverage, Erratum, Sentence
 from bnbook.claims import without_markup as _words
 from bnbook.pipeline.tokens import Pages
-from bnbook.site import chips
+from bnbook.site import chips, words
 
 #: A bar inside a cell of a table.
 BAR = "\\|"
@@ -63,13 +63,11 @@ def _verdict(sentence: Sentence, pages: Pages, errata: Mapping[str, Erratum]) ->
     if sentence.repeats:
         return f"as {_words(sentence.repeats)}"
     if not sentence.judged:
-        kind, _, words = sentence.not_judged.partition(":")
-        return f"*not judged* · {kind}: {_words(words.strip())}"
-    several = len(sentence.claims) > 1  # then each says which claim it is of
-    shown = [
-        chips.chip(pages.rows[name]) + f" <small>{name.replace('-', ' ')}</small>" * several
-        for name in sentence.claims
-    ]
+        kind, _, reason = sentence.not_judged.partition(":")
+        return f"*not judged* · {kind}: {_words(reason.strip())}"
+    several = len(sentence.claims) > 1  # then each says what it judges
+    rows = [pages.rows[name] for name in sentence.claims]
+    shown = [chips.chip(row) + f" <small>{words.brief(row['says'])}</small>" * several for row in rows]
     shown += [
         f'<a class="verdict" href="errata.html#{errata[name].anchor}" '
         f'title="{html.escape(errata[name].title)}">erratum, {errata[name].kind}</a>'

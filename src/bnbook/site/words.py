@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
 from typing import Any
 
-from bnbook.claims.words import scripts
+from bnbook.claims.words import norms, scripts
 
 #: Sources as people call them.
 SOURCES = {
@@ -52,9 +53,22 @@ def rich(text: str) -> str:
 
 def plain(text: str) -> str:
     """The same for an attribute: formulas and code without their marks."""
+    text = norms(text)
     text = re.sub(r"\\(?:frac|tfrac)\{([^{}]*)\}\{([^{}]*)\}", r"(\1)/(\2)", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda name: SIGNS.get(name[1], name[1]), text)
     return html.escape(re.sub(r"[`${}\\]", "", text))
+
+
+def brief(text: str, letters: int = 70) -> str:
+    """How it begins, in whole words and without our reading of it: what tells a claim from others in a
+    list."""
+    text = text.partition("; we read")[0].rstrip(".")
+    start = textwrap.shorten(text, letters, placeholder="")
+    while " " in start and (
+        start.count("$") % 2 or start.count("`") % 2 or start.count("(") > start.count(")")
+    ):
+        start = start.rsplit(" ", 1)[0]  # a formula, a name or a bracket is shown whole or not at all
+    return plain(start.rstrip(",;:")) + " …" * (start != text)
 
 
 def source_name(key: str) -> str:

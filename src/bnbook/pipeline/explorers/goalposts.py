@@ -10,6 +10,7 @@ from bnbook.claims import Claim, Judgement
 from bnbook.claims.claim import Effect, Test
 from bnbook.claims.judging import NOT_TESTED
 from bnbook.claims.recorded import Recorded
+from bnbook.claims.words import norms
 from bnbook.pipeline.tokens import Pages
 from bnbook.results import Results
 
@@ -36,14 +37,16 @@ def _row(claim: Claim, found: Judgement, results: Results) -> dict[str, Any]:
     return {
         "id": claim.id,
         "chapter": claim.chapter,
-        "says": claim.says,
+        "says": norms(claim.says),
         "kind": "question" if claim.asks else "statement" if claim.statement else "measurement",
         "combine": claim.combine,
         "condition": bool(claim.condition),
         "verdict": found.verdict,
         "words": found.words,
         "exploratory": bool(found.exploratory),
-        "tests": [_test(role, says, test, shown, results, claim.id) for role, says, test, shown in tests],
+        "tests": [
+            _test(role, norms(says), test, shown, results, claim.id) for role, says, test, shown in tests
+        ],
     }
 
 
