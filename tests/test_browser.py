@@ -6,13 +6,17 @@ that is built already, in place of a fresh smoke build.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from pathlib import Path
 
 import browsing
+import matplotlib.pyplot as plt
 import pytest
 from browsing import LOCAL, THEMES, WIDTHS, Visits
+
+from bnbook.pipeline import inks, pictures
 
 pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,
@@ -90,10 +94,37 @@ def test_every_image_is_loaded_described_and_large_enough(visits):
                 problems.append(f"{where} has no telling alternative text: {image['alt']!r}")
             if image["inArticle"] and image["visible"] and image["width"] < 280:
                 problems.append(f"{where} is {image['width']:.0f} px wide")
-            is_dark = (image["source"] or "").endswith(".dark.svg")
+            is_dark = (image["source"] or "").endswith(".svg#dark")
             if image["inArticle"] and image["visible"] and (image["ground"] < 0.5) != is_dark:
                 problems.append(f"{where} has the inks of the other theme and cannot be read")
     none(problems)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_one_drawing_has_the_inks_of_either_theme(browser, tmp_path, theme):
+    """Two squares in the ink of text, one of them called by `use` as Matplotlib draws letters, and between
+    them one in that of batch norm, called as a mark is."""
+    ink, marks = inks.PALETTE["text"][0], f"fill: {inks.PALETTE['batch'][0]}"
+    drawing = (
+        f'<svg fill="{ink}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30" width="90" height="30">'
+        '<defs><path id="square" d="M0 0h30v30h-30z"/>'
+        f'<g id="mark"><path style="{marks}" d="M0 0h30v30h-30z"/></g></defs>'
+        '<path d="M0 0h30v30h-30z"/><use href="#mark" x="30"/><use href="#square" x="60"/></svg>'
+    )
+    marked = drawing.replace("<svg ", f'<svg {inks.MARK}="a/b/c" ')
+    (tmp_path / "a.svg").write_text(inks.for_both_themes(marked), encoding="utf-8")
+    (tmp_path / "page.html").write_text(pictures.both("a", "", pictures.Drawing("", 67.5, 22.5, 9)))
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.add_style_tag(
+        content=f"body {{ margin: 0 }} .only-{(set(THEMES) - {theme}).pop()} {{ display: none }}"
+    )
+    page.evaluate(browsing.SETTLE)
+    seen = plt.imread(io.BytesIO(page.locator("img:visible").screenshot()))
+    page.close()
+    inked = {name: inks.PALETTE[name][THEMES.index(theme)] for name in ("text", "batch")}
+    shown = ["#" + "".join(f"{round(255 * c):02x}" for c in seen[15, x, :3]) for x in (15, 45, 75)]
+    assert shown == [inked["text"], inked["batch"], inked["text"]]
 
 
 def test_mathematics_is_typeset_from_local_files(visits):

@@ -36,6 +36,22 @@ def two_panels(**shared) -> plt.Figure:
     return fig
 
 
+def in_the_dark(light: str) -> str:
+    """What a browser makes of a figure where its address ends in #dark; without that, it is as it was."""
+    both = inks.for_both_themes(light)
+    assert both.count(f'<svg id="{inks.DARK}" ') == 1
+    style, root, target = re.search(r"<style>:root\{(.*)\}:root:target\{(.*)\}</style>", both).group(0, 1, 2)
+    inside, names = both.replace(style, ""), dict(re.findall(r"(--\d+):(#\w{6});", root))
+    words, fill = inks.PALETTE["text"][0], names[re.search(r"fill:var\((--\d+)\)$", root)[1]]
+
+    def resolved(names: dict[str, str]) -> str:
+        return re.sub(r"var\((--\d+)\)", lambda name: names[name[1]], inside)
+
+    assert fill == words
+    assert resolved(names) == light.replace(f' fill="{words}"', "", 1).replace("<svg ", '<svg id="dark" ', 1)
+    return resolved(dict(re.findall(r"(--\d+):(#\w{6});", target)))
+
+
 @pytest.mark.parametrize("name", [name for name in inks.PALETTE if name != "grid"])
 def test_each_ink_stands_out_from_both_grounds(name):
     on_white, in_the_dark = inks.PALETTE[name]
@@ -62,7 +78,7 @@ def test_a_figure_has_no_ground_and_other_inks_in_the_dark():
     fig.axes[0].fill_between([0, 100], [0, 1], [1, 2], color="#E3E3E3")
     fig.axes[0].axhline(0.5, color="#440154")
     light = inks.light(drawn(fig), "santurkar/training/curves")
-    dark = inks.dark(light)
+    dark = in_the_dark(light)
     assert "fill: #ffffff" not in light and "<metadata>" not in light and "#d55e00" not in light
     assert inks.PALETTE["none"][0] in light and inks.PALETTE["none"][1] in dark
     assert inks.PALETTE["grid"][1] in dark and inks.PALETTE["text"][1] in dark
@@ -79,7 +95,7 @@ def test_each_line_of_a_committed_figure_stands_out_from_both_grounds(path):
     """Contours, too, which take their inks from a scale; a grey line is faint where it was drawn faint."""
     figure = "/".join(path.parts[-3:]).removesuffix(".svg").replace(".figures", "")
     light = inks.light(path.read_text(encoding="utf-8"), figure)
-    for svg, ground in ((light, inks.LIGHT_GROUND), (inks.dark(light), inks.DARK_GROUND)):
+    for svg, ground in ((light, inks.LIGHT_GROUND), (in_the_dark(light), inks.DARK_GROUND)):
         lines = set(re.findall(r"fill: none; stroke: (#\w+)", svg)) - {inks.PALETTE["grid"][1]}
         assert [ink for ink in lines if not inks.is_grey(ink) and inks.contrast(ink, ground) < 3] == []
 
@@ -324,12 +340,12 @@ def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
         (tmp_path / f"{name}.svg").write_text(svg)
     (tmp_path / "logo.svg").write_text('<svg viewBox="0 0 1 1"></svg>')
     shown = pictures.pairs(tmp_path, tmp_path)
-    assert set(shown) == {"one", "two"} and (tmp_path / "two.dark.svg").is_file()
+    assert set(shown) == {"one", "two"} and len(list(tmp_path.glob("two*.svg"))) == 3
     page = pictures.in_both_themes('<img alt="What &quot;it&quot; shows." src="../_images/two.svg" />', shown)
     images = re.findall(r'<img alt="([^"]*)" [^>]*class="only-(light|dark)" src="\.\./_images/([^"]*)"', page)
     assert [theme for _, theme, _ in images] == ["light", "dark"] * 3
     assert [source for *_, source in images][::2] == ["two.svg", "two.1.svg", "two.2.svg"]
-    assert all((tmp_path / source).is_file() for *_, source in images)
+    assert [source for *_, source in images][1::2] == ["two.svg#dark", "two.1.svg#dark", "two.2.svg#dark"]
     assert images[0][0] == "What &quot;it&quot; shows." and "Column 2 of 2" in images[-1][0]
     assert 'class="plot stacks in-a-row"' in page and 'href="../_images/two.svg"' in page
     other = '<img alt="a logo" src="_images/logo.svg" />'
@@ -394,11 +410,13 @@ def test_on_a_phone_a_page_shows_the_narrow_drawing_of_a_figure_of_one_panel(tmp
     sources = re.findall(r'width="(\d+)" height="\d+" class="only-(\w+)" src="_images/([^"]*)"', page)
     assert sources == [
         ("672", "light", "one.svg"),
-        ("672", "dark", "one.dark.svg"),
+        ("672", "dark", "one.svg#dark"),
         ("384", "light", "one.narrow.svg"),
-        ("384", "dark", "one.narrow.dark.svg"),
+        ("384", "dark", "one.narrow.svg#dark"),
     ]
-    assert 'class="plot stacks"' in page and all((images / name).is_file() for _, _, name in sources)
+    assert 'class="plot stacks"' in page and {name.partition("#")[0] for _, _, name in sources} == {
+        path.name for path in images.iterdir()
+    }
 
 
 def with_legend(size: float, width: float = 7, place: str = "upper right") -> plt.Figure:
@@ -440,7 +458,7 @@ def test_words_of_a_legend_stand_before_the_colour_of_the_ground():
     letters = len("withbatchnorm") + 2
     assert svg.count(lettering.BEHIND) == 1
     assert svg.split(lettering.BEHIND)[1].split("<g id=")[0].count("<use") == letters
-    assert inks.dark(inks.light(svg, "a/b/c")).count(f"fill: {inks.DARK_GROUND}") == 1
+    assert in_the_dark(inks.light(svg, "a/b/c")).count(f"fill: {inks.DARK_GROUND}") == 1
 
 
 def strokes(part: ElementTree.Element, outlines: dict, width: float = 1.0, scale: float = 1.0):

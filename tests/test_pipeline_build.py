@@ -51,7 +51,7 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     assert "not tested at this scale (smoke run)" in (site / "scoreboard.html").read_text()
     assert "not tested here" in text_of(site / "scoreboard.html")
     own = (site / "claims" / "coin-fair.html").read_text()
-    assert "bnbook run part/coin --profile smoke --compare" in own and "_images/shares.dark.svg" in own
+    assert "bnbook run part/coin --profile smoke --compare" in own and "_images/shares.svg#dark" in own
     assert (site / "claims" / "coin-fair.csv").read_text().splitlines()[0] == "seed,heads"
     assert "Peak memory" in text_of(site / "provenance.html")
     assert not stale.exists() and not (site / "removed.html").exists()

@@ -90,11 +90,11 @@ def test_a_page_has_a_description_and_a_picture(tmp_path):
 def test_on_paper_addresses_start_from_the_first_page_and_what_is_folded_is_open():
     page = (
         '<article class="x"><img class="only-light" loading="lazy" src="../_images/a.svg" />'
-        '<img class="only-dark" src="../_images/a.dark.svg" /><a href="other.html#x">x</a><a href="#y">y</a>'
+        '<img class="only-dark" src="../_images/a.svg#dark" /><a href="other.html#x">x</a><a href="#y">y</a>'
         '<a href="../scoreboard.html">b</a><details class="admonition"><p>z</p></details></article>'
     )
     text = pdf.article(page, "part")
-    assert 'src="_images/a.svg"' in text and "a.dark.svg" not in text and 'loading="eager"' in text
+    assert 'src="_images/a.svg"' in text and "#dark" not in text and 'loading="eager"' in text
     assert 'href="part/other.html#x"' in text and 'href="#y"' in text and 'href="scoreboard.html"' in text
     assert "<details open" in text
 

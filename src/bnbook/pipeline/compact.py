@@ -1,4 +1,4 @@
-"""A drawing of Matplotlib's in fewer letters: every figure is several files of the site (themes, columns)."""
+"""A drawing of Matplotlib's in fewer letters: every figure is several files of the site."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The inks of figures as the site shows them: no ground, one colour one meaning, for light and dark.
 
 A run draws on white; what it drew is evidence and stays as it is. The site shows a copy with each ink
-replaced: `light` as the page goes out, `dark` made from that one. Every ink of the palette stands out from
-its ground by 3 to 1.
+replaced: `light` as the page goes out, and `for_both_themes` that one with inks for the dark. Every ink of
+the palette stands out from its ground by 3 to 1.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ ELSEWHERE = {
 SCALES = r".*/(map|plane|gradients)$"
 
 MARK = "data-figure"
+DARK = "dark"  # the name of a figure's root: where an address ends in it, the figure is dark
 INK = re.compile(r"#[0-9a-f]{6}\b")
 BEHIND = re.compile(r'(<g id="(?:figure|axes)_\d+">\s*<g id="patch_\d+">\s*<path [^>]*style=")fill: #ffffff')
 NUMBER = re.compile(r"-?[1-9]\d*\.\d{3,}")
@@ -98,20 +99,31 @@ def figure_of(svg: str) -> str:
     return re.search(rf'{MARK}="([^"]*)"', svg)[1]
 
 
-def dark(svg: str) -> str:
-    """The figure that `light` gave, for the dark theme."""
-    turned = dict(PALETTE.values())
+def for_both_themes(svg: str) -> str:
+    """The figure that `light` gave, each ink that the dark theme changes named once, in a style; where the
+    figure's address ends in `#dark`, the names mean those of the dark theme.
+
+    Names and not rules for what has an ink: marks that are drawn by `use` inherit the first and may not see
+    the second.
+    """
     kept = re.match(SCALES, figure_of(svg)) is not None
+    turned = {ink: _in_the_dark(ink, kept) for ink in dict.fromkeys(INK.findall(svg))}
+    names = {ink: f"--{k}" for k, ink in enumerate(ink for ink, other in turned.items() if ink != other)}
+    words = PALETTE["text"][0]
+    svg = svg.replace(f' fill="{words}"', "", 1)  # of the root: a name holds in a style alone
+    svg = INK.sub(lambda match: f"var({names[match[0]]})" if match[0] in names else match[0], svg)
+    light = "".join(f"{name}:{ink};" for ink, name in names.items())
+    dark = "".join(f"{name}:{turned[ink]};" for ink, name in names.items())
+    style = f"<style>:root{{{light}fill:var({names[words]})}}:root:target{{{dark}}}</style>"
+    return re.sub(r"<svg ([^>]*>)", rf'<svg id="{DARK}" \1{style}', svg, count=1)
 
-    def ink(match: re.Match) -> str:
-        shown = match[0]
-        if shown in turned:
-            return turned[shown]
-        if is_grey(shown):
-            return _mixed(DARK_GROUND, PALETTE["text"][1], 1 - int(shown[1:3], 16) / 255)
-        return shown if kept else legible(shown, DARK_GROUND)
 
-    return INK.sub(ink, svg)
+def _in_the_dark(ink: str, kept: bool) -> str:
+    if ink in (turned := dict(PALETTE.values())):
+        return turned[ink]
+    if is_grey(ink):
+        return _mixed(DARK_GROUND, PALETTE["text"][1], 1 - int(ink[1:3], 16) / 255)
+    return ink if kept else legible(ink, DARK_GROUND)
 
 
 def contrast(one: str, other: str) -> float:

@@ -1,4 +1,4 @@
-"""Figures in the site's pages: one file for each theme, and on a phone what can be read there."""
+"""Figures in the site's pages: in the inks of either theme, and on a phone what can be read there."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Picture:
 
 
 def pairs(folder: Path, pages: Path) -> dict[str, Picture]:
-    """Write NAME.dark.svg beside each figure NAME.svg of the book, and what a phone shows instead: the
-    drawing for phones where `pages` have one, else a file for each column; name -> how it is shown."""
+    """Give each figure NAME.svg of the book the inks of both themes, and write what a phone shows instead:
+    the drawing for phones where `pages` have one, else a file for each column; name -> how it is shown."""
     found = {}
     for path in sorted(folder.glob("*.svg")):
         svg = path.read_text(encoding="utf-8")
@@ -84,8 +84,8 @@ def pairs(folder: Path, pages: Path) -> dict[str, Picture]:
         else:
             found[path.stem], files = _taken_apart(svg)
         for suffix, drawing in files.items():
-            path.with_suffix(f"{suffix}.svg").write_text(compact(drawing), encoding="utf-8")
-            path.with_suffix(f"{suffix}.dark.svg").write_text(compact(inks.dark(drawing)), encoding="utf-8")
+            shown = inks.for_both_themes(compact(drawing))
+            path.with_suffix(f"{suffix}.svg").write_text(shown, encoding="utf-8")
     return found
 
 
@@ -128,7 +128,7 @@ def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
         label = html.escape(f"Open this figure by itself: {words[:60]}")
         return (
             f'<a class="plot {kind}"{style} href="{address}.svg" title="{label}">'
-            f'<span class="whole">{_both(address, words, whole)}</span>'
+            f'<span class="whole">{both(address, words, whole)}</span>'
             f"{_instead(address, words, picture)}</a>"
         )
 
@@ -154,18 +154,19 @@ def _instead(address: str, words: str, picture: Picture) -> str:
     said = "" if of == 1 else "Column {} of {} of this figure: "
     parts = [
         f'<span class="legend" style="--share: {100 * picture.share(each):.0f}%">'
-        f"{_both(address, 'The legend of this figure.', each)}</span>"
+        f"{both(address, 'The legend of this figure.', each)}</span>"
         for each in picture.legends
     ] + [
         f'<span class="column{" narrow" if picture.shown(each) < WIDE else ""}">'
-        f"{_both(address, said.format(number, of) + words, each)}</span>"
+        f"{both(address, said.format(number, of) + words, each)}</span>"
         for number, each in enumerate(picture.columns, start=1)
     ]
     return f'<span class="columns">{"".join(parts)}</span>' if parts else ""
 
 
-def _both(address: str, words: str, drawing: Drawing) -> str:
+def both(address: str, words: str, drawing: Drawing) -> str:
+    """An image for each theme of the drawing at this address, of which a page loads what it shows."""
     size = f'width="{drawing.width * 4 / 3:.0f}" height="{drawing.height * 4 / 3:.0f}"'
     said = f'<img alt="{html.escape(words)}" loading="lazy" {size} class="only-'
     address += drawing.suffix
-    return f'{said}light" src="{address}.svg" />{said}dark" src="{address}.dark.svg" />'
+    return f'{said}light" src="{address}.svg" />{said}dark" src="{address}.svg#{inks.DARK}" />'

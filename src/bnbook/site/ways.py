@@ -53,7 +53,7 @@ def images(site: Path) -> dict[str, str]:
     found = {}
     for path in sorted((site / "_images").glob("*.svg")):
         mark = re.search(rf'{MARK}="([^"]+)"', path.read_text(encoding="utf-8")[:1000])
-        if mark and "." not in path.stem:  # no other form of it, NAME.dark.svg
+        if mark and "." not in path.stem:  # no part of it, NAME.1.svg
             found[path.stem] = mark[1]
     return found
 
