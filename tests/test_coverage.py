@@ -182,6 +182,7 @@ def test_several_claims_of_one_sentence_are_told_apart_by_how_they_begin():
     assert words.brief("l1 normalization trains well.") == "ℓ1 normalization trains well"
     assert words.brief("It trains faster, by far; we read, twice.") == "It trains faster, by far"
     assert words.brief("It trains faster, by far.", 17) == "It trains faster …"
+    assert words.brief("The book's own question, for nobody says it: does it end?") == "Does it end?"
     assert words.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends …"
     assert words.brief("It has $a + b$ parts and more.", 12) == "It has …"
 

@@ -7,7 +7,7 @@ import re
 import textwrap
 from typing import Any
 
-from bnbook.claims.words import norms, scripts
+from bnbook.claims.words import OWN_QUESTION, norms, scripts
 
 #: Sources as people call them.
 SOURCES = {
@@ -62,7 +62,8 @@ def plain(text: str) -> str:
 def brief(text: str, letters: int = 70) -> str:
     """How it begins, in whole words and without our reading of it: what tells a claim from others in a
     list."""
-    text = text.partition("; we read")[0].rstrip(".")
+    text = text.partition("; we ")[0].rstrip(".")
+    text = re.sub(rf"^The book's {OWN_QUESTION}[^:]*: (.)", lambda first: first[1].upper(), text)
     start = textwrap.shorten(text, letters, placeholder="")
     while " " in start and (
         start.count("$") % 2 or start.count("`") % 2 or start.count("(") > start.count(")")
