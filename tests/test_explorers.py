@@ -23,6 +23,7 @@ from bnbook.claims.cells import compared
 from bnbook.claims.kinds import decide
 from bnbook.claims.recorded import Recorded
 from bnbook.meanfield import Convolutional, FullyConnected, solve
+from bnbook.normalizers import BatchNorm, NoisyBatchNorm
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bnbook.pipeline import chapters, evidence, explorers, tokens
 from bnbook.pipeline.explorers import moments
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,
     reason=f"no browser: none of {', '.join(browsing.NAMES)} is installed (Debian: apt-get install chromium)",
 )
-NAMES = ("transform", "fuse", "break", "goalposts", "landscape")
+NAMES = ("transform", "fuse", "break", "goalposts", "landscape", "train")
 EXACT = dict(rtol=1e-12, atol=1e-14)
 DRAWN = "e => e.querySelector('.explorer-charts').innerHTML + e.querySelector('.explorer-result').innerHTML"
 HEAD = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -215,6 +216,94 @@ def test_the_fuse_burns_faster_in_small_batches_and_skip_connections_put_it_out(
     for key in ("Home", "ArrowRight"):
         batch.press(key)
     assert f"{float(relu_growth(5)):.4g}" in result(page, "fuse")
+
+
+TRAINED = """([arm, strength, depth, rate, steps]) => {
+  const { generator, spirals, network, copyNetwork, noise, descend } = bnbook.formulas;
+  const draw = generator(7), net = network(draw, [2, ...Array(depth).fill(5), 1]), first = copyNetwork(net);
+  const taken = [...Array(steps)].map(() => {
+    const [x, y] = spirals(draw, 8), shaken = net.slice(0, -1).map(l => noise(draw, 8, l.outputs, strength));
+    const { loss, right } = descend(net, [x, y], rate, arm, shaken);
+    return { x: [...x], y: [...y], loss, right, shaken: shaken.map(s => [[...s.scale], [...s.shift]]) };
+  });
+  return [first.map(l => [...l.weight]), taken, net.map(l => [[...l.weight], [...l.gamma], [...l.beta]])];
+}"""
+
+
+class Small(torch.nn.Module):
+    """The page's network in the package's parts: without batch norm a bias, and no bias with it."""
+
+    def __init__(self, weights: list[torch.Tensor], arm: str) -> None:
+        super().__init__()
+        normalizers = {"none": lambda n: torch.nn.Identity(), "batch": BatchNorm, "noisy": NoisyBatchNorm}
+        self.weights = torch.nn.ParameterList(weights)
+        self.normalizers = torch.nn.ModuleList(normalizers[arm](w.shape[1]).double() for w in weights[:-1])
+        biased = [w.shape[1] for w in weights] if arm == "none" else [1]
+        self.biases = torch.nn.ParameterList(torch.zeros(n, dtype=torch.float64) for n in biased)
+
+    def forward(self, h: torch.Tensor) -> torch.Tensor:
+        for k, weight in enumerate(self.weights[:-1]):
+            z = h @ weight + (self.biases[k] if len(self.biases) > 1 else 0)
+            h = self.normalizers[k](z).relu()
+        return (h @ self.weights[-1] + self.biases[-1])[:, 0]
+
+
+@pytest.mark.parametrize("arm", ["none", "batch", "noisy"])
+@pytest.mark.parametrize("depth", [2, 6])
+def test_what_the_page_trains_is_what_the_package_would(page, arm, depth):
+    """Losses, shares and, in the end, weights of a training that the page makes step by step."""
+    rate, steps = 0.3, 6
+    first, taken, last = page.evaluate(TRAINED, [arm, 1.0, depth, rate, steps])
+    shapes = [(2, 5), *[(5, 5)] * (depth - 1), (5, 1)]
+    model = Small(
+        [torch.tensor(w, dtype=torch.float64).view(s) for w, s in zip(first, shapes, strict=True)], arm
+    )
+    descent = torch.optim.SGD(model.parameters(), lr=rate)
+    for one in taken:
+        for layer, noise in zip(model.normalizers if arm == "noisy" else (), one["shaken"]):
+            layer.noise.kept = tuple(torch.tensor(v, dtype=torch.float64).view(8, 5) for v in noise)
+        y = torch.tensor(one["y"], dtype=torch.float64)
+        answer = model(torch.tensor(one["x"], dtype=torch.float64).view(8, 2))
+        loss = torch.nn.functional.softplus(-y * answer).mean()
+        np.testing.assert_allclose(
+            [one["loss"], one["right"]], [loss.item(), (y * answer > 0).double().mean()], **EXACT
+        )
+        descent.zero_grad()
+        loss.backward()
+        descent.step()
+    for weight, (shown, _, _) in zip(model.weights, last, strict=True):
+        np.testing.assert_allclose(shown, weight.detach().flatten(), rtol=1e-11, atol=1e-13)
+    for layer, (_, gamma, beta) in zip(model.normalizers if arm != "none" else (), last):
+        np.testing.assert_allclose(gamma, layer.weight.detach(), rtol=1e-11)
+        np.testing.assert_allclose(beta, layer.bias.detach(), rtol=1e-11, atol=1e-13)
+
+
+def test_the_pages_noise_is_that_of_the_paper(page):
+    """The moments that `bnbook.normalizers.Noise` states, of 4,000 units and 20 examples."""
+    one = page.evaluate(
+        "() => { const n = bnbook.formulas.noise(bnbook.formulas.generator(3), 20, 4000, 1);"
+        " return [[...n.scale], [...n.shift]]; }"
+    )
+    s, m = (np.array(v).reshape(20, 4000) for v in one)
+    for found, mean, variance in ((s, 1.125, 0.25**2 / 12 + 0.01), (m, 0, (0.5**2 + 0.1**2) / 3)):
+        centres = found.mean(0)
+        assert abs(centres.mean() - mean) < 4 * centres.std() / 4000**0.5
+        assert found.var() == pytest.approx(variance, rel=0.05)
+    assert np.abs(m - m.mean(0)).max() < 0.2 and m.mean(0).std() == pytest.approx(0.5 / 3**0.5, rel=0.05)
+
+
+def test_a_rate_that_breaks_the_plain_network_and_shaken_units_that_train(page):
+    place = of(page, "train")
+    place.get_by_role("button", name="one that breaks the plain network").click()
+    place.scroll_into_view_if_needed()
+    done = place.locator(".explorer-result", has_text="On the right side after 400 steps")
+    done.wait_for()
+    assert "Batch norm still trains where the plain network does not" in done.inner_text()
+    assert "it trains all the same" in done.inner_text()
+    place.get_by_role("button", name="a rate that suits all").click()
+    assert "being trained now" in result(page, "train")
+    done.wait_for()
+    assert "all is well without it, too" in done.inner_text()
 
 
 def test_inks_are_those_of_the_figures():

@@ -12,6 +12,7 @@
     goalposts: ["quantiles.js", "verdicts.js", "units.js", "data/goalposts.js", "goalposts.js"],
     break: ["meanfield.js", "data/break.js", "break.js"],
     landscape: ["data/landscape.js", "landscape.js"],
+    train: ["network.js", "train.js"],
   };
 
   /* formulas: what tests compare with the package; data: what the data files fill in, by explorer. */
