@@ -162,7 +162,7 @@ def test_the_page_of_a_claim_has_all_that_the_board_leaves_out():
     assert "exploratory: made late" in young and "locked 2026" not in young
     parted = row("a")
     parted["tests"] = [test | {"role": "part", "says": "l1."} for test in parted["tests"]]
-    assert " l1. Must hold:" in claim_page(parted, about)
+    assert " ℓ1. Must hold:" in claim_page(parted, about)
 
 
 def test_the_numbers_of_a_claim_are_a_line_a_seed():
