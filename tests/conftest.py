@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,43 +30,16 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
-#: Files that begin before all others: one process waits for the site and opens its pages, the others begin
-#: with what takes minutes. What needs the site and is quick comes last.
-FIRST = ("test_browser", "test_pipeline_run", "test_handout", "test_runs_cluster")
-LAST = ("test_site", "test_ways", "test_explorers", "test_fingerprint_traced")
-#: In a process of its own: the site, for whoever needs it first.
-AHEAD = "import conftest, pathlib; conftest.made(pathlib.Path({!r}), 'site', conftest.build_site)"
+#: Files that begin before all others: the site is built in test_site while one process waits for it and one
+#: works; then those that take minutes. What needs the site and is quick comes last.
+FIRST = ("test_site", "test_browser", "test_pipeline_run", "test_handout", "test_runs_cluster")
+LAST = ("test_ways", "test_explorers", "test_fingerprint_traced")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The order in which the processes of `make test` take the files."""
     order = {name: place - len(FIRST) for place, name in enumerate(FIRST)} | dict.fromkeys(LAST, 1)
     items.sort(key=lambda item: order.get(item.path.stem, 0))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Under `make test` the site is begun before any test, by a process that goes before those of the tests:
-    all runs of the book are half of the work, and the tests that open its pages would end last."""
-    needed = any("built_site" in getattr(item, "fixturenames", ()) for item in session.items)
-    if not needed or "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    if os.environ["PYTEST_XDIST_WORKER"] == "gw0":
-        base = shared(session.config._tmp_path_factory)  # pytest has no public name for it outside fixtures
-        session.config.ahead = subprocess.Popen(
-            [sys.executable, "-c", AHEAD.format(str(base))],
-            cwd=Path(__file__).parent,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        while not (base / "site.lock").exists() and session.config.ahead.poll() is None:
-            time.sleep(0.05)
-    os.nice(5)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Nobody waits for the site any more."""
-    if ahead := getattr(session.config, "ahead", None):
-        ahead.terminate()
 
 
 @pytest.fixture
@@ -82,17 +54,8 @@ def tiny(tmp_path, monkeypatch) -> Path:
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A temporary folder that the first of the test processes makes which needs it."""
-    return made(shared(factory), name, make)
-
-
-def shared(factory: pytest.TempPathFactory) -> Path:
-    """The folder for what all test processes of a session share."""
     base = factory.getbasetemp()
-    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-
-def made(base: Path, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder in `base` that whoever is first makes; the others wait. What failed is tried again."""
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder, done = base / name, base / f"{name}.done"
     with FileLock(base / f"{name}.lock"):
         if not done.exists():
