@@ -23,7 +23,7 @@ from bnbook.claims.cells import compared
 from bnbook.claims.kinds import decide
 from bnbook.claims.recorded import Recorded
 from bnbook.meanfield import Convolutional, FullyConnected, solve
-from bnbook.normalizers import BatchNorm, NoisyBatchNorm
+from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bnbook.pipeline import chapters, evidence, explorers, tokens
 from bnbook.pipeline.explorers import moments
@@ -218,12 +218,13 @@ def test_the_fuse_burns_faster_in_small_batches_and_skip_connections_put_it_out(
     assert f"{float(relu_growth(5)):.4g}" in result(page, "fuse")
 
 
-TRAINED = """([arm, strength, depth, rate, steps]) => {
+TRAINED = """([normed, shaking, depth, rate, steps]) => {
   const { generator, spirals, network, copyNetwork, noise, descend } = bnbook.formulas;
   const draw = generator(7), net = network(draw, [2, ...Array(depth).fill(5), 1]), first = copyNetwork(net);
   const taken = [...Array(steps)].map(() => {
-    const [x, y] = spirals(draw, 8), shaken = net.slice(0, -1).map(l => noise(draw, 8, l.outputs, strength));
-    const { loss, right } = descend(net, [x, y], rate, arm, shaken);
+    const [x, y] = spirals(draw, 8);
+    const shaken = net.slice(0, shaking ? -1 : 0).map(l => noise(draw, 8, l.outputs, 1));
+    const { loss, right } = descend(net, [x, y], rate, normed, shaken);
     return { x: [...x], y: [...y], loss, right, shaken: shaken.map(s => [[...s.scale], [...s.shift]]) };
   });
   return [first.map(l => [...l.weight]), taken, net.map(l => [[...l.weight], [...l.gamma], [...l.beta]])];
@@ -235,10 +236,11 @@ class Small(torch.nn.Module):
 
     def __init__(self, weights: list[torch.Tensor], arm: str) -> None:
         super().__init__()
-        normalizers = {"none": lambda n: torch.nn.Identity(), "batch": BatchNorm, "noisy": NoisyBatchNorm}
         self.weights = torch.nn.ParameterList(weights)
-        self.normalizers = torch.nn.ModuleList(normalizers[arm](w.shape[1]).double() for w in weights[:-1])
-        biased = [w.shape[1] for w in weights] if arm == "none" else [1]
+        self.normalizers = torch.nn.ModuleList(
+            make_normalizer(arm, w.shape[1]).double() for w in weights[:-1]
+        )
+        biased = [1] if arm in ("batch", "noisy") else [w.shape[1] for w in weights]
         self.biases = torch.nn.ParameterList(torch.zeros(n, dtype=torch.float64) for n in biased)
 
     def forward(self, h: torch.Tensor) -> torch.Tensor:
@@ -248,20 +250,24 @@ class Small(torch.nn.Module):
         return (h @ self.weights[-1] + self.biases[-1])[:, 0]
 
 
-@pytest.mark.parametrize("arm", ["none", "batch", "noisy"])
+@pytest.mark.parametrize("arm", ["none", "batch", "noisy", "noise"])
 @pytest.mark.parametrize("depth", [2, 6])
 def test_what_the_page_trains_is_what_the_package_would(page, arm, depth):
     """Losses, shares and, in the end, weights of a training that the page makes step by step."""
     rate, steps = 0.3, 6
-    first, taken, last = page.evaluate(TRAINED, [arm, 1.0, depth, rate, steps])
+    first, taken, last = page.evaluate(
+        TRAINED, [arm in ("batch", "noisy"), "nois" in arm, depth, rate, steps]
+    )
     shapes = [(2, 5), *[(5, 5)] * (depth - 1), (5, 1)]
     model = Small(
         [torch.tensor(w, dtype=torch.float64).view(s) for w, s in zip(first, shapes, strict=True)], arm
     )
     descent = torch.optim.SGD(model.parameters(), lr=rate)
     for one in taken:
-        for layer, noise in zip(model.normalizers if arm == "noisy" else (), one["shaken"]):
-            layer.noise.kept = tuple(torch.tensor(v, dtype=torch.float64).view(8, 5) for v in noise)
+        for layer, noise in zip(model.normalizers, one["shaken"]):
+            getattr(layer, "noise", layer).kept = tuple(
+                torch.tensor(v, dtype=torch.float64).view(8, 5) for v in noise
+            )
         y = torch.tensor(one["y"], dtype=torch.float64)
         answer = model(torch.tensor(one["x"], dtype=torch.float64).view(8, 2))
         loss = torch.nn.functional.softplus(-y * answer).mean()
@@ -273,7 +279,7 @@ def test_what_the_page_trains_is_what_the_package_would(page, arm, depth):
         descent.step()
     for weight, (shown, _, _) in zip(model.weights, last, strict=True):
         np.testing.assert_allclose(shown, weight.detach().flatten(), rtol=1e-11, atol=1e-13)
-    for layer, (_, gamma, beta) in zip(model.normalizers if arm != "none" else (), last):
+    for layer, (_, gamma, beta) in zip(model.normalizers if arm in ("batch", "noisy") else (), last):
         np.testing.assert_allclose(gamma, layer.weight.detach(), rtol=1e-11)
         np.testing.assert_allclose(beta, layer.bias.detach(), rtol=1e-11, atol=1e-13)
 
@@ -309,7 +315,7 @@ def test_a_rate_that_breaks_the_plain_network_and_shaken_units_that_train(page):
 def test_inks_are_those_of_the_figures():
     """One colour means one thing through the whole book: light, then dark."""
     css = (ROOT / "book/_static/explorers/explorers.css").read_text(encoding="utf-8")
-    for name in ("none", "batch", "noisy", "printed", "corrected"):
+    for name in ("none", "batch", "noisy", "noise", "printed", "corrected"):
         assert tuple(re.findall(rf"--{name}: (#\w+)", css)) == PALETTE[name]
 
 

@@ -1,4 +1,4 @@
-/* Small networks that are trained in the page: fully connected, plain, with batch norm, or with noise behind it. */
+/* Small networks that are trained in the page: fully connected, plain or with batch norm, with noise behind it or not. */
 (() => {
   "use strict";
   const EPS = 1e-5;
@@ -56,7 +56,7 @@
   };
 
   /* h W and what batch norm and noise make of it, (m, units), with what the way back needs. */
-  const forward = (layer, h, m, arm, shaken) => {
+  const forward = (layer, h, m, normed, shaken) => {
     const { inputs, outputs, weight, gamma, beta } = layer;
     const z = new Float64Array(m * outputs);
     for (let i = 0; i < m; i++)
@@ -65,7 +65,7 @@
         if (v !== 0) for (let j = 0; j < outputs; j++) z[i * outputs + j] += v * weight[k * outputs + j];
       }
     const root = new Float64Array(outputs),
-      hat = arm === "none" ? null : new Float64Array(m * outputs);
+      hat = normed ? new Float64Array(m * outputs) : null;
     for (let j = 0; j < outputs; j++) {
       if (!hat) {
         for (let i = j; i < m * outputs; i += outputs) z[i] += beta[j];
@@ -86,14 +86,15 @@
   };
 
   /* One step of gradient descent on mean log(1 + exp(-y f)) of a batch: the loss before it, the share of the batch
-     on the right side, and what each layer hands to its rectifier. arm: none, batch or noisy. */
-  const step = (net, [x, y], rate, arm, shaken = []) => {
+     on the right side, and what each layer hands to its rectifier. normed: with batch norm; shaken: each hidden
+     layer's noise, or none. */
+  const step = (net, [x, y], rate, normed, shaken = []) => {
     const m = y.length,
       seen = [];
     let h = x;
     net.forEach((layer, k) => {
       const last = k === net.length - 1;
-      seen.push(forward(layer, h, m, last ? "none" : arm, arm === "noisy" && !last ? shaken[k] : null));
+      seen.push(forward(layer, h, m, normed && !last, shaken[k]));
       h = last ? seen[k].z : seen[k].z.map(v => Math.max(v, 0));
     });
     let loss = 0,
@@ -106,7 +107,7 @@
     for (let k = net.length - 1; k >= 0; k--) {
       const { inputs, outputs, weight, gamma, beta } = net[k],
         { h: into, hat, root } = seen[k],
-        noisy = arm === "noisy" && hat ? shaken[k] : null;
+        noisy = shaken[k];
       if (noisy) push = push.map((v, i) => v * noisy.scale[i]);
       for (let j = 0; j < outputs; j++) {
         let sum = 0,

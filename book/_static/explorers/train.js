@@ -1,11 +1,15 @@
-/* Train three networks: in the page, from the same weights on the same batches, plain, with batch norm, with noise. */
-bnbook.explorer("train", "Train three networks", kit => {
+/* Small networks side by side, trained in the page from the same weights on the same batches, plain, with batch norm, with noise. */
+bnbook.explorer("train", "Train small networks side by side", (kit, _, place) => {
   "use strict";
   const { number, still } = bnbook.kit,
     { generator, spirals, network, copyNetwork, noise, descend } = bnbook.formulas;
-  const ARMS = { none: "without batch norm", batch: "with batch norm", noisy: "with batch norm and noise behind it" };
-  const NAMES = Object.keys(ARMS),
-    WIDTH = 12,
+  const ARMS = {
+    none: "without batch norm",
+    batch: "with batch norm",
+    noisy: "with batch norm and noise behind it",
+    noise: "with the noise alone",
+  };
+  const WIDTH = 12,
     BATCH = 64,
     STEPS = 400,
     SMOOTH = 20,
@@ -21,6 +25,7 @@ bnbook.explorer("train", "Train three networks", kit => {
     value: 1,
     show: v => `${number(v)} × the paper’s`,
   });
+  const control = kit.toggle({ label: "The noise alone, too", value: "alone" in place });
   let seed = 1;
   const tries = kit.row("Try:");
   const set =
@@ -44,22 +49,25 @@ bnbook.explorer("train", "Train three networks", kit => {
   const begin = () => {
     const draw = generator(seed),
       first = network(draw, [2, ...Array(depth.get()).fill(WIDTH), 1]);
+    const names = Object.keys(ARMS).filter(arm => arm !== "noise" || control.get());
     return {
+      names,
       draw,
       shake: generator(seed + 1e6),
       rate: rate.get(),
       strength: shaking.get(),
       layer: Math.floor(depth.get() / 2),
-      nets: Object.fromEntries(NAMES.map(arm => [arm, copyNetwork(first)])),
-      right: Object.fromEntries(NAMES.map(arm => [arm, []])),
-      means: Object.fromEntries(NAMES.map(arm => [arm, []])),
+      nets: Object.fromEntries(names.map(arm => [arm, copyNetwork(first)])),
+      right: Object.fromEntries(names.map(arm => [arm, []])),
+      means: Object.fromEntries(names.map(arm => [arm, []])),
     };
   };
   const advance = run => {
     const batch = spirals(run.draw, BATCH),
-      shaken = run.nets.noisy.slice(0, -1).map(layer => noise(run.shake, BATCH, layer.outputs, run.strength));
-    for (const arm of NAMES) {
-      const one = descend(run.nets[arm], batch, run.rate, arm, shaken),
+      noises = run.nets.noisy.slice(0, -1).map(layer => noise(run.shake, BATCH, layer.outputs, run.strength));
+    for (const arm of run.names) {
+      const [normed, shaken] = [["batch", "noisy"].includes(arm), ["noisy", "noise"].includes(arm) ? noises : []],
+        one = descend(run.nets[arm], batch, run.rate, normed, shaken),
         middle = one.handed[run.layer];
       run.right[arm].push(Number.isFinite(one.loss) ? 100 * one.right : 50);
       const means = new Float64Array(WIDTH);
@@ -81,22 +89,22 @@ bnbook.explorer("train", "Train three networks", kit => {
     learned.draw({
       x,
       y: { from: 40, to: 102, ticks: [50, 75, 100], format: v => `${v} %` },
-      key: NAMES.map(arm => [`${arm} lined`, ARMS[arm]]),
-      says: NAMES.map(arm => `${ARMS[arm]}: ${done ? number(smooth(run.right[arm], done - 1)) : "–"} %`).join("; "),
+      key: run.names.map(arm => [`${arm} lined`, ARMS[arm]]),
+      says: run.names.map(arm => `${ARMS[arm]}: ${done ? number(smooth(run.right[arm], done - 1)) : "–"} %`).join("; "),
       marks: [
         { rule: { y: 50 }, class: "muted dashed" },
-        ...NAMES.map(arm => ({ line: at.map(k => [k + 1, smooth(run.right[arm], k)]), class: arm })),
+        ...run.names.map(arm => ({ line: at.map(k => [k + 1, smooth(run.right[arm], k)]), class: arm })),
       ],
     });
-    const largest = Math.max(0, ...NAMES.flatMap(arm => run.means[arm].map(([v]) => Math.abs(v) || 0)));
-    const reach = [1, 2, 4].find(v => v >= largest) ?? 6;
+    const sizes = run.names.flatMap(arm => run.means[arm].map(([v]) => Math.abs(v) || 0)).sort((a, b) => a - b);
+    const reach = [1, 2, 4].find(v => v >= (sizes[Math.floor(0.98 * sizes.length)] ?? 0)) ?? 6; // single leaps are cut
     handed.draw({
       x,
       y: { from: -reach, to: reach, ticks: [-reach, 0, reach] },
       says: `Unit 1 of hidden layer ${run.layer + 1}.`,
       marks: [
         { rule: { y: 0 }, class: "muted" },
-        ...["noisy", "none", "batch"].map(arm => ({
+        ...["noise", "noisy", "none", "batch"].filter(arm => run.names.includes(arm)).map(arm => ({
           line: run.means[arm].map(([v], k) => [k + 1, Math.abs(v) > reach ? NaN : v]),
           class: `${arm} thin`,
         })),
@@ -106,9 +114,9 @@ bnbook.explorer("train", "Train three networks", kit => {
 
   const trained = share => share >= RIGHT;
   const sentence = run => {
-    const end = Object.fromEntries(NAMES.map(arm => [arm, smooth(run.right[arm], STEPS - 1)]));
-    const shown = NAMES.map(arm => `${ARMS[arm]} <strong>${number(end[arm])} %</strong>`).join(", ");
-    const [plain, normed, noisy] = NAMES.map(arm => trained(end[arm])),
+    const end = Object.fromEntries(run.names.map(arm => [arm, smooth(run.right[arm], STEPS - 1)]));
+    const shown = run.names.map(arm => `${ARMS[arm]} <strong>${number(end[arm])} %</strong>`).join(", ");
+    const [plain, normed, noisy] = ["none", "batch", "noisy"].map(arm => trained(end[arm])),
       far = number(jump(run.means.noisy) / jump(run.means.batch), 2),
       farther = number(jump(run.means.noisy) / jump(run.means.none), 2);
     const times = `${far} times as far from step to step${plain ? `, ${farther} times as far as the plain network’s` : ""}`;
@@ -155,7 +163,7 @@ bnbook.explorer("train", "Train three networks", kit => {
     current = begin();
     picture(current);
     kit.say(
-      `Three networks of ${depth.get()} layers, the same first weights, the same batches of two spirals, learning rate ${number(rate.get())}: they are being trained now …`,
+      `Networks of ${depth.get()} layers, the same first weights, the same batches of two spirals, learning rate ${number(rate.get())}: they are being trained now …`,
     );
     go();
   });
