@@ -96,7 +96,8 @@ bnbook.explorer("train", "Train small networks side by side", (kit, _, place) =>
         ...run.names.map(arm => ({ line: at.map(k => [k + 1, smooth(run.right[arm], k)]), class: arm })),
       ],
     });
-    const sizes = run.names.flatMap(arm => run.means[arm].map(([v]) => Math.abs(v) || 0)).sort((a, b) => a - b);
+    const means = run.names.flatMap(arm => run.means[arm].map(([v]) => Math.abs(v)));
+    const sizes = means.filter(v => v <= 6).sort((a, b) => a - b); // what left the picture does not set its scale
     const reach = [1, 2, 4].find(v => v >= (sizes[Math.floor(0.98 * sizes.length)] ?? 0)) ?? 6; // single leaps are cut
     handed.draw({
       x,
