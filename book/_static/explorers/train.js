@@ -132,7 +132,7 @@ bnbook.explorer("train", "Train small networks side by side", (kit, _, place) =>
     const shaken = !normed
       ? ""
       : noisy
-        ? ` The noise moves what its units hand on ${times}; it trains all the same. Steady inputs are not what it needs.`
+        ? ` The noise moves what its units hand on ${times}; it trains all the same: what this one needs is not steady inputs.`
         : ` Moved ${times}, its units are shaken too much.`;
     return `On the right side after ${STEPS} steps: ${shown}. ${told}${run.strength ? shaken : ""} A toy in your browser, not evidence.`;
   };
