@@ -90,6 +90,20 @@ def test_a_legend_of_several_panels_becomes_names_in_one(figure):
     assert fig.axes[0].get_position().height > before, "the legend's room goes to the panels"
 
 
+def test_a_legend_of_several_panels_stays_where_dashes_tell_its_lines_apart(figure):
+    fig = figure(np.sin(X), np.sin(X) + 2, panels=2)
+    for ax in fig.axes:
+        ax.lines[1].set(color="C0", linestyle="--")
+    fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside lower center")
+    name_lines(fig)
+    assert fig.legends and not any(ax.texts for ax in fig.axes)
+    (ax,) = (alone := figure(np.sin(X), np.sin(X) + 2)).axes
+    ax.lines[1].set(color="C0", linestyle="--")
+    ax.legend()
+    name_lines(alone)
+    assert set(boxes(alone)) == {"line 0", "line 1"}, "in one panel the names stand beside their lines"
+
+
 def test_points_without_intervals_and_lines_without_places_are_no_hindrance(figure):
     fig = figure(np.sin(X))
     (ax,) = fig.axes

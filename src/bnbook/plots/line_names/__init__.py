@@ -10,6 +10,7 @@ from itertools import islice
 
 import matplotlib.pyplot as plt
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
@@ -51,11 +52,15 @@ def _show(legend: Legend, shown: bool) -> None:
 
 
 def _entries(legend: Legend, axes: list[plt.Axes]) -> list[tuple[plt.Axes, dict[str, Line2D]]]:
-    """The axes that have a line for each of its entries, and these lines; none where it has a title."""
+    """The axes that have a line for each of its entries, and these lines; none where it has a title, or where
+    it serves several panels, which a phone shows one by one, and lines of one colour, whose names do not tell
+    them apart elsewhere."""
     labels = [text.get_text() for text in legend.get_texts()]
     if legend.get_title().get_text() or len(set(labels)) < len(labels):
         return []
-    return [(ax, lines) for ax in axes if (lines := _lines(ax, labels))]
+    found = [(ax, lines) for ax in axes if (lines := _lines(ax, labels))]
+    colours = {to_hex(line.get_color()) for _, lines in found[:1] for line in lines.values()}
+    return found if len(axes) == 1 or len(colours) == len(labels) else []
 
 
 def _legends(fig: plt.Figure) -> list[tuple[Legend, list[plt.Axes]]]:
