@@ -74,6 +74,15 @@ def test_the_sign_test_counts_seeds_beyond_the_edge():
     assert (outside.side, outside.sign_p) == (4, pytest.approx(stats.binomtest(1, 5).pvalue))
 
 
+def test_a_share_of_seeds_is_held_against_its_edge_and_not_against_a_half():
+    few = Test("level", a="a", side="less", threshold=0.2)
+    sure = significance(found(few, a=[0.0] * 20))
+    assert sure.sign_p == pytest.approx(2 * 0.8**20), "none of twenty, where one in five would be"
+    many = Test("level", a="a", side="greater", threshold=0.8)
+    sure = significance(found(many, a=[1.0] * 7 + [0.0] * 13))
+    assert sure.sign_p == pytest.approx(2 * stats.binom.cdf(7, 20, 0.8)) and sure.sign_p < 1e-4
+
+
 def test_benjamini_and_hochberg_is_scipys():
     ps = RNG.uniform(0, 1, 200) ** 3
     assert benjamini_hochberg(ps) == list(stats.false_discovery_control(ps) <= 0.05)

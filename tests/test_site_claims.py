@@ -165,6 +165,24 @@ def test_the_page_of_a_claim_has_all_that_the_board_leaves_out():
     assert " ℓ1. Must hold:" in claim_page(parted, about)
 
 
+@pytest.mark.parametrize(
+    ("changes", "marks"),
+    [
+        ({}, []),
+        ({"sign_p": 0.2}, []),  # five seeds: it never can
+        ({"n": 6, "sign_p": 0.22}, ["the sign test does not decide (p = 0.22)"]),
+        ({"kept": False}, ["not kept among the many tests of the book"]),
+        ({"kept": False, "holds": None, "n": 20, "sign_p": 0.9}, []),  # an open test decides nothing
+    ],
+)
+def test_the_page_of_a_claim_says_where_many_tests_or_the_sign_test_disagree(changes, marks):
+    made = row("a")
+    made["tests"] = [test | changes for test in made["tests"]]
+    shown = claim_page(made, Context("A coin", None)).replace("\u00a0", " ")
+    every = ("the sign test does not decide (p = 0.22)", "not kept among the many tests of the book")
+    assert [mark for mark in every if mark in shown] == marks
+
+
 def test_the_numbers_of_a_claim_are_a_line_a_seed():
     results = Results({}, {})
     for name, values in (("acc.batch", [0.5, 0.6]), ("grid", [[1, 2], [3, 4]])):

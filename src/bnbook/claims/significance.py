@@ -16,6 +16,8 @@ from bnbook.intervals import LEVEL, is_share
 MEANS = ("ratio", "agreement", "rate", "level")
 #: Smallest p that is told apart from 0.
 SMALLEST = 1e-12
+#: From so many seeds on the sign test can decide at 5 %: 2 / 2⁶ is below, 2 / 2⁵ above.
+SIGN_TEST_DECIDES = 6
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Significance:
     """How surely a test decides; p is the smallest α at which the two-sided interval at 1 - α still does.
 
     `side` of `n` seeds lie where the verdict says, or for an open test on the side of the median; `sign_p`
-    is the same p by the sign test, which assumes nothing of the distribution and is at least 2 / 2ⁿ.
+    is the same p by the sign test, which assumes nothing of the distribution and is at least 2 / 2ⁿ; for a
+    share of seeds by the exact binomial test of that share.
     """
 
     p: float
@@ -82,7 +85,8 @@ def sign_test(test: Test, values: np.ndarray, holds: bool | None) -> tuple[int, 
     """(seeds on the verdict's side, seeds that differ from the edge, two-sided p of the median).
 
     Against each edge of the region in which the claim holds, seeds above and below are heads and tails of a
-    fair coin (Arbuthnott 1710). Within ± both edges must be passed, outside one.
+    fair coin (Arbuthnott 1710); where each is a 0 or a 1, of a coin that falls on 1 as often as the edge says.
+    Within ± both edges must be passed, outside one.
     """
     low, high = edges(test)
     inside = int(((values > low) & (values < high)).sum())
@@ -103,10 +107,12 @@ def benjamini_hochberg(ps: Sequence[float], rate: float = 0.05) -> list[bool]:
 
 
 def _coin(values: np.ndarray, edge: float) -> float:
-    """Two-sided p that a fair coin falls so unevenly; 0 at an infinite edge, where no value can cross."""
+    """Two-sided p that the coin falls so unevenly; 0 at an infinite edge, where no value can cross."""
     from scipy.stats import binom
 
     if math.isinf(edge):
         return 0.0
     heads, tails = int((values > edge).sum()), int((values < edge).sum())
-    return min(1.0, 2 * float(binom.cdf(min(heads, tails), heads + tails, 0.5)))
+    chance = edge if is_share(values) and 0 < edge < 1 else 0.5
+    falls = binom(heads + tails, chance)
+    return min(1.0, 2 * float(min(falls.cdf(heads), falls.sf(heads - 1))))

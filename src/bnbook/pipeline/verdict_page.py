@@ -11,9 +11,10 @@ import numpy as np
 
 from bnbook.claims import Test, error_rates, format_number, reach, without_markup
 from bnbook.claims.deciding import POWER, TOO_MANY
+from bnbook.claims.significance import SIGN_TEST_DECIDES
 from bnbook.claims.words import DATA_NAMES
 from bnbook.errors import BnbookError
-from bnbook.intervals import clopper_pearson
+from bnbook.intervals import LEVEL, clopper_pearson
 from bnbook.pipeline.tokens import ABSENT, Pages
 
 #: The claim of the worked example: a ratio of five paired seeds.
@@ -107,14 +108,14 @@ def _coverage(tested: Tested) -> dict[str, str]:
 
 def _many(rows: list[dict[str, Any]], tested: Tested) -> dict[str, str]:
     decided = [test for _, test in tested if test["holds"] is not None]
-    many = [test for test in decided if test["n"] >= 6]
+    many = [test for test in decided if test["n"] >= SIGN_TEST_DECIDES]
     margins = [row for row in rows if row["other_margins"]]
     counts = {
         "tests": len(tested),
         "decided": len(decided),
         "kept": sum(test["kept"] for test in decided),
         "many": len(many),
-        "disagree": sum(test["sign_p"] > 0.05 for test in many),
+        "disagree": sum(test["sign_p"] > 1 - LEVEL for test in many),
         "margins": len(margins),
         "steady": sum(set(row["other_margins"]) == {row["verdict"]} for row in margins),
     }

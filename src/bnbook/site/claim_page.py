@@ -9,6 +9,8 @@ from typing import Any
 
 from bnbook.claims import format_number
 from bnbook.claims.judging import NOT_TESTED
+from bnbook.claims.significance import SIGN_TEST_DECIDES
+from bnbook.intervals import LEVEL
 from bnbook.pipeline.evidence import Evidence
 from bnbook.site import board, chips, forest, links, words
 from bnbook.site.shell import page
@@ -104,7 +106,18 @@ def _measured(test: dict[str, Any]) -> str:
     said.append(f"n = {test['n']}")
     if test["p"] is not None:
         said.append(f"p = {format_number(test['p'], '.2g')}" if test["p"] > 1e-12 else "p < 10⁻¹²")
-    return ", ".join(said)
+    return ", ".join(said) + "".join(f"; {mark}" for mark in _marks(test))
+
+
+def _marks(test: dict[str, Any]) -> list[str]:
+    """Where a test decides, but not among the book's many tests, or not by the sign test (from six seeds
+    on)."""
+    if test["p"] is None or test["holds"] is None:
+        return []
+    many = [] if test["kept"] else ["not kept among the many tests of the book"]
+    if test["n"] < SIGN_TEST_DECIDES or test["sign_p"] <= 1 - LEVEL:
+        return many
+    return [*many, f"the sign test does not decide (p = {format_number(test['sign_p'], '.2g')})"]
 
 
 def _figure(row: Row, about: Context) -> str:
