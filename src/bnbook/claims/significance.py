@@ -85,7 +85,7 @@ def sign_test(test: Test, values: np.ndarray, holds: bool | None) -> tuple[int, 
     """(seeds on the verdict's side, seeds that differ from the edge, two-sided p of the median).
 
     Against each edge of the region in which the claim holds, seeds above and below are heads and tails of a
-    fair coin (Arbuthnott 1710); where each is a 0 or a 1, of a coin that falls on 1 as often as the edge says.
+    fair coin (Arbuthnott 1710); where each is a 0 or a 1, of one that falls on 1 as often as the edge says.
     Within ± both edges must be passed, outside one.
     """
     low, high = edges(test)
