@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,6 +159,7 @@ def test_the_scope_says_profile_data_size_and_seeds():
             "hidden": [1000, 1000],
             "channels": [30, 60],
             "depth": 25,
+            "sweep_widths": [0.0625, 0.25, 1.0],
         },
         "data": [{"name": "cifar10"}],
     }
@@ -169,7 +171,19 @@ def test_the_scope_says_profile_data_size_and_seeds():
     assert found() == "laptop · CIFAR-10 · 1/8 width · 2,000 steps · n = 2"
     assert found(scope=()) == "laptop · n = 2" and found(scope=("depth",)) == "laptop · 25 layers · n = 2"
     assert found(scope=("hidden", "channels")) == "laptop · hidden 1,000 · channels 30, 60 · n = 2"
+    assert found(scope=("sweep_widths",)) == "laptop · 1/16, 1/4, full width · n = 2"
     assert judge(Claim("c", "p/c", SOURCE, "says", "f", LEVEL), {"x": np.ones(3)}).scope == "n = 3"
+
+
+def test_the_scope_of_a_ladder_names_the_rungs_that_were_reached():
+    entry = {"values": [1.0, 2.0], "unit": "", "seeds": [0, 1], "note": ""}
+    rungs = {"a": "1/8 of the width, 50 steps.", "b": "1/4 of the width, 50 steps.", "c": "The whole, 9 steps."}
+    parts = tuple(Part(says, replace(LEVEL, a=name)) for name, says in rungs.items())
+    claim = Claim("c", "p/c", SOURCE, "says", "f", None, parts, rungs=True, scope=())
+    found = lambda *names: judge(claim, Results({}, dict.fromkeys(names, entry)), "laptop").scope
+    assert found("a", "b") == "laptop · 1/8, 1/4 of the width, 50 steps · 2 of 3 rungs · n = 2"
+    assert found("a", "c") == "laptop · 1/8 of the width, 50 steps · the whole, 9 steps · 2 of 3 rungs · n = 2"
+    assert found() == "laptop"
 
 
 def test_what_hangs_on_the_margin_is_said():

@@ -103,7 +103,8 @@ def judge(
         plainly = judge(narrow, results, profile, exact=exact).verdict
         found = replace(found, plainly=plainly if plainly != found.verdict else "")
     header = getattr(results, "header", {})
-    return replace(found, profile=profile, scope=scope_words(claim, header, profile, found.n))
+    reached = [says for says, _, outcome in found.parts if outcome.n] if claim.rungs else []
+    return replace(found, profile=profile, scope=scope_words(claim, header, profile, found.n, reached))
 
 
 def combine(held: Sequence[bool | None], how: str = "all") -> bool | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,8 +10,11 @@ from bnbook.claims.claim import Claim
 from bnbook.claims.words import DATA_NAMES
 
 
-def scope_words(claim: Claim, header: Mapping[str, Any], profile: str | None, n: int) -> str:
-    """ "laptop · CIFAR-10 · 1/8 width · 2,000 steps · n = 5", as far as the run's header tells it."""
+def scope_words(
+    claim: Claim, header: Mapping[str, Any], profile: str | None, n: int, reached: Sequence[str] = ()
+) -> str:
+    """ "laptop · CIFAR-10 · 1/8 width · 2,000 steps · n = 5", as far as the run's header tells it; of a claim
+    with rungs, those that were reached."""
     parameters = header.get("parameters", {})
     data = [DATA_NAMES.get(row["name"], row["name"]) for row in header.get("data", [])]
     words = [profile or header.get("profile", "")]
@@ -20,19 +23,36 @@ def scope_words(claim: Claim, header: Mapping[str, Any], profile: str | None, n:
             words.append(", ".join(data))
         elif name in parameters:
             words.append(_parameter(name, parameters[name]))
+    if reached:
+        words += [*_together(reached), f"{len(reached)} of {len(claim.parts)} rungs"]
     return " · ".join(word for word in (*words, f"n = {n}" if n else "") if word)
 
 
+def _together(rungs: Sequence[str]) -> list[str]:
+    """Rungs that differ in their first words alone, together: "1/16, 1/8 of the width, 2,000 steps"."""
+    found: dict[str, list[str]] = {}
+    for rung in rungs:
+        first, _, rest = (rung[:1].lower() + rung[1:]).rstrip(".").partition(" ")
+        found.setdefault(rest, []).append(first)
+    return [f"{', '.join(firsts)} {rest}" for rest, firsts in found.items()]
+
+
 def _parameter(name: str, value: Any) -> str:
-    """ "2,000 steps", "1/8 width", "width 1,000"."""
+    """ "2,000 steps", "1/8 width", "1/16, 1/4 width", "width 1,000"."""
     kind = name.rpartition("_")[2]
     if kind in ("steps", "layers"):
         return f"{_number(value)} {kind}"
     if kind == "depth":
         return f"{_number(value)} layers"
+    if kind == "widths":
+        return f"{', '.join(map(_share, value))} width"
     if isinstance(value, float) and 0 < value <= 1:
-        return f"{Fraction(value).limit_denominator(1000)} {kind}" if value < 1 else f"full {kind}"
+        return f"{_share(value)} {kind}"
     return f"{kind} {_number(value)}"
+
+
+def _share(value: float) -> str:
+    return str(Fraction(value).limit_denominator(1000)) if value < 1 else "full"
 
 
 def _number(value: Any) -> str:
