@@ -183,6 +183,18 @@ def test_the_page_of_a_claim_says_where_many_tests_or_the_sign_test_disagree(cha
     assert [mark for mark in every if mark in shown] == marks
 
 
+def test_a_rung_that_no_run_has_reached_is_neither_open_nor_measured():
+    made = row("a", rungs=True)
+    part = made["tests"][0] | {"role": "part", "says": "An eighth."}
+    missing = {"says": "The whole.", "verdict": "not tested at this scale", "holds": None, "n": 0, "values": []}
+    made["tests"] = [part, part | missing | {"interval": None, "p": None}]
+    shown = claim_page(made, Context("A ladder", None))
+    found = re.findall(r'<li class="claim.*?</li>', shown, re.S)
+    assert "met</span>" in found[0] and "n = 5" in found[0].replace("\u00a0", " ")
+    assert "not tested at this scale</span>" in found[1] and "claim-found" not in found[1]
+    assert "at every rung that was reached" in shown
+
+
 def test_the_numbers_of_a_claim_are_a_line_a_seed():
     results = Results({}, {})
     for name, values in (("acc.batch", [0.5, 0.6]), ("grid", [[1, 2], [3, 4]])):

@@ -80,7 +80,8 @@ def keep(rows: Iterable[dict[str, Any]], rate: float = 0.05) -> None:
 def _tests(claim: Claim, found: Judgement, counted: bool) -> Iterable[dict[str, Any]]:
     if found.parts:
         for part, (says, _, outcome) in zip(claim.parts, found.parts, strict=True):
-            yield _test("part", says, outcome, claim, part.effect or claim.effect, counted)
+            reached = outcome.n > 0  # of rungs a run has some only
+            yield _test("part", says, outcome, claim, part.effect or claim.effect, counted and reached)
         return
     role = "printed" if claim.corrected else "whole"
     yield _test(role, claim.says, found.outcome, claim, claim.effect, counted)

@@ -21,6 +21,7 @@ ROOT = "../"
 #: Of a test: look, glyph and word.
 MET = {True: ("true", "✓", "met"), False: ("false", "✕", "not met"), None: ("open", "?", "open")}
 UNTRIED = ("open", "○", "does not count at this scale")
+UNREACHED = ("open", "○", NOT_TESTED)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _found(row: Row) -> str:
     """An entry for each test: what must hold, the plot, effect and interval, whether it is met."""
     lines = []
     for test in row["tests"]:
-        look, glyph, word = UNTRIED if test["verdict"] == NOT_TESTED else MET[test["holds"]]
+        look, glyph, word = _met(test)
         sentence = words.rich(test["says"].rstrip("."))
         said = {"printed": "As printed. ", "corrected": f"Corrected: {sentence}. "}
         says = f"{sentence}. " if test["role"] == "part" else said.get(test["role"], "")
@@ -88,15 +89,24 @@ def _found(row: Row) -> str:
             f'<span class="chip {look}"><span class="glyph" aria-hidden="true">{glyph}</span>{word}</span> '
             f"{says}Must hold: {html.escape(test['asks'])}.</div>"
             + (f'<div class="claim-plot">{picture}</div>' if picture else "")
-            + f'<p class="claim-found">{_measured(test)}</p></li>'
+            + (f'<p class="claim-found">{_measured(test)}</p>' if test["n"] else "")
+            + "</li>"
         )
     parts = len([test for test in row["tests"] if test["role"] == "part"])
     all_or_any = {"all": "All parts have to hold.", "any": "One part has to hold."}[row["combine"]]
+    if row["rungs"]:
+        all_or_any = "It has to hold at every rung that was reached."
     plotted = any(forest.plot(test) for test in row["tests"])
     key = "Green ground: where the test holds. Dots: seeds; bar: 95 % interval; diamond: the effect."
     note = " ".join([all_or_any] * (parts > 1) + [key] * plotted)
     note = f'<p class="claim-place">{note}</p>' if note else ""
     return f'{note}<ul class="board">{"".join(lines)}</ul>' if lines else "<p>Nothing was measured here.</p>"
+
+
+def _met(test: dict[str, Any]) -> tuple[str, str, str]:
+    if test["verdict"] != NOT_TESTED:
+        return MET[test["holds"]]
+    return UNTRIED if test["n"] else UNREACHED
 
 
 def _measured(test: dict[str, Any]) -> str:
