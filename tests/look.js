@@ -28,6 +28,8 @@
     for (const child of children) {
       if ((box(child).right > innerWidth + 1 || box(child).left < -1) && !scrolls(child))
         sticksOut.push(name(child));
+      if (scrolls(parent) && !parent.scrollLeft && box(child).left < box(parent).left - 1)
+        cutOff.push(`the beginning of ${name(child)}`);
       if (["hidden", "clip"].includes(style(child).overflowX) && child.scrollWidth > child.clientWidth + 1)
         cutOff.push(name(child));
       walk(child);

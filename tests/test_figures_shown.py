@@ -316,6 +316,15 @@ def test_each_column_of_a_committed_figure_has_the_words_of_its_own_panels(path)
                     assert box.top > top - 1 and box.bottom < top + high + 1
 
 
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-4:]))
+def test_what_a_drawing_of_a_committed_figure_uses_is_defined_in_it(path):
+    """A letter is defined where Matplotlib draws it first, which may be in what another drawing shows."""
+    above, columns = apart.parts(path.read_text("utf-8"))
+    for drawing in (*above, *columns):
+        used = set(re.findall(r'(?:href="|url\()#([^")]+)', drawing))
+        assert used <= set(re.findall(r'\bid="([^"]+)"', drawing))
+
+
 def test_two_small_columns_stand_side_by_side_on_a_phone(tmp_path):
     for count, small in ((2, 0), (5, 5)):
         fig, axes = plt.subplots(1, count, figsize=(7, 3), layout="constrained")

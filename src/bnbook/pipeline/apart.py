@@ -41,13 +41,13 @@ def parts(svg: str) -> tuple[list[str], list[str]]:
     """Legends that belong to all, and panels or columns; none where the figure has one column, words of its
     own, or lines of one ink with two names, beside the lines of one part alone."""
     root = parsed(svg)
-    whole = figure(root)
+    whole, outlines = figure(root), _outlines(root)  # before a legend that defines letters is taken out
     kinds = {group.get("id", "").rpartition("_")[0] for group in whole}
     found = parts_of(panels(whole))
     if len(found) < 2 or kinds - {"axes", "patch", "legend"}:
         return [], []
     legends = [group for group in whole if group.get("id", "").startswith("legend_")] or _shared(found)
-    found, outlines = parts_of(panels(whole)), _outlines(root)
+    found = parts_of(panels(whole))
     everything = [panel for one in found for panel in one]
     drawn = [_part(one, everything) for one in found]
     width = max(LEGEND, *(shown.right - shown.left for _, shown in drawn))
