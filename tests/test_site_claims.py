@@ -186,7 +186,7 @@ def test_the_page_of_a_claim_says_where_many_tests_or_the_sign_test_disagree(cha
 def test_a_rung_that_no_run_has_reached_is_neither_open_nor_measured():
     made = row("a", rungs=True)
     part = made["tests"][0] | {"role": "part", "says": "An eighth."}
-    missing = {"says": "The whole.", "verdict": "not tested at this scale", "holds": None, "n": 0, "values": []}
+    missing = {"verdict": "not tested at this scale", "holds": None, "n": 0, "values": []}
     made["tests"] = [part, part | missing | {"interval": None, "p": None}]
     shown = claim_page(made, Context("A ladder", None))
     found = re.findall(r'<li class="claim.*?</li>', shown, re.S)

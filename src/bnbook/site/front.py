@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
 LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
 HIGH = 38  # pixels of an arm
+MAIN = "santurkar/training"  # the chapter whose network most others train, too
 #: Verdicts as tokens name them.
 NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in chips.ORDER}
 
@@ -72,24 +74,34 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     names = sorted({row["name"] for each in made for row in each.results.header["data"]})
     data = [DATA_NAMES.get(name, name) for name in names]
     seeds = sorted(row["n"] for row in rows if row["n"])
-    again = sum(row["rungs"] for row in rows)
+    again, scale = sum(row["rungs"] for row in rows), _scale(rows, shown)
     rows = [row for row in rows if not row["rungs"]]  # those that have a square
     young = sum(bool(row["exploratory"]) for row in rows)
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
     undecided = sum(row["verdict"] == "open" for row in rows)
-    paper = scales.get("paper", 0)
     middle = seeds[len(seeds) // 2] if seeds else 0
-    listed = ", ".join(f"{number} at {name}" for name, number in scales.items() if name != "paper")
-    listed = f"{len(shown.evidence)} chapters: {listed or 'no run'}"
     lines = {
-        "Scale": f"{listed}; {paper or 'none'} at the papers’ own",
+        "Scale": f"{scale}; chapters at the papers’ own scale: {scales.get('paper', 0) or 'none'}",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
         "Tests": f"{len(rows) - young} of {len(rows)} stood before their data, {young} are exploratory"
         + f"; {again} more judge claims again at several sizes" * bool(again),
-        "Not settled": f"{undecided} open, {untried} not tested here",
+        "Not settled": f"{undecided} open, {untried} not tested at this scale",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
+
+
+def _scale(rows: list[Row], shown: known.Pages) -> str:
+    """Width and steps of the network that most pages train, and the largest rung of the ladder."""
+    evidence = shown.evidence.get(MAIN)
+    if evidence is None:
+        return "no run"
+    made, theirs = evidence.results.header["parameters"], evidence.chapter.parameters("paper")
+    width = Fraction(made["width"]).limit_denominator(1000)
+    size = f"the VGG network at {width} of its width, {made['steps']:,} of {theirs['steps']:,} steps"
+    ladder = [[test["says"] for test in row["tests"] if test["n"]] for row in rows if row["rungs"]]
+    largest = max(ladder, key=len, default=[])
+    return size + (f", on the ladder up to {largest[-1].rstrip('.')}" if largest else "")
 
 
 def pictures(text: str, shown: known.Pages) -> str:
