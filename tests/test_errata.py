@@ -10,7 +10,7 @@ from conftest import ROOT, bnbook
 from bnbook import claims, paths
 from bnbook.claims import load_errata
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, errata_page, evidence, pages, tokens
+from bnbook.pipeline import chapters, errata_page, evidence, ledger_checks, pages, tokens
 
 GOOD = {
     "id": "coin-two-sides",
@@ -48,11 +48,8 @@ def test_a_row_is_read_whole(book):
     assert (row.source.key, row.source.version, row.source.where) == ("folklore", "oral", "on coins")
     assert (row.printed, row.correct, row.why) == (GOOD["printed"], GOOD["correct"], GOOD["why"])
     assert read(book, changed(claim=None))[0].claim == "" and read(book, changed(test=None))[0].test == ""
-    assert [read(book, changed(kind=kind))[0].kind for kind in claims.ERRATUM_KINDS] == [
-        "wrong",
-        "unclear",
-        "contradiction",
-    ]
+    kinds = [read(book, changed(kind=kind))[0].kind for kind in claims.ERRATUM_KINDS]
+    assert kinds == ["wrong", "incomplete", "contradiction", "unclear"]
 
 
 REFUSED = [
@@ -196,6 +193,16 @@ def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
     said = "Heads is {{ says:coin-fair | half / not half / perhaps half }} of {{ n:part/coin#heads }} tosses."
     read(ran, changed(correct=said, test=None))
     assert ": Heads is half of 5 tosses.\n" in page(ran)
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("wrong", True), ("incomplete", False), ("unclear", False)])
+def test_what_the_ledger_says_holds_is_not_called_wrong(ran, monkeypatch, kind, refused):
+    monkeypatch.setattr(ledger_checks, "passed_run", lambda chapter: evidence.fresh_run(chapter, "laptop"))
+    path = ran / "book" / "part" / "coin.claims.yml"
+    path.write_text(path.read_text("utf-8").replace("- id: coin-fair", "- statement: true\n  id: coin-fair"))
+    read(ran, changed(kind=kind, test=None))
+    lines, _ = ledger_checks.ledger([], runs=False)
+    assert ("coin-two-sides in errata.yml: wrong is what" in "\n".join(lines)) is refused
 
 
 def test_the_page_is_staged(ran, tmp_path):

@@ -14,11 +14,11 @@ from bnbook.claims.entries import Entry, read_yaml, require_once
 from bnbook.claims.reading import CLAIM_ID, load_claims
 from bnbook.errors import BnbookError
 
-#: What may be amiss with a place, and the plural for counts.
-ERRATUM_KINDS = {"wrong": "wrong", "unclear": "unclear", "contradiction": "contradictions"}
+#: What may be amiss with a place, gravest first; incomplete is what holds on a condition that is not stated.
+ERRATUM_KINDS = ("wrong", "incomplete", "contradiction", "unclear")
 #: What a slip changes, gravest first.
 CHANGES = {
-    "theorem": "A theorem or statement that is false as printed",
+    "theorem": "A theorem or statement that does not hold as printed",
     "formula": "A formula that gives other numbers than it should",
     "reading": "What can be read in two ways, or contradicts another place",
     "slip": "Numbering and printing",

@@ -22,16 +22,19 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
         "# Errata of the sources",
         "",
         f"**{len(rows)} places where a source is wrong, unclear or contradicts another**, ordered by what "
-        "they change. Each comes with what holds instead and with what shows it: a claim of this book, whose "
+        "they change; *incomplete* is what holds on a condition that is not stated. Each comes with what holds instead and with what shows it: a claim of this book, whose "
         "verdict is computed from a run, or a test of its code. Where the text of a source came to us "
         "through a conversion, slips that the conversion may have made are left out.",
         "",
         *_counts(rows, titles),
     ]
-    known, kinds = {chapter.name: chapter for chapter in chapters}, ("wrong", "contradiction", "unclear")
+    known = {chapter.name: chapter for chapter in chapters}
     titles_seen: Counter[str] = Counter()
     for change, meaning in CHANGES.items():
-        own = sorted((row for row in rows if row.changes == change), key=lambda row: kinds.index(row.kind))
+        own = sorted(
+            (row for row in rows if row.changes == change),
+            key=lambda row: claims.ERRATUM_KINDS.index(row.kind),
+        )
         if not own:
             continue
         lines += ["", f"(errata-{change})=", f"## {meaning}", "", *map(_line, own), ""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bnbook import claims
 from bnbook.claims import locks
+from bnbook.claims.judging import HOLDS, HOLDS_IF
 from bnbook.claims.locks.lines import short
 from bnbook.claims.rules import judging_rules
 from bnbook.errors import BnbookError
@@ -43,7 +44,14 @@ def _pages() -> str:
     """The front page, the errata and the others that quote several chapters can be filled in."""
     chapters = discover()
     shown = tokens.Pages({each.name: passed_run(each) for each in chapters}, claims.load_claims())
+    if at_odds := [row.id for row in claims.load_errata() if _is_too_hard(row, shown)]:
+        raise BnbookError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
     return f"{len(pages.texts(chapters, shown))} pages beside the chapters"
+
+
+def _is_too_hard(row: claims.Erratum, shown: tokens.Pages) -> bool:
+    """Whether an erratum says wrong of what holds by its claim, if only on a condition (incomplete)."""
+    return row.kind == "wrong" and bool(row.claim) and shown.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)
 
 
 def _locks(chapters: list[Chapter]) -> str:
