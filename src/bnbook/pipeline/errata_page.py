@@ -22,7 +22,8 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
         "# Errata of the sources",
         "",
         f"**{len(rows)} places where a source is wrong, unclear or contradicts another**, ordered by what "
-        "they change; *incomplete* is what holds on a condition that is not stated. Each comes with what holds instead and with what shows it: a claim of this book, whose "
+        "they change; *incomplete* is what holds on a condition that is not stated. Each comes with what "
+        "holds instead and with what shows it: a claim of this book, whose "
         "verdict is computed from a run, or a test of its code. Where the text of a source came to us "
         "through a conversion, slips that the conversion may have made are left out.",
         "",
