@@ -216,6 +216,13 @@ def test_statements_hold_or_are_wrong(test, corrected, condition, values, expect
     assert found == expected
 
 
+def test_a_wrong_statement_says_where_its_correction_is_open():
+    wrong = claim(IDENTITY, statement=True, corrected=Test("level", a="b", side="less", threshold=0.5))
+    results = dict(a=np.ones(3), b=np.array([0.1, 0.9, 0.8]))
+    assert judge(wrong, results).words == "wrong (its correction is open)"
+    assert judge(wrong, results | dict(b=np.array([0.9, 0.91, 0.92]))).words == "wrong"
+
+
 PART_CASES = [  # outcomes, the word where all have to hold, the word where any has to
     ([YES, YES], YES, YES),
     ([NO, NO], NO, NO),

@@ -71,7 +71,9 @@ class Judgement:
         words = f"holds if {self.claim.condition}" if self.verdict == HOLDS_IF else self.verdict
         smoke = "smoke run" if words == NOT_TESTED and self.profile == "smoke" else ""
         plainly = f"“{self.plainly}” by plain intervals" if self.plainly else ""
-        notes = "; ".join(note for note in (self.decided_by, smoke, plainly, self.remark) if note)
+        untold = self.verdict == WRONG and self.corrected is not None and self.corrected.holds is None
+        mended = "its correction is open" if untold else ""
+        notes = "; ".join(note for note in (self.decided_by, smoke, mended, plainly, self.remark) if note)
         return f"{words} ({notes})" if notes else words
 
     @property
