@@ -380,8 +380,11 @@ def test_a_caption_says_where_left_and_right_are_on_a_phone(tmp_path):
         page = pictures.in_both_themes(page, shown)
         assert page.count("on-phone") == said
         if said:
-            assert 'Left<span class="on-phone">, above</span>: the left side' in page
-            assert '(right<span class="on-phone">, below</span>)' in page
+            left, right = (
+                f'<span class="on-desk">{desk}</span><span class="on-phone">{phone}</span>'
+                for desk, phone in (("Left", "Above"), ("right", "below"))
+            )
+            assert f"{left}: the left side" in page and f"({right})" in page
 
 
 def test_a_figure_on_a_claims_page_has_the_caption_of_its_chapter(tmp_path):

@@ -44,7 +44,9 @@ function board(form) {
 function waffle(whole) {
   const squares = [...whole.querySelectorAll(".squares a")];
   const said = whole.querySelector(".waffle-said");
-  const rest = said.textContent = "Point at a square, or walk through them with the arrow keys; Enter opens its page.";
+  const rest = said.textContent = matchMedia("(hover: none)").matches
+    ? "A square opens the page of its claim."
+    : "Point at a square, or walk through them with the arrow keys; Enter opens its page.";
   squares.forEach((square, place) => {
     square.tabIndex = place ? -1 : 0;
     square.dataset.said = square.title;

@@ -63,7 +63,7 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
   };
 
   const path = kit.chart({ title: "Losses met between ½ and 4 learning rates along the gradient", height: 240 });
-  const here = kit.chart({ title: "The stretch ahead at this step", height: 200 });
+  const here = kit.chart({ title: "The stretch ahead at this step; dashed: ½ and 4 learning rates", height: 200 });
   path.onDrag(x => {
     const { steps } = data[Number(rung.get())],
       off = k => Math.abs(Math.log((steps[k] + 1) / x));
@@ -112,13 +112,8 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
       key: ARMS.map(arm => [`${arm} lined`, WORDS[arm]]),
       says: ARMS.map(arm => `${WORDS[arm]}: ${one.arms[arm].along[k].map(v => number(v)).join(", ")}`).join("; "),
       marks: [
-        {
-          area: [
-            [0.5, losses.from, losses.to],
-            [4, losses.from, losses.to],
-          ],
-          class: "muted faint",
-        },
+        { rule: { x: 0.5 }, class: "ink dashed" },
+        { rule: { x: 4 }, class: "ink dashed" },
         ...ARMS.flatMap(arm => [
           { line: lengths.map((a, j) => [a, one.arms[arm].along[k][j]]), class: arm },
           { dots: lengths.map((a, j) => [a, one.arms[arm].along[k][j]]), class: arm },

@@ -77,7 +77,7 @@ def without_markup(text: str) -> str:
         part = match[0]
         if part.startswith(("`", "{{")):
             return part
-        return part.replace("<", r"\lt ") if part.startswith("$") else scripts(part.replace("<", "&lt;"))
+        return part.replace("<", r"\lt ") if part.startswith("$") else scripts(norms(part.replace("<", "&lt;")))
 
     return re.sub(r"`[^`]*`|\$[^$]*\$|\{\{.*?\}\}|(?:(?!\{\{)[^`$])+|[`$]", one, text)
 
@@ -88,9 +88,7 @@ def norms(text: str) -> str:
 
 
 def scripts(text: str) -> str:
-    """Words as HTML with ℓ1 for l1, whose w_t, σ_{x_i}, (1 − μ/L)^2t and c^(−1/2) stand lower and higher;
-    names such as first_seed do not."""
-    text = RAISED.sub(
-        lambda found: f"<sup>{found['more'] or found['less'] or found['one']}</sup>", norms(text)
-    )
+    """Words as HTML whose w_t, σ_{x_i}, (1 − μ/L)^2t and c^(−1/2) stand lower and higher; names such as
+    first_seed do not."""
+    text = RAISED.sub(lambda found: f"<sup>{found['more'] or found['less'] or found['one']}</sup>", text)
     return LOWERED.sub(lambda found: f"<sub>{scripts(found['more'] or found['one'])}</sub>", text)

@@ -136,16 +136,22 @@ def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
 
 
 def _with_places(match: re.Match) -> str:
-    """A caption that says left and right says, on a phone, where that is; not where it speaks of rows."""
+    """A caption that says left and right says, on a phone, where that is instead; not where it speaks of
+    rows."""
     picture, mark, caption = match[0].partition('<span class="caption-text">')
     columns = picture.count('class="column"')
     if columns < 2 or re.search(r"\b(above|below|upper|lower)\b", caption, re.I):
         return match[0]
     places = PLACES[min(columns, 3)]
-    said = r'\g<0><span class="on-phone">, {}</span>'
-    for side, place in places.items():
-        caption = re.sub(rf"(?<!and )\b{side}(?=[:,)])", said.format(place), caption, flags=re.I)
-    return picture + mark + caption
+
+    def both_words(side: re.Match) -> str:
+        place = places[side[0].lower()]
+        place = place.capitalize() if side[0].istitle() else place
+        return f'<span class="on-desk">{side[0]}</span><span class="on-phone">{place}</span>'
+
+    return (
+        picture + mark + re.sub(rf"(?<!and )\b({'|'.join(places)})(?=[:,)])", both_words, caption, flags=re.I)
+    )
 
 
 def _instead(address: str, words: str, picture: Picture) -> str:

@@ -46,7 +46,7 @@ def rich(text: str) -> str:
             return f"<code>{html.escape(part[1:-1])}</code>"
         if part.startswith("$"):
             return f'<span class="math notranslate nohighlight">\\({html.escape(part[1:-1])}\\)</span>'
-        return scripts(html.escape(part))
+        return scripts(norms(html.escape(part)))
 
     return re.sub(r"`[^`]*`|\$[^$]*\$|[^`$]+|[`$]", one, text)
 
