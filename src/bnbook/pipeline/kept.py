@@ -52,9 +52,11 @@ def take_finished(chapter: Chapter) -> list[str]:
     return taken
 
 
-def tidy() -> None:
-    """Remove what no published run keeps any more and no run that is under way waits for."""
-    waits = set(_waiting())
+def tidy(run: Evidence) -> None:
+    """After the publication of `run`: remove what no published run keeps any more and no run that is under
+    way waits for. A chapter whose run keeps none has used those that waited for it."""
+    over = set() if _named(run.results) else {run.chapter.name}
+    waits = {name for name, chapter in _waiting().items() if chapter not in over}
     for path in _files() - {paths.trainings_folder() / f"{name}.npz" for name in _wanted() | waits}:
         path.unlink()
 
