@@ -63,7 +63,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     finally:
         shutil.rmtree(staging.folder, ignore_errors=True)
     locks.append(events)
-    kept.tidy(target)
+    kept.tidy(run)
     return published(chapter, profile)
 
 
