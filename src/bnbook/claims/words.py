@@ -77,7 +77,9 @@ def without_markup(text: str) -> str:
         part = match[0]
         if part.startswith(("`", "{{")):
             return part
-        return part.replace("<", r"\lt ") if part.startswith("$") else scripts(norms(part.replace("<", "&lt;")))
+        return (
+            part.replace("<", r"\lt ") if part.startswith("$") else scripts(norms(part.replace("<", "&lt;")))
+        )
 
     return re.sub(r"`[^`]*`|\$[^$]*\$|\{\{.*?\}\}|(?:(?!\{\{)[^`$])+|[`$]", one, text)
 
