@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.ticker import FixedLocator, MultipleLocator
 
 from bnbook.figures import mean_and_interval
 
@@ -21,6 +23,18 @@ def name_ticks(setter: Callable, places: Sequence[float]) -> None:
     ax.set_xticks."""
     setter(places, labels=[f"{place:g}" for place in places])
     setter([], minor=True)
+
+
+def in_powers(axis: Axis) -> None:
+    """An axis of decimal logarithms that is read as one of the numbers: 10⁻³ at -3."""
+    axis.set_major_locator(MultipleLocator(1))
+    axis.set_major_formatter(lambda place, _: f"$10^{{{place:.0f}}}$")
+
+
+def in_factors(axis: Axis, factors: Sequence[float]) -> None:
+    """An axis of decimal logarithms that is read as one of these factors: 2 at 0.3."""
+    axis.set_major_locator(FixedLocator(np.log10(factors)))
+    axis.set_major_formatter(lambda place, _: f"{10**place:.2g}")
 
 
 def power(rate: float) -> str:

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS
+from bnbook.plots.axes import in_factors, in_powers
 from bnbook.plots.critical_rate import NETS, SETS, Panels
 
 Curves = Mapping[str, np.ndarray]
@@ -39,7 +40,9 @@ def grid(panels: Panels) -> tuple[plt.Figure, dict[str, plt.Axes]]:
     for ax in axes[-1]:
         ax.set_xlabel(r"$\gamma$")
     for ax in axes[:, 0]:
-        ax.set_ylabel(r"$\log_{10}\eta$")
+        ax.set_ylabel(r"learning rate $\eta$")
+    for ax in axes.flat:
+        in_powers(ax.yaxis)
     found = dict(zip(panels.values(), axes.ravel()))
     for suffix, words in titles(panels).items():
         found[suffix].set_title(words, fontsize=10.5)
@@ -73,7 +76,7 @@ def _orders(ax: plt.Axes, top: float, last: float) -> None:
 
 
 def offsets(panels: Panels, margin: float, curves: Curves) -> plt.Figure:
-    """Decades from each prediction to the measured rate, "PREDICTION.P" (S,), a row a network and set."""
+    """log10 of the measured over each predicted rate, "PREDICTION.P" (S,), a row a network and set."""
     fig, ax = plt.subplots(figsize=(7.2, 0.9 + 0.5 * len(panels)))
     ax.axvspan(-margin, margin, color="0.9")
     for row, suffix in enumerate(panels.values()):
@@ -82,7 +85,8 @@ def offsets(panels: Panels, margin: float, curves: Curves) -> plt.Figure:
             height = np.full(len(values), -row - 0.12 * (place - 2))
             ax.plot(values, height, mark, color=color, markersize=5, label=words if row == 0 else None)
     ax.set_yticks([-row for row in range(len(panels))], list(titles(panels).values()))
-    ax.set_xlabel("decades from the predicted to the measured critical rate")
+    in_factors(ax.xaxis, (0.7, 1, 1.4, 2, 3, 4, 6, 10))
+    ax.set_xlabel("measured over predicted critical rate")
     ax.set_title("Which prediction is nearest to where training breaks?")
     fig.legend(loc="outside lower center", ncols=3, fontsize=9.5)
     return fig
@@ -119,7 +123,8 @@ def without_batch_norm(variances: Sequence[float], measured: np.ndarray, curves:
     for name in ("from0", "corrected"):
         words, dash, color = LINES[name]
         ax.plot(curves["variance"][0], curves[name][0], dash, color=color, label=words)
-    ax.set(xlabel=r"variance of the first weights, $\sigma_w^2$", ylabel=r"$\log_{10}\eta$")
+    ax.set(xlabel=r"variance of the first weights, $\sigma_w^2$", ylabel=r"learning rate $\eta$")
+    in_powers(ax.yaxis)
     ax.set_title("Where does a network without batch norm break?")
     ax.legend(fontsize=9.5)
     return fig

@@ -10,6 +10,7 @@ from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import LogLocator
 
 from bnbook.figures import COLORS
+from bnbook.plots.axes import in_factors, in_powers
 from bnbook.plots.critical_rate import Panels
 from bnbook.plots.learning_rate import LINES, Curves, grid
 
@@ -35,8 +36,10 @@ def sides(names: Mapping[str, str], gammas: Sequence[float], largest: float, cur
         ax.set_xlabel(r"$\gamma$")
     left.set_title("Where does training break?", fontsize=10.5)
     right.set_title("The same over the dotted line", fontsize=10.5)
-    left.set_ylabel(r"$\log_{10}\eta$")
-    right.set_ylabel("decades")
+    left.set_ylabel(r"learning rate $\eta$")
+    in_powers(left.yaxis)
+    right.set_ylabel("times the dotted line")
+    in_factors(right.yaxis, (0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.4, 1.7, 2, 3))
     handles, words = left.get_legend_handles_labels()
     fig.legend(handles, words, loc="outside lower center", ncols=3, fontsize=9.7)
     return fig
