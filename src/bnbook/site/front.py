@@ -74,18 +74,18 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     names = sorted({row["name"] for each in made for row in each.results.header["data"]})
     data = [DATA_NAMES.get(name, name) for name in names]
     seeds = sorted(row["n"] for row in rows if row["n"])
-    again, scale = sum(row["rungs"] for row in rows), _scale(rows, shown)
+    scale = _scale(rows, shown)
     rows = [row for row in rows if not row["rungs"]]  # those that have a square
     young = sum(bool(row["exploratory"]) for row in rows)
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
     undecided = sum(row["verdict"] == "open" for row in rows)
     middle = seeds[len(seeds) // 2] if seeds else 0
     lines = {
-        "Scale": f"{scale}; chapters at the papers’ own scale: {scales.get('paper', 0) or 'none'}",
+        "Scale": f"{scale}; {scales.get('paper', 0) or 'no'} chapter at the papers’ own",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
-        "Tests": f"{len(rows) - young} of {len(rows)} stood before their data, {young} are exploratory"
-        + f"; {again} more judge claims again at several sizes" * bool(again),
+        "Tests": f"{len(rows) - young} of {len(rows)} stood before their data"
+        + f", {young} are exploratory" * bool(young),
         "Not settled": f"{undecided} open, {untried} not tested at this scale",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
@@ -98,10 +98,11 @@ def _scale(rows: list[Row], shown: known.Pages) -> str:
         return "no run"
     made, theirs = evidence.results.header["parameters"], evidence.chapter.parameters("paper")
     width = Fraction(made["width"]).limit_denominator(1000)
-    size = f"the VGG network at {width} of its width, {made['steps']:,} of {theirs['steps']:,} steps"
+    steps = f"{made['steps']:,} of {theirs['steps']:,} steps"
     ladder = [[test["says"] for test in row["tests"] if test["n"]] for row in rows if row["rungs"]]
     largest = max(ladder, key=len, default=[])
-    return size + (f", on the ladder up to {largest[-1].rstrip('.')}" if largest else "")
+    more = f" (again at up to {largest[-1].partition(' ')[0]})" if largest else ""
+    return f"VGG at {width} of its width{more}, {steps}"
 
 
 def pictures(text: str, shown: known.Pages) -> str:
