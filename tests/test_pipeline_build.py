@@ -365,3 +365,10 @@ def test_the_link_beside_a_heading_names_its_label():
     assert build.lasting_links(plain) == plain and build.lasting_links(plain + labelled).startswith(plain)
     other = '<span id="elsewhere"></span><p>A paragraph.</p>' + plain
     assert build.lasting_links(other) == other
+
+
+def test_a_section_says_once_that_its_intervals_are_of_95_percent():
+    said = "2 (95 % interval 1 to 3) and 5 (95 % interval 4 to 6)."
+    short = "2 (95 % interval 1 to 3) and 5 (4 to 6)."
+    text = "\n\n".join([said, f"## Next\n\n{said}", f":::{{admonition}} In short\n{said}\n:::", "no number"])
+    assert pages.said_once(text) == text.replace(said, short)

@@ -160,6 +160,8 @@ def test_the_page_of_a_claim_has_all_that_the_board_leaves_out():
     assert "http" not in re.sub(r"https?://www.w3.org\S*", "", shown), "no repository is set"
     young = claim_page(row("a", exploratory="made late"), about)
     assert "exploratory: made late" in young and "locked 2026" not in young
+    read = claim_page(row("a", says="It is fast; we read, by a factor of 2 $< 3$."), about)
+    assert "Our reading: by a factor of 2" in read and "Our reading" not in shown
     parted = row("a")
     parted["tests"] = [test | {"role": "part", "says": "l1."} for test in parted["tests"]]
     assert " ℓ1. Must hold:" in claim_page(parted, about)

@@ -32,6 +32,8 @@ from bnbook.site import chips, front, notation, reference, settings, teaching
 SUPPORT = ("references.bib", "_static")
 INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
+INTERVAL = "95 % interval "
+SECTION = re.compile(r"^(?=#+ |:{3,}|```\{figure\})", re.M)
 ROOT = "../"  # from a chapter's page to the first one
 
 
@@ -75,7 +77,7 @@ def texts(chapters: list[Chapter], shown: tokens.Pages) -> dict[str, str]:
             found[RULES] = verdict_page.verdict_page(text, shown)
         elif path.name == INDEX:
             filled = tokens.fill(front.pictures(text, shown), "index", shown, extra=front_page)
-            found[INDEX] = filled.replace("(95 % interval ", "(")  # the page says it once
+            found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
         else:
             found[path.name] = tokens.fill(text, path.stem, shown, extra=names)
     return found | {
@@ -108,11 +110,22 @@ def _chapter_page(
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            text = teaching.with_sheets(tokens.fill(source, chapter.name, shown, extra), sheets)
+            filled = said_once(tokens.fill(source, chapter.name, shown, extra))
+            text = teaching.with_sheets(filled, sheets)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
     first.source = _after_title(first.source, provenance.stamp(chapter, evidence))
     nbformat.write(page, target)
+
+
+def said_once(text: str) -> str:
+    """The words that an interval is one of 95 %, once in each section or box; later ones are numbers in
+    brackets."""
+    parts = []
+    for part in SECTION.split(text):
+        before, first, after = part.partition(f"({INTERVAL}")
+        parts.append(before + first + after.replace(f"({INTERVAL}", "("))
+    return "".join(parts)
 
 
 def _verdicts(chapter: Chapter, shown: tokens.Pages) -> str:

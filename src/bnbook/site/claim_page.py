@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ ROOT = "../"
 MET = {True: ("true", "✓", "met"), False: ("false", "✕", "not met"), None: ("open", "?", "open")}
 UNTRIED = ("open", "○", "does not count at this scale")
 UNREACHED = ("open", "○", NOT_TESTED)
+#: What of a claim's sentence is this book's decision.
+READING = re.compile(r"; we read,? (.*?)\.?$", re.S)
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,9 @@ def _said(row: Row, about: Context) -> str:
     where = words.rich(words.source_place(row))
     if row["kind"] == "question":
         where = f"No source says it: the book asks it, about {where}." + " It bears on:" * bool(listed)
-    return f"<p>{where}</p>" + (f"<ul>{listed}</ul>" if listed else "")
+    reading = READING.search(row["says"])
+    ours = f"<p>Our reading: {words.rich(reading[1])}.</p>" if reading else ""
+    return f"<p>{where}</p>" + (f"<ul>{listed}</ul>" if listed else "") + ours
 
 
 def _runs(runs: Sequence[tuple[str, Row]]) -> str:

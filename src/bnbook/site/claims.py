@@ -55,9 +55,15 @@ def write(
         )
         (folder / f"{row['id']}.html").write_text(claim_page(row, about), encoding="utf-8")
         (folder / f"{row['id']}.json").write_text(
-            json.dumps(row, ensure_ascii=False, indent=1), encoding="utf-8"
+            json.dumps(row | {"run": _run(about.evidence)}, ensure_ascii=False, indent=1), encoding="utf-8"
         )
         (folder / f"{row['id']}.csv").write_text(per_seed(claim, about.evidence), encoding="utf-8")
+
+
+def _run(evidence: Evidence | None) -> dict[str, Any] | None:
+    """Where the numbers of a claim come from: date, commit and device of their run."""
+    made = evidence.results.header["provenance"] if evidence else None
+    return {key: made.get(key) for key in ("date", "commit", "device")} if made else None
 
 
 def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
