@@ -22,7 +22,7 @@ from bnbook.claims import (
 )
 from bnbook.claims.claim import Effect
 from bnbook.claims.sensitivity import at_other_margins, scaled_test
-from bnbook.claims.words import telling
+from bnbook.claims.words import spelled, telling
 from bnbook.errors import BnbookError
 from bnbook.results import Results
 
@@ -259,3 +259,9 @@ def test_a_slip_in_the_words_is_one_line(tmp_path, text, complaint):
     with pytest.raises(BnbookError) as caught:
         read(tmp_path, text)
     assert complaint in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_locked_wording_is_shown_as_chapters_have_it():
+    assert spelled("l1 and l-infinity, lp-vgg") == "ℓ1 and ℓ∞, lp-vgg"
+    assert spelled("within 0.15 decades on average") == "within a factor of 1.41 on average"
+    assert spelled("0.3 decades below it, ± 0.15") == "0.3 decades below it, ± 0.15"

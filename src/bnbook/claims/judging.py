@@ -19,7 +19,7 @@ from bnbook.claims.deciding import deciding_words, seeds_for_claim
 from bnbook.claims.kinds import Outcome, evaluate
 from bnbook.claims.rungs import judge_rungs
 from bnbook.claims.scope import scope_words
-from bnbook.claims.words import norms
+from bnbook.claims.words import spelled
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 MIXED, AT_MOST_PARTLY = "mixed", "at most partly"
@@ -138,7 +138,7 @@ def _judge_parts(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
     # Shown beside the verdict is the part that decides it, else the first that is open.
     rank = {claim.combine == "any": 0, None: 1, claim.combine != "any": 2}
     shown = min(range(len(outcomes)), key=lambda k: rank[held[k]])
-    detail = f"part {shown + 1} of {len(outcomes)}: {norms(claim.parts[shown].says)}"
+    detail = f"part {shown + 1} of {len(outcomes)}: {spelled(claim.parts[shown].says)}"
     parts = tuple(
         (part.says, word(claim, [outcome.holds]), outcome)
         for part, outcome in zip(claim.parts, outcomes, strict=True)

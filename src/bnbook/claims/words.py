@@ -22,8 +22,9 @@ LOWERED = re.compile(
     r"(?:(?<=[Α-ω∇‖)'⁰¹²³⁴-⁹\u0302])|(?<![A-Za-z0-9_][A-Za-z])(?<=[A-Za-z]))"
     r"_(?:\{(?P<more>[^{}]*)\}|(?P<one>[A-Za-z0-9]+|[α-ω]))"
 )
-#: The norms as claims write them, for their wording is locked.
+#: Norms and factors as claims write them, for their wording is locked.
 NORMS = re.compile(r"\bl(?:(?P<order>[12p])|-infinity)(?![\w-])")
+DECADES = re.compile(r"\b(within|below|by less than) (0\.\d+) decades\b")
 
 
 def format_number(value: float, spec: str = ".3g") -> str:
@@ -78,14 +79,17 @@ def without_markup(text: str) -> str:
         if part.startswith(("`", "{{")):
             return part
         return (
-            part.replace("<", r"\lt ") if part.startswith("$") else scripts(norms(part.replace("<", "&lt;")))
+            part.replace("<", r"\lt ")
+            if part.startswith("$")
+            else scripts(spelled(part.replace("<", "&lt;")))
         )
 
     return re.sub(r"`[^`]*`|\$[^$]*\$|\{\{.*?\}\}|(?:(?!\{\{)[^`$])+|[`$]", one, text)
 
 
-def norms(text: str) -> str:
-    """Words with ℓ1, ℓ2, ℓp and ℓ∞ as chapters and figures have them."""
+def spelled(text: str) -> str:
+    """Words as chapters and figures have them: ℓ1, ℓp, ℓ∞; within a factor of 1.4 for 0.15 decades."""
+    text = DECADES.sub(lambda found: f"{found[1]} a factor of {10 ** float(found[2]):.3g}", text)
     return NORMS.sub(lambda found: f"ℓ{found['order'] or '∞'}", text)
 
 

@@ -7,7 +7,7 @@ import re
 import textwrap
 from typing import Any
 
-from bnbook.claims.words import OWN_QUESTION, norms, scripts
+from bnbook.claims.words import OWN_QUESTION, scripts, spelled
 
 #: Sources as people call them.
 SOURCES = {
@@ -46,14 +46,14 @@ def rich(text: str) -> str:
             return f"<code>{html.escape(part[1:-1])}</code>"
         if part.startswith("$"):
             return f'<span class="math notranslate nohighlight">\\({html.escape(part[1:-1])}\\)</span>'
-        return scripts(norms(html.escape(part)))
+        return scripts(spelled(html.escape(part)))
 
     return re.sub(r"`[^`]*`|\$[^$]*\$|[^`$]+|[`$]", one, text)
 
 
 def plain(text: str) -> str:
     """The same for an attribute: formulas and code without their marks."""
-    text = norms(text)
+    text = spelled(text)
     text = re.sub(r"\\(?:frac|tfrac)\{([^{}]*)\}\{([^{}]*)\}", r"(\1)/(\2)", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda name: SIGNS.get(name[1], name[1]), text)
     return html.escape(re.sub(r"[`${}\\]", "", text))

@@ -10,7 +10,7 @@ from bnbook.claims import Claim, Judgement
 from bnbook.claims.claim import Effect, Test
 from bnbook.claims.judging import NOT_TESTED
 from bnbook.claims.recorded import Recorded
-from bnbook.claims.words import norms
+from bnbook.claims.words import spelled
 from bnbook.pipeline.tokens import Pages
 from bnbook.results import Results
 
@@ -37,7 +37,7 @@ def _row(claim: Claim, found: Judgement, results: Results) -> dict[str, Any]:
     return {
         "id": claim.id,
         "chapter": claim.chapter,
-        "says": norms(claim.says),
+        "says": spelled(claim.says),
         "kind": "question" if claim.asks else "statement" if claim.statement else "measurement",
         "combine": claim.combine,
         "condition": bool(claim.condition),
@@ -45,7 +45,7 @@ def _row(claim: Claim, found: Judgement, results: Results) -> dict[str, Any]:
         "words": found.words,
         "exploratory": bool(found.exploratory),
         "tests": [
-            _test(role, norms(says), test, shown, results, claim.id) for role, says, test, shown in tests
+            _test(role, spelled(says), test, shown, results, claim.id) for role, says, test, shown in tests
         ],
     }
 
