@@ -16,6 +16,7 @@ from typing import Any
 
 WIDTHS = (390, 768, 1280)
 THEMES = ("light", "dark")
+EVERYTHING = os.environ.get("BNBOOK_AXE") == "all"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((found for found in map(shutil.which, NAMES) if found), None)
 FLAGS = (
@@ -69,15 +70,15 @@ class Visits:
 
 
 def pages_of(site: Path) -> list[Path]:
-    """Every page of the site, of the claims' pages one in forty, for they are made alike; what lies in
-    folders that start with an underscore is the theme's own."""
+    """Every page of the site, of the claims' pages one in forty, for they are made alike (all of them with
+    BNBOOK_AXE=all); what lies in folders that start with an underscore is the theme's own."""
     found = sorted(
         path
         for path in site.rglob("*.html")
         if not any(part.startswith("_") for part in path.relative_to(site).parts)
     )
     claims = [path for path in found if path.parent.name == "claims"]
-    return [path for path in found if path.parent.name != "claims"] + claims[::40]
+    return [path for path in found if path.parent.name != "claims"] + claims[:: 1 if EVERYTHING else 40]
 
 
 @contextmanager
@@ -146,11 +147,10 @@ def barriers(page: Any, name: str, number: int) -> list[str]:
     """
     import axe_playwright_python
 
-    whole = os.environ.get("BNBOOK_AXE") == "all"
-    ways = EVERY_WAY if whole else [(WIDTHS[0], "light"), (WIDTHS[-1], "dark")][number % 2 :][:1]
-    if name.removesuffix(".html") in KINDS and not whole:
+    ways = EVERY_WAY if EVERYTHING else [(WIDTHS[0], "light"), (WIDTHS[-1], "dark")][number % 2 :][:1]
+    if name.removesuffix(".html") in KINDS and not EVERYTHING:
         ways = [(WIDTHS[0], "light"), (WIDTHS[-1], "dark")]
-    if not whole:
+    if not EVERYTHING:
         page.evaluate(THIN, 4)
     page.set_default_timeout(300_000)
     script = Path(axe_playwright_python.__file__).parent / "axe.min.js"
@@ -161,10 +161,10 @@ def barriers(page: Any, name: str, number: int) -> list[str]:
         page.emulate_media(color_scheme=theme)
         page.wait_for_timeout(400)  # the theme tells which tables scroll a third of a second after a change
         page.evaluate(SETTLE)
-        again = whole and theme != THEMES[0]
+        again = EVERYTHING and theme != THEMES[0]
         rules = {
             "only": ["color-contrast"] if again else RULES,
-            "contrast": whole or name.removesuffix(".html") in KINDS,
+            "contrast": EVERYTHING or name.removesuffix(".html") in KINDS,
         }
         for one in page.evaluate(AXE, rules)["violations"]:
             where = f"{name} at {width} px, {theme}: {one['impact']}: {one['id']}"

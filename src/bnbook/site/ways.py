@@ -16,7 +16,7 @@ from bnbook.pipeline.inks import MARK
 from bnbook.site import links
 
 FIGURE = re.compile(r'<figure\b(?:(?!</figure>).)*?href="[^"]*_images/([^"/]+)\.svg".*?</figure>', re.S)
-LONGEST = 40  # lines of code under a figure; what comes before stands in the chapter's cells
+LONGEST = 24  # lines of code under a figure, as many as a cell has at most; the rest stands in the cells
 POINTS = "what the figure draws"
 NAMED = "what the figure’s cell records or names; its single points were not recorded"
 ALL = "every recorded result of the chapter; the figure’s own points were not recorded"
