@@ -24,7 +24,7 @@ LOWERED = re.compile(
 )
 #: Norms and factors as claims write them, for their wording is locked.
 NORMS = re.compile(r"\bl(?:(?P<order>[12p])|-infinity)(?![\w-])")
-DECADES = re.compile(r"\b(within|below|by less than) (0\.\d+) decades\b")
+DECADES = re.compile(r"\b(within|below|by less than|at) (0\.\d+) decades\b")
 
 
 def format_number(value: float, spec: str = ".3g") -> str:
