@@ -81,7 +81,7 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     undecided = sum(row["verdict"] == "open" for row in rows)
     middle = seeds[len(seeds) // 2] if seeds else 0
     lines = {
-        "Scale": f"{scale}; {scales.get('paper', 0) or 'no'} chapter at the papers’ own",
+        "Scale": f"{scale}; {scales.get('paper', 0) or 'no'} chapters at the papers’ own",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
         "Tests": f"{len(rows) - young} of {len(rows)} stood before their data"
