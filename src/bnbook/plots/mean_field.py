@@ -180,7 +180,7 @@ def shares(titles: dict[str, str], curves: Curves) -> plt.Figure:
             style = {"color": COLORS[norm], "alpha": 0.8, "capsize": 2, "label": LABELS[norm]}
             ax.bar(layers + shift, mean, 0.36, yerr=half, **style)
         ax.set(yscale="log", xlabel="layer $l$", title=title, xticks=layers)
-        ax.legend(fontsize=9, loc="upper left")
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9.5)
     shown = np.concatenate([np.ravel(values) for values in curves.values()])
     axes[0, 0].set_ylim(0.5 * shown[shown > 0].min(), 2 * shown.max())
     axes[0, 0].set_ylabel("share $f_l$ of the bound")
