@@ -301,10 +301,14 @@ def test_a_legend_of_all_stands_above_the_columns():
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-4:]))
-def test_each_column_of_a_committed_figure_has_the_words_of_its_own_panels(path):
-    """One of a neighbour's is neither there by halves nor twice."""
-    svg = lettering.readable(path.read_text(encoding="utf-8"))
-    for drawing in apart.parts(svg)[1]:
+def test_each_column_of_a_committed_figure_has_the_words_of_its_own_panels_and_their_letters(path):
+    """One of a neighbour's is neither there by halves nor twice. A letter is defined where Matplotlib draws
+    it first, which may be in what another drawing shows."""
+    above, columns = apart.parts(lettering.readable(path.read_text(encoding="utf-8")))
+    for drawing in (*above, *columns):
+        used = set(re.findall(r'(?:href="|url\()#([^")]+)', drawing))
+        assert used <= set(re.findall(r'\bid="([^"]+)"', drawing))
+    for drawing in columns:
         root = panels.parsed(drawing)
         left, top, wide, high = map(float, root.get("viewBox").split())
         for group in root:
@@ -314,15 +318,6 @@ def test_each_column_of_a_committed_figure_has_the_words_of_its_own_panels(path)
                     box = box.moved(*panels.moved(group))
                     assert box.left > left - 1 and box.right < left + wide + 1
                     assert box.top > top - 1 and box.bottom < top + high + 1
-
-
-@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-4:]))
-def test_what_a_drawing_of_a_committed_figure_uses_is_defined_in_it(path):
-    """A letter is defined where Matplotlib draws it first, which may be in what another drawing shows."""
-    above, columns = apart.parts(path.read_text("utf-8"))
-    for drawing in (*above, *columns):
-        used = set(re.findall(r'(?:href="|url\()#([^")]+)', drawing))
-        assert used <= set(re.findall(r'\bid="([^"]+)"', drawing))
 
 
 def test_two_small_columns_stand_side_by_side_on_a_phone(tmp_path):
