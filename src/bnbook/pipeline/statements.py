@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,16 +23,21 @@ class Line:
     binds: frozenset[str]
 
 
-def statements(chapter: Chapter) -> list[Line]:
+def statements(chapter: Chapter) -> tuple[Line, ...]:
     """The top statements of the chapter's code cells, but the parameters."""
+    return _of_cells(tuple(chapter.code_cells))
+
+
+@functools.lru_cache(maxsize=None)  # every figure of a chapter asks, on every page that shows it
+def _of_cells(cells: tuple[str, ...]) -> tuple[Line, ...]:
     found = []
-    for number, source in enumerate(chapter.code_cells):
+    for number, source in enumerate(cells):
         rows = source.splitlines()
         for node in ast.parse(source).body:
             first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
             text = "\n".join(rows[first - 1 : node.end_lineno])
             found.append(Line(number, node, text, frozenset(_read(node)), frozenset(_bound(node))))
-    return found
+    return tuple(found)
 
 
 def calls(node: ast.AST) -> Iterator[ast.Call]:

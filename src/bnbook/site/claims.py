@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.pipeline import ledger, merge, pictures, tokens
+from bnbook.pipeline import merge, pictures, tokens
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, published
 from bnbook.profiles import PUBLISHED
@@ -125,7 +125,9 @@ def _runs(chapters: list[Chapter], shown: tokens.Pages) -> dict[str, list[tuple[
         if len(held) < 2:
             continue
         for one in (one for one in held if not one.stale()):
-            pages = tokens.Pages({**shown.evidence, chapter.name: one}, shown.claims)
-            for row in ledger.ledger(pages, [chapter.name]):
-                found.setdefault(row["id"], []).append((one.profile, row))
+            evidence = {**shown.evidence, chapter.name: one}
+            pages = shown if shown.evidence == evidence else tokens.Pages(evidence, shown.claims)
+            for name, row in pages.rows.items():
+                if row["chapter"] == chapter.name:
+                    found.setdefault(name, []).append((one.profile, row))
     return found

@@ -25,7 +25,7 @@ ALL = "every recorded result of the chapter; the figure’s own points were not 
 def write(site: Path, chapters: Iterable[Chapter], shown: tokens.Pages, repository: str = "") -> None:
     """Put the three under every figure of every page, and data/PART/CHAPTER/FIGURE.csv beside the pages."""
     known = {chapter.name: chapter for chapter in chapters}
-    drawn = images(site)
+    drawn, behind_it = images(site), {}  # an image is on several pages
     for page in site.rglob("*.html"):
         root = "../" * (len(page.relative_to(site).parts) - 1)
 
@@ -33,9 +33,12 @@ def write(site: Path, chapters: Iterable[Chapter], shown: tokens.Pages, reposito
             name, _, figure = drawn.get(match[1], "").rpartition("/")
             if name not in known or (evidence := shown.evidence[name]) is None:
                 return match[0]
-            data, says = _data(site, known[name], evidence, figure)
+            if match[1] not in behind_it:
+                code = _code(known[name], evidence, figure, repository)
+                behind_it[match[1]] = code, *_data(site, known[name], evidence, figure)
+            code, data, says = behind_it[match[1]]
             parts = [
-                _code(known[name], evidence, figure, repository),
+                code,
                 f'<a class="way" download href="{root}{data}" title="CSV: {says}">Data</a>',
                 _run(name, evidence),
             ]
