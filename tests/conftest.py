@@ -114,8 +114,10 @@ def build_site(site: Path) -> None:
     kept = ROOT / "runs" / "tests"
     runs = kept / checkout()
     places = {"BNBOOK_RUNS": str(runs), "BNBOOK_STORE": str(site / "store")}
+    check = ("check", "--runs", "--profile", "smoke")
     try:
-        bnbook("check", "--runs", "--profile", "smoke", root=ROOT, **places)
+        assert runs.is_dir()
+        bnbook(*check, root=ROOT, **places)
     except AssertionError:
         shutil.rmtree(kept, ignore_errors=True)
         traces = runs / "traces"  # which functions of the package each chapter ran: see tracing/
@@ -123,7 +125,7 @@ def build_site(site: Path) -> None:
         path = os.pathsep.join(filter(None, [str(ROOT / "tests/tracing"), os.environ.get("PYTHONPATH")]))
         traced = places | {"BNBOOK_TRACES": str(traces), "PYTHONPATH": path}
         bnbook("run", "--all", "--profile", "smoke", root=ROOT, **traced)
-        bnbook("check", "--runs", "--profile", "smoke", root=ROOT, **places)
+        bnbook(*check, root=ROOT, **places)
     bnbook("build", "--runs", "--profile", "smoke", root=ROOT, BNBOOK_BUILD=str(site), **places)
     (site / "runs").symlink_to(runs)
 
