@@ -28,7 +28,7 @@ def statements(chapter: Chapter) -> tuple[Line, ...]:
     return _of_cells(tuple(chapter.code_cells))
 
 
-@functools.lru_cache(maxsize=None)  # every figure of a chapter asks, on every page that shows it
+@functools.cache  # every figure of a chapter asks, on every page that shows it
 def _of_cells(cells: tuple[str, ...]) -> tuple[Line, ...]:
     found = []
     for number, source in enumerate(cells):

@@ -139,8 +139,9 @@ def _shared(tested: Tested, pages: Pages) -> str:
     (data, _, seeds), largest = max(groups.items(), key=lambda group: len(group[1]))
     chapters = {row["chapter"] for row, _ in largest}
     sure = sum(test["holds"] is not None for _, test in largest)
+    where = "one chapter" if len(chapters) == 1 else f"{len(chapters)} chapters"
     return (
-        f"The largest family, {len(largest)} tests of {len(chapters)} chapters, {sure} of them decided, "
+        f"The largest family, {len(largest)} tests of {where}, {sure} of them decided, "
         f"rests on the same {len(seeds)} seeds of networks of one size ({data or 'no data set'}): an unlucky "
         "draw of these seeds would show in many rows at once."
     )
