@@ -43,7 +43,7 @@ def test_a_place_that_cannot_be_written_is_one_line(ran, capsys, monkeypatch, pl
     (ran / "file").touch()
     monkeypatch.setenv(place, str(ran / "file"))
     words = ["run", "coin"] if place == "BNBOOK_RUNS" else ["build"]
-    assert cli.main(words) in (cli.FAILED, cli.USAGE)
+    assert cli.main(words) == cli.USAGE
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and ("File exists" in said or "Not a directory" in said)
 
@@ -107,3 +107,35 @@ def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "find_spec", lambda _: found)
     ((name, words, good),) = doctor._operators()
     assert name == "torchvision" and not good and words.startswith("does not fit torch (")
+
+
+CHAPTER, CONTENTS = "book/part/coin.md", "_toc.yml"
+BROKEN = [
+    (CHAPTER, "title: A coin", "title: [", "part/coin: its front matter, line 14 is not YAML"),
+    (CHAPTER, ":tags: [hide-input]", ":tags: [hide-input", "part/coin: no MyST notebook"),
+    (CHAPTER, "use_style()", "use_style(", "part/coin: code cell 1 behind the parameters, line 6"),
+    (CHAPTER, "Is it fair?", "Ist sie gerecht? \udcfc", "part/coin: its file is not UTF-8"),
+    (CONTENTS, "root:", "root: [", "_toc.yml, line 3 is not YAML"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "message"), BROKEN)
+def test_a_broken_file_of_the_book_is_one_line(tiny, capsys, file, old, new, message):
+    text = (tiny / file).read_text()
+    assert old in text
+    (tiny / file).write_bytes(text.replace(old, new).encode("utf-8", "surrogateescape"))
+    assert cli.main(["run", "coin"]) == cli.USAGE
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and said.startswith(f"bnbook: {message}")
+
+
+def test_evidence_that_was_named_and_is_not_there(tiny, capsys, monkeypatch):
+    monkeypatch.setenv("BNBOOK_EXECUTED", str(tiny / "elsewhere"))
+    assert cli.main(["check"]) == cli.USAGE
+    assert "elsewhere: no such folder; expected the evidence" in capsys.readouterr().err
+
+
+def test_cores_that_are_no_number(tiny, capsys, monkeypatch):
+    monkeypatch.setenv("BNBOOK_CORES", "abc")
+    assert cli.main(["run", "coin"]) == cli.USAGE
+    assert capsys.readouterr().err == "bnbook: BNBOOK_CORES=abc; expected a number of cores, at least 1\n"

@@ -23,7 +23,7 @@ def test_gradients_of_two_places_are_proportional_to_their_start():
         fan_in * nothing.q_tilde_xy[l] * ((places - 1) * nothing.q_hat_ab_xy[l - 1] + nothing.q_hat_xy[l - 1])
         if places > 1
         else fan_in * nothing.q_tilde_xy[l] * nothing.q_hat_xy[l - 1]
-        for l, (fan_in, places) in enumerate(zip(CONV.fan_in, CONV.positions[1:]), start=1)  # noqa: E741
+        for l, (fan_in, places) in enumerate(zip(CONV.fan_in, CONV.positions[1:]), start=1)
     )
     assert np.allclose(nothing.lambda_max, by_hand, rtol=1e-12)
     full = [theory.lambda_max_full - theory.lambda_max for theory in (from_one, half, nothing)]

@@ -78,7 +78,7 @@ def test_random_nonlinearities_of_four_kinds():
 def test_kinks_beyond_the_sphere_are_no_kinks():
     """Over eight values no normalized one exceeds √7 = 2.65: there the zigzag, bent at 2.7, is linear."""
     assert growth("zigzag", 8, kinks=(-2.7, 2.7)).through == pytest.approx(6 / 5, rel=1e-9)
-    bent = lambda x: torch.relu(x - 1.3)  # noqa: E731
+    bent = lambda x: torch.relu(x - 1.3)
     assert growth(bent, 8, panels=160).through == pytest.approx(
         growth(bent, 8, kinks=(1.3,)).through, rel=1e-3
     )

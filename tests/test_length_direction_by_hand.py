@@ -118,7 +118,7 @@ def test_bisection():
     assert gdnp.bisection(lambda g: g, -1.0, 1.0, 1) == (-1.0, 0.0)  # a zero is not below zero
     assert gdnp.bisection(lambda g: 1.0, -1.0, 1.0, 50)[1] < -1 + 1e-12
     run = gdnp.run(HUBER, W, 1, 5)
-    slope = lambda g: HUBER.slope(*HUBER.margins(W), g)  # noqa: E731
+    slope = lambda g: HUBER.slope(*HUBER.margins(W), g)
     assert run.lengths[0] == gdnp.bisection(slope, -16.0, 16.5, 5)[0] and len(run.lengths) == 2
     assert run.directions[1] == pytest.approx(gdnp.next_direction(W, run.lengths[0], HUBER))
     assert run.weight(0, HUBER) == pytest.approx(run.lengths[0] * W / 10)
@@ -127,7 +127,7 @@ def test_bisection():
 
 
 def test_gradient_descents_step_by_step():
-    slope = lambda w: 2 * w  # noqa: E731
+    slope = lambda w: 2 * w
     assert gradient_descent.plain(slope, np.array([1.0]), 0.25, 3)[:, 0] == pytest.approx(
         [1, 1 / 2, 1 / 4, 1 / 8]
     )
@@ -145,7 +145,6 @@ def test_races_against_loops():
     best = races.best_weight(logistic)
     assert best == pytest.approx([-2 * 0.4 / 0.36, -2 * 0.2 / 0.36])
     found, run = races.race(logistic, W, 4), gdnp.run(logistic, W, 4, 50)
-    # noqa: E731
     share = lambda v: (logistic.value(v) - logistic.value(best)) / (math.log(2) - logistic.value(best))
     start = before = slow = run.lengths[0] * W / 10
     fast = slow
@@ -191,7 +190,7 @@ def test_rayleigh_quotients():
 
 def test_margins_of_the_rayleigh_bounds():
     """From ρ = 2.5 to 2.75: q of the pair 1/3 to 1/7, of B 1 to 1/3."""
-    of = lambda name, t=1, new=2.75: least_squares_trials._one_margin(name, 2.5, new, t, PENCIL)  # noqa: E731
+    of = lambda name, t=1, new=2.75: least_squares_trials._one_margin(name, 2.5, new, t, PENCIL)
     assert of("printed") == pytest.approx((1 / 3) / (4 / 9)) and of("printed", 2) == pytest.approx(27 / 16)
     assert of("charitable") == pytest.approx((1 / 7) / (1 / 9 / 3))
     assert of("corrected") == pytest.approx((1 / 7) / (25 / 36 / 3))

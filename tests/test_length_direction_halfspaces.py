@@ -76,7 +76,7 @@ def test_gradients_are_those_of_autograd_and_the_hessian_is_below_zeta():
         largest = np.abs(torch.linalg.eigvalsh(torch.autograd.functional.hessian(f, v)).numpy()).max()
         assert largest <= bounds.smoothness(halfspace) * (1 + 1e-9)
         S, gamma = torch.tensor(halfspace.problem.S), torch.tensor(0.8, dtype=torch.float64)
-        both = lambda d, g: f(g * d / (d @ S @ d).sqrt())  # noqa: E731
+        both = lambda d, g: f(g * d / (d @ S @ d).sqrt())
         in_direction, in_length = torch.autograd.functional.jacobian(both, (v * 3, gamma))
         got = halfspace.gradient_in_direction(3 * w, 0.8)
         np.testing.assert_allclose(got, in_direction.numpy(), rtol=1e-7, atol=1e-9 * abs(expected).max())
@@ -130,7 +130,7 @@ def test_the_printed_criterion_depends_on_the_length_of_w_and_on_its_sign():
 def test_a_smooth_loss_has_critical_points_off_the_line():
     mpmath = pytest.importorskip("mpmath")
     mpmath.mp.dps = 40
-    density = lambda t: mpmath.npdf(t)  # noqa: E731
+    density = lambda t: mpmath.npdf(t)
     root_e = mpmath.sqrt(mpmath.e)
     first = mpmath.quad(lambda t: (1 - root_e * mpmath.cos(t)) * density(t), [-mpmath.inf, 0, mpmath.inf])
     second = mpmath.quad(lambda t: root_e * mpmath.sin(t) * density(t), [-mpmath.inf, 0, mpmath.inf])
@@ -213,7 +213,7 @@ def test_examples_and_races():
     np.testing.assert_allclose(np.cov(x.T, bias=True), np.diag(x.var(axis=0)), atol=1e-10)
     halfspace = halfspaces.from_labelled(x, y, LOSSES["logistic"])
     z, w = torch.tensor(halfspace.z), rng.standard_normal(4)
-    f = lambda v: torch.nn.functional.softplus(z @ v).mean()  # noqa: E731
+    f = lambda v: torch.nn.functional.softplus(z @ v).mean()
     np.testing.assert_allclose(
         halfspace.gradient(w), torch.autograd.functional.jacobian(f, torch.tensor(w)).numpy(), rtol=1e-9
     )

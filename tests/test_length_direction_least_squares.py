@@ -27,14 +27,14 @@ def as_torch(problem):
 def test_gradient_and_convexity_are_those_of_autograd():
     for rng, problem, w in problems(24):
         S, u = as_torch(problem)
-        rho = lambda v: -((u @ v) ** 2) / (v @ S @ v)  # noqa: E731
+        rho = lambda v: -((u @ v) ** 2) / (v @ S @ v)
         expected = torch.autograd.functional.jacobian(rho, torch.tensor(w)).numpy()
         np.testing.assert_allclose(
             least_squares.gradient(w, problem), expected, rtol=1e-6, atol=1e-9 * abs(expected).max()
         )
         gamma = torch.tensor(rng.standard_normal(), dtype=torch.float64)
         length = (torch.tensor(w) @ S @ torch.tensor(w)).sqrt()
-        corrected = lambda g: 2 * g * (u @ torch.tensor(w)) / length + g**2  # noqa: E731
+        corrected = lambda g: 2 * g * (u @ torch.tensor(w)) / length + g**2
         assert torch.autograd.functional.hessian(corrected, gamma).item() == pytest.approx(2, rel=1e-12)
         assert corrected(gamma).item() == pytest.approx(
             least_squares.objective(w, gamma.item(), problem), rel=1e-12

@@ -30,7 +30,6 @@ def test_gradients_are_those_of_autograd_over_the_plane():
     nodes, p = (torch.tensor(a) for a in plane(0.1))
     for network, W in networks(8, units=3):
         z = torch.tensor(network.problem.u) + nodes @ torch.tensor(network.root).T
-        # noqa: B023, E731
         f = lambda V: p @ TORCH[network.loss.name](torch.tanh(z @ V.T) @ torch.tensor(network.theta))
         expected = torch.autograd.functional.jacobian(f, torch.tensor(W)).numpy()
         np.testing.assert_allclose(network.gradient(W), expected, rtol=0, atol=1e-6 * abs(expected).max())
@@ -108,7 +107,6 @@ def test_two_equal_units_have_their_minimum_off_the_line():
     assert EXAMPLE.value(W) < min(lower) - 1e-6, "no two points of the line are as low"
     nodes, p_ = (torch.tensor(a) for a in plane(0.1))
     z = torch.tensor(EXAMPLE.problem.u) + nodes @ torch.tensor(EXAMPLE.root).T
-    # noqa: E731
     f = lambda v: p_ @ torch.nn.functional.softplus(torch.tanh(z @ v.reshape(2, 2).T).sum(1) / 2)
     curvature = torch.linalg.eigvalsh(torch.autograd.functional.hessian(f, torch.tensor(W.ravel())))
     assert curvature[0] > 1e-6, "a true minimum, isolated"

@@ -12,7 +12,7 @@ from torch import nn
 from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes import distributions
-from bnbook.probes.activations import EDGES, measure, moment_change
+from bnbook.probes.activations import EDGES, measure
 
 LP = ("l1", "l2", "linf")
 NORM = {
@@ -130,16 +130,6 @@ def test_movement_of_a_shifted_distribution_is_the_shift():
     moved = distributions.movement(np.stack([binned(values), binned(values + 0.5), binned(2 * values + 0.5)]))
     twice = np.abs(np.sort(2 * values) - np.sort(values)).mean()
     assert moved == pytest.approx([0.5, twice], rel=0.01)
-
-
-def test_update_change_is_moment_change_of_each_probe():
-    draw = np.random.default_rng(9)
-    mean, variance = draw.normal(size=(2, 3, 2, 5)), draw.uniform(1, 2, (2, 3, 2, 5))
-    seen = distributions.update_change(mean, variance)
-    for s in range(2):
-        for p in range(3):
-            expected = [part[0] for part in moment_change(mean[s, p], variance[s, p])]
-            assert [change[s, p] for change in seen] == pytest.approx(expected)
 
 
 def test_spread_is_the_deviation_of_the_logarithm_and_ignores_the_scale():

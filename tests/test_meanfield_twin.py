@@ -83,7 +83,7 @@ def twin(places, fan_in, norm, equations, m, base) -> dict[str, float]:
         q_tilde = (same / k, pairs / k, apart / (k * (k - 1)) if k > 1 else math.nan)
         found |= dict(zip((f"{name}{layer}" for name in ("q_tilde", "q_tilde_xy", "q_tilde_ab_xy")), q_tilde))
         hats = [found[f"{name}{layer - 1}"] for name in ("q_hat", "q_hat_xy", "q_hat_ab_xy")]
-        over_pairs = lambda xy, xx: (1 - one_over_m) * xy + one_over_m * xx  # noqa: E731
+        over_pairs = lambda xy, xx: (1 - one_over_m) * xy + one_over_m * xx
         here = over_pairs(q_tilde[1] * hats[1], q_tilde[0] * hats[0])
         if k > 1 and printed:
             here = ((k - 1) * q_tilde[2] + q_tilde[1]) * ((k - 1) * hats[2] + hats[1]) / k

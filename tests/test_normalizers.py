@@ -83,7 +83,7 @@ def test_gradcheck(name, dim):
 @pytest.mark.parametrize("name", ["l1", "l2", "linf"])
 def test_second_derivatives_through_the_hand_written_backward(name):
     layer, x = built(name, 0), example(0).requires_grad_()
-    call = lambda x, w, b: torch.func.functional_call(layer, {"weight": w, "bias": b}, (x,))  # noqa: E731
+    call = lambda x, w, b: torch.func.functional_call(layer, {"weight": w, "bias": b}, (x,))
     assert torch.autograd.gradgradcheck(call, (x, layer.weight, layer.bias))
 
 

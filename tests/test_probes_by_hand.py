@@ -93,7 +93,6 @@ def test_predictiveness_by_hand():
 
 def test_errors_at_equal_distance_by_hand():
     """Distances 1 to 100 and 10 to 1000 of errors d² and 5 d: at √(10 · 100) 1000 over 5 √1000."""
-    # noqa: E731
     of = lambda norm, error: {"start_norm": np.array([[norm]]), "landscape_distance": one(*error)}
     slow, fast = of(2.0, [1.0, 100.0, 1e4]), of(20.0, [50.0, 500.0, 5000.0])
     ratio = summaries.error_ratio_at_equal_distance(slow, fast, [1, 10, 100], 0.5)
@@ -158,13 +157,14 @@ def test_movement_and_spread_by_hand():
     logs = np.linspace(0, 1, 101)  # 16 % at 0.16, 84 % at 0.84
     assert distributions.spread(np.exp(logs)) == pytest.approx(0.34)
     assert np.isfinite(distributions.spread(np.zeros(5))) and distributions.spread(np.ones(5)) == 0
-    mean = np.array([0.0, 1.0, 3.0]).reshape(1, 3, 1)
-    mean, variance = np.repeat(mean[:, :1], 2, 2)[:, :, None], None
-    mean = np.array([[[[0.0, 5.0], [3.0, 5.0]], [[1.0, 1.0], [1.0, 1.0]]]])  # (1, 2, before and after, units)
-    variance = np.array([[[[1.0, 2.0], [1.0, 6.0]], [[1.0, 1.0], [1.0, 3.0]]]])
-    shift, scale = distributions.update_change(mean, variance)
-    # 3 / √(1 + 9/4) and 0; then 0 and 2 · 4 / 8; then 0 and 2 · 2 / 4
-    assert shift[0] == pytest.approx([3 / math.sqrt(3.25) / 2, 0]) and scale[0] == pytest.approx([0.5, 0.5])
+
+
+def test_change_of_the_moments_by_hand():
+    mean = np.array([[0.0, 5.0], [3.0, 5.0], [3.0, 5.0]])  # (three times, two units)
+    variance = np.array([[1.0, 2.0], [1.0, 6.0], [1.0, 2.0]])
+    shift, scale = activations.moment_change(mean, variance)
+    assert shift == pytest.approx([3 / math.sqrt(3.25) / 2, 0])  # 3 / √(1 + 9/4) and 0; then none
+    assert scale == pytest.approx([0.5, 0.5])  # 0 and 2 · 4 / 8, there and back
 
 
 def test_quantiles_by_hand():

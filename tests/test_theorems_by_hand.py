@@ -262,7 +262,6 @@ def test_numbers_of_trials():
 
 
 def test_trials_have_random_numbers_of_their_own():
-    # noqa: E731
     uniform = lambda rng, number: {"u": rng.uniform(), **({"odd": number} if number % 2 else {})}
     found = trials.run_trials(uniform, 2, 3)
     every = found.values["u"][0] + found.values["u"][1]
@@ -285,7 +284,7 @@ def test_what_trials_record():
 @pytest.mark.parametrize("which", range(5))
 def test_every_derivative_of_a_minimum_counts(which, monkeypatch):
     """∂/∂w₁, w₂, w₃, γ, β: one that is not zero makes W* no minimum."""
-    slope = lambda function, at: (3.0 * (np.arange(len(at)) == which), np.eye(len(at)))  # noqa: E731
+    slope = lambda function, at: (3.0 * (np.arange(len(at)) == which), np.eye(len(at)))
     monkeypatch.setattr(minima_trials, "_derivatives", slope)
     found = minima_trials.minima_trial(np.random.default_rng(0), 0)
     assert all(found[f"error.minimum.{inputs}"] > 0 for inputs in ("any", "bias", "centred"))

@@ -135,7 +135,7 @@ def test_counterexample_survives_fifty_digits():
             sigma = mpmath.sqrt(mpmath.fsum((v - mean) ** 2 for v in y) / 3)
             return mpmath.fsum(((v - mean) / sigma - target) ** 2 for v, target in zip(y, (1, 0, 0))) / 2
 
-        slope = lambda a, b: mpmath.diff(lambda s: loss(a - s * b, b + s * a), 0)  # noqa: E731
+        slope = lambda a, b: mpmath.diff(lambda s: loss(a - s * b, b + s * a), 0)
         problem = three_points()
         ray, plain = (
             [mpmath.mpf(Fraction(v).numerator) / Fraction(v).denominator for v in point]

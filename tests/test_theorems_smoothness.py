@@ -152,7 +152,7 @@ def test_ball_maximum_by_hand():
 def test_constant_of_the_trilinear_form():
     rng = np.random.default_rng(0)
     a, b, c = (u / np.linalg.norm(u, axis=1)[:, None] for u in rng.standard_normal((3, 200000, 3)))
-    inner = lambda p, q: (p[:, 1:] * q[:, 1:]).sum(1)  # noqa: E731
+    inner = lambda p, q: (p[:, 1:] * q[:, 1:]).sum(1)
     form = c[:, 0] * inner(a, b) + a[:, 0] * inner(b, c) + b[:, 0] * inner(a, c)
     assert 0.95 * smoothness.TRILINEAR < form.max() <= smoothness.TRILINEAR
 
@@ -190,7 +190,7 @@ def test_counterexamples_survive_fifty_digits():
             return [(v - mean) / sigma for v in y]
 
         def second(loss, y, one, two):
-            at = lambda s, t: loss(bn([c + s * a + t * b for c, a, b in zip(y, one, two)]))  # noqa: E731
+            at = lambda s, t: loss(bn([c + s * a + t * b for c, a, b in zip(y, one, two)]))
             return mpmath.diff(at, (0, 0), (1, 1))
 
         p, ones = [1, -1, 1, -1], [1, 1, -1, -1]
@@ -206,7 +206,6 @@ def test_counterexamples_survive_fifty_digits():
         z0 = bn(y)
         zero = second(lambda z: mpmath.fsum((a - b) ** 2 for a, b in zip(z, z0)) / 2, y, ones, p)
         orders = [second(lambda z: mpmath.fdot(p, z), ones, *pair) for pair in ((ones, p), (p, ones))]
-        # noqa: E731
         close = lambda value, number: abs(value - f(number.numerator) / number.denominator) < f(10) ** -15
         assert close(flat, examples["c6_flat"].value) and close(abs(zero), examples["c6_zero"].value)
         # In truth both orders give what the printed formula gives in one of them.

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from bnbook import __version__, elsewhere, running
+from bnbook import __version__, elsewhere, paths, running
 from bnbook.errors import BnbookError, reason
 from bnbook.profiles import PROFILES
 
@@ -33,7 +33,10 @@ def main(words: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
         return UNREAD
     except OSError as error:
-        print(f"bnbook: {reason(error)}; expected a place that can be written", file=sys.stderr)
+        print(
+            f"bnbook: {reason(error)}; expected a file or folder that can be read and written",
+            file=sys.stderr,
+        )
         return USAGE
     except KeyboardInterrupt:
         print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
@@ -134,6 +137,7 @@ def _check(arguments: argparse.Namespace) -> int:
     for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:
+        paths.require_named()
         of = f" of {', '.join(chapter.name for chapter in found)}" if arguments.chapters else ""
         print(f"nothing to check: executed/ holds no run{of} yet")
     lines, well = ledger_checks.ledger(found, arguments.runs)

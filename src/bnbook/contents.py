@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from bnbook import paths
+from bnbook.errors import not_yaml
 
 
 def chapter_names() -> list[str]:
@@ -14,7 +15,11 @@ def chapter_names() -> list[str]:
     name."""
     book = paths.book_folder()
     names = sorted(path.relative_to(book).with_suffix("").as_posix() for path in book.glob("*/*.md"))
-    listed = _listed(yaml.safe_load((paths.repository_root() / "_toc.yml").read_text(encoding="utf-8")))
+    try:
+        content = yaml.safe_load((paths.repository_root() / "_toc.yml").read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise not_yaml("_toc.yml", error) from None
+    listed = _listed(content)
     place = {name: number for number, name in enumerate(listed)}
     return sorted(names, key=lambda name: place.get(name, len(place)))
 

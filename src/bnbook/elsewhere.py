@@ -26,10 +26,14 @@ def add_commands(add: Add) -> None:
     form.add_argument("--json", action="store_true", help="the results file as it is")
     coursework = add("coursework", _coursework, "make students' and instructors' notebooks and autograders")
     coursework.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
-    coursework.add_argument("names", nargs="*", metavar="SHEET", help="some sheets (default: all)")
+    coursework.add_argument(
+        "names", nargs="*", default=[], metavar="SHEET", help="some sheets (default: all)"
+    )
     bundle = add("bundle", _bundle, "write a folder that runs on a machine without a network")
     bundle.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
-    bundle.add_argument("chapters", nargs="*", metavar="CHAPTER", help="whose data come along (default: all)")
+    bundle.add_argument(
+        "chapters", nargs="*", default=[], metavar="CHAPTER", help="whose data come along (default: all)"
+    )
     bundle.add_argument("--profile", default="paper", choices=PROFILES)
     bundle.add_argument("--no-wheels", action="store_true", help="the machine has all packages")
     bundle.add_argument("--without", action="append", default=[], metavar="PACKAGE", help="it has this one")

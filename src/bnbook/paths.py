@@ -65,6 +65,12 @@ def executed_folder() -> Path:
     return Path(named) if named else repository_root() / "executed"
 
 
+def require_named() -> None:
+    """BnbookError where BNBOOK_EXECUTED names a folder that is not there."""
+    if not executed_folder().is_dir() and os.environ.get("BNBOOK_EXECUTED"):
+        raise BnbookError(f"BNBOOK_EXECUTED={executed_folder()}: no such folder; expected the evidence")
+
+
 def trainings_folder() -> Path:
     """Committed trainings of chapters that take hours: entries of the results store."""
     return executed_folder() / "trainings"

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 
+from bnbook import paths
 from bnbook.errors import BnbookError
 from bnbook.profiles import PROFILES
 
@@ -34,6 +35,7 @@ def run(arguments: argparse.Namespace) -> bool:
     from bnbook.pipeline import execute, member, parameters, side_by_side
 
     chapters = chosen(arguments)
+    paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     given = parameters.read_file(arguments.params) if arguments.params else {}
     given = given | parameters.parse_assignments(arguments.set)
     for name in ("seeds", "jobs"):

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import yaml
 
 from bnbook.claims.claim import Source
-from bnbook.errors import BnbookError
+from bnbook.errors import BnbookError, not_yaml
 
 
 def read_yaml(path: Path, file: str) -> Any:
@@ -21,9 +21,7 @@ def read_yaml(path: Path, file: str) -> Any:
     except FileNotFoundError:
         raise BnbookError(f"no file {file}; expected it under {path.parent.name}/") from None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise BnbookError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}") from None
+        raise not_yaml(file, error) from None
 
 
 @lru_cache(maxsize=64)  # by content: one command asks many times, and an edited file is another key

@@ -38,24 +38,24 @@ def backward(setting: Setting, ahead: Forward) -> Backward:
     step = {"printed": _printed, "corrected": _corrected, "through_batch": _through_batch}[setting.equations]
     if setting.norm == "none" and setting.equations == "through_batch":
         step = _corrected  # there are no statistics to go through
-    for l in range(last - 1, 0, -1):  # noqa: E741, the paper's letter
+    for l in range(last - 1, 0, -1):
         step(setting, ahead, one, l)
     return one
 
 
-def _same(setting: Setting, ahead: Forward, behind: Array, l: int) -> Array:  # noqa: E741
+def _same(setting: Setting, ahead: Forward, behind: Array, l: int) -> Array:
     if setting.norm == "none":
         return eq.relu_backward(behind, setting.sigma_w2)
     return eq.batch_backward(behind, setting.gamma, setting.sigma_w2, ahead.variance[l])
 
 
-def _pairs(setting: Setting, ahead: Forward, behind: Array, l: int, c: Array) -> Array:  # noqa: E741
+def _pairs(setting: Setting, ahead: Forward, behind: Array, l: int, c: Array) -> Array:
     if setting.norm == "none":
         return setting.sigma_w2 * behind * eq.step_product(c)
     return eq.batch_backward_pairs(behind, setting.gamma, setting.sigma_w2, ahead.variance[l], c)
 
 
-def _printed(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:  # noqa: E741
+def _printed(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:
     """Equations 22, 25, 37, 38, 42 and 43: means over places handed on as they are, and places that do share.
 
     The paper has no base case for two places (its readout has only one): 1 here, as for its other two.
@@ -70,13 +70,13 @@ def _printed(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:  
         one.total_ab[l] = 0.0
 
 
-def _corrected(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:  # noqa: E741
+def _corrected(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:
     one.total[l] = _same(setting, ahead, one.total[l + 1], l)
     one.total_xy[l] = _pairs(setting, ahead, one.total_xy[l + 1], l, ahead.c_xy[l])
     one.total_ab[l] = 0.0
 
 
-def _through_batch(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:  # noqa: E741
+def _through_batch(setting: Setting, ahead: Forward, one: Backward, l: int) -> None:
     """The gradient of the *mean* output, through mean and variance: what they remove is removed.
 
     With g = ∂/∂(γu) of a unit, over all n = m |K| values, δ = (γ/s)(g - ⟨g⟩ - u ⟨g u⟩): the parts along 1 and

@@ -52,7 +52,7 @@ def forward(setting: Setting, q_hat_0: Array, q_hat_xy_0: Array, q_hat_ab_xy_0: 
     one = Forward(*(setting.empty() for _ in range(9)))
     one.q_hat[0], one.q_hat_xy[0], one.q_hat_ab_xy[0] = q_hat_0, q_hat_xy_0, q_hat_ab_xy_0
     places = setting.architecture.positions
-    for l in range(1, setting.architecture.depth + 1):  # noqa: E741, the paper's letter
+    for l in range(1, setting.architecture.depth + 1):
         for z, h in ((one.q, one.q_hat), (one.q_xy, one.q_hat_xy), (one.q_ab_xy, one.q_hat_ab_xy)):
             z[l] = eq.preactivation(h[l - 1], setting.sigma_w2, setting.sigma_b2)
         if places[l] == 1:  # there are no two places
@@ -63,7 +63,7 @@ def forward(setting: Setting, q_hat_0: Array, q_hat_xy_0: Array, q_hat_ab_xy_0: 
     return one
 
 
-def _none(setting: Setting, one: Forward, l: int, places: int) -> None:  # noqa: E741
+def _none(setting: Setting, one: Forward, l: int, places: int) -> None:
     q = one.variance[l] = one.q[l]
     one.c_xy[l] = eq.correlation(q, one.q_xy[l])
     one.q_hat[l], one.q_hat_xy[l] = eq.relu_forward(q), eq.relu_forward_pairs(q, one.q_xy[l])
@@ -72,7 +72,7 @@ def _none(setting: Setting, one: Forward, l: int, places: int) -> None:  # noqa:
         one.q_hat_ab_xy[l] = eq.relu_forward_pairs(q, one.q_ab_xy[l])
 
 
-def _batch(setting: Setting, one: Forward, l: int, places: int) -> None:  # noqa: E741
+def _batch(setting: Setting, one: Forward, l: int, places: int) -> None:
     if setting.equations == "printed":
         one.variance[l], one.c_xy[l], one.c_ab_xy[l] = one.q[l], 0.0, 0.0
     else:

@@ -52,14 +52,6 @@ def relu_backward(q_tilde: np.ndarray, sigma_w2: np.ndarray) -> np.ndarray:
     return sigma_w2 * q_tilde / 2
 
 
-def relu_backward_pairs(
-    q_tilde_xy: np.ndarray, q: np.ndarray, q_xy: np.ndarray, sigma_w2: np.ndarray
-) -> np.ndarray:
-    """q̃_xy^l = σ_w² q̃_xy^{l+1} E[φ'(a) φ'(b)] at the correlation of layer l: equations 22, 37 (right) and
-    38."""
-    return sigma_w2 * q_tilde_xy * step_product(correlation(q, q_xy))
-
-
 def batch_forward(gamma: np.ndarray) -> np.ndarray:
     """q̂^l = γ²/2: equations 23 and 39 (right). It holds for any data: u has mean square 1 and a random
     sign."""

@@ -89,7 +89,7 @@ def _further(setting: Setting, ahead: Forward, behind: Backward) -> Array:
         return biases
     if through:
         biases[:-1] = 0.0
-    for l in range(1, depth):  # noqa: E741, the paper's letter
+    for l in range(1, depth):
         for share in (eq.step_product(ahead.c_xy[l]), eq.relu_product(ahead.c_xy[l])):
             if through and l < depth - 1:
                 added = behind.total[l + 1] * (0.5 - share) * (0.0 if m is None else 1 / m)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 import yaml
 
 from bnbook import contents, paths
-from bnbook.errors import BnbookError
+from bnbook.errors import BnbookError, not_yaml
 from bnbook.pipeline import parameters as parameter_cell
 from bnbook.pipeline import settings
 from bnbook.profiles import OPTIONAL, PROFILES
@@ -36,8 +37,12 @@ class Chapter:
     def notebook(self) -> Any:
         """The chapter as a notebook (nbformat), its text cells and code cells in order, no outputs."""
         import jupytext
+        from jupytext.myst import MystMetadataParsingError
 
-        notebook = jupytext.reads(self.text, fmt="md:myst")
+        try:
+            notebook = jupytext.reads(self.text, fmt="md:myst")
+        except (ValueError, MystMetadataParsingError) as error:
+            raise BnbookError(f"{self.name}: no MyST notebook: {error}") from None
         notebook.metadata.pop("bnbook", None)
         notebook.metadata.pop("jupytext", None)
         notebook.metadata["kernelspec"] = {
@@ -49,14 +54,17 @@ class Chapter:
             cell["id"] = f"cell-{number}"  # jupytext's are random, and the evidence should not be
         return notebook
 
-    @property
+    @cached_property
     def code_cells(self) -> list[str]:
-        """Sources of the code cells but the parameters cell."""
-        return [
-            cell.source
-            for cell in self.notebook.cells
-            if cell.cell_type == "code" and not is_parameters(cell)
-        ]
+        """Sources of the code cells but the parameters cell; BnbookError where one is no Python."""
+        cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and not is_parameters(cell)]
+        for number, cell in enumerate(cells, start=1):
+            try:
+                ast.parse(cell.source)
+            except SyntaxError as error:
+                where = f"code cell {number} behind the parameters, line {error.lineno}"
+                raise BnbookError(f"{self.name}: {where}: {error.msg}: {error.text or ''}") from None
+        return [cell.source for cell in cells]
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -97,10 +105,16 @@ def discover() -> list[Chapter]:
 
 def read(path: Path, name: str) -> Chapter:
     """One chapter from its file; BnbookError when its front matter is not a chapter's."""
-    lines = path.read_text(encoding="utf-8").split("\n")
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise BnbookError(f"{name}: its file is not UTF-8 (byte {error.start}); save it as UTF-8") from None
     if lines[0] != "---" or "---" not in lines[1:]:
         raise BnbookError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
-    front = yaml.safe_load("\n".join(lines[1 : lines.index("---", 1)])) or {}
+    try:
+        front = yaml.safe_load("\n".join(lines[: lines.index("---", 1)])) or {}
+    except yaml.YAMLError as error:
+        raise not_yaml(f"{name}: its front matter", error) from None
     about = front.get("bnbook")
     if not isinstance(about, dict) or not about.get("title"):
         raise BnbookError(

@@ -19,7 +19,7 @@ from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 
-PACKAGES = ("torch", "torchvision", "numpy", "papermill", "jupytext", "matplotlib")
+PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
 
 def made_from(chapter: Chapter, began: dict[str, str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class Monitor:
     def __init__(self, label: str, progress: Path, interval: float = 0.5) -> None:
         self.label, self.progress, self.interval = label, progress, interval
         self.peak_mib = 0
-        self._printed = 0
+        self._printed = self._ticks = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -53,7 +53,7 @@ class Monitor:
             print(f"{self.label}: {lines[-1]}", file=sys.stderr, flush=True)
 
     def _due(self, every: int = 60) -> bool:
-        self._ticks = getattr(self, "_ticks", 0) + 1
+        self._ticks += 1
         return self._ticks % every == 1
 
 

@@ -17,8 +17,6 @@ LABELLED = re.compile(r"\$\$(?P<formula>[^$]*?)\s*\$\$ \((?P<label>[a-z0-9-]+)\)
 ROLE = re.compile(r"\{(?P<name>cite|cite:t|eq|ref)\}`(?P<text>[^`]*)`")
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\]\[]|\[[^\]]*\])*)\]\((?P<target>/[\w/.-]+\.ipynb|#[\w-]+)\)")
 EXPLORER = re.compile(r'^<div class="explorer"[^>]*>\n(?P<still>.*?)\n</div>$', re.M | re.S)
-#: Anything of MyST that a notebook editor would show as it is written.
-RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"", re.M)
 
 
 def equation_numbers(text: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from bnbook.errors import BnbookError
+from bnbook.errors import BnbookError, not_yaml
 
 #: In place of a profile: every profile whose runs are evidence, that is all but smoke.
 EVIDENCE = "evidence"
@@ -55,10 +55,7 @@ def _shared(chapter: str, path: Path, named: Any, profiles: Sequence[str]) -> It
         except FileNotFoundError:
             raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter") from None
         except yaml.YAMLError as problem:
-            line = getattr(problem, "problem_mark", None)
-            raise BnbookError(
-                f"{chapter}: {file}{f', line {line.line + 1}' if line else ''} is not YAML"
-            ) from None
+            raise not_yaml(f"{chapter}: {file}", problem) from None
         for group in groups:
             if not isinstance(content, dict) or group not in content:
                 known = ", ".join(map(str, content)) if isinstance(content, dict) else "none"

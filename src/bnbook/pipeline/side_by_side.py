@@ -1,4 +1,8 @@
-"""Chapters one after the other, or several at once in processes of their own; outcomes in the order given."""
+"""Chapters one after the other, or several at once in processes of their own; outcomes in the order given.
+
+By hand: a chapter starts processes itself, a kernel and a cluster, and all of them have to be gone when it is
+ended; the workers of a pool may not have children.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnbook.errors import BnbookError
-from bnbook.probes.activations import EDGES, moment_change
+from bnbook.probes.activations import EDGES
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,6 @@ def movement(histogram: np.ndarray, edges: np.ndarray = EDGES) -> np.ndarray:
     histogram = np.asarray(histogram, dtype=float)
     below = np.cumsum(histogram, axis=-1)[..., :-1]
     return (np.abs(np.diff(below, axis=-2)) * np.diff(_middles(histogram, edges))).sum(-1)
-
-
-def update_change(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Change of mean and variance by one update, averaged over units: twice (S, P, 2, units) -> two arrays
-    (S, P).
-
-    As `bnbook.probes.activations.moment_change` defines it: in standard deviations, and as a share.
-    """
-    places = mean.shape[:2]
-    found = np.full((2, *places), np.nan)
-    for place in np.ndindex(*places):
-        found[(slice(None), *place)] = [change[0] for change in moment_change(mean[place], variance[place])]
-    return found[0], found[1]
 
 
 def spread(variance: np.ndarray) -> np.ndarray:

@@ -68,7 +68,7 @@ def measure(model: nn.Module, inputs: Tensor, statistics: str = "detached") -> O
         (9, depth + 1), np.nan
     )
     f, f_pairs = np.zeros((2, depth))
-    for l in range(1, depth + 1):  # noqa: E741, the paper's letter
+    for l in range(1, depth + 1):
         h, z, delta = activations[l - 1], preactivations[l - 1], gradients[l - 1]
         before = _by_place(
             h, preactivations[l - 2].shape[1] if l > 1 else h.shape[1]
