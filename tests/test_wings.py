@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,10 @@ def test_private_names_are_imported_by_nobody(name: str) -> None:
 def test_no_module_is_long() -> None:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")}
     assert not {name: length for name, length in lengths.items() if length > 200}
+
+
+def test_the_package_names_every_room_once():
+    wings = re.split(r":\s", bnbook.__doc__)[2:]
+    named = [word for wing in wings for word in wing.split(".")[0].split()]
+    there = {name.split(".")[1] for name in MODULES}
+    assert sorted(named) == sorted(there) and named[: len(INSTRUMENTS)] == list(INSTRUMENTS)
