@@ -13,16 +13,12 @@ from bnbook.plots.axes import power
 from bnbook.plots.line_names.marks import marks
 from bnbook.plots.line_names.places import letters
 from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
+from bnbook.studies.deep_linear.plan import tag
 
 Curves = Mapping[str, np.ndarray]
 PAIR, PAPER = ("none", "batch"), 1e-6
 #: l2 normalization runs on batch norm's very curve: dashed, it leaves that visible; the others are like it.
 ON_ANOTHER = {"l2": (0, (3, 3)), "l1": (0, (4, 2)), "linf": (0, (4, 2))}
-
-
-def tag(rate: float) -> str:
-    """1e-06 -> "lr1e_06", as the names of curves have it."""
-    return f"lr{rate:.0e}".replace("-", "_")
 
 
 def losses(curves: Curves, best: Mapping[str, float]) -> plt.Figure:

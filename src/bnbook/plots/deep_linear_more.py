@@ -10,10 +10,11 @@ import numpy as np
 from bnbook.figures import COLORS, LABELS
 from bnbook.plots import printed
 from bnbook.plots.axes import power
-from bnbook.plots.deep_linear import PAIR, PAPER, tag
+from bnbook.plots.deep_linear import PAIR, PAPER
 from bnbook.plots.line_names.marks import marks
 from bnbook.plots.line_names.places import letters
 from bnbook.plots.panels import FANS, legend_below, without_minor_ticks
+from bnbook.studies.deep_linear.plan import tag
 
 Curves = Mapping[str, np.ndarray]
 LINES = ("-", "--", ":", "-.", (0, (6, 1)))
