@@ -1,7 +1,7 @@
 """Short trainings of many deep networks at once: members differ in their seed and their learning rate.
 
-A loop of its own: fifty layers of small matrices are all overhead one network at a time, so that vmap trains all
-members as one, which no observer of single networks can watch; it takes seconds and need not resume.
+A loop of its own: one by one, fifty layers of small matrices are all overhead, so vmap trains all members
+as one, which no observer of single networks can watch; it takes seconds and need not resume.
 """
 
 from __future__ import annotations
