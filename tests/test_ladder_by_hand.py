@@ -1,0 +1,132 @@
+"""The ladder's numbers of an arm, each worked out a second time: step by step, seed by seed, on paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from made_up_runs import CLASSES, LAYERS, LENGTHS, PROBES, SEEDS, STEPS, arm, curves, middle, run, start_step
+
+from bnbook.probes.places import PLACES
+from bnbook.studies.ladder import curves as ladder
+from bnbook.studies.ladder import windows
+
+NAN = np.nan
+
+
+@pytest.fixture(scope="module")
+def made():
+    return run()
+
+
+@pytest.fixture(scope="module")
+def found(made):
+    return ladder.numbers(made, arm(), CLASSES)
+
+
+def test_middles_of_all_of_a_training_its_first_tenth_its_second_half_and_its_start(made, found):
+    for seed in range(SEEDS):
+        start = start_step(made["loss"][seed])
+        assert found["start_step"][seed] == start and 60 < start < STEPS
+        windows = {"": (0, 400), "_early": (0, 40), "_late": (200, 400), "_started": (start, start + 40)}
+        seen = curves(made, seed)
+        for name in ("loss_range", "gradient_change", "smoothness", "gradient_norm", "shift"):
+            for part, (low, high) in windows.items():
+                expected = middle(seen[name], low, high)
+                assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
+        for name in ("cosine", "removed_along_one"):
+            for part, (low, high) in windows.items():
+                expected = middle(seen[name], low, high, mean=True)
+                assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
+        for length in (1, 2, 4, 8):
+            for name, mean in (
+                ("error", False),
+                ("relative_error", False),
+                ("cosine", True),
+                ("descends", True),
+            ):
+                each = f"{name}_x{length}"
+                assert found[each][seed] == pytest.approx(middle(seen[each], 0, 400, mean)), each
+        assert found["relative_shift"][seed] == pytest.approx(middle(seen["relative_shift"], 0, 400))
+    np.testing.assert_allclose(found["shift_decline"], found["shift_early"] / found["shift_late"])
+    windowed = {name.removesuffix("_early") for name in found if name.endswith("_early")}
+    assert windowed == {*"loss_range gradient_change smoothness gradient_norm shift cosine".split()} | {
+        "removed_along_one"
+    }
+    assert "error_x16" not in found and 16 in LENGTHS
+
+
+def test_what_is_removed_grows_with_the_batch_by_an_exponent():
+    """<1, g>^2 is the share times B |g|^2, and |g|^2 grows as B: a share that does not change means B^2, one
+    that is a quarter over four times the batch B^1."""
+    base = run()
+    for factor, exponent in ((0.25, 1.0), (1.0, 2.0), (4.0, 3.0), (0.5, 1.5)):
+        base["removed_along_one"] = np.full((SEEDS, len(PROBES), 3), 0.2 * factor)
+        base["removed_along_one_part"] = np.full((SEEDS, len(PROBES), 3), 0.2)
+        base["removed_along_values"] = np.full((SEEDS, len(PROBES), 3), 0.1)
+        found = ladder.numbers(base, arm(), CLASSES)
+        np.testing.assert_allclose(found["removed_growth"], exponent)
+        np.testing.assert_allclose(found["removed"], 0.2 * factor + 0.1)
+        np.testing.assert_allclose(found["removed_along_one_part"], 0.2)
+
+
+def test_moments_are_means_over_the_convolutions_2_5_and_8(made, found):
+    rows = [LAYERS.index(layer) for layer in (2, 5, 8)]
+    for seed in range(SEEDS):
+        for way in ("update", "batch", "checkpoint"):
+            for k, place in enumerate(PLACES):
+                for m, moment in enumerate(("mean", "variance")):
+                    each = [sum(row[j, k, m] for j in rows) / 3 for row in made[f"{way}_change"][seed]]
+                    checkpoints = way == "checkpoint"
+                    expected = np.mean(each) if checkpoints else middle(np.array(each), 0, 400)
+                    name = f"{way}_{moment}_{place}"
+                    assert found[name][seed] == pytest.approx(expected), name
+                    assert found[f"{name}_log"][seed] == pytest.approx(np.log(expected)), name
+    deviation = np.sqrt(made["median_variance"][:, :, :, PLACES.index("before_normalization")])
+    np.testing.assert_allclose(found["deviation_first"], [min(row[0]) for row in deviation])
+    np.testing.assert_allclose(found["deviation_last"], [min(row[4]) for row in deviation])
+
+
+def learning(steps=400, **changes):
+    flat = dict(loss=np.full((1, steps), 2.4), accuracy=np.full((1, steps), 0.5))
+    flat |= {name: np.array([[0.9, 0.9, 0.2, 0.3, 0.7]]) for name in ("train_accuracy", "test_accuracy")}
+    flat |= dict(diverged=np.zeros(1), seconds=np.ones(1))
+    return {k: v[0] for k, v in ladder.learning(flat | changes, arm(steps=steps, probe_steps=()), 10).items()}
+
+
+def test_accuracy_is_that_of_the_last_three_checkpoints():
+    found = learning(test_accuracy=np.array([[0.9, 0.9, 0.2, NAN, 0.6]]))
+    assert found["train_accuracy"] == pytest.approx(0.4)  # (2 + 3 + 7) / 30
+    assert found["test_accuracy"] == pytest.approx(0.3)  # (2 + 1 + 6) / 30: none is a guess of ten classes
+
+
+def test_the_end_is_the_last_tenth_and_the_gain_that_over_the_tenth_before():
+    """Twenty steps: the last two have 0.8 and 1.0, the two before 0.5 and 0.7, all others 0.1."""
+    found = learning(20, accuracy=np.array([[0.1] * 16 + [0.5, 0.7, 0.8, 1.0]]))
+    assert found["end_accuracy"] == pytest.approx(0.9) and found["last_tenth_gain"] == pytest.approx(0.3)
+    assert found["training_speed"] == pytest.approx((1.6 + 3.0) / 20)
+    few = learning(5, accuracy=np.array([[0.1, 0.2, 0.3, 0.4, 0.8]]))  # a tenth is one step at least
+    assert few["end_accuracy"] == pytest.approx(0.8) and few["last_tenth_gain"] == pytest.approx(0.4)
+
+
+def test_a_training_has_to_start_within_300_steps():
+    """By the mean of the last 50 of the first 300 steps, 2 % below ln 10 = 2.3026, that is below 2.2565."""
+    loss = np.full((1, 400), 2.4)
+    loss[0, 292:] = 1.5  # 8 of 50 steps: mean 2.256, just below
+    assert learning(loss=loss)["not_started"] == 0
+    loss[0, 292] = 2.4  # 7 of 50: 2.274
+    assert learning(loss=loss)["not_started"] == 1
+    assert learning(loss=np.where(np.arange(400) < 300, 2.4, 0.0)[None])["not_started"] == 1
+    late = np.where((np.arange(400) < 250) | (np.arange(400) >= 300), 1.0, 2.4)[None]
+    assert learning(loss=late)["not_started"] == 1
+
+
+def test_how_far_a_training_has_come_is_the_lowest_mean_of_50_losses():
+    loss = np.full((1, 400), 3.0)
+    loss[0, 100:150] = 1.0
+    come = windows.progress(loss)[0]
+    # k of the 50 last losses are 1: 3 - 2 k / 50; never up again
+    assert come[109] == pytest.approx(3 - 2 * 10 / 50) and come[149] == pytest.approx(1)
+    assert come[399] == pytest.approx(1)
+    short = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 9.0]])  # 12 steps: means of 3
+    np.testing.assert_allclose(windows.progress(short)[0], [9, 6, 4, 4, 3, 3, 3, 3, 1, 1, 1, 1])
+    np.testing.assert_allclose(windows.progress(np.array([[3.0, 1.0, 2.0]]))[0], [3, 1, 1])  # of one

@@ -1,0 +1,108 @@
+"""The ladder's numbers of two arms, each worked out a second time: step by step, seed by seed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from made_up_runs import CLASSES, LENGTHS, PROBES, RATE, SEEDS, STEPS, arm, curves, lowest_means, middle, run
+
+from bnbook.studies.ladder.pairs import at_equal_loss, compare
+from bnbook.studies.ladder.windows import progress
+
+INF = math.inf
+
+
+@pytest.fixture(scope="module")
+def made():
+    return run(1), run(2)
+
+
+@pytest.fixture(scope="module")
+def found(made):
+    return compare(*made, (arm(), arm(norm="batch")), CLASSES)
+
+
+def test_steps_at_which_one_of_the_two_is_the_smoother(made, found):
+    for seed in range(SEEDS):
+        one, other = (curves(each, seed) for each in made)
+        for name in ("loss_range", "gradient_change", "smoothness"):
+            holds = (one[name] > other[name]).astype(float)
+            share = middle(holds, 0, 400, mean=True)
+            assert found[f"smoother_share_{name}"][seed] == pytest.approx(share)
+            for part, (low, high) in {"early": (0, 40), "late": (200, 400)}.items():
+                gap = middle(one[name], low, high) / middle(other[name], low, high)
+                assert found[f"gap_{name}_{part}"][seed] == pytest.approx(gap)
+        worse = {"cosine": other["cosine"] < one["cosine"], "shift": other["shift"] > one["shift"]}
+        for name, holds in worse.items():
+            share = middle(holds.astype(float), 0, 400, mean=True)
+            assert found[f"worse_share_{name}"][seed] == pytest.approx(share)
+
+
+def test_steps_to_match_count_batches_of_a_sixtieth_of_the_training():
+    """400 steps: means of six. The plain arm's best is (0.66 + 5 · 0.3) / 6 = 0.36, first reached where its
+    one good batch is in; the other has batches of 0.4 from step 100 on, four of six suffice."""
+    plain, normed = run(1), run(2)
+    plain["accuracy"] = np.full((SEEDS, STEPS), 0.3)
+    plain["accuracy"][0, 299], plain["accuracy"][1, 0] = 0.66, 9.0  # before the sixth step nothing counts
+    normed["accuracy"] = np.where(np.arange(STEPS) < 100, 0.3, 0.4) * np.ones((SEEDS, 1))
+    plain["accuracy"][1, 6:] = np.nan  # a guess of ten classes
+    found = compare(plain, normed, (arm(), arm(norm="batch")), CLASSES)
+    assert found["steps_to_match_none"].tolist() == [300, 6]
+    assert found["steps_to_match_batch"].tolist() == [104, INF]  # a mean of 1.75 it never has
+
+
+def levels(made, seed):
+    """Nine losses from the start of learning to the end of the arm that ends higher, and for each arm the
+    first step at which it has come there."""
+    come = [lowest_means(each["loss"][seed]) for each in made]
+    high, low = 0.98 * math.log(10), max(min(each) for each in come)
+    wanted = [high + (low - high) * k / 8 for k in range(9)]
+    return [[next(t for t, x in enumerate(each) if x <= loss + 1e-12) for loss in wanted] for each in come]
+
+
+def between(row, step):
+    """Read off along a straight line between two probes; that of the last behind it."""
+    for k, (a, b) in enumerate(zip(PROBES, PROBES[1:])):
+        if step <= b:
+            return row[k] + (row[k + 1] - row[k]) * (step - a) / (b - a)
+    return row[-1]
+
+
+def test_the_middle_of_nine_losses_is_where_two_arms_are_compared(made, found):
+    for seed in range(SEEDS):
+        seen, at = [curves(each, seed) for each in made], levels(made, seed)
+        names = "loss_range gradient_change smoothness gradient_norm shift relative_shift error_x4".split()
+        for name in (*names, "cosine", "cosine_x4"):
+            one, other = ([between(c[name], step) for step in steps] for c, steps in zip(seen, at))
+            logs = name in names
+            apart = [math.log(x / y) if logs else x - y for x, y in zip(one, other)]
+            assert found[f"equal_loss_{name}"][seed] == pytest.approx(sorted(apart)[4]), name
+    compared = {name.removeprefix("equal_loss_") for name in found if name.startswith("equal_loss_")}
+    assert compared == {*names, "cosine", "cosine_x4"}
+
+
+def test_where_two_arms_have_come_equally_far(made):
+    come = [progress(each["loss"]) for each in made]
+    seen = [np.array([curves(each, seed)["shift"] for seed in range(SEEDS)]) for each in made]
+    values = at_equal_loss(seen, come, np.array(PROBES), CLASSES)
+    for k in range(2):
+        for seed in range(SEEDS):
+            expected = [between(seen[k][seed], step) for step in levels(made, seed)[k]]
+            np.testing.assert_allclose(values[k][seed], expected)
+
+
+def test_the_errors_at_an_equal_distance_are_compared_at_its_geometric_middle(made, found):
+    for seed in range(SEEDS):
+        ratios = []
+        for p in range(len(PROBES)):
+            arms = []
+            for each in made:
+                far = [math.log(a * RATE * each["start_norm"][seed, p]) for a in LENGTHS]
+                arms.append((far, np.log(each["landscape_distance"][seed, p])))
+            low, high = max(far[0] for far, _ in arms), min(far[-1] for far, _ in arms)
+            logs = [np.interp((low + high) / 2, far, errors) for far, errors in arms]
+            ratios.append(math.exp(logs[0] - logs[1]))
+        expected = middle(np.array(ratios), 0, 400)
+        assert found["equal_distance_ratio"][seed] == pytest.approx(expected)
