@@ -103,3 +103,20 @@ def start_step(loss: np.ndarray) -> int:
     """Updates until that lies 2 % below ln 10; all of them where it never does."""
     under = [t + 1 for t, value in enumerate(lowest_means(loss)) if value < 0.98 * np.log(10)]
     return under[0] if under else len(loss)
+
+
+def levels(made: tuple[dict[str, np.ndarray], ...], seed: int) -> list[list[int]]:
+    """Nine losses from the start of learning to the end of the arm that ends higher, and for each arm the
+    first step at which it has come there."""
+    come = [lowest_means(each["loss"][seed]) for each in made]
+    high, low = 0.98 * np.log(10), max(min(each) for each in come)
+    wanted = [high + (low - high) * k / 8 for k in range(9)]
+    return [[next(t for t, x in enumerate(each) if x <= loss + 1e-12) for loss in wanted] for each in come]
+
+
+def between(row: np.ndarray, step: int) -> float:
+    """Read off along a straight line between two probes; that of the last behind it."""
+    for k, (a, b) in enumerate(zip(PROBES, PROBES[1:])):
+        if step <= b:
+            return row[k] + (row[k + 1] - row[k]) * (step - a) / (b - a)
+    return row[-1]

@@ -6,7 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from made_up_runs import CLASSES, LENGTHS, PROBES, RATE, SEEDS, STEPS, arm, curves, lowest_means, middle, run
+from made_up_runs import (
+    CLASSES,
+    LENGTHS,
+    PROBES,
+    RATE,
+    SEEDS,
+    STEPS,
+    arm,
+    between,
+    curves,
+    levels,
+    middle,
+    run,
+)
 
 from bnbook.studies.ladder.pairs import at_equal_loss, compare
 from bnbook.studies.ladder.windows import progress
@@ -51,23 +64,6 @@ def test_steps_to_match_count_batches_of_a_sixtieth_of_the_training():
     found = compare(plain, normed, (arm(), arm(norm="batch")), CLASSES)
     assert found["steps_to_match_none"].tolist() == [300, 6]
     assert found["steps_to_match_batch"].tolist() == [104, INF]  # a mean of 1.75 it never has
-
-
-def levels(made, seed):
-    """Nine losses from the start of learning to the end of the arm that ends higher, and for each arm the
-    first step at which it has come there."""
-    come = [lowest_means(each["loss"][seed]) for each in made]
-    high, low = 0.98 * math.log(10), max(min(each) for each in come)
-    wanted = [high + (low - high) * k / 8 for k in range(9)]
-    return [[next(t for t, x in enumerate(each) if x <= loss + 1e-12) for loss in wanted] for each in come]
-
-
-def between(row, step):
-    """Read off along a straight line between two probes; that of the last behind it."""
-    for k, (a, b) in enumerate(zip(PROBES, PROBES[1:])):
-        if step <= b:
-            return row[k] + (row[k + 1] - row[k]) * (step - a) / (b - a)
-    return row[-1]
 
 
 def test_the_middle_of_nine_losses_is_where_two_arms_are_compared(made, found):
