@@ -1,0 +1,153 @@
+"""Numbers of the deep linear network out of made-up arrays, worked out a second time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from made_up_runs import middle
+
+from bnbook.deep_linear import LinearArm
+from bnbook.deep_linear import summaries as of
+from bnbook.studies.deep_linear import curves, numbers
+from bnbook.studies.deep_linear.plan import Trained
+
+NAN, INF = math.nan, math.inf
+PROBES = (0, 2, 5, 9, 14, 22, 30, 38, 44, 50, 57, 65, 72, 80, 91, 99)
+LENGTHS, RATE, SEEDS, WHOLE = (0.5, 1.0, 30.0, 31.0, 100.0), 0.01, 2, 10.0
+ARM = LinearArm(steps=100, depth=3, width=2, learning_rate=RATE, probe_steps=PROBES, lengths=LENGTHS)
+
+
+def made_up(seed):
+    draw, shape = np.random.default_rng(seed), (SEEDS, len(PROBES))
+    run = {name: draw.uniform(1, 3, (*shape, 5)) for name in ("landscape_loss", "landscape_distance")}
+    run |= {name: draw.uniform(1, 3, shape) for name in ("start_loss", "start_norm")}
+    run |= {"random_loss": draw.uniform(1, 5, (*shape, 2)), "shift_cosine": draw.uniform(-1, 1, (*shape, 4))}
+    run |= {name: draw.uniform(1, 3, (*shape, 4)) for name in ("shift_distance", "shift_norm")}
+    run |= {name: draw.uniform(0, 1, (*shape, 3)) for name in ("correlation", "bounded")}
+    run["deviation"] = draw.uniform(0.5, 1.5, (*shape, 3, 2))
+    run["probe_step"] = np.tile(PROBES, (SEEDS, 1))
+    run["loss"], run["loss_step"] = draw.uniform(1, 9, (SEEDS, 6)), np.tile([0.0, 4, 50, 80, 95, 100], (2, 1))
+    run |= {"target_energy": np.array([[6.0, 3.0, 1.0]] * 2), "diverged_at": np.full(SEEDS, INF)}
+    return run
+
+
+def looked(run, s):
+    """What the probes of one member show, probe by probe."""
+    found = {}
+    for p in range(len(PROBES)):
+        losses, far, norm = (
+            run[name][s, p] for name in ("landscape_loss", "landscape_distance", "start_norm")
+        )
+        beta = [far[k] / (LENGTHS[k] * RATE * norm) for k in range(5)]
+        cosines = run["shift_cosine"][s, p, 1:]
+        now = {
+            "loss_range": (max(losses[:3]) - min(losses[:3])) / WHOLE,  # up to 30 times the rate
+            "gradient_change": max(far[:3]),
+            "smoothness": max(beta[:3]),
+            "gradient_norm": norm,
+            "beyond": max(beta[3:]),
+            "random_change": max(abs(run["random_loss"][s, p] - run["start_loss"][s, p])) / WHOLE,
+            "shift": sum(run["shift_distance"][s, p, 1:]) / 3,
+            "cosine": sum(cosines) / 3,
+            "absolute_cosine": sum(abs(cosines)) / 3,
+            "edge": beta[0] * RATE / 2,
+        }
+        for name, value in now.items():
+            found.setdefault(name, []).append(value)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+@pytest.fixture(scope="module")
+def run():
+    made = made_up(0)
+    made["shift_cosine"][0, :3] = 0.95  # the first member is aligned at its first probes and at the 8th
+    made["shift_cosine"][0, 7], made["shift_cosine"][1, 0] = 0.91, 0.89
+    return made
+
+
+def test_numbers_of_what_the_probes_saw(run):
+    found = numbers.of_arm(Trained(ARM, run))
+    for s in range(SEEDS):
+        seen = looked(run, s)
+        for name, values in seen.items():
+            expected = middle(values, 0, 99, name in ("cosine", "absolute_cosine"), PROBES)
+            assert found[name][s] == pytest.approx(expected), name
+        share = middle((seen["cosine"] > 0.9).astype(float), 0, 99, True, PROBES)
+        assert found["aligned_share"][s] == pytest.approx(share)
+        sigma = run["deviation"][s]
+        for name, values in (("sigma", sigma), ("sigma_above_one", sigma > 1.0)):
+            means = np.array([np.mean(row) for row in values])
+            assert found[name][s] == pytest.approx(middle(means, 0, 99, True, PROBES)), name
+        assert found["sigma_last"][s] == pytest.approx(sum(sigma[-1, -1]) / 2)
+        for name in ("correlation", "bounded"):
+            means = np.array([sum(row) / 3 for row in run[name][s]])
+            assert found[name][s] == pytest.approx(middle(means, 0, 99, True, PROBES))
+    assert found["aligned_until"].tolist() == [9, 0] and (found["aligned_share"] > 0).tolist()[0]
+
+
+def test_a_member_that_dies_is_summed_up_as_far_as_it_lived():
+    made = made_up(1)
+    made["shift_cosine"][:] = 0.95
+    for name in ("shift_cosine", "deviation", "start_loss", "start_norm"):
+        made[name][0, 3:] = NAN
+    found = numbers.of_arm(Trained(ARM, made))
+    assert found["aligned_until"].tolist() == [INF, INF] and found["aligned_share"].tolist() == [1, 1]
+    assert found["sigma_last"][0] == pytest.approx(made["deviation"][0, 2, -1].mean())
+    means = made["deviation"][0, :3].mean((1, 2))  # the probes stand for 1, 2.5 and 3.5 steps
+    assert found["sigma"][0] == pytest.approx((means[0] + 2.5 * means[1] + 3.5 * means[2]) / 7)
+
+
+def test_what_is_left_of_the_loss_and_where_it_stays():
+    """Tails 10, 4 and 1 of the energies: 4.19 is within 5 % of 4 and 4.21 is not, as 0.951 and 0.949 of 1."""
+    for final, rank, near in ((4.19, 1, 1), (4.21, 1, 0), (0.951, 2, 1), (0.949, 2, 0)):
+        made = made_up(2)
+        made["loss"][:, -1] = final
+        found = numbers.of_arm(Trained(ARM, made))
+        assert (found["plateau_rank"][0], found["plateau_near"][0]) == (rank, near)
+        assert found["final_loss"][0] == pytest.approx(final / 10)
+    steps, log = made["loss_step"][0], np.log(made["loss"][0] / 10)
+    area = sum((log[k] + log[k + 1]) / 2 * (steps[k + 1] - steps[k]) for k in range(5))
+    assert found["mean_loss"][0] == pytest.approx(math.exp(area / 100))
+    made["loss"][:, 3] = [1.0, 5.0]  # at 80, the last before 90; what lies at 95 does not count
+    made["loss"][:, -1] = [0.991, 4.94]
+    assert numbers.of_arm(Trained(ARM, made))["settled"].tolist() == [1, 0]  # 0.9 % and 1.2 %
+    at_90 = made | {"loss_step": np.tile([0.0, 4, 50, 80, 90, 100], (2, 1))}
+    at_90["loss"] = np.array([[9, 9, 9, 9, 2.0, 1.981], [9, 9, 9, 2.0, 1.97, 1.96]])
+    assert of.settled(ARM, at_90).tolist() == [1, 1]  # 0.95 % and 0.5 % from step 90 on
+
+
+def test_two_arms_over_all_steps_the_first_tenth_and_the_second_half():
+    pair = made_up(3), made_up(4)
+    pair[0]["loss"][:] = [[1, 3, 1, 3, 3, 3], [3, 3, 3, 3, 3, 1]]
+    pair[1]["loss"][:] = 2
+    found = numbers.of_pair(*(Trained(ARM, run) for run in pair))
+    assert found["lower_from"].tolist() == [80, INF]
+    windows = {"all": (0, 99), "early": (0, 10), "late": (50, 99)}
+    for s in range(SEEDS):
+        one, other = (looked(run, s) for run in pair)
+        for name in ("loss_range", "gradient_change", "smoothness", "gradient_norm"):
+            holds = one[name] > other[name]
+            share = middle(holds.astype(float), 0, 99, True, PROBES)
+            assert found[f"smoother_share.{name}"][s] == pytest.approx(share)
+            wrong = [k for k in range(len(PROBES)) if not holds[k]][-1]
+            since = PROBES[wrong + 1] if wrong + 1 < len(PROBES) else INF
+            assert found[f"smoother_from.{name}"][s] == since
+            for part, (low, high) in windows.items():
+                middles = [middle(each[name], low, high, False, PROBES) for each in (one, other)]
+                ratio = middles[0] / middles[1]
+                assert found[f"{name}_ratio_{part}"][s] == pytest.approx(ratio), f"{name} {part}"
+
+
+def test_lines_of_what_the_probes_saw(run):
+    arms = {f"lr1e_02.{norm}": Trained(ARM, run) for norm in ("none", "batch")}
+    seen, layers = curves.seen(arms, [0.01]), curves.by_layer(arms, [0.01])
+    one, two = (looked(run, s)["smoothness"] for s in range(SEEDS))
+    quarters = [np.minimum(one, two) + part * abs(one - two) for part in (0.25, 0.5, 0.75)]
+    np.testing.assert_allclose(seen["smoothness.lr1e_02.none"][0], quarters)
+    for k in range(4):
+        low, high = sorted(middle(run["shift_cosine"][s, :, k], 0, 99, False, PROBES) for s in range(SEEDS))
+        assert layers["layer.lr1e_02.batch"][0, :, k].tolist() == pytest.approx(
+            [low + part * (high - low) for part in (0.25, 0.5, 0.75)]
+        )
