@@ -1,18 +1,27 @@
-"""What is left out of a call is what the sources say: every default that a chapter can rest on."""
+"""What is left out of a call, and every number that a measuring module names: as the sources say, or as
+chosen once."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
+import math
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bnbook import models, normalizers
+import bnbook
+from bnbook import figures, models, normalizers, results
 from bnbook.deep_linear import LinearArm, draw_problem, spread_probes
 from bnbook.deep_linear.network import Network
 from bnbook.normalizers import formulas, lp, noisy, per_example
 from bnbook.normalizers.batch import BatchNorm
 from bnbook.probes import fisher
+from bnbook.runs import kinds
 from bnbook.small_networks import PhaseArm
+from bnbook.studies.critical_rate import explosion_step
 from bnbook.studies.gradient_growth import chain, growth, residual
 
 DRAWN = dict(sigma_w2=2.0, gamma=1.0)
@@ -63,3 +72,110 @@ DEFAULTS = [
 def test_defaults(of, expected):
     found = {name: p.default for name, p in inspect.signature(of).parameters.items()}
     assert {name: found[name] for name in expected} == expected
+
+
+#: Parts of the package whose numbers decide what is measured.
+MEASURING = (
+    "probes studies training models normalizers meanfield small_networks deep_linear intervals".split()
+)
+BETWEEN = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0)
+MOMENTS = {"m_mean": 0, "m_variance": 0.26 / 3, "m_size_of_unit": 0.25}
+MOMENTS |= {"s_mean": 1.125, "s_variance": 0.73 / 48}
+CONSTANTS = {
+    "probes.order_parameters": dict(CHUNK=64),
+    "probes.summaries": dict(PAPER_REACH=(0.5, 4.0)),
+    "studies.bands": dict(LARGEST=1e200),
+    "studies.critical_rate": dict(EXPLOSION=1e6, TOLERANCE=1e-4),
+    "studies.curvature_theory": dict(STARTS={"from0": 0.0, "from1": 1.0}),
+    "studies.deep_linear.curves": dict(DRAWN=110),
+    "studies.deep_linear.numbers": dict(ALIGNED=0.9, NEAR=0.05),
+    "studies.deep_linear.plan": dict(PAPER=1e-6, TINY=(1e-10, 1e-9)),
+    "studies.first_gamma": dict(WINDOW=25, POINTS=100, TOLERANCE=1e-3),
+    "studies.fisher": dict(PARTS=4, TOLERANCE=1e-4),
+    "studies.fisher_reach": dict(TOLERANCE=1e-4),
+    "studies.gradient_growth.activations": dict(KINK=2.7, STEEPNESS=20.0, HEIGHT=0.5),
+    "studies.gradient_growth.measuring": dict(CLASSES=10),
+    "studies.gradient_growth.outcomes": dict(GUESS=0.1),
+    "studies.gradient_growth.rates": dict(PANELS=48, ORDER=8),
+    "studies.ladder.curves": dict(AHEAD=(1, 2, 4, 8), PLACED=(2, 5, 8), STARTS=300),
+    "studies.ladder.pairs": dict(LEVELS=9),
+    "studies.ladder.rungs": dict(LAYERS=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)),
+    "studies.ladder.windows": dict(SMOOTHED=50),
+    "studies.learning_rate": dict(POINTS=60),
+    "studies.length_direction.halfspace_trials": dict(BRACKET=(-16.0, 16.5), FLOOR=1e-11, AWAY=1e-5),
+    "studies.length_direction.least_squares_trials": dict(FLOOR=1e-20),
+    "studies.length_direction.losses": dict(RIPPLE=math.sqrt(math.e)),
+    "studies.length_direction.network": dict(LARGEST_BEND=4 / 27**0.5),
+    "studies.length_direction.network_trials": dict(AWAY=1e-4, SINGULAR=1e-6),
+    "studies.length_direction.ratios": dict(SLACK=1e-9),
+    "studies.length_direction.unit_descent": dict(BRACKET=(-4.0, 4.25)),
+    "studies.lp.linear": dict(EXAMPLES=1000),
+    "studies.theorems.assumption_trials": dict(EPS=1e-5),
+    "studies.theorems.margins": dict(TOLERANCE=1e-9),
+    "studies.theorems.smoothness": dict(TRILINEAR=(4 / 3) ** 0.5, SWING=27**0.5 / 8),
+    "studies.vgg.accuracy": dict(DRAWN=60),
+    "studies.vgg.noise": dict(N_MU=0.5, N_SIGMA=1.25, R=0.1, CLOSED=MOMENTS, GROUPS=10)
+    | dict(STRONG=(2.0, 4.0), WEAK=(0.1, 0.3)),
+    "studies.vgg.predicting": dict(AHEAD=(1, 2, 4, 8, 16), SHOWN=(0.02, 0.25, 1.0)),
+    "training.curves": dict(START_MARGIN=0.02),
+    "training.evaluation": dict(CHUNK=500),
+    "training.placed": dict(PARTS=4),
+    "models.residual": dict(STAGES=(64, 128, 256, 512), BLOCKS=2),
+    "models.vgg": dict(HIDDEN=(512, 512), VGG_A=(64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0))
+    | dict(VGG_D=(64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)),
+    "small_networks.alone": dict(CLOSENESS=1e-3, LINEAR_STEPS=30),
+    "small_networks.boundary": dict(WORKS_BELOW=1.0),
+    "small_networks.descent": dict(EXPLOSION=1e6, STATISTICS_EXAMPLES=2000),
+    "small_networks.stack": dict(EPS=1e-5),
+    "deep_linear.arm": dict(LENGTHS=BETWEEN),
+    "deep_linear.instruments": dict(LEVELS=(0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)),  # 96 %, 80 %, a half
+    "deep_linear.summaries": dict(PAPER_REACH=30.0),
+    "intervals": dict(LEVEL=0.95),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants(name):
+    module = importlib.import_module(f"bnbook.{name}")
+    found = {constant: getattr(module, constant) for constant in CONSTANTS[name]}
+    assert {key: pytest.approx(value, rel=1e-12) for key, value in CONSTANTS[name].items()} == found
+
+
+def test_no_number_of_a_measuring_module_is_left_out():
+    root, found = Path(bnbook.__file__).parent, {}
+    for part in (*MEASURING, "intervals"):
+        for path in [root / f"{part}.py"] if (root / f"{part}.py").exists() else (root / part).rglob("*.py"):
+            name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+            module = importlib.import_module(f"bnbook.{name}")
+            for constant in _assigned(ast.parse(path.read_text(encoding="utf-8"))):
+                if constant.isupper() and constant[0] != "_" and _is_number(getattr(module, constant)):
+                    found.setdefault(name, set()).add(constant)
+    assert found == {name: set(pinned) for name, pinned in CONSTANTS.items()}, "pin it in CONSTANTS"
+
+
+def _assigned(tree):
+    for node in tree.body:
+        for target in node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]:
+            yield from (each.id for each in getattr(target, "elts", [target]) if isinstance(each, ast.Name))
+
+
+def _is_number(value):
+    if isinstance(value, tuple | dict):
+        return bool(value) and all(map(_is_number, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def test_what_changes_committed_numbers_and_makes_no_chapter_stale():
+    """Running, recording and drawing are exempt from a chapter's stamp, so it does not see these: whoever
+    changes one runs every chapter again, and only then changes it here."""
+    assert kinds.THREADS == 1  # another count of threads is another training
+    assert results.DIGITS == 9  # of every recorded number
+    assert figures.CURVE_DIGITS == 4  # of every point of a figure's curves
+    for record in (results.record, results.record_table):
+        assert inspect.signature(record).parameters["digits"].default == 9
+
+
+def test_a_loss_has_exploded_where_it_is_a_million_times_the_first():
+    assert explosion_step(np.array([2.0, 2e6, 2.1e6, 1.0])) == 2
+    assert explosion_step(np.array([2.0, 1.9e6, 1.0])) == math.inf
+    assert explosion_step(np.array([2.0, 1.0, math.nan, 1.0])) == 2
