@@ -16,6 +16,7 @@ KINDS = {
     "of the class": "scale: ClassVar[int] = 2",
     "of the first call": "scale: InitVar[int] = 2",
     "behind keywords": "_: KW_ONLY\n    scale: int = 2",
+    "behind another field": "_: int\n    scale: int = 2",
     "without a default": "scale: int",
 }
 #: Pairs that say the same.
