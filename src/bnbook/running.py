@@ -35,7 +35,6 @@ def run(arguments: argparse.Namespace) -> bool:
     from bnbook.pipeline import execute, member, parameters, side_by_side
 
     chapters = chosen(arguments)
-    paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     given = parameters.read_file(arguments.params) if arguments.params else {}
     given = given | parameters.parse_assignments(arguments.set)
     for name in ("seeds", "jobs"):
@@ -50,6 +49,7 @@ def run(arguments: argparse.Namespace) -> bool:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     name = arguments.name and own_name(arguments.name)
     job = member.Job(arguments.profile, changes, arguments.compare, arguments.figure, name)
+    paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     passed = True
     for outcome in side_by_side.run(chapters, job, arguments.jobs):
         for wrong, line in outcome.lines:
