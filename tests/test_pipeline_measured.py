@@ -89,6 +89,7 @@ REFUSED = {
     "columns: {a: x}\nrows: {r: v}": "row 'r' has no cells",
     "columns: {a: x, b: y}\nrows: {r: [one]}": "row 'r' has 1 cells; expected 2, one a column",
     "columns: {a: x}\nrows: {r: 'goe:v.{column}'}": "row 'r' has the cell 'goe:v.x'; expected mean",
+    "columns: {a: x, b: y}\nrows: {r: [v.with, the same]}": "row 'r' has the cell 'v.with'; expected mean",
     "columns: {a: x}\nstatistic: mode\nrows: {r: v}": "has statistic 'mode'; expected one of mean",
 }
 

@@ -11,7 +11,7 @@ import colorsys
 import re
 
 LIGHT_GROUND, DARK_GROUND = "#ffffff", "#121212"
-LEAST_CONTRAST = 3.0
+LEAST_CONTRAST = 4.5  # words have these inks, too
 
 #: Meaning -> (ink on white, ink in the dark). An arm's ink is for that arm alone; what is none has an ink of
 #: its own here, or the ink of text with a mark and a dash; `part` is what holds, or was mended, in part.

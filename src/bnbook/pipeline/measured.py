@@ -115,7 +115,7 @@ class _Table:
         match = CELL.fullmatch(text)
         verb = match and (match["verb"] or (self.statistic if default else None))
         if not verb:
-            if re.match(r"[a-z]+:[a-z]", text):
+            if re.match(r"[a-z]+:[a-z]", text) or re.fullmatch(r"[a-z]\w*(\.\w+)+", text):
                 self._fail(f"{self.where_row} has the cell {text!r}", f"{', '.join(FORMATTED + PLAIN)}:NAME")
             return text
         suffix = f" | {match['format'] or self.format}{self.instead}" if verb in FORMATTED else ""
