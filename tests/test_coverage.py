@@ -185,6 +185,7 @@ def test_several_claims_of_one_sentence_are_told_apart_by_how_they_begin():
     assert words.brief("The book's own question, for nobody says it: does it end?") == "Does it end?"
     assert words.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends …"
     assert words.brief("It has $a + b$ parts and more.", 12) == "It has …"
+    assert words.brief("At most σ_{x_i}.") == "At most σ<sub>x<sub>i</sub></sub>"
 
 
 def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):

@@ -174,7 +174,7 @@ def test_the_page_has_counts_anchors_formulas_verdicts_and_links(ran):
         "half of the time”: <a" in block
         and "reproduced</a> in [A coin](/part/coin.ipynb), [figure](" in block
     )
-    assert "`test_toss` in `tests/test_coin.py`" in block
+    assert "the test “toss” in `tests/test_coin.py`" in block
     assert "reproduced" not in text[text.index("(erratum-coin-edge)=") :]
 
 

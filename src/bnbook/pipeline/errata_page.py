@@ -103,5 +103,6 @@ def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
             found.append(f"the claim “{says}”: {shown}{links}")
     if row.test:
         file, _, function = row.test.partition("::")
-        found.append(f"the test `{function}` in `{file}`")
+        words = function.removeprefix("test_").replace("_", " ")  # which a narrow page can break
+        found.append(f"the test “{words}” in `{file}`")
     return "; ".join(found)

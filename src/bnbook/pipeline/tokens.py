@@ -10,7 +10,7 @@ from typing import Any
 
 from bnbook import claims
 from bnbook.claims.effects import format_effect
-from bnbook.claims.words import DATA_NAMES
+from bnbook.claims.words import DATA_NAMES, format_number
 from bnbook.errors import BnbookError
 from bnbook.pipeline import measured, numbers, sentences, verdicts
 from bnbook.pipeline.evidence import LeftOut
@@ -131,4 +131,6 @@ def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_plain(item) for item in value)
+    if isinstance(value, float) and "e" in str(value):
+        return format_number(value, ".15g")
     return f"{value:,}" if type(value) is int else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -111,12 +112,13 @@ def against_width(
         ax.set(xscale="log", title=textwrap.fill(title, TITLE), xlim=(0.05, 1.3))
         ax.set_xticks(list(WIDTHS), list(WIDTHS.values()))
         ax.minorticks_off()
-    several = [ax for ax, effects in zip(axes.flat, panels.values()) if len(effects) > 1]
-    if len({tuple(effects) for effects in panels.values() if len(effects) > 1}) == 1 < len(several):
-        handles, labels = several[0].get_legend_handles_labels()
-        fig.legend(handles, labels, fontsize=9, ncols=len(labels), loc="outside lower center")
-    else:
-        for ax in several:
+    several = {ax: tuple(effects) for ax, effects in zip(axes.flat, panels.values()) if len(effects) > 1}
+    shared = Counter(several.values()).most_common(1)
+    for ax, labels in several.items():  # one legend for the names that most panels share
+        if labels == shared[0][0] and shared[0][1] > 1:
+            handles, _ = ax.get_legend_handles_labels()
+            fig.legends or fig.legend(handles, labels, fontsize=9, ncols=len(labels), loc="outside lower center")
+        else:
             ax.legend(fontsize=8)
     for ax in axes[-1]:
         ax.set_xlabel("width (dotted: the paper's)")

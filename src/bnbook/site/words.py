@@ -69,7 +69,7 @@ def brief(text: str, letters: int = 70) -> str:
         start.count("$") % 2 or start.count("`") % 2 or start.count("(") > start.count(")")
     ):
         start = start.rsplit(" ", 1)[0]  # a formula, a name or a bracket is shown whole or not at all
-    return plain(start.rstrip(",;:")) + " …" * (start != text)
+    return rich(start.rstrip(",;:")) + " …" * (start != text)
 
 
 def source_name(key: str) -> str:
