@@ -113,13 +113,13 @@ def against_width(
         ax.set_xticks(list(WIDTHS), list(WIDTHS.values()))
         ax.minorticks_off()
     several = {ax: tuple(effects) for ax, effects in zip(axes.flat, panels.values()) if len(effects) > 1}
-    shared = Counter(several.values()).most_common(1)
-    for ax, labels in several.items():  # one legend for the names that most panels share
-        if labels == shared[0][0] and shared[0][1] > 1:
-            handles, _ = ax.get_legend_handles_labels()
-            fig.legends or fig.legend(handles, labels, fontsize=9, ncols=len(labels), loc="outside lower center")
-        else:
-            ax.legend(fontsize=8)
+    names, often = Counter(several.values()).most_common(1)[0] if several else ((), 0)
+    alike = [ax for ax, labels in several.items() if labels == names and often > 1]
+    if alike:  # one legend for the names that most panels share
+        keys = alike[0].get_legend_handles_labels()
+        fig.legend(*keys, fontsize=9, ncols=len(names), loc="outside lower center")
+    for ax in (ax for ax in several if ax not in alike):
+        ax.legend(fontsize=8)
     for ax in axes[-1]:
         ax.set_xlabel("width (dotted: the paper's)")
     return fig
