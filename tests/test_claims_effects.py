@@ -214,7 +214,7 @@ def test_an_own_question_says_so_in_the_table():
             Claim("c", "p/c", SOURCE, "So?", "f", LEVEL, asks=asks), {"x": 2 * np.ones(3)}, "laptop"
         )
         table = markdown_table([found])
-        assert ("the book's own question, on Figure 1" in table) is asks
+        assert ("the book’s own question, on Figure 1" in table) is asks
         assert f"**{'yes' if asks else 'reproduced'}**<br><small>laptop · n = 3</small>" in table
 
 
@@ -264,4 +264,8 @@ def test_a_slip_in_the_words_is_one_line(tmp_path, text, complaint):
 def test_locked_wording_is_shown_as_chapters_have_it():
     assert spelled("l1 and l-infinity, lp-vgg") == "ℓ1 and ℓ∞, lp-vgg"
     assert spelled("within 0.15 decades on average") == "within a factor of 1.41 on average"
+    assert (
+        spelled("a layer's rate of 1e-6, 3.5e-5 or 0.1, 70%")
+        == "a layer’s rate of 10⁻⁶, 3.5·10⁻⁵ or 0.1, 70 %"
+    )
     assert spelled("0.3 decades below it, ± 0.15") == "0.3 decades below it, ± 0.15"

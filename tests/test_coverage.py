@@ -164,7 +164,7 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
         )
         lines = [line for line in text.splitlines() if line.startswith(f"| Verse 1 | {HALF['says']} | <a")]
         assert 'href="claims/coin-fair.html"' in lines[0] and f'title="{verdict}"' in lines[0]
-        assert lines[0].endswith("</a><br><small>One coin.</small> |")
+        assert lines[0].endswith('</a><small class="remark">One coin.</small> |')
     assert "| Verse 2 | A \\| B &lt; C. | *not judged* · open: toss it often |" in text
     assert "| Refrain | Half, I say. | as Verse 1 |" in text
     erratum = (
@@ -181,10 +181,16 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
 def test_several_claims_of_one_sentence_are_told_apart_by_how_they_begin():
     assert words.brief("l1 normalization trains well.") == "ℓ1 normalization trains well"
     assert words.brief("It trains faster, by far; we read, twice.") == "It trains faster, by far"
-    assert words.brief("It trains faster, by far.", 17) == "It trains faster …"
+    assert words.brief("It trains faster, by far.", 17) == "It trains faster\u00a0…"
     assert words.brief("The book's own question, for nobody says it: does it end?") == "Does it end?"
-    assert words.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends …"
-    assert words.brief("It has $a + b$ parts and more.", 12) == "It has …"
+    assert words.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends\u00a0…"
+    assert words.brief("It has $a + b$ parts and more.", 12) == "It has\u00a0…"
+    pair = ["It trains faster, by far.", "It trains faster; we read, twice."]
+    assert words.told_apart(pair) == ["It trains faster, by far", "It trains faster"]
+    pair = ["It trains faster; we read, thrice.", "It trains faster; we read, twice."]
+    assert words.told_apart([*pair, "It ends."]) == [*pair, "It ends"], (
+        "those that begin alike are shown whole"
+    )
     assert words.brief("At most σ_{x_i}.") == "At most σ<sub>x<sub>i</sub></sub>"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from bnbook.figures import COLORS
@@ -64,6 +65,14 @@ def test_contrast_is_that_of_the_standard():
     assert inks.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
     assert inks.contrast(inks.legible("#fde725", "#ffffff"), "#ffffff") >= 3
     assert inks.legible("#0072b2", "#ffffff") == "#0072b2", "what stands out already stays"
+
+
+def test_a_scale_of_inks_keeps_its_order_in_the_dark():
+    scale = [inks.legible(ink, inks.LIGHT_GROUND) for ink in ("#00224e", "#35456c", "#666970", "#948e77")]
+    far = [inks.contrast(ink, inks.LIGHT_GROUND) for ink in scale]
+    dark = [inks.contrast(inks.mirrored(ink), inks.DARK_GROUND) for ink in scale]
+    assert far == sorted(far, reverse=True) and far[0] > 2 * far[-1] > 8
+    np.testing.assert_allclose(dark, far, rtol=0.06)
 
 
 def test_no_two_meanings_share_an_ink():

@@ -75,6 +75,11 @@ bnbook.explorer("break", "Break the training", (kit, data) => {
   });
   const curve = stepwise && kit.chart({ title: "How recorded trainings at γ = 1 went: loss by step", height: 190 });
   const ten = v => 10 ** v;
+  // a training that explodes leaves the picture at its upper edge
+  const upTo = (step, loss, top) => {
+    const out = loss.findIndex(v => !(v < top));
+    return step.map((x, j) => [x, j === out ? top : out >= 0 && j > out ? NaN : loss[j]]);
+  };
 
   kit.update(() => {
     const one = current(),
@@ -101,7 +106,7 @@ bnbook.explorer("break", "Break the training", (kit, data) => {
         ["batch dotted", "measured limit, three networks"],
         ["muted dotted", "recorded: trains"],
         ["hollow dotted", "recorded: explodes"],
-        [`${INKS[name].split(" ")[0]} lined`, `limit ${EQUATIONS[name]}`],
+        ...Object.keys(EQUATIONS).map(key => [`${INKS[key]} lined`, `limit ${EQUATIONS[key]}`]),
       ],
       says: `The point lies at γ ${number(g)} and learning rate ${number(ten(log), 2)}.`,
       marks: [
@@ -165,7 +170,7 @@ bnbook.explorer("break", "Break the training", (kit, data) => {
         }.`,
         marks: away
           .map((d, k) => ({
-            line: step.map((x, j) => [x, loss[k][j] < 100 * start ? loss[k][j] : NaN]),
+            line: upTo(step, loss[k], 100 * start),
             class: k === nearest ? "none" : "muted thin",
           }))
           .sort((a, b) => (a.class === "none") - (b.class === "none")),

@@ -24,6 +24,7 @@ LOWERED = re.compile(
 )
 #: Norms and factors as claims write them, for their wording is locked.
 NORMS = re.compile(r"\bl(?:(?P<order>[12p])|-infinity)(?![\w-])")
+POWER = re.compile(r"\b\d(?:\.\d+)?e-?\d+\b")
 DECADES = re.compile(r"\b(within|below|by less than|at) (0\.\d+) decades\b")
 
 
@@ -88,7 +89,10 @@ def without_markup(text: str) -> str:
 
 
 def spelled(text: str) -> str:
-    """Words as chapters and figures have them: ℓ1, ℓp, ℓ∞; within a factor of 1.4 for 0.15 decades."""
+    """Words as chapters and figures have them: ℓ1, ℓp, ℓ∞, 10⁻⁶, 70 %; within a factor of 1.4 for 0.15
+    decades."""
+    text = POWER.sub(lambda found: format_number(float(found[0])), text)
+    text = re.sub(r"(?<=\d)%", " %", re.sub(r"(?<=\w)'(?=\w)", "’", text))
     text = DECADES.sub(lambda found: f"{found[1]} a factor of {10 ** float(found[2]):.3g}", text)
     return NORMS.sub(lambda found: f"ℓ{found['order'] or '∞'}", text)
 

@@ -65,13 +65,15 @@ def _verdict(sentence: Sentence, pages: Pages, errata: Mapping[str, Erratum]) ->
     if not sentence.judged:
         kind, _, reason = sentence.not_judged.partition(":")
         return f"*not judged* · {kind}: {_words(reason.strip())}"
-    several = len(sentence.claims) > 1  # then each says what it judges
     rows = [pages.rows[name] for name in sentence.claims]
-    shown = [chips.chip(row) + f" <small>{words.brief(row['says'])}</small>" * several for row in rows]
+    shown = [chips.chip(row) for row in rows]
+    if len(rows) > 1:  # then each says what it judges
+        said = words.told_apart([row["says"] for row in rows])
+        shown = [f"{chip} <small>{start}</small>" for chip, start in zip(shown, said)]
     shown += [
         f'<a class="verdict" href="errata.html#{errata[name].anchor}" '
         f'title="{html.escape(errata[name].title)}">erratum, {errata[name].kind}</a>'
         for name in sentence.errata
     ]
-    note = [f"<small>{_words(sentence.note)}</small>"] if sentence.note else []
-    return "<br>".join(shown + note)
+    note = f'<small class="remark">{_words(sentence.note)}</small>' if sentence.note else ""
+    return "<br>".join(shown) + note

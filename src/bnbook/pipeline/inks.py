@@ -29,7 +29,7 @@ PALETTE = {
     "part": ("#875a00", "#e8bd52"),
     "printed": ("#6b6b6b", "#a8adb4"),
     "text": ("#222832", "#dde3e9"),
-    "skip": ("#445a00", "#c4e05a"),  # batch norm in every layer, with skip connections around them
+    "skip": ("#445a00", "#9dbb2f"),  # batch norm in every layer, with skip connections around them
     "one": ("#2b2bc4", "#8088ff"),  # batch norm behind a single layer
     "apart": ("#a000c8", "#e868ff"),  # descent in length and direction apart, such as GDNP
     "grid": ("#e3e3e3", "#333b47"),
@@ -123,7 +123,7 @@ def _in_the_dark(ink: str, kept: bool) -> str:
         return turned[ink]
     if is_grey(ink):
         return _mixed(DARK_GROUND, PALETTE["text"][1], 1 - int(ink[1:3], 16) / 255)
-    return ink if kept else legible(ink, DARK_GROUND)
+    return ink if kept else mirrored(ink)
 
 
 def contrast(one: str, other: str) -> float:
@@ -140,6 +140,15 @@ def legible(ink: str, ground: str) -> str:
         lightness += step
         ink = _hex(colorsys.hls_to_rgb(hue, lightness, saturation))
     return ink
+
+
+def mirrored(ink: str) -> str:
+    """The ink that stands out from the dark ground as this one does from white: a scale of inks keeps its
+    order of contrasts."""
+    hue, _, saturation = colorsys.rgb_to_hls(*_channels(ink))
+    wanted = max(LEAST_CONTRAST, contrast(ink, LIGHT_GROUND))
+    shades = [_hex(colorsys.hls_to_rgb(hue, k / 100, saturation)) for k in range(101)]
+    return min(shades, key=lambda shade: abs(contrast(shade, DARK_GROUND) - wanted))
 
 
 def is_grey(ink: str) -> bool:

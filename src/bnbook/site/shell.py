@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import html
 
-STYLES = ("styles/theme.css", "styles/pydata-sphinx-theme.css", "styles/sphinx-book-theme.css", "book.css")
+STYLES = (
+    *(f"styles/{name}.css" for name in ("theme", "pydata-sphinx-theme", "sphinx-book-theme")),
+    "pygments.css",
+    "book.css",
+)
 #: Light or dark as chosen on another page, else as the reader's system has it; before anything is drawn.
 THEME = (
     "(() => { const h = document.documentElement; let t = 'auto';"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from bnbook.claims import without_markup
 from bnbook.coursework import reading
 
 PAGE = "teach.md"
@@ -18,6 +19,7 @@ def page() -> str:
     text = re.sub(
         r"\]\(\.\./book/(\w[\w-]*/[\w-]+)\.md\)", r"](/\1.ipynb)", source.read_text(encoding="utf-8")
     )
+    text = re.sub(r"^\* `.*", lambda line: without_markup(line[0]), text, flags=re.M)  # what was measured
     return text.replace("](../book/", "](/")
 
 

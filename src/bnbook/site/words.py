@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from bnbook.claims.words import OWN_QUESTION, scripts, spelled
@@ -46,7 +47,7 @@ def rich(text: str) -> str:
             return f"<code>{html.escape(part[1:-1])}</code>"
         if part.startswith("$"):
             return f'<span class="math notranslate nohighlight">\\({html.escape(part[1:-1])}\\)</span>'
-        return scripts(spelled(html.escape(part)))
+        return scripts(spelled(html.escape(part, quote=False)))
 
     return re.sub(r"`[^`]*`|\$[^$]*\$|[^`$]+|[`$]", one, text)
 
@@ -69,7 +70,13 @@ def brief(text: str, letters: int = 70) -> str:
         start.count("$") % 2 or start.count("`") % 2 or start.count("(") > start.count(")")
     ):
         start = start.rsplit(" ", 1)[0]  # a formula, a name or a bracket is shown whole or not at all
-    return rich(start.rstrip(",;:")) + " …" * (start != text)
+    return rich(start.rstrip(",;:")) + "\u00a0…" * (start != text)
+
+
+def told_apart(texts: Sequence[str]) -> list[str]:
+    """How each begins; those that begin alike whole."""
+    starts = [brief(text) for text in texts]
+    return [rich(text) if starts.count(start) > 1 else start for text, start in zip(texts, starts)]
 
 
 def source_name(key: str) -> str:
