@@ -22,7 +22,7 @@ from bnbook.claims import (
 )
 from bnbook.claims.claim import Effect
 from bnbook.claims.sensitivity import at_other_margins, scaled_test
-from bnbook.claims.words import spelled, telling
+from bnbook.claims.words import alike, spelled, telling
 from bnbook.errors import BnbookError
 from bnbook.results import Results
 
@@ -92,7 +92,7 @@ def test_the_interval_is_in_the_effects_own_direction_and_unit():
     ends = f"{math.exp(3 - half):.3g} to {math.exp(3 + half):.3g}"
     assert found == ("20.1 times as large with batch norm", ends)
     found = words(HIGHER, Effect("points"), accuracy__batch=spread / 100 - 0.2, accuracy__none=[0.0] * 3)
-    assert found == ("20 points higher without batch norm", f"{20 - half:.3g} to {20 + half:.3g}")
+    assert found == ("20.0 points higher without batch norm", f"{20 - half:.3g} to {20 + half:.3g}")
     assert words(RATIO, loss__none=[2.0], loss__batch=[1.0])[1] == "no interval"
     assert words(RATIO, loss__none=[2.0] * 3, loss__batch=SAME)[1] == ""
     assert words(Test("inequality", a="x"), x=[0.0] * 100)[1] == "0 to 3.6 %"
@@ -119,10 +119,10 @@ def test_ends_are_told_apart_and_from_the_threshold(low, high, edges, shown):
 def test_effects_show_where_their_interval_ends():
     near = Test("level", a="x", side="less", threshold=1.1)
     values = np.array([1.0829 - 0.005, 1.0829, 1.0829 + 0.005])
-    assert words(near, Effect("times"), x=values) == ("1.083 times", "1.07 to 1.095")
+    assert words(near, Effect("times"), x=values) == ("1.083 times", "1.070 to 1.095")
     four = Test("level", a="x", expected=0.0, tolerance=0.1)
     values = np.log([3.998, 4.0, 4.002])
-    assert words(four, Effect("log"), x=values) == ("4 times as large", "3.995 to 4.005")
+    assert words(four, Effect("log"), x=values) == ("4.000 times as large", "3.995 to 4.005")
     count = Test("inequality", a="x", b=10_000)
     assert words(count, None, x=[45.0, 55.0]) == ("100 of 20,000 trials break it", "0.4 to 0.6 %")
 
@@ -206,6 +206,20 @@ def test_what_hangs_on_the_margin_is_said():
     )
     assert verdicts(NEAR, x=[0.2, 0.2, 0.2]) == ("not reproduced", "reproduced")
     assert verdicts(exact, x=[0.0]) == ()
+
+
+def test_numbers_that_are_read_together_have_as_many_places():
+    assert alike((1.085, 1.07, 1.1)) == ["1.08", "1.07", "1.10"]
+    assert alike((5, 0.95, 12.3)) == ["5.00", "0.95", "12.3"], "no digit that was rounded away"
+    assert alike((13, 13.04, 14.6)) == ["13.0", "13.0", "14.6"]
+    assert alike((0.5, 0, 1)) == ["0.5", "0", "1.0"] and alike((2, 1, 3)) == ["2", "1", "3"]
+    assert alike((2e7, 1.5, 3)) == ["2·10⁷", "1.5", "3"] and alike((0.1, 0.25), ".1%") == ["10.0 %", "25.0 %"]
+    assert [format_number(x, ".1e") for x in (2.4, 449.2, 0.0123, 0.00123)] == [
+        "2.4",
+        "450",
+        "0.012",
+        "1.2·10⁻³",
+    ]
 
 
 def test_an_own_question_says_so_in_the_table():

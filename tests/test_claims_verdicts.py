@@ -402,4 +402,4 @@ def test_what_all_parts_share_is_said_once():
         lines[2] == "| Both are.<br><small>w; each must hold: mean > 0; 95 % intervals</small>"
         " |  | **reproduced**<br><small>laptop · n = 3</small> |"
     )
-    assert lines[3] == f"| – a | 0.91 <small>(0.885\u00a0to\u00a00.935)</small> | {YES} |"
+    assert lines[3] == f"| – a | 0.910 <small>(0.885\u00a0to\u00a00.935)</small> | {YES} |"

@@ -14,6 +14,7 @@ import pytest
 
 from bnbook.figures import COLORS
 from bnbook.pipeline import apart, inks, legends, lettering, panels, pictures
+from bnbook.pipeline.compact import compact
 from bnbook.site.claims import caption_of
 
 #: Every committed figure, and those whose legend is in the figure.
@@ -41,7 +42,7 @@ def in_the_dark(light: str) -> str:
     """What a browser makes of a figure where its address ends in #dark; without that, it is as it was."""
     both = inks.for_both_themes(light)
     assert both.count(f'<svg id="{inks.DARK}" ') == 1
-    style, root, target = re.search(r"<style>:root\{(.*)\}:root:target\{(.*)\}</style>", both).group(0, 1, 2)
+    style, root, target = re.search(r"<style>:root\{(.*?)\}:root:target\{(.*?)\}</style>", both).group(0, 1, 2)
     inside, names = both.replace(style, ""), dict(re.findall(r"(--\d+):(#\w{6});", root))
     words, fill = inks.PALETTE["text"][0], names[re.search(r"fill:var\((--\d+)\)$", root)[1]]
 
@@ -65,6 +66,23 @@ def test_contrast_is_that_of_the_standard():
     assert inks.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
     assert inks.contrast(inks.legible("#fde725", "#ffffff"), "#ffffff") >= 3
     assert inks.legible("#0072b2", "#ffffff") == "#0072b2", "what stands out already stays"
+
+
+def test_what_lies_on_a_painted_panel_is_alike_in_both_themes():
+    fig, ax = plt.subplots(figsize=(4, 3))
+    ax.pcolormesh(np.arange(12.0).reshape(3, 4), cmap="viridis")
+    ax.plot([1, 2], [1, 2], color="white", label="line")
+    ax.scatter([1.5], [1.5], s=30, color="white", edgecolor="#222222")
+    ax.plot(2, 1, "o", color="#d55e00")
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    light = inks.light(drawn(fig), "a/b/plane")
+    shown = [panels.parsed(svg) for svg in (compact(light), in_the_dark(compact(light)))]
+    groups = [[each for each in root.iter() if "clip-path" in each.attrib] for root in shown]
+    texts = [[ElementTree.tostring(each) for each in found] for found in groups]
+    assert len(texts[0]) > 12 and texts[0] == texts[1]
+    assert inks.PALETTE["text"][1] in in_the_dark(light), "numbers and names are not on it"
+    other = inks.light(drawn(plt.figure(figsize=(2, 2))), "a/b/curves")
+    assert inks.is_painted(light) and not inks.is_painted(other)
 
 
 def test_a_scale_of_inks_keeps_its_order_in_the_dark():
@@ -494,14 +512,34 @@ def strokes(part: ElementTree.Element, outlines: dict, width: float = 1.0, scale
 
 
 @pytest.mark.parametrize("path", DRAWN, ids=lambda path: "/".join(path.parts[-4:]))
-def test_what_lies_behind_a_legend_is_little_wider_than_its_letters(path):
-    """A root's or a fraction's bar is drawn in other units than letters are."""
+def test_what_lies_behind_words_is_little_wider_than_their_letters(path):
+    """Those of a legend, and names of lines in a panel. A root's or a fraction's bar is drawn in other units
+    than letters are."""
     svg = lettering.readable(path.read_text(encoding="utf-8"), lettering.PHONE)
     root = ElementTree.fromstring(svg.encode())
     outlines = {each.get("id"): each for each in root.iter(f"{panels.SVG}path") if each.get("id")}
     behind = [each for each in root.iter(f"{panels.SVG}g") if each.get("style") == lettering.BEHIND]
-    assert len(behind) == sum(len(lettering.TEXT.findall(m[0])) for m in lettering.LEGEND.finditer(svg))
-    assert all(1 < width < 6 for group in behind for width in strokes(group, outlines))
+    legends = [match.span() for match in lettering.LEGEND.finditer(svg)]
+    words = [
+        text
+        for text in lettering.TEXT.finditer(svg)
+        if any(a < text.start() < b for a, b in legends)
+        or (text[1] == lettering.IN_PANEL and "#ffffff" not in text[0])
+    ]
+    assert len([text for text in words if text[1] != lettering.IN_PANEL]) <= len(behind) <= len(words)
+    assert all(1 < width < 8 for group in behind for width in strokes(group, outlines))
+
+
+def test_the_ground_lies_behind_words_in_a_panel_and_not_behind_its_title():
+    fig, ax = plt.subplots(figsize=(4, 3))
+    ax.plot([0, 1], [0, 1])
+    ax.set(title="a title", xlabel="x")
+    ax.text(0.5, 0.5, "on the line")
+    ax.text(0.2, 0.8, "on a colour", color="white")
+    svg = lettering.readable(drawn(fig))
+    behind = svg.index(lettering.BEHIND)
+    assert svg.count(lettering.BEHIND) == 1
+    assert svg.index("<!-- on the line -->") > behind > svg.index('id="line2d_')
 
 
 def test_a_label_grows_only_as_far_as_its_neighbours_leave_room():

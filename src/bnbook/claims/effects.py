@@ -10,7 +10,7 @@ from bnbook.claims.claim import Effect, Test
 from bnbook.claims.judging import Judgement
 from bnbook.claims.kinds import Outcome, edges
 from bnbook.claims.requirements import BASES, SHARES
-from bnbook.claims.words import format_number, telling
+from bnbook.claims.words import alike, format_number, telling
 
 NO_INTERVAL = "no interval"
 ABSENT = "–"
@@ -150,7 +150,7 @@ def _shown(values: Sequence[float], spec: str = ".3g") -> tuple[str, str, str]:
     no longer: values are these three, then such limits."""
     effect, low, high, *limits = values
     spec = telling(low, high, spec, limits)
-    return format_number(effect, spec), format_number(low, spec), format_number(high, spec)
+    return tuple(alike((effect, low, high), spec))
 
 
 def _percent(interval: tuple[float, float]) -> str:
@@ -165,12 +165,13 @@ def _numbers(found: Judgement | Outcome, spec: str) -> Shown:
         return ABSENT, ""
     low, high = found.interval
     spec = telling(low, high, spec)
-    effect = f"{format_number(found.effect, spec)} {found.unit}".strip()
+    middle, *ends = alike((found.effect, low, high), spec)
+    effect = f"{middle} {found.unit}".strip()
     if low == high:
         return effect, ""
     if math.isinf(low) and math.isinf(high):
         return effect, NO_INTERVAL
-    return effect, f"{format_number(low, spec)} to {format_number(high, spec)}"
+    return effect, " to ".join(ends)
 
 
 def _power(base: float, value: float) -> float:

@@ -39,11 +39,30 @@ def format_number(value: float, spec: str = ".3g") -> str:
     mantissa, e, exponent = text.partition("e")
     if not re.search("[1-9]", mantissa):
         mantissa = mantissa.removeprefix("-")
+    if e and -3 < int(exponent) < 4:  # no power of ten where plain digits are as short
+        return format_number(value, f".{len(re.sub('[^0-9]', '', mantissa))}g")
     mantissa = re.sub(r"^-?\d{4,}", lambda whole: f"{int(whole[0]):,}", mantissa).replace("-", "−")
     if not e:
         return mantissa
     power = "10" + str(int(exponent)).translate(_SUPERSCRIPT)
     return power if mantissa == "1" else f"{mantissa}·{power}"
+
+
+def alike(values: Iterable[float], spec: str = ".3g") -> list[str]:
+    """Numbers that are read together: each with as many places as the one with most, as far as its own digits
+    go (1.10 beside 1.07, and 12.3)."""
+    texts = [format_number(value, spec) for value in values]
+    places = max(len(text.partition(".")[2]) for text in texts)
+    if not spec.endswith("g") or any("10" in text.partition("·")[2] for text in texts):
+        return texts
+    return [_filled(value, text, spec, places) for value, text in zip(values, texts, strict=True)]
+
+
+def _filled(value: float, text: str, spec: str, places: int) -> str:
+    if not value or not math.isfinite(value) or not places:
+        return text
+    whole, _, digits = format_number(value, f"#{spec}").partition(".")
+    return f"{whole}.{digits[:places]}" if digits[:places] else text
 
 
 def telling(low: float, high: float, spec: str = ".3g", edges: Iterable[float] = ()) -> str:

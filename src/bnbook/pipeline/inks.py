@@ -61,6 +61,14 @@ ELSEWHERE = {
 #: Figures that paint areas by a colour scale, which their colour bar shows: no ink of the scale is changed.
 SCALES = r".*/(map|plane|gradients)$"
 
+#: Those whose panels it fills: what lies on it has the same inks in both themes.
+PAINTED = r".*/(map|plane)$"
+ON_SCALE = re.compile(
+    r'((?:<defs>\s*<path [^>]*>\s*</defs>\s*)?<g clip-path="[^"]*"[^>]*>.*?</g>'
+    r'|<path [^>]*clip-path="[^"]*"[^>]*/>)',
+    re.S,
+)
+
 MARK = "data-figure"
 DARK = "dark"  # the name of a figure's root: where an address ends in it, the figure is dark
 INK = re.compile(r"#[0-9a-f]{6}\b")
@@ -99,6 +107,11 @@ def figure_of(svg: str) -> str:
     return re.search(rf'{MARK}="([^"]*)"', svg)[1]
 
 
+def is_painted(svg: str) -> bool:
+    """Whether a colour scale fills the panels of what `light` gave."""
+    return is_ours(svg) and re.match(PAINTED, figure_of(svg)) is not None
+
+
 def for_both_themes(svg: str) -> str:
     """The figure that `light` gave, each ink that the dark theme changes named once, in a style; where the
     figure's address ends in `#dark`, the names mean those of the dark theme.
@@ -107,15 +120,20 @@ def for_both_themes(svg: str) -> str:
     the second.
     """
     kept = re.match(SCALES, figure_of(svg)) is not None
-    turned = {ink: _in_the_dark(ink, kept) for ink in dict.fromkeys(INK.findall(svg))}
-    names = {ink: f"--{k}" for k, ink in enumerate(ink for ink, other in turned.items() if ink != other)}
     words = PALETTE["text"][0]
     svg = svg.replace(f' fill="{words}"', "", 1)  # of the root: a name holds in a style alone
-    svg = INK.sub(lambda match: f"var({names[match[0]]})" if match[0] in names else match[0], svg)
+    parts = ON_SCALE.split(svg) if is_painted(svg) else [svg]  # every other one lies on the scale
+    inks = dict.fromkeys([words, *INK.findall("".join(parts[::2]))])
+    turned = {ink: _in_the_dark(ink, kept) for ink in inks}
+    names = {ink: f"--{k}" for k, ink in enumerate(ink for ink, other in turned.items() if ink != other)}
+    parts[::2] = [
+        INK.sub(lambda ink: f"var({names[ink[0]]})" if ink[0] in names else ink[0], part)
+        for part in parts[::2]
+    ]
     light = "".join(f"{name}:{ink};" for ink, name in names.items())
     dark = "".join(f"{name}:{turned[ink]};" for ink, name in names.items())
     style = f"<style>:root{{{light}fill:var({names[words]})}}:root:target{{{dark}}}</style>"
-    return re.sub(r"<svg ([^>]*>)", rf'<svg id="{DARK}" \1{style}', svg, count=1)
+    return re.sub(r"<svg ([^>]*>)", rf'<svg id="{DARK}" \1{style}', "".join(parts), count=1)
 
 
 def _in_the_dark(ink: str, kept: bool) -> str:

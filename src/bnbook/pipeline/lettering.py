@@ -2,7 +2,8 @@
 
 A run's figure is evidence and stays as it was drawn. In the site's copy a legend with smaller letters is
 enlarged as a whole, and any other text about its own middle, unless it would then run into another one; the
-raised digits of a power belong to their text. Behind a legend's words lies the colour of the ground.
+raised digits of a power belong to their text. Behind a legend's words, and those that stand in a panel, lies
+the colour of the ground; not where an area is painted, or the words are white and stand on a colour.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bnbook.pipeline import inks
 from bnbook.pipeline.boxes import Box, of_line
 
 LEAST = 9.0  # points on the page
@@ -30,6 +32,7 @@ LINE = re.compile(
     r"translate\((?P<x>[-\d.]+) (?P<y>[-\d.]+)\)(?P<turn>\s*rotate\((?P<angle>[-\d.]+)\))?\s*"
     r"scale\((?P<size>[\d.]+) -(?P=size)\)"
 )
+IN_PANEL = "   "  # how far a text of the axes is indented that is no number of an axis
 FRAME = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]*)"')
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -43,12 +46,13 @@ def readable(svg: str, column: float = COLUMN) -> str:
     whole = Box(0.0, 0.0, float(size[1]), float(size[2]))
     least = LEAST * max(1.0, whole.right / column)
     svg = _legends(svg, whole, least)
+    frames = [(m.start(), _path(m[1])) for m in FRAME.finditer(svg)] if not inks.is_painted(svg) else []
     inside = [legend.span() for legend in LEGEND.finditer(svg)]
     texts = [t for t in TEXT.finditer(svg) if not any(a < t.start() < b for a, b in inside)]
     taken = [_around(text[0]) for text in texts]
     pieces, end = [], 0
     for place, text in enumerate(texts):
-        pieces += [svg[end : text.start()], text[0]]
+        pieces += [svg[end : text.start()], "", text[0]]
         end = text.end()
         old = taken[place]
         if old is None:
@@ -60,6 +64,9 @@ def readable(svg: str, column: float = COLUMN) -> str:
                 pieces[-1] = _enlarged(text[0], factor, *_middle(old, whole, factor))
                 taken[place] = new
                 break
+        frame = next((frame for start, frame in reversed(frames) if start < text.start()), None)
+        if frame and text[1] == IN_PANEL and _stands_in(taken[place], frame) and "#ffffff" not in text[0]:
+            pieces[-2] = _behind(pieces[-1])
     return "".join(pieces) + svg[end:]
 
 
@@ -154,6 +161,11 @@ def _grown(box: Box, factor: float, x: float, y: float) -> Box:
             for edge, p in zip((box.left, box.top, box.right, box.bottom), (x, y, x, y))
         )
     )
+
+
+def _stands_in(box: Box, frame: Box) -> bool:
+    """Whether a text stands in the panel, and not above it as a title does."""
+    return frame.top - 1 < box.top and box.bottom < frame.bottom + 1
 
 
 def _meet(one: Box, other: Box) -> bool:

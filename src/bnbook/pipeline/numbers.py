@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bnbook.claims.words import format_number, telling
+from bnbook.claims.words import alike, format_number, telling
 from bnbook.intervals import Interval, geometric_ratio, mean_level
 from bnbook.pipeline import powers
 
@@ -46,7 +46,7 @@ def with_interval(found: Interval, seeds: int, spec: str, table: bool, fewer: bo
     fewer: the result has fewer seeds than the run, which is said.
     """
     spec = telling(*found[1:], spec)
-    middle, low, high = (format_number(edge, spec) for edge in found)
+    middle, low, high = alike(found, spec)
     if seeds < 2:
         return f"{middle} (one seed, no interval)"
     count = f"; n = {seeds}" if fewer else ""

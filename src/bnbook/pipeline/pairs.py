@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bnbook.claims.words import format_number, telling
+from bnbook.claims.words import alike, format_number, telling
 from bnbook.intervals import geometric_ratio, paired_difference
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def number(match: re.Match, chapter: str, pages: Pages) -> str:
     if verb in ("times", "points"):
         return format_number(found[0], spec)
     spec = telling(*found[1:], spec)
-    middle, low, high = (format_number(edge, spec) for edge in found)
+    middle, low, high = alike(found, spec)
     if "\\|" in match[0]:  # in a table
         return f"{middle}{' ' * bool(words)}{words}<br><small>{low} to {high}</small>"
     interval = f"(95 % interval {low} to {high})" if len(a) > 1 else "(one seed, no interval)"
