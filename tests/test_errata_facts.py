@@ -305,7 +305,7 @@ def test_in_the_first_layer_the_biases_outweigh_the_weights():
         assert (theory.further[1:] < 0.05 * theory.f[1:]).all(), "from the second layer on the paper is right"
 
 
-def test_the_readouts_own_gradient_has_the_squared_norm_of_the_number_of_outputs():
+def test_the_readout_s_own_gradient_has_the_squared_norm_of_the_number_of_outputs():
     """δ^L = ∂f/∂z^L is the identity of N_L outputs: q̃^L = N_L by equation 19, and 1 for one of them
     (equation 64)."""
     outputs, hidden = 10, 4000

@@ -42,7 +42,9 @@ def in_the_dark(light: str) -> str:
     """What a browser makes of a figure where its address ends in #dark; without that, it is as it was."""
     both = inks.for_both_themes(light)
     assert both.count(f'<svg id="{inks.DARK}" ') == 1
-    style, root, target = re.search(r"<style>:root\{(.*?)\}:root:target\{(.*?)\}</style>", both).group(0, 1, 2)
+    style, root, target = re.search(r"<style>:root\{(.*?)\}:root:target\{(.*?)\}</style>", both).group(
+        0, 1, 2
+    )
     inside, names = both.replace(style, ""), dict(re.findall(r"(--\d+):(#\w{6});", root))
     words, fill = inks.PALETTE["text"][0], names[re.search(r"fill:var\((--\d+)\)$", root)[1]]
 

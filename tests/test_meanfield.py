@@ -142,7 +142,7 @@ def test_printed_batch_norm_is_below_vanilla_up_to_gamma_three() -> None:
     assert 2.5 < gamma[below].max() < 3.0 and not below[gamma > 3].any()
 
 
-def test_corrected_crossing_is_the_one_of_the_chapters_exercise() -> None:
+def test_corrected_crossing_is_the_one_of_the_chapter_s_exercise() -> None:
     batch = solve(PAPER, norm="batch", equations="corrected").lambda_max
     assert (solve(PAPER).lambda_max / batch) ** 0.5 == pytest.approx(2.486, abs=5e-4)
 

@@ -358,6 +358,15 @@ def test_a_formula_keeps_the_stop_behind_it():
         f'<p>one <span class="unbroken">{formula},</span> two {formula} three '
         f'<span class="unbroken">{formula}).</span></p>'
     )
+    page = f"<p>“{formula}” and ({formula} beside it)</p>"
+    kept = f'<span class="unbroken">“{formula}”</span> and <span class="unbroken">({formula}</span>'
+    assert build.with_their_stops(page) == f"<p>{kept} beside it)</p>"
+
+
+def test_the_link_of_a_solution_begins_at_its_word():
+    link = '<a class="reference internal" href="#a">'
+    page = f"<p>Solution to{link} Exercise 3 (A coin)</a></p>"
+    assert build.with_links_to_exercises(page) == f"<p>Solution to {link}Exercise 3 (A coin)</a></p>"
 
 
 def test_the_link_beside_a_heading_names_its_label():

@@ -92,6 +92,17 @@ def test_a_short_logarithmic_axis_shows_three_numbers_or_more_and_they_do_not_cr
     assert not any(tick.label1.get_text() for tick in ax.yaxis.get_minor_ticks())
 
 
+def test_a_short_axis_of_many_powers_has_numbers():
+    fig, axes = plt.subplots(1, 7, figsize=(7, 1.7))
+    for ax in axes:
+        ax.set(xscale="log", xlim=(0.7, 1.2e4))
+    name_few_decades(fig)
+    fig.draw_without_rendering()
+    for ax in axes:
+        shown = [tick for tick in ax.xaxis.get_major_ticks() if 0.7 <= tick.get_loc() <= 1.2e4]
+        assert 3 <= len(shown) <= 5 and all(tick.label1.get_text() for tick in shown)
+
+
 def test_axes_with_powers_enough_or_with_ticks_of_their_own_stay():
     fig, (powers, own) = plt.subplots(1, 2)
     powers.set(yscale="log", ylim=(1e-4, 1))

@@ -103,6 +103,18 @@ def test_a_legend_stands_above_the_panel_with_the_same_marks():
     assert "o" in {line.get_marker() for line in legend.findobj(Line2D)}
 
 
+def test_legends_of_figure_and_panel_become_one():
+    fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5))
+    line = above.plot([0, 1], label="a line")[0]
+    mark = below.axhline(0.5, label="a mark")
+    fig.legend([line], ["a line"], loc="outside upper center")
+    below.legend([mark, line], ["a mark", "a line"], title="both")
+    narrow = narrowed(fig)
+    (legend,) = narrow.legends
+    assert sorted(text.get_text() for text in legend.get_texts()) == ["a line", "a mark"]
+    assert legend.get_title().get_text() == "both" and not any(ax.get_legend() for ax in narrow.axes)
+
+
 def test_texts_and_numbers_that_would_meet_are_broken_and_thinned():
     fig, ax = plt.subplots(figsize=(8, 3))
     ax.text(0.3, 0.9, "the accuracy of numbers")

@@ -51,8 +51,8 @@ def deciding_words(needed: float) -> str:
     if math.isinf(needed):
         return "seeds will not decide it"
     if needed > TOO_MANY:
-        return f"seeds will not decide it: it would take about {_round(needed)}"
-    return f"about {_round(needed)} seeds would decide it"
+        return f"seeds will not decide it: it would take about {_round(needed):,}"
+    return f"about {_round(needed):,} seeds would decide it"
 
 
 def _decides(outcome: Outcome, n: int) -> bool:

@@ -83,7 +83,7 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         mended = pictures.in_both_themes(
             without_thebe(without_doubles(lasting_links(download_links(text)))), shown
         )
-        mended = lean.without_idle_mathjax(with_their_stops(mended))
+        mended = lean.without_idle_mathjax(with_links_to_exercises(with_their_stops(mended)))
         if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
             mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
         mended = spacing.with_one_fold(spacing.with_fixed_spaces(mended))
@@ -119,10 +119,17 @@ def lasting_links(html: str) -> str:
 
 
 def with_their_stops(html: str) -> str:
-    """Keep a formula in the line and the stop behind it together: no line starts with a comma."""
+    """Keep a formula in the line with the bracket or quote before it and the stops behind it: no line starts
+    with a comma."""
+    formula = r'<span class="math [^>]*>[^<]*</span>'
     return re.sub(
-        r'(<span class="math [^>]*>[^<]*</span>[,.;:!?)]+)', r'<span class="unbroken">\1</span>', html
+        rf"([(“‘]{formula}[,.;:!?)”’]*|{formula}[,.;:!?)”’]+)", r'<span class="unbroken">\1</span>', html
     )
+
+
+def with_links_to_exercises(html: str) -> str:
+    """Put the space before the link of a solution's title in front of it."""
+    return re.sub(r'(Solution to)(<a class="reference internal" [^>]*>) ', r"\1 \2", html)
 
 
 def names_at_dots(html: str) -> str:

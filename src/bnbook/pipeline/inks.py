@@ -125,6 +125,8 @@ def for_both_themes(svg: str) -> str:
     parts = ON_SCALE.split(svg) if is_painted(svg) else [svg]  # every other one lies on the scale
     inks = dict.fromkeys([words, *INK.findall("".join(parts[::2]))])
     turned = {ink: _in_the_dark(ink, kept) for ink in inks}
+    if len(parts) > 1:  # marks and their samples have the inks that they have on the scale
+        turned |= {ink: ink for ink, other in turned.items() if not is_grey(ink) and ink != words}
     names = {ink: f"--{k}" for k, ink in enumerate(ink for ink, other in turned.items() if ink != other)}
     parts[::2] = [
         INK.sub(lambda ink: f"var({names[ink[0]]})" if ink[0] in names else ink[0], part)

@@ -78,9 +78,9 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
 
 def _time_words(made: dict) -> str:
     store = made.get("store") or {}
-    words = f"{made['seconds']:.0f} s"
+    words = f"{made['seconds']:,.0f} s"
     if store.get("reused"):
-        seconds = f"{store['reused_seconds']:.0f} s, one core each"
+        seconds = f"{store['reused_seconds']:,.0f} s, one core each"
         words += f" to put together; its {store['reused']} stored trainings had taken {seconds}"
     return words
 
@@ -91,7 +91,7 @@ def _data_names(evidence: Evidence) -> str:
 
 
 def _data_row(row: dict) -> str:
-    counts = f"{row['train']} training and {row['test']} test examples"
+    counts = f"{row['train']:,} training and {row['test']:,} test examples"
     return f"{row['name']}: {counts}, SHA-256 `{row['sha256'][:16]}`"
 
 

@@ -49,7 +49,7 @@ def eigenvalues(
     style = {"textcoords": "offset points", "fontsize": 9.5}
     ax.annotate("like γ²", (gammas[0], middle * gammas[0] ** 2), (10, -4), **style)
     critical = 2 * (1 + MOMENTUM) / RATE
-    ax.axhline(critical, color=COLORS["printed"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
+    ax.axhline(critical, color=COLORS["printed"], linewidth=1, linestyle=(0, (4, 3)), zorder=0.9)
     place = {"xycoords": ax.get_yaxis_transform(), "va": "center", "color": COLORS["printed"]}
     ax.annotate(f"paper: its rate\n{RATE:g} is critical", (1.0, critical), (4, 0), **style, **place)
     ax.set(xscale="log", yscale="log", xlabel="first γ", ylabel=r"$\lambda_{\max}$ at the start")

@@ -52,7 +52,7 @@ def rates(sizes: Sequence[int], measured: Curves, at: np.ndarray, theory: Curves
         (limit, r"$\frac{\pi}{\pi-1}$", "--", 13),
         (limit**0.5, "its root", ":", 9),
     ):
-        ax.axhline(value, linewidth=0.9, linestyle=dash, zorder=0, **THEORY)
+        ax.axhline(value, linewidth=0.9, linestyle=dash, zorder=0.9, **THEORY)
         beside = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
         ax.annotate(text, (2048, value), (7, 0), fontsize=size, **beside)
     ax.set(xscale="log", yscale="log", xlim=(6.3, 2048), ylim=(0.95, 8), xlabel="batch size $m$")

@@ -107,8 +107,8 @@ def against_width(
             ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             ax.yaxis.set_major_formatter("{x:g}")
         for zero in {effect.zero for effect in effects.values()}:
-            ax.axhline(zero, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
-        ax.axvline(1.0, color=GREY, linewidth=0.9, linestyle=":", zorder=0)
+            ax.axhline(zero, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0.9)
+        ax.axvline(1.0, color=GREY, linewidth=0.9, linestyle=":", zorder=0.9)
         ax.set(xscale="log", title=textwrap.fill(title, TITLE), xlim=(0.05, 1.3))
         ax.set_xticks(list(WIDTHS), list(WIDTHS.values()))
         ax.minorticks_off()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from bnbook.figures import COLORS, log_band
 
@@ -156,6 +157,7 @@ def passes(lengths: Sequence[int], single: np.ndarray, many: np.ndarray) -> plt.
     fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
     log_band(left, np.array(lengths), single, color=APART, marker="o", markersize=5)
     log_band(right, np.arange(1, many.shape[1] + 1), many, color=APART, marker="o", markersize=5)
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
     left.set(yscale="log", xlabel="steps for each unit $T_d$", title="one pass")
     left.set_ylabel(r"$\sum_i\|\nabla_i f\|^2$ (norm of $S^{-1}$)")
     right.set(xlabel="passes", title="repeated passes, $T_d=4$")

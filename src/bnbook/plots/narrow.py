@@ -37,8 +37,7 @@ def narrowed(fig: plt.Figure) -> plt.Figure | None:
         _break_rows(ax, ROWS * copy.bbox.width)
     _break_titles(copy)
     name_lines(copy)
-    for owner in (copy, *copy.axes):
-        _legend_above(copy, owner)
+    _legend_above(copy)
     _break_titles(copy)
     for ax in copy.axes:
         _apart(ax)
@@ -50,18 +49,25 @@ def _one_column(panels: list[plt.Axes]) -> bool:
     return None not in places and len({(each.colspan.start, each.colspan.stop) for each in places}) == 1
 
 
-def _legend_above(fig: plt.Figure, owner: plt.Figure | plt.Axes) -> None:
-    """A legend whose lines have no names beside them, above the panel, its entries below each other."""
-    for legend in [child for child in owner.get_children() if isinstance(child, Legend)]:
-        words = [text.get_text() for text in legend.get_texts()]
-        drawn = [dict(zip(*reversed(ax.get_legend_handles_labels()))) for ax in fig.axes]
-        known = dict(zip(words, legend.legend_handles)) | {k: v for one in drawn for k, v in one.items()}
-        title, size = legend.get_title().get_text() or None, legend.get_texts()[0].get_fontsize()
+def _legend_above(fig: plt.Figure) -> None:
+    """The legends whose lines have no names beside them as one above the panel, its entries below each
+    other."""
+    legends = [
+        each for owner in (fig, *fig.axes) for each in owner.get_children() if isinstance(each, Legend)
+    ]
+    if not legends:
+        return
+    known, title = {}, None
+    for legend in legends:
+        known |= dict(zip([text.get_text() for text in legend.get_texts()], legend.legend_handles))
+        title, size = title or legend.get_title().get_text() or None, legend.get_texts()[0].get_fontsize()
         legend.remove()
-        fig.set_figheight(fig.get_figheight() + LINE * (len(words) + bool(title)))
-        fig.legend(
-            [known[word] for word in words], words, title=title, loc="outside upper center", fontsize=size
-        )
+    for ax in fig.axes:
+        drawn = dict(zip(*reversed(ax.get_legend_handles_labels())))
+        known |= {words: line for words, line in drawn.items() if words in known}
+    fig.set_figheight(fig.get_figheight() + LINE * (len(known) + bool(title)))
+    style = dict(title=title, loc="outside upper center", fontsize=size)
+    fig.legend(list(known.values()), list(known), **style)
 
 
 def _break_rows(ax: plt.Axes, room: float) -> None:

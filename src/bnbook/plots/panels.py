@@ -128,11 +128,11 @@ def shares(
     ax: plt.Axes, events: Mapping[tuple[str, str], np.ndarray], places: Sequence[str], ylabel: str
 ) -> None:
     """Share of seeds, each 0 or 1, with exact intervals: events[(place, norm)] (S,), side by side."""
-    norms = list(dict.fromkeys(norm for _, norm in events))
     for (place, norm), values in events.items():
         hits, count = int(np.sum(values)), len(values)
         share, (low, high) = hits / count, clopper_pearson(hits, count)
-        apart = 0.18 * (norms.index(norm) - (len(norms) - 1) / 2) if len(places) > 1 else 0.0
+        beside = [other for where, other in events if where == place]
+        apart = 0.18 * (beside.index(norm) - (len(beside) - 1) / 2) if len(places) > 1 else 0.0
         at = list(places).index(place) + apart
         error = 100 * np.array([[share - low], [high - share]])
         style = dict(fmt="o", color=COLORS[norm], capsize=4, markersize=6, clip_on=False, zorder=3)

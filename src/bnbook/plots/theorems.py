@@ -35,7 +35,7 @@ def draw_margins(tallies: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str
         ax.bar(middle, total - red, bottom=place + red, color=COLORS[form], **style)
         ax.axhline(place, color="#cccccc", linewidth=0.7, zorder=1)
         share = bad.sum() / counts.sum()
-        words = f"{share:.{0 if share >= 0.1 else 1}%} violated" if share else "none violated"
+        words = f"{100 * share:.{0 if share >= 0.1 else 1}f} % violated" if share else "none violated"
         ink = "#222222" if share else COLORS[form]
         ax.text(1.05, place + 0.2, words, va="center", color=ink, fontsize=10)
     ax.axvline(0, color="#222222", linewidth=1, zorder=2)

@@ -9,6 +9,7 @@ from matplotlib.ticker import AutoLocator, FuncFormatter, Locator, LogLocator, N
 
 GAP = 2.0  # points around a number of an axis
 FEWEST = 3  # numbers that an axis shows; a short axis has no more than two powers of ten
+MANY = 15  # ticks that a locator may set, however short the axis is
 STEPS = ((1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0))
 
 
@@ -18,10 +19,13 @@ def name_few_decades(fig: plt.Figure) -> None:
     for axis in (axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)):
         locator = axis.get_major_locator()
         if axis.get_scale() == "log" and isinstance(locator, LogLocator) and _count(axis, locator) < FEWEST:
-            finer = (LogLocator(subs=steps) for steps in STEPS)
+            axis.set_minor_locator(NullLocator())
+            if _count(axis, LogLocator(numticks=MANY)) >= FEWEST:  # it is short, and has powers enough
+                axis.set_major_locator(LogLocator(numticks=FEWEST + 1))
+                continue
+            finer = (LogLocator(subs=steps, numticks=MANY) for steps in STEPS)
             axis.set_major_locator(next((s for s in finer if _count(axis, s) >= FEWEST), AutoLocator()))
             axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-            axis.set_minor_locator(NullLocator())
 
 
 def number(value: float) -> str:

@@ -80,7 +80,9 @@ def _escaped(text: str) -> str:
         if indent >= 4 and lines and not lines[-1].strip():
             line = line.strip()  # an example or a continued list, not a block of code
         parts = re.split(r"(`[^`]*`|\b[A-Za-z][A-Za-z0-9]*_[A-Za-z]{2,}\w*)", line)  # code and its names
-        line = "".join(part if number % 2 else scripts(part) for number, part in enumerate(parts))
+        line = "".join(
+            part if number % 2 else scripts(part.replace("->", "→")) for number, part in enumerate(parts)
+        )
         lines.append(re.sub(r"`[^`]*`|</?su[bp]>|\*\w+\*|[*_<>$\[\]{}|#]", _mark, line))
     return "\n".join(lines)
 

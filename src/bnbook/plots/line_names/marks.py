@@ -19,7 +19,7 @@ PREFIX = "_mark: "  # a label that begins with _ is in no legend
 def mark(ax: plt.Axes, words: str, *, x: float | None = None, y: float | None = None, **line) -> None:
     """A line across the axes at x or at y; its words are written beside it when the figure is saved."""
     label = {"label": PREFIX + words} if words else {}
-    style = dict(color=NEUTRAL, linewidth=1.0, linestyle=DASHED, zorder=0) | label | line
+    style = dict(color=NEUTRAL, linewidth=1.0, linestyle=DASHED, zorder=0.9) | label | line
     if x is not None:
         ax.axvline(x, **style)
     else:
@@ -36,7 +36,7 @@ def marks(ax: plt.Axes, x: Mapping[str, float] | None = None, y: Mapping[str, fl
 
 def mark_curve(ax: plt.Axes, x, y, words: str) -> None:
     """The same along a curve."""
-    style = dict(color=NEUTRAL, linewidth=1.0, linestyle=DASHED, zorder=0)
+    style = dict(color=NEUTRAL, linewidth=1.0, linestyle=DASHED, zorder=0.9)
     ax.plot(x, y, label=PREFIX + words, **style)
 
 
