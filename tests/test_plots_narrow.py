@@ -105,13 +105,12 @@ def test_a_legend_stands_above_the_panel_with_the_same_marks():
 
 def test_legends_of_figure_and_panel_become_one():
     fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5))
-    line = above.plot([0, 1], label="a line")[0]
-    mark = below.axhline(0.5, label="a mark")
-    fig.legend([line], ["a line"], loc="outside upper center")
-    below.legend([mark, line], ["a mark", "a line"], title="both")
+    line, area = above.plot([0, 1])[0], above.axvspan(0, 1)
+    fig.legend([line, area], ["a line", "an area"], loc="outside upper center")
+    below.legend([below.axvspan(0, 1), line], ["a mark", "a line"], title="both")
     narrow = narrowed(fig)
     (legend,) = narrow.legends
-    assert sorted(text.get_text() for text in legend.get_texts()) == ["a line", "a mark"]
+    assert sorted(text.get_text() for text in legend.get_texts()) == ["a line", "a mark", "an area"]
     assert legend.get_title().get_text() == "both" and not any(ax.get_legend() for ax in narrow.axes)
 
 
