@@ -261,7 +261,7 @@ def test_this_run_stands_beside_the_books(ran, alone):
     assert shown.startswith(
         "| A coin shows heads half of the time.<br><small>everywhere; must hold: mean within 0.5 ± 0.2"
     )
-    assert "| 0.95 (95 % interval" in shown and shown.endswith("| **not reproduced** | 0.503 | reproduced |")
+    assert "| 0.950 (95 % interval" in shown and shown.endswith("| **not reproduced** | 0.503 | reproduced |")
     assert "| **not tested at this scale (smoke run)** | 0.503" in showing.comparison(rows, heads, "smoke")
     missing = showing.comparison(rows, {}, "laptop")
     assert "| – | not judged: claim coin-fair: result heads is missing" in missing

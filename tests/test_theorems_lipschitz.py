@@ -253,5 +253,5 @@ def test_margins_are_counted_once_for_record_and_figure():
     tallies = found.tallies(["one", "two"])
     assert [counts.sum(axis=1).tolist() for counts in tallies.values()] == [[3, 3], [3, 0]]
     fig = draw_margins(tallies, {"one": ("first", "printed"), "two": ("second", "corrected")})
-    assert [text.get_text() for text in fig.axes[0].texts] == ["100% violated", "33% violated"]
+    assert [text.get_text() for text in fig.axes[0].texts] == ["100 % violated", "33 % violated"]
     assert [tick.get_text() for tick in fig.axes[0].get_yticklabels()] == ["second", "first"]
