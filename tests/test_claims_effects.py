@@ -213,7 +213,8 @@ def test_numbers_that_are_read_together_have_as_many_places():
     assert alike((5, 0.95, 12.3)) == ["5.00", "0.95", "12.3"], "no digit that was rounded away"
     assert alike((13, 13.04, 14.6)) == ["13.0", "13.0", "14.6"]
     assert alike((0.5, 0, 1)) == ["0.5", "0", "1.0"] and alike((2, 1, 3)) == ["2", "1", "3"]
-    assert alike((2e7, 1.5, 3)) == ["2·10⁷", "1.5", "3"] and alike((0.1, 0.25), ".1%") == ["10.0 %", "25.0 %"]
+    assert alike((2e7, 1.5, 3)) == ["2·10⁷", "1.5", "3"] and alike((1e7, 1.5))[0] == "10⁷"
+    assert alike((1e-7, 0.25)) == ["10⁻⁷", "0.25"] and alike((0.1, 0.25), ".1%") == ["10.0 %", "25.0 %"]
     assert [format_number(x, ".1e") for x in (2.4, 449.2, 0.0123, 0.00123)] == [
         "2.4",
         "450",

@@ -156,12 +156,10 @@ def _shown(values: Sequence[float], spec: str = ".3g") -> tuple[str, str, str]:
 def _percent(interval: tuple[float, float]) -> str:
     """The interval of a share: both ends with as many places."""
     spec = telling(*interval, ".1%")
-    low, high = (format_number(edge, spec) for edge in interval)
-    whole = all(re.search(r"\.0+ %", end) for end in (low, high))
-    low, high = (
-        re.sub(r"\.0+(?= %)" if whole else r"^(0|100)\.0+(?= %)", r"\1" * (not whole), end)
-        for end in (low, high)
-    )
+    ends = [format_number(edge, spec) for edge in interval]
+    cut = [re.sub(r"\.0+(?= %)", "", end) for end in ends]
+    whole = all(end != short for end, short in zip(ends, cut))
+    low, high = (s if whole or edge in (0, 1) else end for edge, end, s in zip(interval, ends, cut))
     return f"{low.removesuffix(' %')} to {high}"
 
 

@@ -53,7 +53,7 @@ def alike(values: Iterable[float], spec: str = ".3g") -> list[str]:
     go (1.10 beside 1.07, and 12.3)."""
     texts = [format_number(value, spec) for value in values]
     places = max(len(text.partition(".")[2]) for text in texts)
-    if not spec.endswith("g") or any("10" in text.partition("·")[2] for text in texts):
+    if not spec.endswith("g") or any(re.search("10[⁻⁰-⁹¹²³]", text) for text in texts):
         return texts
     return [_filled(value, text, spec, places) for value, text in zip(values, texts, strict=True)]
 

@@ -103,8 +103,7 @@ def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
             found.append(f"the claim “{says}”: {shown}{links}")
     if row.test:
         file, _, function = row.test.partition("::")
-        words = (
-            function.removeprefix("test_").replace("_s_", "’s_").replace("_", " ")
-        )  # a narrow page can break
+        # words, which a narrow page can break
+        words = function.removeprefix("test_").replace("_s_", "’s_").replace("_", " ")
         found.append(f"the test “{words}” in `{file}`")
     return "; ".join(found)
