@@ -36,17 +36,6 @@ FIRST = ("test_site", "test_browser", "test_pipeline_run", "test_handout", "test
 LAST = ("test_ways", "test_explorers", "test_fingerprint_traced")
 
 
-#: What all else waits for, so that it goes first.
-AHEAD = ("test_site", "test_browser")
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A process of several gives way to those that build the site and walk through it, once it has none of
-    their tests to run."""
-    if "PYTEST_XDIST_WORKER" in os.environ and item.path.stem not in AHEAD and hasattr(os, "nice"):
-        os.nice(max(0, 10 - os.nice(0)))
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The order in which the processes of `make test` take the files."""
     order = {name: place - len(FIRST) for place, name in enumerate(FIRST)} | dict.fromkeys(LAST, 1)

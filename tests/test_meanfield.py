@@ -159,10 +159,10 @@ def test_finite_batch_counts_the_diagonal() -> None:
 
 def test_a_hundred_thousand_settings_in_a_second() -> None:
     gamma, sigma_w2 = np.linspace(0.1, 5, 500)[:, None], np.linspace(0.5, 4, 200)
-    start = time.perf_counter()
+    start = time.process_time()
     for norm in ("none", "batch"):
         grid = solve(PAPER, norm, gamma=gamma, sigma_w2=sigma_w2).lambda_max
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert grid.shape == (500, 200)
     one = solve(PAPER, "batch", gamma=gamma[7, 0], sigma_w2=sigma_w2[9])
     assert grid[7, 9] == pytest.approx(one.lambda_max)
