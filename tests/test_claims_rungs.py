@@ -12,7 +12,7 @@ from bnbook.claims import judge, load_claims
 from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
 from bnbook.claims.rung_table import rung_table
 from bnbook.errors import BnbookError
-from bnbook.pipeline import carrying
+from bnbook.pipeline import carrying, chapters, tokens
 from bnbook.results import Results
 
 HEAD = {
@@ -134,22 +134,49 @@ def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
     assert not carrying.unchanged(claim, run(small=arms(UP), wide=arms(UP)), before)
 
 
-def test_the_ladder_records_what_its_claims_read():
-    """At the rungs of a smoke run, every result by its name: a slip would read as "not tested" for ever."""
+def recorded():
+    """Names without their rung: of the arms of a pair, and of the others what is asked of them."""
     from test_studies_ladder import trained
 
-    from bnbook.studies.ladder.curves import numbers
+    from bnbook.studies.ladder.curves import ASKED, numbers
     from bnbook.studies.ladder.pairs import compare
 
     arms, runs = trained(("none", "batch", "noisy"))
-    recorded = {f"{name}.{norm}" for norm in arms for name in numbers(runs[norm], arms[norm], 10)}
-    recorded |= set(compare(runs["none"], runs["batch"], (arms["none"], arms["batch"]), 10))
-    recorded |= {
-        name.replace(".noisy", f".{norm}") for name in recorded for norm in ("noise", "l1", "l2", "linf")
-    }
+    found = {f"{name}.{norm}" for norm in arms for name in numbers(runs[norm], arms[norm], 10)}
+    found |= set(compare(runs["none"], runs["batch"], (arms["none"], arms["batch"]), 10))
+    return found | {f"{name}.{norm}" for norm, names in ASKED.items() for name in names}
+
+
+def drawn(chapter):
+    """Names that the figures of the ladder compare."""
+    from bnbook.plots import ladder
+
+    found = set()
+
+    def against_width(_, panels):
+        for effect in (effect for effects in panels.values() for effect in effects.values()):
+            found.update(name.replace(".{rung}", "") for name in (effect.a, effect.b) if name)
+
+    names = vars(ladder) | dict(against_width=against_width, current=dict, save_figure=lambda *_: None)
+    for cell in chapter.code_cells:
+        if "against_width(current()" in cell:
+            exec(cell, names)
+    return found
+
+
+def test_the_ladder_records_what_its_claims_page_and_figures_read_and_nothing_else():
+    """At the rungs of a smoke run, every result by its name: a slip would read as "not tested" for ever."""
+    (chapter,), there = chapters.select(["santurkar/scale"]), recorded()
     claims = load_claims(paths.book_folder() / "santurkar" / "scale.claims.yml")
     rungs = yaml.safe_load((paths.book_folder() / "santurkar" / "scale.claims.yml").read_text())["rungs"]
-    for claim in claims:
-        for name in claim.result_names():
-            what, rung, *arm = name.split(".")
-            assert rung in rungs and ".".join([what, *arm]) in recorded, (claim.id, name)
+    asked = {name for claim in claims for name in claim.result_names()}
+    for name in asked:
+        assert name.split(".")[1] in rungs, name
+    asked |= {name for _, name in tokens.result_names(chapter.text) if not name.startswith("hours")}
+    asked = {".".join(name.split(".")[:1] + name.split(".")[2:]) for name in asked}
+    assert asked <= there
+    assert there <= asked | drawn(chapter) | ONE_OF_A_KIND
+
+
+#: Recorded of both arms and asked of one.
+ONE_OF_A_KIND = {"end_accuracy.none", "loss_range_late.batch"}

@@ -29,29 +29,25 @@ def test_middles_of_all_of_a_training_its_first_tenth_its_second_half_and_its_st
         assert found["start_step"][seed] == start and 60 < start < STEPS
         windows = {"": (0, 400), "_early": (0, 40), "_late": (200, 400), "_started": (start, start + 40)}
         seen = curves(made, seed)
-        for name in ("loss_range", "gradient_change", "smoothness", "gradient_norm", "shift"):
-            for part, (low, high) in windows.items():
-                expected = middle(seen[name], low, high)
+        parts = {"loss_range": windows, "gradient_change": ("", "_early"), "smoothness": ("", "_early")}
+        for name, asked in parts.items():
+            for part in asked:
+                expected = middle(seen[name], *windows[part])
                 assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
-        for name in ("cosine", "removed_along_one"):
-            for part, (low, high) in windows.items():
-                expected = middle(seen[name], low, high, mean=True)
-                assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
+            assert {each.removeprefix(name) for each in found if each.startswith(name)} == set(asked)
+        for name, mean in {
+            "gradient_norm": False,
+            "shift": False,
+            "cosine": True,
+            "removed_along_one": True,
+        }.items():
+            assert found[name][seed] == pytest.approx(middle(seen[name], 0, 400, mean)), name
+        early, late = (middle(seen["shift"], *windows[part]) for part in ("_early", "_late"))
+        assert found["shift_decline"][seed] == pytest.approx(early / late)
         for length in (1, 2, 4, 8):
-            for name, mean in (
-                ("error", False),
-                ("relative_error", False),
-                ("cosine", True),
-                ("descends", True),
-            ):
+            for name, mean in (("error", False), ("cosine", True), ("descends", True)):
                 each = f"{name}_x{length}"
                 assert found[each][seed] == pytest.approx(middle(seen[each], 0, 400, mean)), each
-        assert found["relative_shift"][seed] == pytest.approx(middle(seen["relative_shift"], 0, 400))
-    np.testing.assert_allclose(found["shift_decline"], found["shift_early"] / found["shift_late"])
-    windowed = {name.removesuffix("_early") for name in found if name.endswith("_early")}
-    assert windowed == {*"loss_range gradient_change smoothness gradient_norm shift cosine".split()} | {
-        "removed_along_one"
-    }
     assert "error_x16" not in found and 16 in LENGTHS
 
 
@@ -65,8 +61,8 @@ def test_what_is_removed_grows_with_the_batch_by_an_exponent():
         base["removed_along_values"] = np.full((SEEDS, len(PROBES), 3), 0.1)
         found = ladder.numbers(base, arm(), CLASSES)
         np.testing.assert_allclose(found["removed_growth"], exponent)
-        np.testing.assert_allclose(found["removed"], 0.2 * factor + 0.1)
-        np.testing.assert_allclose(found["removed_along_one_part"], 0.2)
+        np.testing.assert_allclose(found["removed_along_one"], 0.2 * factor)
+        np.testing.assert_allclose(found["removed_along_values"], 0.1)
 
 
 def test_moments_are_means_over_the_convolutions_2_5_and_8(made, found):
@@ -80,10 +76,18 @@ def test_moments_are_means_over_the_convolutions_2_5_and_8(made, found):
                     expected = np.mean(each) if checkpoints else middle(np.array(each), 0, 400)
                     name = f"{way}_{moment}_{place}"
                     assert found[name][seed] == pytest.approx(expected), name
-                    assert found[f"{name}_log"][seed] == pytest.approx(np.log(expected)), name
-    deviation = np.sqrt(made["median_variance"][:, :, :, PLACES.index("before_normalization")])
-    np.testing.assert_allclose(found["deviation_first"], [min(row[0]) for row in deviation])
-    np.testing.assert_allclose(found["deviation_last"], [min(row[4]) for row in deviation])
+                    if way == "batch" or checkpoints and place == "next_input":
+                        assert found[f"{name}_log"][seed] == pytest.approx(np.log(expected)), name
+                    else:
+                        assert f"{name}_log" not in found
+
+
+def test_of_an_arm_that_is_compared_by_little_only_that_is_kept(made, found):
+    for norm, names in ladder.ASKED.items():
+        asked = ladder.numbers(made, arm(norm=norm), CLASSES)
+        assert set(asked) == set(names)
+        for name in names:
+            np.testing.assert_array_equal(asked[name], found[name])
 
 
 def learning(steps=400, **changes):

@@ -23,7 +23,7 @@ PLAIN = ("w1_16", "w1_8", "w1_4", "w1_2", "w1", "long", "full")
 
 
 @dataclass(frozen=True)
-class Effect:
+class Compared:
     """What is compared at each rung: results whose names hold `{rung}`; `zero` is where a claim turns.
 
     kind: "ratio" a/b on a logarithmic axis, "difference" a - b, "level" a alone, "log" e^a. scale multiplies
@@ -52,31 +52,31 @@ class Effect:
         return self.kind in ("ratio", "log")
 
 
-def ratio(name: str, zero: float = 1.0, arms: tuple[str, str] = ("none", "batch")) -> Effect:
+def ratio(name: str, zero: float = 1.0, arms: tuple[str, str] = ("none", "batch")) -> Compared:
     """One arm's number over the other's."""
-    return Effect("ratio", *_names(name, arms), zero)
+    return Compared("ratio", *_names(name, arms), zero)
 
 
 def difference(
     name: str, zero: float = 0.0, arms: tuple[str, str] = ("batch", "none"), scale: float = 1.0
-) -> Effect:
+) -> Compared:
     """One arm's number less the other's."""
-    return Effect("difference", *_names(name, arms), zero, scale)
+    return Compared("difference", *_names(name, arms), zero, scale)
 
 
-def points(name: str, zero: float = 0.0, arms: tuple[str, str] = ("batch", "none")) -> Effect:
+def points(name: str, zero: float = 0.0, arms: tuple[str, str] = ("batch", "none")) -> Compared:
     """The difference of two shares in points."""
     return difference(name, zero, arms, 100.0)
 
 
-def level(name: str, arm: str, zero: float, scale: float = 1.0) -> Effect:
+def level(name: str, arm: str, zero: float, scale: float = 1.0) -> Compared:
     """An arm's number alone."""
-    return Effect("level", *_names(name, (arm,)), "", zero, scale)
+    return Compared("level", *_names(name, (arm,)), "", zero, scale)
 
 
-def logarithm(name: str, zero: float = 1.0) -> Effect:
+def logarithm(name: str, zero: float = 1.0) -> Compared:
     """A factor that a pair of arms recorded the logarithm of."""
-    return Effect("log", f"{name}.{{rung}}", zero=zero)
+    return Compared("log", f"{name}.{{rung}}", zero=zero)
 
 
 def _names(name: str, arms: tuple[str, ...]) -> list[str]:
@@ -84,7 +84,7 @@ def _names(name: str, arms: tuple[str, ...]) -> list[str]:
 
 
 def against_width(
-    results: Mapping[str, np.ndarray], panels: Mapping[str, Mapping[str, Effect]]
+    results: Mapping[str, np.ndarray], panels: Mapping[str, Mapping[str, Compared]]
 ) -> plt.Figure:
     """One panel a title; in it one curve an effect (its label's colour if it names an arm).
 
@@ -128,7 +128,7 @@ def against_width(
 def _curve(
     ax: plt.Axes,
     results: Mapping[str, np.ndarray],
-    effect: Effect,
+    effect: Compared,
     label: str | None,
     style: dict[str, object],
     shift: float,

@@ -15,16 +15,28 @@ Arrays = dict[str, np.ndarray]
 AHEAD = (1, 2, 4, 8)  # learning rates along the gradient at which its predictiveness is looked at
 PLACED = (2, 5, 8)  # convolutions whose moments are averaged, as in the other chapters
 STARTS = 300  # steps by which a training has started or has not
+UNASKED = ("diverged", "not_started", "seconds")  # of what other chapters ask about learning
+#: What is asked of the arms that are compared by little; of the others all numbers are.
+ASKED = {
+    "noisy": (
+        "training_speed",
+        "end_accuracy",
+        "batch_mean_next_input",
+        "batch_variance_next_input",
+        "checkpoint_mean_before_nonlinearity",
+        "checkpoint_variance_before_nonlinearity",
+    ),
+    "noise": ("end_accuracy",),
+    "l1": ("training_speed",),
+    "l2": ("training_speed",),
+    "linf": ("training_speed",),
+}
 #: Curves that are also summed up over a part of the training.
-WINDOWED = (
-    "loss_range",
-    "gradient_change",
-    "smoothness",
-    "gradient_norm",
-    "shift",
-    "cosine",
-    "removed_along_one",
-)
+WINDOWED = {
+    "loss_range": ("early", "late", "started"),
+    "gradient_change": ("early",),
+    "smoothness": ("early",),
+}
 WAYS = {"update_change": "update", "batch_change": "batch", "checkpoint_change": "checkpoint"}
 
 
@@ -50,18 +62,17 @@ def learning(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
 
 def seen(run: Arrays, arm: PlacedArm) -> Arrays:
     """Every curve over the probed steps, (S, P)."""
-    found = summaries.landscape(run, arm.landscape, arm.learning_rate)
-    found |= summaries.random_direction(run, arm.random_directions, arm.learning_rate)
-    found |= summaries.covariate_shift(run)
-    ahead = summaries.predictiveness(run, arm.landscape)
+    there = summaries.landscape(run, arm.landscape, arm.learning_rate)
+    found = {name: there[name] for name in (*WINDOWED, "gradient_norm", "beyond")}
+    shift, ahead = summaries.covariate_shift(run), summaries.predictiveness(run, arm.landscape)
+    found |= {name: shift[name] for name in ("shift", "cosine")}
     for length in AHEAD:
         at = arm.landscape.index(length)
-        found |= {f"{name}_x{length}": values[..., at] for name, values in ahead.items()}
+        found |= {f"{name}_x{length}": ahead[name][..., at] for name in ("error", "cosine")}
         lower = run["landscape_loss"][..., at] < run["start_loss"]
         found[f"descends_x{length}"] = np.where(np.isfinite(run["start_loss"]), lower, np.nan)
     for name in ("along_one", "along_values"):
         found[f"removed_{name}"] = run[f"removed_{name}"].mean(-1)
-        found[f"removed_{name}_part"] = run[f"removed_{name}_part"].mean(-1)
     for array, way in WAYS.items():
         if array != "checkpoint_change":
             found |= moved(run[array], arm, way)
@@ -81,12 +92,14 @@ def moved(change: np.ndarray, arm: PlacedArm, way: str) -> Arrays:
 
 
 def numbers(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
-    """All single numbers of an arm, (S,) each.
+    """The single numbers of an arm, (S,) each: all of them, or what is `ASKED` of it.
 
     A curve over the probed steps gives its median over the training (of cosines and shares the mean), under
     its own name; those of `WINDOWED` under NAME_early that of the first tenth of the steps, under NAME_late
     of the second half, under NAME_started of a tenth of the steps from the start of learning on, each step
-    alike. Changes of moments also give their natural logarithm, NAME_log.
+    alike; shift_decline is that of the shift, early over late. Changes of moments between batches, and of
+    what the next layer receives between checkpoints, also give their natural logarithm, NAME_log.
+    removed_growth: the exponent with which what is removed along the one grows with the batch.
     """
     found, curves, probe_step = learning(run, arm, classes), seen(run, arm), run["probe_step"][0]
     tenth, start = 0.1 * arm.steps, found["start_step"]
@@ -94,18 +107,16 @@ def numbers(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
     for name, values in curves.items():
         mean = name.startswith(("cosine", "descends", "removed"))
         found[name] = over_training(values, probe_step, mean=mean)
-        for part, (low, high) in windows.items() if name in WINDOWED else ():
-            found[f"{name}_{part}"] = over_window(values, probe_step, low, high, mean)
+        for part in WINDOWED.get(name, ()):
+            found[f"{name}_{part}"] = over_window(values, probe_step, *windows[part])
+    shifts = (over_window(curves["shift"], probe_step, *windows[part]) for part in ("early", "late"))
+    found["shift_decline"] = np.divide(*shifts)
     for name, values in moved(run["checkpoint_change"], arm, WAYS["checkpoint_change"]).items():
         found[name] = values.mean(1)
+    part = over_training(run["removed_along_one_part"].mean(-1), probe_step, mean=True)
     with np.errstate(divide="ignore"):
-        changes = [name for name in found if name.startswith(tuple(WAYS.values())) and name.endswith(PLACES)]
+        changes = [name for name in found if name.startswith("batch_")]
+        changes += [name for name in found if name.startswith("checkpoint_") and name.endswith("next_input")]
         found |= {f"{name}_log": np.log(found[name]) for name in changes}
-        found["removed_growth"] = 2 + np.log(
-            found["removed_along_one"] / found["removed_along_one_part"]
-        ) / np.log(PARTS)
-    found["removed"] = found["removed_along_one"] + found["removed_along_values"]
-    found["shift_decline"] = found["shift_early"] / found["shift_late"]
-    deviation = np.sqrt(run["median_variance"][:, :, :, 0])  # (S, E, L), before normalization
-    found |= {"deviation_first": deviation[:, 0].min(-1), "deviation_last": deviation[:, -1].min(-1)}
-    return found
+        found["removed_growth"] = 2 + np.log(found["removed_along_one"] / part) / np.log(PARTS)
+    return {name: found[name] for name in ASKED.get(arm.norm, found) if name not in UNASKED}
