@@ -21,7 +21,8 @@ from bnbook.claims import (
     markdown_table,
 )
 from bnbook.claims.claim import Effect
-from bnbook.claims.sensitivity import at_other_margins, scaled_test
+from bnbook.claims.kinds.known import kind_of
+from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.words import alike, spelled, telling
 from bnbook.errors import BnbookError
 from bnbook.results import Results
@@ -188,7 +189,7 @@ def test_the_scope_of_a_ladder_names_the_rungs_that_were_reached():
 
 def test_what_hangs_on_the_margin_is_said():
     def threshold(test, factor, shown=None):
-        return scaled_test(test, factor, shown).threshold
+        return kind_of(test).scaled(test, factor, shown).threshold
 
     assert [threshold(HIGHER, k) for k in (0.5, 2)] == [0.015, 0.06]
     fourfold = Test("ratio", a="a", b="b", side="greater", threshold=4.0)
@@ -198,9 +199,12 @@ def test_what_hangs_on_the_margin_is_said():
     growth = Test("rate", a="x", side="greater", threshold=1.21)
     assert threshold(growth, 0.5, Effect("times a layer")) == pytest.approx(1.1)
     assert threshold(LEVEL, 2, Effect("%")) == 0.5 and threshold(LEVEL, 2) == 1.0
-    assert scaled_test(NEAR, 2).tolerance == 0.6 and scaled_test(LOGS, 0.5).margin == LOGS.margin / 2
+    assert (
+        kind_of(NEAR).scaled(NEAR, 2).tolerance == 0.6
+        and kind_of(LOGS).scaled(LOGS, 0.5).margin == LOGS.margin / 2
+    )
     exact = Test("identity", a="x", tolerance=1e-9)
-    assert scaled_test(exact, 2) == exact
+    assert kind_of(exact).scaled(exact, 2) == exact
     verdicts = lambda test, **results: at_other_margins(
         Claim("c", "p/c", SOURCE, "says", "f", test), {name: np.array(x) for name, x in results.items()}
     )

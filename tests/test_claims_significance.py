@@ -10,7 +10,7 @@ from scipy import stats
 
 from bnbook.claims import Test
 from bnbook.claims.deciding import deciding_words, seeds_for_claim, seeds_needed
-from bnbook.claims.kinds import evaluate
+from bnbook.claims.kinds.known import evaluate
 from bnbook.claims.significance import benjamini_hochberg, significance
 
 RNG = np.random.default_rng(20260711)

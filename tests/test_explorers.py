@@ -19,8 +19,7 @@ import torch
 from conftest import ROOT
 
 from bnbook import claims, intervals
-from bnbook.claims.cells import compared
-from bnbook.claims.kinds import decide
+from bnbook.claims.kinds.known import kind_of
 from bnbook.claims.recorded import Recorded
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
@@ -436,13 +435,11 @@ def own_tests(claim, shown):
 
 def by_the_package(claim, test, shown, level, first):
     """(holds, (effect, low, high)) without the first seeds, or None where no interval is defined."""
-    names = test.results or ((test.a,) if test.b is None else (test.a, test.b))
-    recorded = Recorded(shown.evidence[claim.chapter].results, claim.id)
-    columns = recorded.paired(names, test.nonfinite, broadcast_last=test.kind == "agreement")[:, first:]
+    kind, recorded = kind_of(test), Recorded(shown.evidence[claim.chapter].results, claim.id)
+    columns = kind.columns(test, recorded)[:, first:]
     if not columns.size or not np.isfinite(columns).all() or test.kind == "ratio" and (columns == 0).any():
         return None
-    cells = compared(test, columns, claim.id)
-    holds, _, interval = decide(test, cells, level)
+    holds, _, interval = kind.decide(test, kind.cells(test, columns, claim.id), level)
     return holds, interval
 
 

@@ -9,9 +9,9 @@ from bnbook.claims.coverage_reading import load_coverage, unfinished_sources
 from bnbook.claims.effects import effect_and_interval, format_effect
 from bnbook.claims.errata import CHANGES, ERRATUM_KINDS, Erratum, load_errata, source_titles
 from bnbook.claims.judging import Judgement, judge
+from bnbook.claims.kinds.known import describe_test
 from bnbook.claims.ledger import keep, ledger_row
 from bnbook.claims.reading import chapter_claims, load_claims
-from bnbook.claims.requirements import describe_test
 from bnbook.claims.rung_table import rung_table
 from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.showing import show_verdicts

@@ -6,27 +6,6 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 
-#: Kind of test -> the sets of keys of which it needs one, and the keys that it may have besides.
-KINDS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
-    "difference": (({"a", "b", "side", "threshold"},), {"nonfinite", "resolution", "events"}),
-    "ratio": (({"a", "b", "side", "threshold"},), {"nonfinite", "resolution"}),
-    "equivalence": (({"a", "b", "margin"},), {"nonfinite", "resolution", "events"}),
-    "ordering": (({"results"},), {"nonfinite"}),
-    "sign": (({"a", "b", "side"},), {"nonfinite"}),
-    "identity": (({"a", "tolerance"},), set()),
-    "inequality": (({"a"},), {"b", "allowed"}),
-    "rate": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), {"nonfinite", "resolution"}),
-    "agreement": (({"a", "b", "tolerance"},), {"nonfinite", "resolution"}),
-    "level": (
-        (
-            {"a", "side", "threshold"},
-            {"a", "expected", "tolerance"},
-            {"results", "side", "threshold"},
-            {"results", "expected", "tolerance"},
-        ),
-        {"nonfinite", "resolution", "events", "cells"},
-    ),
-}
 SIDES = ("greater", "less")
 COMBINATIONS = ("all", "any")
 #: What makes an interval wider, so that it decides less.
@@ -44,7 +23,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Test:
-    """One test of recorded results; `kind` says which of the other fields are set (see KINDS)."""
+    """One test of recorded results; `kind` says which of the other fields are set (see `kinds`)."""
 
     __test__ = False  # not a pytest class
 

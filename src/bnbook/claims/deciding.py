@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from bnbook import intervals
 from bnbook.claims.cells import Cell
-from bnbook.claims.kinds import Outcome, decide
+from bnbook.claims.kinds.known import decide
+from bnbook.claims.outcome import Outcome
 
 #: The chance that so many seeds decide, if mean and spread are those that were measured.
 POWER = 0.8

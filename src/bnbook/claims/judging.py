@@ -16,7 +16,8 @@ import numpy as np
 
 from bnbook.claims.claim import Claim
 from bnbook.claims.deciding import deciding_words, seeds_for_claim
-from bnbook.claims.kinds import Outcome, evaluate
+from bnbook.claims.kinds.known import evaluate
+from bnbook.claims.outcome import Outcome
 from bnbook.claims.rungs import judge_rungs
 from bnbook.claims.scope import scope_words
 from bnbook.claims.words import spelled

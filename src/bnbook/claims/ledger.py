@@ -30,8 +30,8 @@ import numpy as np
 from bnbook.claims.claim import Claim, Effect
 from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import NOT_TESTED, Judgement, word
-from bnbook.claims.kinds import Outcome
-from bnbook.claims.requirements import describe_test
+from bnbook.claims.kinds.known import describe_test
+from bnbook.claims.outcome import Outcome
 from bnbook.claims.significance import benjamini_hochberg, significance
 
 DIGITS = 6

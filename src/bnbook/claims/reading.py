@@ -13,6 +13,7 @@ from bnbook.claims import reach
 from bnbook.claims.carried import carried
 from bnbook.claims.claim import COMBINATIONS, Claim, Source
 from bnbook.claims.entries import read_yaml
+from bnbook.claims.kinds.known import kind_of
 from bnbook.claims.reading_parts import PartsEntry
 from bnbook.errors import BnbookError
 from bnbook.profiles import PROFILES
@@ -149,7 +150,7 @@ class _Reader(PartsEntry):
                     f"with {seeds} seeds its test cannot hold",
                     f"at least {reach.least_seeds(test)} seeds, or `out_of_reach: true` beside it",
                 )
-            if diverges and test.nonfinite is None and test.kind not in reach.EXACT:
+            if diverges and test.nonfinite is None and not kind_of(test).exact:
                 self._fail(
                     "its chapter trains, but its test says nothing of seeds without a finite value",
                     "`nonfinite: NUMBER` in the test, or `nonfinite: open` in the head of the file",

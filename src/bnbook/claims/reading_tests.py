@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bnbook.claims.claim import KINDS, SIDES, Test
+from bnbook.claims.claim import SIDES, Test
 from bnbook.claims.entries import Entry
+from bnbook.claims.kinds.known import KINDS
 
 NUMBERS = ("threshold", "margin", "tolerance", "expected", "nonfinite", "resolution")
 #: Least value of the keys that count something.
@@ -23,11 +24,13 @@ class TestEntry(Entry):
         kind = content.get("kind")
         if kind not in KINDS:
             self._fail(f"{what} has unknown kind {kind!r}", f"one of {', '.join(KINDS)}")
-        alternatives, optional = KINDS[kind]
+        known = KINDS[kind]
         given = set(content) - {"kind"}
         # Judge the keys by the alternative that they fit best: the complaint is about the likely slip.
-        needed = max(alternatives, key=lambda keys: (len(keys & given), -len(keys - given)))
-        self._keys(content, ("kind", *sorted(needed)), tuple(sorted(optional)), f"{what} of kind {kind}")
+        needed = max(known.needs, key=lambda keys: (len(keys & given), -len(keys - given)))
+        self._keys(
+            content, ("kind", *sorted(needed)), tuple(sorted(known.may_have)), f"{what} of kind {kind}"
+        )
         fields: dict[str, Any] = {"kind": kind}
         for key in given:
             value = content[key]
@@ -57,7 +60,7 @@ class TestEntry(Entry):
                 fields[key] = self._text(content, key)
         if fields.get("side", SIDES[0]) not in SIDES:
             self._fail(f"{what} has unknown side {fields['side']!r}", " or ".join(SIDES))
-        if kind == "ratio" and fields.get("resolution", 1.0) < 1:
+        if known.in_factors and fields.get("resolution", 1.0) < 1:
             self._fail(f"resolution of {what} is below 1", "the factor between two steps of the grid")
         for key in ("margin", "tolerance", "resolution"):
             if fields.get(key, 0.0) < 0:

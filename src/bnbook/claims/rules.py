@@ -11,8 +11,9 @@ from pathlib import Path
 from bnbook.fingerprint import digest
 
 START = "bnbook.claims.judging"
-#: What only words verdicts or complaints.
-WORDS = ("bnbook.claims.scope", "bnbook.claims.words", "bnbook.errors")
+#: What only words tests, effects, verdicts or complaints: modules, and methods of the kinds of test.
+WORDS = {"errors", "claims.directions", "claims.scope", "claims.units", "claims.words"}
+WORDING = ("asks", "effect", "words")
 
 
 @cache
@@ -22,7 +23,7 @@ def judging_rules() -> str:
     waiting = [START]
     while waiting:
         name = waiting.pop()
-        if name in found or name in WORDS or not (path := _file(name)):
+        if name in found or name.removeprefix("bnbook.") in WORDS or not (path := _file(name)):
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         waiting += _imports(tree)
@@ -51,7 +52,13 @@ def _is_module(package: str, name: str) -> bool:
 
 
 class _Bare(ast.NodeTransformer):
-    """Takes docstrings away."""
+    """Takes docstrings and what words a kind of test away."""
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self.generic_visit(node)
+        methods = (ast.FunctionDef, ast.AsyncFunctionDef)
+        node.body = [each for each in node.body if not (isinstance(each, methods) and each.name in WORDING)]
+        return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import NOT_TESTED, Judgement
-from bnbook.claims.kinds import Outcome
+from bnbook.claims.outcome import Outcome
 from bnbook.claims.words import without_markup
 
 UNTRIED = "–"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bnbook.claims.claim import Claim
-from bnbook.claims.kinds import Outcome
+from bnbook.claims.outcome import Outcome
 
 #: What stands for the rung in the names of a test's results.
 PLACE = "{rung}"

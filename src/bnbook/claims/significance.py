@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnbook.claims.claim import Test
-from bnbook.claims.kinds import Outcome, decide, edges
+from bnbook.claims.kinds.known import decide, edges, kind_of
+from bnbook.claims.outcome import Outcome
 from bnbook.intervals import LEVEL, is_share
 
-#: Kinds that judge one mean; a difference of two shares does not, though its values are not 0 and 1.
-MEANS = ("ratio", "agreement", "rate", "level")
 #: Smallest p that is told apart from 0.
 SMALLEST = 1e-12
 #: From so many seeds on the sign test can decide at 5 %: 2 / 2⁶ is below, 2 / 2⁵ above.
@@ -70,7 +69,7 @@ def _student_p(outcome: Outcome) -> float | None:
 
     (cell, *more), test = outcome.cells, outcome.test
     numbers = (outcome.effect, outcome.interval[0], *edges(test))
-    if more or test.cells or cell.resolution or is_share(cell.values) or test.kind not in MEANS:
+    if more or test.cells or cell.resolution or is_share(cell.values) or not kind_of(test).one_mean:
         return None
     if cell.in_logs:
         numbers = tuple(math.log(number) if number > 0 else -math.inf for number in numbers)

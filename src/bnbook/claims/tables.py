@@ -9,9 +9,9 @@ import numpy as np
 from bnbook.claims.claim import Claim, Effect, Test
 from bnbook.claims.effects import effect_and_interval, interval_words
 from bnbook.claims.judging import NOT_TESTED, Judgement, judge
-from bnbook.claims.kinds import Outcome
+from bnbook.claims.kinds.known import describe_test
+from bnbook.claims.outcome import Outcome
 from bnbook.claims.reading import load_claims
-from bnbook.claims.requirements import describe_test
 from bnbook.claims.words import OWN_QUESTION, without_markup
 
 UNBROKEN = "\u00a0"

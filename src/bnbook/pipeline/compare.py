@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from bnbook import claims
 from bnbook.claims.judging import HOLDS, NOT_TESTED, OPEN, Judgement
+from bnbook.claims.kinds.known import kind_of
 from bnbook.errors import BnbookError
 from bnbook.pipeline import tokens, verdicts
 from bnbook.pipeline.bands import COVERAGE, Row, compare_one
 from bnbook.pipeline.evidence import Evidence, published
 from bnbook.profiles import PUBLISHED
 
-#: Exact checks: the size of their rounding errors says nothing, their verdict all.
-BY_VERDICT = ("identity", "inequality")
 #: Units whose values lie between 0 and 1, as those that the text shows with {{ share:… }}.
 SHARES = ("share", "accuracy")
 
@@ -68,10 +67,11 @@ def compare(run: Evidence) -> tuple[list[str], str]:
 
 
 def rows(run: Evidence, book: Evidence) -> Iterator[Row]:
-    """The results that decide claims by measurement and that both runs have, at whatever profile."""
+    """The results that decide claims by measurement and that both runs have, at whatever profile; of exact
+    checks the size of the rounding errors says nothing, the verdict all."""
     tests = [test for claim in claims.chapter_claims(run.chapter.name) for test in claim.tests]
-    judged = {name: None for test in tests if test.kind not in BY_VERDICT for name in test.result_names()}
-    ratios = {name for test in tests if test.kind == "ratio" for name in test.result_names()}
+    judged = {name: None for test in tests if not kind_of(test).exact for name in test.result_names()}
+    ratios = {name for test in tests if kind_of(test).in_factors for name in test.result_names()}
     shares = tokens.names_shown_as("share", run.chapter.text)
     mine, theirs = run.results, book.results
     names = [name for name in judged if name in mine and name in theirs]
@@ -90,7 +90,7 @@ def _counts(pair: tuple[Judgement, Judgement], exact_chapter: bool, same_profile
     """Whether two verdicts on a claim have to be the same: both decided, and decided without chance."""
     if not same_profile and _missed(*pair):
         return False
-    exact = exact_chapter or same_profile and all(test.kind in BY_VERDICT for test in pair[0].claim.tests)
+    exact = exact_chapter or same_profile and all(kind_of(test).exact for test in pair[0].claim.tests)
     return exact and not any(each.verdict in (NOT_TESTED, OPEN) for each in pair)
 
 

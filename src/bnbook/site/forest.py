@@ -8,11 +8,9 @@ from typing import Any
 
 from bnbook.claims import Test
 from bnbook.claims.judging import NOT_TESTED
-from bnbook.claims.kinds import edges
+from bnbook.claims.kinds.known import KINDS, edges
 
 WIDTH, HEIGHT, PAD = 220.0, 34.0, 10.0
-#: Kinds that are exact or count: nothing to plot.
-EXACT = ("identity", "inequality")
 #: From this spread on factors are drawn on a logarithmic axis.
 WIDE = 3.0
 
@@ -52,7 +50,7 @@ def bounds(test: dict[str, Any]) -> tuple[float | None, float | None]:
 
 def plot(test: dict[str, Any] | None) -> str:
     """The SVG, or nothing where there is nothing between two numbers to show."""
-    if test is None or test["test"]["kind"] in EXACT or test["effect"]["number"] is None:
+    if test is None or KINDS[test["test"]["kind"]].exact or test["effect"]["number"] is None:
         return ""
     ends_of_ground, effect, interval = bounds(test), test["effect"]["number"], test["interval"]
     ends = [interval["low"], interval["high"]] if interval else []
@@ -64,7 +62,7 @@ def plot(test: dict[str, Any] | None) -> str:
         shown += [spread[0], spread[-1]] if spread[-1] - spread[0] < 8 * (max(shown) - min(shown)) else []
     else:
         shown += spread
-    log = test["test"]["kind"] == "ratio" and min(shown) > 0 and max(shown) / min(shown) > WIDE
+    log = KINDS[test["test"]["kind"]].in_factors and min(shown) > 0 and max(shown) / min(shown) > WIDE
     low, high = min(shown), max(shown)
     room = 0.06 * (high - low) or abs(high) or 1.0
     scale = Scale(low, high, True) if log else Scale(low - room, high + room, False)

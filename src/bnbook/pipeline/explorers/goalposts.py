@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bnbook.claims import Claim, Judgement
 from bnbook.claims.claim import Effect, Test
 from bnbook.claims.judging import NOT_TESTED
+from bnbook.claims.kinds.known import kind_of
 from bnbook.claims.recorded import Recorded
 from bnbook.claims.words import spelled
 from bnbook.pipeline.tokens import Pages
@@ -54,16 +53,9 @@ def _test(
     role: str, says: str, test: Test, shown: Effect | None, results: Results, claim: str
 ) -> dict[str, Any]:
     recorded = Recorded(results, claim)
-    names = test.results or ((test.a,) if test.b is None else (test.a, test.b))
-    if test.kind in ("identity", "inequality"):  # the largest violation of each seed, or how many it has
-        values = np.abs(recorded.array(test.a)).reshape(len(recorded.array(test.a)), -1)
-        columns = values.max(axis=1, keepdims=True).T if test.kind == "identity" else values.sum(axis=1)[None]
-    else:
-        columns = recorded.paired(names, test.nonfinite, broadcast_last=test.kind == "agreement")
-    if test.kind == "sign" and test.side == "less":
-        columns = columns[::-1]
+    first, columns = test.result_names()[0], kind_of(test).columns(test, recorded)
     bounds = (test.threshold, test.margin, test.tolerance, test.allowed, 0.5 if test.kind == "sign" else 0)
-    unit = recorded.unit(test.a or names[0]) if test.kind not in ("ratio", "agreement") else ""
+    unit = recorded.unit(first) if test.kind not in ("ratio", "agreement") else ""
     return {
         "role": role,
         "says": says,
@@ -74,6 +66,6 @@ def _test(
         "resolution": test.resolution,
         "cells": test.cells,
         "unit": "of the seeds" if test.kind == "sign" else (shown.unit if shown else "") or unit,
-        "seeds": results.entries[names[0]].get("seeds", list(range(columns.shape[1]))),
+        "seeds": results.entries[first].get("seeds", list(range(columns.shape[1]))),
         "columns": columns.tolist(),
     }

@@ -1,0 +1,94 @@
+"""Effects in words: a factor or a difference, its direction and its interval."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from bnbook.claims.claim import Effect, Test
+from bnbook.claims.words import alike, format_number, telling
+
+#: What the last part of a result's name says of the arm that it belongs to.
+ARMS = {
+    "none": "without batch norm",
+    "batch": "with batch norm",
+    "noisy": "with noisy batch norm",
+    "l1": "with ℓ1",
+    "l2": "with ℓ2",
+    "linf": "with ℓ∞",
+    "early": "early",
+    "late": "late",
+    "residual": "with skip connections",
+    "deep": "in the deep network",
+    "shallow": "in the shallow network",
+    "through": "with batch norm",
+}
+#: Beside one of these it is not batch norm alone that is absent.
+OTHERS = {"l1", "l2", "linf"}
+Shown = tuple[str, str]  # the effect, and its interval
+
+
+def factor(values: list[float], test: Test, shown: Effect) -> Shown:
+    """A factor is shown from one on upwards, and says which side is the larger one."""
+    more, less = directions(test, shown, "as large", ("as large", "smaller"))
+    if values[0] < 1:
+        effect, high, low, *limits = (math.inf if value == 0 else 1 / value for value in values)
+        values, more = [effect, low, high, *limits], less
+    # near one it is what it differs by that tells
+    effect, low, high = rounded(values, ".4g" if values[0] < 1.1 else ".3g")
+    return f"{effect} times {more}", f"{low} to {high}"
+
+
+def directed(values: list[float], unit: str, directions: tuple[str, str]) -> Shown:
+    """A difference is shown without its sign, and says in which direction it goes."""
+    word = directions[0]
+    if values[0] < 0:
+        effect, high, low, *limits = (-value for value in values)
+        values, word = [effect, low, high, *limits], directions[1]
+    effect, low, high = rounded(values)
+    return " ".join(part for part in (effect, unit, word) if part), f"{low} to {high}"
+
+
+def directions(test: Test, shown: Effect, with_arm: str, without: tuple[str, str]) -> tuple[str, str]:
+    """Words for more and less: the claim's own, else the arms' whose names differ, else plain ones."""
+    if shown.more:
+        return shown.more, shown.less
+    if isinstance(test.a, str) and isinstance(test.b, str):
+        first, second = test.a.split("."), test.b.split(".")
+        pairs = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
+        if len(first) == len(second) and len(pairs) == 1 and set(pairs[0]) <= ARMS.keys():
+            names = ARMS | ({"none": "without normalization"} if OTHERS & set(pairs[0]) else {})
+            return f"{with_arm} {names[pairs[0][0]]}", f"{with_arm} {names[pairs[0][1]]}"
+    return without
+
+
+def rounded(values: Sequence[float], spec: str = ".3g") -> tuple[str, str, str]:
+    """Effect and ends of its interval, with the digits that tell the ends apart and from where the test holds
+    no longer: values are these three, then such limits."""
+    effect, low, high, *limits = values
+    spec = telling(low, high, spec, limits)
+    return tuple(alike((effect, low, high), spec))
+
+
+def percent(interval: tuple[float, float]) -> str:
+    """The interval of a share: both ends with as many places."""
+    spec = telling(*interval, ".1%")
+    ends = [format_number(edge, spec) for edge in interval]
+    cut = [re.sub(r"\.0+(?= %)", "", end) for end in ends]
+    whole = all(end != short for end, short in zip(ends, cut))
+    low, high = (s if whole or edge in (0, 1) else end for edge, end, s in zip(interval, ends, cut))
+    return f"{low.removesuffix(' %')} to {high}"
+
+
+def power(base: float, value: float) -> float:
+    try:
+        return base**value
+    except OverflowError:
+        return math.inf
+
+
+def arm_of(name: str) -> str:
+    """ "speed.vgg16.g0_1" -> "γ = 0.1"."""
+    letter, digits = re.fullmatch(r"(\D*)(.*)", name.rpartition(".")[2].replace("_", ".")).groups()
+    return f"{'γ' if letter == 'g' else letter} = {digits}" if digits else letter
