@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from bnbook import data
 from bnbook.data import download
-from bnbook.data.progress import Progress
+from bnbook.data.progress import ProgressLine
 from bnbook.errors import BnbookError
 
 CONTENT = np.random.default_rng(0).integers(0, 256, 300_000, dtype=np.uint8).tobytes()
@@ -121,7 +121,7 @@ def test_the_next_run_goes_on_where_this_one_gave_up(server, tmp_path):
 def test_a_server_without_ranges_starts_over(server, tmp_path, monkeypatch):
     server.ranges = False
     shown = []
-    monkeypatch.setattr(Progress, "show", lambda self, have, total: shown.append((have, total)))
+    monkeypatch.setattr(ProgressLine, "show", lambda self, have, total: shown.append((have, total)))
     (tmp_path / "file.part").write_bytes(CONTENT[:1000])
     assert download.download([server.url], tmp_path / "file", MD5).read_bytes() == CONTENT
     assert shown[-1] == (300_000, 300_000)
@@ -228,7 +228,7 @@ def test_sets_come_from_torchvisions_addresses(server, tmp_path, monkeypatch):
 def test_progress_is_for_terminals_and_logs_not_for_pages(monkeypatch, capsys):
     def shown(terminal: bool) -> str:
         monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
-        progress = Progress("set.tar.gz")
+        progress = ProgressLine("set.tar.gz")
         for have in range(0, 1_000_001, 50_000):
             progress.show(have, 1_000_000)
         progress.close()
@@ -245,7 +245,7 @@ def test_progress_is_for_terminals_and_logs_not_for_pages(monkeypatch, capsys):
 
 
 def test_time_left():
-    progress = Progress("x")
+    progress = ProgressLine("x")
     progress.started = (0.0, 1_000_000)
     assert progress.text(3_000_000, 9_000_000, 60.0) == "downloading x: 3.0 of 9.0 MB, 3 min left"
     assert progress.text(8_000_000, 9_000_000, 70.0) == "downloading x: 8.0 of 9.0 MB, 10 s left"

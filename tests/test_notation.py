@@ -11,14 +11,14 @@ from conftest import ROOT
 from bnbook import contents
 from bnbook.errors import BnbookError
 from bnbook.site import notation, shell
-from bnbook.site.notation import Entry
+from bnbook.site.notation import Notation
 
 MATH = '<span class="math notranslate nohighlight">\\({}\\)</span>'
 CODE = '<code class="docutils literal notranslate"><span class="pre">{}</span></code>'
 ROWS = [
-    Entry("the scale", ("\\gamma", "\\mathcal L"), ("gamma",)),
-    Entry("a path", words=("skip connections", "skip connection")),
-    Entry("examples", ("m",), only=("part",)),
+    Notation("the scale", ("\\gamma", "\\mathcal L"), ("gamma",)),
+    Notation("a path", words=("skip connections", "skip connection")),
+    Notation("examples", ("m",), only=("part",)),
 ]
 
 

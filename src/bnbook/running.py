@@ -32,7 +32,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Run the chapters and say how it went; whether all passed."""
-    from bnbook.pipeline import execute, member, parameters, side_by_side
+    from bnbook.pipeline import chapter_process, execute, parameters, side_by_side
 
     chapters = chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     name = arguments.name and own_name(arguments.name)
-    job = member.Job(arguments.profile, changes, arguments.compare, arguments.figure, name)
+    job = chapter_process.Job(arguments.profile, changes, arguments.compare, arguments.figure, name)
     paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     passed = True
     for outcome in side_by_side.run(chapters, job, arguments.jobs):

@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import yaml
 
-from bnbook.coursework.reading import Assignment, Cell, Question
+from bnbook.coursework.reading import Assignment, CodeCell, Question
 
 
 def notebook(assignment: Assignment) -> Any:
@@ -19,7 +19,7 @@ def notebook(assignment: Assignment) -> Any:
     for part in assignment.parts:
         if isinstance(part, Question):
             made.cells += _question(part)
-        elif isinstance(part, Cell):
+        elif isinstance(part, CodeCell):
             made.cells.append(nbformat.v4.new_code_cell(part.source))
         else:
             made.cells.append(nbformat.v4.new_markdown_cell(part))
@@ -71,7 +71,7 @@ def _question(question: Question) -> Iterator[Any]:
     yield _raw("# END QUESTION")
 
 
-def _test(cell: Cell) -> str:
+def _test(cell: CodeCell) -> str:
     settings = {"points": cell.points, "hidden": cell.kind == "hidden", "failure_message": cell.fails}
     config = yaml.safe_dump(settings, allow_unicode=True, sort_keys=False, width=10_000)
     return f'""" # BEGIN TEST CONFIG\n{config}""" # END TEST CONFIG\n{cell.source}'

@@ -20,7 +20,7 @@ from typing import Any
 
 from bnbook import atomic, paths
 from bnbook.coursework import making, reading
-from bnbook.coursework.reading import Assignment, Cell
+from bnbook.coursework.reading import Assignment, CodeCell
 from bnbook.errors import BnbookError
 
 START, END = "<!-- measured by python -m bnbook.coursework.measuring -->", "<!-- end -->"
@@ -37,7 +37,9 @@ def page_file() -> Path:
 def solved(assignment: Assignment) -> str:
     """The code of the right answers."""
     cells = [cell for part in assignment.parts for cell in getattr(part, "cells", (part,))]
-    given = [cell.source for cell in cells if isinstance(cell, Cell) and cell.kind in ("given", "solution")]
+    given = [
+        cell.source for cell in cells if isinstance(cell, CodeCell) and cell.kind in ("given", "solution")
+    ]
     return "\n\n".join(given)
 
 

@@ -19,7 +19,7 @@ KINDS = ("given", "solution", "public", "hidden", "found")
 
 
 @dataclass(frozen=True)
-class Cell:
+class CodeCell:
     """A code cell of a question or of the assignment itself."""
 
     kind: str  # one of KINDS
@@ -35,7 +35,7 @@ class Question:
 
     name: str
     text: str
-    cells: tuple[Cell, ...]
+    cells: tuple[CodeCell, ...]
 
     @property
     def points(self) -> float:
@@ -51,8 +51,8 @@ class Assignment:
     chapter: str
     minutes: int  # that a student is meant to need
     goals: tuple[str, ...]
-    parts: tuple[str | Cell | Question, ...]
-    found: Cell  # what a right answer "in words" finds; no student gets it
+    parts: tuple[str | CodeCell | Question, ...]
+    found: CodeCell  # what a right answer "in words" finds; no student gets it
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -81,8 +81,8 @@ def read(path: Path) -> Assignment:
     missing = {"title", "chapter", "minutes", "goals"} - set(about)
     if missing:
         raise BnbookError(f"{path.name}: its header's coursework lacks {', '.join(sorted(missing))}")
-    parts: list[str | Cell | Question] = []
-    found: list[Cell] = []
+    parts: list[str | CodeCell | Question] = []
+    found: list[CodeCell] = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             name = cell.metadata.get("question")
@@ -90,7 +90,7 @@ def read(path: Path) -> Assignment:
             continue
         kind = next((tag for tag in cell.metadata.get("tags", []) if tag in KINDS), "given")
         about_it = cell.metadata
-        read_cell = Cell(
+        read_cell = CodeCell(
             kind,
             cell.source,
             float(about_it.get("points", 0)),

@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from bnbook.data.cache import cache_folder, disk_error
-from bnbook.data.progress import Progress
+from bnbook.data.progress import ProgressLine
 from bnbook.errors import BnbookError
 
 TIMEOUT = 30.0  # seconds without a byte after which a connection is given up
@@ -76,7 +76,7 @@ def download(urls: Sequence[str], target: Path, md5: str) -> Path:
 
 def _fetch(url: str, part: Path, md5: str) -> str | None:
     """Fill `part` from one address over as many connections as it takes; the reason where that fails."""
-    progress = Progress(url.rsplit("/", 1)[-1])
+    progress = ProgressLine(url.rsplit("/", 1)[-1])
     reached, reached_at, pause, reason, wrong = 0, time.monotonic(), 0.5, "", 0
     try:
         while time.monotonic() - reached_at < PATIENCE:
@@ -106,7 +106,7 @@ def _fetch(url: str, part: Path, md5: str) -> str | None:
         progress.close()
 
 
-def _receive(url: str, part: Path, progress: Progress) -> Iterator[int]:
+def _receive(url: str, part: Path, progress: ProgressLine) -> Iterator[int]:
     """One connection: append to `part` from where it ends, yielding its length after every piece."""
     have = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "bnbook"})

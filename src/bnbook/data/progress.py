@@ -7,7 +7,7 @@ import sys
 import time
 
 
-class Progress:
+class ProgressLine:
     """One line that is rewritten in a terminal or a live notebook; a line for every tenth in a log.
 
     Under `bnbook run` a chapter's output becomes a page, so there nothing is shown (trap 7): the command can

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.statements import Line, called, calls, statements
+from bnbook.pipeline.statements import Statement, called, calls, statements
 
 #: Methods of axes that say nothing about what is drawn; so do all that begin with `set`.
 DRESS = ("legend", "minorticks_off", "tick_params", "grid", "use_style", "set")
@@ -63,7 +63,7 @@ def results(chapter: Chapter, figure: str, recorded: Iterable[str]) -> tuple[lis
     return [*own, *(name for name in found if name not in own and not name.startswith("curve."))], bool(own)
 
 
-def _saving(every: Sequence[Line], figure: str) -> int | None:
+def _saving(every: Sequence[Statement], figure: str) -> int | None:
     """Place of the statement that saves the figure under its name."""
     savers = _savers(every)
     for place, line in enumerate(every):
@@ -76,7 +76,7 @@ def _saving(every: Sequence[Line], figure: str) -> int | None:
     return None
 
 
-def _savers(every: Sequence[Line]) -> set[str]:
+def _savers(every: Sequence[Statement]) -> set[str]:
     """`save_figure`, and the chapter's own functions that call it."""
     defined = [line.node for line in every if isinstance(line.node, ast.FunctionDef)]
     return {"save_figure"} | {
@@ -84,16 +84,16 @@ def _savers(every: Sequence[Line]) -> set[str]:
     }
 
 
-def _saves(line: Line, savers: set[str]) -> bool:
+def _saves(line: Statement, savers: set[str]) -> bool:
     return not line.binds and any(called(call) in savers for call in calls(line.node))
 
 
-def _draws(line: Line, canvas: set[str]) -> bool:
+def _draws(line: Statement, canvas: set[str]) -> bool:
     """Whether a statement that binds nothing draws on what the figure is drawn on."""
     return not isinstance(line.node, ast.Assign | ast.FunctionDef) and bool(line.reads & canvas)
 
 
-def _dresses(line: Line) -> bool:
+def _dresses(line: Statement) -> bool:
     """Whether it only sets titles, limits and legends."""
     body = line.node.body if isinstance(line.node, ast.For) else [line.node]
     return all(
@@ -111,11 +111,11 @@ def _only(node: ast.stmt, names: Sequence[str]) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and called(node.value) in names
 
 
-def _records(line: Line) -> bool:
+def _records(line: Statement) -> bool:
     return not line.binds and any(called(call) in RECORD for call in calls(line.node))
 
 
-def _held(every: Sequence[Line]) -> set[str]:
+def _held(every: Sequence[Statement]) -> set[str]:
     """Names of values, not of functions, that the chapter's cells bind."""
     return {name for line in every if isinstance(line.node, ast.Assign) for name in line.binds}
 

@@ -15,7 +15,7 @@ GAP, LEADING = 12.0, 4.0  # points between two entries of a row, and between two
 
 
 @dataclass(frozen=True)
-class Entry:
+class Label:
     """What names one thing: its marks, if any, then its words; and the rectangle that they fill."""
 
     groups: tuple[Element, ...]
@@ -50,7 +50,7 @@ def words(inks: set[str], panels: Sequence[Panel], width: float) -> tuple[Elemen
     named = [found[0] for ink, found in names(panels).items() if ink in inks]
     if not named:
         return None
-    group, box = _in_rows([], [Entry((each,), around(each)) for each in named], width)
+    group, box = _in_rows([], [Label((each,), around(each)) for each in named], width)
     group.set("id", "legend_words")
     return group, box
 
@@ -63,7 +63,7 @@ def names(panels: Sequence[Panel]) -> dict[str, list[Element]]:
     return {ink: list(own.values()) for ink, own in found.items()}
 
 
-def _in_rows(titles: list[Entry], entries: list[Entry], width: float) -> tuple[Element, Box]:
+def _in_rows(titles: list[Label], entries: list[Label], width: float) -> tuple[Element, Box]:
     """Entries in as many columns as fit, each as wide as its widest; titles above, each in a row."""
     for count in range(len(entries), 0, -1):
         wide = [max(_width(entry) for entry in entries[k::count]) for k in range(count)]
@@ -84,7 +84,7 @@ def _in_rows(titles: list[Entry], entries: list[Entry], width: float) -> tuple[E
     return group, Box(0.0, 0.0, right, top - LEADING)
 
 
-def _entries(legend: Element) -> list[Entry]:
+def _entries(legend: Element) -> list[Label]:
     """Its entries in their order; a frame is none."""
     found, marks = [], []
     for group in legend:
@@ -94,7 +94,7 @@ def _entries(legend: Element) -> list[Entry]:
             marks = []
     if found[0][0].get("id", "").startswith("patch_") and _frames(found[0][0], legend):
         found[0] = found[0][1:]
-    return [Entry(groups, _around(groups)) for groups in found]
+    return [Label(groups, _around(groups)) for groups in found]
 
 
 def _frames(patch: Element, legend: Element) -> bool:
@@ -119,7 +119,7 @@ def _around(groups: Iterable[Element]) -> Box:
     return whole
 
 
-def _width(entry: Entry) -> float:
+def _width(entry: Label) -> float:
     return entry.box.right - entry.box.left
 
 

@@ -16,15 +16,15 @@ import psutil
 from bnbook.cores import cores
 from bnbook.errors import BnbookError
 from bnbook.pipeline import evidence
+from bnbook.pipeline.chapter_process import ChapterOutcome, ChapterProcess, Job
 from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.member import Job, Member, Outcome
 
 #: MiB that a chapter is expected to take which has not run here yet, by profile.
 EXPECTED = {"smoke": 1500}
 EXPECTED_ELSEWHERE = 4000
 
 
-def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[Outcome]:
+def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[ChapterOutcome]:
     """The outcome of each chapter, in order; at most `jobs` at once, by default one a core.
 
     Fewer where memory is short: what the chapters took last time must fit into what is free now. At the paper
@@ -55,12 +55,12 @@ class _Team:
         self.chapters, self.job, self.jobs = list(chapters), job, jobs
         self.free = psutil.virtual_memory().available // 2**20
         self.needs = {chapter.name: expected_mib(chapter, job.profile) for chapter in chapters}
-        self.running: dict[connection.Connection, Member] = {}
-        self.idle: list[Member] = []
-        self.done: dict[str, Outcome] = {}
+        self.running: dict[connection.Connection, ChapterProcess] = {}
+        self.idle: list[ChapterProcess] = []
+        self.done: dict[str, ChapterOutcome] = {}
         self.shown = sys.stderr.isatty()
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[ChapterOutcome]:
         waiting, due = list(self.chapters), list(self.chapters)
         try:
             while due:
@@ -80,21 +80,25 @@ class _Team:
         return fits(self.needs[chapter.name], running, self.free)
 
     def _start(self, chapter: Chapter) -> None:
-        member = self.idle.pop() if self.idle else Member(self.job, self.shown, max(1, cores() // self.jobs))
+        member = (
+            self.idle.pop()
+            if self.idle
+            else ChapterProcess(self.job, self.shown, max(1, cores() // self.jobs))
+        )
         member.chapter, member.says = chapter, chapter.name
         member.line.send(chapter)
         self.running[member.line] = member
 
-    def _hear(self, member: Member) -> None:
+    def _hear(self, member: ChapterProcess) -> None:
         try:
             message = member.line.recv()
         except EOFError:  # killed, most likely for want of memory: the chapter failed, the others go on
             member.process.join()
             words = f"its process ended with code {member.process.exitcode}; perhaps memory ran out"
-            message = Outcome(False, [(True, f"FAILED {member.chapter.name}: {words}")])
+            message = ChapterOutcome(False, [(True, f"FAILED {member.chapter.name}: {words}")])
         if isinstance(message, BnbookError):
             raise message
-        if isinstance(message, Outcome):
+        if isinstance(message, ChapterOutcome):
             self.done[member.chapter.name] = message
             del self.running[member.line]
             if member.process.is_alive():

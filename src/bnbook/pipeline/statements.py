@@ -13,7 +13,7 @@ CHANGES = ("append", "extend", "update", "setdefault", "add", "insert")
 
 
 @dataclass(frozen=True)
-class Line:
+class Statement:
     """A statement of a chapter's cell: its text, and the names that it reads and binds."""
 
     cell: int
@@ -23,20 +23,20 @@ class Line:
     binds: frozenset[str]
 
 
-def statements(chapter: Chapter) -> tuple[Line, ...]:
+def statements(chapter: Chapter) -> tuple[Statement, ...]:
     """The top statements of the chapter's code cells, but the parameters."""
     return _of_cells(tuple(chapter.code_cells))
 
 
 @functools.cache  # every figure of a chapter asks, on every page that shows it
-def _of_cells(cells: tuple[str, ...]) -> tuple[Line, ...]:
+def _of_cells(cells: tuple[str, ...]) -> tuple[Statement, ...]:
     found = []
     for number, source in enumerate(cells):
         rows = source.splitlines()
         for node in ast.parse(source).body:
             first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
             text = "\n".join(rows[first - 1 : node.end_lineno])
-            found.append(Line(number, node, text, frozenset(_read(node)), frozenset(_bound(node))))
+            found.append(Statement(number, node, text, frozenset(_read(node)), frozenset(_bound(node))))
     return tuple(found)
 
 

@@ -38,9 +38,10 @@ def found(row: dict[str, Any]) -> str:
     all_or_any = {"all": "All parts have to hold.", "any": "One part has to hold."}[row["combine"]]
     if row["rungs"]:
         all_or_any = "It has to hold at every rung that was reached."
-    plotted = any(forest.plot(test) for test in row["tests"])
-    key = "Green ground: where the test holds. Dots: seeds; bar: 95 % interval; diamond: the effect."
-    note = " ".join([all_or_any] * (parts > 1) + [key] * plotted)
+    plotted = [test for test in row["tests"] if forest.plot(test)]
+    ground = ["Green ground: where the test holds."] * any(test["verdict"] != NOT_TESTED for test in plotted)
+    marks = ["Dots: seeds; bar: 95 % interval; diamond: the effect."] * bool(plotted)
+    note = " ".join([all_or_any] * (parts > 1) + ground + marks)
     note = f'<p class="claim-place">{note}</p>' if note else ""
     return f'{note}<ul class="board">{"".join(lines)}</ul>' if lines else "<p>Nothing was measured here.</p>"
 

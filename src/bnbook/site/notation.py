@@ -28,7 +28,7 @@ KINDS = ("symbol", "code", "words")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Notation:
     """A row of the notation."""
 
     meaning: str
@@ -44,7 +44,7 @@ class Entry:
         )
 
 
-def entries() -> list[Entry]:
+def entries() -> list[Notation]:
     """The rows of book/notation.yml; BnbookError names one that is not as it should be."""
     path = paths.book_folder() / "notation.yml"
     rows = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else []
@@ -55,7 +55,7 @@ def entries() -> list[Entry]:
         if set(row) - {"meaning", "only", *parts} or not row.get("meaning") or not names or names & seen:
             raise BnbookError(f"notation.yml: {row}; expected a meaning, and names of no other row")
         seen |= names
-        found.append(Entry(row["meaning"], **parts, only=tuple(row["only"]) if "only" in row else None))
+        found.append(Notation(row["meaning"], **parts, only=tuple(row["only"]) if "only" in row else None))
     return found
 
 
@@ -83,7 +83,7 @@ def write(site: Path, pages: Iterable[str]) -> None:
             path.write_text(marked(path.read_text(encoding="utf-8"), rows, name), encoding="utf-8")
 
 
-def marked(page: str, rows: list[Entry], name: str = "") -> str:
+def marked(page: str, rows: list[Notation], name: str = "") -> str:
     """The page with a box at the first place of each in the running text of its article."""
     before, start, rest = page.partition("<article")
     article, end, after = rest.partition("</article>")

@@ -16,11 +16,13 @@ from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.results import Results
 
 MOMENTUM = 0.9
-Moments = tuple[float, float, float]  # q̂, q̂_xy and q̂_αβ,xy of the inputs, q̂ = 1
+InputMoments = tuple[float, float, float]  # q̂, q̂_xy and q̂_αβ,xy of the inputs, q̂ = 1
 Network = FullyConnected | Convolutional
 
 
-def line(architecture: Network, equations: str, gammas: np.ndarray, batch: int, base: Moments) -> np.ndarray:
+def line(
+    architecture: Network, equations: str, gammas: np.ndarray, batch: int, base: InputMoments
+) -> np.ndarray:
     """log10 of the predicted critical rate by γ."""
     same, pairs, apart = base
     theory = solve(architecture, "batch", gammas, equations=equations, batch=batch, q_hat_0=same,
@@ -28,7 +30,7 @@ def line(architecture: Network, equations: str, gammas: np.ndarray, batch: int, 
     return np.log10(theory.critical_learning_rate(MOMENTUM))
 
 
-def of_inputs(results: Results, networks: Mapping[str, Network], suffix: str) -> Moments:
+def of_inputs(results: Results, networks: Mapping[str, Network], suffix: str) -> InputMoments:
     """The inputs of a data set, from the corrected lines of the fully connected and of the convolutional
     network.
 
@@ -40,7 +42,7 @@ def of_inputs(results: Results, networks: Mapping[str, Network], suffix: str) ->
         results.header["parameters"]["batch_size"],
     )
 
-    def beyond(net: str, base: Moments) -> float:
+    def beyond(net: str, base: InputMoments) -> float:
         predicted = line(networks[net], "corrected", gammas, batch, base)
         return float(predicted.mean()) - _mean_line(results, f"corrected.{net}.{suffix}", f"{net}.{suffix}")
 

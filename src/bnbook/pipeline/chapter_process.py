@@ -19,7 +19,7 @@ from bnbook.pipeline.chapters import Chapter
 
 
 @dataclass
-class Outcome:
+class ChapterOutcome:
     """How one chapter went: whether it passed (and, where asked, agrees with the book), and what to say."""
 
     passed: bool = True
@@ -36,18 +36,20 @@ class Job:
     figure: bool = False  # of the comparison
     name: str | None = None  # into runs/NAME
 
-    def run(self, chapter: Chapter) -> Outcome:
+    def run(self, chapter: Chapter) -> ChapterOutcome:
         """Run it here; BnbookError where the chapter met input that the user can mend."""
         started = time.perf_counter()
         before = _parameters(chapter, self.profile, self.name)
         try:
             done = execute.run_chapter(chapter, self.profile, self.changes[chapter.name], name=self.name)
         except execute.ChapterFailed as error:
-            return Outcome(False, [(True, f"FAILED {error}")])
+            return ChapterOutcome(False, [(True, f"FAILED {error}")])
         except OSError as error:  # a full disk, a folder that cannot be written
-            return Outcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])
+            return ChapterOutcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])
         seconds = time.perf_counter() - started
-        outcome = Outcome(lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")])
+        outcome = ChapterOutcome(
+            lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
+        )
         if over := execute.check_budget(done):
             outcome.lines.append((True, f"warning: {over}"))
         if len(self.changes) == 1:
@@ -82,7 +84,7 @@ def _differing(before: dict[str, Any], now: dict[str, Any]) -> str:
     return ", ".join(f"{key} = {value!r}" for key, value in before.items() if now.get(key, value) != value)
 
 
-class Member:
+class ChapterProcess:
     """One process, its chapter and the last that it said."""
 
     def __init__(self, job: Job, shown: bool, share: int) -> None:
@@ -111,7 +113,7 @@ def _work(line: connection.Connection, job: Job, shown: bool, share: int) -> Non
             except BnbookError as error:
                 answer = error
             except Exception:
-                answer = Outcome(False, [(True, f"FAILED {chapter.name}\n{traceback.format_exc()}")])
+                answer = ChapterOutcome(False, [(True, f"FAILED {chapter.name}\n{traceback.format_exc()}")])
             sys.stderr.send(answer)
     except (KeyboardInterrupt, EOFError, BrokenPipeError):
         pass
