@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -66,6 +67,38 @@ def test_outcomes_come_in_order_and_one_failure_stops_no_other(tmp_path):
     assert "ValueError: no luck" in done.stderr and "code -9" in failed[1]
 
 
+LOOK = """import json, os, sys
+from pathlib import Path
+environment = {name: os.environ.get(name) for name in sorted(os.environ) if not name.startswith("BNBOOK_")}
+mine = {"path": sys.path, "cwd": os.getcwd(), "argv": sys.argv[:1], "hash": hash("a"), "env": environment,
+        "package": sorted(name for name in sys.modules if name.startswith("bnbook")),
+        "witness": [finder.__module__ for finder in sys.meta_path if "Finder" in str(finder)]}
+Path(os.environ["SEEN"]).write_text(json.dumps(mine).replace(str(Path.cwd()), "HERE"))"""
+MORE = dict.fromkeys(("a", "b", "c", "d", "e"), "")  # so many that kernels are forked
+#: What the launcher itself sets, and what is told of cores.
+OWN = {"JPY_PARENT_PID", "JPY_SESSION_NAME", "OMP_NUM_THREADS", "SEEN", "COLUMNS", "LINES"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone")
+def test_a_forked_kernel_is_what_a_fresh_one_would_be(tmp_path):
+    seen = {}
+    for jobs in ("1", "2"):
+        root, sign = write(tmp_path / jobs / "book", look=LOOK, **MORE), tmp_path / jobs / "seen"
+        bnbook("run", "--all", "--jobs", jobs, root=root, SEEN=str(sign))
+        seen[jobs] = json.loads(sign.read_text().replace(str(root), "ROOT"))
+        seen[jobs]["env"] = {k: v for k, v in seen[jobs]["env"].items() if k not in OWN}
+    assert seen["2"] == seen["1"] and seen["1"]["witness"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone")
+def test_where_the_python_that_forks_is_gone_its_chapter_fails_and_the_next_gets_another(tmp_path):
+    end = "import os, signal; os.kill(os.getppid(), signal.SIGKILL); import time; time.sleep(60)"
+    root = write(tmp_path / "book", end=end, **MORE)
+    done = bnbook("run", "--all", "--jobs", "2", root=root, code=1)
+    assert "the kernel died" in done.stderr and done.stderr.count("FAILED") == 1
+    assert [line.split()[1] for line in done.stdout.splitlines()] == [f"part/{name}" for name in MORE]
+
+
 def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
     refuse = "from bnbook.errors import BnbookError; raise BnbookError('no such thing')"
     root = write(tmp_path, good="import time; time.sleep(100)", bad=refuse, never="")
@@ -82,7 +115,7 @@ def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
 def test_nothing_outlives_a_run_that_is_ended(tmp_path, how):
     say = "import os, time; open({!r}, 'w').write(str(os.getpid())); time.sleep(100)"
     signs = [tmp_path / "one", tmp_path / "two"]
-    root = write(tmp_path / "book", **{sign.name: say.format(str(sign)) for sign in signs})
+    root = write(tmp_path / "book", **{sign.name: say.format(str(sign)) for sign in signs}, **MORE)
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     command = [sys.executable, "-m", "bnbook", "run", "--all", "--jobs", "2"]
     hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background ignores it

@@ -14,7 +14,7 @@ from multiprocessing import connection
 from typing import Any
 
 from bnbook.errors import BnbookError, reason
-from bnbook.pipeline import compare, evidence, execute, verdicts
+from bnbook.pipeline import compare, evidence, execute, forked_kernel, verdicts
 from bnbook.pipeline.chapters import Chapter
 
 
@@ -87,23 +87,25 @@ def _differing(before: dict[str, Any], now: dict[str, Any]) -> str:
 class ChapterProcess:
     """One process, its chapter and the last that it said."""
 
-    def __init__(self, job: Job, shown: bool, share: int) -> None:
+    def __init__(self, job: Job, shown: bool, share: int, forking: bool) -> None:
         context = multiprocessing.get_context("spawn")
         self.line, other = context.Pipe()
-        self.process = context.Process(target=_work, args=(other, job, shown, share))
+        self.process = context.Process(target=_work, args=(other, job, shown, share, forking))
         self.process.start()
         other.close()
         self.chapter: Chapter
         self.says = ""
 
 
-def _work(line: connection.Connection, job: Job, shown: bool, share: int) -> None:
+def _work(line: connection.Connection, job: Job, shown: bool, share: int, forking: bool) -> None:
     """In the process: run the chapters that come along the line, until it is ended."""
     os.environ["BNBOOK_CORES"] = str(share)
     os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    if forking:
+        forked_kernel.use()
     sys.stderr = _Words(line, shown)
     try:
         while True:

@@ -58,11 +58,12 @@ class Monitor:
 
 
 def _children_mib() -> int:
-    """Resident memory of this process's descendants, in MiB."""
+    """Memory of this process's descendants, in MiB; what they share counts once, where the system tells."""
     total = 0
     for child in psutil.Process().children(recursive=True):
         try:
-            total += child.memory_info().rss
+            found = child.memory_full_info()
+            total += getattr(found, "pss", found.rss)
         except psutil.Error:
             continue
     return total // 2**20

@@ -22,6 +22,8 @@ from bnbook.pipeline.chapters import Chapter
 #: MiB that a chapter is expected to take which has not run here yet, by profile.
 EXPECTED = {"smoke": 1500}
 EXPECTED_ELSEWHERE = 4000
+#: From so many chapters a process on their kernels are forked: it costs as much as two of them save.
+FORKS_FROM = 3
 
 
 def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[ChapterOutcome]:
@@ -80,11 +82,8 @@ class _Team:
         return fits(self.needs[chapter.name], running, self.free)
 
     def _start(self, chapter: Chapter) -> None:
-        member = (
-            self.idle.pop()
-            if self.idle
-            else ChapterProcess(self.job, self.shown, max(1, cores() // self.jobs))
-        )
+        share, forking = max(1, cores() // self.jobs), len(self.chapters) >= FORKS_FROM * self.jobs
+        member = self.idle.pop() if self.idle else ChapterProcess(self.job, self.shown, share, forking)
         member.chapter, member.says = chapter, chapter.name
         member.line.send(chapter)
         self.running[member.line] = member
