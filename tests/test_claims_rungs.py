@@ -80,10 +80,20 @@ def test_the_table_has_a_column_for_each_rung_that_was_reached(tmp_path):
     lines = rung_table([small]).splitlines()
     assert lines[:3:2] == [
         "**Holds wherever it is decided** (1)",
-        "| the source says | An eighth of the width |",
+        "| the source says | An eighth of the width<br><small>n = 3</small> |",
     ]
-    assert "**yes**" in lines[4] and "0.597 higher with batch norm; n = 3" in lines[4]
+    assert "**yes**" in lines[4] and "0.597 higher with batch norm</small>" in lines[4]
     assert lines[-1] == "Not tested at this scale: The whole width."
+
+
+def test_seeds_stand_in_a_cell_where_the_claims_of_a_rung_have_other_numbers(tmp_path):
+    one = judge(read(tmp_path), results(small=arms(UP)), "laptop")
+    few = judge(
+        read(tmp_path), results(small={arm: values[:2] for arm, values in arms(UP).items()}), "laptop"
+    )
+    found = rung_table([one, few])
+    assert "| An eighth of the width |" in found
+    assert "; n = 3</small>" in found and "; n = 2</small>" in found
 
 
 def test_claims_that_turn_between_the_rungs_come_first(tmp_path):

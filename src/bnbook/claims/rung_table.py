@@ -21,23 +21,29 @@ GROUPS = {
 
 def rung_table(judgements: Iterable[Judgement]) -> str:
     """Markdown tables, one for the claims that turn, one each for those that hold, fail and are open at all
-    rungs: a row for each claim that is judged rung by rung, a column for each rung that was reached; whether
-    it holds there, and small the effect. Below them the rungs that no run has reached."""
+    rungs: a row for each claim that is judged rung by rung, a column for each rung that was reached, whose
+    seeds stand in its head where all claims have as many; whether it holds there, and small the effect. Below
+    them the rungs that no run has reached."""
     rows = [found for found in judgements if found.claim.rungs and found.parts]
     named = dict.fromkeys(says for found in rows for says, _, _ in found.parts)
     tried = {says for found in rows for says, verdict, _ in found.parts if verdict != NOT_TESTED}
     shown, missing = [says for says in named if says in tried], [says for says in named if says not in tried]
     if not shown:
         return "No rung has been reached."
+    seeds: dict[str, set[int]] = {says: set() for says in named}
+    for says, verdict, outcome in (part for found in rows for part in found.parts):
+        seeds[says] |= {outcome.n} if verdict != NOT_TESTED else set()
     groups: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
     for found in rows:
         parts = {says: (verdict, outcome) for says, verdict, outcome in found.parts}
         here = [outcome.holds for verdict, outcome in parts.values() if verdict != NOT_TESTED]
         if here:
-            cells = [_cell(*parts[says]) if says in parts else "" for says in shown]
+            cells = [_cell(*parts[says], len(seeds[says]) > 1) if says in parts else "" for says in shown]
             words = without_markup(found.claim.says).replace("|", "\\|")
             groups[GROUPS[True in here, False in here]].append(f"| {words} | {' | '.join(cells)} |")
-    head = [f"| the source says | {' | '.join(map(_short, shown))} |", "|:---|" + ":---|" * len(shown)]
+    counted = {says: f"<br><small>n = {min(seeds[says])}</small>" * (len(seeds[says]) == 1) for says in shown}
+    titles = " | ".join(_short(says) + counted[says] for says in shown)
+    head = [f"| the source says | {titles} |", "|:---|" + ":---|" * len(shown)]
     tables = [
         "\n".join([f"**{title}** ({len(lines)})\n", *head, *lines])
         for title, lines in groups.items()
@@ -52,9 +58,9 @@ def _short(says: str) -> str:
     return says.rstrip(".")
 
 
-def _cell(verdict: str, outcome: Outcome) -> str:
+def _cell(verdict: str, outcome: Outcome, counted: bool) -> str:
     if verdict == NOT_TESTED:
         return UNTRIED
     word = "open" if outcome.holds is None else "**yes**" if outcome.holds else "**no**"
     effect = effect_and_interval(outcome)[0].replace("|", "\\|")
-    return f"{word}<br><small>{effect}; n = {outcome.n}</small>"
+    return f"{word}<br><small>{effect}{f'; n = {outcome.n}' if counted else ''}</small>"
