@@ -56,12 +56,17 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     """A temporary folder that the first of the test processes makes which needs it."""
     base = factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder, done = base / name, base / f"{name}.done"
+    folder, done, failed = (base / f"{name}{ending}" for ending in ("", ".done", ".failed"))
     with FileLock(base / f"{name}.lock"):
+        assert not failed.exists(), f"{name} could not be made: {failed.read_text(encoding='utf-8')}"
         if not done.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            make(folder)
+            try:
+                make(folder)
+            except BaseException as error:  # minutes, which the next test need not spend on the same
+                failed.write_text(str(error), encoding="utf-8")
+                raise
             done.touch()
     return folder
 

@@ -150,5 +150,7 @@ def _curve(
 
 
 def _middle(values: np.ndarray) -> tuple[float, float]:
+    if not np.isfinite(values).all():  # a factor of 0 or ∞ has no place on the axis
+        return np.nan, np.nan
     mean, half = mean_and_interval(values[:, None])
     return float(mean[0]), float(half[0])
