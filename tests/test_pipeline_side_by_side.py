@@ -82,9 +82,9 @@ OWN = {"JPY_PARENT_PID", "JPY_SESSION_NAME", "OMP_NUM_THREADS", "SEEN", "COLUMNS
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone")
 def test_a_forked_kernel_is_what_a_fresh_one_would_be(tmp_path):
     seen = {}
-    for jobs in ("1", "2"):
+    for jobs, named in {"1": ["part/look"], "2": ["--all"]}.items():
         root, sign = write(tmp_path / jobs / "book", look=LOOK, **MORE), tmp_path / jobs / "seen"
-        bnbook("run", "--all", "--jobs", jobs, root=root, SEEN=str(sign))
+        bnbook("run", *named, "--jobs", jobs, root=root, SEEN=str(sign))
         seen[jobs] = json.loads(sign.read_text().replace(str(root), "ROOT"))
         seen[jobs]["env"] = {k: v for k, v in seen[jobs]["env"].items() if k not in OWN}
     assert seen["2"] == seen["1"] and seen["1"]["witness"]
@@ -111,11 +111,11 @@ def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
     assert not list((root / "runs").rglob("*.json"))
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_outlives_a_run_that_is_ended(tmp_path, how):
+@pytest.mark.parametrize(("how", "more"), [(signal.SIGINT, {}), (signal.SIGKILL, MORE)])
+def test_nothing_outlives_a_run_that_is_ended(tmp_path, how, more):
     say = "import os, time; open({!r}, 'w').write(str(os.getpid())); time.sleep(100)"
     signs = [tmp_path / "one", tmp_path / "two"]
-    root = write(tmp_path / "book", **{sign.name: say.format(str(sign)) for sign in signs}, **MORE)
+    root = write(tmp_path / "book", **{sign.name: say.format(str(sign)) for sign in signs}, **more)
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     command = [sys.executable, "-m", "bnbook", "run", "--all", "--jobs", "2"]
     hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background ignores it

@@ -6,6 +6,8 @@ standard output: "started PID" for each order, "ended PID CODE" once a process i
 standard input, and the kernels with it, for they look after their parent.
 """
 
+import atexit
+import contextlib
 import importlib
 import json
 import os
@@ -13,11 +15,12 @@ import runpy
 import select
 import signal
 import sys
+import traceback
 
 #: All that takes long and that no chapter's result depends on; torch imports its compiler with the first
 #: optimizer.
 IMPORTED = ("torch", "torch._dynamo", "matplotlib.pyplot", "scipy.stats", "ipykernel.kernelapp", "IPython")
-LOOKS_EVERY = 0.2  # seconds between two looks at which processes have ended
+LOOKS_EVERY = 0.1  # seconds between two looks at which processes have ended
 
 
 def serve() -> None:
@@ -41,30 +44,34 @@ def serve() -> None:
 
 
 def become(order: dict, rest: list[str]) -> None:
-    """In the fork: be what a fresh Python with this environment would be, and never come back."""
+    """In the fork: be what a fresh Python with this environment would be, to its end."""
+    os.setsid()
+    for number, stream in ((0, os.open(os.devnull, os.O_RDONLY)), (1, 2)):
+        os.dup2(stream, number)
+    parent = os.environ["JPY_PARENT_PID"]
+    os.environ.clear()
+    os.environ.update(order["env"] | {"JPY_PARENT_PID": parent})
+    os.chdir(order["cwd"])
+    before = order["env"].get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = [order["cwd"], *filter(None, before), *rest]
+    for name in ("sitecustomize", "usercustomize"):
+        sys.modules.pop(name, None)
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
+    sys.modules["numpy"].random.seed()  # else all forks would draw alike where nothing was seeded
+    sys.argv = [order["module"], *order["arguments"]]
     code = 1
     try:
-        os.setsid()
-        for number, stream in ((0, os.open(os.devnull, os.O_RDONLY)), (1, 2)):
-            os.dup2(stream, number)
-        parent = os.environ["JPY_PARENT_PID"]
-        os.environ.clear()
-        os.environ.update(order["env"] | {"JPY_PARENT_PID": parent})
-        os.chdir(order["cwd"])
-        before = order["env"].get("PYTHONPATH", "").split(os.pathsep)
-        sys.path[:] = [order["cwd"], *filter(None, before), *rest]
-        for name in ("sitecustomize", "usercustomize"):
-            sys.modules.pop(name, None)
-            importlib.import_module(name)
-        sys.modules["numpy"].random.seed()  # else all forks would draw alike where nothing was seeded
-        sys.argv = [order["module"], *order["arguments"]]
         runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:  # to take all that was imported apart again would take a second
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
 
 

@@ -6,8 +6,6 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from bnbook.errors import BnbookError
 from bnbook.fingerprint import code_of, digest
 
@@ -99,6 +97,8 @@ def edition(kind: str, data: str | None) -> dict[str, Any]:
 
     A data set counts by its content (`data`, its SHA-256), not by the arm's name for it ("cifar10-auto").
     """
+    import torch  # takes a second, and who only looks at evidence does not need it
+
     return {"data": data, "code": code_of(kind, TRAINS[kind]), "torch": str(torch.__version__)}
 
 
