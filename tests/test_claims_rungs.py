@@ -10,7 +10,7 @@ import yaml
 from bnbook import paths
 from bnbook.claims import judge, load_claims
 from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
-from bnbook.claims.rung_table import rung_table
+from bnbook.claims.rung_table import rung_table, turned
 from bnbook.errors import BnbookError
 from bnbook.pipeline import carrying, chapters, tokens
 from bnbook.results import Results
@@ -110,7 +110,18 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
     assert "**yes**" in rows[0] and "**no**" in rows[0]
     assert "**no**" in rows[1] and "| open<br>" in rows[1]
     assert rows[2].startswith("| It is faster. |  | open<br>")
-    assert rung_table([judge(read(tmp_path), {}, "laptop")]) == "No rung has been reached."
+    untried = judge(read(tmp_path), {}, "laptop")
+    assert rung_table([untried]) == turned([untried]) == "No rung has been reached."
+    assert turned([down, both, only, untried]) == (
+        "One claim holds at one rung and fails at another; 0 hold and 1 fails wherever a rung decides, "
+        "1 is open at every rung."
+    )
+    assert turned([both, both, down]).startswith(
+        "2 of the 3 claims hold at one rung and fail at another; 0 hold"
+    )
+    assert turned([down]).startswith(
+        "None of the 1 claims holds at one rung and fails at another; 0 hold and 1"
+    )
 
 
 def test_a_smoke_run_decides_nothing(tmp_path):

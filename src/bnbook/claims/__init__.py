@@ -12,7 +12,7 @@ from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.kinds.known import describe_test
 from bnbook.claims.ledger import keep, ledger_row
 from bnbook.claims.reading import chapter_claims, load_claims
-from bnbook.claims.rung_table import rung_table
+from bnbook.claims.rung_table import rung_table, turned
 from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.showing import show_verdicts
 from bnbook.claims.tables import exploratory_note, markdown_table, verdict_rows
@@ -50,6 +50,7 @@ __all__ = [
     "rung_table",
     "show_verdicts",
     "source_titles",
+    "turned",
     "unfinished_sources",
     "verdict_rows",
     "without_markup",

@@ -54,6 +54,27 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
     return "\n\n".join(tables)
 
 
+def turned(judgements: Iterable[Judgement]) -> str:
+    """One sentence: how many claims hold at one rung and fail at another, hold or fail wherever they are
+    decided, and are open."""
+    counts = dict.fromkeys(GROUPS, 0)
+    for found in judgements:
+        parts = [outcome.holds for _, verdict, outcome in found.parts if verdict != NOT_TESTED]
+        if found.claim.rungs and parts:
+            counts[True in parts, False in parts] += 1
+    turn, hold, fail, still = counts.values()
+    every = sum(counts.values())
+    if not every:
+        return "No rung has been reached."
+    who = "One claim" if turn == 1 else f"{turn or 'None'} of the {every} claims"
+    s = "s" * (turn < 2)
+    decided = f"{hold} hold{'s' * (hold == 1)} and {fail} fail{'s' * (fail == 1)} wherever a rung decides"
+    return (
+        f"{who} hold{s} at one rung and fail{s} at another; {decided}, {still} "
+        f"{'is' if still == 1 else 'are'} open at every rung."
+    )
+
+
 def _short(says: str) -> str:
     return says.rstrip(".")
 

@@ -18,7 +18,7 @@ from bnbook.pipeline.shown import Pages
 
 TOKEN = re.compile(
     r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts"
-    r"|standing|rungs|scoreboard|coverage|waffle|tally|trust|found|clone|binder|names|notation)"
+    r"|standing|rungs|turned|scoreboard|coverage|waffle|tally|trust|found|clone|binder|names|notation)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+|[A-Za-z][\w.]*)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
 )
@@ -81,7 +81,7 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     if evidence is None:
         return ABSENT
     header = evidence.results.header
-    if verb in ("verdicts", "standing", "rungs"):
+    if verb in _OF_JUDGEMENTS:
         judgements = [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
         return _OF_JUDGEMENTS[verb](judgements)
     if verb == "data":
@@ -118,6 +118,7 @@ _OF_JUDGEMENTS = {
     "verdicts": claims.markdown_table,
     "standing": verdicts.how_sure,
     "rungs": claims.rung_table,
+    "turned": claims.turned,
 }
 
 
