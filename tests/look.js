@@ -41,22 +41,22 @@
 
   // ---- contrast by WCAG 2, (L1 + 0.05) / (L2 + 0.05), with the first painted background below the text ----
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const rgba = colour => {
+  const once = (known, tell) => key => known.get(key) ?? known.set(key, tell(key)).get(key);
+  const rgba = once(new Map(), colour => {
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = colour;
     canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data];
-  };
+  });
   const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   const luminance = colour => {
     const [r, g, b] = rgba(colour).map(v => linear(v / 255));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const ground = e => {
-    if (!e) return "white";
+  const ground = once(new Map([[null, "white"]]), e => {
     const colour = style(e).backgroundColor;
     return rgba(colour)[3] > 127 ? colour : ground(e.parentElement);
-  };
+  });
   const faint = [];
   const written = "p, li, td, th, dt, dd, figcaption, h1, h2, h3, a, code, strong, em";
   for (const e of article.querySelectorAll(written)) {
