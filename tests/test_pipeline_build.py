@@ -204,6 +204,15 @@ def test_the_stamp_says_which_results_come_from_fewer_seeds(ran):
     assert "n =" not in tokens.fill("{{ ci:heads | .0f }}", "part/coin", book)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_seed_without_a_finite_value_is_shown_and_not_warned_of(ran):
+    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+    run.results.entries["draws"] |= {"values": [1.0, "inf"], "seeds": [0, 1]}
+    book = tokens.Pages({"part/coin": run}, [])
+    for verb in ("ci", "factor"):
+        assert "∞" in tokens.fill(f"{{{{ {verb}:draws | .3g }}}}", "part/coin", book)
+
+
 def test_pages_substitute_nothing_but_tokens(ran, tmp_path):
     """MyST would compute {{ 7*7 }}."""
     import yaml

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from bnbook import claims
 from bnbook.claims.effects import format_effect
 from bnbook.claims.words import DATA_NAMES, format_number
@@ -101,7 +103,8 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     if instead and name not in evidence.results:
         return instead
     values = evidence.per_seed(name, match["index"])
-    shown = numbers.VERBS[verb](values, spec or ".3g")
+    with np.errstate(invalid="ignore"):  # of a seed that diverged the interval is none, which is shown
+        shown = numbers.VERBS[verb](values, spec or ".3g")
     if isinstance(shown, str):
         return shown
     fewer = len(values) < header["parameters"].get("seeds", 0)
