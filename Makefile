@@ -50,9 +50,9 @@ book: install
 	echo "The book ($(PROFILE) profile) is built, in $$(( seconds / 60 )) min $$(( seconds % 60 )) s. Open"; \
 	echo "    $(CURDIR)/_build/html/index.html"
 
-# Two processes more than cores, at most four: one waits until the site is built, others for a browser or a chapter.
+# One process more than cores, at most four: some tests wait for others that run a chapter or a browser.
 test: install
-	$(BIN)/python -m pytest -n $$($(BIN)/python -c "import os; print(min(4, os.cpu_count() + 2))") --dist loadfile \
+	$(BIN)/python -m pytest -n $$($(BIN)/python -c "import os; print(min(4, os.cpu_count() + 1))") --dist loadfile \
 		--no-loadscope-reorder
 
 # ---- beside them ---------------------------------------------------------------------------------------------------
