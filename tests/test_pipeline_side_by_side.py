@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -17,7 +19,7 @@ import tiny_book
 from conftest import ROOT, VARIABLES, bnbook
 
 from bnbook.cores import cores
-from bnbook.pipeline import chapters, side_by_side
+from bnbook.pipeline import chapters, forked_kernel, side_by_side
 
 HEAD = tiny_book.CHAPTER[: tiny_book.CHAPTER.index("# A coin")]
 WAIT = """
@@ -95,6 +97,16 @@ def test_a_forked_kernel_is_what_a_fresh_one_would_be_and_outlives_no_server(tmp
     assert [line.split()[1] for line in done.stdout.splitlines()] == [
         f"part/{name}" for name in (*MORE, "look")
     ]
+
+
+def test_a_number_that_an_ended_process_had_says_nothing_of_the_next():
+    server = object.__new__(forked_kernel.Server)
+    server.heard, server.codes = b"", {}
+    server.process = SimpleNamespace(stdout=io.BytesIO(b"started 7\nended 7 3\n"), poll=lambda: None)
+    server.hear()
+    assert forked_kernel.Forked(server, 7).poll() == 3
+    server.process.stdout = io.BytesIO(b"started 7\n")
+    assert forked_kernel.Forked(server, 7).poll() is None
 
 
 def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):

@@ -97,6 +97,7 @@ class Server:
         for what, pid, *code in (line.decode().split() for line in lines):
             if what == "started":
                 self.codes["new"] = int(pid)
+                self.codes.pop(int(pid), None)  # a number that an ended process had before
             else:
                 self.codes[int(pid)] = int(code[0])
 

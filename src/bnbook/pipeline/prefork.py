@@ -46,6 +46,7 @@ def serve() -> None:
 def become(order: dict, rest: list[str]) -> None:
     """In the fork: be what a fresh Python with this environment would be, to its end."""
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, stream in ((0, os.open(os.devnull, os.O_RDONLY)), (1, 2)):
         os.dup2(stream, number)
     parent = os.environ["JPY_PARENT_PID"]
