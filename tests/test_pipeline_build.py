@@ -275,7 +275,7 @@ def test_tokens(ran):
     assert not re.search(r"\d\.\d{6}", fill("{{ effect:coin-fair }}")), "without a format in words"
     assert fill("{{ param:rate | fraction }} {{ param:names[0] }}") == "1/2 a"
     book.evidence["part/coin"].results.header["parameters"]["rates"] = [1e-8, 3e-7, 0.001]
-    assert fill("{{ param:rates }}") == "10⁻⁸, 3·10⁻⁷, 0.001"
+    assert fill("{{ param:rates }}") == "10⁻⁸, 3·10⁻⁷, 10⁻³"
     assert fill("$\\frac{{a}}{{b}}$") == "$\\frac{{a}}{{b}}$", "mathematics is left alone"
     for bad in (
         "{{ mean:tails }}",

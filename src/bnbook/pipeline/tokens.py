@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -132,9 +133,11 @@ def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
     return judgement.marked if verb == "verdict" else format_effect(judgement, spec or None)
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_plain(item) for item in value)
-    if isinstance(value, float) and "e" in str(value):
-        return format_number(value, ".15g")
+def _plain(value: Any, powers: bool = False) -> str:
+    if isinstance(value, list):  # of numbers read together all that are small are powers of ten, or none is
+        powers = any(isinstance(item, float) and "e" in str(item) for item in value)
+        return ", ".join(_plain(item, powers) for item in value)
+    if isinstance(value, float) and (powers or "e" in str(value)):
+        digits = Decimal(str(value)).normalize().as_tuple().digits
+        return format_number(value, f".{len(digits) - 1}e")
     return f"{value:,}" if type(value) is int else str(value)

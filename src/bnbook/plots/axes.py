@@ -32,9 +32,9 @@ def in_powers(axis: Axis) -> None:
 
 
 def in_factors(axis: Axis, factors: Sequence[float]) -> None:
-    """An axis of decimal logarithms that is read as one of these factors: 2 at 0.3."""
+    """An axis of decimal logarithms that is read as one of these factors: 2 at 0.3, 1,000 at 3."""
     axis.set_major_locator(FixedLocator(np.log10(factors)))
-    axis.set_major_formatter(lambda place, _: f"{10**place:.2g}")
+    axis.set_major_formatter(lambda place, _: f"{float(f'{10**place:.2g}'):,g}")
 
 
 def power(rate: float) -> str:

@@ -10,38 +10,33 @@ from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import LogLocator
 
 from bnbook.figures import COLORS
-from bnbook.plots.axes import in_factors, in_powers
+from bnbook.plots.axes import in_factors
 from bnbook.plots.critical_rate import Panels
-from bnbook.plots.learning_rate import LINES, Curves, grid
+from bnbook.plots.learning_rate import Curves, grid
 
 
 def sides(names: Mapping[str, str], gammas: Sequence[float], largest: float, curves: Curves) -> plt.Figure:
-    """log10 of critical rates in other settings, NAME (S, γ), names: setting -> words; no rate above
-    `largest` was tried, and what has none is drawn there. curves: "gamma", "LINE" (1, fine), "below" (1, γ)
-    the line through the batch at the γ of the settings."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.6))
-    below = curves["below"]
-    shades = plt.cm.cividis(np.linspace(0.0, 0.75, len(names)))
-    for place, (name, mark, shade) in enumerate(zip(names, "osD^vP", shades)):
-        found = curves[name]
-        shown = np.where(np.isfinite(found), found, largest)
-        x = np.tile(gammas, len(found)) * 1.02 ** (place - 2)
-        left.plot(x, shown.ravel(), mark, color=shade, markersize=5, label=names[name])
-        if name != "cross_entropy":
-            right.plot(x, (shown - below).ravel(), mark, color=shade, markersize=5)
-    for ax, zero in ((left, 0.0), (right, curves["through_batch"][0])):
-        for name in ("through_batch", "from0"):
-            words, dash, color = LINES[name]
-            ax.plot(curves["gamma"][0], curves[name][0] - zero, dash, color=color, label=words)
-        ax.set_xlabel(r"$\gamma$")
-    left.set_title("Where does training break?", fontsize=10.5)
-    right.set_title("The same over the dotted line", fontsize=10.5)
-    left.set_ylabel(r"learning rate $\eta$")
-    in_powers(left.yaxis)
-    right.set_ylabel("times the dotted line")
-    in_factors(right.yaxis, (0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.4, 1.7, 2, 3))
-    handles, words = left.get_legend_handles_labels()
-    fig.legend(handles, words, loc="outside lower center", ncols=3, fontsize=9.7)
+    """log10 of critical rates in other settings, NAME (S, γ), over the line through the batch: a row a
+    setting, names: setting -> words, a colour a γ. No rate above `largest` was tried, and what has none is
+    an arrow there. curves: "gamma", "LINE" (1, fine), "below" (1, γ) that line at the γ of the settings."""
+    fig, ax = plt.subplots(figsize=(7.2, 1.4 + 0.5 * len(names)))
+    ax.axvline(0, color=COLORS["theory"], linestyle=":", label="through the batch")
+    printed = np.interp(gammas, curves["gamma"][0], (curves["from0"] - curves["through_batch"])[0])
+    shades = plt.cm.viridis(np.linspace(0.0, 0.75, len(gammas)))
+    for row, name in enumerate(names):
+        for place, (gamma, shade) in enumerate(zip(gammas, shades)):
+            found, height = curves[name][:, place], -row - 0.17 * (place - (len(gammas) - 1) / 2)
+            for chosen, mark, limit in ((np.isfinite(found), "o", None), (np.isinf(found), ">", largest)):
+                x = np.minimum(found[chosen], largest) - curves["below"][0, place]
+                label = f"γ = {gamma:g}" if not row and not limit else None
+                ax.plot(x, np.full(len(x), height), mark, color=shade, markersize=4.5, label=label)
+            ax.plot([printed[place]], [height], "|", color=COLORS["printed"], markersize=6)
+    ax.plot([], [], "|", color=COLORS["printed"], markersize=6, label="paper: η* as printed")
+    ax.set_yticks([-row for row in range(len(names))], list(names.values()))
+    in_factors(ax.xaxis, (0.5, 1, 2, 5, 10, 30, 100, 300, 1000))
+    ax.set_xlabel("measured critical rate over that through the batch")
+    ax.set_title("Where does training break when it is set otherwise?")
+    fig.legend(loc="outside lower center", ncols=3, fontsize=9.7)
     return fig
 
 
