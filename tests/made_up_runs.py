@@ -105,10 +105,17 @@ def start_step(loss: np.ndarray) -> int:
     return under[0] if under else len(loss)
 
 
+def lowest_around(loss: np.ndarray) -> list[float]:
+    """The lowest mean so far of a loss and 25 on each side (as many as there are on both), step by step."""
+    sides = [min(25, t, len(loss) - 1 - t) for t in range(len(loss))]
+    means = [float(np.mean(loss[t - side : t + side + 1])) for t, side in enumerate(sides)]
+    return [min(means[: t + 1]) for t in range(len(means))]
+
+
 def levels(made: tuple[dict[str, np.ndarray], ...], seed: int) -> list[list[int]]:
     """Nine losses from the start of learning to the end of the arm that ends higher, and for each arm the
     first step at which it has come there."""
-    come = [lowest_means(each["loss"][seed]) for each in made]
+    come = [lowest_around(each["loss"][seed]) for each in made]
     high, low = 0.98 * np.log(10), max(min(each) for each in come)
     wanted = [high + (low - high) * k / 8 for k in range(9)]
     return [[next(t for t, x in enumerate(each) if x <= loss + 1e-12) for loss in wanted] for each in come]

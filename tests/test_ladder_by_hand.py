@@ -134,3 +134,15 @@ def test_how_far_a_training_has_come_is_the_lowest_mean_of_50_losses():
     short = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 9.0]])  # 12 steps: means of 3
     np.testing.assert_allclose(windows.progress(short)[0], [9, 6, 4, 4, 3, 3, 3, 3, 1, 1, 1, 1])
     np.testing.assert_allclose(windows.progress(np.array([[3.0, 1.0, 2.0]]))[0], [3, 1, 1])  # of one
+
+
+def test_what_it_shows_at_a_loss_is_looked_up_by_the_losses_around():
+    loss = np.full((1, 400), 3.0)
+    loss[0, 100:151] = 1.0
+    come = windows.come_to(loss)[0]
+    assert come[124] == pytest.approx(3 - 2 * 50 / 51) and come[125] == pytest.approx(1), "25 on each side"
+    assert come[74] == 3 and come[399] == pytest.approx(1)
+    short = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 9.0, 9.0, 0.0]])  # one on each side
+    np.testing.assert_allclose(windows.come_to(short)[0], [9, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 0])
+    broken = windows.come_to(np.array([[5.0, 4.0, 3.0, 2.0, np.nan, 1.0, 1.0, 1.0]]))[0]
+    np.testing.assert_array_equal(np.isnan(broken), [False] * 3 + [True] * 5)

@@ -9,7 +9,8 @@ import pytest
 from made_up_runs import CLASSES, PROBES, SEEDS, STEPS, arm, between, curves, levels, middle, run
 
 from bnbook.studies.ladder.pairs import at_equal_loss, compare
-from bnbook.studies.ladder.windows import progress
+from bnbook.studies.ladder.windows import come_to
+from bnbook.training.probed import probe_schedule
 
 INF = math.inf
 
@@ -61,10 +62,25 @@ def test_the_middle_of_nine_losses_is_where_two_arms_are_compared(made, found):
 
 
 def test_where_two_arms_have_come_equally_far(made):
-    come = [progress(each["loss"]) for each in made]
+    come = [come_to(each["loss"]) for each in made]
     seen = [np.array([curves(each, seed)["shift"] for seed in range(SEEDS)]) for each in made]
     values = at_equal_loss(seen, come, np.array(PROBES), CLASSES)
     for k in range(2):
         for seed in range(SEEDS):
             expected = [between(seen[k][seed], step) for step in levels(made, seed)[k]]
             np.testing.assert_allclose(values[k][seed], expected)
+
+
+def test_where_a_measure_is_a_function_of_the_loss_two_arms_agree_at_equal_loss():
+    """One falls slowly after a hundred steps of standing still, the other at once; probed as on the ladder."""
+    t = np.arange(2000)
+    slow = np.where(t < 100, np.log(10), 1.0 + (np.log(10) - 1) * np.exp(-(t - 100) / 900))
+    fast = 0.8 + 1.9 * np.exp(-t / 80)
+    probes = np.array(probe_schedule(2000, 100, (5, 10, 20, 50, *range(100, 401, 50))))
+    made = [each[None] for each in (slow, fast)]
+    values = at_equal_loss(
+        [each[:, probes] ** 3 for each in made], [come_to(each) for each in made], probes, 10
+    )
+    assert abs(np.median(np.log(values[0] / values[1]))) < 0.04  # 0.35 with the batches before alone
+    losses = [each ** (1 / 3) for each in values]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=0.04)

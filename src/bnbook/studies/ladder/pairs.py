@@ -6,7 +6,7 @@ import numpy as np
 
 from bnbook.probes.over_steps import share_of_training
 from bnbook.studies.ladder.curves import seen
-from bnbook.studies.ladder.windows import over_window, progress
+from bnbook.studies.ladder.windows import come_to, over_window
 from bnbook.training.curves import START_MARGIN, guessing, moving_mean, steps_to_reach
 from bnbook.training.placed import PlacedArm
 
@@ -39,7 +39,7 @@ def compare(plain: Arrays, normed: Arrays, arms: tuple[PlacedArm, PlacedArm], cl
     for part, (low, high) in {"early": (0, 0.1 * steps), "late": (0.5 * steps, steps)}.items():
         middles = (over_window(each["loss_range"], probe_step, low, high) for each in (one, other))
         found[f"gap_loss_range_{part}"] = np.divide(*middles)
-    come = progress(plain["loss"]), progress(normed["loss"])
+    come = come_to(plain["loss"]), come_to(normed["loss"])
     for name in COMPARED:
         values = at_equal_loss((one[name], other[name]), come, probe_step, classes)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -56,7 +56,7 @@ def at_equal_loss(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What two arms show where each first reaches the same loss, (S, P) twice -> (S, LEVELS) twice.
 
-    come: how far each has come, (S, T), see `windows.progress`. The losses lie evenly between the start of
+    come: how far each has come, (S, T), see `windows.come_to`. The losses lie evenly between the start of
     learning and the end of the arm that ends higher. A curve is read between its probes along a straight
     line. NaN where an arm has not started.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from bnbook.probes import summaries
 from bnbook.probes.over_steps import holds_from, over_training, share_of_training
 from bnbook.studies.ladder.pairs import at_equal_loss
-from bnbook.studies.ladder.windows import over_window, progress, start_step
+from bnbook.studies.ladder.windows import come_to, over_window, start_step
 from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm
 
@@ -80,6 +80,6 @@ def at_equal_progress(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Medians of two curves (S, P) over the losses that both trainings pass, each where it first reaches
     them; (S,) twice, NaN where a training never started."""
-    come = progress(runs[0]["loss"]), progress(runs[1]["loss"])
+    come = come_to(runs[0]["loss"]), come_to(runs[1]["loss"])
     values = at_equal_loss(curves, come, runs[0]["probe_step"][0], classes)
     return np.median(values[0], axis=1), np.median(values[1], axis=1)
