@@ -72,7 +72,7 @@ def test_where_two_arms_have_come_equally_far(made):
 
 
 def test_where_a_measure_is_a_function_of_the_loss_two_arms_agree_at_equal_loss():
-    """One falls slowly after a hundred steps of standing still, the other at once; probed as on the ladder."""
+    """One falls slowly after a hundred steps of standing still, the other at once; probed as the ladder."""
     t = np.arange(2000)
     slow = np.where(t < 100, np.log(10), 1.0 + (np.log(10) - 1) * np.exp(-(t - 100) / 900))
     fast = 0.8 + 1.9 * np.exp(-t / 80)
