@@ -186,3 +186,13 @@ def test_bad_input_is_said_in_one_line():
         with pytest.raises(BnbookError) as error:
             call()
         assert "\n" not in str(error.value) and "expected" in str(error.value)
+
+
+def test_a_unit_may_be_critical_beside_the_line_that_the_other_lies_on():
+    """Where its own M_ii is zero: the two numbers of the page's remark."""
+    network = TanhNetwork(
+        Quadratic(np.eye(2), np.array([-0.5, 0.0])), np.array([0.04, 1.17960528]), LOSSES["logistic"]
+    )
+    W = np.array([[0.8574123, 0.3], [3.0, 0.0]])
+    assert np.abs(network.gradient(W)[0]).max() < 1e-9
+    assert np.abs(network.gradient(W + [[0.0, 0.1], [0.0, 0.0]])[0]).max() > 1e-6

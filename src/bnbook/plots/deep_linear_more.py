@@ -21,12 +21,14 @@ LINES = ("-", "--", ":", "-.", (0, (6, 1)))
 #: Mark and colour of a verdict in the map.
 MARKS = {
     "reproduced": ("+", COLORS["corrected"]),
+    "yes": ("+", COLORS["corrected"]),
     "not reproduced": ("−", COLORS["wrong"]),
+    "no": ("−", COLORS["wrong"]),
     "mixed": ("±", COLORS["part"]),
     "at most partly": ("∓", COLORS["part"]),
+    "open": ("?", COLORS["printed"]),
     "diverged": ("", COLORS["grid"]),
 }
-OPEN = ("?", COLORS["printed"])
 
 
 def activations(curves: Curves, steps: np.ndarray, layers: Sequence[int]) -> plt.Figure:
@@ -57,7 +59,7 @@ def verdicts(words: Mapping[str, Sequence[str]], rates: Sequence[float]) -> plt.
     fig, ax = plt.subplots(figsize=(7.4, 0.9 + 0.3 * max(1, len(words))))
     for row, found in enumerate(words.values()):
         for column, word in enumerate(found):
-            mark, shade = MARKS.get(word, OPEN)
+            mark, shade = MARKS[word]
             ax.add_patch(plt.Rectangle((column - 0.46, row - 0.44), 0.92, 0.88, color=shade))
             ax.text(column, row, mark, color="white", ha="center", va="center", fontsize=10)
     ax.set(xlim=(-0.5, len(rates) - 0.5), ylim=(max(1, len(words)) - 0.5, -0.5), xlabel="learning rate")

@@ -42,6 +42,14 @@ def depth_growth(first: np.ndarray, depths: np.ndarray | list[int]) -> np.ndarra
     return np.exp(np.polyfit(depths, np.log(first).T, 1)[0])
 
 
+def steadiness(first: np.ndarray, depths: np.ndarray | list[int]) -> np.ndarray:
+    """What a layer adds to log first between the last two depths over what it adds between the first two, (S,
+    depths) -> (S,): 1 for an exponential; for a power of the depth the first of the depths over the last but
+    one."""
+    added = np.diff(np.log(first), axis=1) / np.diff(depths)
+    return added[:, -1] / added[:, 0]
+
+
 def roughness(model: nn.Module, m: int, seed: int, shares: tuple[float, ...] = (1e-4, 1e-3, 1e-2)) -> float:
     """The largest change of the gradient per distance, ‖∇ℓ(θ) - ∇ℓ(θ_a)‖ / ‖θ - θ_a‖, along the gradient at
     θ.
