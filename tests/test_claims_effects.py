@@ -125,7 +125,8 @@ def test_effects_show_where_their_interval_ends():
     values = np.log([3.998, 4.0, 4.002])
     assert words(four, Effect("log"), x=values) == ("4.000 times as large", "3.995 to 4.005")
     count = Test("inequality", a="x", b=10_000)
-    assert words(count, None, x=[45.0, 55.0]) == ("100 of 20,000 trials break it", "0.4 to 0.6 %")
+    assert words(count, None, x=[45.0, 55.0]) == ("100 of 20,000 trials break it", "0 to 1.1 %")
+    assert words(count, None, x=[50.0, 50.0]) == ("100 of 20,000 trials break it", "0.4 to 0.6 %")
 
 
 def test_what_has_to_hold_is_said_in_the_same_unit():

@@ -115,7 +115,14 @@ def recompute(test: dict, results: dict):
         broken, trials = values(test["a"]), test.get("b")
         size = values(trials).sum() if isinstance(trials, str) else (trials or 0) * len(broken) or broken.size
         found = stats.binomtest(int(broken.sum()), int(size)).proportion_ci(method="exact")
-        return bool(broken.sum() <= test.get("allowed", 0)), broken.sum() / size, found.low, found.high
+        low, high = found.low, found.high
+        if len(broken) > 1:  # at least as wide as the seeds' own shares say
+            each = values(trials) if isinstance(trials, str) else trials or broken[0].size
+            each = np.broadcast_to(each, len(broken))
+            own = broken.reshape(len(broken), -1).sum(1)[each > 0] / each[each > 0]
+            half = stats.t.ppf(0.975, len(own) - 1) * stats.sem(own)
+            low, high = max(0, min(low, own.mean() - half)), min(1, max(high, own.mean() + half))
+        return bool(broken.sum() <= test.get("allowed", 0)), broken.sum() / size, low, high
     names = test.get("results") or [test[k] for k in ("a", "b") if k in test]
     first = values(names[0]).reshape(-1)
     rows = [values(n).reshape(-1) if isinstance(n, str) else np.array([float(n)]) for n in names]

@@ -67,16 +67,19 @@ class Inequality(Kind):
         """The share of trials that violate it; BnbookError where these are no counts."""
         violations = recorded.array(test.a)
         if isinstance(test.b, str):
-            trials = recorded.array(test.b).sum()
+            own = recorded.array(test.b)
         else:
-            trials = violations.size if test.b is None else test.b * len(violations)
-        found = violations.sum()
+            own = np.full(len(violations), violations[0].size if test.b is None else test.b)
+        found, trials = violations.sum(), own.sum()
         if not (np.isfinite(violations).all() and 0 <= found <= trials and trials > 0):
             raise BnbookError(
                 f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected a count of "
                 "them"
             )
-        interval = intervals.clopper_pearson(int(found), int(trials))
+        counts = violations.reshape(len(violations), -1).sum(axis=1)
+        interval = _by_seed(
+            intervals.clopper_pearson(int(found), int(trials)), counts[own > 0] / own[own > 0]
+        )
         detail = f"{int(found)} violations in {int(trials)} trials"
         holds = bool(found <= (test.allowed or 0))
         share, unit = float(found / trials), "of trials"
@@ -91,3 +94,12 @@ class Inequality(Kind):
         hits = round(outcome.effect * outcome.trials)
         broken = shown.more or "trials break it"
         return f"{hits:,} of {outcome.trials:,} {broken}", percent(outcome.interval)
+
+
+def _by_seed(pooled: tuple[float, float], shares: np.ndarray) -> tuple[float, float]:
+    """At least as wide as that of the seeds' own shares: the trials of one seed may go with each other, steps
+    of one training say, so that those of all are no independent ones."""
+    if len(shares) < 2:
+        return pooled
+    _, low, high = intervals.student(shares)
+    return max(0.0, min(pooled[0], low)), min(1.0, max(pooled[1], high))

@@ -126,7 +126,7 @@ class Sampled(Kind):
         if test.tolerance is not None:
             return replace(test, tolerance=factor * test.tolerance)
         threshold, unit = test.threshold or 0.0, shown.unit if shown else ""
-        if self.in_factors or unit.startswith("times"):
+        if self.in_factors or unit.startswith("times") or shown and (shown.more or "").startswith("times"):
             return replace(test, threshold=threshold**factor)
         return test if unit == "%" and threshold == 0.5 else replace(test, threshold=factor * threshold)
 
