@@ -129,6 +129,13 @@ def test_growth_fits_leave_out_both_ends():
     assert found == pytest.approx([2.0])
 
 
+def test_an_exponential_is_steady_and_a_power_is_not():
+    depths = [4, 8, 16, 32]
+    first = np.array([1.5 ** np.array(depths), np.array(depths) ** 3.0, [1.0, np.e, 1.0, 1.0 / np.e]])
+    # Third row: +1 over 4 layers, then -1 over 16
+    assert measuring.steadiness(first, depths) == pytest.approx([1.0, 0.25, -0.25])
+
+
 def test_a_batch_of_noise():
     inputs, labels = measuring.gaussian_batch(4000, 3, 0)
     assert inputs.shape == (4000, 3) and abs(inputs.mean()) < 0.05 and abs(inputs.std() - 1) < 0.03
