@@ -81,7 +81,7 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     undecided = sum(row["verdict"] == "open" for row in rows)
     middle = seeds[len(seeds) // 2] if seeds else 0
     lines = {
-        "Scale": f"{scale}; {scales.get('paper', 0) or 'no'} chapters at the papers’ own",
+        "Scale": f"{scale}; {scales.get('paper', 0) or 'none'} of {len(made)} chapters at the papers’ own",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
         "Tests": f"{len(rows) - young} of {len(rows)} stood before their data"
@@ -99,9 +99,11 @@ def _scale(rows: list[Row], shown: known.Pages) -> str:
     made, theirs = evidence.results.header["parameters"], evidence.chapter.parameters("paper")
     width = Fraction(made["width"]).limit_denominator(1000)
     steps = f"{made['steps']:,} of {theirs['steps']:,} steps"
-    ladder = [[test["says"] for test in row["tests"] if test["n"]] for row in rows if row["rungs"]]
-    largest = max(ladder, key=len, default=[])
-    more = f" (again at up to {largest[-1].partition(' ')[0]})" if largest else ""
+    reached = [
+        test["says"].partition(" ")[0] for row in rows if row["rungs"] for test in row["tests"] if test["n"]
+    ]
+    widest = max((1 if word == "The" else Fraction(word) for word in reached), default=None)
+    more = f" (again at up to {'the whole' if widest == 1 else widest})" if widest else ""
     return f"VGG at {width} of its width{more}, {steps}"
 
 
