@@ -94,6 +94,7 @@ def test_recorded_samples_give_the_coverage_of_a_slow_twin():
         for _ in range(1500)
     ]
     assert error_rates.recorded_coverage([sample], 5)[0] == pytest.approx(np.mean(hits), abs=0.04)
+    assert error_rates.recorded_coverage([np.full(20, 2.87874625)], 5) == [1.0], "no spread, no miss"
 
 
 @pytest.fixture(scope="module")
