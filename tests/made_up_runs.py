@@ -106,9 +106,10 @@ def start_step(loss: np.ndarray) -> int:
 
 
 def lowest_around(loss: np.ndarray) -> list[float]:
-    """The lowest mean so far of a loss and 25 on each side (as many as there are on both), step by step."""
-    sides = [min(25, t, len(loss) - 1 - t) for t in range(len(loss))]
-    means = [float(np.mean(loss[t - side : t + side + 1])) for t, side in enumerate(sides)]
+    """The lowest mean so far of a loss and 25 on each side, step by step: at the start as many as both sides
+    have, at the end the last 51."""
+    centres = [min(t, len(loss) - 26) for t in range(len(loss))]
+    means = [float(np.mean(loss[t - min(25, t) : t + min(25, t) + 1])) for t in centres]
     return [min(means[: t + 1]) for t in range(len(means))]
 
 

@@ -100,7 +100,7 @@ CONSTANTS = {
     "studies.ladder.curves": dict(AHEAD=(1, 2, 4, 8), PLACED=(2, 5, 8), STARTS=300),
     "studies.ladder.pairs": dict(LEVELS=9),
     "studies.ladder.rungs": dict(LAYERS=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)),
-    "studies.ladder.windows": dict(SMOOTHED=50),
+    "studies.ladder.windows": dict(SMOOTHED=50, SPIKE=1e6),
     "studies.learning_rate": dict(POINTS=60),
     "studies.length_direction.halfspace_trials": dict(BRACKET=(-16.0, 16.5), FLOOR=1e-11, AWAY=1e-5),
     "studies.length_direction.least_squares_trials": dict(FLOOR=1e-20),

@@ -8,6 +8,8 @@ from bnbook.training.curves import START_MARGIN, moving_mean
 
 #: Batches over which a loss is averaged before it says how far a training has come.
 SMOOTHED = 50
+#: No single loss counts for more: a larger one would take the digits of all later sums with it.
+SPIKE = 1e6
 
 
 def over_window(
@@ -49,17 +51,19 @@ def progress(loss: np.ndarray) -> np.ndarray:
 
 
 def come_to(loss: np.ndarray) -> np.ndarray:
-    """The same of the about `SMOOTHED` batches around each step, at the ends of fewer, as many on both sides;
-    NaN from half of them before a divergence on.
+    """The same of the about `SMOOTHED` batches around each step, of fewer at the start, as many on both sides,
+    of the last full window at the end; NaN from half of them before a divergence on.
 
     What a network shows at a loss is looked up by this one: a mean of the batches *before* names a loss when
     the network lies below it already, and the faster it learns, the further.
     """
-    loss = np.asarray(loss, dtype=float)
+    loss = np.minimum(np.asarray(loss, dtype=float), SPIKE)
     steps = np.arange(loss.shape[-1])
-    half = np.minimum(min(SMOOTHED, len(steps) // 4) // 2, np.minimum(steps, steps[::-1]))
+    full = min(SMOOTHED, len(steps) // 4) // 2
+    centre = np.minimum(steps, len(steps) - 1 - full)
+    half = np.minimum(full, centre)
     total = np.concatenate([np.zeros((*loss.shape[:-1], 1)), np.cumsum(loss, axis=-1)], axis=-1)
-    mean = (total[..., steps + half + 1] - total[..., steps - half]) / (2 * half + 1)
+    mean = (total[..., centre + half + 1] - total[..., centre - half]) / (2 * half + 1)
     return np.minimum.accumulate(mean, axis=-1)
 
 
