@@ -51,8 +51,8 @@ def progress(loss: np.ndarray) -> np.ndarray:
 
 
 def come_to(loss: np.ndarray) -> np.ndarray:
-    """The same of the about `SMOOTHED` batches around each step, of fewer at the start, as many on both sides,
-    of the last full window at the end; NaN from half of them before a divergence on.
+    """The same of about `SMOOTHED` batches around each step; at the start of fewer, as many on each side,
+    at the end of the last full window; NaN from half of them before a divergence on.
 
     What a network shows at a loss is looked up by this one: a mean of the batches *before* names a loss when
     the network lies below it already, and the faster it learns, the further.
