@@ -51,10 +51,10 @@ def ids(page) -> list[str]:
 
 def test_search_and_filters_show_fewer_rows_and_stay_in_the_address(browser, page):
     assert len(ids(page)) == len(rows()) and page.inner_text(".board-count") == "13 of 13 rows"
-    page.fill("[name=q]", "CLAIM-1 figure")
+    page.fill("[name=find]", "CLAIM-1 figure")
     assert ids(page) == ["claim-claim-10", "claim-claim-11", "claim-claim-12"]
-    assert page.evaluate("location.hash") == "#q=CLAIM-1+figure"
-    page.fill("[name=q]", "")
+    assert page.evaluate("location.hash") == "#find=CLAIM-1+figure"
+    page.fill("[name=find]", "")
     page.select_option("[name=source]", "santurkar2018 NeurIPS")
     assert "claim-claim-2" not in ids(page) and len(ids(page)) == 11
     page.select_option("[name=standing]", "exploratory")
@@ -86,10 +86,10 @@ def test_each_filter_filters(page, name, value, expected):
 def test_the_keyboard_reaches_and_works_the_search(page):
     page.locator(".waffle-legend a").last.focus()
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.name") == "q"
+    assert page.evaluate("document.activeElement.name") == "find"
     page.keyboard.type("dice")
     page.keyboard.press("Enter")
-    assert page.url.endswith("scoreboard.html#q=dice"), "Enter sends no form"
+    assert page.url.endswith("scoreboard.html#find=dice"), "Enter sends no form"
     page.keyboard.press("Tab")
     page.keyboard.type("W")
     assert page.evaluate("document.activeElement.value") == "encyclopedia"

@@ -127,6 +127,23 @@ def test_one_drawing_has_the_inks_of_either_theme(browser, tmp_path, theme):
     assert shown == [inked["text"], inked["batch"], inked["text"]]
 
 
+def test_a_search_kept_in_the_address_is_still_in_its_field_when_the_page_has_loaded(browser, site):
+    """The theme's own search, on every page, writes what the address asks of it into fields of its name."""
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto((site / "scoreboard.html").as_uri() + "#find=landscape")
+    page.wait_for_load_state("load")
+    page.evaluate(browsing.SETTLE)
+    assert page.locator(".board-form [type=search]").input_value() == "landscape"
+    shown, all_rows = page.inner_text(".board-count").split(" rows")[0].split(" of ")
+    assert 0 < int(shown) < int(all_rows)
+    top = page.evaluate("document.querySelector('.board-form').getBoundingClientRect().top")
+    assert 0 <= top < 900, "a link with a filter leads to what it filters"
+    page.goto((site / "scoreboard.html").as_uri() + "#verdict=nonsense")
+    page.reload()
+    assert page.inner_text(".board-count") == f"{all_rows} of {all_rows} rows"
+    page.close()
+
+
 def test_mathematics_is_typeset_from_local_files(visits):
     assert any(sight.found["math"] for sight in visits.sights)
     none([f"{s}: {words}" for s in visits.sights for words in s.found["rawMath"] + s.found["badMath"]])

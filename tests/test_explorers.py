@@ -201,6 +201,27 @@ def test_a_gradient_along_one_or_along_x_hat_is_lost(page):
     place.get_by_label("Statistics").select_option("training")
 
 
+def test_a_shift_of_all_eight_moves_no_output_and_far_outputs_stay_in_the_picture(page):
+    place = of(page, "transform")
+    place.get_by_role("button", name="start again").click()
+    outputs = "e => e.querySelectorAll('svg')[1].getAttribute('aria-label').split('values ')[1]"
+    before = place.evaluate(outputs)
+    for _ in range(2):
+        place.get_by_role("button", name="move all eight by 2").click()
+        assert place.evaluate(outputs) == before
+    place.get_by_role("button", name="almost no spread").click()
+    place.get_by_label("Statistics").select_option("inference")
+    place.get_by_role("button", name="one far outlier").click()
+    edge = "e => { const svg = e.querySelectorAll('svg')[1], width = svg.viewBox.baseVal.width;"
+    edge += " return [...svg.querySelectorAll('circle')].every(c => c.cx.baseVal.value <= width) }"
+    assert place.evaluate(edge)
+    place.get_by_role("button", name="start again").click()
+    nothing = "e => { e.value = 0; e.dispatchEvent(new Event('input')); }"
+    place.get_by_role("slider", name="γ").evaluate(nothing)
+    assert "no gradient comes back" in result(page, "transform")
+    place.get_by_role("button", name="start again").click()
+
+
 def test_the_fuse_burns_faster_in_small_batches_and_skip_connections_put_it_out(page):
     place = of(page, "fuse")
     place.get_by_role("button", name="the measured network").click()
@@ -462,6 +483,79 @@ def test_goalposts_can_be_moved_and_put_back(page):
     plane = place.locator("svg").first.bounding_box()
     page.mouse.click(plane["x"] + 0.9 * plane["width"], plane["y"] + 40)
     assert "Yours" in result(page, "goalposts")
+
+
+def test_every_part_of_every_claim_is_drawn_and_turned_or_said_not_to_turn(page):
+    """Each draws finite numbers; its threshold, moved by the button, turns its answer, but not a hair before;
+    and what it was is put back."""
+    found = page.evaluate(
+        """() => {
+          const place = document.querySelector('[data-explorer="goalposts"]');
+          const [claim, part] = place.querySelectorAll("select");
+          const slider = place.querySelector("input[type=range]");
+          const button = text => [...place.querySelectorAll("button")].find(b => b.textContent === text);
+          const told = () => place.querySelector(".explorer-result").textContent;
+          const bad = [];
+          for (const one of bnbook.data.goalposts) one.tests.forEach((test, k) => {
+            claim.value = one.id;
+            claim.dispatchEvent(new Event("change"));
+            part.value = k;
+            part.dispatchEvent(new Event("change"));
+            const where = `${one.id} ${k}: `, before = told(), at = Number(slider.value);
+            if (!before.includes("Nothing is moved yet")) bad.push(where + before);
+            if (/NaN|Infinity/.test(place.querySelector("svg").innerHTML)) bad.push(where + "not drawn");
+            const asked = before.split("asked: ")[1] ?? "";
+            const exact = ["identity", "inequality"].includes(test.kind);
+            if (exact && test.bound === 0 && !/^at most 0( |[.])/.test(asked)) bad.push(where + asked);
+            button("the least threshold that turns it").click();
+            if (told().includes("No threshold on this slider")) return;
+            const all = test.seeds.map(() => true), f = bnbook.formulas;
+            const answer = v => f.evaluate(test, v, 0.95, all).holds, now = Number(slider.value);
+            if (exact) return;
+            const back = now + (Math.sign(at - now) * (slider.max - slider.min)) / 4000;
+            if (answer(now) === answer(test.bound)) bad.push(where + "not turned");
+            if (Math.abs(at - now) > Math.abs(back - now) && answer(back) !== answer(test.bound))
+              bad.push(where + "turned before");
+            button("as it was locked").click();
+            const back_there = part.value === String(k) && told().includes("Nothing is moved yet");
+            if (!back_there) bad.push(where + "not put back");
+          });
+          return bad;
+        }"""
+    )
+    assert not found, f"{len(found)}: {found[:10]}"
+
+
+def test_a_network_with_more_looks_is_scrubbed_to_its_end(opened, tmp_path, shown):
+    """The second network has twice the looks of the first; a finger on the picture stops what plays."""
+    page_file = written(tmp_path, shown)
+    data = tmp_path / "_static/explorers/data/landscape.js"
+    (first, *_) = json.loads(data.read_text().removeprefix("bnbook.data.landscape = ").removesuffix(";\n"))
+    longer = {key: first[key] * 2 for key in ("steps",)} | {
+        "arms": {name: {key: rows * 2 for key, rows in arm.items()} for name, arm in first["arms"].items()}
+    }
+    longer["steps"] = list(range(len(longer["steps"])))
+    both = [first, first | longer | {"title": "twice as long", "seeds": 1}]
+    data.write_text(f"bnbook.data.landscape = {json.dumps(both)};\n")
+    said, twice = [], opened.browser.new_page()
+    twice.on("pageerror", lambda error: said.append(str(error)))
+    twice.goto(page_file.as_uri())
+    twice.evaluate("() => bnbook.ready")
+    place = of(twice, "landscape")
+    place.get_by_role("combobox").select_option("1")
+    place.get_by_role("slider", name="Training step").press("End")
+    last = len(longer["steps"]) - 1
+    end = result(twice, "landscape")
+    assert f"At step {last} " in end and "one training each" in end
+    place.get_by_role("slider", name="Training step").press("Home")
+    place.get_by_role("button", name="play").click()
+    plane = place.locator("svg").first.bounding_box()
+    twice.mouse.click(plane["x"] + 52, plane["y"] + 100)
+    assert place.get_by_role("button", name="play").is_visible(), "a finger on the picture stops it"
+    twice.mouse.click(plane["x"] + 0.9 * plane["width"], plane["y"] + 100, button="right")
+    assert "At step 0 " in result(twice, "landscape"), "another button of the mouse is the browser's"
+    twice.close()
+    assert not said, said
 
 
 def test_the_landscape_is_scrubbed_by_slider_button_and_picture(page):

@@ -10,13 +10,13 @@ function board(form) {
   const read = () => {
     const asked = new URLSearchParams(location.hash.slice(1));
     for (const field of fields) field.value = asked.get(field.name) ?? "";
-    for (const field of fields) if (field.value === "" && asked.get(field.name)) asked.delete(field.name);
+    for (const field of fields) if (field.selectedIndex === -1) field.value = ""; // an option that there is not
   };
   const show = () => {
     const asked = fields.filter(field => field.value).map(field => [field.name, field.value]);
     let seen = 0;
     for (const row of rows) {
-      const fits = asked.every(([name, value]) => name === "q"
+      const fits = asked.every(([name, value]) => name === "find"
         ? norm(value).split(/\s+/).every(word => texts.get(row).includes(word))
         : row.dataset[name].split("|").includes(value));
       row.hidden = !fits;
@@ -35,9 +35,12 @@ function board(form) {
   form.addEventListener("input", write);
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(write));
-  addEventListener("hashchange", () => { if (!document.getElementById(location.hash.slice(1))) { read(); show(); } });
+  // A link with a filter leads to what it filters; a reload or the way back stays where it was.
+  const arrive = () => { if (show().length) form.scrollIntoView(); };
+  addEventListener("hashchange", () => { if (!document.getElementById(location.hash.slice(1))) { read(); arrive(); } });
   if (!location.hash.startsWith("#claim-")) read();
-  show();
+  if (performance.getEntriesByType("navigation")[0]?.type === "navigate") arrive();
+  else show();
 }
 
 // One stop for the Tab key, arrows from square to square; what a square says stands below.
@@ -60,6 +63,7 @@ function waffle(whole) {
     square.addEventListener("mouseleave", () => { said.textContent = rest; });
   });
   whole.addEventListener("keydown", event => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return; // the browser's own
     const from = squares.indexOf(document.activeElement);
     if (from < 0) return;
     const box = squares[from].getBoundingClientRect();

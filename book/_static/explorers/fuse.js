@@ -92,7 +92,7 @@ bnbook.explorer("fuse", "Light the fuse", (kit, data) => {
           : "That is mild.";
     kit.say(
       residual
-        ? `With skip connections the first layer’s gradient is <strong>${number(profile[0])} times</strong> the last one’s: a power of the depth, about ${L}<sup>${number(one.through / 2)}</sup>. ${fate}${beside}`
+        ? `With skip connections the first layer’s gradient is <strong>${number(profile[0])} times</strong> the last one’s: it grows with the depth, about as its power ${number(one.through / 2)}. ${fate}${beside}`
         : `Each layer multiplies the squared gradient by <strong>${number(one.through, 4)}</strong>, so the first layer’s gradient is <strong>${number(profile[0])} times</strong> the last one’s. ${fate}${beside}`,
     );
   });

@@ -2,17 +2,20 @@
 bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
   "use strict";
   const { number, make } = bnbook.kit,
-    { evaluate, judge, edges, isExact, isFactor, asked, plain, sliderEnds } = bnbook.formulas;
+    { evaluate, judge, edges, isExact, isFactor, asked, telling, plain, sliderEnds } = bnbook.formulas;
   const chapters = [...new Set(data.map(claim => claim.chapter))];
   let claim,
     test,
     bounds,
-    dropped = new Set();
+    dropped = new Set(),
+    stuck = false;
   const real = v => bnbook.formulas.real(test, v),
-    shown = v => bnbook.formulas.shown(test, v);
+    shown = (v, digits) => bnbook.formulas.shown(test, v, digits);
   const exact = () => isExact(test);
-  const atBound = v => (test.kind === "identity" ? 10 ** v : test.kind === "inequality" ? Math.round(v) : v);
-  const said = v => (test ? asked(test, atBound(v)) : "");
+  const LEAST = -16; // the left end of a tolerance's slider is 0
+  const atBound = v =>
+    test.kind === "identity" ? (v > LEAST ? 10 ** v : 0) : test.kind === "inequality" ? Math.round(v) : v;
+  const said = (v, digits) => (test ? asked(test, atBound(v), digits) : "");
   const short = text => (text.length > 95 ? `${text.slice(0, 92)} …` : text);
   const choice = kit.choice({ label: "Claim", options: [] });
   choice.input.replaceChildren(
@@ -42,7 +45,7 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
     const locked = asLocked();
     bound.range(...sliderEnds(test, [...locked.values, ...locked.interval].filter(Number.isFinite)), "any");
     const place = bounds[Number(part.get())];
-    bound.set(test.kind === "identity" ? Math.log10(place) : place);
+    bound.set(test.kind === "identity" ? Math.max(LEAST, Math.log10(place)) : place);
     seeds.hidden = test.seeds.length < 2;
     confidence.input.parentNode.hidden = exact();
     seeds.replaceChildren(seeds.firstChild);
@@ -80,7 +83,13 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
     bounds[Number(part.get())] = bound.get();
     kit.draw();
   });
-  kit.button({ label: "as it was locked", press: selectClaim, into: tries });
+  const putBack = () => {
+    const seen = part.get();
+    selectClaim();
+    part.set(seen);
+    selectTest();
+  };
+  kit.button({ label: "as it was locked", press: putBack, into: tries });
   kit.button({ label: "the least threshold that turns it", press: () => turn(), into: tries });
   kit.button({
     label: "the next claim",
@@ -100,12 +109,18 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
     for (let step = 1; step <= 400; step++)
       for (const way of [1, -1]) {
         const v = now + (way * step * (high - low)) / 400;
-        if (v >= low && v <= high && answer(v) !== start) {
-          bound.set(v);
-          bounds[k] = atBound(bound.get());
-          return;
+        if (v < low || v > high || answer(v) === start) continue;
+        let [before, after] = [v - (way * (high - low)) / 400, v];
+        for (let round = 0; round < 30; round++) {
+          const middle = (before + after) / 2;
+          if (answer(middle) === start) before = middle;
+          else after = middle;
         }
+        bound.set(after);
+        bounds[k] = atBound(bound.get());
+        return;
       }
+    stuck = true;
   };
 
   selectClaim();
@@ -119,7 +134,8 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
       verdict = judge(claim, held);
     const [effect, low, high] = one.interval,
       [least, most] = exact() ? [-Infinity, bounds[k]] : edges(test, bounds[k]);
-    const all = asLocked().values;
+    // the values of the result that decides now
+    const all = evaluate(test, test.bound, 0.95, Array(test.seeds.length).fill(true), one.place).values;
     const near = [
       ...all,
       effect,
@@ -129,10 +145,13 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
     ].filter(Number.isFinite);
     const span = Math.max(...near) - Math.min(...near) || 1,
       log = test.kind === "ratio" || test.kind === "identity";
-    const floor = log ? Math.max(1e-17, Math.min(...near.filter(v => v > 0)) / 1.2) : Math.min(...near) - 0.08 * span;
+    const above = near.filter(v => v > 0);
+    const floor = log
+      ? Math.max(1e-17, (above.length ? Math.min(...above) : 1) / 1.2)
+      : Math.min(...near) - 0.08 * span;
     const x = {
       from: floor,
-      to: log ? Math.max(...near) * 1.2 : Math.max(...near) + 0.08 * span,
+      to: log ? Math.max(floor, ...near) * 1.2 : Math.max(...near) + 0.08 * span,
       log: log && Math.max(...near) / floor > 20,
       format: v => number(real(v)),
       label: isFactor(test) ? "effect, a factor" : test.unit ? `effect, in ${test.unit}` : "effect",
@@ -155,8 +174,8 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
           ],
           class: "corrected",
         },
-        ...[least, most].filter(Number.isFinite).map(v => ({ rule: { x: v }, class: "corrected" })),
-        { dots: all.map((v, j) => [v, 0.62 + 0.1 * (j % 3), keep[j] ? "batch pale-dot" : "hollow"]), r: 4, class: "" },
+        ...[least, most].filter(Number.isFinite).map(v => ({ rule: { x: inside(v) }, class: "corrected" })),
+        { dots: all.map((v, j) => [inside(v), 0.62 + 0.1 * (j % 3), keep[j] ? "batch pale-dot" : "hollow"]), r: 4, class: "" },
         ...(exact() || !Number.isFinite(effect)
           ? []
           : [
@@ -174,17 +193,20 @@ bnbook.explorer("goalposts", "Move the goalposts", (kit, data, given) => {
     const at = keep.filter(Boolean).length;
     const same = verdict === claim.verdict,
       moved = bounds.some((v, j) => v !== claim.tests[j].bound) || dropped.size > 0 || level !== 0.95;
+    const digits = telling(test, [effect, low, high, least, most]);
     const ends = exact()
       ? ""
-      : Number.isFinite(low)
-        ? `, ${confidence.get()} % interval ${number(real(low))} to ${number(real(high))}`
+      : Number.isFinite(low) && Number.isFinite(high)
+        ? `, ${confidence.get()} % interval ${number(real(low), digits)} to ${number(real(high), digits)}`
         : ", no interval";
     kit.say(
       `<em>${plain(claim.says)}</em><br>In the book: <strong>${plain(claim.words)}</strong>${claim.exploratory ? " (exploratory)" : ""}. ` +
         (moved ? `Yours: <strong>${verdict}</strong>${same ? ", the same" : ""}. ` : "Nothing is moved yet. ") +
         (Number.isFinite(effect)
-          ? `Effect ${shown(effect)}${ends}, from ${at} ${at === 1 ? "value" : "seeds"}; asked: ${said(bound.get())}.`
-          : "With these values there is no interval, so nothing is decided."),
+          ? `Effect ${shown(effect, digits)}${ends}, from ${at} ${at === 1 ? "value" : "seeds"}; asked: ${said(bound.get(), digits)}.`
+          : "With these values there is no interval, so nothing is decided.") +
+        (stuck ? " No threshold on this slider turns its answer." : ""),
     );
+    stuck = false;
   });
 });

@@ -1,25 +1,30 @@
 /* The landscape, step by step: which losses lie ahead along the gradient, with and without batch norm. */
 bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
   "use strict";
-  const { number, still } = bnbook.kit;
+  const { number } = bnbook.kit;
   const WORDS = { none: "without batch norm", batch: "with batch norm" },
     ARMS = Object.keys(WORDS);
   const rung = kit.choice({ label: "Network: VGG-A", options: data.map((one, k) => [k, one.title]) });
   rung.input.parentNode.hidden = data.length < 2;
-  const places = data.map(one => one.steps.map((_, k) => k));
   const step = kit.slider({
     label: "Training step",
-    values: places[0],
+    to: data[0].steps.length - 1,
     value: 0,
-    show: k => number(data[Number(rung.get())].steps[k], 5),
+    show: k => number(data[Number(rung.get())].steps[k] ?? 0, 5),
   });
   const row = kit.row("Go to:");
   let playing = null;
   const stop = () => {
+    if (!playing) return;
     clearInterval(playing);
     playing = null;
     play.textContent = "play";
     kit.result.setAttribute("aria-live", "polite");
+    setTimeout(() => {
+      const told = kit.result.innerHTML; // written unheard: said once more, now that it is listened to
+      kit.result.replaceChildren();
+      setTimeout(() => kit.result.childNodes.length || kit.say(told));
+    });
   };
   const next = () => {
     const last = data[Number(rung.get())].steps.length - 1;
@@ -40,7 +45,14 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
       }, 500);
     },
   });
-  play.hidden = still(); // nothing moves by itself for readers who asked for that
+  // Nothing moves by itself for readers who asked for that, be it later.
+  const motion = matchMedia("(prefers-reduced-motion: reduce)");
+  const mind = () => {
+    play.hidden = motion.matches;
+    if (play.hidden) stop();
+  };
+  motion.addEventListener("change", mind);
+  mind();
   kit.button({ label: "the next look", press: next, into: row });
   const seek = find => () => {
     stop();
@@ -52,6 +64,7 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
     "change",
     () => {
       stop();
+      // its end must be there before its value, and a training has looks of its own
       step.range(0, data[Number(rung.get())].steps.length - 1, 1);
     },
     { capture: true },
@@ -65,6 +78,7 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
   const path = kit.chart({ title: "Losses met between ½ and 4 learning rates along the gradient", height: 240 });
   const here = kit.chart({ title: "The stretch ahead at this step; dashed: ½ and 4 learning rates", height: 200 });
   path.onDrag(x => {
+    stop();
     const { steps } = data[Number(rung.get())],
       off = k => Math.abs(Math.log((steps[k] + 1) / x));
     step.set(steps.reduce((best, _, k) => (off(k) < off(best) ? k : best), 0));
@@ -82,7 +96,7 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
       from: low / 1.15,
       to: top * 1.15,
       log: true,
-      ticks: [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].filter(v => v > low / 1.15 && v < top * 1.15),
+      ticks: [0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].filter(v => v > low / 1.15 && v < top * 1.15),
     };
     path.draw({
       x: { from: 0.9, to: x.at(-1) * 1.1, log: true, label: "training step + 1" },
@@ -130,7 +144,7 @@ bnbook.explorer("landscape", "The landscape, step by step", (kit, data) => {
           : "about as wide with as without";
     kit.say(
       `VGG-A at ${one.title}. At step ${number(one.steps[k], 5)} the losses ahead range over ${number(plain, 2)} without and ${number(normed, 2)} with batch norm: ${told}. Batch norm has the narrower range at ` +
-        `${ratios().filter(v => v > 1).length} of ${one.steps.length} looks (geometric means of ${one.seeds} trainings).`,
+        `${ratios().filter(v => v > 1).length} of ${one.steps.length} looks (${one.seeds > 1 ? `geometric means of ${one.seeds} trainings` : "one training each"}).`,
     );
   });
 });

@@ -14,6 +14,7 @@
   const power = k => "10" + [...String(k)].map(c => UP[c]).join("");
   const number = (x, digits = 3) => {
     if (!Number.isFinite(x)) return Number.isNaN(x) ? "–" : x > 0 ? "∞" : "−∞";
+    x = x || 0; // no −0
     const size = Math.abs(x);
     if (size !== 0 && (size < 1e-4 || size >= 1e7)) {
       const [head, tail] = x.toExponential(1).split("e");
@@ -158,6 +159,7 @@
     const onDrag = (moved, along = "x") => {
       svg.classList.add("draggable", `along-${along}`);
       svg.addEventListener("pointerdown", event => {
+        if (event.button || !event.isPrimary) return;
         dragged = true;
         svg.setPointerCapture(event.pointerId);
         moved(...at(event));

@@ -62,8 +62,11 @@
     const tries = kit.row("Try:");
     const put = list => x.forEach((slider, k) => slider.set(list[k]));
     kit.button({
-      label: "move all eight up by 2",
-      press: () => put(x.map(s => Math.min(8, s.get() + 2))),
+      label: "move all eight by 2",
+      press: () => {
+        const by = Math.max(...x.map(s => s.get())) + 2 <= 8 ? 2 : -2;
+        put(x.map(s => s.get() + by));
+      },
       into: tries,
     });
     kit.button({ label: "one far outlier", press: () => put([0, 0.2, -0.1, 0.1, 0, -0.2, 0.1, 8]), into: tries });
@@ -87,14 +90,16 @@
     const index = ["₁", "₂", "₃", "₄", "₅", "₆", "₇", "₈"];
     let frozen = null;
 
-    const histogram = (chart, list, ink, centre, width) => {
+    const histogram = (chart, list, ink, mean, width) => {
+      const centre = Math.abs(mean) < 1e-12 * (1 + width) ? 0 : mean; // a mean of 0 but for rounding
+      const reach = Math.max(9, ...list.map(v => Math.abs(v) + 1), Math.abs(centre) + width);
       const bins = new Map();
       for (const v of list) {
         const k = Math.floor(v + 1e-9);
         bins.set(k, (bins.get(k) ?? 0) + 1);
       }
       chart.draw({
-        x: { from: -9, to: 9, ticks: [-8, -4, 0, 4, 8] },
+        x: { from: -reach, to: reach, ticks: reach > 9 ? undefined : [-8, -4, 0, 4, 8] },
         y: { from: 0, to: 8.4, hidden: true },
         key: [[ink, `mean ${number(centre, 2)}, standard deviation ${number(width, 2)}`]],
         says: `Mean ${number(centre)}, standard deviation ${number(width)}; values ${list.map(v => number(v)).join(", ")}.`,
@@ -143,7 +148,11 @@
 
       const square = v => v.reduce((sum, w) => sum + w * w, 0);
       const [all, along1, kept] = [arrives, parts.along1, left].map(square);
-      const share = v => `<strong>${number(all > 0 ? 100 * Math.max(0, v / all) : 0, 3)} %</strong>`;
+      if (training && !(all > 0))
+        return kit.say(
+          c === 0 ? "γ is 0: every output is β, and no gradient comes back." : "No gradient arrives: nothing is lost.",
+        );
+      const share = v => `<strong>${number(100 * Math.max(0, v / all), 3)} %</strong>`;
       kit.say(
         !training
           ? "In inference the statistics are constants: every example’s gradient is multiplied by γ/σ and nothing is " +

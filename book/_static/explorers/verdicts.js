@@ -42,8 +42,9 @@
     return test.kind === "ratio" ? [effect, low / width, high * width] : [effect, low - width, high + width];
   };
 
-  /* {holds, interval, values} of one test; keep: which seeds count. */
-  const evaluate = (test, bound, level, keep) => {
+  /* {holds, interval, values, place} of one test; keep: which seeds count; of: the place of the result whose
+     values are asked for, in place of the one that decides. */
+  const evaluate = (test, bound, level, keep, of) => {
     const rows = test.columns.map(row => row.filter((_, k) => keep[k])),
       n = rows[0].length;
     const open = { holds: null, interval: [NaN, -Infinity, Infinity], values: [] };
@@ -78,7 +79,7 @@
     const place = cells.reduce((best, _, k) => (order(k, best) < 0 ? k : best), 0),
       holds = combine(held, "all");
     const interval = holds && !ordered ? own[place] : sure[place];
-    return Number.isNaN(interval[0]) ? open : { holds, interval, values: cells[place].values };
+    return Number.isNaN(interval[0]) ? open : { holds, interval, values: cells[of ?? place].values, place };
   };
 
   /* Kleene's "and" or "or"; null is unknown. */

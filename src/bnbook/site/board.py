@@ -121,7 +121,7 @@ def _form(rows: list[Row], chapters: list[Chapter]) -> str:
         "sizes": ("Judged", {"first": "with a square", "again": "again, at several sizes"}),
     }
     chosen = "".join(_select(name, label, options) for name, (label, options) in fields.items())
-    search = '<label class="wide">Search <input type="search" name="q" autocomplete="off"></label>'
+    search = '<label class="wide">Search <input type="search" name="find" autocomplete="off"></label>'
     reset = '<button type="reset">Show all</button>'
     return f'<form class="board-form" role="search" aria-label="Claims" hidden>{search}{chosen}{reset}</form>'
 

@@ -13,6 +13,9 @@ from bnbook.claims.words import spelled
 from bnbook.pipeline.tokens import Pages
 from bnbook.results import Results
 
+#: Of kinds whose effect is none of what was recorded.
+OWN_UNITS = {"sign": "of the seeds", "agreement": "%", "inequality": "violations"}
+
 
 def goalposts(pages: Pages) -> list[dict[str, Any]]:
     """A row for each claim that counts: its words, and its tests with their bound and their columns."""
@@ -55,7 +58,7 @@ def _test(
     recorded = Recorded(results, claim)
     first, columns = test.result_names()[0], kind_of(test).columns(test, recorded)
     bounds = (test.threshold, test.margin, test.tolerance, test.allowed, 0.5 if test.kind == "sign" else 0)
-    unit = recorded.unit(first) if test.kind not in ("ratio", "agreement") else ""
+    unit = OWN_UNITS.get(test.kind) or (shown.unit if shown else "") or recorded.unit(first)
     return {
         "role": role,
         "says": says,
@@ -65,7 +68,7 @@ def _test(
         "bound": next(bound for bound in bounds if bound is not None),
         "resolution": test.resolution,
         "cells": test.cells,
-        "unit": "of the seeds" if test.kind == "sign" else (shown.unit if shown else "") or unit,
+        "unit": unit if test.kind != "ratio" else "",
         "seeds": results.entries[first].get("seeds", list(range(columns.shape[1]))),
         "columns": columns.tolist(),
     }
