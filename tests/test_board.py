@@ -83,6 +83,21 @@ def test_each_filter_filters(page, name, value, expected):
     assert hidden == 1, "a chapter without rows goes with its heading"
 
 
+def test_a_finger_reads_a_square_before_it_opens_its_page(browser, page_file):
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
+    phone = context.new_page()
+    phone.goto(page_file.as_uri())
+    square, other = (phone.locator(".squares a").nth(place) for place in (3, 1))
+    for each in (square, other, square):
+        each.tap()
+        assert phone.inner_text(".waffle-said") == each.get_attribute("data-said")
+        assert phone.url == page_file.as_uri()
+    with phone.expect_navigation():
+        square.tap()
+    assert "/claims/" in phone.url
+    context.close()
+
+
 def test_the_keyboard_reaches_and_works_the_search(page):
     page.locator(".waffle-legend a").last.focus()
     page.keyboard.press("Tab")

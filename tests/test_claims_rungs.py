@@ -10,7 +10,7 @@ import yaml
 from bnbook import paths
 from bnbook.claims import judge, load_claims
 from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
-from bnbook.claims.rung_table import rung_table, turned
+from bnbook.claims.rung_table import ends, rung_table, turned
 from bnbook.errors import BnbookError
 from bnbook.pipeline import carrying, chapters, tokens
 from bnbook.results import Results
@@ -113,7 +113,7 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
     untried = judge(read(tmp_path), {}, "laptop")
     assert rung_table([untried]) == turned([untried]) == "No rung has been reached."
     assert turned([down, both, only, untried]) == (
-        "One claim holds at one rung and fails at another; 0 hold and 1 fails wherever a rung decides, "
+        "One claim holds at one rung and fails at another; 0 hold and 1 fails at every rung that decides, "
         "1 is open at every rung."
     )
     assert turned([both, both, down]).startswith(
@@ -122,6 +122,23 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
     assert turned([down]).startswith(
         "None of the 1 claims holds at one rung and fails at another; 0 hold and 1"
     )
+
+
+def test_both_ends_of_a_ladder_are_of_as_many_steps(tmp_path):
+    rungs = {
+        "a": "An eighth, 2 steps.",
+        "b": "A half, 2 steps.",
+        "c": "The whole, 2 steps.",
+        "d": "An eighth, 9 steps.",
+    }
+    head = HEAD | {"rungs": rungs}
+    known = {rung: arms(UP) for rung in ("a", "b", "d")} | {"c": arms([-1.0, 1.0, 0.0])}
+    assert ends(judge(read(tmp_path, head), results(**known), "laptop")) == (
+        "0.597 higher with batch norm at an eighth, 0.00333 higher without batch norm (open) at the whole"
+    )
+    few = judge(read(tmp_path, head), results(a=arms(UP), d=arms(UP)), "laptop")
+    assert ends(few) == "0.597 higher with batch norm at an eighth"
+    assert ends(judge(read(tmp_path, head), {}, "laptop")) == "–"
 
 
 def test_a_smoke_run_decides_nothing(tmp_path):

@@ -183,6 +183,16 @@ def test_a_legend_of_one_column_belongs_to_all_where_it_names_what_another_draws
         assert sum(drawing.count('id="legend_') for drawing in columns) == 1 - of_all
 
 
+def test_a_legend_whose_inks_are_named_otherwise_beside_lines_stays_with_its_panel():
+    fig = two_panels()
+    fig.axes[1].text(
+        0.5, 0.5, "early", color=fig.axes[1].lines[0].get_color(), transform=fig.axes[1].transAxes
+    )
+    fig.axes[0].legend(["without"], frameon=False)
+    above, columns = apart.parts(lettering.readable(drawn(fig)))
+    assert not above and ["legend_" in drawing for drawing in columns] == [True, False]
+
+
 def test_legends_that_say_the_same_are_shown_once():
     fig = two_panels()
     for ax in fig.axes:

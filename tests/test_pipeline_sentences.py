@@ -112,9 +112,9 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
         return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, exploratory=exploratory)
 
     sure, late, more = verdicts.how_sure, found("test after its data"), found("5 seeds where 3 were")
-    assert sure([found(), found()]) == "all 2 tests of this chapter stood before its run"
+    assert sure([found(), found()]) == "all 2 tests of this chapter were fixed before its run"
     assert sure([found(), late, found()]) == (
-        "2 of the 3 tests of this chapter stood before its run, 1 is exploratory (test after its data)"
+        "2 of the 3 tests of this chapter were fixed before its run, 1 is exploratory (test after its data)"
     )
     assert sure([late, more, more]) == (
         "the 3 tests of this chapter are exploratory (5 seeds where 3 were, test after its data)"

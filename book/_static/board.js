@@ -47,14 +47,23 @@ function board(form) {
 function waffle(whole) {
   const squares = [...whole.querySelectorAll(".squares a")];
   const said = whole.querySelector(".waffle-said");
-  const rest = said.textContent = matchMedia("(hover: none)").matches
-    ? "A square opens the page of its claim."
+  const byFinger = matchMedia("(hover: none)").matches;
+  let touched = null;
+  const rest = said.textContent = byFinger
+    ? "Touch a square to read its claim, once more to open its page."
     : "Point at a square, or walk through them with the arrow keys; Enter opens its page.";
   squares.forEach((square, place) => {
     square.tabIndex = place ? -1 : 0;
     square.dataset.said = square.title;
     square.removeAttribute("title");
     const tell = () => { said.textContent = square.dataset.said; };
+    // Where nothing hovers the first touch tells, the second opens.
+    square.addEventListener("click", event => {
+      if (!byFinger || touched === square) return;
+      event.preventDefault();
+      touched = square;
+      tell();
+    });
     square.addEventListener("mouseenter", tell);
     square.addEventListener("focus", () => {
       for (const other of squares) other.tabIndex = other === square ? 0 : -1;

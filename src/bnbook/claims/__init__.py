@@ -12,7 +12,7 @@ from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.kinds.known import describe_test
 from bnbook.claims.ledger import keep, ledger_row
 from bnbook.claims.reading import chapter_claims, load_claims
-from bnbook.claims.rung_table import rung_table, turned
+from bnbook.claims.rung_table import ends, rung_table, turned
 from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.showing import show_verdicts
 from bnbook.claims.tables import exploratory_note, markdown_table, verdict_rows
@@ -37,6 +37,7 @@ __all__ = [
     "count_sentences",
     "describe_test",
     "effect_and_interval",
+    "ends",
     "exploratory_note",
     "format_effect",
     "format_number",

@@ -68,11 +68,25 @@ def turned(judgements: Iterable[Judgement]) -> str:
         return "No rung has been reached."
     who = "One claim" if turn == 1 else f"{turn or 'None'} of the {every} claims"
     s = "s" * (turn < 2)
-    decided = f"{hold} hold{'s' * (hold == 1)} and {fail} fail{'s' * (fail == 1)} wherever a rung decides"
+    decided = f"{hold} hold{'s' * (hold == 1)} and {fail} fail{'s' * (fail == 1)} at every rung that decides"
     return (
         f"{who} hold{s} at one rung and fail{s} at another; {decided}, {still} "
         f"{'is' if still == 1 else 'are'} open at every rung."
     )
+
+
+def ends(found: Judgement) -> str:
+    """The effects at the first rung and at the last that was reached of as many steps: "4.96 times fewer
+    steps at 1/16 of the width, 2.53 (open) at the whole width"."""
+    tried = [(_short(says).partition(", "), at) for says, verdict, at in found.parts if verdict != NOT_TESTED]
+    alike = [(width, at) for (width, _, steps), at in tried if steps == tried[0][0][2]]
+    said, before = [], ""
+    for width, outcome in alike[:1] + alike[1:][-1:]:
+        effect, still = effect_and_interval(outcome)[0], " (open)" * (outcome.holds is None)
+        number, _, words = effect.partition(" ")
+        said.append(f"{number if words == before else effect}{still} at {width[0].lower()}{width[1:]}")
+        before = words
+    return ", ".join(said) or UNTRIED
 
 
 def _short(says: str) -> str:

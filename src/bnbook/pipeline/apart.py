@@ -63,11 +63,14 @@ def parts(svg: str) -> tuple[list[str], list[str]]:
 
 
 def _shared(found: list[list[Panel]]) -> list[Element]:
-    """The one legend of some panels, where another part draws all that it names; taken out of the panels."""
+    """The one legend of some panels, where another part draws all that it names, and names none of it
+    otherwise beside its lines; taken out of the panels."""
     owners = [(panel, legend) for one in found for panel in one for legend in _legends([panel])]
     if len({(letters(legend), frozenset(inks_of([legend]))) for _, legend in owners}) != 1:
         return []
     named = inks_of([owners[0][1]])
+    if named & _names(panel for one in found for panel in one) - {TEXT}:
+        return []
     if sum(bool(_legends(one)) or named <= inks_of(panel.group for panel in one) for one in found) < 2:
         return []
     for panel, legend in owners:

@@ -114,7 +114,7 @@ def _chapter_page(
             text = teaching.with_sheets(filled, sheets)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
-    first.source = _after_title(first.source, provenance.stamp(chapter, evidence))
+    first.source = _after_answer(first.source, provenance.stamp(chapter, evidence))
     nbformat.write(page, target)
 
 
@@ -146,9 +146,10 @@ def unanswered(text: str, chapter: str) -> str:
     return ANSWER.sub(lambda box: f"{box[1]}{said}\n", text)
 
 
-def _after_title(text: str, addition: str) -> str:
-    title, newline, rest = text.partition("\n")
-    return f"{title}\n\n{addition}\n{newline}{rest}"
+def _after_answer(text: str, addition: str) -> str:
+    box = ANSWER.search(text)
+    end = box.end() + len(box[2]) if box else text.find("\n")
+    return f"{text[:end]}\n\n{addition}\n{text[end:]}"
 
 
 def _without_missing_figures(text: str, folder: Path) -> str:

@@ -27,7 +27,7 @@ def provenance(chapters: list[Chapter], pages: Pages) -> str:
 
 
 def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
-    """The line under a chapter's title: with what its numbers were made."""
+    """The line under a chapter's answer: with what its numbers were made."""
     if evidence is None:
         text = (
             f"No fresh evidence for this chapter in this edition: run `bnbook run {chapter.name}` to make it."

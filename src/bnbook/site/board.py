@@ -89,7 +89,7 @@ def place(row: Row) -> str:
 
 
 def standing(row: Row) -> str:
-    """Whether the test stood before its data."""
+    """Whether the test was fixed before its data."""
     return "exploratory" if row["exploratory"] else "locked"
 
 
