@@ -185,7 +185,7 @@ def copied(tmp_path):
     return tmp_path / "site", tmp_path / "empty"
 
 
-@pytest.mark.parametrize("name", ["decoupling/least-squares", "santurkar/deep-linear"])
+@pytest.mark.parametrize("name", ["decoupling/least-squares", "mean-field/readout"])
 def test_it_runs_from_the_top_without_the_repository(book, tmp_path, monkeypatch, name):
     from nbclient import NotebookClient
 
