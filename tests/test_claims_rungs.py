@@ -153,6 +153,7 @@ def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
     assert carrying.unchanged(claim, before, run(small=arms(UP), wide=arms(DOWN)))
     assert not carrying.unchanged(claim, before, run(small=arms(DOWN), wide=arms(DOWN)))
     assert not carrying.unchanged(claim, run(small=arms(UP), wide=arms(UP)), before)
+    assert not carrying.unchanged(claim, run(), before)  # there is nothing to compare
 
 
 def recorded():

@@ -120,6 +120,31 @@ def test_a_head_that_is_in_no_chain_is_refused(ran):
     assert "began under a lock that is not in the file" in problems()
 
 
+def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published_stays(ran):
+    edit(claims_file(ran), "claims:", "rungs: {small: Small., wide: Wide.}\nclaims:")
+    edit(claims_file(ran), "a: heads", 'a: "heads.{rung}"')
+    locking.lock([coin()], "laptop")
+
+    def run(name, **print_):
+        found = evidence.fresh_run(coin(), "laptop").results
+        found.entries[name] = found.entries.pop("heads")
+        found.header["fingerprint"] |= print_
+        return found
+
+    def stands(found):
+        found.header["locks"] = locks.read().head(COIN)
+        return locks.standing(claims.load_claims()[0], found, locks.read()).exploratory
+
+    other, reached = run("else", package="q"), run("heads.small", package="q")
+    events = carrying.publishing(coin(), "laptop", run("else"), other)
+    assert [event["event"] for event in events] == ["published"]
+    locks.append(events)
+    assert (stands(other), stands(reached)) == ("", "measured otherwise than locked")
+    assert locking._seen(claims.load_claims()[0], coin(), locks.read(), known=True) == {}
+    with pytest.raises(BnbookError, match="result heads.small of the published run is gone"):
+        carrying.publishing(coin(), "laptop", reached, other)
+
+
 def other_code(content):
     content["fingerprint"]["package"] = "another"
 
