@@ -113,7 +113,7 @@ def _test(
 
 
 def _effect(outcome: Outcome) -> dict[str, Any]:
-    unit = outcome.shown.unit if outcome.shown else outcome.unit
+    unit = outcome.shown.unit if outcome.shown and not outcome.trials else outcome.unit
     return {"number": _number(outcome.effect), "unit": unit, "words": effect_and_interval(outcome)[0]}
 
 
