@@ -228,3 +228,23 @@ def test_a_run_from_before_the_words_were_noted_is_held_to_those_of_its_lock(ran
     assert verdicts.chapter_verdicts(run)[0].remark == ""
     edit(claims_file(ran), "half of the time", "never")
     assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED
+
+
+def test_words_that_say_the_same_more_clearly_stand_beside_those_of_the_lock(ran):
+    run, old = evidence.fresh_run(coin(), "laptop"), "A coin shows heads half of the time."
+    edit(claims_file(ran), f"says: {old}", f"says: Heads fall half of the time.\n  was: {old}")
+    (found,) = verdicts.chapter_verdicts(run)
+    assert (found.claim.says, found.remark) == ("Heads fall half of the time.", "")
+    edit(claims_file(ran), f"was: {old}", "was: Heads fall.")
+    assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED
+
+
+def test_a_condition_that_changed_after_the_run_is_noted(ran):
+    edit(claims_file(ran), "  figure: shares", "  figure: shares\n  statement: true\n  condition: it is fair")
+    run = evidence.fresh_run(coin(), "laptop")
+    noted = verdicts.as_recorded(claims.load_claims(), run.results, "laptop", exact=False)
+    stamped(run, lambda content: content.update(judged=noted))
+    run = evidence.fresh_run(coin(), "laptop")
+    assert verdicts.chapter_verdicts(run)[0].remark == ""
+    edit(claims_file(ran), "it is fair", "the moon is full")
+    assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED

@@ -42,8 +42,9 @@ def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
         )
         smoke = "" if chapter.exact else smoke
         text = (
-            f"Numbers on this page: **{evidence.profile}** profile{smoke}{_quoted(chapter, evidence, pages)} · "
-            f"data {_data_names(evidence)} · {made['device']} · {_seed_words(evidence)} · {_commit_words(made)} · {made['date']} · "
+            f"Numbers on this page: **{evidence.profile}** profile{smoke}"
+            f"{_quoted(chapter, evidence, pages)} · data {_data_names(evidence)} · "
+            f"{made['device']} · {_seed_words(evidence)} · {_commit_words(made)} · {made['date']} · "
             f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
         )
     return f"```{{container}} run-stamp\n{text}\n```"
