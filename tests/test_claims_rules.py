@@ -28,7 +28,7 @@ DECIDES = {
 WORDS = {
     "claims/kinds/levels.py": ("every step goes up", "each step goes up"),
     "claims/kinds/exact.py": ("off by at most", "off by no more than"),
-    "claims/units.py": ("within a factor of {in_unit(tol", "by a factor of {tol"),
+    "claims/units.py": ("within a factor of {in_unit(tol", "by a factor of {in_unit(tol"),
     "claims/words.py": ("own question", "our question"),
     "claims/cells.py": ("One comparison:", "A comparison:"),
 }
