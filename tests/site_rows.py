@@ -14,7 +14,7 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
     test = {
         "role": "whole",
         "says": "",
-        "asks": "mean difference > 10 points",
+        "asks": "more than 10 points higher with batch norm",
         "test": {
             "kind": "difference",
             "a": "acc.batch",
@@ -36,6 +36,7 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
     made = {
         "id": name,
         "chapter": "part/coin",
+        "was": "",
         "says": f"With $\\gamma < 1$ claim {name} is <true>.",
         "source": {"key": "santurkar2018", "version": "v1, NeurIPS", "where": "Figure 1"},
         "kind": "measurement",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +26,9 @@ from bnbook.claims.kinds.known import kind_of
 from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.words import alike, spelled, telling
 from bnbook.errors import BnbookError
+from bnbook.pipeline import ledger, tokens
+from bnbook.pipeline.chapters import discover
+from bnbook.pipeline.passed import passed_run
 from bnbook.results import Results
 
 SOURCE = Source("santurkar2018", "v1", "Figure 1")
@@ -130,14 +134,107 @@ def test_effects_show_where_their_interval_ends():
 
 
 def test_what_has_to_hold_is_said_in_the_same_unit():
-    assert describe_test(HIGHER) == "mean difference > 0.03"
-    assert describe_test(HIGHER, Effect("points")) == "mean difference > 3 points"
+    assert describe_test(HIGHER) == "more than 0.03 higher with batch norm"
+    assert describe_test(HIGHER, Effect("points")) == "more than 3 points higher with batch norm"
     assert describe_test(LOGS, Effect("log")) == "within a factor of 2"
-    assert describe_test(NEAR, DECADES) == "within a factor of 2"
-    assert describe_test(LEVEL, DECADES) == "factor > 3.16"
-    assert describe_test(LEVEL, Effect("%")) == "mean > 50 %"
+    assert describe_test(NEAR, DECADES) == "within a factor of 1.995"
+    assert describe_test(LEVEL, DECADES) == "more than 3.162 times as large as predicted"
+    assert describe_test(LEVEL, Effect("%", "of the steps", "of the steps")) == "more than 50 % of the steps"
+    assert describe_test(LEVEL) == "mean > 0.5"
     near = Test("level", a="x", expected=0.83, tolerance=0.02)
-    assert describe_test(near, Effect("%")) == "mean within 83 % ± 2 points"
+    assert describe_test(near, Effect("%", "right", "right")) == "within 2 points of 83 % right"
+    assert describe_test(replace(near, expected=0.0, tolerance=0.01), Effect("points")) == "within ± 1 point"
+    three = Test("level", a="x", expected=3.0, tolerance=0.5)
+    assert describe_test(three, Effect("times theory")) == "within 3 ± 0.5 times theory"
+    assert describe_test(three, Effect(more="γ = {}", less="γ = {}")) == "γ = 3 ± 0.5"
+    same = Test("identity", a="x", tolerance=0.0)
+    assert describe_test(same) == "off by at most 0"
+    assert describe_test(same, Effect(more="runs", less="runs")) == "no runs"
+
+
+OF_ARMS = {"none": "without batch norm", "batch": "with batch norm"}
+
+
+@pytest.mark.parametrize(
+    ("side", "threshold", "asked"),
+    [
+        ("less", 0.5, "more than 2 times as large without batch norm"),
+        ("greater", 0.8, "less than 1.25 times as large without batch norm"),
+        ("greater", 1.25, "more than 1.25 times as large with batch norm"),
+        ("less", 1.25, "less than 1.25 times as large with batch norm"),
+        ("greater", 1.0, "larger with batch norm"),
+        ("less", 1.0, "larger without batch norm"),
+    ],
+)
+def test_a_factor_is_asked_for_in_the_direction_in_which_it_is_shown(side, threshold, asked):
+    ratio = Test("ratio", a="loss.batch", b="loss.none", side=side, threshold=threshold)
+    assert describe_test(ratio) == asked
+    logs = Test("difference", a="log.batch", b="log.none", side=side, threshold=math.log(threshold))
+    assert describe_test(logs, Effect("log")) == asked
+    level = Test("level", a="x", side=side, threshold=math.log10(threshold))
+    of_arms = Effect("log10", *(f"as large {arm}" for arm in (OF_ARMS["batch"], OF_ARMS["none"])))
+    assert describe_test(level, of_arms) == asked
+
+
+def test_a_difference_is_asked_for_in_the_direction_in_which_it_is_shown():
+    def asked(side, threshold, effect=None, kind="difference", **names):
+        names = names or dict(a="acc.batch", b="acc.none")
+        return describe_test(Test(kind, **names, side=side, threshold=threshold), effect or Effect("points"))
+
+    assert asked("greater", -0.03) == "less than 3 points higher without batch norm"
+    assert asked("less", -0.03) == "more than 3 points higher without batch norm"
+    assert asked("less", 0.0) == "higher without batch norm"
+    assert (
+        asked("greater", 0.0, STEPS) == "more steps" and asked("less", 1.0, STEPS, "ratio") == "fewer steps"
+    )
+    assert asked("greater", 1.0, DECADES, "level", a="x") == "more than 10 times as large as predicted"
+    assert asked("less", 0.0, DECADES, "level", a="x") == "smaller than predicted"
+    assert asked("greater", 1.0, Effect("times the sum"), "level", a="x") == "more than the sum"
+    assert asked("less", 0.2, Effect(more="a cosine of {}", less="a cosine of {}"), "level", a="x") == (
+        "a cosine of less than 0.2"
+    )
+    sign = Test("sign", a="loss.none", b="loss.batch", side="greater")
+    assert describe_test(sign) == "larger without batch norm in more than half of the seeds"
+
+
+def test_every_demand_and_its_effect_agree_with_the_verdict():
+    """What is decided reads as decided: the number beside "more than" and "less than" lies on the side that
+    the verdict says, where both are in the same words."""
+    seen = 0
+    for row in load_rows():
+        for test in row["tests"]:
+            asked = re.fullmatch(r"(more|less) than ([\d.,]+)( .*)", test["asks"])
+            shown = re.fullmatch(r"(−?[\d.,]+)( .*)", test["effect"]["words"])
+            if test["holds"] is None or not asked or not shown or asked[3] != shown[2]:
+                continue
+            number, bound = (float(text.replace(",", "").replace("−", "-")) for text in (shown[1], asked[2]))
+            assert ((number > bound) == (asked[1] == "more")) == test["holds"], (row["id"], test["asks"])
+            seen += 1
+    assert seen > 100
+
+
+def load_rows():
+    evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
+    return ledger.ledger(tokens.Pages(evidence, load_claims()))
+
+
+def test_words_for_one_direction_only_keep_the_sign():
+    cosine = Effect(more="a cosine of {}", less="a cosine of {}")
+    assert words(LEVEL, cosine, x=[-0.2, -0.2])[0] == "a cosine of −0.2"
+    assert words(LEVEL, Effect("points", "of all", "of all"), x=[-0.2, -0.2])[0] == "−20 points of all"
+    alike = Test("level", a="x", side="less", threshold=0.1)
+    assert words(alike, Effect("log10", "of all", "of all"), x=[-1.0, -1.0])[0] == "0.1 times of all"
+    apart = words(alike, Effect("log10", "apart", "apart"), x=[-0.02, 0.05, 0.03])
+    assert apart[1].startswith("1.000 to ")
+
+
+def test_at_most_is_never_less_than_what_was_found():
+    same = Test("identity", a="x", tolerance=0.02)
+    assert words(same, x=[1.00371])[0] == "off by at most 1.01"
+    assert words(same, x=[0.5])[0] == "off by at most 0.5"
+    assert words(same, x=[3.58e-13])[0] == "off by at most 3.58·10⁻¹³"
+    assert words(same, Effect("%", "short", "short"), x=[0.99988])[0] == "99.99 % short"
+    assert words(same, Effect("", "the last layer's", "the last layer's"), x=[2.0])[0] == "2 the last layer’s"
 
 
 def test_no_claim_shows_a_bare_logarithm():

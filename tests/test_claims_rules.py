@@ -26,9 +26,9 @@ DECIDES = {
     "claims/deciding.py": ("POWER = 0.8", "POWER = 0.7"),
 }
 WORDS = {
-    "claims/kinds/levels.py": ("every step up > 0", "each step up > 0"),
+    "claims/kinds/levels.py": ("every step goes up", "each step goes up"),
     "claims/kinds/exact.py": ("off by at most", "off by no more than"),
-    "claims/units.py": ("within a factor of {tol", "by a factor of {tol"),
+    "claims/units.py": ("within a factor of {in_unit(tol", "by a factor of {in_unit(tol"),
     "claims/words.py": ("own question", "our question"),
     "claims/cells.py": ("One comparison:", "A comparison:"),
 }

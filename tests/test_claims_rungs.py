@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -84,6 +85,8 @@ def test_the_table_has_a_column_for_each_rung_that_was_reached(tmp_path):
     ]
     assert "**yes**" in lines[4] and "0.597 higher with batch norm</small>" in lines[4]
     assert lines[-1] == "Not tested at this scale: The whole width."
+    late = rung_table([replace(small, exploratory="planned anew after its data")])
+    assert "| It is faster.<br><small>exploratory: planned anew after its data</small> |" in late
 
 
 def test_seeds_stand_in_a_cell_where_the_claims_of_a_rung_have_other_numbers(tmp_path):
@@ -170,6 +173,7 @@ def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
     assert carrying.unchanged(claim, before, run(small=arms(UP), wide=arms(DOWN)))
     assert not carrying.unchanged(claim, before, run(small=arms(DOWN), wide=arms(DOWN)))
     assert not carrying.unchanged(claim, run(small=arms(UP), wide=arms(UP)), before)
+    assert not carrying.unchanged(claim, run(), before)  # there is nothing to compare
 
 
 def recorded():

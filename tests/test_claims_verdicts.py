@@ -373,7 +373,7 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
     assert len(lines) == 2 + 1 + 3 + 2 + 2 + 1
     assert {line.replace("\\|", "").count("|") for line in lines} == {4}
     assert "Not here." not in "\n".join(lines)
-    head = "It is so.<br><small>Figure 1; must hold: mean difference > 0</small>"
+    head = "It is so.<br><small>Figure 1; must hold: higher</small>"
     assert lines[2] == f"| {head} | 0.8 higher | **reproduced**<br><small>laptop · n = 3</small> |"
     assert "95 % interval 0.885 to 0.935</small>" in lines[4]
     assert lines[4].startswith("| – first<br>") and lines[4].endswith(f"| {YES} |")

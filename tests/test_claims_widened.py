@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -27,6 +29,13 @@ def test_the_worst_of_many_cells_is_refuted_by_a_simultaneous_interval():
     assert (alone.verdict, among.verdict) == ("not reproduced", "open")
     expected = stats.t.interval(1 - 0.05 / 12, 4, loc=JUST_OUT.mean(), scale=stats.sem(JUST_OUT))
     assert among.interval == pytest.approx(expected) and "“not reproduced” by plain intervals" in among.words
+
+
+def test_cells_that_are_named_are_never_fewer_than_those_that_are_counted():
+    test = Test("level", results=("a", "b", "c"), **NEAR)
+    worst = dict(a=JUST_OUT, b=[1.0] * 5, c=[1.0] * 5)
+    assert judged(replace(test, cells=2), **worst).interval == judged(test, **worst).interval
+    assert judged(replace(test, cells=12), **worst).interval[0] < judged(test, **worst).interval[0]
 
 
 def test_cells_by_name_hold_each_by_its_own_interval():

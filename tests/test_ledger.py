@@ -47,6 +47,14 @@ def test_values_are_those_that_the_interval_is_of(rows):
                 assert test["kept"] is not None and 0 <= test["side"] <= test["n"]
 
 
+def test_of_trials_the_unit_is_theirs_whatever_that_of_the_claim(rows):
+    units = {test["test"]["kind"]: set() for row in rows for test in row["tests"]}
+    for row in rows:
+        for test in row["tests"]:
+            units[test["test"]["kind"]].add(test["effect"]["unit"])
+    assert units["inequality"] == {"of trials"} and "times a layer" in units["rate"]
+
+
 def test_json_and_csv_say_the_same(rows):
     read = json.loads(ledger.as_json(rows))
     assert read == {"schema": ledger.SCHEMA, "claims": rows}

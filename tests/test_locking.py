@@ -120,6 +120,31 @@ def test_a_head_that_is_in_no_chain_is_refused(ran):
     assert "began under a lock that is not in the file" in problems()
 
 
+def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published_stays(ran):
+    edit(claims_file(ran), "claims:", "rungs: {small: Small., wide: Wide.}\nclaims:")
+    edit(claims_file(ran), "a: heads", 'a: "heads.{rung}"')
+    locking.lock([coin()], "laptop")
+
+    def run(name, **print_):
+        found = evidence.fresh_run(coin(), "laptop").results
+        found.entries[name] = found.entries.pop("heads")
+        found.header["fingerprint"] |= print_
+        return found
+
+    def stands(found):
+        found.header["locks"] = locks.read().head(COIN)
+        return locks.standing(claims.load_claims()[0], found, locks.read()).exploratory
+
+    other, reached = run("else", package="q"), run("heads.small", package="q")
+    events = carrying.publishing(coin(), "laptop", run("else"), other)
+    assert [event["event"] for event in events] == ["published"]
+    locks.append(events)
+    assert (stands(other), stands(reached)) == ("", "measured otherwise than locked")
+    assert locking._seen(claims.load_claims()[0], coin(), locks.read(), known=True) == {}
+    with pytest.raises(BnbookError, match="result heads.small of the published run is gone"):
+        carrying.publishing(coin(), "laptop", reached, other)
+
+
 def other_code(content):
     content["fingerprint"]["package"] = "another"
 
@@ -202,4 +227,24 @@ def test_a_run_from_before_the_words_were_noted_is_held_to_those_of_its_lock(ran
     run = evidence.fresh_run(coin(), "laptop")
     assert verdicts.chapter_verdicts(run)[0].remark == ""
     edit(claims_file(ran), "half of the time", "never")
+    assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED
+
+
+def test_words_that_say_the_same_more_clearly_stand_beside_those_of_the_lock(ran):
+    run, old = evidence.fresh_run(coin(), "laptop"), "A coin shows heads half of the time."
+    edit(claims_file(ran), f"says: {old}", f"says: Heads fall half of the time.\n  was: {old}")
+    (found,) = verdicts.chapter_verdicts(run)
+    assert (found.claim.says, found.remark) == ("Heads fall half of the time.", "")
+    edit(claims_file(ran), f"was: {old}", "was: Heads fall.")
+    assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED
+
+
+def test_a_condition_that_changed_after_the_run_is_noted(ran):
+    edit(claims_file(ran), "  figure: shares", "  figure: shares\n  statement: true\n  condition: it is fair")
+    run = evidence.fresh_run(coin(), "laptop")
+    noted = verdicts.as_recorded(claims.load_claims(), run.results, "laptop", exact=False)
+    stamped(run, lambda content: content.update(judged=noted))
+    run = evidence.fresh_run(coin(), "laptop")
+    assert verdicts.chapter_verdicts(run)[0].remark == ""
+    edit(claims_file(ran), "it is fair", "the moon is full")
     assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED

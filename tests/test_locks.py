@@ -10,7 +10,16 @@ from bnbook.claims import locks
 from bnbook.claims.claim import Claim, Source, Test
 from bnbook.claims.locks import chain as chains
 from bnbook.claims.locks import lines
-from bnbook.claims.locks.standing import LATE, OTHER_SEEDS, REMEASURED, RESET, UNLOCKED, measure, plan
+from bnbook.claims.locks.standing import (
+    LATE,
+    OTHER_SEEDS,
+    REMEASURED,
+    RESET,
+    UNLOCKED,
+    UNPLANNED,
+    measure,
+    plan,
+)
 from bnbook.errors import BnbookError
 from bnbook.results import Results
 
@@ -85,11 +94,24 @@ def test_a_threshold_moved_after_its_data_counts_on_fresh_seeds_only(book):
 def test_more_seeds_than_planned_and_others_than_planned(book):
     locks.append([lock(n=3)])
     assert stands(run(head(), range(5))) == "5 seeds where 3 were planned"
-    assert stands(run(head(), range(2))) == ""
+    assert stands(run(head(), range(2))) == "2 seeds where 3 were planned"
     assert stands(run(head(), range(7, 10), first_seed=7)) == OTHER_SEEDS
     locks.append([lock(n=5, event="changed", seen={"laptop": [[0, 2]]}, why="3 to 5", first_seed=100)])
     assert stands(run(head(), range(5))) == "5 seeds where 3 were planned"
     assert stands(run(head(), range(100, 105), first_seed=100)) == ""
+
+
+def test_a_run_at_a_profile_that_nobody_planned_is_exploratory(book):
+    locks.append([lock()])
+    other = run(head(), range(100, 103), code={"code": "d", "package": "q"}, width=9)
+    for profile, words in (
+        ("paper", UNPLANNED),
+        ("overnight", UNPLANNED),
+        ("smoke", ""),
+        ("laptop", REMEASURED),
+    ):
+        other.header["profile"] = profile
+        assert stands(other) == words
 
 
 def test_another_way_to_measure_counts_where_it_gave_the_same_numbers(book):

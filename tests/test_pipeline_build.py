@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -194,12 +195,28 @@ def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
     assert claims.without_markup("a < b, `a<b`, $1<2$, <i") == r"a &lt; b, `a<b`, $1\lt 2$, &lt;i"
 
 
+def test_the_stamp_says_which_numbers_another_chapters_other_profile_made(ran):
+    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+    other = evidence.fresh_run(run.chapter, "laptop")
+    quoting = dataclasses.replace(run.chapter, name="part/dice")
+    book = tokens.Pages({"part/coin": other}, [])
+    assert "quoted" not in provenance.stamp(quoting, run, book)
+    path = run.chapter.path
+    path.write_text(f"{path.read_text()}\n{{{{ mean:part/coin#heads }}}}\n")
+    quoting = dataclasses.replace(chapters.select(["coin"])[0], name="part/dice")
+    assert "quoted" not in provenance.stamp(quoting, run, book)
+    other.results.header["profile"] = "overnight"
+    assert "**laptop** profile; quoted: part/coin at **overnight** · data" in provenance.stamp(
+        quoting, run, book
+    )
+
+
 def test_the_stamp_says_which_results_come_from_fewer_seeds(ran):
     run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
-    assert "· seeds 0 to 4 ·" in provenance.stamp(run.chapter, run)
-    run.results.entries["draws"] |= {"values": [1, 2], "seeds": [0, 3]}
-    assert "· seeds 0 to 4 (1 results), 0 and 3 (1 results) ·" in provenance.stamp(run.chapter, run)
     book = tokens.Pages({"part/coin": run}, [])
+    assert "· seeds 0 to 4 ·" in provenance.stamp(run.chapter, run, book)
+    run.results.entries["draws"] |= {"values": [1, 2], "seeds": [0, 3]}
+    assert "· seeds 0 to 4 (1 results), 0 and 3 (1 results) ·" in provenance.stamp(run.chapter, run, book)
     assert tokens.fill("{{ ci:draws | .0f }}", "part/coin", book).endswith("; n = 2)")
     assert "n =" not in tokens.fill("{{ ci:heads | .0f }}", "part/coin", book)
 

@@ -484,6 +484,22 @@ def test_a_page_beside_the_chapters_that_asks_for_a_missing_result_is_found(ran,
     assert "BAD pages\n      token {{ mean:part/coin#tails }} on page" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("token", ["{{ verdict:coin-unfair }}", "{{ times:heads / draws | .2q }}"])
+def test_a_chapter_that_asks_for_what_does_not_exist_is_found(ran, capsys, token):
+    from bnbook.cli import main
+
+    publish.publish(laptop_run().chapter, "laptop")
+    path = ran / "book" / "part" / "coin.md"
+    path.write_text(f"{path.read_text()}\n{token}\n")
+    assert main(["check"]) == 1
+    assert f"BAD pages\n      token {token} on page part/coin" in capsys.readouterr().out
+
+
+def test_a_seed_that_comes_twice_is_found(ran):
+    edit_results(lambda content: content["results"]["heads"].update(seeds=[0, 0, 1, 2, 3]))
+    assert "result 'heads' has 5 rows for 4 seeds" in "; ".join(gate.problems(laptop_run()))
+
+
 def test_what_a_run_with_other_parameters_lacks_is_said_on_its_page(ran):
     """The site of one's own runs is built all the same; a default run without it fails."""
     text = "{{ ci:heads | .1% }}; {{ times:heads / draws }}; {{ n:draws }}"

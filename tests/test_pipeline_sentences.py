@@ -9,6 +9,7 @@ from bnbook import claims
 from bnbook.claims import judging
 from bnbook.errors import BnbookError
 from bnbook.pipeline import sentences, tokens, verdicts
+from bnbook.results import Results
 
 A, B = np.array([0.30, 0.34, 0.41]), np.array([0.10, 0.11, 0.12])
 
@@ -16,7 +17,17 @@ A, B = np.array([0.30, 0.34, 0.41]), np.array([0.10, 0.11, 0.12])
 class Run:
     """What tokens ask a run for."""
 
-    results = {"a": A, "b": B, "mixed": A - 0.35}
+    results = Results(
+        entries={
+            name: {"values": values.tolist(), "unit": "", "seeds": seeds, "note": ""}
+            for name, values, seeds in (
+                ("a", A, [0, 1, 2]),
+                ("b", B, [0, 1, 2]),
+                ("mixed", A - 0.35, [0, 1, 2]),
+                ("others", B, [7, 8, 9]),
+            )
+        }
+    )
 
     def per_seed(self, name, index=None):
         if name not in self.results:
@@ -133,6 +144,8 @@ def test_without_a_run_nothing_is_said():
         "{{ times:a / c }}",
         "{{ times:a - b }}",
         "{{ ratio:mixed / a }}",
+        "{{ times:a / others }}",
+        "{{ says:a > others | x / y / z }}",
         "{{ says:a | x / y / z }}",
         "{{ says:a > c | x / y / z }}",
         "{{ says:loss-falls | x / y }}",

@@ -71,6 +71,8 @@ def test_names_and_doubles_are_refused():
             results.record(name, [1])
     with pytest.raises(BnbookError, match="2 values but 1 seeds"):
         results.record("b", [1, 2], seeds=[0])
+    with pytest.raises(BnbookError, match="has a seed twice"):
+        results.record("b", [1, 2], seeds=[0, 0])
 
 
 def test_broken_files_are_one_clear_line(tmp_path):

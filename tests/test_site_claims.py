@@ -84,7 +84,9 @@ def test_the_plot_and_the_words_are_of_the_part_that_decides():
 def test_a_row_of_the_board_says_all_and_escapes_what_is_no_markup():
     shown = board.item(row("a"))
     assert r"\(\gamma &lt; 1\)" in shown and "&lt;true&gt;" in shown and "<true>" not in shown
-    assert "must hold: mean difference &gt; 10 points" in shown and "95 % interval 11 to 15" in shown
+    assert (
+        "must hold: more than 10 points higher with batch norm" in shown and "95 % interval 11 to 15" in shown
+    )
     assert "at twice <em>open</em>" in shown and "Santurkar et al. 2018, v1, NeurIPS: Figure 1" in shown
     assert 'data-source="santurkar2018|santurkar2018 v1|santurkar2018 NeurIPS"' in shown
     assert 'id="claim-a"' in shown and 'data-standing="locked"' in shown
@@ -144,7 +146,7 @@ def test_the_page_of_a_claim_has_all_that_the_board_leaves_out():
     shown = claim_page(row("a"), about).replace("\u00a0", " ")
     for text in (
         "<title>With γ &lt; 1 claim a is &lt;true&gt;. – reproduced</title>",
-        "Must hold: mean difference &gt; 10 points.",
+        "Must hold: more than 10 points higher with batch norm.",
         "locked 2026-11-20",
         "v1, Figure 1: it says so.",
         "bnbook run part/coin --profile laptop --compare",

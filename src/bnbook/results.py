@@ -97,6 +97,8 @@ def record(
     listed = list(drawn) if seeds is None else [int(seed) for seed in seeds]
     if len(listed) != array.shape[0]:
         raise BnbookError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
+    if len(set(listed)) != len(listed):
+        raise BnbookError(f"result {name!r} has a seed twice: {listed}; expected every seed once")
     _session.entries[name] = {"values": encode(array, digits), "unit": unit, "seeds": listed, "note": note}
     _save(path)
 

@@ -96,8 +96,9 @@ class Claim:
     formula or definition, which holds or is wrong rather than reproduced or not; `asks` what no source says:
     the book's own question. `corrected` tests what `correction` says; `condition` says when it holds,
     `decided_by` why it is open, beside the seeds that would decide it; `scope` names the parameters that say
-    how far a verdict goes. The parts of a claim with `rungs` are one test at several sizes of what was
-    trained; those that were not reached do not count.
+    how far a verdict goes; `was` keeps the words of the lock where `says` only says the same more clearly.
+    The parts of a claim with `rungs` are one test at several sizes of what was trained; those that were not
+    reached do not count.
     """
 
     id: str
@@ -119,6 +120,7 @@ class Claim:
     scope: tuple[str, ...] = ("data", "width", "steps")
     out_of_reach: bool = False  # known: with the planned seeds a test of it cannot hold
     rungs: bool = False
+    was: str = ""
 
     @property
     def tests(self) -> tuple[Test, ...]:

@@ -9,7 +9,7 @@ from bnbook.claims.directions import Shown
 from bnbook.claims.judging import Judgement
 from bnbook.claims.kinds.known import kind_of
 from bnbook.claims.outcome import Outcome
-from bnbook.claims.words import alike, telling
+from bnbook.claims.words import alike, spelled, telling
 
 NO_INTERVAL = "no interval"
 ABSENT = "–"
@@ -23,6 +23,7 @@ def effect_and_interval(found: Judgement | Outcome) -> Shown:
         return ABSENT, ""
     kind, (low, high) = kind_of(outcome.test), outcome.interval
     words, ends = kind.effect(outcome, outcome.shown or Effect())
+    words = spelled(words)
     if low == high:
         return words, ""
     unknown = math.isinf(high) and (math.isinf(low) or kind.in_factors and low == 0)

@@ -2,7 +2,8 @@
 
 A row is plain JSON. Its keys:
 
-- `id`, `chapter`, `figure` (its name in the chapter), `says`, `source` (key, version, where),
+- `id`, `chapter`, `figure` (its name in the chapter), `says`, `source` (key, version, where); `was`, the
+  words of its lock where `says` only says the same more clearly,
 - `kind`: measurement, statement or question; `combine`: all or any of its parts; `rungs`: whether these
   are sizes of what was trained, of a claim that another chapter judges at one size,
 - `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run,
@@ -45,6 +46,7 @@ def ledger_row(claim: Claim, found: Judgement | None, other_margins: Sequence[st
         "id": claim.id,
         "chapter": claim.chapter,
         "says": claim.says,
+        "was": claim.was,
         "source": {"key": claim.source.key, "version": claim.source.version, "where": claim.source.where},
         "kind": "question" if claim.asks else "statement" if claim.statement else "measurement",
         "verdict": found.verdict if found else NOT_RUN,
@@ -113,7 +115,7 @@ def _test(
 
 
 def _effect(outcome: Outcome) -> dict[str, Any]:
-    unit = outcome.shown.unit if outcome.shown else outcome.unit
+    unit = outcome.shown.unit if outcome.shown and not outcome.trials else outcome.unit
     return {"number": _number(outcome.effect), "unit": unit, "words": effect_and_interval(outcome)[0]}
 
 

@@ -22,7 +22,7 @@ SUFFIX = ".claims.yml"
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
 NEEDED = ("id", "source", "says", "figure")
 OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "correction", "condition", "asks")
-OPTIONAL += ("combine", "decided_by", "effect", "scope", "out_of_reach", "rungs")
+OPTIONAL += ("combine", "decided_by", "effect", "scope", "out_of_reach", "rungs", "was")
 #: What the head of a file may give for each of its claims that does not say it itself.
 DEFAULTS = ("source", "figure", "evidence", "statement", "scope", "rungs")
 
@@ -125,6 +125,7 @@ class _Reader(PartsEntry):
             chapter=chapter,
             source=self._place(entry["source"], defaults.get("source", {})),
             says=self._text(entry, "says"),
+            was=self._text(entry, "was") if "was" in entry else "",
             figure=self._text(entry, "figure"),
             test=self._test(entry["test"], "test") if "test" in entry and "rungs" not in entry else None,
             parts=parts,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import NOT_TESTED, Judgement
 from bnbook.claims.outcome import Outcome
+from bnbook.claims.tables import exploratory_note
 from bnbook.claims.words import without_markup
 
 UNTRIED = "–"
@@ -39,7 +40,7 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
         here = [outcome.holds for verdict, outcome in parts.values() if verdict != NOT_TESTED]
         if here:
             cells = [_cell(*parts[says], len(seeds[says]) > 1) if says in parts else "" for says in shown]
-            words = without_markup(found.claim.says).replace("|", "\\|")
+            words = without_markup(found.claim.says).replace("|", "\\|") + exploratory_note(found)
             groups[GROUPS[True in here, False in here]].append(f"| {words} | {' | '.join(cells)} |")
     counted = {says: f"<br><small>n = {min(seeds[says])}</small>" * (len(seeds[says]) == 1) for says in shown}
     titles = " | ".join(_short(says) + counted[says] for says in shown)

@@ -44,7 +44,7 @@ def _parameter(name: str, value: Any) -> str:
         return f"{_number(value)} {kind}"
     if kind == "depth":
         return f"{_number(value)} layers"
-    if kind == "widths":
+    if kind == "widths" and max(value) <= 1:
         return f"{', '.join(map(_share, value))} width"
     if isinstance(value, float) and 0 < value <= 1:
         return f"{_share(value)} {kind}"

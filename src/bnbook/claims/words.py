@@ -28,6 +28,10 @@ POWER = re.compile(r"\b\d(?:\.\d+)?e-?\d+\b")
 DECADES = re.compile(r"\b(within|below|by less than|at) (0\.\d+) decades\b")
 
 
+#: How a bound is printed.
+BOUND = ".4g"
+
+
 def format_number(value: float, spec: str = ".3g") -> str:
     """A number for readers: a true minus sign, a space before %, thousands set apart, and from a million on
     powers of ten (1.2·10⁻¹⁵)."""
@@ -46,6 +50,14 @@ def format_number(value: float, spec: str = ".3g") -> str:
         return mantissa
     power = "10" + str(int(exponent)).translate(_SUPERSCRIPT)
     return power if mantissa == "1" else f"{mantissa}·{power}"
+
+
+def upwards(value: float) -> str:
+    """A bound on a value: three digits, and never below it."""
+    if not 0 < value < math.inf:
+        return format_number(value)
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return format_number(math.ceil(value / step * (1 - 1e-9)) * step)
 
 
 def alike(values: Iterable[float], spec: str = ".3g") -> list[str]:
@@ -67,7 +79,7 @@ def _filled(value: float, text: str, spec: str, places: int) -> str:
 
 def telling(low: float, high: float, spec: str = ".3g", edges: Iterable[float] = ()) -> str:
     """The format with as many more digits as it takes to show an interval's width to a third of itself, and
-    on which side of each edge (of `format_number(edge)`) its ends lie."""
+    on which side of each edge (as a bound is printed) its ends lie."""
     if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         return spec
     edges = [*edges, 0.0] if low < 0 < high else edges
@@ -79,7 +91,7 @@ def telling(low: float, high: float, spec: str = ".3g", edges: Iterable[float] =
         if abs(shown[high] - shown[low] - (high - low)) > (high - low) / 3:
             continue
         enough = finer if enough == spec else enough
-        marks = [(shown[end] - _rounded(edge, ".3g")) * (end - edge) for end, edge in pairs]
+        marks = [(shown[end] - _rounded(edge, BOUND)) * (end - edge) for end, edge in pairs]
         if all(mark > 0 for mark in marks):
             return finer
     return enough

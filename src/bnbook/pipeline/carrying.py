@@ -23,7 +23,7 @@ ROUNDING = 1e-3
 def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results) -> list[dict[str, Any]]:
     """The events of a publication: the claims whose numbers are those of the run before, and the run.
 
-    BnbookError where a result has lost seeds although the parameters are the same.
+    BnbookError where a result has lost seeds although the parameters are the same, or a rung is gone.
     """
     events = []
     if old is not None:
@@ -39,6 +39,13 @@ def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results
 
 
 def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
+    own = (claim for claim in claims.chapter_claims(chapter.name) if claim.rungs)
+    judged = {name for claim in own for name in claim.result_names()}
+    if gone := sorted(judged & set(old.entries) - set(new.entries)):
+        raise BnbookError(
+            f"{chapter.name}: result {gone[0]} of the published run is gone, by which a claim is judged at "
+            "its rung; expected every rung that was published: run it with them"
+        )
     if old.header.get("parameters") != new.header.get("parameters"):
         return
     for name in old.entries.keys() & new.entries.keys():
@@ -69,7 +76,7 @@ def unchanged(claim: Claim, old: Results, new: Results) -> bool:
         default=0.0,
     )
     names = [name for name in claim.result_names() if not claim.rungs or name in old]
-    return all(name in old and name in new and _same(old, new, name, slack) for name in names)
+    return bool(names) and all(name in old and name in new and _same(old, new, name, slack) for name in names)
 
 
 def _same(old: Results, new: Results, name: str, slack: float) -> bool:

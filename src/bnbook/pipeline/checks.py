@@ -102,11 +102,11 @@ def _has_sibling(name: str, recorded: Collection[str]) -> bool:
 
 
 def seeds(evidence: Evidence) -> list[str]:
-    """Every result has one row for each seed that it names."""
+    """Every result has one row for each seed that it names, and names each once."""
     return [
-        f"result {name!r} has {len(entry['values'])} rows for {len(entry['seeds'])} seeds"
+        f"result {name!r} has {len(entry['values'])} rows for {len(set(entry['seeds']))} seeds"
         for name, entry in evidence.results.entries.items()
-        if len(entry["values"]) != len(entry["seeds"])
+        if not len(entry["values"]) == len(entry["seeds"]) == len(set(entry["seeds"]))
     ]
 
 

@@ -41,11 +41,15 @@ def _coverage() -> str:
 
 
 def _pages() -> str:
-    """The front page, the errata and the others that quote several chapters can be filled in."""
+    """Every page can be filled in: the chapters, the front page, the errata and the others."""
     chapters = discover()
     shown = tokens.Pages({each.name: passed_run(each) for each in chapters}, claims.load_claims())
     if at_odds := [row.id for row in claims.load_errata() if _is_too_hard(row, shown)]:
         raise BnbookError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
+    for chapter in chapters:
+        for cell in chapter.notebook.cells:
+            if cell.cell_type == "markdown":
+                pages.filled(cell.source, chapter, shown)
     return f"{len(pages.texts(chapters, shown))} pages beside the chapters"
 
 

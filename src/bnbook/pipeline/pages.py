@@ -106,16 +106,20 @@ def _chapter_page(
             inked = inks.light(drawn, f"{chapter.name}/{figure}")
             column = lettering.PHONE if phone else lettering.COLUMN
             path.write_text(lettering.readable(inked, column), encoding="utf-8")
-    extra = {"verdict": chips.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            filled = said_once(tokens.fill(source, chapter.name, shown, extra))
-            text = teaching.with_sheets(filled, sheets)
+            text = teaching.with_sheets(said_once(filled(source, chapter, shown)), sheets)
             cell.source = _without_missing_figures(text, target.parent)
     first = next(cell for cell in page.cells if cell.cell_type == "markdown")
-    first.source = _after_answer(first.source, provenance.stamp(chapter, evidence))
+    first.source = _after_answer(first.source, provenance.stamp(chapter, evidence, shown))
     nbformat.write(page, target)
+
+
+def filled(text: str, chapter: Chapter, shown: tokens.Pages) -> str:
+    """A chapter's text with its tokens filled in; BnbookError as `tokens.fill` says."""
+    extra = {"verdict": chips.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
+    return tokens.fill(text, chapter.name, shown, extra)
 
 
 def said_once(text: str) -> str:

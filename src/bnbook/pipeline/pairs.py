@@ -86,7 +86,7 @@ def result_names(matches: list[re.Match]) -> set[tuple[str | None, str]]:
 
 def values(match: re.Match, chapter: str, pages: Pages) -> tuple[np.ndarray, np.ndarray] | None:
     """Values (S,) of the two results, paired by seed; a number stands for itself, no run is None."""
-    found = []
+    found, seeds = [], []
     for text in (match["a"], match["b"]):
         if text[0].isdigit():
             found.append(np.full(len(found[0]), float(text)))
@@ -99,6 +99,7 @@ def values(match: re.Match, chapter: str, pages: Pages) -> tuple[np.ndarray, np.
         if evidence is None:
             return None
         found.append(evidence.per_seed(place["name"], place["index"]))
-    if len(found[0]) != len(found[1]):
-        raise ValueError(f"{match['a']} has {len(found[0])} seeds and {match['b']} has {len(found[1])}")
+        seeds.append(evidence.results.entries[place["name"]]["seeds"])
+    if seeds[0] != seeds[-1]:
+        raise ValueError(f"{match['a']} and {match['b']} come from different seeds; expected the same ones")
     return found[0], found[1]

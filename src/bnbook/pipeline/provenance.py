@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from bnbook.claims.words import DATA_NAMES
-from bnbook.pipeline import header
+from bnbook.pipeline import header, tokens
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
 from bnbook.pipeline.tokens import Pages
@@ -26,8 +26,9 @@ def provenance(chapters: list[Chapter], pages: Pages) -> str:
     return "\n".join(lines)
 
 
-def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
-    """The line under a chapter's answer: with what its numbers were made."""
+def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
+    """The line under a chapter's answer: with what its numbers were made, and at which other profiles those
+    that it quotes."""
     if evidence is None:
         text = (
             f"No fresh evidence for this chapter in this edition: run `bnbook run {chapter.name}` to make it."
@@ -41,11 +42,22 @@ def stamp(chapter: Chapter, evidence: Evidence | None) -> str:
         )
         smoke = "" if chapter.exact else smoke
         text = (
-            f"Numbers on this page: **{evidence.profile}** profile{smoke} · data {_data_names(evidence)} · "
+            f"Numbers on this page: **{evidence.profile}** profile{smoke}"
+            f"{_quoted(chapter, evidence, pages)} · data {_data_names(evidence)} · "
             f"{made['device']} · {_seed_words(evidence)} · {_commit_words(made)} · {made['date']} · "
             f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
         )
     return f"```{{container}} run-stamp\n{text}\n```"
+
+
+def _quoted(chapter: Chapter, evidence: Evidence, pages: Pages) -> str:
+    """Other chapters whose numbers the page shows, where they come from another profile."""
+    named = sorted(
+        {owner for owner, _ in tokens.result_names(chapter.text) if owner and owner != chapter.name}
+    )
+    runs = {name: run for name in named if (run := pages.evidence.get(name))}
+    others = [f"{name} at **{run.profile}**" for name, run in runs.items() if run.profile != evidence.profile]
+    return f"; quoted: {', '.join(others)}" if others else ""
 
 
 def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:

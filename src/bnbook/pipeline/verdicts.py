@@ -43,13 +43,18 @@ def as_recorded(
             word = claims.judge(claim, recorded, profile, exact=exact).verdict
         except BnbookError:  # a result is missing or not as the test needs it: the gate says so
             continue
-        noted[claim.id] = {"says": wording(claim), "verdict": word}
+        noted[claim.id] = {"says": wording(claim), "verdict": word, "terms": terms(claim)}
     return noted
 
 
 def wording(claim: Claim) -> str:
-    """All that the claim says, in its parts too."""
-    return " | ".join([claim.says, *(part.says for part in claim.parts)])
+    """All that the claim says, in its parts too, in the words of its lock."""
+    return " | ".join([claim.was or claim.says, *(part.says for part in claim.parts)])
+
+
+def terms(claim: Claim) -> str:
+    """What a verdict adds to it: the condition under which it holds, how it is corrected."""
+    return " | ".join((claim.condition, claim.correction))
 
 
 def withdrawn(evidence: Evidence) -> list[str]:
@@ -91,7 +96,7 @@ def _remark(found: Judgement, header: Mapping[str, Any], chain: locks.Chain) -> 
         words = {line["says"] for line in chain.of_claim(claim.id) if line.tests}
         return REWORDED if words and says(claim) not in words else ""
     then = header.get("judged", {}).get(claim.id)
-    if then and then["says"] != wording(claim):
+    if then and (then["says"] != wording(claim) or then.get("terms", terms(claim)) != terms(claim)):
         return REWORDED
     if then and then["verdict"] != found.verdict:
         return f"“{then['verdict']}” when it ran"

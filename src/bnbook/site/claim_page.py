@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bnbook.claims.words import spelled
 from bnbook.pipeline.evidence import Evidence
 from bnbook.site import board, chips, links, words
 from bnbook.site.claim_tests import found
@@ -89,6 +90,7 @@ def _sure(row: Row, about: Context) -> str:
     margins = row["other_margins"]
     said = {
         "Test": mark,
+        "In the words of its lock": spelled(row["was"]),
         "Run": f"{made.get('date', '')}, {row['profile']} profile" if made else "",
         "Scope": row["scope"],
         "At half the margin": margins[0] if margins else "",

@@ -11,10 +11,10 @@ import numpy as np
 from bnbook import intervals
 from bnbook.claims.cells import Cell
 from bnbook.claims.claim import Effect, Test
-from bnbook.claims.directions import Shown, directed, directions, factor
+from bnbook.claims.directions import Shown, beyond, directed, directions, factor, factor_words
 from bnbook.claims.kinds.sampled import Sampled
 from bnbook.claims.outcome import Outcome
-from bnbook.claims.units import BASES, in_points, in_unit, target
+from bnbook.claims.units import BASES, in_points, margin
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
 from bnbook.intervals import LEVEL
@@ -43,8 +43,11 @@ class Difference(Sampled):
         return middle - half > (test.threshold if test.side == "greater" else -test.threshold)
 
     def asks(self, test: Test, shown: Effect) -> str:
-        """ "mean difference > 3 points", of logarithms "factor > 2"."""
-        return f"{'factor' if shown.unit in BASES else 'mean difference'} {target(test, shown)}"
+        """ "more than 3 points higher with batch norm", of logarithms "more than 2 times as large"."""
+        if base := BASES.get(shown.unit):
+            return beyond(base**test.threshold, test, factor_words(test, shown), "times")
+        (bound,) = in_points([test.threshold], shown.unit)
+        return beyond(bound, test, directions(test, shown, "higher", ("higher", "lower")), shown.unit)
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "3.1 points higher with batch norm"."""
@@ -68,9 +71,8 @@ class Equivalence(Difference):
         return [np.zeros((2, seeds))]
 
     def asks(self, test: Test, shown: Effect) -> str:
-        """ "mean difference within ± 0.05", of logarithms "within a factor of 1.1"."""
-        margin = in_unit(test.margin or 0, shown)
-        return f"within a factor of {margin}" if shown.unit in BASES else f"mean difference within ± {margin}"
+        """ "difference within ± 0.05", of logarithms "within a factor of 1.1"."""
+        return margin(test, shown)
 
 
 class Ratio(Sampled):
@@ -102,9 +104,8 @@ class Ratio(Sampled):
         return (Cell(a / b, interval, in_logs=True),)
 
     def asks(self, test: Test, shown: Effect) -> str:
-        """ "mean ratio > 2"."""
-        sign = "<" if test.side == "less" else ">"
-        return f"mean ratio {sign} {format_number(test.threshold or 0)}"
+        """ "more than 2 times as large without batch norm"."""
+        return beyond(test.threshold, test, factor_words(test, shown), "times")
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "4.5 times as large without batch norm"."""

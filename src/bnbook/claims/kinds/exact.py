@@ -8,12 +8,12 @@ import numpy as np
 
 from bnbook import intervals
 from bnbook.claims.claim import Effect, Test
-from bnbook.claims.directions import Shown, percent
+from bnbook.claims.directions import Shown, percent, put
 from bnbook.claims.kinds.kind import Kind
 from bnbook.claims.outcome import Outcome
 from bnbook.claims.recorded import Recorded
 from bnbook.claims.units import in_points
-from bnbook.claims.words import format_number
+from bnbook.claims.words import format_number, upwards
 from bnbook.errors import BnbookError
 
 
@@ -38,16 +38,18 @@ class Identity(Kind):
         return Outcome(worst <= test.tolerance, worst, (worst, worst), len(values), unit, detail)
 
     def asks(self, test: Test, shown: Effect) -> str:
-        """ "largest violation ≤ 10⁻¹⁰"."""
-        return f"largest violation ≤ {format_number(test.tolerance or 0)}"
+        """ "off by at most 10⁻¹⁰"."""
+        (bound,) = in_points([test.tolerance or 0], shown.unit)
+        most = f"at most {format_number(bound)}" if bound or not shown.more else "no"
+        return put(most if shown.more else f"off by {most}", shown.unit, shown.more)
 
     def effect(self, outcome: Outcome, shown: Effect) -> Shown:
         """ "off by at most 10⁻¹²"."""
         unit = shown.unit or outcome.unit
         (value,) = in_points([outcome.effect], unit)
-        if shown.more:
-            return f"{format_number(value)} {unit} {shown.more}".replace("  ", " "), ""
-        return "exact" if value == 0 else f"off by at most {format_number(value)} {unit}".strip(), ""
+        if shown.more:  # four digits, for 99.99 % are not all
+            return put(format_number(value, ".4g"), unit, shown.more), ""
+        return "exact" if value == 0 else f"off by at most {upwards(value)} {unit}".strip(), ""
 
 
 class Inequality(Kind):

@@ -17,6 +17,7 @@ from bnbook.claims.kinds.levels import Level, Ordering, Rate, Sign
 from bnbook.claims.kinds.sampled import Decision
 from bnbook.claims.outcome import Outcome
 from bnbook.claims.recorded import Recorded
+from bnbook.claims.words import spelled
 
 _ALL = (Difference, Ratio, Equivalence, Ordering, Sign, Identity, Inequality, Rate, Agreement, Level)
 KINDS: dict[str, Kind] = {kind.name: kind() for kind in _ALL}
@@ -50,5 +51,5 @@ def edges(test: Test) -> tuple[float, float]:
 
 
 def describe_test(test: Test, shown: Effect | None = None) -> str:
-    """What has to hold, in the effect's unit: "mean difference > 3 points"."""
-    return kind_of(test).asks(test, shown or Effect())
+    """What has to hold, in the effect's unit and direction: "more than 3 points higher with batch norm"."""
+    return spelled(kind_of(test).asks(test, shown or Effect()))

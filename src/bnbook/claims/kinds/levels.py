@@ -10,11 +10,22 @@ import numpy as np
 from bnbook import intervals
 from bnbook.claims.cells import Cell
 from bnbook.claims.claim import Effect, Test
-from bnbook.claims.directions import Shown, arm_of, directed, directions, percent, rounded
+from bnbook.claims.directions import (
+    Shown,
+    arm_of,
+    beyond,
+    directed,
+    directions,
+    factor_words,
+    level_beyond,
+    percent,
+    rounded,
+)
 from bnbook.claims.kinds.sampled import Decision, Sampled, simultaneous, together
 from bnbook.claims.outcome import Outcome
 from bnbook.claims.recorded import Recorded
-from bnbook.claims.units import BASES, in_points, target
+from bnbook.claims.units import BASES, in_points, near
+from bnbook.claims.words import format_number
 from bnbook.intervals import LEVEL
 
 
@@ -30,6 +41,7 @@ class Level(Sampled):
     )
     may_have = Sampled.may_have | {"events", "cells"}
     one_mean = True
+    bare = "mean"  # what has to hold, where it has no unit
 
     def compare(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
         """The values as they are."""
@@ -54,10 +66,16 @@ class Level(Sampled):
         return super().scaled(test, factor, shown)
 
     def asks(self, test: Test, shown: Effect) -> str:
-        """ "mean > 3 points", "within a factor of 1.2 of 3"."""
-        what = "factor" if shown.unit in BASES else "mean"
-        bound = target(test, shown)
-        return f"{what} {bound}" if test.side or shown.unit not in BASES else bound
+        """ "more than 50 % of the steps", "2 times as large, within a factor of 1.2", "mean > 3"."""
+        plain = "" if shown.unit or shown.more else f"{self.bare} "
+        if not test.side:
+            return plain + near(test, shown)
+        if plain:
+            return f"{plain}{'>' if test.side == 'greater' else '<'} {format_number(test.threshold)}"
+        if base := BASES.get(shown.unit):
+            return beyond(base**test.threshold, test, factor_words(test, shown), "times")
+        (bound,) = in_points([test.threshold], shown.unit)
+        return level_beyond(bound, test, shown.unit, (shown.more, shown.less))
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "0.31", or "3.1 points higher" where the claim has words for more and less."""
@@ -75,14 +93,11 @@ class Rate(Level):
     name = "rate"
     needs = ({"a", "side", "threshold"}, {"a", "expected", "tolerance"})
     may_have = Sampled.may_have
+    bare = "slope"
 
     def scaled(self, test: Test, factor: float, shown: Effect | None = None) -> Test:
         """A slope above one half is no share."""
         return Sampled.scaled(self, test, factor, shown)
-
-    def asks(self, test: Test, shown: Effect) -> str:
-        """ "slope > 0.5"."""
-        return f"{'slope' if not shown.unit else 'mean'} {target(test, shown)}"
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "slope 0.98" where it has no unit."""
@@ -121,15 +136,17 @@ class Sign(Sampled):
         return _least_share(seeds) > 0.5
 
     def asks(self, test: Test, shown: Effect) -> str:
-        """ "more than half of the seeds"."""
-        return "more than half of the seeds"
+        """ "larger without batch norm in more than half of the seeds"."""
+        return f"{self._side(test, shown)} in more than half of the seeds"
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "larger without batch norm in 14 of 20 seeds", with the interval of the share."""
-        either = directions(outcome.test, shown, "larger", ("larger", "smaller"))
         hits = round(outcome.effect * outcome.n)
-        found = f"{either[outcome.test.side == 'less']} in {hits} of {outcome.n} seeds"
+        found = f"{self._side(outcome.test, shown)} in {hits} of {outcome.n} seeds"
         return found, percent(outcome.interval)
+
+    def _side(self, test: Test, shown: Effect) -> str:
+        return directions(test, shown, "larger", ("larger", "smaller"))[test.side == "less"]
 
 
 class Ordering(Sampled):
@@ -168,8 +185,8 @@ class Ordering(Sampled):
         return test
 
     def asks(self, test: Test, shown: Effect) -> str:
-        """ "every step up > 0"."""
-        return "every step up > 0"
+        """ "every step goes up"."""
+        return "every step goes up"
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "2.1 points up from γ = 0.1 to γ = 0.5"."""

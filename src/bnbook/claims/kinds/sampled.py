@@ -145,7 +145,7 @@ class Sampled(Kind):
 
 def simultaneous(test: Test, cells: Sequence[Cell], level: float) -> list[intervals.Interval]:
     """The cells' intervals that all contain their means with this confidence (Bonferroni)."""
-    return [cell.ends(1 - (1 - level) / (test.cells or len(cells))) for cell in cells]
+    return [cell.ends(1 - (1 - level) / max(test.cells or 1, len(cells))) for cell in cells]
 
 
 def together(held: Sequence[bool | None]) -> bool | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bnbook.claims.locks.chain import Chain, append, has_new_tests, read
 from bnbook.claims.locks.lines import NAME, Line
-from bnbook.claims.locks.standing import Standing, plan, run_measure, seeds_used, standing
+from bnbook.claims.locks.standing import Standing, is_reached, plan, run_measure, seeds_used, standing
 
 __all__ = [
     "Chain",
@@ -17,6 +17,7 @@ __all__ = [
     "Standing",
     "append",
     "has_new_tests",
+    "is_reached",
     "plan",
     "read",
     "run_measure",

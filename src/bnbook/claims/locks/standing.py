@@ -2,9 +2,9 @@
 
 A line of the locks counts for a run if it has the claim's present test, stands before the head of the chain
 that the run noted when it started, and none of the run's seeds had been looked at when it was written. Then
-the run has to measure in the way that was locked, or in one that gave the same numbers, with no more seeds
-than planned and from the first that was planned. More seeds than planned are not tested in any sequential
-way: the new ones alone decide, under a lock of their own.
+the run has to measure in the way that was locked, or in one that gave the same numbers, at a profile that was
+planned, with the planned number of seeds and from the first that was planned. More seeds than planned are not
+tested in any sequential way: the new ones alone decide, under a lock of their own.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ LATE = "test locked after the run began"
 REMEASURED = "measured otherwise than locked"
 RESET = "other settings than locked"
 OTHER_SEEDS = "other seeds than planned"
+UNPLANNED = "no run at this profile was planned"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
         if not reason:
             return Standing("", line["date"], line.number)
         reasons.append(reason)
+    if reasons and not is_reached(claim, recorded):  # what stands on no data needs no lock before them
+        return Standing("", candidates[-1]["date"], candidates[-1].number)
     return Standing(next((each for each in reasons if each != LATE), LATE) if reasons else UNLOCKED)
 
 
@@ -59,7 +62,7 @@ def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain
     if not _stood_before(line, header, chain):
         return LATE
     if (planned := line["planned"].get(profile)) is None:
-        return ""
+        return "" if profile == "smoke" else UNPLANNED
     now = run_measure(header)
     if now not in same_numbers(line, own, profile):
         return RESET if now[0] == line["measure"] else REMEASURED
@@ -121,6 +124,11 @@ def is_count_of_seeds(name: str) -> bool:
     return name == "seeds" or name.endswith("_seeds")
 
 
+def is_reached(claim: Claim, recorded: Results) -> bool:
+    """Whether a run has all that one of the claim's tests reads: of rungs it may have none."""
+    return any(set(test.result_names()) <= set(recorded) for test in claim.tests)
+
+
 def seeds_used(claim: Claim, recorded: Results) -> set[int]:
     """Seeds of the results that a claim reads; a theory's one value beside measured ones has none."""
     listed = [recorded.entries[name]["seeds"] for name in claim.result_names() if name in recorded.entries]
@@ -137,6 +145,6 @@ def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any]) ->
     }
     for name, count in planned.items():
         now = parameters.get(name)
-        if is_count_of_seeds(name) and isinstance(now, int) and now > count and now in counts:
+        if is_count_of_seeds(name) and isinstance(now, int) and now != count and now in counts:
             return f"{now} seeds where {count} were planned"
     return ""
