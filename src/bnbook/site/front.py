@@ -81,7 +81,8 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     undecided = sum(row["verdict"] == "open" for row in rows)
     middle = seeds[len(seeds) // 2] if seeds else 0
     lines = {
-        "Scale": f"{scale}; {scales.get('paper', 0) or 'none'} of {len(made)} chapters at the full size, which needs a GPU",
+        "Scale": f"{scale}; {scales.get('paper', 0) or 'none'} of {len(made)} chapters at the full size, "
+        "which needs a GPU",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
         "Tests": f"those of {len(rows) - young} of {len(rows)} claims were fixed before their data"
