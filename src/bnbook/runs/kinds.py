@@ -19,6 +19,8 @@ TRAINS = {
     "bnbook.small_networks.arm:PhaseArm": "bnbook.small_networks.descent:start",
     "bnbook.deep_linear.arm:LinearArm": "bnbook.deep_linear.descent:start",
 }
+#: The function that makes the data set of those that take one.
+LOADS = "bnbook.data:load"
 #: What an arm is called in the store.
 LABELS = {
     "Arm": "arm",
@@ -99,7 +101,8 @@ def edition(kind: str, data: str | None) -> dict[str, Any]:
     """
     import torch  # takes a second, and who only looks at evidence does not need it
 
-    return {"data": data, "code": code_of(kind, TRAINS[kind]), "torch": str(torch.__version__)}
+    code = code_of(kind, TRAINS[kind], last=(LOADS,) if data else ())
+    return {"data": data, "code": code, "torch": str(torch.__version__)}
 
 
 def about(arm: Any, seed: int) -> dict[str, Any]:
