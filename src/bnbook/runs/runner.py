@@ -17,6 +17,7 @@ from bnbook import data, results
 from bnbook.cores import cores
 from bnbook.errors import BnbookError
 from bnbook.runs import checkpoints, cluster, kinds, store, task
+from bnbook.runs.imported import IMPORTED
 from bnbook.runs.kinds import Member
 from bnbook.runs.progress import Progress
 
@@ -85,6 +86,7 @@ def train_members(
 
 def _identities(members: Sequence[Member], where: str) -> dict[Member, dict[str, Any]]:
     """All that each result rests on; notes the data sets in the results."""
+    IMPORTED.touched()
 
     @cache
     def edition(kind: str, name: str | None) -> dict[str, Any]:
