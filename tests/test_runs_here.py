@@ -218,6 +218,17 @@ def test_bad_input_is_one_line(workers, word):
         train_members([("no arm", 0)], workers)
 
 
+def test_without_seeds_is_one_line():
+    with pytest.raises(BnbookError, match="no seeds"):
+        train_all([ARM], [])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file on a full disk")
+def test_progress_that_cannot_be_written_ends_no_training(monkeypatch, own_store):
+    monkeypatch.setenv("BNBOOK_PROGRESS", "/dev/full")
+    assert train_all([ARM], [0], workers=1)[ARM]["loss"].shape == (1, 6)
+
+
 def test_progress_tells_the_speed_from_the_first_step_on(tmp_path, monkeypatch):
     monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "lines"))
     progress = Progress([500, 500], interval=1e9)
@@ -230,6 +241,9 @@ def test_progress_tells_the_speed_from_the_first_step_on(tmp_path, monkeypatch):
     assert progress.line(elapsed=1000.0).startswith("run 0 of 2 done, 0.100 steps/s, 83 min left")
     progress.finish(0)  # diverged: 400 steps are not due any more
     assert progress.line(elapsed=10.0) == "run 1 of 2 done, 10 steps/s, 10 s left"
+    progress.finish(1)
+    progress.tell(0, 500)  # a word that came late
+    assert progress.line(elapsed=10.0).endswith(", 0 s left")
     said = (tmp_path / "lines").read_text().splitlines()
     assert said[0] == "starting 2 workers" and "steps/s" not in said[1] and "steps/s" in said[2]
     assert (duration(40), duration(150), duration(7500)) == ("40 s", "2 min", "2 h 5 min")

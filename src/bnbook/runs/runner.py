@@ -45,6 +45,8 @@ def train_all(
     that killed its workers, for a lost cluster.
     """
     arms, seeds = list(dict.fromkeys(arms)), list(seeds)
+    if not seeds:
+        raise BnbookError("no seeds to train from; expected at least one")
     found = train_members([(arm, seed) for arm in arms for seed in seeds], workers, device, kept=kept)
     return {
         arm: {name: np.stack([found[arm, seed][name] for seed in seeds]) for name in found[arm, seeds[0]]}
