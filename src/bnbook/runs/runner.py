@@ -151,7 +151,8 @@ def _on_cluster(
     events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # words on a step, and futures that are done
     topic = f"bnbook-{uuid.uuid4().hex}"
     progress.starting(workers, cluster.scheduler())
-    with cluster.connected(workers) as (client, local):
+    # With a worker for each of them, it does no harm if there are more.
+    with cluster.connected(workers, exactly=workers < len(tasks)) as (client, local):
         client.subscribe_topic(topic, lambda event: events.put(event[1]))
         waiting = {}
         for index, each in enumerate(tasks):
