@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -140,6 +142,48 @@ def test_what_is_not_whole_is_refused(here, results, tmp_path, kind):
     assert not (tmp_path / "store").exists()  # nothing of the good one either
 
 
+@pytest.mark.parametrize(
+    "name", ["runs/{}", "store/a/../../b", "runs/c:/d", "runs\\\\e", "/f", "runs/", ".."]
+)
+def test_a_member_that_leads_elsewhere_is_refused(here, tmp_path, name):
+    name, victim = name.format(tmp_path / "victim"), tmp_path / "victim"
+    lock = hashlib.sha256((ROOT / "requirements.lock").read_bytes()).hexdigest()
+    files = {name: hashlib.sha256(b"x").hexdigest()}
+    manifest = dict(schema=1, profile="laptop", commit="c", lock=lock, files=files)
+    with tarfile.open(tmp_path / "bad.tar", "w") as tar:
+        for each, content in {archive.MANIFEST: json.dumps(manifest).encode(), name: b"x"}.items():
+            member = tarfile.TarInfo(each)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    with pytest.raises(BnbookError, match="expected plain files only"):
+        importing.take([tmp_path / "bad.tar"])
+    assert not victim.exists()
+
+
+@pytest.mark.parametrize("missing", ["lock", "commit", "profile", "schema", "files"])
+def test_a_manifest_that_lacks_something_is_one_line(here, results, tmp_path, missing):
+    def less(name, held):
+        if name != archive.MANIFEST:
+            return held
+        return json.dumps({key: each for key, each in json.loads(held).items() if key != missing}).encode()
+
+    with pytest.raises(BnbookError, match="less.tar is not a whole archive"):
+        importing.take([rewritten(results[0], tmp_path / "less.tar", less)])
+
+
+def test_a_linked_data_set_is_bundled_as_what_it_is(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "file").write_text("images")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cifar-10-batches-py").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("BNBOOK_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(making, "_sets", lambda chapter, profile: ["cifar10"])
+    monkeypatch.setattr(making.data, "prepare", lambda name: None)
+    making._data(tmp_path / "bundle", [None], "laptop")
+    with tarfile.open(tmp_path / "bundle" / "data.tar") as tar:
+        assert tar.extractfile("cifar-10-batches-py/file").read() == b"images"
+
+
 def test_another_version_is_named(here, results, tmp_path):
     def later(name, held):
         return json.dumps(json.loads(held) | {"schema": 2}).encode() if name == archive.MANIFEST else held
@@ -170,6 +214,31 @@ def test_the_script_refuses_bad_words_before_it_runs_anything(tmp_path, profile,
     bare = {"PATH": os.environ["PATH"], "BNBOOK_PYTHON": "false", "BNBOOK_PART_MIB": part}
     done = subprocess.run(words, env=bare, capture_output=True, text=True)
     assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+FAKE = """#!/bin/sh
+case "$*" in
+    *archive*) echo packed >> "$0.said" ;;
+    *) echo "$*" >> "$0.said"; exec sleep 20 ;;
+esac
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="run.sh is for a shell")
+def test_a_script_that_is_stopped_packs_what_is_there(tmp_path):
+    """Within the half minute that a cluster leaves a job whose time is over."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "run.sh").write_text(script.RUN)
+    (tmp_path / "python").write_text(FAKE)
+    (tmp_path / "python").chmod(0o755)
+    bare = {"PATH": os.environ["PATH"], "BNBOOK_PYTHON": str(tmp_path / "python")}
+    said = tmp_path / "python.said"
+    with subprocess.Popen(["sh", str(tmp_path / "run.sh"), "smoke"], env=bare) as running:
+        while not said.exists() and running.poll() is None:
+            time.sleep(0.02)
+        running.terminate()
+        assert running.wait(timeout=10) == 130
+    assert said.read_text() == "-m bnbook run --all --profile smoke\npacked\n"
 
 
 def test_the_script_knows_the_profiles():

@@ -102,6 +102,25 @@ def test_cut_connections_are_resumed_where_they_broke(server, tmp_path):
 
 
 def test_two_processes_do_not_fetch_one_file_at_once(server, tmp_path):
+    """One waits for the other as long as that gets something, and takes what it got."""
+    lock = FileLock(tmp_path / "file.lock", thread_local=False)
+
+    def other() -> None:
+        for end in range(0, 300_001, 50_000):  # 1.4 s, longer than anyone waits for nothing
+            (tmp_path / "file.part").write_bytes(CONTENT[:end])
+            time.sleep(0.2)
+        (tmp_path / "file.part").replace(tmp_path / "file")
+        lock.release()
+
+    lock.acquire()
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert download.download([server.url], tmp_path / "file", MD5).read_bytes() == CONTENT
+    thread.join()
+    assert server.asked == []
+
+
+def test_one_that_gets_nothing_is_not_waited_for(server, tmp_path):
     with FileLock(tmp_path / "file.lock"):
         failed(server, tmp_path / "file", "another process is downloading", "run again when it is done")
     assert server.asked == []
@@ -125,6 +144,33 @@ def test_a_server_without_ranges_starts_over(server, tmp_path, monkeypatch):
     (tmp_path / "file.part").write_bytes(CONTENT[:1000])
     assert download.download([server.url], tmp_path / "file", MD5).read_bytes() == CONTENT
     assert shown[-1] == (300_000, 300_000)
+
+
+def test_a_server_without_ranges_may_be_slow_after_a_cut(server, tmp_path, monkeypatch):
+    """What came before the cut does not count against it: three times longer than nothing is borne."""
+
+    def get(handler: Handler) -> None:
+        handler.server.asked.append(None)
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(CONTENT)))
+        handler.end_headers()
+        if len(server.asked) == 1:
+            handler.wfile.write(CONTENT[:290_000])
+            return
+        for start in range(0, len(CONTENT), 20_000):
+            handler.wfile.write(CONTENT[start : start + 20_000])
+            time.sleep(0.2)
+
+    monkeypatch.setattr(Handler, "do_GET", get)
+    assert download.download([server.url], tmp_path / "file", MD5).read_bytes() == CONTENT
+    assert len(server.asked) == 2
+
+
+def test_a_server_without_ranges_that_always_cuts_is_given_up(server, tmp_path, monkeypatch):
+    server.ranges, server.cut = False, 200_000
+    monkeypatch.setattr(download.time, "sleep", lambda seconds: None)
+    failed(server, tmp_path / "file", "cut 5 times")
+    assert len(server.asked) == 6
 
 
 @pytest.mark.parametrize("leftover", [b"something else", CONTENT + b"x", CONTENT])
@@ -187,12 +233,6 @@ def test_full_disk_keeps_what_has_arrived(server, tmp_path, monkeypatch):
         failed(server, tmp_path / "file", "No space left on device", "free some space")
     assert download.download([server.url], tmp_path / "file", MD5).read_bytes() == CONTENT
     assert server.asked[-1] is not None  # it went on, it did not start over
-
-
-def test_two_processes_do_not_write_one_file(server, tmp_path):
-    with download._alone(tmp_path / "file"):
-        failed(server, tmp_path / "file", "another process is downloading")
-    assert server.asked == []
 
 
 def test_sets_come_from_torchvisions_addresses(server, tmp_path, monkeypatch):

@@ -43,6 +43,10 @@ def test_any_other_part_of_a_hint_is_free(one: str, other: str, tmp_path: Path) 
     assert of(one, tmp_path) == of(other, tmp_path)
 
 
+def test_the_first_hint_of_a_name_is_seen_and_hides_nothing(tmp_path: Path) -> None:
+    assert stamp(tmp_path, changed("rates.py", "BASE = 0.5", "BASE: float = 0.5")) != stamp(tmp_path, FILES)
+
+
 def test_python_tells_them_apart_by_the_same_words() -> None:
     """Which is why their stamps have to differ: what takes the second place differs."""
 

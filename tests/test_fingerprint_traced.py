@@ -1,17 +1,29 @@
 """Whatever of the package ran in a smoke run of a chapter was hashed: the runs of the site are traced
-(tracing/)."""
+(tracing/). And whatever ran in a training is in its key."""
 
 from __future__ import annotations
 
 import ast
 import json
+import shutil
+import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from bnbook import fingerprint
-from bnbook.fingerprint.sources import measures
+from bnbook.deep_linear import LinearArm
+from bnbook.fingerprint.closure import Closure
+from bnbook.fingerprint.sources import Sources, measures
 from bnbook.pipeline.chapters import Chapter, discover
+from bnbook.runs import kinds, task, train_all
+from bnbook.small_networks import PhaseArm
+from bnbook.training.arm import Arm
+from bnbook.training.first_gamma import ScaleArm
+from bnbook.training.placed import PlacedArm
+from bnbook.training.probed import ProbedArm
 
 SRC = Path(fingerprint.__file__).resolve().parents[2]
 #: Bands and verdicts call these on behalf of parts that do not measure; `fingerprint.BANDS` is followed by
@@ -24,12 +36,97 @@ ON_BEHALF = ("bnbook.intervals:", "bnbook.data:prepare")
 def test_what_ran_was_hashed(chapter: Chapter, built_site: Path) -> None:
     files = (built_site / "runs" / "traces").glob(f"{chapter.name.replace('/', '--')}.*.json")
     rows = [row for file in files for row in json.loads(file.read_text(encoding="utf-8"))]
-    ran = {_definition(Path(file), line) for file, line in rows}
-    ran = {name for name in ran if measures(name.split(":")[0]) and not name.startswith(ON_BEHALF)}
-    ran = {name for name in ran if not name.endswith(":__getattr__")}  # asked for names that no module has
+    ran = _measuring({(file, line) for file, line in rows})
     closure, _ = fingerprint.read_cells(chapter.code_cells)
     assert ran, "a chapter that measures runs something of the package"
     assert sorted(ran - fingerprint.definitions(closure)) == []
+
+
+TINY = dict(data="textures-standin", steps=3, batch_size=16, test_examples=20)
+VGG = TINY | dict(width=1 / 32, evaluate_every=2, train_examples=20)
+PHASE = TINY | dict(hidden=(4, 4))
+PROBES = dict(probe_steps=(0,), covariate_shift=True)
+ARMS = {
+    "vgg": Arm(norm="noisy", augment=True, activation_layers=(2,), activation_examples=16, **VGG),
+    "probed": ProbedArm(norm="l1", landscape=(1.0,), random_directions=(1.0,), **PROBES, **VGG),
+    "placed": PlacedArm(norm="batch", removed_gradient=True, placed_layers=(2, 9), **PROBES, **VGG),
+    "first gamma": ScaleArm(**VGG),
+    "small, fc": PhaseArm(**PHASE),
+    "small, conv": PhaseArm(network="conv", **PHASE | dict(loss="cross_entropy", examples=32)),
+    "linear": LinearArm(norm="batch", steps=9, depth=2, width=4, examples=20, probe_steps=(0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_what_ran_in_a_training_is_in_its_key(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
+    monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "said"))
+    task._dataset.cache_clear()
+    ran: set[tuple[str, int]] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_name != "<module>" and code.co_filename.startswith(f"{SRC}/bnbook/"):
+            ran.add((code.co_filename, code.co_firstlineno))
+
+    sys.setprofile(note)
+    try:
+        train_all([ARMS[name]], [0], workers=1)
+    finally:
+        sys.setprofile(None)
+    assert len(_measuring(ran)) > 10
+    assert sorted(_measuring(ran) - _hashed(ARMS[name], monkeypatch)) == []
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_another_way_to_make_the_data_is_another_key(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(SRC / "bnbook", tmp_path / "bnbook", ignore=shutil.ignore_patterns("__pycache__"))
+    kind, data = kinds.kind_of(ARMS[name]), getattr(ARMS[name], "data", None)
+    before = kinds.edition(kind, data)["code"]
+    monkeypatch.setattr(fingerprint, "Sources", lambda: Sources(tmp_path / "bnbook"))
+    for file, old, new in (
+        ("dataset.py", "np.sqrt(", "float("),
+        ("dataset.py", "1 / (255 * std)", "1 / (256 * std)"),
+        ("identity.py", "key=digests.__getitem__", "key=digests.index"),
+    ):
+        path = tmp_path / "bnbook" / "data" / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        fingerprint.forget()
+        assert (kinds.edition(kind, data)["code"] == before) is (data is None)
+        path.write_text(text, encoding="utf-8")
+    fingerprint.forget()
+    assert kinds.edition(kind, data)["code"] == before
+    monkeypatch.undo()
+    fingerprint.forget()
+
+
+def _hashed(arm: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """What the key of an arm's trainings rests on."""
+    met = []
+
+    class Noted(Closure):
+        def __init__(self, *words: Any) -> None:
+            super().__init__(*words)
+            met.append(self)
+
+    monkeypatch.setattr(fingerprint, "Closure", Noted)
+    fingerprint.forget()
+    kinds.edition(kinds.kind_of(arm), getattr(arm, "data", None))
+    (closure,) = met
+    return fingerprint.definitions(closure)
+
+
+def _measuring(rows: set[tuple[str, int]]) -> set[str]:
+    """Of the functions that ran, those of parts that measure."""
+    ran = {_definition(Path(file), line) for file, line in rows}
+    ran = {name for name in ran if measures(name.split(":")[0]) and not name.startswith(ON_BEHALF)}
+    return {name for name in ran if not name.endswith(":__getattr__")}  # asked for names that no module has
 
 
 def _definition(file: Path, line: int) -> str:

@@ -147,6 +147,19 @@ def test_a_chapter_without_an_overnight_profile_is_skipped_by_all(tiny, capsys):
     assert chapter.parameters("overnight")["tosses"] == 900
 
 
+def test_places_named_from_here_are_the_same_for_the_kernel(tiny, monkeypatch):
+    """Its own folder is gone after the run, and trainings in it would be."""
+    monkeypatch.setenv("HOME", str(tiny / "home"))
+    monkeypatch.setenv("BNBOOK_STORE", "kept")
+    monkeypatch.setenv("BNBOOK_RUNS", "~/runs")
+    monkeypatch.chdir(tiny)
+    path = tiny / "book" / "part" / "coin.md"
+    cell = "import bnbook.paths\nbnbook.paths.store_folder().mkdir()"
+    path.write_text(path.read_text() + f"\n```{{code-cell}}\n{cell}\n```\n")
+    assert main(["run", "coin"]) == 0
+    assert (tiny / "kept").is_dir() and (tiny / "home" / "runs" / "smoke" / "part" / "coin.json").is_file()
+
+
 def test_a_chapter_runs_once_at_a_time(tiny):
     chapter = chapters.select(["coin"])[0]
     folder = tiny / "runs" / "smoke" / "part"

@@ -111,9 +111,24 @@ def test_a_checkpoint_is_whole_and_its_own_or_none(own_store):
         path.write_bytes(damaged)
         loaded = checkpoints.load(["a", "b"])
         assert loaded is None or loaded[0]["w"].equal(state["w"])
+    assert "is damaged; its training begins anew" in (own_store.parent / "said").read_text()
     checkpoints.remove(["a", "b"])
     assert checkpoints.load(["a", "b"]) is None
     checkpoints.remove(["a", "b"])
+
+
+def test_a_checkpoint_that_cannot_be_read_now_stays(own_store, monkeypatch):
+    checkpoints.save(["a"], {"step": 3}, 2.5)
+
+    def refused(path, *words):
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(own_store), "read_bytes", refused)
+        patched.setattr(type(own_store), "open", refused)
+        with pytest.raises(BnbookError, match="a.checkpoint .*Too many open files"):
+            checkpoints.load(["a"])
+    assert checkpoints.load(["a"]) == ({"step": 3}, 2.5)
 
 
 def test_what_nobody_went_on_with_is_swept_away(own_store):

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +93,30 @@ def test_two_workers_give_the_numbers_of_one_process(apart, monkeypatch):
     here = train_members(members, workers=1)
     assert all(same(there[member], here[member]) for member in members)
     assert results.read(apart / "results.json").header["store"]["ran"] == 10
+
+
+def test_a_local_cluster_is_taken_again_where_it_is_large_enough_and_will_not_just_end(monkeypatch):
+    made, process = [], type("Process", (), {"poll": lambda self: None})()
+
+    def make(self, workers: int) -> None:
+        self.workers, self.surroundings, self.left = workers, cluster._surroundings(), time.monotonic()
+        self.address, self.process = "", process
+        made.append(workers)
+
+    monkeypatch.setattr(cluster.LocalCluster, "__init__", make)
+    monkeypatch.setattr(cluster.LocalCluster, "end", lambda self: None)
+    for workers, exactly in ((3, False), (2, False), (3, True), (2, True), (2, False), (3, False)):
+        kept = cluster._local(workers, exactly)
+    assert made == [3, 2, 3]
+    kept.left -= 50  # seconds; it ends after 60, perhaps while it is asked
+    assert cluster._local(3, False) is not kept
+    with monkeypatch.context() as patched:
+        patched.setattr(cluster, "_client", nullcontext)
+        cluster._kept[0].left -= 40
+        with cluster.connected(3) as (_, kept):
+            pass
+        assert time.monotonic() - kept.left < 30
+    assert made == [3, 2, 3, 3]
 
 
 def lines(apart: Path, words: str) -> list[str]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+import bnbook
 from bnbook import results
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
@@ -160,13 +164,47 @@ def test_another_edition_is_refused_in_one_line(part):
         task.train(one, lambda step, begins: True)
 
 
+EDITING = """
+import os, pathlib
+from bnbook.errors import BnbookError
+from bnbook.deep_linear import LinearArm
+from bnbook.runs import train_all
+path = pathlib.Path(__import__("bnbook").__file__).parent / "deep_linear" / "descent.py"
+text = path.read_text()
+def with_file(content, arm, **more):
+    path.write_text(content)
+    os.utime(path, (1, 1))
+    try:
+        found = train_all([arm], [0], workers=1)[arm]["loss"]
+        print(found.shape, len(os.listdir(os.environ["BNBOOK_STORE"])))
+    except BnbookError as error:
+        print(error)
+first, second = (LinearArm(steps=2, depth=3, width=4, examples=20, learning_rate=r) for r in (1e-3, 1e-4))
+with_file(text.replace("value=-1.0", "value=-2.0"), first)
+with_file(text, first)
+with_file("# a remark\\n" + text, second)
+with_file(text.replace("value=-1.0", "value=-2.0"), second)
+"""
+
+
+def test_code_that_was_edited_since_it_was_imported_trains_nothing(tmp_path):
+    """Its numbers would be stored as those of the code on disk."""
+    package = tmp_path / "src" / "bnbook"
+    shutil.copytree(Path(bnbook.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    command, path = [sys.executable, "-c", EDITING], {"PYTHONPATH": str(package.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | path, timeout=120)
+    edited, back, remark, again = done.stdout.splitlines()
+    assert (back, remark) == ("(1, 3) 1", "(1, 3) 2"), done.stderr
+    assert "was edited since" in edited and edited == again
+
+
 def test_a_parser_in_another_thread_does_no_harm(monkeypatch):
     trips, edition = [SystemError("AST constructor recursion depth mismatch")] * 2, kinds.edition
 
-    def tripping(kind, data):
+    def tripping(*words):
         if trips:
             raise trips.pop()
-        return edition(kind, data)
+        return edition(*words)
 
     one = {"kind": kinds.kind_of(ARM), "members": [[ARM.settings(), 1]], "keys": ["k"], "device": "cpu"}
     one["edition"] = edition(kinds.kind_of(ARM), None)
@@ -178,6 +216,17 @@ def test_a_parser_in_another_thread_does_no_harm(monkeypatch):
 def test_bad_input_is_one_line(workers, word):
     with pytest.raises(BnbookError, match=word):
         train_members([("no arm", 0)], workers)
+
+
+def test_without_seeds_is_one_line():
+    with pytest.raises(BnbookError, match="no seeds"):
+        train_all([ARM], [])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file on a full disk")
+def test_progress_that_cannot_be_written_ends_no_training(monkeypatch, own_store):
+    monkeypatch.setenv("BNBOOK_PROGRESS", "/dev/full")
+    assert train_all([ARM], [0], workers=1)[ARM]["loss"].shape == (1, 6)
 
 
 def test_progress_tells_the_speed_from_the_first_step_on(tmp_path, monkeypatch):
@@ -192,6 +241,9 @@ def test_progress_tells_the_speed_from_the_first_step_on(tmp_path, monkeypatch):
     assert progress.line(elapsed=1000.0).startswith("run 0 of 2 done, 0.100 steps/s, 83 min left")
     progress.finish(0)  # diverged: 400 steps are not due any more
     assert progress.line(elapsed=10.0) == "run 1 of 2 done, 10 steps/s, 10 s left"
+    progress.finish(1)
+    progress.tell(0, 500)  # a word that came late
+    assert progress.line(elapsed=10.0).endswith(", 0 s left")
     said = (tmp_path / "lines").read_text().splitlines()
     assert said[0] == "starting 2 workers" and "steps/s" not in said[1] and "steps/s" in said[2]
     assert (duration(40), duration(150), duration(7500)) == ("40 s", "2 min", "2 h 5 min")
@@ -223,3 +275,36 @@ def test_a_member_is_bit_identical_alone_and_beside_others(arm, tmp_path, monkey
     beside = train_all([arm], range(4), workers=1)[arm]
     for name in alone.keys() - {"seconds"}:
         np.testing.assert_array_equal(alone[name][0], beside[name][1], err_msg=name)
+
+
+SETTINGS = {
+    "matrices of bfloat16": lambda: torch.set_float32_matmul_precision("medium"),
+    "numbers of 64 bits": lambda: torch.set_default_dtype(torch.float64),
+    "autocast": lambda: torch.set_autocast_enabled("cpu", True),
+    "no oneDNN": lambda: setattr(torch.backends.mkldnn, "enabled", False),
+}
+
+
+def torch_is() -> tuple:
+    said = torch.get_float32_matmul_precision(), torch.get_default_dtype(), torch.is_autocast_enabled("cpu")
+    return *said, torch.backends.mkldnn.enabled
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_what_a_notebook_sets_for_torch_reaches_no_training(setting, tmp_path, monkeypatch):
+    before, arms = torch_is(), [DEEP, PhaseArm(network="conv", **PHASE)]
+    plain = train_all(arms, [0], workers=1)
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "another"))
+    try:
+        SETTINGS[setting]()
+        meant = torch_is()
+        found = train_all(arms, [0], workers=1)
+        assert torch_is() == meant != before
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.set_default_dtype(before[1])
+        torch.set_autocast_enabled("cpu", before[2])
+        torch.backends.mkldnn.enabled = before[3]
+    for arm in arms:
+        for name in plain[arm].keys() - {"seconds"}:
+            np.testing.assert_array_equal(plain[arm][name], found[arm][name], err_msg=name)

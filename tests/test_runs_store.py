@@ -143,7 +143,7 @@ def test_the_key_names_all_that_the_numbers_rest_on(arm, monkeypatch):
         patched.setattr(torch, "__version__", "2.99")
         keys.append(key(arm))
     with monkeypatch.context() as patched:
-        patched.setattr(kinds, "code_of", lambda *roots: f"code of {roots}")
+        patched.setattr(kinds, "code_of", lambda *roots, **more: f"code of {roots} and {more}")
         keys.append(key(arm))
     with monkeypatch.context() as patched:
         patched.setattr(kinds, "THREADS", 2)

@@ -23,6 +23,7 @@ def main(words: list[str] | None = None) -> int:
     arguments = _parser().parse_args(words)
     if hasattr(sys.stdout, "reconfigure"):  # a terminal that lacks a character shows its number instead
         sys.stdout.reconfigure(errors="backslashreplace")
+    paths.settle()
     try:
         code = arguments.command(arguments)
         sys.stdout.flush()

@@ -7,6 +7,17 @@ from pathlib import Path
 
 from bnbook.errors import BnbookError
 
+#: Variables that name a place.
+PLACES = [f"BNBOOK_{place}" for place in "ROOT RUNS STORE CACHE EXECUTED BUILD DATA".split()]
+
+
+def settle() -> None:
+    """Make the places that the environment names those that they are here: a kernel works in a folder that
+    goes away, and everything in it."""
+    for name in PLACES:
+        if os.environ.get(name):
+            os.environ[name] = os.path.abspath(os.path.expanduser(os.environ[name]))
+
 
 def repository_root() -> Path:
     """The folder that holds `_config.yml` and `book/`: BNBOOK_ROOT, else upwards from here, else from this

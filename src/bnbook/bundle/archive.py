@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from bnbook.pipeline.evidence import Evidence, fresh_run
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
+#: Names of members: folders and a file below where they are unpacked, on every system.
+PLAIN = re.compile(r"[^/\\:]+(/[^/\\:]+)*")
 
 
 def pack(profile: str, folder: Path, part_mib: float) -> list[Path]:
@@ -89,12 +92,12 @@ def read(archive: Path) -> tuple[dict, dict[str, bytes]]:
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
-                if not member.isfile() or member.name.startswith("/") or ".." in Path(member.name).parts:
+                if not member.isfile() or not PLAIN.fullmatch(member.name) or ".." in member.name.split("/"):
                     raise BnbookError(f"{wrong}: it holds {member.name!r}; expected plain files only")
                 content[member.name] = tar.extractfile(member).read()
         manifest = json.loads(content.pop(MANIFEST))
         schema, promised = manifest["schema"], dict(manifest["files"])
-        assert isinstance(manifest["profile"], str)
+        assert all(isinstance(manifest[name], str) for name in ("profile", "commit", "lock"))
     except FileNotFoundError:
         raise BnbookError(f"no file {archive}; expected an archive that a bundle's run.sh left") from None
     except (tarfile.TarError, OSError, ValueError, KeyError, TypeError, AssertionError, EOFError):

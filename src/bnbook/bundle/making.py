@@ -117,7 +117,9 @@ def _data(folder: Path, chapters: Sequence[Chapter], profile: str) -> None:
         own = Path(source.where) if source.where != "download" else _downloaded(where, name)
         places[own.relative_to(where).as_posix()] = own
     if places:
-        with tarfile.open(folder / "data.tar", "w") as tar:
+        with tarfile.open(
+            folder / "data.tar", "w", dereference=True
+        ) as tar:  # a link would lead nowhere there
             for inside, path in places.items():
                 tar.add(path, inside)
 

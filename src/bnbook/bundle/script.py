@@ -37,12 +37,15 @@ export BNBOOK_RUNS="$here/runs" BNBOOK_STORE="$here/runs/store" BNBOOK_CACHE="$h
 cd "$here/source" || exit 2
 failed=0
 pack() { "$python" -m bnbook.bundle.archive "$profile" "$here/results" "$part" || failed=1; }
-trap 'pack; exit 130' INT TERM
+# A shell hears of a signal at once only while it waits: not while a command runs in its foreground.
+run() { "$python" -m bnbook run "$1" --profile "$profile" & child=$!; wait "$child" || failed=1; }
+child=
+trap 'trap "" INT TERM; [ -z "$child" ] || kill "$child"; wait; pack; exit 130' INT TERM
 if [ $# -eq 0 ]; then
-    "$python" -m bnbook run --all --profile "$profile" || failed=1
+    run --all
 else
     for chapter in "$@"; do
-        "$python" -m bnbook run "$chapter" --profile "$profile" || failed=1
+        run "$chapter"
     done
 fi
 pack

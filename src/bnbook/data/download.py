@@ -25,6 +25,8 @@ TIMEOUT = 30.0  # seconds without a byte after which a connection is given up
 PATIENCE = 120.0  # seconds in which at least LEAST bytes must arrive, over all connections
 LEAST = 64 * 1024
 PIECE = 64 * 1024
+LOOK = 0.5  # seconds between two looks at what another process downloads
+TRIES = 5  # connections that a server may begin anew, for want of ranges
 
 
 def download_mnist() -> Path:
@@ -77,11 +79,15 @@ def download(urls: Sequence[str], target: Path, md5: str) -> Path:
 def _fetch(url: str, part: Path, md5: str) -> str | None:
     """Fill `part` from one address over as many connections as it takes; the reason where that fails."""
     progress = ProgressLine(url.rsplit("/", 1)[-1])
-    reached, reached_at, pause, reason, wrong = 0, time.monotonic(), 0.5, "", 0
+    reached, reached_at, pause, reason, wrong, anew = 0, time.monotonic(), 0.5, "", 0, 0
     try:
         while time.monotonic() - reached_at < PATIENCE:
             try:
                 for have in _receive(url, part, progress):
+                    if have < reached:
+                        reached, anew = 0, anew + 1
+                        if anew == TRIES:
+                            return f"cut {TRIES} times, and the server cannot go on where it was"
                     if have >= reached + LEAST:
                         reached, reached_at, pause = have, time.monotonic(), 0.5
                     elif time.monotonic() - reached_at >= PATIENCE:
@@ -152,17 +158,24 @@ def _whole(path: Path, md5: str) -> bool:
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Let one process at a time fill a `.part` file; the lock dies with the process that holds it."""
-    lock = FileLock(target.with_name(target.name + ".lock"))
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise BnbookError(
-            f"another process is downloading {target.name} now; expected to be alone; "
-            "run again when it is done"
-        ) from None
-    except (OSError, NotImplementedError):
-        pass  # a file system without locks
+    """Let one process at a time fill a `.part` file; others wait as long as it grows. The lock dies with the
+    process that holds it."""
+    lock, part = (target.with_name(target.name + ending) for ending in (".lock", ".part"))
+    lock, size, changed_at = FileLock(lock), -1, time.monotonic()
+    while True:
+        try:
+            lock.acquire(timeout=LOOK)
+            break
+        except Timeout:
+            before, size = size, part.stat().st_size if part.is_file() else -1
+            changed_at = time.monotonic() if size != before else changed_at
+            if time.monotonic() - changed_at >= PATIENCE:
+                raise BnbookError(
+                    f"another process is downloading {target.name} and gets nothing; expected more within "
+                    f"{PATIENCE:.0f} s; run again when it is done"
+                ) from None
+        except (OSError, NotImplementedError):
+            break  # a file system without locks
     try:
         yield
     finally:

@@ -30,9 +30,10 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def code_of(*names: str) -> str:
-    """SHA-256 of definitions of the package ("bnbook.x:name") and of all that they rest on."""
-    return _code_of(names)
+def code_of(*names: str, last: tuple[str, ...] = (), sources: Sources | None = None) -> str:
+    """SHA-256 of definitions of the package ("bnbook.x:name") and of all that they rest on; those of `last`
+    change nothing where they are met anyhow."""
+    return _code_of(names, last, sources or _sources())
 
 
 def chapter_fingerprint(
@@ -91,9 +92,10 @@ def _sources() -> Sources:
 
 
 @cache
-def _code_of(names: tuple[str, ...]) -> str:
-    closure = Closure(_sources(), trainers(_sources()))
-    for name in names:
-        closure.follow(_sources().resolve(*name.split(":")))
-    closure.finish()
+def _code_of(names: tuple[str, ...], last: tuple[str, ...], sources: Sources) -> str:
+    closure = Closure(sources, trainers(sources))
+    for group in (names, last):
+        for name in group:
+            closure.follow(sources.resolve(*name.split(":")))
+        closure.finish()
     return digest([closure.texts, closure.loose()])

@@ -1,9 +1,10 @@
 """All that a piece of code rests on, written down so that only what can change a number changes the text.
 
-A definition's own name and module, comments, docstrings, layout, type hints and the words of errors are left
-out. Every name stands for what it is bound to: a definition of the package by its number in the order of the
-first mention, a name of another package by its full name. So moving, splitting and renaming changes nothing,
-and binding a name to something else does.
+A definition's own name and module, comments, docstrings, layout, what type hints say and the words of errors
+are left out; an assignment that gets its first hint is written otherwise, which costs a new run and hides
+nothing. Every name stands for what it is bound to: a definition of the package by its number in the order of
+the first mention, a name of another package by its full name. So moving, splitting and renaming changes
+nothing, and binding a name to something else does.
 """
 
 from __future__ import annotations

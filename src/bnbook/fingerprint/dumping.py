@@ -1,7 +1,7 @@
 """A syntax tree as text: what can change a number, and nothing else.
 
-A definition's own name, comments, docstrings, layout, type hints and the words of errors are left out; every
-name stands for what it is bound to.
+A definition's own name, comments, docstrings, layout, what type hints say (whether an assignment has one
+counts) and the words of errors are left out; every name stands for what it is bound to.
 """
 
 from __future__ import annotations

@@ -71,8 +71,11 @@ class Sources:
         if name not in self._modules:
             path = self.path(name)
             package = name if path is None or path.name == "__init__.py" else name.rpartition(".")[0]
-            self._modules[name] = path and take_apart(path.read_text(encoding="utf-8"), name, package)
+            self._modules[name] = path and take_apart(self.read(path), name, package)
         return self._modules[name]
+
+    def read(self, path: Path) -> str:
+        return path.read_text(encoding="utf-8")
 
     def path(self, name: str) -> Path | None:
         """The file of a module of the package."""

@@ -1,8 +1,8 @@
 """One runner for every training: what the store has is read, the rest is trained, here or on a Dask cluster.
 
 kinds: which arm trains with what · runner: many arms, many seeds · task: one stack of them, as a worker
-trains it · driving: a training carried to its end by way of checkpoints · store: what is finished · cluster,
-local: Dask · progress: one line for the terminal.
+trains it · imported: the code that it trains with · driving: a training carried to its end by way of
+checkpoints · store: what is finished · cluster, local: Dask · progress: one line for the terminal.
 """
 
 from __future__ import annotations

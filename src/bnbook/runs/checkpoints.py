@@ -15,6 +15,7 @@ import torch
 
 from bnbook import paths
 from bnbook.runs import store
+from bnbook.runs.progress import note
 
 SUFFIX = ".checkpoint"
 #: Seconds after which a checkpoint that nobody went on with is swept away, and what a killed write left
@@ -36,16 +37,20 @@ def save(keys: Sequence[str], state: dict[str, Any], seconds: float) -> None:
 
 
 def load(keys: Sequence[str]) -> tuple[dict[str, Any], float] | None:
-    """The state and the seconds of `save`; None where there is no checkpoint or it is not whole."""
-    try:
-        with path_of(keys).open("rb") as file:
-            head, content = json.loads(file.readline()), file.read()
-        if head["keys"] != list(keys) or head["sha256"] != hashlib.sha256(content).hexdigest():
-            return None
-        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        return state, float(head["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
+    """The state and the seconds of `save`; None where there is no checkpoint or it is not whole; BnbookError
+    where it cannot be read now."""
+    if (content := store.read_bytes(path_of(keys))) is None:
         return None
+    try:
+        line, _, content = content.partition(b"\n")
+        head = json.loads(line)
+        if head["keys"] == list(keys) and head["sha256"] == hashlib.sha256(content).hexdigest():
+            state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+            return state, float(head["seconds"])
+    except (ValueError, KeyError, TypeError):
+        pass
+    note(f"{path_of(keys).name} in the results store is damaged; its training begins anew")
+    return None
 
 
 def remove(keys: Sequence[str]) -> None:

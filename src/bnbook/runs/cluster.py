@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 ADDRESS = re.compile(r"(tcp|tls|wss?|ucx)://.+:\d+")
 #: Seconds in which a scheduler must answer, and hand over a result that it has.
 ANSWER, HAND_OVER = 15, 300
+#: And after which a local cluster without work is not asked any more: it ends by itself after 60 (local.py).
+IDLE = 45
 
 
 class LocalCluster:
     """`bnbook.runs.local` as a child process, and what it says."""
 
     def __init__(self, workers: int) -> None:
-        self.made_for = workers, _surroundings()
+        self.workers, self.surroundings, self.left = workers, _surroundings(), time.monotonic()
         self.log = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (open as long as the cluster runs)
         package = str(Path(bnbook.__file__).resolve().parents[1])
         variables = os.environ | {
@@ -64,8 +67,10 @@ class LocalCluster:
         memory = [line for line in deaths if "memory" in line]
         return "; ".join([*own[-1:], *(memory or deaths)[-1:]]) or "it left no message"
 
-    def serves(self, workers: int) -> bool:
-        return self.process.poll() is None and self.made_for == (workers, _surroundings())
+    def serves(self, workers: int, exactly: bool) -> bool:
+        fits = self.workers == workers or self.workers > workers and not exactly
+        idle = time.monotonic() - self.left
+        return fits and idle < IDLE and self.process.poll() is None and self.surroundings == _surroundings()
 
     def end(self) -> None:
         self.process.stdin.close()
@@ -80,13 +85,16 @@ _kept: list[LocalCluster] = []  # one at most; it ends with this process
 
 
 @contextmanager
-def connected(workers: int) -> Iterator[tuple[Client, LocalCluster | None]]:
-    """A client of the cluster; after any error a local one is ended, so that nothing trains on for nobody."""
+def connected(workers: int, exactly: bool = True) -> Iterator[tuple[Client, LocalCluster | None]]:
+    """A client of the cluster, where a local one has that many workers or, unless `exactly`, more; after any
+    error it is ended, so that nothing trains on for nobody."""
     named = scheduler()
-    local = None if named else _local(workers)
+    local = None if named else _local(workers, exactly)
     try:
         with _client(named or local.address) as client:
             yield client, local
+        if local:
+            local.left = time.monotonic()
     except BaseException:
         if local:
             end_local()
@@ -129,8 +137,8 @@ def end_local() -> None:
         _kept.pop().end()
 
 
-def _local(workers: int) -> LocalCluster:
-    if not (_kept and _kept[0].serves(workers)):
+def _local(workers: int, exactly: bool) -> LocalCluster:
+    if not (_kept and _kept[0].serves(workers, exactly)):
         end_local()
         _kept.append(LocalCluster(workers))
     return _kept[0]

@@ -8,6 +8,7 @@ from typing import Any
 
 from bnbook.errors import BnbookError
 from bnbook.fingerprint import code_of, digest
+from bnbook.fingerprint.sources import Sources
 
 #: Arm -> the function that starts its training. What a result rests on is found by reading this table, so it
 #: is made of texts: nothing here is imported before it trains.
@@ -19,6 +20,8 @@ TRAINS = {
     "bnbook.small_networks.arm:PhaseArm": "bnbook.small_networks.descent:start",
     "bnbook.deep_linear.arm:LinearArm": "bnbook.deep_linear.descent:start",
 }
+#: The function that makes the data set of those that take one.
+LOADS = "bnbook.data:load"
 #: What an arm is called in the store.
 LABELS = {
     "Arm": "arm",
@@ -92,14 +95,15 @@ def stacks(members: Sequence[Member], device: str, workers: int) -> list[list[Me
     return [stack for stack, _ in found]
 
 
-def edition(kind: str, data: str | None) -> dict[str, Any]:
+def edition(kind: str, data: str | None, sources: Sources | None = None) -> dict[str, Any]:
     """What a training rests on besides its settings; each must be the same on every machine that takes part.
 
     A data set counts by its content (`data`, its SHA-256), not by the arm's name for it ("cifar10-auto").
     """
     import torch  # takes a second, and who only looks at evidence does not need it
 
-    return {"data": data, "code": code_of(kind, TRAINS[kind]), "torch": str(torch.__version__)}
+    code = code_of(kind, TRAINS[kind], last=(LOADS,) if data else (), sources=sources)
+    return {"data": data, "code": code, "torch": str(torch.__version__)}
 
 
 def about(arm: Any, seed: int) -> dict[str, Any]:

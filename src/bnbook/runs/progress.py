@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -49,7 +50,7 @@ class Progress:
         if not (self.made and elapsed > 0):
             return f"{runs}, the first steps are under way"
         speed = self.made / elapsed
-        left = duration((sum(self.due) - sum(self.at.values())) / speed)
+        left = duration(max(0.0, sum(self.due) - sum(self.at.values())) / speed)
         return f"{runs}, {speed:.{0 if speed >= 9.95 else 1 if speed >= 0.995 else 3}f} steps/s, {left} left"
 
     def close(self) -> None:
@@ -97,7 +98,7 @@ def _in_a_run(text: str) -> bool:
     standard error it would end up in the executed notebook."""
     followed = os.environ.get("BNBOOK_PROGRESS")
     if followed:
-        with Path(followed).open("a", encoding="utf-8") as file:
+        with suppress(OSError), Path(followed).open("a", encoding="utf-8") as file:  # a full disk above all
             file.write(text + "\n")
     return bool(followed or os.environ.get("BNBOOK_RESULTS"))
 

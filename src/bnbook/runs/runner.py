@@ -17,6 +17,7 @@ from bnbook import data, results
 from bnbook.cores import cores
 from bnbook.errors import BnbookError
 from bnbook.runs import checkpoints, cluster, kinds, store, task
+from bnbook.runs.imported import IMPORTED
 from bnbook.runs.kinds import Member
 from bnbook.runs.progress import Progress
 
@@ -44,6 +45,8 @@ def train_all(
     that killed its workers, for a lost cluster.
     """
     arms, seeds = list(dict.fromkeys(arms)), list(seeds)
+    if not seeds:
+        raise BnbookError("no seeds to train from; expected at least one")
     found = train_members([(arm, seed) for arm in arms for seed in seeds], workers, device, kept=kept)
     return {
         arm: {name: np.stack([found[arm, seed][name] for seed in seeds]) for name in found[arm, seeds[0]]}
@@ -85,6 +88,7 @@ def train_members(
 
 def _identities(members: Sequence[Member], where: str) -> dict[Member, dict[str, Any]]:
     """All that each result rests on; notes the data sets in the results."""
+    IMPORTED.touched()
 
     @cache
     def edition(kind: str, name: str | None) -> dict[str, Any]:
@@ -147,7 +151,8 @@ def _on_cluster(
     events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # words on a step, and futures that are done
     topic = f"bnbook-{uuid.uuid4().hex}"
     progress.starting(workers, cluster.scheduler())
-    with cluster.connected(workers) as (client, local):
+    # With a worker for each of them, it does no harm if there are more.
+    with cluster.connected(workers, exactly=workers < len(tasks)) as (client, local):
         client.subscribe_topic(topic, lambda event: events.put(event[1]))
         waiting = {}
         for index, each in enumerate(tasks):

@@ -36,7 +36,7 @@ def read(name: str, about: dict[str, Any]) -> Arrays | None:
     store may be among the committed trainings.
     """
     for path in (path_of(name), committed(name)):
-        if path is None or (content := _bytes(path)) is None:
+        if path is None or (content := read_bytes(path)) is None:
             continue
         if (found := _unpack(content)) is None:
             _discard(path, "is damaged")
@@ -54,7 +54,7 @@ def kept(name: str) -> tuple[Arrays, dict[str, Any]] | None:
     """The arrays of a training that a run names, and what the file says of it; None where neither the store
     nor the book has it whole."""
     for path in (committed(name), path_of(name)):
-        if path is not None and (content := _bytes(path)) is not None and (found := _unpack(content)):
+        if path is not None and (content := read_bytes(path)) is not None and (found := _unpack(content)):
             return found
     return None
 
@@ -103,7 +103,7 @@ def committed(name: str) -> Path | None:
         return None
 
 
-def _bytes(path: Path) -> bytes | None:
+def read_bytes(path: Path) -> bytes | None:
     """The file's content, None where it is not there."""
     try:
         return path.read_bytes()

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from bnbook.errors import BnbookError
+from bnbook.runs.imported import IMPORTED
 
 if TYPE_CHECKING:
+    from bnbook.fingerprint.sources import Sources
     from bnbook.runs.driving import Tell
 
 #: A training uses torch's own random state, which a process has once: two threads of one worker take turns.
@@ -33,10 +37,18 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
         members = [(arm_type.from_settings(settings), seed) for settings, seed in task["members"]]
         arm = members[0][0]
         dataset = _dataset(arm.data, task["device"]) if hasattr(arm, "data") else None
-        _compare(task["edition"], _edition(task["kind"], dataset and dataset.identity.sha256))
-        training = kinds.start(members, dataset)
-        with numerics(training.device, kinds.THREADS):  # once, not at every step
-            arrays, seconds = driving.drive(training, task["keys"], tell)
+        rests_on = task["kind"], dataset and dataset.identity.sha256
+        touched = IMPORTED.touched()
+        _compare(task["edition"], here := _edition(*rests_on))
+        if touched and _edition(*rests_on, IMPORTED)["code"] != here["code"]:
+            raise BnbookError(
+                "the code of this training was edited since this process imported it; expected the code that "
+                "its result is stored under; start Python (the notebook's kernel, the worker) anew"
+            )
+        with _torch_as_it_starts():
+            training = kinds.start(members, dataset)
+            with numerics(training.device, kinds.THREADS):  # once, not at every step
+                arrays, seconds = driving.drive(training, task["keys"], tell)
         return {
             "arrays": arrays,
             "seconds": seconds / len(members),
@@ -72,6 +84,25 @@ def device_name(device: str) -> str:
     return torch.cuda.get_device_name(device) if device != "cpu" and torch.cuda.is_available() else device
 
 
+@contextmanager
+def _torch_as_it_starts() -> Iterator[None]:
+    """Without what a notebook has set for all of its torch: it would change numbers, and no key names it."""
+    import torch
+
+    mkldnn, dtype = torch.backends.mkldnn, torch.get_default_dtype()
+    precision, enabled = torch.get_float32_matmul_precision(), mkldnn.enabled
+    try:
+        torch.set_default_dtype(torch.float32)
+        torch.set_float32_matmul_precision("highest")
+        mkldnn.enabled = True
+        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_float32_matmul_precision(precision)
+        mkldnn.enabled = enabled
+
+
 @lru_cache(maxsize=2)
 def _dataset(name: str, device: str) -> Any:
     from bnbook.data import load
@@ -79,17 +110,17 @@ def _dataset(name: str, device: str) -> Any:
     return load(name, device=device)
 
 
-def _edition(kind: str, data: str | None) -> dict[str, Any]:
+def _edition(kind: str, data: str | None, sources: Sources | None = None) -> dict[str, Any]:
     """Read again where Python, before 3.11.8 and 3.12.2, trips over a parser in another thread (its issue
     106905)."""
     from bnbook.runs import kinds
 
     for _ in range(9):
         try:
-            return kinds.edition(kind, data)
+            return kinds.edition(kind, data, sources)
         except SystemError:
             continue
-    return kinds.edition(kind, data)
+    return kinds.edition(kind, data, sources)
 
 
 def _compare(wanted: dict[str, Any], here: dict[str, Any]) -> None:
