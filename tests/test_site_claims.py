@@ -107,7 +107,7 @@ def test_the_legend_counts_the_squares_and_explains_their_frames():
     assert sum(counted) == len(rows()) and "1 yes (own questions)" in legend
     assert "1 of them exploratory" in legend and "#standing=exploratory&amp;sizes=first" in legend
     trust = front.trust(made, Pages({}, []))
-    assert f"of {len(rows())} claims were fixed before their data, 1 are exploratory" in trust
+    assert f"of {len(rows())} claims, 1 are exploratory" in trust
     untried = re.search(r"(\d+) open, (\d+) not tested", trust)
     assert f"{untried[1]} open" in legend, "the same squares are counted"
 

@@ -81,11 +81,10 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     undecided = sum(row["verdict"] == "open" for row in rows)
     middle = seeds[len(seeds) // 2] if seeds else 0
     lines = {
-        "Scale": f"{scale}; {scales.get('paper', 0) or 'none'} of {len(made)} chapters at the full size, "
-        "which needs a GPU",
+        "Scale": f"{scale}; {scales.get('paper', 0) or 'none'} of {len(made)} chapters at full size",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
-        "Tests": f"those of {len(rows) - young} of {len(rows)} claims were fixed before their data"
+        "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
         + f", {young} are exploratory" * bool(young),
         "Not settled": f"{undecided} open, {untried} not tested at this scale",
     }

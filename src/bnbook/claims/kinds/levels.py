@@ -68,14 +68,13 @@ class Level(Sampled):
     def asks(self, test: Test, shown: Effect) -> str:
         """ "more than 50 % of the steps", "2 times as large, within a factor of 1.2", "mean > 3"."""
         plain = "" if shown.unit or shown.more else f"{self.bare} "
-        if not test.side:
-            return plain + near(test, shown)
-        if plain:
-            return f"{plain}{'>' if test.side == 'greater' else '<'} {format_number(test.threshold)}"
+        if plain or not test.side:
+            sign = ">" if test.side == "greater" else "<"
+            return plain + (f"{sign} {format_number(test.threshold)}" if test.side else near(test, shown))
         if base := BASES.get(shown.unit):
             return beyond(base**test.threshold, test, factor_words(test, shown), "times")
-        (bound,) = in_points([test.threshold], shown.unit)
-        return level_beyond(bound, test, shown.unit, (shown.more, shown.less))
+        bound = in_points([test.threshold], shown.unit)
+        return level_beyond(*bound, test, shown.unit, (shown.more, shown.less))
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "0.31", or "3.1 points higher" where the claim has words for more and less."""
