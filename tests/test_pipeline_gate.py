@@ -229,7 +229,7 @@ def test_a_file_that_is_not_whole_is_one_line_of_its_chapter(ran):
         laptop_run().notebook_path.write_text(content)
         assert refused() == "coin.ipynb is not a whole notebook; run the chapter again"
     laptop_run().results_path.write_text("{")
-    assert refused() == "coin.json is not a whole results file; run the chapter again"
+    assert refused() == "smoke/part/coin.json is not a whole results file; run the chapter again"
     laptop_run().notebook_path.unlink()
     assert refused() == "notebook or results file is missing"
 

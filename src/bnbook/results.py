@@ -149,17 +149,22 @@ def current() -> Results:
 
 def read(path: Path) -> Results:
     """Read one results file; BnbookError when it is missing, truncated or of another schema."""
+    name = "/".join(Path(path).parts[-3:])  # PROFILE/PART/CHAPTER.json
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         entries = content.pop("results")
         if content["schema"] != SCHEMA:
-            raise BnbookError(
-                f"{path.name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again"
-            )
+            raise BnbookError(f"{name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again")
+        parts = (content.get(part, {}) for part in ("parameters", "fingerprint", "files", "provenance"))
+        whole = all(isinstance(part, dict) for part in (entries, *parts))
+        for entry in entries.values():
+            whole &= decode(entry["values"]).ndim > 0 and isinstance(entry["seeds"], list) and "unit" in entry
+        if not whole:
+            raise TypeError
     except FileNotFoundError:
-        raise BnbookError(f"no results file {path.name}; run the chapter first (bnbook run)") from None
-    except (ValueError, KeyError, TypeError):
-        raise BnbookError(f"{path.name} is not a whole results file; run the chapter again") from None
+        raise BnbookError(f"no results file {name}; run the chapter first (bnbook run)") from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise BnbookError(f"{name} is not a whole results file; run the chapter again") from None
     return Results(content, entries)
 
 
