@@ -77,11 +77,11 @@ def record(
     note: str = "",
     digits: int = DIGITS,
 ) -> None:
-    """Record one result, its first axis the seeds (S, ...); under `bnbook run` it is on disk when this
-    returns.
+    """Record one result, its first axis the seeds (S, ...); under `bnbook run` on disk when this returns.
 
-    digits: significant ones that are kept, fewer for what is only drawn. Raises BnbookError for a malformed
-    name, a name recorded already in this run, a value without a seed axis, or a seed list of another length.
+    unit: as pages print it; note: a remark; digits: significant ones that are kept, fewer for what is only
+    drawn. Raises BnbookError for a malformed name, a name recorded already in this run, a value without a
+    seed axis, or a seed list of another length.
     """
     if not NAME.fullmatch(name):
         raise BnbookError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
@@ -156,10 +156,10 @@ def read(path: Path) -> Results:
         if content["schema"] != SCHEMA:
             raise BnbookError(f"{name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again")
         parts = (content.get(part, {}) for part in ("parameters", "fingerprint", "files", "provenance"))
-        whole = all(isinstance(part, dict) for part in (entries, *parts))
-        for entry in entries.values():
-            whole &= decode(entry["values"]).ndim > 0 and isinstance(entry["seeds"], list) and "unit" in entry
-        if not whole:
+        listed = (
+            (decode(e["values"]).ndim, isinstance(e["seeds"], list), "unit" in e) for e in entries.values()
+        )
+        if not all(isinstance(part, dict) for part in (entries, *parts)) or not all(map(all, listed)):
             raise TypeError
     except FileNotFoundError:
         raise BnbookError(f"no results file {name}; run the chapter first (bnbook run)") from None
@@ -169,7 +169,7 @@ def read(path: Path) -> Results:
 
 
 def load(chapter: str, profile: str | None = None) -> Results:
-    """The published results of a chapter, at `profile` or at the highest profile that has any."""
+    """Published results at `profile`, or the highest that has any; BnbookError where there are none."""
     for candidate in [profile] if profile else HIGHEST_FIRST:
         path = paths.executed_folder() / candidate / f"{chapter}.json"
         if path.is_file():
