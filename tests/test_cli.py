@@ -141,6 +141,13 @@ def test_a_check_of_the_doctor_that_fails_is_a_row(monkeypatch):
         assert "cannot be told: ModuleNotFoundError: " in line
 
 
+def test_the_notebooks_of_make_lab_end_in_one_line_too(tiny):
+    (tiny / "_toc.yml").write_text("root: [")
+    command = [sys.executable, "-m", "bnbook.pipeline.handout", str(tiny / "lab")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.returncode == cli.USAGE and done.stderr.count("\n") == 1 and "_toc.yml" in done.stderr
+
+
 def test_the_reason_of_many_errors_is_that_of_the_first():
     import shutil
 
@@ -214,12 +221,7 @@ BROKEN = [
     (CHAPTER, "tosses = 100", "tosses = {[]: 1}", "part/coin: line 3 of its parameters cell is not `name"),
     ("book/part/coin.claims.yml", "says: A", "says: 2024-99-99 #", "part/coin.claims.yml is not YAML: month"),
     ("book/part/coin.claims.yml", "says: A", "says: \udcfc", "part/coin.claims.yml is not UTF-8 (byte "),
-    (
-        "book/part/coin.claims.yml",
-        "kind: level",
-        "kind: [level]",
-        "part/coin.claims.yml: claim coin-fair: te",
-    ),
+    ("book/part/coin.claims.yml", "kind: level", "kind: [level]", "part/coin.claims.yml: claim coin-fair: t"),
     ("book/part/coin.claims.yml", "0.5, ", f"1{'0' * 400}, ", "part/coin.claims.yml: claim coin-fair: expe"),
 ]
 

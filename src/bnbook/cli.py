@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from bnbook import __version__, elsewhere, paths, running
 from bnbook.errors import BnbookError, reason
@@ -29,7 +28,7 @@ def guarded(command: Callable[[], int]) -> int:
     """What a command gives, or the exit code of what went wrong, which is said in one line."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by who called
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure"):  # a terminal that lacks a character shows its number instead
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
