@@ -134,6 +134,14 @@ def test_what_normalizes_and_what_cannot_be_measured():
     )
 
 
+@pytest.mark.parametrize("norm", [nn.InstanceNorm1d, lambda n: nn.BatchNorm1d(n, track_running_stats=False)])
+def test_without_running_averages_there_is_no_population(norm):
+    model = nn.Sequential(nn.Linear(6, 8), nn.Unflatten(1, (4, 2)), norm(4), nn.Flatten()).double()
+    report = bnbook.measure(model, F.cross_entropy, batch(), progress=False)
+    assert report.eigenvalues.batch is not None and report.eigenvalues.population is None
+    assert any("keeps no running averages" in warning for warning in report.warnings)
+
+
 def test_known_and_unknown_normalizers():
     resnet = torchvision.models.resnet18()
     assert len(finding.normalizers(resnet)) == 20 and all(f.over_batch for f in finding.normalizers(resnet))
@@ -162,11 +170,12 @@ def test_report_as_table_json_and_figure():
         ((lambda x: x, F.cross_entropy, batch()), "expected a torch.nn.Module"),
         ((dense(), F.cross_entropy, {"x": batch()[0]}), "expected a pair of tensors"),
         ((dense(), F.cross_entropy, (batch()[0] * float("nan"), batch()[1])), "expected a finite number"),
+        ((dense(), F.cross_entropy, batch(), float("inf")), "expected a finite number above 0"),
     ],
 )
 def test_bad_input_is_one_clear_line(arguments, words):
     with pytest.raises(BnbookError, match=words):
-        bnbook.measure(*arguments, progress=False)
+        bnbook.measure(*arguments[:3], learning_rate=(*arguments, 0.1)[3], progress=False)
 
 
 def test_the_package_is_imported_without_torch():
