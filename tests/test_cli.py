@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import VARIABLES, bnbook
+from conftest import ROOT, VARIABLES, bnbook
 
 from bnbook import cli
 from bnbook.errors import BnbookError, reason
@@ -55,6 +57,95 @@ def test_a_full_disk_is_one_line(ran):
     )  # fmt: skip
     assert "bnbook: No space left on device" in done.stderr and "Traceback" not in done.stderr
     assert done.returncode
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_error(ran, closed):
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m bnbook list {closed}"],
+        env=os.environ | {"BNBOOK_ROOT": str(ran)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_help_in_any_encoding(ran):
+    said = bnbook("measure", "--help", root=ran, PYTHONIOENCODING="ascii", PYTHONUTF8="0").stdout
+    assert "\\u03b7" in said and "\\u03bb_max" in said
+
+
+def test_other_programs_are_read_as_utf8():
+    """Not in the encoding of the machine, which on Windows is another."""
+    for path in Path(cli.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = {each.arg for each in getattr(node, "keywords", ()) if isinstance(node, ast.Call)}
+            assert not names & {"text", "universal_newlines"}, f"{path}:{node.lineno}: say encoding= instead"
+
+
+def test_line_ends_stay_where_git_would_turn_them(tmp_path):
+    shutil.copy(ROOT / ".gitattributes", tmp_path)
+    (tmp_path / "a.json").write_bytes(b"{\n}\n")
+    git = [
+        "git",
+        "-C",
+        str(tmp_path),
+        "-c",
+        "core.autocrlf=true",
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@b",
+    ]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "A file"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    (tmp_path / "a.json").unlink()
+    subprocess.run([*git, "checkout", "-q", "a.json"], check=True)
+    assert (tmp_path / "a.json").read_bytes() == b"{\n}\n"
+
+
+CONTRADICTIONS = [
+    ("check --profile laptop", "give --runs, too"),
+    ("claims --profile laptop", "give --runs, too"),
+    ("build --profile laptop", "give --runs, too"),
+    ("run coin --seeds 1 --set seeds=2", "both --seeds and --set seeds=… given"),
+    ("run coin --name ", "--name ''; expected letters"),
+    ("results coin --name ", "--name ''; expected letters"),
+    ("results coin --name mine --profile laptop", "both --name and --profile given"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), CONTRADICTIONS)
+def test_options_that_contradict_each_other_are_one_line(tiny, capsys, words, message):
+    assert cli.main(words.split(" ")) == cli.USAGE
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and message in said
+
+
+def test_chapters_may_stand_behind_options(tiny, capsys):
+    assert cli.main(["claims", "part/coin", "--json", "other"]) == cli.USAGE
+    assert "no chapter 'other'" in capsys.readouterr().err
+    for words in (["claims", "--wrong", "coin"], ["list", "coin"]):
+        with pytest.raises(SystemExit):
+            cli.main(words)
+        assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_a_check_of_the_doctor_that_fails_is_a_row(monkeypatch):
+    from bnbook.pipeline import doctor
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    lines, good = doctor.report()
+    assert not good and any(line.startswith("ok   Python") for line in lines)
+    for name in ("device", "memory"):
+        (line,) = [line for line in lines if line.startswith(f"BAD  {name} ")]
+        assert "cannot be told: ModuleNotFoundError: " in line
+
+
+def test_the_notebooks_of_make_lab_end_in_one_line_too(tiny):
+    (tiny / "_toc.yml").write_text("root: [")
+    command = [sys.executable, "-m", "bnbook.pipeline.handout", str(tiny / "lab")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.returncode == cli.USAGE and done.stderr.count("\n") == 1 and "_toc.yml" in done.stderr
 
 
 def test_the_reason_of_many_errors_is_that_of_the_first():
@@ -116,6 +207,22 @@ BROKEN = [
     (CHAPTER, "use_style()", "use_style(", "part/coin: code cell 1 behind the parameters, line 6"),
     (CHAPTER, "Is it fair?", "Ist sie gerecht? \udcfc", "part/coin: its file is not UTF-8"),
     (CONTENTS, "root:", "root: [", "_toc.yml, line 3 is not YAML"),
+    (CONTENTS, "root: index", "root: 2024-99-99", "_toc.yml is not YAML: month must be in 1..12"),
+    (CONTENTS, "root: index", "root: \udcfc", "_toc.yml is not UTF-8 (byte "),
+    (CHAPTER, "title: A coin", "title: 2024-99-99", "part/coin: its front matter is not YAML: month"),
+    (CHAPTER, "title: A coin", f"title: {'9' * 5000}", "part/coin: its front matter is not YAML: Exceeds"),
+    (CHAPTER, "title: A coin", f"title: {'[' * 2000}", "part/coin: its front matter is not YAML: maximum"),
+    (CHAPTER, "title: A coin", "title: [A]", "part/coin: its front matter lacks `bnbook: title:`"),
+    (CHAPTER, "exact: false", 'exact: "no"', "part/coin: its front matter has exact 'no'; expected true"),
+    (CHAPTER, "data: none", "data: mnist", "part/coin: its front matter has data 'mnist'; expected a list"),
+    (CHAPTER, "data: none", "settings: {1: [a]}", "part/coin: settings {1: ['a']}; expected {FILE: [GROUP"),
+    (CHAPTER, "data: none", "settings: {a.yml: [{}]}", "part/coin: settings {'a.yml': [{}]}; expected"),
+    (CHAPTER, "tosses = 100", "tosses = (", "part/coin: line 3 of its parameters cell: '(' was never closed"),
+    (CHAPTER, "tosses = 100", "tosses = {[]: 1}", "part/coin: line 3 of its parameters cell is not `name"),
+    ("book/part/coin.claims.yml", "says: A", "says: 2024-99-99 #", "part/coin.claims.yml is not YAML: month"),
+    ("book/part/coin.claims.yml", "says: A", "says: \udcfc", "part/coin.claims.yml is not UTF-8 (byte "),
+    ("book/part/coin.claims.yml", "kind: level", "kind: [level]", "part/coin.claims.yml: claim coin-fair: t"),
+    ("book/part/coin.claims.yml", "0.5, ", f"1{'0' * 400}, ", "part/coin.claims.yml: claim coin-fair: expe"),
 ]
 
 

@@ -241,9 +241,12 @@ def assignment(name: str) -> reading.Assignment:
     return reading.read(reading.folder() / f"{name}.md")
 
 
-def test_bad_input_is_one_clear_line(tmp_path):
+def test_bad_input_is_one_clear_line(tmp_path, monkeypatch):
     with pytest.raises(BnbookError, match="no assignment 'nothing'"):
         making.make(tmp_path / "new", ["nothing"])
     with pytest.raises(BnbookError, match="is there already"):
         making.make(tmp_path)
+    monkeypatch.setattr("locale.getpreferredencoding", lambda _: "cp1252")
+    with pytest.raises(BnbookError, match="set PYTHONUTF8=1"):
+        making.make(tmp_path / "new")
     assert not list(tmp_path.iterdir())

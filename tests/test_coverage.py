@@ -65,6 +65,8 @@ REFUSED = [
     (row(HALF, colour="red"), "unknown key colour"),
     (row(HALF, claims=["coin-unfair"]), "song.yml: Verse 1: there is no claim 'coin-unfair'"),
     (row(HALF, claims=["coin-fair", "coin-fair"]), "claim coin-fair appears twice"),
+    (row(HALF, claims=[["coin-fair"]]), "there is no claim ['coin-fair']"),
+    (GOOD | {"source": {"key": ["folklore"], "version": "x"}}, "key is ['folklore']"),
     (row(HALF, claims=[]), "claims [] is no list of ids"),
     (row(HALF, claims="coin-fair"), "claims 'coin-fair' is no list of ids"),
     (row(HALF, errata=["coin-edge"]), "song.yml: Verse 1: there is no erratum 'coin-edge'"),

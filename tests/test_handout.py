@@ -237,6 +237,9 @@ def test_a_copy_that_somebody_worked_in_stays(ran, tmp_path):
     assert handout.write(lab, [chapter], shown("smoke"), keep=True) == [path]
     assert "tosses = 123" in path.read_text() and "laptop run" in path.read_text()
     assert handout.write(lab, [chapter], shown("smoke")) == [] and "tosses = 100" in path.read_text()
+    for broken in ("", "{", "[]", '{"cells": 3}', "\udcfc"):
+        path.write_bytes(broken.encode("utf-8", "surrogateescape"))
+        assert handout.write(lab, [chapter], shown("smoke"), keep=True) == [path]
     assert before == {
         p: hashlib.sha256(p.read_bytes()).digest() for p in (ran / "book").rglob("*") if p.is_file()
     }

@@ -14,7 +14,7 @@ import tiny_book
 from bnbook import paths, results
 from bnbook.claims import load_claims
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, evidence, gate, header, leaks, pages, passed, publish, tokens
+from bnbook.pipeline import chapters, evidence, gate, header, kept, leaks, pages, passed, publish, tokens
 from bnbook.pipeline.passed import passed_run
 from bnbook.runs import kinds, store
 
@@ -229,7 +229,7 @@ def test_a_file_that_is_not_whole_is_one_line_of_its_chapter(ran):
         laptop_run().notebook_path.write_text(content)
         assert refused() == "coin.ipynb is not a whole notebook; run the chapter again"
     laptop_run().results_path.write_text("{")
-    assert refused() == "coin.json is not a whole results file; run the chapter again"
+    assert refused() == "laptop/part/coin.json is not a whole results file; run the chapter again"
     laptop_run().notebook_path.unlink()
     assert refused() == "notebook or results file is missing"
 
@@ -406,6 +406,29 @@ def test_trainings_that_a_run_keeps_are_published_with_it(ran, monkeypatch, tmp_
     assert "no whole training" in publish.executed_problems([chapter])["trainings"][0]
     kept.unlink()
     assert "missing" in publish.executed_problems([chapter])["trainings"][0]
+
+
+def test_published_results_that_cannot_be_read_are_one_problem_among_others(ran, monkeypatch, capsys):
+    from bnbook.cli import main
+
+    publish.publish(laptop_run().chapter, "laptop")
+    results_file = paths.executed_folder() / "laptop" / "part" / "coin.json"
+    whole = results_file.read_bytes()
+    (paths.executed_folder() / "stray").touch()
+    results_file.write_bytes(whole[: len(whole) // 2])
+    training = paths.trainings_folder() / f"{'0' * 64}.npz"
+    training.parent.mkdir(exist_ok=True)
+    training.touch()
+    assert main(["check"]) == 1
+    said = capsys.readouterr().out
+    assert "BAD laptop/part/coin\n      laptop/part/coin.json is not a whole results file" in said
+    assert "stray belongs to no chapter" in said and "ok  1 errata" in said
+    assert "BAD trainings\n      which of them are kept cannot be told: laptop/part/coin.json" in said
+    kept.tidy(laptop_run())
+    assert training.exists()
+    results_file.write_bytes(whole)
+    kept.tidy(laptop_run())
+    assert not training.exists()
 
 
 def test_finished_trainings_of_a_run_that_is_not_wait_for_the_rest_of_it(ran, monkeypatch, tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -133,6 +134,14 @@ def test_what_normalizes_and_what_cannot_be_measured():
     )
 
 
+@pytest.mark.parametrize("norm", [nn.InstanceNorm1d, lambda n: nn.BatchNorm1d(n, track_running_stats=False)])
+def test_without_running_averages_there_is_no_population(norm):
+    model = nn.Sequential(nn.Linear(6, 8), nn.Unflatten(1, (4, 2)), norm(4), nn.Flatten()).double()
+    report = bnbook.measure(model, F.cross_entropy, batch(), progress=False)
+    assert report.eigenvalues.batch is not None and report.eigenvalues.population is None
+    assert any("keeps no running averages" in warning for warning in report.warnings)
+
+
 def test_known_and_unknown_normalizers():
     resnet = torchvision.models.resnet18()
     assert len(finding.normalizers(resnet)) == 20 and all(f.over_batch for f in finding.normalizers(resnet))
@@ -161,11 +170,12 @@ def test_report_as_table_json_and_figure():
         ((lambda x: x, F.cross_entropy, batch()), "expected a torch.nn.Module"),
         ((dense(), F.cross_entropy, {"x": batch()[0]}), "expected a pair of tensors"),
         ((dense(), F.cross_entropy, (batch()[0] * float("nan"), batch()[1])), "expected a finite number"),
+        ((dense(), F.cross_entropy, batch(), float("inf")), "expected a finite number above 0"),
     ],
 )
 def test_bad_input_is_one_clear_line(arguments, words):
     with pytest.raises(BnbookError, match=words):
-        bnbook.measure(*arguments, progress=False)
+        bnbook.measure(*arguments[:3], learning_rate=(*arguments, 0.1)[3], progress=False)
 
 
 def test_the_package_is_imported_without_torch():
@@ -186,6 +196,9 @@ def plain():
 
 def normed():
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Linear(12, 10))
+
+def one():
+    return nn.Linear(64, 1)
 
 def broken():
     return nn.Linear("a", 1)
@@ -220,13 +233,23 @@ def test_from_the_shell(tmp_path):
         (["nets.py", "--data", "digits-standin"], "'nets.py' names no function"),
         (["NETS:plain", "--data", "textures-standin"], r"inputs \(64, 3, 32, 32\) of float32.*RuntimeError"),
         (["NETS:plain", "--data", "digits-standin", "--loss", "mse"], "targets .* expected .* --loss"),
+        (["NETS:one", "--data", "HERE/column.npz", "--loss", "mse"], r"outputs \(8, 1\) and targets \(8,\)"),
+        (["NETS:plain", "--data", "HERE/words.npz"], "words.npz holds no pair of arrays of numbers"),
+        (["NETS:plain", "--data", "HERE/scalars.npz"], "scalars.npz holds no pair of arrays of numbers"),
+        (
+            ["NETS:plain", "--data", "digits-standin", "--seed", f"{2**70}"],
+            "--seed 1180591620717411303424; exp",
+        ),
         (["NETS:plain", "--data", "nowhere.pt"], "nowhere.pt cannot be read"),
         (["NETS:plain", "--data", "digits-standin", "--figure", "x.gif"], "expected .svg"),
     ],
 )
 def test_bad_words_from_the_shell(tmp_path, words, said):
     (tmp_path / "nets.py").write_text(NETS)
-    words = [word.replace("NETS", f"{tmp_path}/nets.py") for word in words]
+    words = [word.replace("NETS", f"{tmp_path}/nets.py").replace("HERE", str(tmp_path)) for word in words]
+    np.savez(tmp_path / "column.npz", inputs=np.ones((8, 64), np.float32), targets=np.ones(8, np.float32))
+    np.savez(tmp_path / "words.npz", inputs=np.array(["a", "b"]), targets=np.array([0, 1]))
+    np.savez(tmp_path / "scalars.npz", inputs=1.0, targets=0)
     with pytest.raises(BnbookError, match=said):
         command.report(arguments(*words))
 

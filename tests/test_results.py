@@ -81,6 +81,12 @@ def test_broken_files_are_one_clear_line(tmp_path):
         ("{", "not a whole"),
         ('{"schema": 99, "results": {}}', "schema 99"),
         ("[]", "not a whole"),
+        ('"abc"', "not a whole"),
+        ("null", "not a whole"),
+        ('{"schema": 1, "results": []}', "not a whole"),
+        ('{"schema": 1, "results": {}, "provenance": null}', "not a whole"),
+        ('{"schema": 1, "results": {"a": {"values": [[1], 2], "seeds": [0, 1], "unit": ""}}}', "not a whole"),
+        ('{"schema": 1, "results": {"a": {"values": 3, "seeds": [0], "unit": ""}}}', "not a whole"),
     ]:
         path.write_text(content)
         with pytest.raises(BnbookError, match=words):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from bnbook import paths
-from bnbook.errors import not_yaml
+from bnbook.texts import read_yaml
 
 
 def chapter_names() -> list[str]:
@@ -15,11 +13,7 @@ def chapter_names() -> list[str]:
     name."""
     book = paths.book_folder()
     names = sorted(path.relative_to(book).with_suffix("").as_posix() for path in book.glob("*/*.md"))
-    try:
-        content = yaml.safe_load((paths.repository_root() / "_toc.yml").read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise not_yaml("_toc.yml", error) from None
-    listed = _listed(content)
+    listed = _listed(read_yaml(paths.repository_root() / "_toc.yml", "_toc.yml"))
     place = {name: number for number, name in enumerate(listed)}
     return sorted(names, key=lambda name: place.get(name, len(place)))
 
@@ -30,5 +24,5 @@ def _listed(node: Any) -> list[str]:
         return [name for item in node for name in _listed(item)]
     if not isinstance(node, dict):
         return []
-    own = [node["file"].removesuffix(".md")] if "file" in node else []
+    own = [str(node["file"]).removesuffix(".md")] if "file" in node else []
     return own + [name for value in node.values() for name in _listed(value)]

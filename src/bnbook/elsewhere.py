@@ -65,15 +65,19 @@ def _measure(arguments: argparse.Namespace) -> int:
 
 
 def _results(arguments: argparse.Namespace) -> int:
-    from bnbook import rows
+    from bnbook import rows, running
     from bnbook.errors import BnbookError
     from bnbook.pipeline import chapters
     from bnbook.pipeline.evidence import fresh_run, published
     from bnbook.pipeline.passed import passed_run
 
     (chapter,) = chapters.select([arguments.chapter])
-    if arguments.runs or arguments.name:
-        held = fresh_run(chapter, arguments.profile or "smoke", arguments.name)
+    if arguments.name is not None:
+        if arguments.profile:
+            raise BnbookError("both --name and --profile given; a run in runs/NAME has its own profile")
+        held = fresh_run(chapter, "", running.own_name(arguments.name))
+    elif arguments.runs:
+        held = fresh_run(chapter, arguments.profile or "smoke")
     else:
         held = published(chapter, arguments.profile) if arguments.profile else passed_run(chapter)
     if held is None or not held.exists:

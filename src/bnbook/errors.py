@@ -11,13 +11,6 @@ class BnbookError(Exception):
         super().__init__(" ".join(str(message).split()))
 
 
-def not_yaml(file: str, error: Exception) -> BnbookError:
-    """Where a file stops being YAML, from what the parser raised."""
-    mark = getattr(error, "problem_mark", None)
-    line = f", line {mark.line + 1}" if mark else ""
-    return BnbookError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}")
-
-
 def reason(error: OSError) -> str:
     """Why a file could not be read or written, and which; shutil collects several errors in place of that."""
     if error.strerror:

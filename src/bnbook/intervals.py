@@ -103,8 +103,8 @@ def mean_level(a: np.ndarray, level: float = LEVEL) -> Interval:
 def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean over seeds and half-width of its 95 % interval, t s / √S; values (S, ...) -> two arrays (...).
 
-    One seed has no interval (half-width NaN). Non-finite seeds make the mean NaN: a diverged run never
-    vanishes.
+    One seed has no interval (half-width NaN). A seed that is not finite makes the mean NaN or infinite
+    and the half-width NaN: a diverged run never vanishes.
     """
     values = np.asarray(values, dtype=float)
     count = values.shape[0]

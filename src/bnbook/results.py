@@ -77,11 +77,11 @@ def record(
     note: str = "",
     digits: int = DIGITS,
 ) -> None:
-    """Record one result, its first axis the seeds (S, ...); under `bnbook run` it is on disk when this
-    returns.
+    """Record one result, its first axis the seeds (S, ...); under `bnbook run` on disk when this returns.
 
-    digits: significant ones that are kept, fewer for what is only drawn. Raises BnbookError for a malformed
-    name, a name recorded already in this run, a value without a seed axis, or a seed list of another length.
+    unit: as pages print it; note: a remark; digits: significant ones that are kept, fewer for what is only
+    drawn. Raises BnbookError for a malformed name, a name recorded already in this run, a value without a
+    seed axis, or a seed list of another length.
     """
     if not NAME.fullmatch(name):
         raise BnbookError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
@@ -151,22 +151,27 @@ def current() -> Results:
 
 def read(path: Path) -> Results:
     """Read one results file; BnbookError when it is missing, truncated or of another schema."""
+    name = "/".join(Path(path).parts[-3:])  # PROFILE/PART/CHAPTER.json
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         entries = content.pop("results")
         if content["schema"] != SCHEMA:
-            raise BnbookError(
-                f"{path.name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again"
-            )
+            raise BnbookError(f"{name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again")
+        parts = (content.get(part, {}) for part in ("parameters", "fingerprint", "files", "provenance"))
+        listed = (
+            (decode(e["values"]).ndim, isinstance(e["seeds"], list), "unit" in e) for e in entries.values()
+        )
+        if not all(isinstance(part, dict) for part in (entries, *parts)) or not all(map(all, listed)):
+            raise TypeError
     except FileNotFoundError:
-        raise BnbookError(f"no results file {path.name}; run the chapter first (bnbook run)") from None
-    except (ValueError, KeyError, TypeError):
-        raise BnbookError(f"{path.name} is not a whole results file; run the chapter again") from None
+        raise BnbookError(f"no results file {name}; run the chapter first (bnbook run)") from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise BnbookError(f"{name} is not a whole results file; run the chapter again") from None
     return Results(content, entries)
 
 
 def load(chapter: str, profile: str | None = None) -> Results:
-    """The published results of a chapter, at `profile` or at the highest profile that has any."""
+    """Published results at `profile`, or the highest that has any; BnbookError where there are none."""
     for candidate in [profile] if profile else HIGHEST_FIRST:
         path = paths.executed_folder() / candidate / f"{chapter}.json"
         if path.is_file():

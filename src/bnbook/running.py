@@ -36,18 +36,21 @@ def run(arguments: argparse.Namespace) -> bool:
 
     chapters = chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
-    given = given | parameters.parse_assignments(arguments.set)
+    assigned = parameters.parse_assignments(arguments.set)
     for name in ("seeds", "jobs"):
         if (number := getattr(arguments, name)) is not None and number < 1:
             raise BnbookError(f"--{name} {number}; expected at least 1")
     if arguments.seeds is not None:
-        given = given | {"seeds": arguments.seeds}
+        if "seeds" in assigned:
+            raise BnbookError("both --seeds and --set seeds=… given; give one of them")
+        assigned["seeds"] = arguments.seeds
+    given = given | assigned
     if arguments.figure and not arguments.compare:
         raise BnbookError("--figure draws a comparison; give --compare, too")
     changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chapters}
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
-    name = arguments.name and own_name(arguments.name)
+    name = None if arguments.name is None else own_name(arguments.name)
     job = chapter_process.Job(arguments.profile, changes, arguments.compare, arguments.figure, name)
     paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     passed = True
@@ -77,5 +80,7 @@ def chosen(arguments: argparse.Namespace) -> list:
 def own_name(name: str) -> str:
     """The name of a run of one's own, which is also its folder's; BnbookError where it cannot be."""
     if name in TAKEN or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-        raise BnbookError(f"--name {name}; expected letters, digits, - and _, and none of {', '.join(TAKEN)}")
+        raise BnbookError(
+            f"--name {name!r}; expected letters, digits, - and _, and none of {', '.join(TAKEN)}"
+        )
     return name

@@ -88,7 +88,8 @@ class _Reader(Entry):
         self._keys(self.entry, ("source", "sentences"), ("complete",), "the list")
         source = self._mapping(self.entry["source"], "source")
         self._keys(source, ("key", "version"), (), "source")
-        key, complete, rows = source["key"], self.entry.get("complete", False), self.entry["sentences"]
+        key, rows = self._text(source, "key"), self.entry["sentences"]
+        complete = self.entry.get("complete", False)
         if key not in sources:
             self._fail(f"source {key!r} is not in references.bib", f"one of {', '.join(sources)}")
         if not isinstance(complete, bool):
@@ -135,7 +136,7 @@ class _Reader(Entry):
             self._fail(f"{key} {content!r} is no list of ids", f"`{key}: [id, …]`")
         one = {"claims": "claim", "errata": "erratum"}[key]
         for name in content:
-            if name not in self._known[key]:
+            if not isinstance(name, str) or name not in self._known[key]:
                 self._fail(f"there is no {one} {name!r}", "the id of one that there is")
         require_once(content, self.where, one)
         return tuple(content)

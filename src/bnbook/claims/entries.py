@@ -8,25 +8,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-import yaml
-
 from bnbook.claims.claim import Source
-from bnbook.errors import BnbookError, not_yaml
+from bnbook.errors import BnbookError
+from bnbook.texts import FAST, parse_yaml, read_text
 
 
 def read_yaml(path: Path, file: str) -> Any:
     """The content of a YAML file; BnbookError for one that is missing or no YAML, which it calls `file`."""
-    try:
-        return _parse(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BnbookError(f"no file {file}; expected it under {path.parent.name}/") from None
-    except yaml.YAMLError as error:
-        raise not_yaml(file, error) from None
+    return _parse(read_text(path, file), file)
 
 
 @lru_cache(maxsize=64)  # by content: one command asks many times, and an edited file is another key
-def _parse(text: str) -> Any:
-    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # the same loader, in C
+def _parse(text: str, file: str) -> Any:
+    return parse_yaml(text, file, FAST)
 
 
 def require_once(ids: Iterable[str], file: str, one: str) -> None:

@@ -13,6 +13,7 @@ from bnbook.claims.claim import Source
 from bnbook.claims.entries import Entry, read_yaml, require_once
 from bnbook.claims.reading import CLAIM_ID, load_claims
 from bnbook.errors import BnbookError
+from bnbook.texts import read_text
 
 #: What may be amiss with a place, gravest first; incomplete is what holds on a condition that is not stated.
 ERRATUM_KINDS = ("wrong", "incomplete", "contradiction", "unclear")
@@ -89,7 +90,7 @@ def load_errata(path: Path | str | None = None) -> list[Erratum]:
 
 def source_titles() -> dict[str, str]:
     """Key -> title of every entry of book/references.bib."""
-    text = (paths.book_folder() / "references.bib").read_text(encoding="utf-8")
+    text = read_text(paths.book_folder() / "references.bib", "references.bib")
     found = {}
     for key, fields in re.findall(r"^@\w+\{\s*([^\s,]+),(.*?)(?=^@|\Z)", text, flags=re.M | re.S):
         title = re.search(r"^\s*title\s*=\s*\{(.*)\},?$", fields, flags=re.M)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bnbook.claims.claim import Test
 from bnbook.claims.kinds.known import kind_of
+from bnbook.texts import read_text
 
 SEEDS = re.compile(r"^\s*(?:\w+_)?seeds(?::| =) *(\d+)", re.M)
 STEPS = re.compile(r"^(?:\w+_)?steps = ", re.M)
@@ -17,13 +18,13 @@ MOST = 10_000
 
 def planned_seeds(chapter: Path) -> int | None:
     """The most seeds that a chapter (its .md) or the settings beside it give to anything; None: no word."""
-    texts = [path.read_text(encoding="utf-8") for path in (chapter, *chapter.parent.glob("_*.yml"))]
+    texts = [read_text(path, path.name) for path in (chapter, *chapter.parent.glob("_*.yml"))]
     return max((int(number) for text in texts for number in SEEDS.findall(text)), default=None)
 
 
 def trains(chapter: Path) -> bool:
     """Whether a chapter (its .md) has steps among its parameters: what it measures may then diverge."""
-    return bool(STEPS.search(chapter.read_text(encoding="utf-8")))
+    return bool(STEPS.search(read_text(chapter, chapter.name)))
 
 
 def can_hold(test: Test, seeds: int) -> bool:

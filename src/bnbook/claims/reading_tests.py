@@ -22,7 +22,7 @@ class TestEntry(Entry):
     def _test(self, content: Any, what: str) -> Test:
         content = self._mapping(content, what)
         kind = content.get("kind")
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             self._fail(f"{what} has unknown kind {kind!r}", f"one of {', '.join(KINDS)}")
         known = KINDS[kind]
         given = set(content) - {"kind"}
@@ -74,6 +74,6 @@ class TestEntry(Entry):
             number = float(value)
             if not math.isfinite(number):
                 raise ValueError
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             self._fail(f"{what} is {value!r}", "a finite number, such as 0.02 or 1e-10")
         return number

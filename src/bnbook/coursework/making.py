@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
+import locale
 import logging
 import re
 import shutil
@@ -31,6 +33,8 @@ def make(target: Path, names: Sequence[str] = ()) -> list[Assignment]:
     where otter-grader is not installed, where a secret would reach the students.
     """
     target = Path(target)
+    if codecs.lookup(locale.getpreferredencoding(False)).name != "utf-8":  # in which otter writes
+        raise BnbookError("otter-grader needs Python's UTF-8 mode here; set PYTHONUTF8=1 and run it again")
     if target.exists():
         raise BnbookError(f"{target} is there already; name a folder that is not")
     known = {path.stem: path for path in reading.discover()}

@@ -116,8 +116,8 @@ def _timed(
         [sys.executable, "-m", *words],
         cwd=place,
         capture_output=True,
-        text=True,
-        env=os.environ | (more or {}),
+        encoding="utf-8",
+        env=os.environ | {"PYTHONUTF8": "1"} | (more or {}),
     )
     if done.returncode not in good:
         raise BnbookError(f"{' '.join(words)} fails: {done.stderr[-500:]}")

@@ -19,7 +19,8 @@ class Noise(Normalizer):
 
     At each training forward: μ_j ~ U(-n_mu, n_mu) and σ_j ~ U(1, n_sigma) for each unit j; then for each
     example, unit and position m ~ U(μ_j - r_mu, μ_j + r_mu), s ~ N(σ_j, r_sigma), a ← s a + m. Over steps,
-    E s = (1 + n_sigma)/2, Var s = (n_sigma - 1)²/12 + r_sigma², E m = 0, Var m = (n_mu² + r_mu²)/3.
+    E s = (1 + n_sigma)/2, Var s = (n_sigma - 1)²/12 + r_sigma² (with spread "variance" + r_sigma), E m = 0,
+    Var m = (n_mu² + r_mu²)/3.
 
     spread: "deviation" reads the second argument of N as a standard deviation, "variance" as a variance; the
     source does not say. per: "unit" is the arXiv printing; "layer" draws one μ and one σ for the whole layer,

@@ -67,7 +67,8 @@ def _jupyter_book(staged: Path, output: Path) -> None:
     command = [sys.executable, "-c", program, "build", str(staged), "--path-output", str(output)]
     command += ["-W", "-n", "--keep-going", "--all", "-q"]
     environment = os.environ | {"PYTHONWARNINGS": "ignore", "SOURCE_DATE_EPOCH": str(int(time.time()))}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    environment["PYTHONUTF8"] = "1"  # what it says is read as UTF-8
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment)
     if done.returncode or not (output / "_build" / "html" / "index.html").is_file():
         lines = (done.stderr + done.stdout).splitlines()
         telling = [line for line in lines if re.search(r"WARNING|ERROR|Error", line)] or lines[-5:]

@@ -9,13 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bnbook import contents, paths
-from bnbook.errors import BnbookError, not_yaml
+from bnbook.errors import BnbookError
 from bnbook.pipeline import parameters as parameter_cell
 from bnbook.pipeline import settings
 from bnbook.profiles import OPTIONAL, PROFILES
+from bnbook.texts import parse_yaml, read_text
 
 
 @dataclass(frozen=True)
@@ -105,18 +104,12 @@ def discover() -> list[Chapter]:
 
 def read(path: Path, name: str) -> Chapter:
     """One chapter from its file; BnbookError when its front matter is not a chapter's."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise BnbookError(f"{name}: its file is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    lines = read_text(path, f"{name}: its file").split("\n")
     if lines[0] != "---" or "---" not in lines[1:]:
         raise BnbookError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
-    try:
-        front = yaml.safe_load("\n".join(lines[: lines.index("---", 1)])) or {}
-    except yaml.YAMLError as error:
-        raise not_yaml(f"{name}: its front matter", error) from None
-    about = front.get("bnbook")
-    if not isinstance(about, dict) or not about.get("title"):
+    front = parse_yaml("\n".join(lines[: lines.index("---", 1)]), f"{name}: its front matter")
+    about = front.get("bnbook") if isinstance(front, dict) else None
+    if not isinstance(about, dict) or not isinstance(about.get("title"), str):
         raise BnbookError(
             f"{name}: its front matter lacks `bnbook: title:`; see CONTRIBUTING.md for the template"
         )
@@ -125,15 +118,20 @@ def read(path: Path, name: str) -> Chapter:
         raise BnbookError(
             f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles, settings"
         )
-    families = about.get("data") or []
+    exact, families = about.get("exact", False), about.get("data") or []
+    families = [] if families in ("none", ["none"]) else families
+    if not isinstance(exact, bool):
+        raise BnbookError(f"{name}: its front matter has exact {exact!r}; expected true or false")
+    if not isinstance(families, list) or not all(isinstance(each, str) for each in families):
+        raise BnbookError(f"{name}: its front matter has data {families!r}; expected a list, such as [mnist]")
     values = settings.by_profile(name, path, about, PROFILES)
     own = about.get("profiles") or {}
     return Chapter(
         name=name,
         path=path,
         title=about["title"],
-        exact=bool(about.get("exact", False)),
-        data=tuple(() if families == "none" or families == ["none"] else families),
+        exact=exact,
+        data=tuple(families),
         profiles={each: values[each] for each in PROFILES if each not in OPTIONAL or each in own},
     )
 

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,12 +22,21 @@ NOT_HERE = "not here; downloaded and checked when a chapter asks for it"
 def report() -> tuple[list[str], bool]:
     """The lines of `bnbook doctor`, and whether everything that the smoke profile needs is there."""
     checks = (_python, _packages, _device, _memory, _book, _disk, _data)
-    rows = [row for check in checks for row in check()]
+    rows = [row for check in checks for row in _tried(check)]
     lines = [f"{'ok ' if good else 'BAD'}  {name:<12} {words}" for name, words, good in rows]
     return lines, all(good for _, _, good in rows)
 
 
 Row = tuple[str, str, bool]
+
+
+def _tried(check: Callable[[], list[Row]]) -> list[Row]:
+    """The rows of a check; where it fails, as for a package that is missing or broken, one that says so."""
+    try:
+        return check()
+    except Exception as error:
+        words = str(error).partition("\n")[0]
+        return [(check.__name__.strip("_"), f"cannot be told: {type(error).__name__}: {words}", False)]
 
 
 def _python() -> list[Row]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import nbformat
 
-from bnbook import __version__, atomic, claims
+from bnbook import __version__, atomic, claims, cli
 from bnbook.claims import carried
 from bnbook.claims.effects import format_effect
 from bnbook.pipeline import plain, tokens
@@ -110,11 +110,14 @@ def write(folder: Path, chapters: Sequence[Chapter], shown: tokens.Pages, keep: 
     for chapter in chapters:
         path, page = folder / f"{chapter.name}.ipynb", notebook(chapter, shown)
         if keep and path.is_file():
-            old = nbformat.read(path, as_version=4)
-            written = old.metadata.get("bnbook", {}).get("content")
+            try:
+                old = nbformat.read(path, as_version=4)
+                written, now = old.metadata.get("bnbook", {}).get("content"), content(old)
+            except Exception:  # whatever nbformat says of a file that is no notebook: it is its reader's
+                written, now = None, ""
             if written == page.metadata["bnbook"]["content"]:
                 continue  # with the outputs and the edits of its reader
-            if content(old) != written:
+            if now != written:
                 kept.append(path)
                 continue
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -176,14 +179,15 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: tokens.Pages) -> Any:
     return cell
 
 
-def main(folder: str) -> None:
+def main(folder: str) -> int:
     """Write the notebooks of all chapters into a folder, as `make lab` does."""
     chapters = discover()
     evidence = {chapter.name: passed_run(chapter) for chapter in chapters}
     kept = write(Path(folder), chapters, tokens.Pages(evidence, claims.load_claims()), keep=True)
     for path in kept:
         print(f"{path} stays as you left it, and the book has a newer one: delete it to get that")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit(cli.guarded(lambda: main(sys.argv[1])))

@@ -18,6 +18,7 @@ from bnbook.claims.rules import judging_rules
 from bnbook.pipeline import merge, verdicts
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence
+from bnbook.texts import read_text
 
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
@@ -72,9 +73,8 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
 def not_as_locked(header: Mapping[str, Any]) -> str:
     """Versions of a run that are not those of requirements.lock, in words; empty where all are."""
     lock = paths.repository_root() / "requirements.lock"
-    pins = (
-        re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.M) if lock.is_file() else []
-    )
+    text = read_text(lock, lock.name) if lock.is_file() else ""
+    pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", text, flags=re.M)
     versions = header.get("provenance", {}).get("versions", {})
     words = []
     for name, then in versions.items():
@@ -96,7 +96,7 @@ def commit() -> dict[str, Any]:
         return bundled
 
     def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, encoding="utf-8")
         return done.stdout.strip() if done.returncode == 0 else ""
 
     if not shutil.which("git") or not git("rev-parse", "HEAD"):

@@ -54,7 +54,10 @@ def take_finished(chapter: Chapter) -> list[str]:
 
 def tidy(run: Evidence) -> None:
     """After the publication of `run`: remove what no published run keeps any more and no run that is under
-    way waits for. A chapter whose run keeps none has used those that waited for it."""
+    way waits for; nothing while a published run cannot be read. A chapter whose run keeps none has used those
+    that waited for it."""
+    if unread():
+        return
     over = set() if _named(run.results) else {run.chapter.name}
     waits = {name for name, chapter in _waiting().items() if chapter not in over}
     for path in _files() - {paths.trainings_folder() / f"{name}.npz" for name in _wanted() | waits}:
@@ -62,7 +65,10 @@ def tidy(run: Evidence) -> None:
 
 
 def waiting() -> list[str]:
-    """How many trainings of which chapter wait for the rest of their run, one line each."""
+    """How many trainings of which chapter wait for the rest of their run, one line each; none while a
+    published run cannot be read."""
+    if unread():
+        return []
     counts = Counter(_waiting().values())
     return [
         f"{count} training{'s' * (count > 1)} of {name} wait{'s' * (count == 1)} for the rest of the run: "
@@ -73,7 +79,9 @@ def waiting() -> list[str]:
 
 def problems() -> list[str]:
     """Trainings that are missing, that neither a published run keeps nor one under way waits for, or that are
-    not what their names say."""
+    not what their names say; nothing but the published runs that cannot be read, while there are any."""
+    if found := unread():
+        return [f"which of them are kept cannot be told: {line}" for line in found]
     wanted, there, chapters = _wanted(), {path.stem: path for path in _files()}, _names()
     found = [
         f"trainings/{name}.npz is missing; publish its chapter again" for name in sorted(wanted - set(there))
@@ -121,12 +129,25 @@ def _files() -> set[Path]:
     return set(paths.trainings_folder().glob("*.npz"))
 
 
+def unread() -> list[str]:
+    """Why published results cannot be read, one line a file."""
+    found = []
+    for path in _published():
+        try:
+            results.read(path)
+        except BnbookError as error:
+            found.append(str(error))
+    return found
+
+
 def _wanted() -> set[str]:
     """Names of the trainings that the published runs keep."""
+    return {name for path in _published() for name in _named(results.read(path))}
+
+
+def _published() -> list[Path]:
     folders = [paths.executed_folder() / profile for profile in PUBLISHED]
-    return {
-        name for folder in folders for path in folder.glob("*/*.json") for name in _named(results.read(path))
-    }
+    return [path for folder in folders for path in sorted(folder.glob("*/*.json"))]
 
 
 def _named(recorded: results.Results) -> list[str]:

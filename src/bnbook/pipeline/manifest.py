@@ -16,6 +16,7 @@ from bnbook.fingerprint import digest
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.evidence import Evidence, published
 from bnbook.profiles import PUBLISHED
+from bnbook.texts import parse_yaml, read_text
 
 CODECHECK, CITATION = "codecheck.yml", "CITATION.cff"
 
@@ -41,12 +42,12 @@ def write(chapters: Sequence[Chapter], target: Path | str) -> list[Path]:
 
 def derived(found: dict[str, Any], chapters: Sequence[Chapter]) -> dict[str, str]:
     """File name -> what it must hold for this manifest."""
-    citation = (paths.repository_root() / CITATION).read_text(encoding="utf-8")
+    citation = read_text(paths.repository_root() / CITATION, CITATION)
     latest = max((run["date"] for run in found["runs"]), default="")
     citation = re.sub(r"^(version|date-released):.*\n", "", citation, flags=re.M)
     citation = citation.rstrip("\n") + f"\nversion: {found['version']}\n"
     citation += f"date-released: {latest}\n" if latest else ""
-    about, titles = yaml.safe_load(citation), {chapter.name: chapter.title for chapter in chapters}
+    about, titles = parse_yaml(citation, CITATION), {chapter.name: chapter.title for chapter in chapters}
     files = [
         {"file": f"executed/{name}", "comment": f"{titles[run['chapter']]} ({run['profile']} profile)"}
         for run in found["runs"]

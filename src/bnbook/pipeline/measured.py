@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import yaml
 
 from bnbook.errors import BnbookError
+from bnbook.texts import parse_yaml
 
 BLOCK = re.compile(r"^(?P<fence>`{3,}|:{3,})\{measured\}[ \t]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S)
 # Tokens that take a format, and those that do not.
@@ -50,12 +51,7 @@ class _Table:
             + "{measured} table "
             + repr(body.strip().partition("\n")[0][:60])
         )
-        try:
-            content = yaml.load(body, _Strict)
-        except yaml.YAMLError as problem:
-            self._fail(
-                f"is not YAML ({getattr(problem, 'problem', problem)})", "a block as in CONTRIBUTING.md"
-            )
+        content = parse_yaml(body, self.where, _Strict)
         if not isinstance(content, dict) or set(content) - KEYS or not {"columns", "rows"} <= set(content):
             given = ", ".join(map(str, content)) if isinstance(content, dict) else "no keys"
             self._fail(f"has {given}", "columns and rows; optional corner, statistic, format, missing")

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import ast
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bnbook.errors import BnbookError
+from bnbook.texts import parse_yaml, read_yaml
 
 #: Bytes of a parameter file; YAML is read slowly, and a chapter has some tens of parameters.
 LARGEST = 64 << 10
@@ -19,13 +19,18 @@ LARGEST = 64 << 10
 def read_cell(source: str, chapter: str) -> dict[str, Any]:
     """The names and literal defaults that a parameters cell assigns."""
     values: dict[str, Any] = {}
-    for node in ast.parse(source).body:
+    try:
+        nodes = ast.parse(source).body
+    except (SyntaxError, ValueError) as error:  # ValueError: a null byte, before Python 3.12
+        where = f"line {getattr(error, 'lineno', 1)} of its parameters cell"
+        raise BnbookError(f"{chapter}: {where}: {getattr(error, 'msg', error)}") from None
+    for node in nodes:
         simple = (
             isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
         )
         try:
             values[node.targets[0].id] = ast.literal_eval(node.value) if simple else _reject(chapter, node)
-        except ValueError:
+        except (ValueError, TypeError):
             _reject(chapter, node)
     return values
 
@@ -58,9 +63,12 @@ def coerce(value: Any, default: Any, what: str) -> Any:
     if isinstance(default, (int, float)):
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             raise error
+        if isinstance(default, int) and not isinstance(value, float):
+            with suppress(ValueError):  # 1e3 is a whole number, too, but no float keeps 2**53 + 1
+                return int(value)
         try:
             number = float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise error from None
         if not math.isfinite(number):
             raise error
@@ -71,8 +79,8 @@ def coerce(value: Any, default: Any, what: str) -> Any:
         return int(number)
     if isinstance(default, list):
         try:
-            items = yaml.safe_load(value) if isinstance(value, str) and value.lstrip()[:1] == "[" else value
-        except yaml.YAMLError:
+            items = parse_yaml(value, what) if isinstance(value, str) and value.lstrip()[:1] == "[" else value
+        except BnbookError:
             raise error from None
         if isinstance(items, str):
             items = [part.strip() for part in items.split(",")]
@@ -107,12 +115,10 @@ def read_file(path: str) -> dict[str, Any]:
         size = Path(path).stat().st_size
         if size > LARGEST:
             raise BnbookError(f"--params {path} has {size >> 10} KiB; expected at most {LARGEST >> 10}")
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        content = read_yaml(Path(path), f"--params {path}")
     except OSError as error:
         why = (error.strerror or "cannot be read").lower()
         raise BnbookError(f"--params {path}: {why}; expected a YAML file of name: value lines") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise BnbookError(f"--params {path} is not YAML; expected name: value lines") from None
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise BnbookError(f"--params {path} holds no parameters; expected name: value lines")
     return content

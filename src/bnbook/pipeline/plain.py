@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from bnbook import paths
+from bnbook.texts import read_text
 
 BLOCK = re.compile(
     r"^(?P<fence>`{3,}|:{3,})\{(?P<name>[a-z:-]+)\}[ \t]*(?P<argument>[^\n]*)\n"
@@ -73,7 +74,7 @@ def _link(text: str, target: str) -> str:
 
 def _citation(key: str, in_text: bool) -> str:
     """Author and year of an entry of book/references.bib: "Ioffe and Szegedy 2015"."""
-    bibliography = (paths.book_folder() / "references.bib").read_text(encoding="utf-8")
+    bibliography = read_text(paths.book_folder() / "references.bib", "references.bib")
     entry = re.search(rf"^@\w+\{{{re.escape(key)},(.*?)(?=^@|\Z)", bibliography, flags=re.M | re.S)
     fields = dict(re.findall(r"^\s*(author|year)\s*=\s*\{+(.*?)\}+,?\s*$", entry[1] if entry else "", re.M))
     names = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]

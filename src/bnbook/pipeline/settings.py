@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from bnbook.errors import BnbookError, not_yaml
+from bnbook.errors import BnbookError
+from bnbook.texts import read_yaml
 
 #: In place of a profile: every profile whose runs are evidence, that is all but smoke.
 EVIDENCE = "evidence"
@@ -47,15 +46,13 @@ def _one(chapter: str, profile: str, layers: Sequence[Layer]) -> dict[str, Any]:
 
 def _shared(chapter: str, path: Path, named: Any, profiles: Sequence[str]) -> Iterator[Layer]:
     """The groups that a chapter takes from files beside it."""
-    if not isinstance(named, dict) or not all(isinstance(groups, list) for groups in named.values()):
+    lists = isinstance(named, dict) and all(isinstance(groups, list) for groups in named.values())
+    if not lists or not all(isinstance(text, str) for pair in named.items() for text in (pair[0], *pair[1])):
         raise BnbookError(f"{chapter}: settings {named!r}; expected {{FILE: [GROUP, …]}}, a file beside it")
     for file, groups in named.items():
-        try:
-            content = yaml.safe_load((path.parent / file).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter") from None
-        except yaml.YAMLError as problem:
-            raise not_yaml(f"{chapter}: {file}", problem) from None
+        if not (path.parent / file).is_file():
+            raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter")
+        content = read_yaml(path.parent / file, f"{chapter}: {file}")
         for group in groups:
             if not isinstance(content, dict) or group not in content:
                 known = ", ".join(map(str, content)) if isinstance(content, dict) else "none"

@@ -16,7 +16,15 @@ from bnbook.errors import BnbookError
 from bnbook.report.measuring import measure
 from bnbook.report.report import Report
 
-LOSSES = {"cross_entropy": nn.functional.cross_entropy, "mse": nn.functional.mse_loss}
+
+def _mse(outputs: Tensor, targets: Tensor) -> Tensor:
+    if outputs.shape != targets.shape:  # torch would spread (B, 1) against (B,) over (B, B)
+        shapes = f"outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}"
+        raise BnbookError(f"{shapes}; expected the same shape for --loss mse")
+    return nn.functional.mse_loss(outputs, targets)
+
+
+LOSSES = {"cross_entropy": nn.functional.cross_entropy, "mse": _mse}
 FIGURES = (".svg", ".png", ".pdf")
 
 
@@ -64,7 +72,7 @@ def build(named: str, seed: int) -> nn.Module:
         raise BnbookError(
             f"{path} has no function {name!r}; expected one without arguments that gives a module"
         )
-    torch.manual_seed(seed)
+    _tried(f"--seed {seed}; expected a number of 64 bits", lambda: torch.manual_seed(seed))
     return _tried(f"{named} fails", factory)
 
 
@@ -87,8 +95,8 @@ def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
         content = [content.get("inputs"), content.get("targets")]
     if not isinstance(content, (list, tuple)) or len(content) != 2 or any(part is None for part in content):
         raise BnbookError(f"{named} holds no pair; expected inputs and targets")
-    inputs, targets = (torch.as_tensor(part)[:examples] for part in content)
-    return inputs, targets
+    words = f"{named} holds no pair of arrays of numbers"
+    return _tried(words, lambda: tuple(torch.as_tensor(part)[:examples] for part in content))
 
 
 def _tried(words: str, function: Callable[[], Any]) -> Any:

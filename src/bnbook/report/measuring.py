@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from bnbook.errors import BnbookError
 from bnbook.probes import covariate_shift, fisher, landscape, layer_gradients
 from bnbook.probes.functional import Batch, Loss, loss_at
-from bnbook.probes.statistics import STATISTICS
+from bnbook.probes.statistics import STATISTICS, batch_normalizers
 from bnbook.report import finding, moments
 from bnbook.report.report import Eigenvalues, Report
 
@@ -101,6 +102,11 @@ def _lambda(model: nn.Module, batch: Batch, outputs: Any, statistics: str) -> fl
         raise BnbookError(f"outputs of shape {shape}; expected (B, outputs)")
     if not batch[0].is_floating_point():
         raise BnbookError(f"inputs of type {batch[0].dtype}; expected floating point")
+    untracked = [m for m in batch_normalizers(model) if m.num_batches_tracked is None]
+    if statistics == "population" and untracked:
+        raise BnbookError(
+            f"{type(untracked[0]).__name__} keeps no running averages; expected track_running_stats=True"
+        )
     found = fisher.largest_eigenvalue(
         model, batch[0], outputs="all", parameters="all", statistics=statistics, tolerance=1e-3
     )
@@ -116,8 +122,8 @@ def _check(model: nn.Module, batch: Batch, learning_rate: float) -> None:
             f"a batch of type {type(batch).__name__}; expected a pair of tensors (inputs, targets); "
             "wrap a model that takes anything else in a module that takes one tensor"
         )
-    if not learning_rate > 0:
-        raise BnbookError(f"learning rate {learning_rate!r}; expected a number above 0")
+    if not 0 < learning_rate < math.inf:
+        raise BnbookError(f"learning rate {learning_rate!r}; expected a finite number above 0")
 
 
 def _start(model: nn.Module, loss: Loss, batch: Batch, warnings: list[str]) -> tuple[float, Any]:

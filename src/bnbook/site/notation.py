@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from bnbook import paths
 from bnbook.errors import BnbookError
+from bnbook.texts import read_yaml
 
 PIECE = re.compile(
     r'<span class="math[^"]*">\\\((?P<tex>[^<]*)\\\)</span>'
@@ -47,7 +46,7 @@ class Notation:
 def entries() -> list[Notation]:
     """The rows of book/notation.yml; BnbookError names one that is not as it should be."""
     path = paths.book_folder() / "notation.yml"
-    rows = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else []
+    rows = read_yaml(path, path.name) if path.is_file() else []
     found, seen = [], set()
     for row in rows:
         parts = {kind: tuple(map(str, row.get(kind, ()))) for kind in KINDS}

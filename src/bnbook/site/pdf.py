@@ -11,11 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
-
-from bnbook import contents, paths
+from bnbook import cli, contents, paths
 from bnbook.errors import BnbookError, reason
 from bnbook.site import shell
+from bnbook.texts import read_yaml
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 GENERATED = ("errata", "provenance", "notation")  # pages behind the chapters that a reader of paper needs
@@ -30,7 +29,7 @@ def write(site: Path, target: Path) -> Path:
     pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
     if not pages:
         raise BnbookError(f"no site in {site.name}/; build it first (bnbook build)")
-    title = yaml.safe_load((paths.repository_root() / "_config.yml").read_text(encoding="utf-8"))["title"]
+    title = read_yaml(paths.repository_root() / "_config.yml", "_config.yml")["title"]
     whole = site / "whole-book.html"
     texts = [
         article(page.read_text(encoding="utf-8"), page.relative_to(site).parent.as_posix()) for page in pages
@@ -72,14 +71,10 @@ def article(page: str, folder: str) -> str:
 
 
 def main() -> int:
-    try:
-        target = write(paths.build_folder() / "html", paths.build_folder() / "book.pdf")
-    except BnbookError as error:
-        print(f"bnbook: {error}", file=sys.stderr)
-        return 2
+    target = write(paths.build_folder() / "html", paths.build_folder() / "book.pdf")
     print(f"printed {target.name}, {target.stat().st_size / 1e6:.1f} MB; open {target.as_uri()}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cli.guarded(main))

@@ -12,12 +12,15 @@ from bnbook.claims.words import scripts
 #: Module -> its public names, as chapters and readers' own code call them.
 PUBLIC = {
     "bnbook": ("measure",),
+    "bnbook.report.report": ("Report",),
     "bnbook.normalizers": ("make_normalizer", "frozen_noise"),
     "bnbook.models": ("vgg", "cnn", "resnet", "mlp", "deep_linear"),
-    "bnbook.probes.landscape": ("along_gradient",),
-    "bnbook.probes.covariate_shift": ("measure",),
+    "bnbook.models.building": ("initialise",),
+    "bnbook.probes.landscape": ("along_gradient", "Landscape"),
+    "bnbook.probes.covariate_shift": ("measure", "CovariateShift"),
     "bnbook.probes.fisher": ("largest_eigenvalue",),
-    "bnbook.meanfield": ("solve", "FullyConnected", "Convolutional"),
+    "bnbook.probes.statistics": ("use_statistics",),
+    "bnbook.meanfield": ("solve", "FullyConnected", "Convolutional", "MeanFieldTheory"),
     "bnbook.data": ("load",),
     "bnbook.results": ("record", "load"),
     "bnbook.claims": ("load_claims", "judge"),

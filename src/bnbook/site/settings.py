@@ -8,6 +8,7 @@ from urllib.parse import quote
 import yaml
 
 from bnbook import paths
+from bnbook.texts import read_yaml
 
 
 def repository() -> str:
@@ -46,4 +47,4 @@ def configuration() -> str:
 
 
 def _content() -> dict[str, Any]:
-    return yaml.safe_load((paths.repository_root() / "_config.yml").read_text(encoding="utf-8"))
+    return read_yaml(paths.repository_root() / "_config.yml", "_config.yml")

@@ -11,6 +11,7 @@ from typing import Any
 
 from bnbook import paths
 from bnbook.claims.locks.lines import NAME, Line, as_text, content_of, digest, fail
+from bnbook.texts import read_text
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def read(file: Path | None = None) -> Chain:
     file = file or path()
     if not file.is_file():
         return Chain()
-    return parse(file.read_text(encoding="utf-8"))
+    return parse(read_text(file, file.name))
 
 
 @lru_cache(maxsize=8)  # one command asks for every verdict
