@@ -158,10 +158,8 @@ def read(path: Path) -> Results:
         if content["schema"] != SCHEMA:
             raise BnbookError(f"{name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again")
         parts = (content.get(part, {}) for part in ("parameters", "fingerprint", "files", "provenance"))
-        listed = (
-            (decode(e["values"]).ndim, isinstance(e["seeds"], list), "unit" in e) for e in entries.values()
-        )
-        if not all(isinstance(part, dict) for part in (entries, *parts)) or not all(map(all, listed)):
+        rows = ((decode(e["values"]).ndim, type(e["seeds"]) is list, "unit" in e) for e in entries.values())
+        if not all(isinstance(part, dict) for part in (entries, *parts)) or not all(map(all, rows)):
             raise TypeError
     except FileNotFoundError:
         raise BnbookError(f"no results file {name}; run the chapter first (bnbook run)") from None
