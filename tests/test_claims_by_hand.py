@@ -281,3 +281,16 @@ def test_which_profiles_are_evidence(profile, exact, evidence):
             nothing()
     else:
         assert nothing().detail == "not measured" and nothing().n == 0
+
+
+def test_a_seed_in_which_both_are_equal_is_on_no_side():
+    test = Test("sign", a="a", b="b", side="greater")
+    ones = np.ones(20)
+    assert holds(test, a=ones + (np.arange(20) < 16), b=ones) is True
+    assert holds(test, a=ones, b=ones) is False
+
+
+def test_the_seeds_of_an_agreement_lie_about_the_ratio_of_the_means():
+    """Measured 2, 6, 10 over a theory of 2, 4, 6: the ratio is 1.5; a - 1.5 b is -1, 0, 1, over 4, plus ½."""
+    found = outcome(Test("agreement", a="a", b="b", tolerance=2.0), a=[2.0, 6, 10], b=[2.0, 4, 6])
+    assert found.values == pytest.approx([0.25, 0.5, 0.75])

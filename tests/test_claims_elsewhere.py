@@ -45,3 +45,11 @@ def test_each_word_has_a_mark_and_stands_at_its_rate():
 def test_a_name_that_only_begins_alike_is_left():
     test = replace(LESS, b="cosine.lr10.batch")
     assert moved(replace(WHOLE, test=test), "lr1", "lr3").test.b == "cosine.lr10.batch"
+
+
+def test_half_of_the_trainings_lost_is_not_most_of_them():
+    numbers = found("lr1", 1, 0, 1) | found("lr2", 1, 0, 1)
+    numbers["diverged.lr2.none"] = np.array([1.0, 1.0, 0.0, 0.0])
+    assert words_at([WHOLE], numbers, "lr1", ("lr2",)) == {"whole": ["reproduced"]}
+    numbers["diverged.lr2.none"] = np.array([1.0, 1.0, 1.0, 0.0])
+    assert words_at([WHOLE], numbers, "lr1", ("lr2",)) == {"whole": ["diverged"]}

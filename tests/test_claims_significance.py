@@ -116,3 +116,21 @@ def test_many_seeds_are_said_to_be_too_many():
     assert deciding_words(123) == "about 130 seeds would decide it"
     assert deciding_words(859) == "seeds will not decide it: it would take about 860"
     assert deciding_words(math.inf) == "seeds will not decide it"
+
+
+def test_benjamini_and_hochberg_by_hand():
+    """p_(k) ≤ k/m · 5 %: the smallest of two against 2.5 %, the largest against 5 %."""
+    assert benjamini_hochberg([0.04]) == [True] and benjamini_hochberg([0.06]) == [False]
+    assert benjamini_hochberg([0.9, 0.02]) == [False, True] and benjamini_hochberg([0.9, 0.03]) == [
+        False,
+        False,
+    ]
+    assert benjamini_hochberg([0.04, 0.03]) == [True, True]
+
+
+def test_of_several_parts_that_would_decide_the_quickest_counts():
+    level = Test("level", a="a", side="greater", threshold=0.0)
+    quick = found(level, a=[0.6, -0.9, -1.4, -0.1, 0.3])
+    slow = found(level, a=[2.6, -2.9, -3.4, 1.9, 0.3])
+    assert seeds_needed(quick) < seeds_needed(slow)
+    assert seeds_for_claim([slow, quick]) == seeds_needed(quick)

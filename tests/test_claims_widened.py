@@ -88,3 +88,17 @@ def test_an_event_is_0_or_1():
     assert judged(test, a=np.ones(20)).verdict == "reproduced"
     with pytest.raises(BnbookError, match="a is no event; expected 0 or 1"):
         judged(test, a=[1, 1, 0.99])
+
+
+def test_the_ends_of_a_bracket_do_not_belong_to_it():
+    """Seeds that all give 0.05 on a grid of 0.05 lie below 0.1: the end that fails is not reached."""
+    test = Test("level", a="a", side="less", threshold=0.1, resolution=0.05)
+    assert judged(test, a=[0.05] * 3).verdict == "reproduced"
+
+
+def test_a_refuted_ordering_shows_the_step_that_refutes_it():
+    """From a to b it goes down by 1, from b to c by 2: the step with the lowest upper end is shown."""
+    wide = np.array([-1.0, 0.0, 1.0]) * 0.1
+    falling = dict(a=[3.0, 3.0, 3.0], b=2 + 0 * wide, c=-0.2 + 10 * wide)
+    found = judged(Test("ordering", results=("a", "b", "c")), **falling)
+    assert (found.verdict, found.detail) == ("not reproduced", "decided by a to b")

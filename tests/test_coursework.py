@@ -250,3 +250,43 @@ def test_bad_input_is_one_clear_line(tmp_path, monkeypatch):
     with pytest.raises(BnbookError, match="set PYTHONUTF8=1"):
         making.make(tmp_path / "new")
     assert not list(tmp_path.iterdir())
+
+
+def test_time_of_the_processor_is_that_of_the_program_and_of_the_system(monkeypatch, tmp_path):
+    from types import SimpleNamespace
+
+    from bnbook.coursework import measuring
+
+    used = iter([SimpleNamespace(ru_utime=1.0, ru_stime=2.0), SimpleNamespace(ru_utime=4.0, ru_stime=7.0)])
+    monkeypatch.setattr("resource.getrusage", lambda _: next(used))
+    assert measuring._timed(["this"], tmp_path)["processor"] == 8.0
+
+
+def test_points_are_those_that_were_earned(monkeypatch):
+    from types import SimpleNamespace
+
+    from bnbook.coursework import measuring
+
+    def ran(words, place, *_, **__):
+        if "otter" in words:
+            tests = [{"score": 2.0, "max_score": 3.0}, {"score": 0.5, "max_score": 1.0}, {"name": "public"}]
+            (Path(words[words.index("-o") + 1]) / "results.json").write_text(json.dumps({"tests": tests}))
+        return {"seconds": 1.0, "processor": 1.0, "said": ""}
+
+    monkeypatch.setattr(measuring, "_timed", ran)
+    monkeypatch.setattr(measuring.making, "make", lambda *_: [SimpleNamespace(name="sheet")])
+    monkeypatch.setattr(measuring, "digest", lambda _: "")
+    monkeypatch.setattr(measuring, "found", lambda _: {})
+    assert measuring.measure()["sheet"]["points"] == 2.5
+
+
+def test_a_secret_that_would_reach_the_students_is_refused(monkeypatch, tmp_path):
+    from bnbook.coursework import making, reading
+
+    name = reading.discover()[0].stem
+    for secret in ("BEGIN SOLUTION", "hidden=True"):
+        leak = lambda notebook, secret=secret: notebook | {"leak": secret}
+        monkeypatch.setattr(making, "_unwritten", leak)
+        with pytest.raises(BnbookError, match=f"students would get .{secret}"):
+            making.make(tmp_path / "course", [name])
+        assert not (tmp_path / "course").exists()

@@ -67,3 +67,18 @@ def test_brightness_is_the_correlation_with_the_mean_pixel(dataset):
     assert brightness(ARM, 3, dataset, SimpleNamespace(vector=vector)) == pytest.approx(1, abs=1e-5)
     other = torch.outer((bright - bright.mean()).roll(1), torch.randn(10))
     assert brightness(ARM, 3, dataset, SimpleNamespace(vector=other)) < 0.9
+
+
+def test_a_part_of_a_network_is_its_own_parameters(monkeypatch):
+    from bnbook.data import load
+    from bnbook.small_networks import PhaseArm, alone, train_part
+
+    moved = []
+    monkeypatch.setattr(
+        alone, "_descend", lambda _m, chosen, *_: moved.append([tuple(p.shape) for p in chosen])
+    )
+    arm = PhaseArm(hidden=(5,), batch_size=4, steps=1, data="digits-standin", norm="batch")
+    for part in ("all", "hidden", "readout"):
+        train_part(arm, 0, load(arm.data), part)
+    readout = [(10, 5), (10,)]
+    assert moved[0] == moved[1] + moved[2] and moved[2] == readout and len(moved[1]) == 4

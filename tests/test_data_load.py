@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -322,3 +323,18 @@ def test_statistics_do_not_depend_on_the_piece(monkeypatch):
 
 def test_every_known_set_is_a_name():
     assert set(known_sets()) | set(sources.FAMILIES) == set(data.NAMES)
+
+
+def test_only_what_a_killed_process_left_an_hour_ago_is_swept_away(folder, tmp_path):
+    from bnbook.data import cache
+
+    tiny_data.write_idx(folder, MNIST)
+    decoded = tmp_path / "cache" / "decoded"
+    decoded.mkdir(parents=True)
+    now = time.time()
+    for name, age in (("old", 3700), ("new", 3500)):
+        (decoded / f".mnist.bin.{name}.part").write_bytes(b"")
+        os.utime(decoded / f".mnist.bin.{name}.part", (now - age, now - age))
+    data.load("mnist")
+    assert cache.cache_folder() == tmp_path / "cache"
+    assert tiny_data.cached_files(tmp_path) == [".mnist.bin.new.part", "mnist.bin"]

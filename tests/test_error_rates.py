@@ -127,3 +127,11 @@ def test_a_blank_that_nothing_fills_is_one_line():
     assert "1. " not in verdict_page.verdict_page(
         "{{ here:example }} {{ here:shared }}", tokens.Pages({}, [])
     )
+
+
+def test_the_spreads_of_the_data_are_theirs():
+    """Of t with three degrees of freedom 3, of beta(4½, ½) 4.5 · 0.5 / (25 · 6) = 0.015."""
+    from bnbook.claims.error_rates import DATA_SPREAD
+
+    spreads = {"normal": 1.0, "heavy tails": 3**0.5, "shares near 1": 0.015**0.5}
+    assert pytest.approx(spreads) == DATA_SPREAD

@@ -312,3 +312,34 @@ def test_each_of_the_four_hashes() -> None:
     assert differing(parameters={"a": 2}) == ["parameters"]
     assert differing(data=[{"sha256": "y"}]) == ["data"]
     assert differing(cells=["from bnbook.models import vgg\nvgg"]) == ["package"]
+
+
+def test_the_default_of_a_keyword_counts(tmp_path: Path) -> None:
+    one, other = (changed("rates.py", "power: int = 2", f"*, power: int = {k}") for k in (2, 3))
+    assert stamp(tmp_path, one)[1] != stamp(tmp_path, other)[1]
+
+
+def test_a_name_that_a_comprehension_leaves_behind_is_the_functions_own(tmp_path: Path) -> None:
+    new = "[(last := helper(w)) for w in range(width)]\n    rows.append(last)"
+    one = changed("models/net.py", "[helper(w) for w in range(width)]", new)
+    first, second = (
+        stamp(tmp_path, one | {"models/net.py": one["models/net.py"] + f"last = {k}\n"}) for k in (1, 2)
+    )
+    assert first == second
+
+
+def test_a_relative_import_is_the_same_import(tmp_path: Path) -> None:
+    near = changed("models/net.py", "from bnbook.rates import", "from ..rates import")
+    near |= {"models/__init__.py": "from .net import build\n"}
+    assert stamp(tmp_path, near) == stamp(tmp_path, FILES)
+
+
+def test_an_augmented_patch_where_nothing_is_measured_counts(tmp_path: Path) -> None:
+    patched = changed("results.py", "def record", "import numpy as np\nnp.pi += 1\ndef record")
+    assert stamp(tmp_path, patched)[1] != stamp(tmp_path, FILES)[1]
+
+
+def test_the_order_in_which_data_sets_were_loaded_does_not_count() -> None:
+    rows = [{"name": "b", "sha256": "x"}, {"name": "a", "sha256": "y"}]
+    assert fingerprint.data_digest(rows) == fingerprint.data_digest(rows[::-1])
+    assert fingerprint.data_digest(rows) != fingerprint.data_digest(rows[:1])

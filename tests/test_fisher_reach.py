@@ -64,3 +64,24 @@ def test_eigenvalue_is_that_of_a_dense_jacobian(architecture, image):
     jacobian = torch.stack(rows).double().numpy()
     expected = np.linalg.eigvalsh(jacobian @ jacobian.T / len(x))[-1]
     assert eigenvalue(architecture, "batch", x, 4, gamma=1.5) == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_two_sides_of_equations_4_and_6_are_computed_apart():
+    """Two ways to the same matrix differ by rounding; a matrix and itself would not."""
+    for seed in range(3):
+        found = outcome_model(seed)
+        assert 0 < found["equation_4"] < 1e-12 and 0 < found["equation_6"] < 1e-12
+
+
+def test_an_eigenvalue_a_hundredth_too_small_or_too_large_breaks_a_bound(monkeypatch):
+    """Of one gradient both bounds are its square: whatever is not the eigenvalue itself lies outside."""
+
+    eigvalsh, rng, single = np.linalg.eigvalsh, np.random.default_rng(3), []
+    for _ in range(200):
+        m, n = rng.integers(1, 9, size=2)
+        rng.standard_t(2, size=(m, n)), rng.normal(size=n), rng.choice([0.0, 1.0, 10.0])
+        single.append(m == 1)
+    assert sum(single) > 10
+    for factor in (0.99, 1.01):
+        monkeypatch.setattr(np.linalg, "eigvalsh", lambda a, f=factor: f * eigvalsh(a))
+        assert outside_the_bounds(3, 200)[single].all()

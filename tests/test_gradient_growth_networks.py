@@ -219,3 +219,12 @@ def test_the_furthest_ratio_is_that_of_the_interval():
     ratios = np.array([[1.1, 0.8, 1.0], [1.1, 1.2, 1.0]])
     assert furthest_from_one(ratios).tolist() == [0.8, 1.2]
     assert furthest_from_one(np.array([[1.1, 1.0], [1.1, 1.01]])).tolist() == [1.1, 1.1]
+
+
+def test_the_middle_of_five_hidden_layers_is_the_third():
+    from bnbook.studies.gradient_growth.networks import draw_networks
+
+    for hidden, middle in ((5, 3), (4, 2), (1, 1)):
+        (network,) = draw_networks("one_middle", (6, *[7] * hidden, 3), 1)
+        normalized = [name for name, m in network.named_modules() if hasattr(m, "running_mean")]
+        assert normalized == [f"norm{middle}"]

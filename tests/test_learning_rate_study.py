@@ -101,3 +101,27 @@ def test_population_statistics_are_those_of_the_further_inputs():
     assert len({round(value, 6) for value in found.values()}) == 4
     other = eigenvalue_in("population", shape, 1, x, further / 3).value
     assert other > found["population"] and eigenvalue_in("through", shape, 1, x).value == found["through"]
+
+
+def test_a_population_is_the_plain_average_of_four_batches():
+    from bnbook.models import mlp
+    from bnbook.studies.fisher import see_population
+
+    torch.manual_seed(0)
+    network, inputs = mlp((3, 4, 2), "batch"), torch.randn(32, 3)
+    see_population(network, inputs)
+    z = network.linear1(inputs).detach()
+    torch.testing.assert_close(network.norm1.running_mean, z.mean(0))
+    torch.testing.assert_close(network.norm1.running_var, z.view(4, 8, 4).var(1).mean(0))
+
+
+def test_the_loss_at_the_end_is_that_of_the_last_tenth(monkeypatch):
+    from bnbook.data import load
+    from bnbook.small_networks import PhaseArm
+    from bnbook.studies import learning_rate
+
+    arm = PhaseArm(hidden=(5,), batch_size=16, steps=20, data="digits-standin")
+    dataset = load(arm.data)
+    losses = np.array([100.0] * 18 + [3.0, 1.0])
+    monkeypatch.setattr(learning_rate, "train_model", lambda *_: (arm.drawn(0, dataset), losses))
+    assert learning_rate.after_training(arm, 0, dataset)["loss"] == pytest.approx(np.log10(0.02))

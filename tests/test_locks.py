@@ -177,3 +177,9 @@ def test_seeds_of_arms_that_do_not_begin_at_the_first_seed(book):
     locks.append([lock(first_seed=100)])
     assert stands(run(head(), first_seed=100)) == ""
     assert stands(run(head(), range(7, 10), first_seed=100)) == OTHER_SEEDS
+
+
+def test_one_seed_more_than_planned_is_one_too_many(book):
+    locks.append([lock(n=3)])
+    assert stands(run(head(), range(4))) == "4 seeds where 3 were planned"
+    assert stands(run(head(), range(3))) == ""

@@ -90,3 +90,13 @@ def test_operations_by_hand():
     each = 8 * weights(2, 4) * 3 + weights(2, 4) * (9 + 6 + 7) + 2 * weights(6, 5) * 3
     narrow = 2 * (weights(3, 4) + weights(4, 4)) * 3
     assert operations(5, 10, 2, 3, [3, 4], 30, [6, 7], 9, 5, 6) == 4 * (10 * each + 30 * narrow)
+
+
+def test_correlated_inputs_fill_fewer_directions():
+    """Of a unit normal and its own double: one direction. Beside one of its own of variance 5: two."""
+    from bnbook.studies.mean_field import independent_directions
+
+    one = torch.tensor([1.0, -1.0, 1.0, -1.0])
+    other = 5**0.5 * torch.tensor([1.0, 1.0, -1.0, -1.0])
+    assert independent_directions(torch.stack([one, 2 * one], 1)) == pytest.approx(1)
+    assert independent_directions(torch.stack([one, 2 * one, other], 1)) == pytest.approx(2)

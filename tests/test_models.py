@@ -294,3 +294,27 @@ def test_bad_input_is_one_clear_line(call, words):
     with pytest.raises(BnbookError) as error:
         call()
     assert words in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("init, kurtosis", [("glorot", 1.8), ("glorot-normal", 3.0)])
+def test_glorots_two_laws_are_uniform_and_normal_of_one_variance(init, kurtosis):
+    torch.manual_seed(0)
+    w = mlp((300, 400, 10), init=init).linear1.weight.detach().double()
+    assert (w**2).mean().item() == pytest.approx(2 / 700, rel=0.02)
+    assert ((w**4).mean() / (w**2).mean() ** 2).item() == pytest.approx(kurtosis, abs=0.1)
+
+
+def test_the_attention_of_a_block_place_by_place():
+    from bnbook.models.examples import Block
+
+    torch.manual_seed(0)
+    block, x = Block(True, 4), torch.randn(2, 3, 4)
+    for example, found in zip(x, block(x)):
+        query, key, value = block.mix(block.before_attention(example)).split(4, 1)
+        rows = []
+        for place in range(3):
+            share = torch.stack([torch.exp(query[place] @ key[k] / 2.0) for k in range(3)])  # 2 = sqrt(4)
+            rows.append(sum(s * v for s, v in zip(share / share.sum(), value)))
+        after = example + block.out(torch.stack(rows))
+        after = after + block.down(torch.relu(block.up(block.before_dense(after))))
+        torch.testing.assert_close(found, after)

@@ -150,3 +150,10 @@ def test_frozen_noise_of_a_model_without_noise_changes_nothing():
     model, x = nn.Linear(5, 2), torch.randn(3, 5)
     with frozen_noise(model):
         assert torch.equal(model(x), model(x))
+
+
+def test_the_grid_of_the_shifts_is_symmetric_about_their_centre():
+    torch.manual_seed(2)
+    _, m = make_normalizer("noise", 1, 0, n_mu=0.0, r_mu=0.1).draw(torch.zeros(4096, 1))
+    places = m.double() / (0.1 / 2**15)  # in steps from the centre: half-integers
+    assert (places % 1 - 0.5).abs().max() < 0.01

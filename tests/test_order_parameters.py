@@ -270,3 +270,11 @@ def test_lambda_max_full_holds_through_the_batch_too() -> None:
     theory = solve(FullyConnected(WIDE), "batch", 1.3, equations="through_batch", batch=80)
     assert np.mean(found) == pytest.approx(theory.lambda_max_full, rel=0.05)
     assert theory.lambda_max_full - theory.lambda_max > 1.5, "the readout's bias, γ and β of the last norm"
+
+
+def test_a_padded_convolution_is_taken_with_its_padding():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(3 * 4 * 4, 2)]
+    model, inputs = nn.Sequential(*layers).double(), torch.randn(5, 2, 4, 4).double()
+    (slope,) = torch.autograd.grad(model(inputs)[:, 0].mean(), [model[0].weight])
+    assert measure(model, inputs, "batch").f[0] == pytest.approx(slope.square().sum().item())

@@ -536,3 +536,21 @@ def test_what_a_run_with_other_parameters_lacks_is_said_on_its_page(ran):
         filled()
     edit_results(lambda content: content.update(default_parameters=False))
     assert filled() == "(not in this run); (not in this run); 5"
+
+
+def test_what_is_large_or_lies_beside_the_files_of_a_run(tmp_path):
+    from types import SimpleNamespace
+
+    from bnbook.pipeline import gate
+    from bnbook.pipeline.header import content_digest
+    from bnbook.results import Results
+
+    path = tmp_path / "coin.ipynb"
+    for size, lines in ((2 * 2**20, 0), (2 * 2**20 + 1, 1)):
+        path.write_bytes(b" " * size)
+        assert len(gate.size(SimpleNamespace(notebook_path=path))) == lines
+    header = {"files": {"a.svg": "1", "gone.svg": "2"}}
+    recorded = Results(header, {})
+    header["content"] = content_digest(recorded)
+    held = SimpleNamespace(results=recorded, files=lambda: {"a.svg": "1", "new.svg": "3"}, results_path=path)
+    assert [line.split()[0] for line in gate.unaltered(held) if ".svg" in line] == ["gone.svg", "new.svg"]

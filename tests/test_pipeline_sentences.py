@@ -179,3 +179,35 @@ def test_no_page_keeps_a_token_that_nothing_fills():
     assert tokens.fill("{{ binder }}", "run", Pages({}, []), {"binder": "a link"}) == "a link"
     with pytest.raises(BnbookError, match="run.md: {{ blinder }} is not a token"):
         tokens.fill("{{ blinder }}", "run", Pages({}, []), {"blinder": "a link"})
+
+
+def test_a_median_counts_a_diverged_seed_as_infinite_and_a_value_is_exactly_that_of_every_seed():
+    from bnbook.pipeline.numbers import VERBS
+
+    assert VERBS["median"](np.array([1.0, 2.0, np.nan]), ".3g") == "2"
+    assert VERBS["median"](np.array([1.0, np.nan, np.nan]), ".3g") == "∞"
+    assert VERBS["value"](np.array([np.nan, np.nan]), ".3g") == "not finite"
+    with pytest.raises(ValueError, match="differ"):
+        VERBS["value"](np.array([1.0, 1.0 + 1e-9]), ".3g")
+
+
+def test_the_last_entry_of_a_parameter(monkeypatch):
+    from types import SimpleNamespace
+
+    from bnbook.pipeline import tokens
+    from bnbook.results import Results
+
+    held = SimpleNamespace(results=Results({"parameters": {"widths": [4, 5, 6]}}))
+    pages = SimpleNamespace(evidence={"part/coin": held}, claims=[])
+    found = tokens.fill("{{ param:widths[-1] }} {{ param:widths[1] }}", "part/coin", pages)
+    assert found == "6 5"
+
+
+def test_seeds_that_are_equal_are_on_no_side(monkeypatch):
+    from bnbook.pipeline import pairs
+
+    both = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])
+    monkeypatch.setattr(pairs, "values", lambda *_: both)
+    for sign in "<>":
+        match = pairs.PAIR.fullmatch(f"{{{{ seeds:a {sign} b }}}}")
+        assert pairs.number(match, "part/coin", None) == "1 of 3"

@@ -6,6 +6,7 @@ then changes it here.
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -22,6 +23,12 @@ from bnbook.plots import (
     transform,
 )
 from bnbook.studies.gradient_growth.activations import ACTIVATIONS
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
 
 
 def test_histograms_means_and_deviations_of_two_layers():
@@ -89,3 +96,158 @@ def test_what_stands_in_titles_and_decides_which_marks_are_drawn():
     assert printed.SIZE == (1.0, 15000)
     # Quantiles 2 % and 98 %, 10 % and 90 %, 25 % and 75 % of seven: bands of 96 %, 80 % and one half.
     assert [pair[:2] for pair in panels.FANS] == [(0, 6), (1, 5), (2, 4)]
+
+
+def test_what_theory_says_of_estimates_from_a_batch():
+    """Of Gaussian values: √(2/π) of two for the deviation, ½ for the variance of the batch."""
+    sizes, ones = [2, 8], np.ones((3, 2))
+    (ax,) = transform.population_variance(sizes, ones, ones, ones).axes
+    one, root, small = (line.get_ydata() for line in ax.lines if len(line.get_xdata()) == 200)
+    assert (
+        (one == 1).all() and root[0] == pytest.approx(np.sqrt(2 / np.pi)) and small[0] == pytest.approx(0.5)
+    )
+    assert root[-1] == pytest.approx(1 - 1 / (4 * 512), abs=1e-5) and small[-1] == pytest.approx(511 / 512)
+
+
+def test_what_theory_says_of_inference():
+    """√(1.5/m); a running average of weight w = 0.1 has w/(2 - w) of one batch's variance."""
+    sizes, ones = [6, 150], np.ones((3, 2))
+    batch, running = transform.inference_gap(sizes, ones, ones).axes[0].lines[:2]
+    assert batch.get_ydata() == pytest.approx([0.5, 0.1])
+    assert running.get_ydata() == pytest.approx(np.array([0.5, 0.1]) * np.sqrt(0.1 / 1.9))
+
+
+def test_what_the_constant_does_to_variance_and_gradient():
+    ratio = np.array([0.01, 1.0, 100.0])
+    (ax,) = transform.epsilon(ratio, np.ones((2, 3)), np.ones((2, 3))).axes
+    variance, share = (line.get_ydata() for line in ax.lines if len(line.get_xdata()) == 97)
+    assert variance[[0, 48, 96]] == pytest.approx([0.01 / 1.01, 0.5, 100 / 101])
+    assert share[[0, 48, 96]] == pytest.approx([1 / 1.01, 0.5, 1 / 101])
+
+
+def test_points_measured_at_one_gamma_are_drawn_at_others_by_its_square():
+    assert fisher.AT.tolist() == [0.5, 1, 2, 3, 4, 5]
+    nets, lines = ("fc", "conv"), fisher.LINES
+    curves = {"gamma": np.array([[1.0, 2.0]])} | {
+        f"{line}.{net}": np.ones((1, 2)) for line in lines for net in nets
+    }
+    measured = {f"{net}.{case}": np.array([2.0, 2.0]) for net in nets for case in fisher.CASES}
+    left, right, *_ = fisher.figure_one(0.9, measured, curves).axes
+    for ax, of in ((left, lambda top: top), (right, lambda top: 2 * 1.9 / top)):
+        drawn = [np.asarray(container[0].get_ydata()) for container in ax.containers]
+        assert drawn[0] == pytest.approx(of(np.full(6, 2.0)))
+        for case in drawn[1:]:
+            assert case == pytest.approx(of(np.array([0.5, 2, 8, 18, 32, 50])))
+        assert ax.lines[0].get_ydata() == pytest.approx(of(np.ones(2)))
+
+
+def test_bounds_that_are_drawn_beside_random_gains():
+    from bnbook.plots import theorems
+
+    (ax,) = theorems.weight_gains(np.ones((1, 1)), np.ones((1, 1))).axes
+    cosine = ax.lines[1].get_xdata()
+    root, squared, best = (line.get_ydata() for line in ax.lines[1:4])
+    assert root == pytest.approx(1 + cosine**-0.5) and squared == pytest.approx(1 + 1 / cosine)
+    assert best == pytest.approx(squared / 2) and best[-1] == pytest.approx(1)
+
+
+def test_limits_and_profiles_of_gradient_growth():
+    names, at = gradient_explosion.NONLINEARITIES, np.array([8.0, 64.0])
+    measured = {name: np.full((2, 2), 1.5) for name in names}
+    fig = gradient_explosion.rates([8, 64], measured, at, {name: np.ones((1, 2)) for name in names})
+    heights = [line.get_ydata()[0] for line in fig.axes[0].lines if list(line.get_xdata()) == [0, 1]]
+    assert heights == pytest.approx([np.pi / (np.pi - 1), np.sqrt(np.pi / (np.pi - 1))])
+    norms = {kind: np.full((2, 5), 7.0) for kind in ("batch", "residual", "none")}
+    fig = gradient_explosion.layers(norms, 2.0, np.array([5.0, 4.0, 3.0, 2.0, 1.0]))
+    theory = {
+        line.get_label(): line.get_ydata() for line in fig.axes[0].lines if "theory" in line.get_label()
+    }
+    one, skip = theory.values()
+    assert one == pytest.approx([28, 14, 7, 3.5, 1.75])  # set to agree in the third layer
+    assert skip == pytest.approx(np.array([28, 21, 14, 7]) / 3)
+
+
+def test_the_papers_two_orders_of_magnitude_above_batch_norms_curve():
+    from bnbook.plots import landscape
+
+    assert printed.ORDERS == 100 and printed.SIGMA == 5 and printed.SIZE == (1.0, 15000)
+    steps = [0, 9, 99]
+    curves = {f"{edge}.{norm}": np.zeros((1, 3)) for edge in ("low", "high") for norm in ("none", "batch")}
+    names = ("gradient_change", "smoothness")
+    curves |= {
+        f"{name}.{norm}": np.ones((1, 3, 3)) * [1, 2, 3]
+        for name in names
+        for norm in ("none", "batch", "noisy")
+    }
+    fig = landscape.landscape(curves, steps)
+    claimed = [line for line in fig.axes[1].lines if np.allclose(line.get_ydata(), [100, 200, 300])]
+    assert len(claimed) == 1 and claimed[0].get_xdata().tolist() == [1, 10, 100]
+
+
+def test_the_line_like_the_square_of_the_first_gamma():
+    from bnbook.plots import first_gamma
+
+    gammas = (0.1, 1.0, 3.0)
+    found = {first_gamma.tag("vgg16", gamma): np.array([2.0, 8.0]) for gamma in gammas}
+    (ax,) = first_gamma.eigenvalues(("vgg16",), gammas, found).axes
+    means, square = (line.get_ydata() for line in ax.lines[:2])
+    assert means == pytest.approx([4, 4, 4]) and square == pytest.approx([0.04, 4, 36])
+    assert ax.lines[2].get_ydata()[0] == pytest.approx(2 * 1.9 / 0.1)  # the paper's rate is critical there
+
+
+def test_the_linear_bound_at_condition_number_100():
+    steps, excess = np.array([0, 1, 50]), {"direction": np.full((2, 3), 0.5)}
+    fig = length_direction.conditioning(steps, excess, [10, 100], {"direction": np.ones((2, 2))})
+    assert fig.axes[0].lines[-1].get_ydata() == pytest.approx([0.5, 0.5 * 0.99**2, 0.5 * 0.99**100])
+
+
+def test_rates_over_the_line_through_the_batch_and_half_the_printed_one():
+    from bnbook.plots import learning_rate_sides
+
+    curves = {"gamma": np.array([[1.0, 2.0]]), "from0": np.array([[0.0, 1.0]]), "a": np.array([[0.5, 3.0]])}
+    curves |= {"through_batch": np.array([[0.0, 0.5]]), "below": np.array([[0.1, 2.0]])}
+    (ax,) = learning_rate_sides.sides({"a": "other"}, [1.0, 2.0], 9.0, curves).axes
+    dots = [line.get_xdata() for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    assert np.concatenate(dots) == pytest.approx([0.4, 1.0])
+    ticks = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
+    assert ticks == pytest.approx([0.0, 0.5])
+
+    panels_of, gammas = {("mnist", "fc"): "p"}, [1.0, 2.0]
+    maps = {
+        "rates.p": np.zeros((1, 2, 3)) + [0.0, 1.0, 2.0],
+        "from0.p": np.array([[0.3, 0.9]]),
+        "boundary.p": np.zeros((1, 2)),
+    }
+    fig = learning_rate_sides.loss_map(panels_of, gammas, {"p": np.ones((1, 2, 3))}, maps)
+    drawn = {line.get_label(): line.get_ydata() for line in fig.axes[0].lines}
+    assert drawn["paper: η*"] == pytest.approx([0.3, 0.9])
+    assert 10 ** drawn["paper: η*/2"] == pytest.approx(10 ** np.array([0.3, 0.9]) / 2)
+
+
+def test_guides_fall_like_one_over_the_root_of_the_width_and_one_over_the_inputs():
+    errors = {norm: np.full((2, 2), 0.8) for norm in ("none", "batch")}
+    fig = mean_field.convergence([100, 400], errors, [4, 16], np.full((2, 2), 0.8), [0.5, 0.1])
+    dotted = [[line.get_ydata() for line in ax.lines if line.get_linestyle() == ":"] for ax in fig.axes]
+    assert dotted[0][0] == pytest.approx([0.8, 0.4]) and dotted[1][0] == pytest.approx([0.8, 0.2])
+
+
+def test_the_curvature_at_which_a_rate_is_critical():
+    from bnbook.plots import deep_linear
+
+    names = ("loss_range", "gradient_change", "smoothness", "local")
+    curves = {
+        f"{name}.lr1e_06.{norm}": np.full((1, 3, 2), 1e5) for name in names for norm in ("none", "batch")
+    }
+    fig = deep_linear.landscape(curves, np.array([1, 10]), [1e-6])
+    levels = [line.get_ydata()[0] for line in fig.axes[2].lines if len(set(line.get_ydata())) == 1]
+    assert 2e6 in np.round(levels)
+
+
+def test_curves_of_several_seeds_stand_at_the_geometric_mean_of_their_places():
+    from bnbook.figures import log_band
+
+    fig, ax = plt.subplots()
+    log_band(ax, np.array([[1.0, 2.0], [100.0, 8.0]]), np.array([[1.0, 9.0], [4.0, 1.0]]), color="k")
+    assert ax.lines[0].get_xdata() == pytest.approx([10, 4]) and ax.lines[0].get_ydata() == pytest.approx(
+        [2, 3]
+    )

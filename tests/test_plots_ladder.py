@@ -25,3 +25,14 @@ def test_a_factor_that_is_none_leaves_a_gap(steps):
     (line,) = (line for line in fig.axes[0].lines if len(line.get_xdata()) == 2 and line.get_marker() == "o")
     assert np.isnan(line.get_ydata()).tolist() == [True, False] and line.get_ydata()[1] == pytest.approx(1.0)
     plt.close(fig)
+
+
+def test_what_is_compared_at_a_rung():
+    results = {"x.w1.none": np.array([np.e, 4.0]), "x.w1.batch": np.array([1.0, 2.0])}
+    from bnbook.plots import ladder
+
+    assert ladder.ratio("x").values(results, "w1") == pytest.approx([1.0, np.log(2)])
+    assert ladder.points("x").values(results, "w1") == pytest.approx([100 * (1 - np.e), -200])
+    assert ladder.level("x", "none", 0.0, 10.0).values(results, "w1") == pytest.approx([10 * np.e, 40])
+    assert ladder.logarithm("x").values({"x.w1": np.ones(2)}, "w1").tolist() == [1.0, 1.0]
+    assert ladder.ratio("x").values(results, "w1_2") is None

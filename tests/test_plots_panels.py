@@ -57,3 +57,14 @@ def test_shares_stand_beside_each_other_and_are_counted():
     places = [float(bars.lines[0].get_xdata()[0]) for bars in ax.containers]
     assert places == [-0.09, 0.09, 1.0], "one that is alone stands over its name"
     assert len(ax.get_legend_handles_labels()[1]) == 2
+
+
+def test_a_share_stands_in_its_exact_interval():
+    import matplotlib.pyplot as plt
+
+    fig, ax = plt.subplots()
+    shares(ax, {("x", "batch"): np.array([1.0, 0.0, 0.0, 0.0])}, ["x"], "started")
+    (bar,) = ax.containers[0][2][0].get_segments()
+    assert sorted(bar[:, 1]) == pytest.approx([0.63, 80.59], abs=0.01)  # Clopper and Pearson of 1 in 4
+    assert ax.containers[0][0].get_ydata() == pytest.approx([25])
+    plt.close(fig)

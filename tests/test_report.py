@@ -265,3 +265,63 @@ def test_a_figure_that_cannot_be_drawn_is_refused_before_anything_is_measured(mo
     monkeypatch.setattr(command, "measure", lambda *_, **__: pytest.fail("measured"))
     with pytest.raises(BnbookError, match="expected .svg"):
         command.report(arguments("nowhere.py:make", "--data", "digits-standin", "--figure", "x.gif"))
+
+
+def test_the_rows_of_the_table_and_the_drawn_numbers_are_those_of_the_instruments():
+    model, data = dense(), batch()
+    model[3].p = 0.0
+    report = bnbook.measure(
+        model, F.cross_entropy, data, learning_rate=0.2, eigenvalues=False, progress=False
+    )
+    found, seen, shift = dict(report.summary()), report.landscape, report.shift
+    assert found["range of the loss along the gradient"] == float(max(seen.loss) - min(seen.loss))
+    assert found["largest change of the gradient"] == float(max(seen.gradient_distance))
+    assert found["covariate shift, cosine (mean over layers)"] == pytest.approx(
+        float(sum(shift.cosine[1:]) / 2)
+    )
+    assert found["covariate shift, ‖G − G'‖ (mean over layers)"] == pytest.approx(
+        float(sum(shift.distance[1:]) / 2)
+    )
+    place = report.moments.names.index("1")  # what the first normalizer gets
+    assert report.moments.mean[place] == pytest.approx(float(model[0](data[0]).detach().mean(0).abs().mean()))
+    smooth = json.loads(report.to_json())["landscape"]["effective_smoothness"]
+    assert smooth == report.effective_smoothness == float(max(seen.smoothness))
+    loss, change, _, _ = report.figure().axes
+    assert loss.lines[0].get_xdata() == pytest.approx([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4])
+    assert change.lines[0].get_ydata() == pytest.approx((seen.gradient_distance / seen.start_norm).numpy())
+    for examples, warned in ((7, True), (8, False)):
+        few = bnbook.measure(
+            model, F.cross_entropy, tuple(part[:examples] for part in data), eigenvalues=False, progress=False
+        )
+        assert any("mostly noise" in warning for warning in few.warnings) is warned
+
+
+def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
+    """Along the gradient of ½ w² from 1 at a rate of 1: lowest after one length, not after the first."""
+    model = nn.Linear(1, 1, bias=False).double()
+    with torch.no_grad():
+        model.weight.fill_(1.0)
+    data = torch.ones(8, 1).double(), torch.zeros(8, 1).double()
+    half = lambda outputs, targets: 0.5 * (outputs - targets).square().mean()
+    report = bnbook.measure(model, half, data, learning_rate=1.0, eigenvalues=False, progress=False)
+    assert dict(report.summary())["range of the loss along the gradient"] == pytest.approx(0.5 * 9)
+
+
+def test_units_lie_on_the_last_axis_of_what_works_on_it():
+    values = torch.arange(24.0).view(2, 3, 4)
+    assert (
+        finding.by_unit(nn.LayerNorm(4), values).shape
+        == finding.by_unit(nn.Linear(4, 4), values).shape
+        == (4, 6)
+    )
+    assert finding.by_unit(nn.BatchNorm1d(3), values).shape == (3, 8)
+    assert finding.by_unit(nn.LayerNorm(4), values)[1].tolist() == [1, 5, 9, 13, 17, 21]
+
+
+def test_a_batch_of_a_data_set_is_of_its_training_images():
+    from bnbook import data
+
+    dataset = data.load("digits-standin")
+    inputs, labels = command.read_batch("digits-standin", 5)
+    assert torch.equal(inputs, data.normalise(dataset.train_images[:5], dataset))
+    assert torch.equal(labels, dataset.train_labels[:5])

@@ -123,3 +123,28 @@ def test_a_figure_leaves_its_points_in_the_results(fresh_session, monkeypatch):
     save_figure(Figure(), "one-or-many", curves={"relu": [[1 / 3, 2.0], [3.0, 4.0]]})
     assert results.read(fresh_session)["curve.one_or_many.relu"].tolist() == [[0.3333, 2.0], [3.0, 4.0]]
     assert (fresh_session.parent / "one-or-many.svg").is_file()
+
+
+def test_the_highest_published_profile_is_taken(monkeypatch, tmp_path):
+    monkeypatch.setattr(results.paths, "executed_folder", lambda: tmp_path)
+    for number, profile in enumerate(("laptop", "overnight")):
+        (tmp_path / profile / "part").mkdir(parents=True)
+        entry = {"values": [number], "unit": "", "seeds": [0], "note": ""}
+        content = {"schema": 1, "profile": profile, "results": {"a": entry}}
+        (tmp_path / profile / "part" / "coin.json").write_text(json.dumps(content))
+    assert results.load("part/coin").profile == "overnight"
+    assert results.load("part/coin", "laptop")["a"].tolist() == [0]
+
+
+def test_rows_say_seed_and_place(fresh_session):
+    from bnbook import rows
+
+    results.record("a", np.arange(8.0).reshape(2, 2, 2), unit="bits", seeds=[7, 9])
+    found = list(rows.rows(results.current()))
+    assert found[3] == {"name": "a", "seed": 7, "place": "1,1", "value": 3.0, "unit": "bits"}
+    assert found[4]["seed"] == 9 and found[4]["place"] == "0,0"
+
+
+def test_large_numbers_keep_nine_digits_too(fresh_session):
+    results.record("a", [2.0**60 / 3])
+    assert "384307168000000000" in fresh_session.read_text() or "3.84307168e+17" in fresh_session.read_text()

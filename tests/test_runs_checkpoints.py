@@ -189,3 +189,18 @@ def test_a_killed_process_is_gone_on_with(own_store, monkeypatch, tmp_path):
     for arm in whole:
         for name in set(whole[arm]) - {"seconds"}:
             np.testing.assert_array_equal(found[arm][name], whole[arm][name], err_msg=name)
+
+
+def test_the_seconds_before_a_checkpoint_count(monkeypatch):
+    training = begin(STACKS["linear"])
+    training.advance()
+    checkpoints.save(["key"], training.state(), 1000.0)
+    _, seconds = driving.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: True)
+    assert 1000 < seconds < 1100
+
+
+def test_no_training_is_in_two_stacks():
+    for keys in (["a", "b"], ["a"], ["b"], ["c"]):
+        checkpoints.save(keys, {}, 0.0)
+    found = checkpoints.stacks_of({"a", "b", "c"})
+    assert sorted(sum(found, [])) == ["a", "b", "c"]

@@ -308,3 +308,51 @@ def test_what_a_notebook_sets_for_torch_reaches_no_training(setting, tmp_path, m
     for arm in arms:
         for name in plain[arm].keys() - {"seconds"}:
             np.testing.assert_array_equal(plain[arm][name], found[arm][name], err_msg=name)
+
+
+def test_stacks_are_no_larger_than_they_may_be_and_the_slowest_comes_first():
+    slow, quick = (LinearArm("none", steps=steps, probe_steps=()) for steps in (900, 300))
+    members = [(arm, seed) for arm in (quick, slow) for seed in range(150)]
+    found = kinds.stacks(members, "cpu", 100)
+    assert max(map(len, found)) <= 100 and sum(map(len, found)) == 300
+    assert [stack[0][0].steps for stack in found] == [900, 900, 300, 300]
+
+
+def test_a_member_of_a_stack_took_its_share_of_the_time(monkeypatch):
+    from bnbook.runs import driving
+
+    monkeypatch.setattr(driving, "drive", lambda training, keys, tell: ({"loss": np.zeros((4, 1))}, 20.0))
+    members = [(ARM, seed) for seed in range(4)]
+    edition = kinds.edition(kinds.kind_of(ARM), None)
+    one = {
+        "kind": kinds.kind_of(ARM), "members": [[arm.settings(), seed] for arm, seed in members],
+        "keys": ["k"], "edition": edition, "device": "cpu",
+    }  # fmt: skip
+    assert task.train(one, lambda step, begins: True)["seconds"] == 5.0
+
+
+def test_trainings_that_are_kept_are_named_in_the_results():
+    train_all([ARM], range(2), workers=1, kept=True)
+    wanted = {
+        arm: kinds.identity(*arm, kinds.edition(kinds.kind_of(ARM), None), "cpu")
+        for arm in ((ARM, 0), (ARM, 1))
+    }
+    assert results.current().header["store"]["kept"] == [kinds.key(each) for each in wanted.values()]
+    train_all([ARM], [2], workers=1)
+    assert len(results.current().header["store"]["kept"]) == 2
+
+
+def test_two_names_of_one_data_set_are_one_training_and_each_gets_it(trained, tmp_path, monkeypatch):
+    import tiny_data
+
+    made = tiny_data.make_arrays((1, 28, 28), seed=1)
+    tiny_data.make_known(monkeypatch, "mnist", made, md5=tiny_data.md5_of(made))
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("BNBOOK_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("BNBOOK_CACHE", str(tmp_path / "cache"))
+    tiny_data.write_idx(tmp_path / "data", made)
+    one, other = (PhaseArm(**PHASE | {"data": name, "test_examples": 0}) for name in ("mnist", "mnist-auto"))
+    found = train_members([(one, 0), (other, 0), (one, 1)], workers=1)
+    assert trained == [0, 1]
+    assert np.array_equal(found[one, 0]["loss"], found[other, 0]["loss"])
+    assert not np.array_equal(found[one, 0]["loss"], found[one, 1]["loss"])

@@ -173,3 +173,11 @@ def test_each_kind_of_arm_has_its_own_code():
     assert {type(arm) for arm in ARMS} == {kinds.find(kind) for kind in kinds.TRAINS}
     with pytest.raises(BnbookError, match="nothing trains"):
         kinds.kind_of(object())
+
+
+def test_one_gpu_of_several_is_as_good_as_another():
+    from bnbook.runs import kinds
+    from bnbook.training.arm import Arm
+
+    found = [kinds.identity(Arm(), 0, {}, device)["device"] for device in ("cpu", "cuda", "cuda:1")]
+    assert found == ["cpu", "cuda", "cuda"]

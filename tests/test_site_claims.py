@@ -234,3 +234,76 @@ def test_the_first_pages_pictures_are_as_wide_as_their_card_and_their_letters_ar
     assert dots[-1] == bars[1] == max(dots) > 70 and bars[0] == pytest.approx(
         (dots[0] + dots[1]) / 2, abs=0.02
     )
+
+
+def test_the_places_of_a_forest_plot_by_hand():
+    """From 0.1 to 0.15 with 6 % of room on each side, 200 pixels; factors on a logarithmic axis."""
+    test = row("a")["tests"][0]
+    shown = forest.plot(test | {"values": [0.11, 0.12, 0.13, 2.0]})  # one is far out: it squeezes no other
+    assert 'd="M20.7 3V31"' in shown and 'd="M56.4 17H199.3"' in shown and 'cx="218.0"' in shown
+    ratio = {"kind": "ratio", "a": "a", "b": "b", "side": "greater", "threshold": 1.0}
+    found = {"effect": {"number": 10.0}, "interval": {"low": 5.0, "high": 100.0}, "values": [10.0]}
+    assert 'class="effect" d="M110.0 ' in forest.plot(test | found | {"test": ratio})  # half of two decades
+    near = {"effect": {"number": 1.5}, "interval": {"low": 1.2, "high": 2.0}, "values": [1.5]}
+    assert 'class="effect" d="M110.0 ' in forest.plot(test | near | {"test": ratio})  # half from 1 to 2
+
+
+def test_claims_at_further_sizes_are_not_counted_again_and_seeds_have_their_middle():
+    made = [*rows(), row("a-rung", rungs=True)]
+    assert front.tally(made, "claims") == front.tally(rows(), "claims")
+    assert front.tally(made, "measurement.reproduced") == front.tally(rows(), "measurement.reproduced")
+    several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
+    assert "**Seeds.** 2 to 200, median 4." in front.trust(several, Pages({}, []))
+
+
+def test_dots_on_a_logarithmic_axis_and_logarithms_as_factors():
+    found = {"a": [1.0, 4.0], "b": [4.0], "c": [1.0, 1.0]}
+    evidence = SimpleNamespace(per_seed=lambda name, _: np.array(found[name]))
+    shown = SimpleNamespace(evidence={"part/chapter": evidence})
+    lines = "one | batch | part/chapter#a\nother | none | part/chapter#b\n"
+    text = front.pictures(f"```{{dots}} log\n{lines}```\n", shown)
+    (svg,) = ElementTree.fromstring(text)
+    bars = [float(each.get("x2").rstrip("%")) for each in svg if each.get("class", "").startswith("bar")]
+    dots = [float(each.get("cx").rstrip("%")) for each in svg if each.tag == "circle"]
+    assert dots[0] < bars[0] < dots[1] and bars[0] == pytest.approx((dots[0] + dots[1]) / 2, abs=0.02)
+    assert "one: 2; other: 4. A dot a seed, logarithmic scale" in text
+    powers = front.pictures("```{dots} factor\nthree | batch | part/chapter#c\n```\n", shown)
+    assert "three: 10 times. A dot a seed." in powers
+
+
+def test_the_page_of_a_claim_says_which_margin_and_which_p():
+    shown = claim_page(row("a"), Context("A coin", None)).replace("\u00a0", " ")
+    assert "<dt>At half the margin</dt><dd>reproduced</dd>" in shown
+    assert "<dt>At twice the margin</dt><dd>open</dd>" in shown
+    for p, words_of_p in ((0.001, "p = 0.001"), (3e-6, "p = 3·10⁻⁶"), (0.0, "p &lt; 10⁻¹²")):
+        made = row("a")
+        made["tests"] = [test | {"p": p} for test in made["tests"]]
+        found = claim_page(made, Context("A coin", None)).replace("\u00a0", " ")
+        assert words_of_p in found or words_of_p.replace("&lt;", "<") in found, p
+
+
+def test_the_numbers_of_a_claim_keep_their_nine_digits():
+    results = Results({}, {"x": {"values": [1 / 3, 2e-7 / 3], "unit": "", "seeds": [0, 1], "note": ""}})
+    claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "f", Test("level", a="x", side="greater"))
+    table = list(csv.reader(io.StringIO(claims.per_seed(claim, SimpleNamespace(results=results)))))
+    assert [float(line[1]) for line in table[1:]] == pytest.approx([1 / 3, 2e-7 / 3], rel=1e-8)
+
+
+def test_the_board_says_what_its_squares_and_rows_are():
+    from bnbook.pipeline import scoreboard
+
+    said = scoreboard._population([*rows(), row("a-rung", rungs=True)])
+    assert said == (
+        "A square each for 11 claims of the sources and 2 questions of the book's own. Below them 14 rows: "
+        "one for each square; 1 judge claims again at several sizes."
+    )
+
+
+def test_the_numbers_of_a_claim_stand_beside_their_own_seeds():
+    entry = {"unit": "", "note": ""}
+    results = Results({}, {"a": entry | {"values": [1.0, 2.0], "seeds": [110, 111]}})
+    results.entries["b"] = entry | {"values": [5.0, 6.0], "seeds": [111, 112]}
+    test = Test("difference", a="a", b="b", side="greater", threshold=0.1)
+    claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "f", test)
+    table = list(csv.reader(io.StringIO(claims.per_seed(claim, SimpleNamespace(results=results)))))
+    assert table == [["seed", "a", "b"], ["110", "1", ""], ["111", "2", "5"], ["112", "", "6"]]

@@ -144,3 +144,17 @@ def test_neighbouring_folded_cells_have_one_bar():
     assert shown.count("<summary>") == 2 and shown.count("</details>") == 2
     assert "<div>one</div>\n<div>two</div>\n</details>\n<p>3</p>" in shown, "what is shown stays outside"
     assert shown.count("<div") == shown.count("</div>")
+
+
+def test_the_picture_of_a_chapter_counts_its_own_claims(tmp_path, monkeypatch):
+    from bnbook.pipeline.chapters import Chapter
+    from bnbook.site import preview
+
+    drawn = {}
+    monkeypatch.setattr(preview, "card", lambda title, own, path: drawn.update({title: len(own)}))
+    (tmp_path / "part").mkdir()
+    for name in ("index", "part/coin"):
+        (tmp_path / f"{name}.html").write_text("<title>x</title>")
+    rows = [{"chapter": name, "verdict": "open"} for name in ("part/coin", "part/dice", "part/dice")]
+    preview.write(tmp_path, [Chapter("part/coin", None, "A coin")], rows)
+    assert list(drawn.values()) == [3, 1]

@@ -288,3 +288,16 @@ def test_torch_s_random_state_is_given_back() -> None:
     train_model(arm, 0, dataset)
     train_stack([(arm, 0)], dataset)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_an_explosion_is_a_loss_above_the_limit_also_at_the_last_step(monkeypatch) -> None:
+    from bnbook.small_networks import descent
+
+    dataset = load(FC["data"])
+    wild = PhaseArm(**FC, learning_rate=1e4)
+    at = train_stack([(wild, 0)], dataset, dtype=torch.float64)["exploded_step"][0]
+    short = replace(wild, steps=int(at) + 1)
+    assert train_stack([(short, 0)], dataset, dtype=torch.float64)["exploded_step"][0] == at
+    monkeypatch.setattr(descent, "EXPLOSION", 1.0)  # as large as the first is not above it
+    found = train_stack([(replace(wild, steps=1), 0)], dataset, dtype=torch.float64)
+    assert np.isinf(found["exploded_step"][0])

@@ -38,3 +38,10 @@ def test_sixty_steps_of_a_loss_are_kept_and_the_best_rate_of_those_that_did_not_
     best, at = learning_rate.best_rates(losses, rates)
     assert best.tolist() == [[1, INF], [0.2, 4]]
     assert (at[0, 0], *at[1]) == (-2, -1, -4)
+
+
+def test_a_geometric_mean_with_a_zero_among_its_seeds_is_none():
+    from bnbook.studies.bands import geometric
+
+    found = geometric(np.array([[1.0, 0.0, -1.0, np.nan], [4.0, 4.0, 4.0, 4.0]]))[0, 1]
+    assert found[0] == pytest.approx(2) and np.isnan(found[1:]).all()

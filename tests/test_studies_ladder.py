@@ -131,3 +131,11 @@ def test_the_rungs():
     assert list(rungs.seeds(rungs.find("w1_16"), 100, 2)) == [100, 101]
     for name, rung in rungs.RUNGS.items():
         assert not rung.of or rungs.RUNGS[rung.of].width == rung.width and name != rung.of
+
+
+def test_from_how_many_seeds_each_rung_is_trained():
+    from bnbook.studies.ladder.rungs import RUNGS
+
+    seeds = dict(w1_16=10, w1_8=5, w1_4=5, w1_2=4, w1=3, w1_noisy=3, full=3, full_first=1)
+    seeds |= dict.fromkeys(("long", "long_others", "long_fast", "long_cropped"), 5)
+    assert {name: rung.seeds for name, rung in RUNGS.items()} == seeds

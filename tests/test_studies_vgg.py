@@ -177,3 +177,23 @@ def test_the_noise_is_drawn_as_the_formulas_have_it():
     assert noise.stronger(1.0) == {"n_mu": 0.5, "r_mu": 0.1, "r_sigma": 0.1, "n_sigma": 1.25}
     assert noise.stronger(4.0)["n_sigma"] == 2.0
     assert noise.moves(20_000)["mean"] == pytest.approx(0.3, abs=0.02)
+
+
+def test_equal_is_not_lower_and_a_dead_plain_network_takes_nothing_back():
+    from bnbook.studies.vgg import predicting
+
+    steps, lengths = np.array([[0.0, 10.0, 20.0]]), (1.0, 4.0)
+    far = np.array([[[1.0, 8.0], [1.0, 8.0], [np.nan, np.nan]]])
+    plain = dict(
+        probe_step=steps, start_loss=np.array([[2.0, 2.0, np.nan]]),
+        start_norm=np.array([[1.0, 1.0, np.nan]]),
+        landscape_loss=np.array([[[2.0, 1.0], [1.9, 2.1], [np.nan, np.nan]]]), landscape_distance=far,
+        landscape_norm=far,
+    )  # fmt: skip
+    normed = plain | dict(
+        start_loss=np.full((1, 3), 2.0),
+        start_norm=np.ones((1, 3)),
+        landscape_distance=np.full((1, 3, 2), 0.5),
+    )
+    assert predicting.at_length(plain, lengths, 1.0)["descends"][0, :2].tolist() == [0.0, 1.0]
+    assert predicting.of_pair(plain, normed, lengths, 0.1)["better_from"].tolist() == [0.0]

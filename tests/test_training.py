@@ -266,3 +266,27 @@ def test_settings_survive_json():
 
     arm = replace(TINY, options=(("init", "glorot-normal"), ("gamma", 0.5)))
     assert Arm.from_settings(json.loads(json.dumps(arm.settings()))) == arm
+
+
+def test_a_model_in_inference_mode_stays_there(textures):
+    model = build_model(TINY, textures).eval()
+    evaluate(model, textures.test_images[:10], textures.test_labels[:10], textures)
+    assert not model.training and not any(module.training for module in model.modules())
+
+
+def test_what_was_evaluated_before_the_batch_that_diverged_is_kept(textures):
+    """Checkpoints 0, 3, 6; the loss of the batch after three updates is no number: the network of three is
+    known."""
+    from bnbook.training.evaluation import Evaluation
+
+    seen = Evaluation(replace(TINY, activation_layers=()), textures)
+    row = {f"{part}_{what}": torch.tensor(0.5) for part in ("train", "test") for what in ("loss", "accuracy")}
+    seen.rows = [row, row, row]
+    assert np.isnan(seen.result(3.0)["test_loss"]).tolist() == [False, False, True]
+    assert not np.isnan(seen.result(math.nan)["test_loss"]).any()
+
+
+def test_a_batch_that_diverged_has_no_accuracy(textures):
+    found = train(replace(TINY, norm="none", learning_rate=1e9, steps=12), 0, textures)
+    last = int(found["diverged_step"])
+    assert np.isnan(found["accuracy"][last:]).all() and np.isfinite(found["accuracy"][:last]).all()

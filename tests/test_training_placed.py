@@ -179,3 +179,14 @@ def test_a_diverged_training_has_nan_from_there_on(dataset):
     later = np.asarray(arm.probe_steps) >= found["diverged_step"]
     assert found["diverged"] == 1 and later.any() and np.isfinite(found["removed_norm"][0]).all()
     assert np.isnan(found["removed_norm"][later]).all() and np.isnan(found["update_change"][later]).all()
+
+
+def test_the_parts_of_a_batch_are_its_four_quarters(dataset):
+    arm = PlacedArm(norm="batch", **SETTINGS, probe_steps=(0,), removed_gradient=True)
+    found = train_placed(arm, 3, dataset, threads=1)
+    torch.manual_seed(3)
+    model = build_model(arm, dataset).train()
+    batch = next(Batches(dataset, 16, torch.Generator().manual_seed(1_000_003 + 3)))
+    quarters = [tuple(part[k : k + 4] for part in batch) for k in (0, 4, 8, 12)]
+    shares = [removed_gradient.measure(model, F.cross_entropy, quarter).along_one for quarter in quarters]
+    np.testing.assert_allclose(found["removed_along_one_part"][0], torch.stack(shares).mean(0), rtol=1e-3)

@@ -166,3 +166,16 @@ def test_impossible_probes_are_refused_in_one_line(change, word):
 def test_the_schedule_has_the_early_steps_and_every_kth():
     assert probe_schedule(10, 4, (1, 9)) == (0, 1, 4, 8)
     assert probe_schedule(2000, 100, (0, 5, 10, 20, 50))[:7] == (0, 5, 10, 20, 50, 100, 200)
+
+
+def test_what_was_probed_at_the_step_that_diverged_does_not_count(dataset):
+    from bnbook.training.probed import Instruments
+
+    seen = Instruments(ProbedArm(norm="batch", **SETTINGS, probe_steps=(0, 2, 3)), 0, dataset)
+    seen.rows = {step: {"start_loss": torch.tensor(1.0)} for step in (0, 2, 3)}
+    for diverged, expected in (
+        (2.0, [False, True, True]),
+        (3.0, [False, False, True]),
+        (np.nan, [False] * 3),
+    ):
+        assert np.isnan(seen.result(diverged)["start_loss"]).tolist() == expected

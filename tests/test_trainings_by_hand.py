@@ -230,3 +230,8 @@ def test_random_directions_of_a_probed_training_hang_on_the_seed(monkeypatch):
     for seed in (0, 1, 0):
         train_probed(arm, seed, threads=1)
     assert states[:2] == states[4:] and len(set(states)) == 4  # another at every step and for every seed
+
+
+def test_the_tail_of_a_training_is_a_tenth_of_it():
+    assert works(np.array([1.0] * 89 + [9.0] + [0.9] * 10))  # the step before the last ten does not count
+    assert not works(np.array([1.0] * 90 + [2.0] + [0.9] * 9))  # the first of them does: 10.1 / 10

@@ -71,17 +71,17 @@ def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     names = [name for name in claim.result_names() if evidence and name in evidence.results]
-    columns: dict[str, np.ndarray] = {}
+    columns: dict[str, dict[int, float]] = {}
     for name in names:
         values = np.asarray(evidence.results[name], dtype=float)
         flat = values.reshape(len(values), -1)
         titles = [name] if flat.shape[1] == 1 else [f"{name}[{k}]" for k in range(flat.shape[1])]
-        columns |= dict(zip(titles, flat.T))
+        seeds = evidence.results.entries[name]["seeds"]
+        columns |= {title: dict(zip(seeds, column, strict=True)) for title, column in zip(titles, flat.T)}
     table.writerow(["seed", *columns])
-    for seed in range(max(map(len, columns.values()), default=0)):
-        table.writerow(
-            [seed, *(f"{values[seed]:.9g}" if seed < len(values) else "" for values in columns.values())]
-        )
+    for seed in sorted({seed for column in columns.values() for seed in column}):
+        cells = (f"{column[seed]:.9g}" if seed in column else "" for column in columns.values())
+        table.writerow([seed, *cells])
     return text.getvalue()
 
 
