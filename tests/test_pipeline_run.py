@@ -210,7 +210,7 @@ def test_a_run_with_other_parameters_has_a_place_of_its_own_or_says_what_it_repl
     done = bnbook("run", "coin", "--name", "biased", "--set", "rate=0.8", root=ran)
     assert "it replaced a run with rate = 0.9; --name NAME keeps both" in done.stdout
     for name in ("laptop", "store", "../out"):
-        assert f"--name {name}" in bnbook("run", "coin", "--name", name, root=ran, code=2).stderr
+        assert f"--name {name!r}" in bnbook("run", "coin", "--name", name, root=ran, code=2).stderr
 
 
 def test_the_kernel_is_this_pythons_and_the_environment_is_put_back(tiny, monkeypatch):
