@@ -53,8 +53,10 @@ def test_a_place_that_cannot_be_written_is_one_line(ran, capsys, monkeypatch, pl
 def test_a_full_disk_is_one_line(ran):
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m bnbook list > /dev/full"],
-        env=os.environ | {"BNBOOK_ROOT": str(ran)}, capture_output=True, text=True,
-    )  # fmt: skip
+        env=os.environ | {"BNBOOK_ROOT": str(ran)},
+        capture_output=True,
+        text=True,
+    )
     assert "bnbook: No space left on device" in done.stderr and "Traceback" not in done.stderr
     assert done.returncode
 
@@ -63,8 +65,10 @@ def test_a_full_disk_is_one_line(ran):
 def test_closed_streams_are_no_error(ran, closed):
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m bnbook list {closed}"],
-        env=os.environ | {"BNBOOK_ROOT": str(ran)}, capture_output=True, text=True,
-    )  # fmt: skip
+        env=os.environ | {"BNBOOK_ROOT": str(ran)},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0 and done.stderr == ""
 
 

@@ -78,7 +78,10 @@ def test_landscape():
 def test_the_curvature_is_that_of_the_smallest_length_wherever_it_stands():
     arm = LinearArm("none", 0.5, lengths=(2.0, 1.0), random_lengths=(), covariate_shift=False)
     run = dict(
-        start_loss=np.ones((1, 1)), start_norm=np.ones((1, 1)), target_energy=np.ones((1, 1)),
-        landscape_loss=np.ones((1, 1, 2)), landscape_distance=np.array([[[3.0, 4.0]]]),
-    )  # fmt: skip
+        start_loss=np.ones((1, 1)),
+        start_norm=np.ones((1, 1)),
+        target_energy=np.ones((1, 1)),
+        landscape_loss=np.ones((1, 1, 2)),
+        landscape_distance=np.array([[[3.0, 4.0]]]),
+    )
     np.testing.assert_allclose(of.landscape(arm, run)["local"], 4.0 / (1.0 * 0.5))

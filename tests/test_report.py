@@ -24,9 +24,15 @@ B, K = 12, 4
 def dense(norm=nn.BatchNorm1d, width=8):
     torch.manual_seed(0)
     return nn.Sequential(
-        nn.Linear(6, width), norm(width), nn.ReLU(), nn.Dropout(0.2),
-        nn.Linear(width, width), norm(width), nn.Tanh(), nn.Linear(width, K),
-    ).double()  # fmt: skip
+        nn.Linear(6, width),
+        norm(width),
+        nn.ReLU(),
+        nn.Dropout(0.2),
+        nn.Linear(width, width),
+        norm(width),
+        nn.Tanh(),
+        nn.Linear(width, K),
+    ).double()
 
 
 def batch(shape=(6,)):
@@ -151,9 +157,13 @@ def test_known_and_unknown_normalizers():
 
 def test_report_as_table_json_and_figure():
     report = bnbook.measure(
-        dense(), F.cross_entropy, batch(), beside=dense(lambda w: nn.Identity()), names=("with", "without"),
+        dense(),
+        F.cross_entropy,
+        batch(),
+        beside=dense(lambda w: nn.Identity()),
+        names=("with", "without"),
         progress=False,
-    )  # fmt: skip
+    )
     table = report.table()
     assert "with" in table.splitlines()[0] and "without" in table.splitlines()[0]
     assert "normalizers: 2 BatchNorm1d" in table and "normalizers: none" in table

@@ -325,9 +325,12 @@ def test_a_member_of_a_stack_took_its_share_of_the_time(monkeypatch):
     members = [(ARM, seed) for seed in range(4)]
     edition = kinds.edition(kinds.kind_of(ARM), None)
     one = {
-        "kind": kinds.kind_of(ARM), "members": [[arm.settings(), seed] for arm, seed in members],
-        "keys": ["k"], "edition": edition, "device": "cpu",
-    }  # fmt: skip
+        "kind": kinds.kind_of(ARM),
+        "members": [[arm.settings(), seed] for arm, seed in members],
+        "keys": ["k"],
+        "edition": edition,
+        "device": "cpu",
+    }
     assert task.train(one, lambda step, begins: True)["seconds"] == 5.0
 
 

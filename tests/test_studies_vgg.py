@@ -185,11 +185,13 @@ def test_equal_is_not_lower_and_a_dead_plain_network_takes_nothing_back():
     steps, lengths = np.array([[0.0, 10.0, 20.0]]), (1.0, 4.0)
     far = np.array([[[1.0, 8.0], [1.0, 8.0], [np.nan, np.nan]]])
     plain = dict(
-        probe_step=steps, start_loss=np.array([[2.0, 2.0, np.nan]]),
+        probe_step=steps,
+        start_loss=np.array([[2.0, 2.0, np.nan]]),
         start_norm=np.array([[1.0, 1.0, np.nan]]),
-        landscape_loss=np.array([[[2.0, 1.0], [1.9, 2.1], [np.nan, np.nan]]]), landscape_distance=far,
+        landscape_loss=np.array([[[2.0, 1.0], [1.9, 2.1], [np.nan, np.nan]]]),
+        landscape_distance=far,
         landscape_norm=far,
-    )  # fmt: skip
+    )
     normed = plain | dict(
         start_loss=np.full((1, 3), 2.0),
         start_norm=np.ones((1, 3)),

@@ -224,9 +224,17 @@ def test_random_directions_of_a_probed_training_hang_on_the_seed(monkeypatch):
     walked = landscape.along_direction
     monkeypatch.setattr(landscape, "along_direction", seen)
     arm = ProbedArm(
-        norm="none", data="textures-standin", width=0.0625, batch_size=8, steps=3, evaluate_every=0,
-        probe_steps=(0, 1), random_directions=(1.0,), landscape=(0.5,), covariate_shift=False,
-    )  # fmt: skip
+        norm="none",
+        data="textures-standin",
+        width=0.0625,
+        batch_size=8,
+        steps=3,
+        evaluate_every=0,
+        probe_steps=(0, 1),
+        random_directions=(1.0,),
+        landscape=(0.5,),
+        covariate_shift=False,
+    )
     for seed in (0, 1, 0):
         train_probed(arm, seed, threads=1)
     assert states[:2] == states[4:] and len(set(states)) == 4  # another at every step and for every seed
