@@ -7,7 +7,8 @@ import re
 import pytest
 from conftest import ROOT
 
-from bnbook.pipeline import merge, pairs, sentences, tokens
+from bnbook.pipeline.chapters import merge
+from bnbook.pipeline.prose import pairs, sentences, tokens
 
 PAGES = {
     path.relative_to(ROOT / "book").with_suffix("").as_posix(): path.read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 from site_rows import rows
 
-from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.site import board, waffle
 
 pytestmark = pytest.mark.skipif(browsing.CHROMIUM is None, reason="no browser is installed")

@@ -20,7 +20,7 @@ import tiny_book
 
 from bnbook.bundle import archive, importing, making, script, vouching
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters
+from bnbook.pipeline.chapters import chapters
 from bnbook.profiles import PROFILES
 from bnbook.runs import kinds
 

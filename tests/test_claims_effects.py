@@ -26,9 +26,10 @@ from bnbook.claims.kinds.known import kind_of
 from bnbook.claims.sensitivity import at_other_margins
 from bnbook.claims.words import alike, spelled, telling
 from bnbook.errors import BnbookError
-from bnbook.pipeline import ledger, tokens
-from bnbook.pipeline.chapters import discover
-from bnbook.pipeline.passed import passed_run
+from bnbook.pipeline.chapters.chapters import discover
+from bnbook.pipeline.gate.passed import passed_run
+from bnbook.pipeline.pages import ledger
+from bnbook.pipeline.prose import tokens
 from bnbook.results import Results
 
 SOURCE = Source("santurkar2018", "v1", "Figure 1")

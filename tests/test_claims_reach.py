@@ -12,7 +12,7 @@ from scipy import stats
 from bnbook.claims import Claim, Source, Test, load_claims, reach
 from bnbook.claims.kinds.known import kind_of
 from bnbook.errors import BnbookError
-from bnbook.pipeline import checks
+from bnbook.pipeline.gate import checks
 
 NINE_IN_TEN = Test("level", a="a", side="greater", threshold=0.9, events=True)
 

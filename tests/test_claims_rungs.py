@@ -13,7 +13,9 @@ from bnbook.claims import judge, load_claims
 from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
 from bnbook.claims.rung_table import ends, rung_table, turned
 from bnbook.errors import BnbookError
-from bnbook.pipeline import carrying, chapters, tokens
+from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline.gate import carrying
+from bnbook.pipeline.prose import tokens
 from bnbook.results import Results
 
 HEAD = {

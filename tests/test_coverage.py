@@ -11,7 +11,9 @@ from conftest import ROOT, bnbook
 from bnbook import claims
 from bnbook.claims import load_coverage
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, coverage_page, evidence, pages, tokens
+from bnbook.pipeline.chapters import chapters, evidence
+from bnbook.pipeline.pages import coverage_page, pages
+from bnbook.pipeline.prose import tokens
 from bnbook.site import words
 
 HALF = {

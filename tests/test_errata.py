@@ -10,7 +10,9 @@ from conftest import ROOT, bnbook
 from bnbook import claims, paths
 from bnbook.claims import load_errata
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, errata_page, evidence, ledger_checks, pages, tokens
+from bnbook.pipeline.chapters import chapters, evidence
+from bnbook.pipeline.pages import errata_page, ledger_checks, pages
+from bnbook.pipeline.prose import tokens
 
 GOOD = {
     "id": "coin-two-sides",

@@ -12,9 +12,10 @@ from bnbook import claims
 from bnbook.claims import Test, error_rates
 from bnbook.claims.kinds.known import evaluate
 from bnbook.errors import BnbookError
-from bnbook.pipeline import tokens, verdict_page
-from bnbook.pipeline.chapters import discover
-from bnbook.pipeline.passed import passed_run
+from bnbook.pipeline.chapters.chapters import discover
+from bnbook.pipeline.gate.passed import passed_run
+from bnbook.pipeline.pages import verdict_page
+from bnbook.pipeline.prose import tokens
 
 RNG = np.random.default_rng(20260714)
 #: 2.5 % and four standard errors of the share in so many books.

@@ -24,10 +24,12 @@ from bnbook.claims.recorded import Recorded
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
-from bnbook.pipeline import chapters, evidence, explorers, tokens
+from bnbook.pipeline import explorers
+from bnbook.pipeline.chapters import chapters, evidence
 from bnbook.pipeline.explorers import moments
 from bnbook.pipeline.explorers.landscape import landscape
-from bnbook.pipeline.inks import PALETTE
+from bnbook.pipeline.pictures.inks import PALETTE
+from bnbook.pipeline.prose import tokens
 from bnbook.results import Results
 from bnbook.runs import store
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile

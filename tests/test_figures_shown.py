@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from bnbook.figures import COLORS
-from bnbook.pipeline import apart, inks, legends, lettering, panels, pictures
-from bnbook.pipeline.compact import compact
+from bnbook.pipeline.pictures import apart, inks, legends, lettering, panels, pictures
+from bnbook.pipeline.pictures.compact import compact
 from bnbook.site.claims import caption_of
 
 #: Every committed figure, and those whose legend is in the figure.

@@ -19,7 +19,9 @@ from conftest import ROOT
 from bnbook import __version__, claims, encoding, results
 from bnbook.claims import carried, showing
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, evidence, handout, plain, setup_cell, tokens
+from bnbook.pipeline.chapters import chapters, evidence
+from bnbook.pipeline.handout import handout, plain, setup_cell
+from bnbook.pipeline.prose import tokens
 
 #: Anything of MyST that a notebook editor would show as it is written.
 RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"", re.M)

@@ -11,9 +11,10 @@ import pytest
 
 from bnbook import claims
 from bnbook.cli import main
-from bnbook.pipeline import ledger, tokens
-from bnbook.pipeline.chapters import discover
-from bnbook.pipeline.passed import passed_run
+from bnbook.pipeline.chapters.chapters import discover
+from bnbook.pipeline.gate.passed import passed_run
+from bnbook.pipeline.pages import ledger
+from bnbook.pipeline.prose import tokens
 
 
 @pytest.fixture(scope="module")

@@ -278,9 +278,10 @@ def raw_values(test: dict, results: dict):
 
 def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds():
     from bnbook import claims
-    from bnbook.pipeline import ledger, tokens
-    from bnbook.pipeline.chapters import discover
-    from bnbook.pipeline.passed import passed_run
+    from bnbook.pipeline.chapters.chapters import discover
+    from bnbook.pipeline.gate.passed import passed_run
+    from bnbook.pipeline.pages import ledger
+    from bnbook.pipeline.prose import tokens
 
     evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
     rows = ledger.ledger(tokens.Pages(evidence, claims.load_claims()))

@@ -8,7 +8,7 @@ import re
 import pytest
 import yaml
 
-from bnbook.pipeline import build
+from bnbook.pipeline.pages import build
 from bnbook.site import links, settings
 
 HUB = "https://github.com/someone/a-book"

@@ -12,7 +12,9 @@ from bnbook import claims, results
 from bnbook.claims import locks
 from bnbook.cli import main
 from bnbook.errors import BnbookError
-from bnbook.pipeline import carrying, chapters, evidence, header, ledger_checks, locking, publish, verdicts
+from bnbook.pipeline.chapters import chapters, evidence, verdicts
+from bnbook.pipeline.gate import carrying, header, locking, publish
+from bnbook.pipeline.pages import ledger_checks
 
 COIN = "part/coin"
 

@@ -8,7 +8,8 @@ import json
 import yaml
 
 from bnbook import paths
-from bnbook.pipeline import chapters, manifest
+from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline.gate import manifest
 
 
 def test_every_committed_file_stands_in_it_once():

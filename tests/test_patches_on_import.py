@@ -22,13 +22,13 @@ SRC = Path(bnbook.__file__).parent
 #: What stands in the package; nothing of it reaches into what is measured.
 STANDS = {
     "bnbook.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
-    "bnbook.pipeline.apart": {  # how SVG is written
+    "bnbook.pipeline.pictures.apart": {  # how SVG is written
         "ElementTree.register_namespace('', SVG.strip('{}'))",
         "ElementTree.register_namespace('xlink', 'http://www.w3.org/1999/xlink')",
     },
-    "bnbook.pipeline.measured": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
+    "bnbook.pipeline.prose.measured": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
     # Runs before anything else, in a process of its own, to say what is imported there.
-    "bnbook.pipeline.witness": {"sys.meta_path.insert(0, Finder)", "__import__('bnbook_tracing')"},
+    "bnbook.pipeline.execution.witness": {"sys.meta_path.insert(0, Finder)", "__import__('bnbook_tracing')"},
     "bnbook.results": {"LISTENERS.append(record_data)"},  # which data a chapter loads goes into its results
 }
 #: By their last name: they give something back and change nothing.

@@ -13,20 +13,11 @@ from bnbook import claims
 from bnbook.claims.locks.standing import UNLOCKED
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
-from bnbook.pipeline import (
-    build,
-    chapters,
-    evidence,
-    leaks,
-    merge,
-    numbers,
-    pages,
-    provenance,
-    scoreboard,
-    tokens,
-    verdicts,
-)
-from bnbook.pipeline.chapters import discover
+from bnbook.pipeline.chapters import chapters, evidence, merge, verdicts
+from bnbook.pipeline.chapters.chapters import discover
+from bnbook.pipeline.gate import leaks
+from bnbook.pipeline.pages import build, pages, provenance, scoreboard
+from bnbook.pipeline.prose import numbers, tokens
 
 
 def text_of(path) -> str:
@@ -72,7 +63,7 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
 
 
 def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_path):
-    from bnbook.pipeline import publish
+    from bnbook.pipeline.gate import publish
 
     chapter = chapters.select(["coin"])[0]
     publish.publish(chapter, "laptop")

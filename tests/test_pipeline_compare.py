@@ -10,7 +10,9 @@ from test_pipeline_gate import edit_results, laptop_run
 
 from bnbook import cli
 from bnbook.errors import BnbookError
-from bnbook.pipeline import bands, chapter_process, compare, evidence, publish, rerun_figure
+from bnbook.pipeline.chapters import evidence
+from bnbook.pipeline.execution import chapter_process
+from bnbook.pipeline.gate import bands, compare, publish, rerun_figure
 
 
 def judged():

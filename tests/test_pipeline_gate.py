@@ -14,8 +14,11 @@ import tiny_book
 from bnbook import paths, results
 from bnbook.claims import load_claims
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, evidence, gate, header, kept, leaks, pages, passed, publish, tokens
-from bnbook.pipeline.passed import passed_run
+from bnbook.pipeline.chapters import chapters, evidence
+from bnbook.pipeline.gate import gate, header, kept, leaks, passed, publish
+from bnbook.pipeline.gate.passed import passed_run
+from bnbook.pipeline.pages import pages
+from bnbook.pipeline.prose import tokens
 from bnbook.runs import kinds, store
 
 
@@ -541,8 +544,8 @@ def test_what_a_run_with_other_parameters_lacks_is_said_on_its_page(ran):
 def test_what_is_large_or_lies_beside_the_files_of_a_run(tmp_path):
     from types import SimpleNamespace
 
-    from bnbook.pipeline import gate
-    from bnbook.pipeline.header import content_digest
+    from bnbook.pipeline.gate import gate
+    from bnbook.pipeline.gate.header import content_digest
     from bnbook.results import Results
 
     path = tmp_path / "coin.ipynb"

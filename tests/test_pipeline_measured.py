@@ -6,7 +6,9 @@ import pytest
 from conftest import ROOT
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, checks, evidence, measured, numbers, tokens
+from bnbook.pipeline.chapters import chapters, evidence
+from bnbook.pipeline.gate import checks
+from bnbook.pipeline.prose import measured, numbers, tokens
 
 
 def table(body: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, parameters
+from bnbook.pipeline.chapters import chapters, parameters
 
 DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment": False, "data": "mnist"}
 

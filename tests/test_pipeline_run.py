@@ -16,7 +16,8 @@ from filelock import FileLock
 
 import bnbook as bnbook_package
 from bnbook.cli import main
-from bnbook.pipeline import chapters, execute, kernel, watch
+from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline.execution import execute, kernel, watch
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),

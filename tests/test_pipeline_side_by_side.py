@@ -19,7 +19,8 @@ import tiny_book
 from conftest import ROOT, VARIABLES, bnbook
 
 from bnbook.cores import cores
-from bnbook.pipeline import chapters, forked_kernel, side_by_side
+from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline.execution import forked_kernel, side_by_side
 
 HEAD = tiny_book.CHAPTER[: tiny_book.CHAPTER.index("# A coin")]
 WAIT = """

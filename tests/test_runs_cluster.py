@@ -24,7 +24,7 @@ import bnbook
 from bnbook import cli, results
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
-from bnbook.pipeline import side_by_side
+from bnbook.pipeline.execution import side_by_side
 from bnbook.runs import cluster, kinds, train_members
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm

@@ -16,7 +16,7 @@ from conftest import ROOT
 from bnbook import paths
 from bnbook.claims import count_sentences, load_claims, load_coverage
 from bnbook.claims.words import spelled
-from bnbook.pipeline import measured
+from bnbook.pipeline.prose import measured
 
 CHAPTERS = sorted(
     path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md")
@@ -179,7 +179,7 @@ def test_no_page_relies_on_glue():
 
 
 def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
-    from bnbook.pipeline import chapters
+    from bnbook.pipeline.chapters import chapters
 
     chapter = chapters.read(
         ROOT / "book" / "mean-field" / "order-parameters.md", "mean-field/order-parameters"
@@ -204,7 +204,8 @@ def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
 
 
 def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
-    from bnbook.pipeline import chapters, publish
+    from bnbook.pipeline.chapters import chapters
+    from bnbook.pipeline.gate import publish
 
     for name in ("BNBOOK_ROOT", "BNBOOK_EXECUTED"):
         monkeypatch.delenv(name, raising=False)

@@ -13,8 +13,8 @@ import pytest
 from site_rows import row, rows
 
 from bnbook.claims import Claim, Source, Test, judging
-from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.shown import Pages
+from bnbook.pipeline.chapters.chapters import Chapter
+from bnbook.pipeline.prose.shown import Pages
 from bnbook.results import Results
 from bnbook.site import board, chips, claims, forest, front, waffle, words
 from bnbook.site.claim_page import Context, claim_page
@@ -290,7 +290,7 @@ def test_the_numbers_of_a_claim_keep_their_nine_digits():
 
 
 def test_the_board_says_what_its_squares_and_rows_are():
-    from bnbook.pipeline import scoreboard
+    from bnbook.pipeline.pages import scoreboard
 
     said = scoreboard._population([*rows(), row("a-rung", rungs=True)])
     assert said == (

@@ -7,8 +7,8 @@ from PIL import Image
 from site_rows import rows
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline import build
-from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.chapters.chapters import Chapter
+from bnbook.pipeline.pages import build
 from bnbook.site import lean, pdf, preview, reference, spacing
 
 ICONS = (
@@ -147,7 +147,7 @@ def test_neighbouring_folded_cells_have_one_bar():
 
 
 def test_the_picture_of_a_chapter_counts_its_own_claims(tmp_path, monkeypatch):
-    from bnbook.pipeline.chapters import Chapter
+    from bnbook.pipeline.chapters.chapters import Chapter
     from bnbook.site import preview
 
     drawn = {}

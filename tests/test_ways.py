@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bnbook import contents
-from bnbook.pipeline import behind
-from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.chapters.chapters import Chapter
+from bnbook.pipeline.pages import behind
 from bnbook.profiles import PROFILES
 from bnbook.site import ways
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import bnbook
+from bnbook import pipeline
 from bnbook.fingerprint.sources import Sources
 
 ROOT = Path(bnbook.__file__).parent
@@ -53,6 +54,23 @@ def test_instruments_import_nothing_of_the_machine(name: str) -> None:
 def test_private_names_are_imported_by_nobody(name: str) -> None:
     private = {each for each in imports(name) if each.split(".")[-1].startswith("_")}
     assert private <= {"__version__"}
+
+
+def test_the_rooms_of_the_pipeline_stand_on_each_other_in_the_order_that_it_names():
+    order = pipeline.__doc__.split(": ")[1].strip(".").replace("\n", " ").split(", ")
+    assert sorted(order) == sorted(
+        path.name for path in (ROOT / "pipeline").iterdir() if (path / "__init__.py").exists()
+    )
+    climbs = {
+        (name, other)
+        for name in MODULES
+        if name.startswith("bnbook.pipeline.")
+        for other in imports(name)
+        if other.startswith("pipeline.")
+        and order.index(other.split(".")[1]) > order.index(name.split(".")[2])
+    }
+    # The rows of the ledger are made from the pages' own object, which hands them to tokens.
+    assert climbs == {("bnbook.pipeline.prose.shown", "pipeline.pages.ledger")}
 
 
 def test_no_module_is_long() -> None:

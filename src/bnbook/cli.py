@@ -107,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import chapters
-    from bnbook.pipeline.passed import passed_run
+    from bnbook.pipeline.chapters import chapters
+    from bnbook.pipeline.gate.passed import passed_run
 
     for chapter in chapters.discover():
         best = passed_run(chapter)
@@ -123,7 +123,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _lock(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import locking
+    from bnbook.pipeline.gate import locking
 
     arguments.all |= not arguments.chapters
     print("\n".join(locking.lock(running.chosen(arguments), arguments.profile, arguments.why)))
@@ -131,7 +131,7 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 
 def _publish(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import carrying, kept, publish
+    from bnbook.pipeline.gate import carrying, kept, publish
 
     for chapter in running.chosen(arguments):
         if arguments.trainings:
@@ -143,14 +143,15 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import chapters, evidence, gate, kept, ledger_checks, manifest, publish
+    from bnbook.pipeline.chapters import chapters, evidence
+    from bnbook.pipeline.gate import gate, kept, manifest, publish
+    from bnbook.pipeline.pages import ledger_checks
 
     every = chapters.discover()
     found = chapters.select(arguments.chapters) if arguments.chapters else every
     if arguments.runs:
-        own = [c for c in found if c.has(arguments.profile)]
-        runs = {f"{arguments.profile}/{c.name}": evidence.fresh_run(c, arguments.profile) for c in own}
-        problems = {name: gate.problems(run) if run.exists else ["no run"] for name, run in runs.items()}
+        runs = [evidence.fresh_run(c, arguments.profile) for c in found if c.has(arguments.profile)]
+        problems = {run.name: gate.problems(run) if run.exists else ["no run"] for run in runs}
     elif arguments.chapters:
         problems = publish.published_problems(found)
     else:
@@ -173,7 +174,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import build
+    from bnbook.pipeline.pages import build
 
     started = time.perf_counter()
     page = build.build(arguments.profile if arguments.runs else None)
@@ -182,7 +183,8 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import chapters, ledger
+    from bnbook.pipeline.chapters import chapters
+    from bnbook.pipeline.pages import ledger
 
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     profile = arguments.profile if arguments.runs else None
@@ -191,7 +193,7 @@ def _claims(arguments: argparse.Namespace) -> int:
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline import doctor
+    from bnbook.pipeline.execution import doctor
 
     lines, good = doctor.report()
     print("\n".join(lines))

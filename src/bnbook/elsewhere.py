@@ -67,9 +67,9 @@ def _measure(arguments: argparse.Namespace) -> int:
 def _results(arguments: argparse.Namespace) -> int:
     from bnbook import rows, running
     from bnbook.errors import BnbookError
-    from bnbook.pipeline import chapters
-    from bnbook.pipeline.evidence import fresh_run, published
-    from bnbook.pipeline.passed import passed_run
+    from bnbook.pipeline.chapters import chapters
+    from bnbook.pipeline.chapters.evidence import fresh_run, published
+    from bnbook.pipeline.gate.passed import passed_run
 
     (chapter,) = chapters.select([arguments.chapter])
     if arguments.name is not None:
@@ -102,7 +102,7 @@ def _coursework(arguments: argparse.Namespace) -> int:
 
 def _bundle(arguments: argparse.Namespace) -> int:
     from bnbook.bundle import making
-    from bnbook.pipeline import chapters
+    from bnbook.pipeline.chapters import chapters
 
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     target = making.make(

@@ -32,7 +32,8 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Run the chapters and say how it went; whether all passed."""
-    from bnbook.pipeline import chapter_process, execute, parameters, side_by_side
+    from bnbook.pipeline.chapters import parameters
+    from bnbook.pipeline.execution import chapter_process, execute, side_by_side
 
     chapters = chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> bool:
 
 def chosen(arguments: argparse.Namespace) -> list:
     """The chapters named, or all that have the profile."""
-    from bnbook.pipeline import chapters
+    from bnbook.pipeline.chapters import chapters
 
     if arguments.all and arguments.chapters:
         raise BnbookError("both --all and chapter names given; give one of them")

@@ -2,7 +2,7 @@
 
 Each function of the package, and nothing else, is compiled with a first line that notes it: a profiler, even
 the interpreter's own, costs a chapter three seconds, for it sees every call of every library. A run's witness
-compiles the package from its source anyhow (src/bnbook/pipeline/witness.py).
+compiles the package from its source anyhow (src/bnbook/pipeline/execution/witness.py).
 """
 
 import ast

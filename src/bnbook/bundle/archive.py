@@ -14,8 +14,9 @@ from pathlib import Path
 
 from bnbook import paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, header
-from bnbook.pipeline.evidence import Evidence, fresh_run
+from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline.chapters.evidence import Evidence, fresh_run
+from bnbook.pipeline.gate import header
 
 MANIFEST = "manifest.json"
 SCHEMA = 1

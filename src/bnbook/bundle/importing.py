@@ -65,9 +65,9 @@ def take(archives: Iterable[Path]) -> Taken:
 
 def _chapters(profile: str, content: dict[str, bytes]) -> Iterable[tuple[str, list[str]]]:
     """Each chapter in the archive, and what the gate says of it; moved where it says nothing."""
-    from bnbook.pipeline import chapters, gate
-    from bnbook.pipeline.evidence import Evidence, fresh_run
-    from bnbook.pipeline.execute import move
+    from bnbook.pipeline.chapters import chapters
+    from bnbook.pipeline.chapters.evidence import Evidence, fresh_run, move
+    from bnbook.pipeline.gate import gate
 
     staging = paths.runs_folder() / ".importing" / profile
     shutil.rmtree(staging, ignore_errors=True)

@@ -16,8 +16,8 @@ from bnbook.bundle.script import RUN
 from bnbook.data import sources
 from bnbook.data.cache import cache_folder
 from bnbook.errors import BnbookError
-from bnbook.pipeline import header
-from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.chapters.chapters import Chapter
+from bnbook.pipeline.gate import header
 
 LISTED = "wheels.txt"
 

@@ -1,4 +1,5 @@
-"""From chapter to site: chapters, runs, the gate, publishing, pages, the build."""
+"""From chapter to site, a room a step, each on those before it: chapters, pictures, prose, gate, execution,
+handout, explorers, pages."""
 
 import sys
 

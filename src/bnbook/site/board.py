@@ -10,7 +10,7 @@ from typing import Any
 
 from bnbook.claims.judging import NOT_TESTED
 from bnbook.claims.words import OWN_QUESTION
-from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.site import chips, forest, words
 
 Row = dict[str, Any]

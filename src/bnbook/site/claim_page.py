@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnbook.claims.words import spelled
-from bnbook.pipeline.evidence import Evidence
+from bnbook.pipeline.chapters.evidence import Evidence
 from bnbook.site import board, chips, links, words
 from bnbook.site.claim_tests import found
 from bnbook.site.shell import page

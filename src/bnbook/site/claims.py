@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.pipeline import merge, pictures, tokens
-from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.evidence import Evidence, published
+from bnbook.pipeline.chapters import merge
+from bnbook.pipeline.chapters.chapters import Chapter
+from bnbook.pipeline.chapters.evidence import Evidence, published
+from bnbook.pipeline.pictures import pictures
+from bnbook.pipeline.prose import tokens
 from bnbook.profiles import PUBLISHED
 from bnbook.site import ways
 from bnbook.site.claim_page import ROOT, Context, claim_page

@@ -13,7 +13,7 @@ import numpy as np
 from bnbook.claims import format_number
 from bnbook.claims.words import DATA_NAMES
 from bnbook.errors import BnbookError
-from bnbook.pipeline import tokens as known
+from bnbook.pipeline.prose import tokens as known
 from bnbook.site import chips, waffle
 
 Row = dict[str, Any]

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.inks import PALETTE
+from bnbook.pipeline.chapters.chapters import Chapter
+from bnbook.pipeline.pictures.inks import PALETTE
 from bnbook.site import chips
 
 Row = dict[str, Any]

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from bnbook import rows
-from bnbook.pipeline import behind, tokens
-from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.evidence import Evidence
-from bnbook.pipeline.inks import MARK
+from bnbook.pipeline.chapters.chapters import Chapter
+from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.pipeline.pages import behind
+from bnbook.pipeline.pictures.inks import MARK
+from bnbook.pipeline.prose import tokens
 from bnbook.site import links
 
 FIGURE = re.compile(r'<figure\b(?:(?!</figure>).)*?href="[^"]*_images/([^"/]+)\.svg".*?</figure>', re.S)

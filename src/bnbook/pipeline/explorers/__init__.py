@@ -16,7 +16,7 @@ from bnbook.pipeline.explorers.fuse import fuse
 from bnbook.pipeline.explorers.goalposts import goalposts
 from bnbook.pipeline.explorers.landscape import landscape
 from bnbook.pipeline.explorers.limits import limits
-from bnbook.pipeline.tokens import Pages
+from bnbook.pipeline.prose.tokens import Pages
 from bnbook.results import Results
 
 #: Where the pages' scripts look for the data, under a folder of pages.

@@ -10,7 +10,7 @@ from bnbook.claims.judging import NOT_TESTED
 from bnbook.claims.kinds.known import kind_of
 from bnbook.claims.recorded import Recorded
 from bnbook.claims.words import spelled
-from bnbook.pipeline.tokens import Pages
+from bnbook.pipeline.prose.tokens import Pages
 from bnbook.results import Results
 
 #: Of kinds whose effect is none of what was recorded.

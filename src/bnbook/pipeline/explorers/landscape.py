@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bnbook.pipeline.explorers.drawn import rounded
-from bnbook.pipeline.tokens import Pages
+from bnbook.pipeline.prose.tokens import Pages
 from bnbook.results import Results
 from bnbook.runs import store
 

@@ -1,0 +1,1 @@
+"""Running chapters: kernels, processes side by side, and what watches them."""

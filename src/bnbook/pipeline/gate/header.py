@@ -1,0 +1,108 @@
+"""The header of a results file: what a run was made from, and how."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from bnbook import atomic, claims, fingerprint, paths, results
+from bnbook.bundle import vouching
+from bnbook.claims import locks
+from bnbook.claims.rules import judging_rules
+from bnbook.pipeline.chapters import merge, verdicts
+from bnbook.pipeline.chapters.chapters import Chapter
+from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.texts import read_text
+
+PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
+
+
+def made_from(chapter: Chapter, began: dict[str, str]) -> dict[str, Any]:
+    """Fingerprint, claims, head of the locks and commit as they are before a run starts."""
+    listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
+    return {"fingerprint": began, "claims": listed, "locks": head, **commit()}
+
+
+def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
+    """Scrub the notebook and complete the results file's header."""
+    import nbformat
+
+    notebook = nbformat.read(work.notebook_path, as_version=4)
+    merge.scrub(notebook)
+    nbformat.write(notebook, work.notebook_path)
+    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
+    run, chapter = recorded.header, work.chapter
+    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
+    recorded.header = {
+        "chapter": chapter.name,
+        "profile": values["profile"],
+        "parameters": values,
+        "default_parameters": default,
+        "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
+        "claims": {claim.id: claim.test_hash for claim in made["claims"]},
+        "locks": made["locks"],
+        "rules": judging_rules(),
+        "judged": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
+        "files": work.files(),
+        "data": rows,
+        "provenance": {
+            "commit": made["commit"],
+            "dirty": made["dirty"],
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            "device": device.get("name", "cpu"),
+            "threads": device.get("threads", 1),
+            "seeds": seeds,
+            "seconds": round(seconds, 1),
+            "store": store,
+            "peak_memory_mib": peak_mib,
+            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "versions": {name: version(name) for name in PACKAGES},
+        },
+    }
+    recorded.header["content"] = content_digest(recorded)
+    atomic.write_json(work.results_path, results.as_content(recorded))
+
+
+def not_as_locked(header: Mapping[str, Any]) -> str:
+    """Versions of a run that are not those of requirements.lock, in words; empty where all are."""
+    lock = paths.repository_root() / "requirements.lock"
+    text = read_text(lock, lock.name) if lock.is_file() else ""
+    pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", text, flags=re.M)
+    versions = header.get("provenance", {}).get("versions", {})
+    words = []
+    for name, then in versions.items():
+        locked = [pin for package, pin in pins if package == name]
+        if locked and then.split("+")[0] not in locked:
+            words.append(f"{name} {then} (locked: {', '.join(locked)})")
+    return ", ".join(words)
+
+
+def content_digest(recorded: results.Results) -> str:
+    """SHA-256 of everything in a results file but this hash itself: a number edited by hand shows."""
+    return fingerprint.digest({k: v for k, v in results.as_content(recorded).items() if k != "content"})
+
+
+def commit() -> dict[str, Any]:
+    """The commit checked out, or that of a bundle, and whether code, chapters or the lock differ from it."""
+    root = paths.repository_root()
+    if bundled := vouching.read(root):
+        return bundled
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, encoding="utf-8")
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    if not shutil.which("git") or not git("rev-parse", "HEAD"):
+        return {"commit": "unknown", "dirty": True}
+    lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
+    measured = ("src", "book", "requirements.lock", f":(exclude){lines}")
+    changed = git("status", "--porcelain", "--untracked-files=normal", "--", *measured)
+    unlocked = locks.has_new_tests(git("show", f"HEAD:{lines}"))
+    return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changed) or unlocked}

@@ -1,0 +1,1 @@
+"""The generated pages, and the site that is built from them."""

@@ -1,0 +1,1 @@
+"""Numbers in prose: tokens, tables and sentences that are filled in from a run."""
