@@ -115,10 +115,11 @@ def built_site(tmp_path_factory) -> Path:
 
 
 def build_site(site: Path) -> None:
-    """The runs are those of the last time where nothing has changed since and the gate still passes them."""
+    """The runs, with their trainings, are those of the last time where nothing has changed since and the gate
+    still passes them."""
     kept = ROOT / "runs" / "tests"
     runs = kept / checkout()
-    places = {"BNBOOK_RUNS": str(runs), "BNBOOK_STORE": str(site / "store")}
+    places = {"BNBOOK_RUNS": str(runs), "BNBOOK_STORE": str(runs / "store")}
     check = ("check", "--runs", "--profile", "smoke")
     try:
         assert runs.is_dir()
