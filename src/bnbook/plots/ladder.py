@@ -146,7 +146,8 @@ def _curve(
         look = dict(markersize=6, marker="D", markerfacecolor="white") if long else dict(markersize=5)
         bars = [np.nan_to_num(middle - low), np.nan_to_num(high - middle)]
         line = "none" if long else "-"
-        ax.errorbar(x, middle, bars, linestyle=line, capsize=3, label=None if long else label, **style | look)
+        ax.errorbar(x, middle, bars, linestyle=line, capsize=3, label=label, **style | look)
+        label = None  # one entry of the legend, also where only long rungs were trained
 
 
 def _middle(values: np.ndarray) -> tuple[float, float]:
