@@ -85,10 +85,12 @@ def test_the_table_has_a_column_for_each_rung_that_was_reached(tmp_path):
         "**Holds wherever it is decided** (1)",
         "| the source says | An eighth of the width<br><small>n = 3</small> |",
     ]
-    assert "**yes**" in lines[4] and "0.597 higher with batch norm</small>" in lines[4]
+    assert lines[4] == (
+        "| It is faster.<br><small>higher with batch norm</small> | **yes**<br><small>0.597</small> |"
+    )
     assert lines[-1] == "Not tested at this scale: The whole width."
     late = rung_table([replace(small, exploratory="planned anew after its data")])
-    assert "| It is faster.<br><small>exploratory: planned anew after its data</small> |" in late
+    assert "| It is faster.<br><small>exploratory: planned anew after its data</small><br>" in late
 
 
 def test_seeds_stand_in_a_cell_where_the_claims_of_a_rung_have_other_numbers(tmp_path):
@@ -112,9 +114,12 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
         "Open",
     ]
     rows = [table.splitlines()[-1] for table in tables]
-    assert "**yes**" in rows[0] and "**no**" in rows[0]
+    assert rows[0] == (
+        "| It is faster.<br><small>higher … batch norm</small> | **yes**<br><small>0.597 with</small> | "
+        "**no**<br><small>0.603 without</small> |"
+    )
     assert "**no**" in rows[1] and "| open<br>" in rows[1]
-    assert rows[2].startswith("| It is faster. |  | open<br>")
+    assert rows[2].startswith("| It is faster.<br><small>higher without batch norm</small> |  | open<br>")
     untried = judge(read(tmp_path), {}, "laptop")
     assert rung_table([untried]) == turned([untried]) == "No rung has been reached."
     assert turned([down, both, only, untried]) == (
@@ -126,6 +131,29 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
     )
     assert turned([down]).startswith(
         "None of the 1 claims holds at one rung and fails at another; 0 hold and 1"
+    )
+
+
+def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
+    rungs = {"a": "An eighth, 2 steps.", "b": "The whole, 2 steps.", "c": "An eighth, 9 steps."}
+    one = read(tmp_path, HEAD | {"rungs": rungs})
+    noise = arms([-1.0, 1.0, 0.0])
+
+    def said(*found):
+        return turned([judge(one, results(**known), "laptop") for known in found]).partition(" At as many ")[
+            2
+        ]
+
+    wide, shorter = {"a": arms(UP), "b": arms(DOWN)}, {"a": arms(UP), "b": noise}
+    assert said(wide, shorter) == ""
+    both = {"a": arms(DOWN), "b": arms(DOWN), "c": arms(UP)}
+    assert said(both, wide, shorter | {"c": noise}, wide | {"c": arms(UP)}, shorter | {"c": arms(DOWN)}) == (
+        "steps 2 turn with the width; with the number of steps, at one width, 2 of 3 turn: 1 from no to yes, "
+        "1 from yes to no."
+    )
+    assert said(shorter | {"c": arms(UP)}) == (
+        "steps none turns with the width; with the number of steps, at one width, none of 1 turns: 0 from no "
+        "to yes, 0 from yes to no."
     )
 
 

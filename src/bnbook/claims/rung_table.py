@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from os.path import commonprefix
 
 from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import NOT_TESTED, Judgement
@@ -39,8 +41,13 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
         parts = {says: (verdict, outcome) for says, verdict, outcome in found.parts}
         here = [outcome.holds for verdict, outcome in parts.values() if verdict != NOT_TESTED]
         if here:
-            cells = [_cell(*parts[says], len(seeds[says]) > 1) if says in parts else "" for says in shown]
-            words = without_markup(found.claim.says).replace("|", "\\|") + exploratory_note(found)
+            shared, short = _shared_words(
+                [outcome for verdict, outcome in parts.values() if verdict != NOT_TESTED]
+            )
+            cells = [
+                _cell(*parts[says], short, len(seeds[says]) > 1) if says in parts else "" for says in shown
+            ]
+            words = without_markup(found.claim.says).replace("|", "\\|") + exploratory_note(found) + shared
             groups[GROUPS[True in here, False in here]].append(f"| {words} | {' | '.join(cells)} |")
     counted = {says: f"<br><small>n = {min(seeds[says])}</small>" * (len(seeds[says]) == 1) for says in shown}
     titles = " | ".join(_short(says) + counted[says] for says in shown)
@@ -56,9 +63,9 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
 
 
 def turned(judgements: Iterable[Judgement]) -> str:
-    """One sentence: how many claims hold at one rung and fail at another, hold or fail wherever they are
-    decided, and are open."""
-    counts = dict.fromkeys(GROUPS, 0)
+    """How many claims hold at one rung and fail at another, hold or fail wherever they are decided, and are
+    open; and, where a width has rungs of two lengths, how many turn with the width and with the length."""
+    judgements, counts = list(judgements), dict.fromkeys(GROUPS, 0)
     for found in judgements:
         parts = [outcome.holds for _, verdict, outcome in found.parts if verdict != NOT_TESTED]
         if found.claim.rungs and parts:
@@ -72,7 +79,29 @@ def turned(judgements: Iterable[Judgement]) -> str:
     decided = f"{hold} hold{'s' * (hold == 1)} and {fail} fail{'s' * (fail == 1)} at every rung that decides"
     return (
         f"{who} hold{s} at one rung and fail{s} at another; {decided}, {still} "
-        f"{'is' if still == 1 else 'are'} open at every rung."
+        f"{'is' if still == 1 else 'are'} open at every rung.{_with_what(judgements)}"
+    )
+
+
+def _with_what(judgements: list[Judgement]) -> str:
+    """Whether claims turn between widths, at as many steps, or between numbers of steps, at one width."""
+    wide, long = 0, []
+    for found in (each for each in judgements if each.claim.rungs):
+        widths, lengths = defaultdict(list), defaultdict(list)
+        for says, verdict, outcome in found.parts:
+            if verdict != NOT_TESTED and outcome.holds is not None:
+                width, _, steps = _short(says).partition(", ")
+                widths[steps].append(outcome.holds)
+                lengths[width].append(outcome.holds)
+        wide += any(len(set(decided)) > 1 for decided in widths.values())
+        long += [(decided[0], decided[-1]) for decided in lengths.values() if len(decided) > 1]
+    if not long:
+        return ""
+    up, down = long.count((False, True)), long.count((True, False))
+    return (
+        f" At as many steps {wide or 'none'} turn{'s' * (wide < 2)} with the width; with the number of "
+        f"steps, at one width, {up + down or 'none'} of {len(long)} turn{'s' * (up + down < 2)}: {up} from "
+        f"no to yes, {down} from yes to no."
     )
 
 
@@ -94,9 +123,25 @@ def _short(says: str) -> str:
     return says.rstrip(".")
 
 
-def _cell(verdict: str, outcome: Outcome, counted: bool) -> str:
+def _shared_words(outcomes: list[Outcome]) -> tuple[str, Callable[[str], str]]:
+    """The words that all effects of a row begin and end with, behind their numbers, to stand once below the
+    claim; and how an effect reads without them: "4.96 times fewer steps with batch norm" becomes "4.96"."""
+    said = [effect_and_interval(outcome)[0].split(" ") for outcome in outcomes]
+    before = commonprefix([words[1:] for words in said])
+    after = commonprefix([words[1 + len(before) :][::-1] for words in said])[::-1]
+    alike = all(len(words) == 1 + len(before) + len(after) for words in said)
+    shared = " ".join(before + (after if alike or not after else ["…", *after]))
+
+    def short(effect: str) -> str:
+        words = effect.split(" ")
+        return " ".join(words[:1] + words[1 + len(before) : len(words) - len(after)])
+
+    return f"<br><small>{shared}</small>".replace("|", "\\|") * bool(shared), short
+
+
+def _cell(verdict: str, outcome: Outcome, short: Callable[[str], str], counted: bool) -> str:
     if verdict == NOT_TESTED:
         return UNTRIED
     word = "open" if outcome.holds is None else "**yes**" if outcome.holds else "**no**"
-    effect = effect_and_interval(outcome)[0].replace("|", "\\|")
+    effect = short(effect_and_interval(outcome)[0]).replace("|", "\\|")
     return f"{word}<br><small>{effect}{f'; n = {outcome.n}' if counted else ''}</small>"

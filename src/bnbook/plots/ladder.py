@@ -104,7 +104,8 @@ def against_width(
             _curve(ax, results, effect, label if len(effects) > 1 else None, style, 1.06 ** (place - 0.5))
         if next(iter(effects.values())).logarithmic:
             ax.set_yscale("log")
-            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            low, high = ax.get_ylim()
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
             ax.yaxis.set_major_formatter("{x:g}")
         for zero in {effect.zero for effect in effects.values()}:
             ax.axhline(zero, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0.9)
