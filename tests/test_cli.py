@@ -147,9 +147,10 @@ def test_a_check_of_the_doctor_that_fails_is_a_row(monkeypatch):
 
 def test_the_notebooks_of_make_lab_end_in_one_line_too(tiny):
     (tiny / "_toc.yml").write_text("root: [")
-    command = [sys.executable, "-m", "bnbook.pipeline.handout", str(tiny / "lab")]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8")
-    assert done.returncode == cli.USAGE and done.stderr.count("\n") == 1 and "_toc.yml" in done.stderr
+    command = [sys.executable, "-m", "bnbook.pipeline.handout"]
+    for folders, word in ([[str(tiny / "lab")], "_toc.yml"], [[], "one folder is needed"]):
+        done = subprocess.run([*command, *folders], capture_output=True, encoding="utf-8")
+        assert done.returncode == cli.USAGE and done.stderr.count("\n") == 1 and word in done.stderr
 
 
 def test_the_reason_of_many_errors_is_that_of_the_first():
