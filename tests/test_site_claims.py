@@ -112,6 +112,33 @@ def test_the_legend_counts_the_squares_and_explains_their_frames():
     assert f"{untried[1]} open" in legend, "the same squares are counted"
 
 
+def test_the_scale_names_the_widest_and_the_longest_rung_that_was_reached():
+    header = {"parameters": {"width": 0.125, "steps": 2000}, "data": []}
+    made = SimpleNamespace(
+        results=SimpleNamespace(header=header),
+        chapter=SimpleNamespace(parameters=lambda profile: {"steps": 15000}),
+        profile="laptop",
+    )
+    says = [
+        "1/16 of the width, 2,000 steps.",
+        "The whole width, 2,000 steps.",
+        "1/4 of the width, 15,000 steps.",
+    ]
+    ladder = row("a-rung", rungs=True)
+    test = ladder["tests"][0]
+
+    def scale(*reached: int) -> str:
+        ladder["tests"] = [test | {"says": words, "n": 3 * (at in reached)} for at, words in enumerate(says)]
+        return front.trust([*rows(), ladder], Pages({front.MAIN: made}, [])).partition(";")[0]
+
+    assert scale(0, 1, 2).endswith(
+        "VGG at 1/8 of its width (again at up to the whole), 2,000 of 15,000 steps (again 15,000 at 1/4)"
+    )
+    assert scale(0, 2).endswith("up to 1/4), 2,000 of 15,000 steps (again 15,000 at 1/4)")
+    assert scale(0).endswith("VGG at 1/8 of its width (again at up to 1/16), 2,000 of 15,000 steps")
+    assert scale().endswith("VGG at 1/8 of its width, 2,000 of 15,000 steps")
+
+
 def test_what_no_run_at_its_scale_has_tried_is_grey_and_said_not_to_count():
     made = row("a", judging.NOT_TESTED)
     made["tests"][0] |= {"verdict": judging.NOT_TESTED, "holds": False}

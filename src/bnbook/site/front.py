@@ -19,6 +19,7 @@ from bnbook.site import chips, waffle
 Row = dict[str, Any]
 BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
+RUNG = re.compile(r"(The whole|\d+/\d+)(?: of the)? width, ([\d,]+) steps")
 LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
 HIGH = 38  # pixels of an arm
 MAIN = "santurkar/training"  # the chapter whose network most others train, too
@@ -92,19 +93,27 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
 
 
 def _scale(rows: list[Row], shown: known.Pages) -> str:
-    """Width and steps of the network that most pages train, and the largest rung of the ladder."""
+    """Width and steps of the network that most pages train, the widest and the longest rung of the ladder."""
     evidence = shown.evidence.get(MAIN)
     if evidence is None:
         return "no run"
     made, theirs = evidence.results.header["parameters"], evidence.chapter.parameters("paper")
     width = Fraction(made["width"]).limit_denominator(1000)
     steps = f"{made['steps']:,} of {theirs['steps']:,} steps"
-    reached = [
-        test["says"].partition(" ")[0] for row in rows if row["rungs"] for test in row["tests"] if test["n"]
-    ]
-    widest = max((1 if word == "The" else Fraction(word) for word in reached), default=None)
-    more = f" (again at up to {'the whole' if widest == 1 else widest})" if widest else ""
-    return f"VGG at {width} of its width{more}, {steps}"
+    says = [test["says"] for row in rows if row["rungs"] for test in row["tests"] if test["n"]]
+    rungs = [match for each in says if (match := RUNG.match(each))]
+    reached = [(1 if at[1] == "The whole" else Fraction(at[1]), int(at[2].replace(",", ""))) for at in rungs]
+
+    def named(share: Fraction | int) -> str:
+        return "the whole" if share == 1 else str(share)
+
+    if reached:
+        widest, longest = max(reached), max((long, wide) for wide, long in reached)
+        width = f"{width} of its width (again at up to {named(widest[0])})"
+        steps += f" (again {longest[0]:,} at {named(longest[1])})" * (longest[0] > made["steps"])
+    else:
+        width = f"{width} of its width"
+    return f"VGG at {width}, {steps}"
 
 
 def pictures(text: str, shown: known.Pages) -> str:
