@@ -59,8 +59,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if server.trickle:
             for byte in content[start:]:
-                self.wfile.write(bytes([byte]))
                 time.sleep(server.trickle)
+                self.wfile.write(bytes([byte]))
         self.wfile.write(content[start : start + server.cut])
 
     def log_message(self, *_: object) -> None:
@@ -199,7 +199,7 @@ def test_the_second_address_helps(server, tmp_path):
 def test_trickles_and_silence_end(server, tmp_path):
     server.trickle = 0.01  # 100 bytes a second, never silent
     failed(server, tmp_path / "file", "less than 64 KiB in 1 s")
-    server.trickle = 5.0
+    server.trickle = 60.0  # not one byte, so that a slow machine's clock cannot make it a trickle
     failed(server, tmp_path / "file", "timed out")
 
 
