@@ -22,8 +22,7 @@ def draw_margins(tallies: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str
     """
     fig, ax = plt.subplots(figsize=(7.2, 0.62 * len(rows) + 0.9))
     edges = np.delete(EDGES, FIRST)
-    style = {"width": edges[1] - edges[0], "linewidth": 0, "zorder": 3}
-    middle = (edges[1:] + edges[:-1]) / 2
+    style = {"fill": True, "linewidth": 0, "zorder": 3}
     for place, (name, (_, form)) in enumerate(reversed(rows.items())):
         counts = np.asarray(tallies[name]).sum(axis=0)
         none = np.zeros(FIRST - 1)
@@ -31,8 +30,9 @@ def draw_margins(tallies: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str
         total = np.sqrt(bad + good)
         total *= 0.8 / total.max()
         red = total * np.divide(bad, bad + good, out=np.zeros(len(bad)), where=bad + good > 0)
-        ax.bar(middle, red, bottom=place, color=COLORS["wrong"], **style)
-        ax.bar(middle, total - red, bottom=place + red, color=COLORS[form], **style)
+        for below, above, color in ((0 * red, red, COLORS["wrong"]), (red, total, COLORS[form])):
+            above = np.where(above > below, place + above, np.nan)  # no outline of nothing
+            ax.stairs(above, edges, baseline=place + below, color=color, **style)
         ax.axhline(place, color="#cccccc", linewidth=0.7, zorder=1)
         share = bad.sum() / counts.sum()
         words = f"{100 * share:.{0 if share >= 0.1 else 1}f} % violated" if share else "none violated"
