@@ -8,15 +8,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgba
 
 from bnbook.errors import BnbookError
-from bnbook.plots.theorems import draw_margins
+from bnbook.figures import COLORS
+from bnbook.plots.theorems import FIRST, draw_margins
 from bnbook.studies.theorems import lipschitz, one_unit
 from bnbook.studies.theorems.counterexamples import as_table
 from bnbook.studies.theorems.instances import KINDS, batch_norm, differentiate, draw, restoring
 from bnbook.studies.theorems.lipschitz_exact import lipschitz_counterexamples
 from bnbook.studies.theorems.lipschitz_trials import lipschitz_trial
-from bnbook.studies.theorems.margins import error, margin, violations
+from bnbook.studies.theorems.margins import EDGES, error, margin, violations
 from bnbook.studies.theorems.one_unit import exact, normalize
 from bnbook.studies.theorems.trials import Trials, run_trials
 
@@ -255,3 +257,26 @@ def test_margins_are_counted_once_for_record_and_figure():
     fig = draw_margins(tallies, {"one": ("first", "printed"), "two": ("second", "corrected")})
     assert [text.get_text() for text in fig.axes[0].texts] == ["100 % violated", "33 % violated"]
     assert [tick.get_text() for tick in fig.axes[0].get_yticklabels()] == ["second", "first"]
+
+
+def test_the_outlines_of_margins_are_roots_of_counts_in_the_ink_of_their_side():
+    bins = len(EDGES) - 1
+    counts = np.zeros((2, bins))  # two seeds
+    counts[0, [3, FIRST, bins - 1]] = 4, 2, 16
+    counts[1, FIRST - 1] = 2
+    fig = draw_margins({"one": counts, "two": counts}, {"one": ("", "printed"), "two": ("", "corrected")})
+    for row, form in ((1, "printed"), (0, "corrected")):  # the first row stands above
+        wrong, good = (patch.get_data() for patch in fig.axes[0].patches[2 * row : 2 * row + 2])
+        inks = [patch.get_facecolor() for patch in fig.axes[0].patches[2 * row : 2 * row + 2]]
+        assert inks == [to_rgba(COLORS["wrong"]), to_rgba(COLORS[form])]
+        # The bins on both sides of no violation are one: 2 of its 4 are violations.
+        for outline, places, roots in (
+            (wrong, [3, FIRST - 1], [2, 1]),
+            (good, [FIRST - 1, bins - 2], [1, 4]),
+        ):
+            drawn = np.flatnonzero(np.isfinite(outline.values))
+            assert drawn.tolist() == places
+            heights = (outline.values - outline.baseline)[drawn]
+            np.testing.assert_allclose(heights, 0.8 * np.array(roots) / 4)
+            assert len(outline.edges) == bins
+        assert wrong.baseline[3] == row and good.baseline[FIRST - 1] == wrong.values[FIRST - 1]
