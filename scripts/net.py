@@ -1,6 +1,6 @@
-"""What a move or a rewrite of the machinery must leave as it is: save it before, compare it after.
+"""What a move of the machinery must leave as it is: save it before, compare it after.
 
-    python scripts/net.py save FOLDER [SITE]     rows of the ledger, text of every page, files of the site, fingerprints
+    python scripts/net.py save FOLDER [SITE]     rows, page texts, files, fingerprints
     python scripts/net.py compare BEFORE AFTER   every difference, one a line; exit code 1 where there is one
 
 SITE is a built site (default `_build/html`). Page text is what a reader sees, spaces folded, without the build's
@@ -54,7 +54,9 @@ def save(folder: Path, site: Path) -> None:
     kinds = {"rows": rows, "pages": pages, "files": files, "fingerprints": fingerprints()}
     for name, what in kinds.items():
         (folder / f"{name}.json").write_text(json.dumps(what, indent=1, sort_keys=True), encoding="utf-8")
-    print(f"{len(rows)} rows, {len(pages)} pages, {len(files)} files, {len(kinds['fingerprints'])} fingerprints")
+    print(
+        f"{len(rows)} rows, {len(pages)} pages, {len(files)} files, {len(kinds['fingerprints'])} fingerprints"
+    )
 
 
 def flat(value, path: str = "") -> dict[str, str]:

@@ -181,20 +181,15 @@ def test_more_seeds_are_locked_as_what_they_are(ran):
     assert "changed coin-fair (seeds 5 to 9 after its data" in locking.lock([coin()], "laptop")[0]
 
 
-def test_rules_that_changed_after_a_run_are_named(ran, capsys):
-    def others(content):
-        content["rules"] = "others"
-
-    def ruled(content):
-        others(content)
-        content["judged"]["coin-fair"]["verdict"] = "not reproduced"
-
+def test_verdicts_that_turned_since_their_run_are_named(ran, capsys):
     publish.publish(coin(), "laptop")
-    stamped(evidence.published(coin(), "laptop"), others)
-    assert ledger_checks.other_rules([coin()]) == [], "no verdict turned, so there is nothing to do"
-    stamped(evidence.published(coin(), "laptop"), ruled)
+    assert ledger_checks.turned([coin()]) == []
+    stamped(
+        evidence.published(coin(), "laptop"),
+        lambda content: content["judged"]["coin-fair"].update(verdict="not reproduced"),
+    )
     main(["check"])
-    words = "note laptop/part/coin was judged by other rules; turned since: coin-fair reproduced (“not repro"
+    words = "note laptop/part/coin: verdicts that turned since the run: coin-fair reproduced (“not repro"
     assert words in capsys.readouterr().out
 
 

@@ -93,7 +93,6 @@ def _parser() -> argparse.ArgumentParser:
     running.add_arguments(run)
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
     build = add("build", _build, "render the site into _build/html")
-    check.add_argument("--manifest", metavar="FILE", help="write what executed/ holds, and codecheck.yml")
     claims = add("claims", _claims, "every claim with its verdict")
     for command in (check, build, claims):
         command.add_argument("--runs", action="store_true", help="runs/PROFILE instead of executed/")
@@ -144,11 +143,10 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline.chapters import chapters, evidence
-    from bnbook.pipeline.gate import gate, kept, manifest, publish
+    from bnbook.pipeline.gate import gate, kept, publish
     from bnbook.pipeline.pages import ledger_checks
 
-    every = chapters.discover()
-    found = chapters.select(arguments.chapters) if arguments.chapters else every
+    found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     if arguments.runs:
         runs = [evidence.fresh_run(c, arguments.profile) for c in found if c.has(arguments.profile)]
         problems = {run.name: gate.problems(run) if run.exists else ["no run"] for run in runs}
@@ -159,7 +157,7 @@ def _check(arguments: argparse.Namespace) -> int:
     for name, lines in problems.items():
         print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
     sound = [c for c in found if not any(problems.get(f"{each}/{c.name}") for each in PROFILES)]
-    notes = [*publish.other_versions(sound), *ledger_checks.other_rules(sound), *kept.waiting()]
+    notes = [*publish.other_versions(sound), *ledger_checks.turned(sound), *kept.waiting()]
     for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:
@@ -167,8 +165,6 @@ def _check(arguments: argparse.Namespace) -> int:
         of = f" of {', '.join(chapter.name for chapter in found)}" if arguments.chapters else ""
         print(f"nothing to check: executed/ holds no run{of} yet")
     lines, well = ledger_checks.ledger(found, arguments.runs)
-    if arguments.manifest:
-        lines += [f"written {path}" for path in manifest.write(every, arguments.manifest)]
     print("\n".join(lines))
     return DONE if well and not any(problems.values()) else FAILED
 

@@ -12,9 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
-from bnbook.bundle import vouching
 from bnbook.claims import locks
-from bnbook.claims.rules import judging_rules
 from bnbook.pipeline.chapters import merge, verdicts
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence
@@ -48,7 +46,6 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
         "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
         "claims": {claim.id: claim.test_hash for claim in made["claims"]},
         "locks": made["locks"],
-        "rules": judging_rules(),
         "judged": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
         "files": work.files(),
         "data": rows,
@@ -90,10 +87,8 @@ def content_digest(recorded: results.Results) -> str:
 
 
 def commit() -> dict[str, Any]:
-    """The commit checked out, or that of a bundle, and whether code, chapters or the lock differ from it."""
+    """The commit checked out, and whether code, chapters or the lock differ from it."""
     root = paths.repository_root()
-    if bundled := vouching.read(root):
-        return bundled
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, encoding="utf-8")

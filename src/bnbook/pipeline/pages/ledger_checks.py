@@ -6,7 +6,6 @@ from bnbook import claims
 from bnbook.claims import locks
 from bnbook.claims.judging import HOLDS, HOLDS_IF
 from bnbook.claims.locks.lines import short
-from bnbook.claims.rules import judging_rules
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import verdicts
 from bnbook.pipeline.chapters.chapters import Chapter, discover
@@ -67,19 +66,14 @@ def _locks(chapters: list[Chapter]) -> str:
     return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
 
 
-def other_rules(chapters: list[Chapter]) -> list[str]:
-    """Published runs with verdicts that turned because they were judged by other rules than today's, one line
-    each."""
+def turned(chapters: list[Chapter]) -> list[str]:
+    """Published runs with verdicts that are others than when they ran, one line each."""
     lines = []
-    for chapter in chapters:
-        for profile in PUBLISHED:
-            evidence = published(chapter, profile)
-            if not evidence.exists or evidence.results.header.get("rules", "") in ("", judging_rules()):
-                continue
-            turned = [found for found in verdicts.chapter_verdicts(evidence) if "when it ran" in found.remark]
-            words = ", ".join(f"{found.claim.id} {found.words}" for found in turned)
-            if words:
-                lines.append(f"{profile}/{chapter.name} was judged by other rules; turned since: {words}")
+    for evidence in (published(chapter, profile) for chapter in chapters for profile in PUBLISHED):
+        rows = verdicts.chapter_verdicts(evidence) if evidence.exists else []
+        words = ", ".join(f"{row.claim.id} {row.words}" for row in rows if "when it ran" in row.remark)
+        if words:
+            lines.append(f"{evidence.name}: verdicts that turned since the run: {words}")
     return lines
 
 
