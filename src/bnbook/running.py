@@ -25,7 +25,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--compare", action="store_true", help=words)
     words = "with --compare: draw the book's bands and your run into CHAPTER.compare.svg"
     run.add_argument("--figure", action="store_true", help=words)
-    run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: as memory allows)")
+    run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: one a core)")
     words = "train on this Dask cluster (docs/clusters.md)"
     run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
 
@@ -33,7 +33,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Run the chapters and say how it went; whether all passed."""
     from bnbook.pipeline.chapters import parameters
-    from bnbook.pipeline.execution import chapter_process, execute, side_by_side
+    from bnbook.pipeline.execution import execute, side_by_side
 
     chapters = chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     name = None if arguments.name is None else own_name(arguments.name)
-    job = chapter_process.Job(arguments.profile, changes, arguments.compare, arguments.figure, name)
+    job = side_by_side.Job(arguments.profile, changes, arguments.compare, arguments.figure, name)
     paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     passed = True
     for outcome in side_by_side.run(chapters, job, arguments.jobs):

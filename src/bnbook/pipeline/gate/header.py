@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import platform
 import re
 import shutil
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
@@ -21,10 +23,11 @@ from bnbook.texts import read_text
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
 
-def made_from(chapter: Chapter, began: dict[str, str]) -> dict[str, Any]:
-    """Fingerprint, claims, head of the locks and commit as they are before a run starts."""
+def made_from(chapter: Chapter, began: dict[str, str], package: Path) -> dict[str, Any]:
+    """Fingerprint, claims, head of the locks and commit as they are before a run starts, which imports the
+    package from the folder `package`."""
     listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
-    return {"fingerprint": began, "claims": listed, "locks": head, **commit()}
+    return {"fingerprint": began, "claims": listed, "locks": head, **commit(package)}
 
 
 def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
@@ -86,18 +89,50 @@ def content_digest(recorded: results.Results) -> str:
     return fingerprint.digest({k: v for k, v in results.as_content(recorded).items() if k != "content"})
 
 
-def commit() -> dict[str, Any]:
-    """The commit checked out, and whether code, chapters or the lock differ from it."""
+def commit(package: Path | None = None) -> dict[str, Any]:
+    """The commit checked out, and whether what runs differs from it: the files of `package` (by default those
+    of the checkout), the chapters and the lock. Asked of the files' content, not of git's own notes of it."""
     root = paths.repository_root()
+    package = package or root / "src" / "bnbook"
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, encoding="utf-8")
-        return done.stdout.strip() if done.returncode == 0 else ""
+        return done.stdout if done.returncode == 0 else ""
 
-    if not shutil.which("git") or not git("rev-parse", "HEAD"):
+    if not shutil.which("git") or not (head := git("rev-parse", "HEAD").strip()):
         return {"commit": "unknown", "dirty": True}
     lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
-    measured = ("src", "book", "requirements.lock", f":(exclude){lines}")
-    changed = git("status", "--porcelain", "--untracked-files=normal", "--", *measured)
-    unlocked = locks.has_new_tests(git("show", f"HEAD:{lines}"))
-    return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changed) or unlocked}
+    listed = git("ls-tree", "-r", "-z", "HEAD", "--", "src/bnbook", "book", "requirements.lock")
+    held = {
+        name: words.split()[2]
+        for words, _, name in (row.partition("\t") for row in listed.split("\0"))
+        if name
+    }
+    owned = any(name.startswith("src/") for name in held)  # a book may stand without the package's sources
+    there = {f"src/bnbook/{path.relative_to(package).as_posix()}": path for path in _files(package) if owned}
+    there |= {path.relative_to(root).as_posix(): path for path in _files(root / "book")}
+    there |= {"requirements.lock": root / "requirements.lock"} if "requirements.lock" in held else {}
+    changed = held.keys() != there.keys() or any(
+        not _is_blob(path, held[name]) for name, path in there.items() if name != lines
+    )
+    return {"commit": head, "dirty": changed or locks.has_new_tests(git("show", f"HEAD:{lines}").strip())}
+
+
+def _files(folder: Path) -> list[Path]:
+    """What of a folder can measure or is a chapter's: no caches, nothing hidden."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    inner = ((path, path.relative_to(folder).parts) for path in found)
+    return [
+        path for path, parts in inner if "__pycache__" not in parts and not any(p[0] == "." for p in parts)
+    ]
+
+
+def _is_blob(path: Path, name: str) -> bool:
+    """Whether a file is what git stores under this hash, in this system's line ends or in git's own."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    kind = hashlib.sha1 if len(name) == 40 else hashlib.sha256
+    forms = (content, content.replace(b"\r\n", b"\n"))
+    return any(kind(b"blob %d\0" % len(form) + form).hexdigest() == name for form in forms)
