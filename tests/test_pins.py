@@ -63,6 +63,11 @@ def seen(name: str, rate: float = 0.1):
     return lambda lengths: float(summaries.landscape(spent(lengths), lengths, rate)[name][0, 0])
 
 
+def nearest(lengths: list[float]) -> float:
+    reach = (0.0, min(lengths))
+    return float(summaries.landscape(spent(lengths), lengths, 0.1, reach)["smoothness"][0, 0])
+
+
 def linear_smoothness(lengths: list[float]) -> float:
     """In learning rates, so that the rate itself is left out."""
     arm = LinearArm(lengths=tuple(lengths), learning_rate=1.0, random_lengths=(), covariate_shift=False)
@@ -190,6 +195,7 @@ class Pin:
 PINS = [
     Pin("effective-beta", "a spent gradient", seen("smoothness"), VGG, 20, "is 20 at the learning rate 0.1", [1, 2, 4, 8]),
     Pin("effective-beta", "a spent gradient, beyond", seen("beyond"), VGG, 1.25, "is 1.25, beyond", [1, 16]),
+    Pin("effective-beta", "a spent gradient, nearer", nearest, VGG, 200, "would be 200", [0.2, 1]),
     Pin("effective-beta", "a random direction", random_smoothness, [0.5, 2, 4], 20, "along a random direction", [2, 4]),
     Pin("effective-beta", "the deep linear network", linear_smoothness, LENGTHS, 100, "100/η in the deep linear", LENGTHS[1:]),
     Pin("roughness", "a spent gradient", lambda shares: 1 / min(shares), (1e-4, 1e-3, 1e-2), 1e4, "10,000 times", (1e-3, 1e-2)),
