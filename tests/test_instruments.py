@@ -115,7 +115,9 @@ def test_a_claim_and_its_sibling_on_the_ladder_lead_to_each_other():
     back = limits.known(wide, [own, wide], [])
     assert "At one size, in its own chapter: " in back and 'href="../claims/a.html"' in back
     several = limits.known(own, [own, wide, wide | {"id": "b"}], [])
-    assert several.count("At other sizes</a> (") == 2
+    assert several.count("At other sizes</a> (") == 2 and "<details>" not in several
+    many = limits.known(own, [own, wide, wide | {"id": "b"}, wide | {"id": "c"}], [])
+    assert many.startswith("<details><summary>At other sizes</summary>") and many.count("<p ") == 3
 
 
 def test_the_book_refuses_a_sibling_that_it_does_not_have(monkeypatch):

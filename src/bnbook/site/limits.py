@@ -14,12 +14,20 @@ from bnbook.site.claim_tests import MET
 
 Row = dict[str, Any]
 PAGE = "instruments.html"
+MANY = 2  # lines of sizes above which they are folded
 
 
 def known(row: Row, rows: Sequence[Row], instruments: Sequence[Instrument]) -> str:
     """The HTML of a claim's page: a line each for its instruments and for its siblings at other sizes."""
-    lines = [_instruments(row, instruments), *_sizes(row, rows)]
-    return "".join(f'<p class="claim-known">{line}</p>' for line in lines if line)
+    own, sizes = _instruments(row, instruments), _sizes(row, rows)
+    lines = "".join(map(_line, sizes))
+    if len(sizes) > MANY:
+        lines = f"<details><summary>At other sizes</summary>{lines}</details>"
+    return (_line(own) if own else "") + lines
+
+
+def _line(text: str) -> str:
+    return f'<p class="claim-known">{text}</p>'
 
 
 def marks(instruments: Sequence[Instrument], root: str) -> Callable[[Row], str]:
@@ -37,7 +45,7 @@ def marks(instruments: Sequence[Instrument], root: str) -> Callable[[Row], str]:
 
 def _instruments(row: Row, instruments: Sequence[Instrument]) -> str:
     said = [
-        f'<a href="../{PAGE}#{one.anchor}">{html.escape(one.name)}</a>'
+        f'<a href="../{PAGE}#{one.anchor}">{words.rich(one.name)}</a>'
         + (f", {words.rich(one.line)}" if one.line else "")
         for one in instruments
         if one.id in row["rests_on"]
@@ -57,8 +65,8 @@ def _sizes(row: Row, rows: Sequence[Row]) -> list[str]:
         tried = [test for test in one["tests"] if test["verdict"] != NOT_TESTED]
         shared, short = shared_words([test["effect"]["words"] for test in tried])
         sizes = " ".join(_size(test, short) for test in tried)
-        of = f" ({words.rich(one['says'])})" if len(siblings) > 1 else ""
-        more = html.escape(shared) if sizes else "not tried"
+        of = f" ({words.rich(one['says'].rstrip('.'))})" if len(siblings) > 1 else ""
+        more = html.escape(shared.removeprefix("… ")) if sizes else "not tried"
         link = f'<a href="{one["id"]}.html">At other sizes</a>{of}'
         lines.append(f"{link}{', ' if more else ''}{more}{':' if sizes else '.'} {sizes}")
     return lines

@@ -27,10 +27,14 @@ def _block(one: Instrument, pages: Pages) -> str:
     listed = "\n".join(
         f"- {chips.chip(row)} {without_markup(row['says'].partition('; we ')[0].rstrip('.'))}" for row in rows
     )
-    paragraphs = {"Measures.": one.measures, "Values of its own.": one.own, "Says nothing.": one.silent}
+    paragraphs = {
+        "Measures.": one.measures,
+        "Values of its own.": one.own,
+        "When it says nothing.": one.silent,
+    }
     return "\n\n".join(
         [
-            f"({one.anchor})=\n## {one.name}",
+            f"({one.anchor})=\n## {without_markup(one.name)}",
             *(f"**{word}** {without_markup(text)}" for word, text in paragraphs.items()),
             f":::{{admonition}} Claims that rest on `{one.id}`: {len(rows)}\n:class: dropdown\n",
             f"{listed}\n:::",
