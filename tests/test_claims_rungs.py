@@ -85,9 +85,7 @@ def test_the_table_has_a_column_for_each_rung_that_was_reached(tmp_path):
         "**Holds wherever it is decided** (1)",
         "| the source says | An eighth of the width<br><small>n = 3</small> |",
     ]
-    assert lines[4] == (
-        "| It is faster.<br><small>higher with batch norm</small> | yes, **0.597** |"
-    )
+    assert lines[4] == ("| It is faster.<br><small>higher with batch norm</small> | yes, **0.597** |")
     assert lines[-1] == "Not tested at this scale: The whole width."
     late = rung_table([replace(small, exploratory="planned anew after its data")])
     assert "| It is faster.<br><small>exploratory: planned anew after its data</small><br>" in late
@@ -119,7 +117,9 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
         "no, **0.603 without** |"
     )
     assert "no, **" in rows[1] and "| open, 0.00333 " in rows[1]
-    assert rows[2].startswith("| It is faster.<br><small>higher without batch norm</small> |  | open, 0.00333 ")
+    assert rows[2].startswith(
+        "| It is faster.<br><small>higher without batch norm</small> |  | open, 0.00333 "
+    )
     untried = judge(read(tmp_path), {}, "laptop")
     assert rung_table([untried]) == turned([untried]) == "No rung has been reached."
     assert turned([down, both, only, untried]) == (

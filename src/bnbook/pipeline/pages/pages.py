@@ -79,10 +79,11 @@ def texts(chapters: list[Chapter], shown: tokens.Pages) -> dict[str, str]:
             found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
         else:
             found[path.name] = tokens.fill(text, path.stem, shown, extra=names)
+    if known := claims.load_instruments():
+        found["instruments.md"] = instruments_page.instruments(known, shown)
     return found | {
         "scoreboard.md": scoreboard.scoreboard(chapters, shown),
         "errata.md": errata_page.errata(claims.load_errata(), chapters, shown),
-        "instruments.md": instruments_page.instruments(claims.load_instruments(), shown),
         "coverage.md": coverage_page.coverage(lists, shown),
         "provenance.md": provenance.provenance(chapters, shown),
     }
