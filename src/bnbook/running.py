@@ -33,7 +33,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Run the chapters and say how it went; whether all passed."""
     from bnbook.pipeline.chapters import parameters
-    from bnbook.pipeline.execution import chapter_process, execute, side_by_side
+    from bnbook.pipeline.execution import chapter_process, side_by_side
 
     chapters = chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> bool:
     given = given | assigned
     if arguments.figure and not arguments.compare:
         raise BnbookError("--figure draws a comparison; give --compare, too")
-    changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chapters}
+    changes = {c.name: c.changed(arguments.profile, given) for c in chapters}
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     name = None if arguments.name is None else own_name(arguments.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections.abc import Sequence
@@ -16,18 +15,19 @@ from bnbook.claims import carried
 from bnbook.claims.effects import format_effect
 from bnbook.pipeline.chapters.chapters import Chapter, discover, is_parameters
 from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.pipeline.chapters.parameters import with_values
 from bnbook.pipeline.gate.passed import passed_run
 from bnbook.pipeline.handout import plain
 from bnbook.pipeline.handout.setup_cell import setup_cell
 from bnbook.pipeline.prose import tokens
 from bnbook.site import settings
 
-ASSIGNMENT = re.compile(r"(\w+) = (.*?)(?:  # (.*))?$")
 TO_RUN = (
     "**To run it**, here or in a hosted notebook such as Colab, run all cells: the first one installs what "
     f"is missing, the book's package (bnbook {__version__}) among it. The parameters are those of the smoke "
     "profile (seconds on two cores, no download, too small for evidence); those of the book's run stand "
-    "beside them."
+    "beside them. Change them in their cell, or run it from a shell with other ones: "
+    "`papermill NOTEBOOK.ipynb out.ipynb -p seeds 3`."
 )
 
 
@@ -48,7 +48,8 @@ def notebook(chapter: Chapter, shown: tokens.Pages) -> Any:
             cells.append(_markdown(texts[number]))
         elif is_parameters(original):
             cells += [_claims_cell(mine, shown)] if mine else []
-            cells.append(_code(_with_the_books_values(original.source, evidence)))
+            used = evidence.results.header["parameters"] if evidence else {}
+            cells.append(_code(with_values(original.source, {}, used), tags=["parameters"]))
         elif not original.source.startswith("show_verdicts("):
             cells.append(_code(original.source))
         cells.append(_markdown(captions.get(number, "")))
@@ -92,8 +93,8 @@ def _markdown(source: str) -> Any:
     return nbformat.v4.new_markdown_cell(source)
 
 
-def _code(source: str) -> Any:
-    return nbformat.v4.new_code_cell(source)
+def _code(source: str, **metadata: Any) -> Any:
+    return nbformat.v4.new_code_cell(source, metadata=metadata)
 
 
 def content(page: Any) -> str:
@@ -133,19 +134,6 @@ def _drawing_cells(cells: Sequence[Any]) -> dict[str, int]:
         if cell.cell_type == "code"
         for name in re.findall(r"save_figure\([^\n]*?\"([a-z0-9-]+)\"", cell.source)
     }
-
-
-def _with_the_books_values(source: str, evidence: Evidence | None) -> str:
-    """The parameters cell with the values of the book's run beside those that differ from it."""
-    used = evidence.results.header["parameters"] if evidence else {}
-    lines = []
-    for line in source.split("\n"):
-        match = ASSIGNMENT.match(line)
-        if match and match[1] in used and used[match[1]] != ast.literal_eval(match[2]):
-            comment = f"{match[3]}; " if match[3] else ""
-            line = f"{match[1]} = {match[2]}  # {comment}the book's run: {used[match[1]]!r}"
-        lines.append(line)
-    return "\n".join(lines)
 
 
 def _about(evidence: Evidence | None) -> str:
