@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -15,6 +16,7 @@ from bnbook import atomic, claims, fingerprint, paths, results
 from bnbook.bundle import vouching
 from bnbook.claims import locks
 from bnbook.claims.rules import judging_rules
+from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import merge, verdicts
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence
@@ -33,6 +35,8 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
     """Scrub the notebook and complete the results file's header."""
     import nbformat
 
+    from bnbook.pipeline.handout import handout  # which asks the gate
+
     notebook = nbformat.read(work.notebook_path, as_version=4)
     merge.scrub(notebook)
     nbformat.write(notebook, work.notebook_path)
@@ -50,7 +54,7 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
         "locks": made["locks"],
         "rules": judging_rules(),
         "judged": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
-        "files": work.files(),
+        "files": {},
         "data": rows,
         "provenance": {
             "commit": made["commit"],
@@ -66,6 +70,10 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
             "versions": {name: version(name) for name in PACKAGES},
         },
     }
+    atomic.write_json(work.results_path, results.as_content(recorded))
+    with suppress(BnbookError, StopIteration):  # of a chapter that failed; why is said where it is judged
+        handout.finish(Evidence(chapter, work.folder))
+    recorded.header["files"] = work.files()
     recorded.header["content"] = content_digest(recorded)
     atomic.write_json(work.results_path, results.as_content(recorded))
 

@@ -97,7 +97,7 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
         expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     trainings = kept.problems()
-    expected |= set(paths.trainings_folder().glob("*.npz"))
+    expected |= {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
     if strays:
         found["executed"] = [f"{name} belongs to no chapter; remove it" for name in strays]

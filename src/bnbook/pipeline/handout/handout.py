@@ -13,13 +13,15 @@ import nbformat
 from bnbook import __version__, atomic, claims
 from bnbook.claims import carried
 from bnbook.claims.effects import format_effect
+from bnbook.pipeline.chapters import merge
 from bnbook.pipeline.chapters.chapters import Chapter, discover, is_parameters
-from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.pipeline.chapters.evidence import Evidence, published
 from bnbook.pipeline.chapters.parameters import with_values
 from bnbook.pipeline.gate.passed import passed_run
 from bnbook.pipeline.handout import plain
 from bnbook.pipeline.handout.setup_cell import setup_cell
 from bnbook.pipeline.prose import tokens
+from bnbook.profiles import PUBLISHED
 from bnbook.site import settings
 
 TO_RUN = (
@@ -29,41 +31,70 @@ TO_RUN = (
     "beside them. Change them in their cell, or run it from a shell with other ones: "
     "`papermill NOTEBOOK.ipynb out.ipynb -p seeds 3`."
 )
+TO_RUN_AGAIN = (
+    "**To run it again**, run all cells, or `papermill NOTEBOOK.ipynb out.ipynb -p seeds 3` from a shell: what `-p` "
+    "names changes, all other parameters stay those of this run. The first cell installs what is missing, the book's "
+    f"package (bnbook {__version__}) among it."
+)
 
 
-def notebook(chapter: Chapter, shown: tokens.Pages) -> Any:
+def notebook(chapter: Chapter, shown: tokens.Pages, *, own: bool = False) -> Any:
     """The chapter's notebook for a reader's own machine.
 
     Its text is plain Markdown with the numbers of the run that `shown` has, each caption under the cell that
     draws its figure; the smoke parameters are active, the run's stand beside them; the last cell judges what
-    the notebook has measured by the book's claims.
+    the notebook has measured by the book's claims. own: with the run's parameters active and its outputs.
     """
     evidence = shown.evidence.get(chapter.name)
+    used = evidence.results.header["parameters"] if evidence else {}
+    made = iter(merge.ran_cells(evidence.notebook)) if own else None
     mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
     page = chapter.notebook.copy()
     texts, captions = _plain_texts(chapter, page.cells, shown)
     cells: list[Any] = []
     for number, original in enumerate(page.cells):
+        source = original.source
         if original.cell_type == "markdown":
             cells.append(_markdown(texts[number]))
         elif is_parameters(original):
             cells += [_claims_cell(mine, shown)] if mine else []
-            used = evidence.results.header["parameters"] if evidence else {}
-            cells.append(_code(with_values(original.source, {}, used), tags=["parameters"]))
-        elif not original.source.startswith("show_verdicts("):
-            cells.append(_code(original.source))
+            cells.append(_code(with_values(source, *((used,) if own else ({}, used))), tags=["parameters"]))
+        elif own or not source.startswith("show_verdicts("):
+            cells.append(_code(source))
+        if made and original.cell_type == "code":
+            ran = next(made)
+            cells[-1] |= {"outputs": ran.outputs, "execution_count": ran.execution_count}
+            cells[-1]["metadata"] = ran.metadata
         cells.append(_markdown(captions.get(number, "")))
-    cells[0].source = _after_title(cells[0].source, f"{_about(evidence)}\n\n{TO_RUN}")
+    cells[0].source = _after_title(cells[0].source, f"{_about(evidence, own)}\n\n{TO_RUN_AGAIN if own else TO_RUN}")
     cells.insert(1, setup_cell(settings.repository()))
-    if mine:
+    if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))
         cells.append(_code(f"from bnbook.claims import show_verdicts\n\n{call}"))
+    if own:
+        for cell in cells:
+            if cell.cell_type == "code" and "papermill" not in cell.metadata:
+                cell.metadata["tags"] = [merge.ADDED]
     page["cells"] = [cell for cell in cells if cell.source]
     for number, cell in enumerate(page.cells):
         cell["id"] = f"cell-{number}"
     page.metadata["bnbook"] = {"chapter": chapter.name, "content": content(page)}
     return page
+
+
+def finish(evidence: Evidence) -> None:
+    """Write a run's own notebook as it is handed out: its numbers in the text, its parameters in their cell, so
+    that papermill's `-p` changes one of them and leaves the others."""
+    found = {chapter.name: _any_published(chapter) for chapter in discover()}
+    shown = tokens.Pages(found | {evidence.chapter.name: evidence}, claims.load_claims())
+    page = notebook(evidence.chapter, shown, own=True)
+    atomic.write_text(evidence.notebook_path, nbformat.writes(page))
+
+
+def _any_published(chapter: Chapter) -> Evidence | None:
+    runs = (published(chapter, profile) for profile in PUBLISHED)
+    return next((run for run in runs if run.exists), None)
 
 
 def _plain_texts(
@@ -136,15 +167,20 @@ def _drawing_cells(cells: Sequence[Any]) -> dict[str, int]:
     }
 
 
-def _about(evidence: Evidence | None) -> str:
+def _about(evidence: Evidence | None, own: bool = False) -> str:
     """On which run the printed numbers rest."""
     if evidence is None:
         return "*The book has no run of this chapter: its numbers are missing (—) until you run the cells.*"
     made = evidence.results.header["provenance"]
+    run = f"{evidence.profile} run of {made['date']} (commit {made['commit'][:7]})"
+    if own:
+        return (
+            f"*The numbers and verdicts in the text are those of the {run} whose outputs stand below, also after you "
+            "run the cells again; then the last cell sets yours beside the book's.*"
+        )
     return (
-        f"*The numbers and verdicts in the text are those of the book's {evidence.profile} run of "
-        f"{made['date']} (commit {made['commit'][:7]}), not of this notebook; its last cell sets your own "
-        "beside them.*"
+        f"*The numbers and verdicts in the text are those of the book's {run}, not of this notebook; its last cell "
+        "sets your own beside them.*"
     )
 
 
