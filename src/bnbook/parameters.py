@@ -3,7 +3,7 @@ values come from.
 
 A parameter is `name: KIND = value  # what it is`, and KIND is bool, int, float, str or a list of one of them; in
 quotes it may go on with conditions, separated by commas: `"float in rates"`, `"int from 0, below steps"`,
-`"list[float] with learning_rate, once each"`. An int is at least 1 and a float above 0 where it says nothing else.
+`"list[float] with 1 over 2, once each"`. An int is at least 1 and a float above 0 where it says nothing else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ BOUNDS = {
     "below": lambda value, bound: value < bound,
 }
 CONDITION = re.compile(
-    rf"(?P<what>{'|'.join(BOUNDS)}|in|with) (?P<other>\w+)|(?P<least>\d+) or more|(?P<once>once each)"
+    rf"(?P<what>{'|'.join(BOUNDS)}|in|with) (?P<other>\w+)(?: over (?P<over>\d+))?"
+    r"|(?P<least>\d+) or more|(?P<just>\d+) of them|(?P<once>once each)"
 )
 #: How papermill begins the cell that it adds.
 INJECTED = "# Parameters\n"
@@ -74,9 +75,11 @@ class Kind:
         said, items = CONDITION.fullmatch(condition), value if self.many else [value]
         if said["least"]:
             return len(items) >= int(said["least"])
+        if said["just"]:
+            return len(items) == int(said["just"])
         if said["once"]:
             return len(set(items)) == len(items)
-        other = int(said["other"]) if said["other"].isdigit() else values[said["other"]]
+        other = int(said["other"]) / int(said["over"] or 1) if said["other"].isdigit() else values[said["other"]]
         if said["what"] in BOUNDS:
             return all(BOUNDS[said["what"]](item, other) for item in items)
         return all(item in other for item in items) if said["what"] == "in" else other in items
@@ -90,7 +93,7 @@ def kind(annotation: Any) -> Kind:
     if not said or not all(CONDITION.fullmatch(each) for each in conditions):
         raise BnbookError(
             f"the type {text!r} is none that a parameter has; expected {', '.join(ITEMS)} or list[…] and conditions: "
-            'from, above, up to, below, in, with a number or another parameter, "2 or more", "once each"'
+            'from, above, up to, below, in, with 2, 1 over 2 or another parameter, "2 or more", "2 of them", "once each"'
         )
     return Kind(text, ITEMS[said["item"]], bool(said["list"]), conditions)
 
