@@ -19,5 +19,5 @@ def reason(error: OSError) -> str:
     """Why a file could not be read or written, and which; shutil collects several errors in place of that."""
     if error.strerror:
         return error.strerror + (f" ({error.filename})" if error.filename else "")
-    first = error.args[0] if error.args else type(error).__name__
-    return str(first[0][-1] if isinstance(first, list) and first else first)
+    first = error.args[0] if error.args else ""
+    return str(first[0][-1] if isinstance(first, list) and first else first) or type(error).__name__

@@ -120,8 +120,9 @@ def judgeable(evidence: Evidence) -> list[str]:
 
 
 def within_reach(evidence: Evidence) -> list[str]:
-    """With the seeds that a test was given it could have held; a smoke run judges nothing."""
-    if evidence.profile == "smoke":
+    """With the seeds that a profile gives a test it could have held; a smoke run judges nothing, and a rerun with
+    fewer seeds leaves such a claim open."""
+    if evidence.profile == "smoke" or not evidence.results.header.get("default_parameters"):
         return []
     results, own = evidence.results, claims.chapter_claims(evidence.chapter.name)
     own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= set(results)]

@@ -14,12 +14,13 @@ from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
 from bnbook.bundle import vouching
-from bnbook.claims import locks
+from bnbook.claims import locks, scope
 from bnbook.claims.rules import judging_rules
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import merge, verdicts
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.pipeline.gate import leaks
 from bnbook.texts import read_text
 
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
@@ -39,16 +40,19 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
 
     notebook = nbformat.read(work.notebook_path, as_version=4)
     merge.scrub(notebook)
+    leaks.scrub(notebook)
     nbformat.write(notebook, work.notebook_path)
     recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
     run, chapter = recorded.header, work.chapter
     rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    other = scope.other_settings(values, chapter.parameters(values["profile"]), rows)
     seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
     recorded.header = {
         "chapter": chapter.name,
         "profile": values["profile"],
         "parameters": values,
         "default_parameters": default,
+        **({"other_settings": other} if other else {}),
         "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
         "claims": {claim.id: claim.test_hash for claim in made["claims"]},
         "locks": made["locks"],

@@ -9,7 +9,7 @@ from bnbook.claims import locks
 from bnbook.errors import BnbookError, reason
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence, fresh_run, move, published
-from bnbook.pipeline.gate import carrying, gate, header, kept
+from bnbook.pipeline.gate import carrying, gate, header, kept, leaks
 from bnbook.profiles import PUBLISHED
 
 LARGEST_MIB = 40
@@ -32,7 +32,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
             f"{chapter.name} has no {profile} run; run it first: bnbook run {chapter.name} --profile "
             f"{profile}"
         )
-    if found := gate.problems(run):
+    if found := [*gate.problems(run), *leaks.scrubbed(run)]:
         raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
     if gate.default_parameters(run):
         raise BnbookError(

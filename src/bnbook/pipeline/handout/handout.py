@@ -198,7 +198,9 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: tokens.Pages) -> Any:
             carried.Carried(claim, format_effect(found), found.marked) if found else carried.Carried(claim)
         )
     head = "# @title The book's claims and verdicts, for the last cell\nfrom bnbook.claims import carry\n\n"
-    cell = _code(f"{head}carry(r'''{carried.as_text(rows)}''')")
+    run = shown.evidence.get(mine[0].chapter)
+    beside = f", {run.results.header['parameters']!r}" if run else ""
+    cell = _code(f"{head}carry(r'''{carried.as_text(rows)}'''{beside})")
     cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
     return cell
 
