@@ -52,6 +52,8 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
         "figure": "shares",
         "remark": "",
         "exploratory": "",
+        "changed": [],
+        "power": [],
         "other_margins": ["reproduced", "open"],
         "tests": [test],
     }

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bnbook.claims import power
 from bnbook.claims.claim import Claim, Effect, Source, Test
@@ -115,20 +116,24 @@ EVENTS = [
 @pytest.mark.parametrize("test", EVENTS, ids=lambda test: f"{test.kind}-{test.side}")
 @pytest.mark.parametrize("seeds", [16, 25])
 def test_events_of_the_stated_chance_show_in_four_of_five_books(test, seeds):
-    share = power.smallest_share(test, seeds)
-    centre = test.expected or 0.0
-    chances = [centre - share, centre + share] if test.tolerance else [share]
+    """Every number of hits, judged as a run is, by its chance."""
 
-    def draw(rng, chance):
-        hits, none = (rng.random(seeds) < chance).astype(float), np.zeros(seeds)
+    def often(chance):
+        return sum(stats.binom.pmf(hits, seeds, chance) * judged(hits) for hits in range(seeds + 1))
+
+    def judged(hits):
+        yes, none = (np.arange(seeds) < hits).astype(float), np.zeros(seeds)
         if test.results:
-            return {MANY[0]: none, MANY[1]: hits}
-        return {"a": none, "b": hits} if test.b and test.side == "less" else {"a": hits, "b": none}
+            rows = {MANY[0]: none, MANY[1]: yes}
+        else:
+            rows = {"a": none, "b": yes} if test.b and test.side == "less" else {"a": yes, "b": none}
+        return evaluate(test, rows, "c").holds is True
 
-    often = min(held(test, lambda rng, c=c: draw(rng, c)) for c in chances)
-    assert power.POWER - 0.04 < often < 0.84
-    at_least = test.kind == "equivalence" or test.tolerance or test.side == "less" and test.kind == "level"
-    assert held(test, lambda rng: draw(rng, chances[-1] + (0.1 if at_least else -0.1)), 400) < often - 0.05
+    share, centre = power.smallest_share(test, seeds), test.expected or 0.0
+    chances = [centre - share, centre + share] if test.tolerance else [share]
+    assert min(map(often, chances)) == pytest.approx(power.POWER, abs=1e-9)
+    at_most = test.kind == "equivalence" or test.tolerance or test.side == "less" and test.kind == "level"
+    assert often(chances[-1] + (0.01 if at_most else -0.01)) < power.POWER
 
 
 def test_events_of_three_steps_are_decided_by_simultaneous_intervals():

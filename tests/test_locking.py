@@ -14,6 +14,7 @@ from bnbook.cli import main
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import chapters, evidence, verdicts
 from bnbook.pipeline.gate import carrying, header, locking, publish
+from bnbook.pipeline.gate.seen import Known
 from bnbook.pipeline.pages import ledger_checks
 
 COIN = "part/coin"
@@ -31,6 +32,11 @@ def edit(path, old, new):
 
 def claims_file(root):
     return root / "book" / "part" / "coin.claims.yml"
+
+
+def known():
+    planned = {profile: locks.plan(coin().parameters(profile)) for profile in ("laptop", "paper")}
+    return Known(coin(), locks.read(), planned)
 
 
 def shown(profile="laptop"):
@@ -57,19 +63,18 @@ def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
     assert "ok  1 locks in 2 lines" in capsys.readouterr().out
     assert main(["check", "coin"]) == 0 and "ok  laptop/part/coin" in capsys.readouterr().out
     assert [line.event for line in locks.read().lines] == ["locked", "published"]
-    with pytest.raises(BnbookError, match="nothing to lock"):
-        locking.lock([coin()], "laptop")
+    assert "nothing to lock: part/coin" in locking.lock([coin()], "laptop")[0]
 
 
 def test_a_test_of_a_result_that_no_run_has_is_locked_with_a_word(ran, capsys):
     edit(claims_file(ran), "a: heads", "a: head")
-    assert main(["lock", "coin"]) == 0
+    assert main(["lock", "coin", "--why", "a slip"]) == 0
     said = capsys.readouterr().out
     assert (
         "here has 'head' (did you mean 'heads'?); see whether bnbook run" in said and "git checkout" in said
     )
     edit(claims_file(ran), "a: head,", "a: heads,")
-    assert main(["lock", "coin"]) == 0 and "note" not in capsys.readouterr().out
+    assert main(["lock", "coin", "--why", "it"]) == 0 and "note" not in capsys.readouterr().out
 
 
 def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_then(ran, capsys):
@@ -84,7 +89,7 @@ def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_th
 def test_a_result_that_is_stamped_again_under_the_new_test_stays_exploratory(ran):
     publish.publish(coin(), "laptop")
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
-    locking.lock([coin()], "laptop")
+    locking.lock([coin()], "laptop", "wider")
     head, run = locks.read().head(COIN), evidence.fresh_run(coin(), "laptop")
     stamped(run, lambda content: content.update(locks=head))
     publish.publish(coin(), "laptop")
@@ -112,7 +117,8 @@ def test_a_claim_that_is_gone_leaves_a_line(ran):
     claims_file(ran).write_text(text)
     assert "coin-fair is gone without a word" in problems()
     written = locking.lock([coin()], "laptop")
-    assert [re.sub(r" \(.*", "", line) for line in written] == ["locked coin-fairer", "withdrawn coin-fair"]
+    words = [re.sub(r" \(.*", "", line) for line in written if "seeds:" not in line]
+    assert words == ["locked coin-fairer", "withdrawn coin-fair"]
     assert problems() == "" and shown() == "test written after its data"
 
 
@@ -125,7 +131,7 @@ def test_a_head_that_is_in_no_chain_is_refused(ran):
 def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published_stays(ran):
     edit(claims_file(ran), "claims:", "rungs: {small: Small., wide: Wide.}\nclaims:")
     edit(claims_file(ran), "a: heads", 'a: "heads.{rung}"')
-    locking.lock([coin()], "laptop")
+    locking.lock([coin()], "laptop", "at two sizes")
 
     def run(name, **print_):
         found = evidence.fresh_run(coin(), "laptop").results
@@ -142,7 +148,7 @@ def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published
     assert [event["event"] for event in events] == ["published"]
     locks.append(events)
     assert (stands(other), stands(reached)) == ("", "measured otherwise than locked")
-    assert locking._seen(claims.load_claims()[0], coin(), locks.read(), known=True) == {}
+    assert known().seen(claims.load_claims()[0], locked=True) == {}
     with pytest.raises(BnbookError, match="result heads.small of the published run is gone"):
         carrying.publishing(coin(), "laptop", reached, other)
 
@@ -198,10 +204,13 @@ def test_rules_that_changed_after_a_run_are_named(ran, capsys):
     assert words in capsys.readouterr().out
 
 
-def test_the_command_says_what_it_wrote_and_refuses_where_nothing_is_missing(tiny):
+def test_the_command_says_what_it_wrote_or_that_nothing_is_missing(tiny):
     done = bnbook("lock", "coin", root=tiny)
-    assert done.stdout == "locked coin-fair (paper n = 5, laptop n = 5)\n"
-    assert "nothing to lock" in bnbook("lock", root=tiny, code=2).stderr
+    assert done.stdout == (
+        "locked coin-fair (paper n = 5, laptop n = 5)\n"
+        "    with 5 seeds: no earlier run says how far seeds spread\n"
+    )
+    assert "nothing to lock: part/coin has" in bnbook("lock", root=tiny, code=0).stdout
 
 
 def test_a_lock_has_to_be_committed_before_its_run_and_a_publication_need_not(ran):

@@ -279,3 +279,11 @@ def earlier_of(test: Test, results: Mapping[str, np.ndarray], source: str) -> Ea
     except BnbookError:
         return None
     return Earlier(columns, None, trials, source)
+
+
+def given(claim: Claim, test: Test, spread: float, earlier: Earlier | None) -> Earlier:
+    """The spread of one seed that somebody expects, of a ratio as a factor, in place of an earlier run's."""
+    least = 1.0 if kind_of(test).in_factors else 0.0
+    if not least < spread < math.inf:
+        raise BnbookError(f"--spread {claim.id}={spread:g}; expected a number above {least:g}")
+    return Earlier(None, spread, earlier.trials if earlier else 0, f"{spread:g} that was given")

@@ -25,6 +25,7 @@ from bnbook.errors import BnbookError
 
 NAME = "locks.jsonl"
 FIXED = "fixed n"  # the one rule for stopping: the planned seeds are run, all of them, and no more
+AFTER = " after its data"  # what the reason of a line ends with that had something in `seen`
 TESTED = {"claim", "test", "says", "measure", "planned", "stop", "seen"}
 #: Event -> fields that it needs; `why` may stand in every line, `commit` in those entered from the history.
 EVENTS = {
