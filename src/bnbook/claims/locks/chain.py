@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -126,7 +128,11 @@ _alone = False
 
 def now() -> str:
     """The date of a line that is written now."""
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ")
+    return _text(datetime.datetime.now(datetime.UTC))
+
+
+def _text(date: datetime.datetime) -> str:
+    return date.strftime("%Y-%m-%dT%H:%MZ")
 
 
 def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
@@ -152,13 +158,27 @@ def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
         return read(file)
 
 
-def misdated(committed: Mapping[int, str] | None = None) -> list[str]:
-    """Lines whose date cannot be: to come, or after the commit that brought them (line -> its date); one line
-    each."""
-    latest, committed = now(), committed or {}
-    found = []
+def misdated() -> list[str]:
+    """Lines whose date cannot be, one line each: it is to come, or after the commit that brought the line."""
+    latest, committed, found = now(), _committed(), []
     for line in read().lines:
         bound = min(latest, committed.get(line.number, latest))
         if line["date"] > bound:
             found.append(f"{NAME}, line {line.number} is dated {line['date']}; expected {bound} or earlier")
     return found
+
+
+def _committed() -> dict[int, str]:
+    """Line -> date of the commit that brought it, as far as git knows."""
+    words = ["git", "-C", str(path().parent), "blame", "--porcelain", "--", NAME]
+    try:
+        said = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace").stdout
+    except OSError:  # no git
+        return {}
+    brought, dates, commit = {}, {}, ""
+    for row in said.split("\n"):
+        if head := re.match(r"([0-9a-f]{40}) \d+ (\d+)", row):
+            commit, brought[int(head[2])] = head[1], head[1]
+        elif row.startswith("committer-time "):
+            dates[commit] = _text(datetime.datetime.fromtimestamp(int(row.split()[1]), datetime.UTC))
+    return {number: dates[commit] for number, commit in brought.items() if int(commit, 16)}

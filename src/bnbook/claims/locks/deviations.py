@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from bnbook.claims.locks.lines import AFTER, Line
 
+#: What a line says by itself where nobody said why.
+UNSAID = "test changed"
+
 
 @dataclass(frozen=True)
 class Deviation:
@@ -39,6 +42,7 @@ def deviations(lines: Iterable[Line]) -> list[Deviation]:
         claim = line["claim"]
         if tests.setdefault(claim, line["test"]) != line["test"]:
             why = line.get("why").removesuffix(AFTER)
+            why = "no reason was written" if why.startswith(UNSAID) else why
             late = bool(line.get("seen"))
             found.append(Deviation(claim, line["chapter"], line["date"][:10], why, late))
         tests[claim] = line["test"]
