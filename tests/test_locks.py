@@ -209,7 +209,7 @@ def test_a_run_is_fresh_where_none_of_its_seeds_lies_in_a_range_that_was_seen(bo
     late = dict(event="changed", why="why", first_seed=first)
     locks.append([lock(MOVED), lock(seen={"laptop": seen}, **late)])
     assert stands(run(head(), range(first, first + 3), first_seed=first)) == words
-    # What was seen at one profile counts neither at another that is planned nor is it lost at one that is not.
+    # What was seen at one profile does not count at another that is planned; at any that is not, it does.
     locks.append([lock(THIRD, seen={"paper": seen}, **late)])
     other = run(head(), range(first, first + 3), first_seed=first)
     assert stands(other, THIRD) == ""
