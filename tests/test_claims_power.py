@@ -293,6 +293,7 @@ REFUSED = [
     (Test("sign", a="a", b="b", side="less"), 5, None, "at least 6 seeds"),
     (Test("level", a="a", side="greater", threshold=0.9, events=True), 20, None, "at least 36 seeds"),
     (Test("ratio", a="a", b="b", side="less", threshold=1.0), 1, None, "at least 2 seeds"),
+    (Test("equivalence", a="a", b="b", margin=0.15), 5, ran(SPREAD[0], (1.3,) * 5), "at least 7 seeds"),
 ]
 
 
