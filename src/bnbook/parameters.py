@@ -67,7 +67,11 @@ class Kind:
     def unmet(self, value: Any, values: Mapping[str, Any]) -> str:
         """The first condition that the value does not meet, beside the values of all parameters; "" for none."""
         conditions = self.conditions
-        if not self.free and self.item in (int, float) and not any(each.startswith(("from", "above")) for each in conditions):
+        if (
+            not self.free
+            and self.item in (int, float)
+            and not any(each.startswith(("from", "above")) for each in conditions)
+        ):
             conditions = ("from 1" if self.item is int else "above 0", *conditions)
         return next((each for each in conditions if not self._meets(each, value, values)), "")
 
@@ -79,7 +83,9 @@ class Kind:
             return len(items) == int(said["just"])
         if said["once"]:
             return len(set(items)) == len(items)
-        other = int(said["other"]) / int(said["over"] or 1) if said["other"].isdigit() else values[said["other"]]
+        other = (
+            int(said["other"]) / int(said["over"] or 1) if said["other"].isdigit() else values[said["other"]]
+        )
         if said["what"] in BOUNDS:
             return all(BOUNDS[said["what"]](item, other) for item in items)
         return all(item in other for item in items) if said["what"] == "in" else other in items

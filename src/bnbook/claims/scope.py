@@ -29,7 +29,9 @@ def scope_words(
     return " · ".join(word for word in (*words, f"n = {n}" if n else "") if word)
 
 
-def other_settings(mine: Mapping[str, Any], theirs: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+def other_settings(
+    mine: Mapping[str, Any], theirs: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+) -> str:
     """How the parameters and the data of a run differ from a profile's, in words, but for its seeds, which a verdict
     counts itself: "steps = 6, data textures-standin"; "" where it judges claims as the profile's own run does."""
     apart = {"first_seed", "workers", "profile", "data", "datasets"}

@@ -107,7 +107,10 @@ class Chapter:
             raise BnbookError("profile is not set with --set; use --profile")
         values = parameter_cell.override(self.parameters(profile), changes, self.name, self.kinds)
         for name in changes if profile != "smoke" else ():
-            if any(str(each).endswith("-standin") for each in (values[name] if isinstance(values[name], list) else [values[name]])):
+            if any(
+                str(each).endswith("-standin")
+                for each in (values[name] if isinstance(values[name], list) else [values[name]])
+            ):
                 raise BnbookError(
                     f"{self.name}: parameter {name} is {values[name]!r}, generated stand-ins; the {profile} profile needs "
                     f"real data, such as {self.parameters(profile)[name]!r}"

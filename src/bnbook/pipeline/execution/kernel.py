@@ -44,6 +44,7 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> st
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
     _reach_own_machine()
+    (source.parent / "own").mkdir(exist_ok=True)
     (source.parent / "matplotlibrc").touch()  # the first that Matplotlib looks for is the working folder's
     for start in range(1, STARTS + 1):
         try:

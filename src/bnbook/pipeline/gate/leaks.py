@@ -30,7 +30,9 @@ ADDRESS = re.compile(
 
 
 #: What Python prints where the code of a cell warns: the file of the cell, the line, the warning.
-WARNED = re.compile(r"(?:ipykernel_\d+[^\s\"]*\.py|\(a path of this machine\)):\d+: (\w*Warning: [^\\\"]{1,80})")
+WARNED = re.compile(
+    r"(?:ipykernel_\d+[^\s\"]*\.py|\(a path of this machine\)):\d+: (\w*Warning: [^\\\"]{1,80})"
+)
 
 
 #: In place of a path in what a cell printed; such a run is for its owner and is not published.
@@ -40,7 +42,9 @@ SCRUBBED = "(a path of this machine)"
 def scrub(notebook: Any) -> None:
     """Take the paths of this machine out of what cells printed, in place."""
     patterns = [re.escape(place) for place in sorted(_here(), key=len, reverse=True)]
-    pattern = re.compile(rf"(?:{'|'.join([*patterns, *(each.pattern for each in LOCAL_PATHS)])})[^\s\"'<>|:()]*")
+    pattern = re.compile(
+        rf"(?:{'|'.join([*patterns, *(each.pattern for each in LOCAL_PATHS)])})[^\s\"'<>|:()]*"
+    )
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "stream":

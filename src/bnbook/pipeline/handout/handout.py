@@ -66,7 +66,9 @@ def notebook(chapter: Chapter, shown: tokens.Pages, *, own: bool = False) -> Any
             cells[-1] |= {"outputs": ran.outputs, "execution_count": ran.execution_count}
             cells[-1]["metadata"] = ran.metadata
         cells.append(_markdown(captions.get(number, "")))
-    cells[0].source = _after_title(cells[0].source, f"{_about(evidence, own)}\n\n{TO_RUN_AGAIN if own else TO_RUN}")
+    cells[0].source = _after_title(
+        cells[0].source, f"{_about(evidence, own)}\n\n{TO_RUN_AGAIN if own else TO_RUN}"
+    )
     cells.insert(1, setup_cell(settings.repository()))
     if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
