@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from bnbook.claims.claim import Claim
-from bnbook.claims.deciding import deciding_words, seeds_for_claim
+from bnbook.claims.deciding import deciding_sizes, deciding_words, seeds_for_claim
 from bnbook.claims.kinds.known import evaluate
 from bnbook.claims.outcome import Outcome
 from bnbook.claims.rungs import judge_rungs
@@ -63,8 +63,9 @@ class Judgement:
         if self.verdict != OPEN or not self.outcome:
             return ""
         own = self.outcomes if self.parts else self.outcomes[:1]
-        needed = deciding_words(seeds_for_claim(own, self.claim.combine))
-        return "; ".join(words for words in (needed, self.claim.decided_by) if words)
+        needed = seeds_for_claim(own, self.claim.combine)
+        words = deciding_sizes(self.parts, needed) if self.claim.rungs else deciding_words(needed)
+        return "; ".join(each for each in (words, self.claim.decided_by) if each)
 
     @property
     def words(self) -> str:
