@@ -177,6 +177,8 @@ def test_seeds_of_arms_that_do_not_begin_at_the_first_seed(book):
     locks.append([lock(first_seed=100)])
     assert stands(run(head(), first_seed=100)) == ""
     assert stands(run(head(), range(7, 10), first_seed=100)) == OTHER_SEEDS
+    assert stands(run(head(), range(700, 703), first_seed=100)) == ""  # which is for the locked code to say
+    assert stands(run(head(), range(700, 703), first_seed=700)) == OTHER_SEEDS
 
 
 def test_one_seed_more_than_planned_is_one_too_many(book):

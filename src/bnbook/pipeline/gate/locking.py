@@ -115,7 +115,9 @@ def _event(
     last = next((line for line in reversed(own) if line.tests), None)
     seen = _seen(claim, chapter, chain, known=last is not None)
     differs = _differences(claim, last, own, now, profile) if last else ["test written"]
-    if not differs or _publishing_tells(differs, seen.get(profile), now.planned.get(profile, {})):
+    if not differs or _publishing_tells(
+        differs, seen.get(profile), now.planned.get(profile, {}), claim.rungs
+    ):
         return None
     words = why or ", ".join(differs)
     event = {
@@ -156,10 +158,12 @@ def _differences(claim: Claim, last: Line, own: list[Line], now: _Now, profile: 
     return found
 
 
-def _publishing_tells(differs: list[str], seen: list | None, plan: Mapping[str, Any]) -> bool:
-    """Whether the same seeds are to be measured again, in another way."""
+def _publishing_tells(
+    differs: list[str], seen: list | None, plan: Mapping[str, Any], rungs: bool = False
+) -> bool:
+    """Whether the same seeds are to be measured again, in another way; rungs may have first seeds of their own."""
     first = plan.get("first_seed", 0)
-    again = any(low <= first <= high for low, high in seen or ())
+    again = any(low <= first <= high or rungs for low, high in seen or ())
     return again and set(differs) <= {MEASURED, SET}
 
 
