@@ -49,6 +49,8 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
         "profile": "laptop",
         "combine": "all",
         "rungs": False,
+        "of": "",
+        "rests_on": [],
         "figure": "shares",
         "remark": "",
         "exploratory": "",

@@ -100,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (check, claims):
         command.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
     claims.add_argument("--json", action="store_true", help="all that was found, as data")
+    claims.add_argument("--instrument", metavar="NAME", help="those that rest on it, such as effective-beta")
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     elsewhere.add_commands(add)
     return parser
@@ -182,6 +183,9 @@ def _claims(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline.chapters import chapters
     from bnbook.pipeline.pages import ledger
 
+    if arguments.instrument:
+        print(ledger.of_instrument(arguments.instrument), end="")
+        return DONE
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     profile = arguments.profile if arguments.runs else None
     print(ledger.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")

@@ -1,4 +1,5 @@
-"""What `bnbook check` says of the ledger beside its runs: errata, coverage, locks, pages that quote it."""
+"""What `bnbook check` says of the ledger beside its runs: errata, coverage, instruments, locks, pages that
+quote it."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
     found = {
         "errata": lambda: f"{len(claims.load_errata())} errata",
         "coverage": _coverage,
+        "instruments": _instruments,
         "locks": lambda: _locks([] if runs else chapters),
     }
     if not runs:  # of those a site is built next
@@ -39,6 +41,13 @@ def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
 def _coverage() -> str:
     counted = claims.count_sentences(claims.load_coverage())
     return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
+
+
+def _instruments() -> str:
+    known, listed = claims.load_instruments(), claims.load_claims()
+    if known and (amiss := claims.unmeasured(listed, known)):
+        raise BnbookError("\n      ".join(amiss))
+    return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
 
 
 def _pages() -> str:
