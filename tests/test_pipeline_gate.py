@@ -14,7 +14,7 @@ import tiny_book
 from bnbook import paths, results
 from bnbook.claims import load_claims
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence
+from bnbook.pipeline.chapters import chapters, evidence, merge
 from bnbook.pipeline.gate import gate, header, kept, leaks, passed, publish
 from bnbook.pipeline.gate.passed import passed_run
 from bnbook.pipeline.pages import pages
@@ -29,7 +29,7 @@ def laptop_run():
 def edit_notebook(change):
     run = laptop_run()
     notebook = nbformat.read(run.notebook_path, as_version=4)
-    change([cell for cell in notebook.cells if cell.cell_type == "code"])
+    change(merge.ran_cells(notebook))
     nbformat.write(notebook, run.notebook_path)
     _sign(run)
 
@@ -69,13 +69,13 @@ def test_a_good_run_passes(ran):
 @pytest.mark.parametrize("status", ["pending", "running", None])
 def test_a_cell_that_was_not_completed(ran, status):  # trap 1 and 3: it would build green
     edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status=status))
-    assert "code cell 3 is" in refused() and "expected completed" in refused()
+    assert "code cell 2 is" in refused() and "expected completed" in refused()
 
 
 def test_a_cell_that_raised(ran):
     error = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=[])
     edit_notebook(lambda cells: cells[-1].outputs.append(error))
-    assert "code cell 3 raised ValueError: no" in refused()
+    assert "code cell 2 raised ValueError: no" in refused()
 
 
 def test_a_missing_result(ran):
@@ -92,7 +92,7 @@ def test_a_figure_without_words(ran):  # trap 5: the alternative text would be a
 def test_a_picture_in_a_cell_without_words(ran):
     picture = nbformat.v4.new_output("display_data", data={"image/png": "AAAA"})
     edit_notebook(lambda cells: cells[-1].outputs.append(picture))
-    assert "code cell 3 shows a picture lacks an alternative text" in refused()
+    assert "code cell 2 shows a picture lacks an alternative text" in refused()
     words = {"image": {"alt": "A red line that rises from left to right."}}
     edit_notebook(lambda cells: cells[-1].metadata.update(mystnb=words))
     assert gate.problems(laptop_run()) == []
@@ -304,7 +304,7 @@ def test_what_the_gate_refuses_is_not_rendered(ran, tmp_path):
     assert passed_run(laptop_run().chapter) is None
     edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status="failed"))
     with pytest.raises(
-        BnbookError, match="laptop run of part/coin does not pass the gate: code cell 3 is failed"
+        BnbookError, match="laptop run of part/coin does not pass the gate: code cell 2 is failed"
     ):
         pages.stage(tmp_path / "a", "laptop")
 

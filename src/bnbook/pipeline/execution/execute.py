@@ -20,7 +20,7 @@ from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence, fresh_run, move
 from bnbook.pipeline.execution.kernel import MENDABLE, copy_package, execute_notebook
 from bnbook.pipeline.gate import gate, header
-from bnbook.profiles import BUDGETS, PROFILES
+from bnbook.profiles import BUDGETS
 
 
 class ChapterFailed(Exception):
@@ -128,21 +128,3 @@ def check_budget(evidence: Evidence) -> str | None:
     if seconds <= limit:
         return None
     return f"{evidence.chapter.name}: {seconds:.0f} s, over the {evidence.profile} budget of {limit} s"
-
-
-def require_known(chapter: Chapter, profile: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """The changes with names and types checked against the chapter's parameters cell."""
-    from bnbook.pipeline.chapters import parameters as cell
-
-    if "profile" in changes:
-        raise BnbookError("profile is not set with --set; use --profile")
-    values = cell.override(chapter.parameters(profile), changes, chapter.name)
-    usual = [chapter.parameters(each) for each in PROFILES if chapter.has(each)]
-    for name in changes:
-        if type(values[name]) is int:  # a count stays one: no -3 workers, no probe every 0 steps
-            least = min(1, *(given[name] for given in usual))
-            if values[name] < least:
-                raise BnbookError(
-                    f"{chapter.name}: parameter {name} is {values[name]}; expected at least {least}"
-                )
-    return {name: values[name] for name in changes}

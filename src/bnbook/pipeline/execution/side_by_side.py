@@ -40,6 +40,7 @@ class Job:
     compare: bool = False
     figure: bool = False  # of the comparison
     name: str | None = None  # into runs/NAME
+    details: bool = False  # of a comparison that is none
 
     def run(self, chapter: Chapter) -> ChapterOutcome:
         """Run it here; BnbookError where the chapter met input that the user can mend."""
@@ -65,7 +66,7 @@ class Job:
                 words = f"it replaced a run with {other}; --name NAME keeps both"
                 outcome.lines.append((False, words))
         if self.compare:
-            lines, found = compare.compare(done)
+            lines, found = compare.compare(done, self.details)
             outcome.passed = found in compare.PASSING
             outcome.lines += [(False, line) for line in lines]
         if self.figure:

@@ -9,15 +9,18 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
-from bnbook.claims import locks
+from bnbook.claims import locks, scope
+from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import merge, verdicts
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.pipeline.gate import leaks
 from bnbook.texts import read_text
 
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
@@ -34,23 +37,28 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
     """Scrub the notebook and complete the results file's header."""
     import nbformat
 
+    from bnbook.pipeline.handout import handout  # which asks the gate
+
     notebook = nbformat.read(work.notebook_path, as_version=4)
     merge.scrub(notebook)
+    leaks.scrub(notebook)
     nbformat.write(notebook, work.notebook_path)
     recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
     run, chapter = recorded.header, work.chapter
     rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    other = scope.other_settings(values, chapter.parameters(values["profile"]), rows)
     seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
     recorded.header = {
         "chapter": chapter.name,
         "profile": values["profile"],
         "parameters": values,
         "default_parameters": default,
+        **({"other_settings": other} if other else {}),
         "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
         "claims": {claim.id: claim.test_hash for claim in made["claims"]},
         "locks": made["locks"],
         "judged": verdicts.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
-        "files": work.files(),
+        "files": {},
         "data": rows,
         "provenance": {
             "commit": made["commit"],
@@ -66,6 +74,10 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
             "versions": {name: version(name) for name in PACKAGES},
         },
     }
+    atomic.write_json(work.results_path, results.as_content(recorded))
+    with suppress(BnbookError, StopIteration):  # of a chapter that failed; why is said where it is judged
+        handout.finish(Evidence(chapter, work.folder))
+    recorded.header["files"] = work.files()
     recorded.header["content"] = content_digest(recorded)
     atomic.write_json(work.results_path, results.as_content(recorded))
 
