@@ -54,6 +54,8 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
         "figure": "shares",
         "remark": "",
         "exploratory": "",
+        "changed": [],
+        "power": [],
         "other_margins": ["reproduced", "open"],
         "tests": [test],
     }

@@ -350,6 +350,57 @@ def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, mo
     assert passed_run(chapter) is None and len(asked) == 6, "a memory that cannot be kept is none"
 
 
+def test_what_is_remembered_hangs_on_the_package_with_its_lists_and_on_the_machine(ran, monkeypatch):
+    """Such as the list of known data sets with their hashes, by which the gate judges."""
+    package = ran / "package"
+    (package / "data").mkdir(parents=True)
+    for name in ("__init__.py", "data/known.yml", "data/notes.txt"):
+        (package / name).write_text("")
+    monkeypatch.setattr(passed.bnbook, "__file__", str(package / "__init__.py"))
+    run = publish.publish(laptop_run().chapter, "laptop")
+
+    def key():
+        passed._package.cache_clear()
+        return passed._key(run)
+
+    keys = [key(), key()]
+    for name in ("data/known.yml", "data/notes.txt", "__init__.py"):
+        (package / name).write_text("sha256: 1")
+        keys.append(key())
+    monkeypatch.setenv("HOME", str(ran))  # whose path no run may carry
+    keys.append(key())
+    passed._package.cache_clear()
+    same = [a == b for a, b in zip(keys, keys[1:])]
+    assert same == [True, False, True, False, False]
+
+
+def test_the_memory_is_asked_by_content_and_answers_for_each(ran, monkeypatch):
+    """A list of problems that is remembered is that of the same content, there and back again."""
+    published = publish.publish(laptop_run().chapter, "laptop")
+    good, found = published.results_path.read_text(), {}
+    for text in (good, good.replace('"unit": "share"', '"unit": "shares"'), good):
+        published.results_path.write_text(text)
+        first, again = (passed._remembered(evidence.published(published.chapter, "laptop")) for _ in range(2))
+        assert first == again == gate.problems(evidence.published(published.chapter, "laptop"))
+        found[text] = first
+    assert [bool(problems) for problems in found.values()] == [False, True]
+
+
+def test_a_smoke_run_records_what_only_the_laptop_is_judged_by(ran):
+    run = evidence.fresh_run(laptop_run().chapter, "smoke")
+    claims_file = run.chapter.path.with_name("coin.claims.yml")
+    text = claims_file.read_text()
+    assert gate.problems(run) == []
+    for judged in ("laptop", "paper"):
+        also = "- id: coin-draws\n  source: everywhere\n  says: It is drawn.\n  figure: shares\n"
+        also += f"  evidence: [{judged}]\n  test: {{kind: level, a: tries, expected: 0.5, tolerance: 9.0}}\n"
+        claims_file.write_text(text + also)
+        found = gate.problems(evidence.fresh_run(laptop_run().chapter, "smoke"))
+        missing = "result 'tries' is missing; the text or a claim needs it" in found
+        assert missing is (judged == "laptop")
+    assert not any("tries" in line for line in gate.problems(laptop_run()))
+
+
 def _full(*_):
     raise OSError(28, "No space left on device")
 

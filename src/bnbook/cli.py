@@ -85,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
         "--trainings", action="store_true", help="only what is finished of a run that is not, for going on"
     )
     lock = add("lock", _lock, "fix the tests of new and changed claims, before the run that judges them")
-    lock.add_argument("--why", default="", help="why a test or a plan changed")
+    lock.add_argument("--why", default="", help="why a test or a plan changed; needed for a test")
+    words = "how far seeds spread, of a ratio as a factor, where no earlier run tells"
+    lock.add_argument("--spread", action="append", default=[], metavar="CLAIM=NUMBER", help=words)
     for command, profile in ((lock, "laptop"), (run, "smoke"), (publish, "laptop")):
         command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
         command.add_argument("--all", action="store_true", help="every chapter that has the profile")
@@ -126,7 +128,8 @@ def _lock(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline.gate import locking
 
     arguments.all |= not arguments.chapters
-    print("\n".join(locking.lock(running.chosen(arguments), arguments.profile, arguments.why)))
+    spreads = locking.spreads(arguments.spread)
+    print("\n".join(locking.lock(running.chosen(arguments), arguments.profile, arguments.why, spreads)))
     return DONE
 
 

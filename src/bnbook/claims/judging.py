@@ -50,6 +50,8 @@ class Judgement:
     outcome: Outcome | None = None  # the one that decides
     exploratory: str = ""  # why the test counts as made after its data; "" where it was locked before
     locked: str = ""  # date of the lock that counts
+    changed: tuple[str, ...] = ()  # when and why its preregistered test was changed
+    power: tuple[str, ...] = ()  # what the planned seeds can decide, as its lock says
     scope: str = ""  # how far the verdict goes: profile, data, size and seeds
     plainly: str = ""  # the verdict by intervals without what widens them, where it is another one
     few: int = 0  # seeds with which a test of a rerun cannot hold

@@ -8,7 +8,8 @@ A row is plain JSON. Its keys:
   are sizes of what was trained; `of`: the claim that another chapter judges at one size, if one does,
 - `rests_on`: the instruments that its numbers come from, ids of book/instruments.yml,
 - `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run,
-- `exploratory`: why its test counts as made after its data; `locked`: since when it stands,
+- `exploratory`: why its test counts as made after its data; `locked`: since when it stands; `changed`: when
+  and why its preregistered test was changed; `power`: the smallest effect that the planned seeds show,
 - `effect` and `interval` of the test that decides, as below; `n`, `scope`, `profile`,
 - `other_margins`: the verdicts at half and at twice the margin, or null,
 - `tests`, one for each test:
@@ -67,6 +68,8 @@ def ledger_row(
         "remark": found.remark if found else "",
         "exploratory": found.exploratory if found else "",
         "locked": found.locked if found else "",
+        "changed": list(found.changed) if found else [],
+        "power": list(found.power) if found else [],
         "other_margins": list(other_margins) if counted and other_margins else None,
         "tests": [],
     }

@@ -9,7 +9,7 @@ from os.path import commonprefix
 from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import NOT_TESTED, Judgement
 from bnbook.claims.outcome import Outcome
-from bnbook.claims.tables import exploratory_note
+from bnbook.claims.tables import changed_note, exploratory_note
 from bnbook.claims.words import without_markup
 
 UNTRIED = "–"
@@ -51,7 +51,8 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
             cells = [
                 _cell(*parts[says], short, len(seeds[says]) > 1) if says in parts else "" for says in shown
             ]
-            words = without_markup(found.claim.says).replace("|", "\\|") + exploratory_note(found) + shared
+            words = without_markup(found.claim.says).replace("|", "\\|")
+            words += exploratory_note(found) + changed_note(found) + shared
             groups[GROUPS[True in here, False in here]].append(f"| {words} | {' | '.join(cells)} |")
     counted = {says: f"<br><small>n = {min(seeds[says])}</small>" * (len(seeds[says]) == 1) for says in shown}
     titles = " | ".join(_short(says) + counted[says] for says in shown)

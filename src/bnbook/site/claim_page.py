@@ -92,6 +92,7 @@ def _sure(row: Row, about: Context) -> str:
     margins = row["other_margins"]
     said = {
         "Test": mark,
+        **board.preregistered(row),
         "In the words of its lock": spelled(row["was"]),
         "Run": f"{made.get('date', '')}, {row['profile']} profile" if made else "",
         "Scope": row["scope"],

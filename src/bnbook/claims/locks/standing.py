@@ -138,7 +138,7 @@ def seeds_used(claim: Claim, recorded: Results) -> set[int]:
 
 def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any]) -> str:
     parameters, used = recorded.header.get("parameters", {}), seeds_used(claim, recorded)
-    if used and min(used) not in (0, planned.get("first_seed", 0)):  # what is not fresh is seen, or 0
+    if used and min(used) != planned.get("first_seed", 0):
         return OTHER_SEEDS
     counts = {
         len(recorded.entries[name]["seeds"]) for name in claim.result_names() if name in recorded.entries

@@ -70,7 +70,7 @@ def _is_too_hard(row: claims.Erratum, shown: tokens.Pages) -> bool:
 
 def _locks(chapters: list[Chapter]) -> str:
     chain = locks.read()
-    if wrong := unlocked(chapters) if chapters else []:
+    if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
         raise BnbookError("\n      ".join(wrong))
     return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
 
