@@ -49,9 +49,13 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
         "profile": "laptop",
         "combine": "all",
         "rungs": False,
+        "of": "",
+        "rests_on": [],
         "figure": "shares",
         "remark": "",
         "exploratory": "",
+        "changed": [],
+        "power": [],
         "other_margins": ["reproduced", "open"],
         "tests": [test],
     }

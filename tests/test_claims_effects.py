@@ -48,11 +48,32 @@ def words(test, shown=None, **results):
     return effect_and_interval(judge(claim, arrays))
 
 
+def test_a_factor_near_one_is_said_in_per_cent_with_its_interval_unless_that_is_wide():
+    near = dict(loss__none=[1.0, 1.02, 1.01], loss__batch=[1.0, 1.0, 1.0])
+    assert words(RATIO, None, **near) == ("1.0 % larger without batch norm", "−1.5 to 3.5 %")
+    wide = words(RATIO, None, loss__none=[0.2, 5.0, 1.03], loss__batch=[1.0, 1.0, 1.0])
+    assert wide[0] == "1.010 times as large without batch norm"
+
+
 SAME = [1.0, 1.0, 1.0]
 CASES = [
     (RATIO, None, dict(loss__none=[6, 6, 6], loss__batch=[2, 2, 2]), "3 times as large without batch norm"),
     (RATIO, None, dict(loss__none=[2, 2, 2], loss__batch=[6, 6, 6]), "3 times as large with batch norm"),
     (RATIO, STEPS, dict(loss__none=[2, 2, 2], loss__batch=[9, 9, 9]), "4.5 times fewer steps"),
+    (RATIO, None, dict(loss__none=SAME, loss__batch=[1.02] * 3), "2 % larger with batch norm"),
+    (RATIO, STEPS, dict(loss__none=SAME, loss__batch=[1.05] * 3), "5 % fewer steps"),
+    (
+        replace(RATIO, side="less"),
+        None,
+        dict(loss__none=[1.02] * 3, loss__batch=SAME),
+        "2 % larger without batch norm",
+    ),
+    (
+        replace(RATIO, threshold=1.5),
+        None,
+        dict(loss__none=[1.02] * 3, loss__batch=SAME),
+        "1.02 times as large without batch norm",
+    ),
     (RATIO, STEPS, dict(loss__none=[9, 9, 9], loss__batch=[2, 2, 2]), "4.5 times more steps"),
     (
         HIGHER,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import shutil
+import socket
 import sys
 import time
+import urllib.error
 
 import numpy as np
 import pytest
@@ -146,20 +150,12 @@ def _empty(path):
     path.write_bytes(b"")
 
 
-EXPECTED = {
-    (_cut, False): ["holds 7855 bytes", "promises 7856"],
-    (_lengthen, False): ["holds 7857 bytes"],
-    (_alter, False): ["MD5", "expected"],
-    (_cut, True): ["whole gzip file"],
-}
-
-
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("harm", [_cut, _lengthen, _alter, _empty])
 def test_harmed_idx_file_is_named(folder, tmp_path, harm, zipped):
     path = tiny_data.write_idx(folder, MNIST, zipped) / ("t10k-images-idx3-ubyte" + (".gz" if zipped else ""))
     harm(path)
-    refused("mnist", tmp_path, path.name, "again", *EXPECTED.get((harm, zipped), ()))
+    refused("mnist", tmp_path, path.name, "truncated or altered", "expected a whole file", "again")
 
 
 def test_missing_idx_file_is_named(folder, tmp_path):
@@ -174,7 +170,7 @@ def test_harmed_folder_says_where(folder, tmp_path):
     cats[0].write_bytes(whole[: len(whole) // 2])
     refused("cifar10-jpeg75", tmp_path, str(cats[0]), "truncated")
     cats[0].write_bytes(b"nonsense")
-    refused("cifar10-jpeg75", tmp_path, str(cats[0]), "no image")
+    refused("cifar10-jpeg75", tmp_path, str(cats[0]), "cannot identify", "expected a whole image")
     cats[0].write_bytes(cats[1].read_bytes())
     refused("cifar10-jpeg75", tmp_path, "altered in train/cat:", "SHA-256")
     cats[0].unlink()
@@ -187,14 +183,13 @@ def test_harmed_folder_says_where(folder, tmp_path):
 
 def test_unreadable_file_is_named(folder, tmp_path, monkeypatch):
     raw = tiny_data.write_idx(folder, MNIST)
-    read = sources.idx.Path.read_bytes
 
-    def forbidden(path) -> bytes:
+    def forbidden(path, md5) -> bool:
         if path.name.startswith("t10k-labels"):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return read(path)
+        return True
 
-    monkeypatch.setattr(sources.idx.Path, "read_bytes", forbidden)
+    monkeypatch.setattr("torchvision.datasets.utils.check_md5", forbidden)
     refused(
         "mnist", tmp_path, f"cannot read {raw / 't10k-labels-idx1-ubyte'}: Permission denied", "permissions"
     )
@@ -219,12 +214,12 @@ def test_cache_is_used_until_the_source_changes(folder, tmp_path, monkeypatch):
     first = data.load("mnist")
     assert tiny_data.cached_files(tmp_path) == ["mnist.bin"]
     with monkeypatch.context() as patch:
-        patch.setattr(sources.idx.IdxFiles, "read", lambda self: pytest.fail("decoded again"))
+        patch.setattr(sources, "read_idx", lambda raw: pytest.fail("decoded again"))
         assert same(data.load("mnist"), first)
     os.utime(raw / "train-labels-idx1-ubyte", ns=(1, 1))
     decoded = []
-    read = sources.idx.IdxFiles.read
-    monkeypatch.setattr(sources.idx.IdxFiles, "read", lambda self: decoded.append(1) or read(self))
+    read = sources.read_idx
+    monkeypatch.setattr(sources, "read_idx", lambda raw: decoded.append(1) or read(raw))
     assert same(data.load("mnist"), first) and decoded == [1]
     (raw / "train-labels-idx1-ubyte").unlink()
     with pytest.raises(
@@ -338,3 +333,63 @@ def test_only_what_a_killed_process_left_an_hour_ago_is_swept_away(folder, tmp_p
     data.load("mnist")
     assert cache.cache_folder() == tmp_path / "cache"
     assert tiny_data.cached_files(tmp_path) == [".mnist.bin.new.part", "mnist.bin"]
+
+
+def served(monkeypatch, folder, arrays) -> list[str]:
+    """The files of MNIST, for torchvision to download from a folder; what it asked for."""
+    from torchvision.datasets import MNIST
+
+    tiny_data.write_idx(folder, arrays, zipped=True)
+    raw, asked = folder / "MNIST" / "raw", []
+
+    def fetch(url: str, filename: str, chunk_size: int = 1) -> None:
+        asked.append(url.rsplit("/", 1)[-1])
+        shutil.copy(raw / asked[-1], filename)
+
+    monkeypatch.setattr("torchvision.datasets.utils._urlretrieve", fetch)
+    monkeypatch.setattr("torchvision.datasets.utils._get_redirect_url", lambda url, max_hops: url)
+    sums = [
+        (path.name, hashlib.md5(path.read_bytes()).hexdigest())
+        for path in (raw / f"{stem}.gz" for stem in sources.STEMS)
+    ]
+    monkeypatch.setattr(MNIST, "resources", sums)
+    return asked
+
+
+def test_a_set_that_is_nowhere_is_downloaded_once_and_checked(folder, tmp_path, monkeypatch):
+    asked = served(monkeypatch, tmp_path / "server", MNIST)
+    monkeypatch.delenv("BNBOOK_DATA")
+    first = data.load("mnist-auto")
+    assert first.identity == data.known_identity("mnist") and len(asked) == 4
+    (tmp_path / "cache" / "decoded" / "mnist.bin").unlink()
+    assert same(data.load("mnist"), first) and len(asked) == 4
+
+
+@pytest.mark.parametrize("fault", ["wrong content", "no server", "silence"])
+def test_a_download_that_fails_is_one_line_and_leaves_nothing_decoded(folder, tmp_path, monkeypatch, fault):
+    asked = served(monkeypatch, tmp_path / "server", MNIST)
+    monkeypatch.delenv("BNBOOK_DATA")
+    if fault == "wrong content":
+        path = tmp_path / "server" / "MNIST" / "raw" / "t10k-labels-idx1-ubyte.gz"
+        path.write_bytes(path.read_bytes()[:-1])
+    else:
+
+        def fail(*_: object) -> None:
+            assert socket.getdefaulttimeout() == sources.SILENCE
+            raise TimeoutError("timed out") if fault == "silence" else urllib.error.URLError("no route")
+
+        monkeypatch.setattr("torchvision.datasets.utils._urlretrieve", fail)
+    with pytest.raises(
+        BnbookError, match="cannot download mnist .*; run again, or set BNBOOK_DATA"
+    ) as caught:
+        data.load("mnist")
+    assert "\n" not in str(caught.value) and not (tmp_path / "cache" / "decoded").exists()
+    assert (
+        socket.getdefaulttimeout() is None and len(asked) == (4 if fault == "wrong content" else 0) or asked
+    )
+
+
+def test_images_by_class_are_laid_out_as_those_of_the_cache(folder):
+    tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    first, later = data.load("cifar10-jpeg75"), data.load("cifar10-jpeg75")
+    assert first.train_images.is_contiguous() and later.train_images.is_contiguous()

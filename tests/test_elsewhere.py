@@ -39,8 +39,6 @@ def test_results_as_a_frame():
         (["results", CHAPTER, "--profile", "paper"], "has no paper results"),
         (["results", "theory/nothing"], "theory/nothing"),
         (["coursework", "DIR"], "is there already"),
-        (["bundle", "DIR"], "is there already"),
-        (["import", "nowhere.tar"], "no file nowhere.tar"),
         (["measure", "nowhere.py:make", "--data", "digits-standin"], "no file 'nowhere.py'"),
     ],
 )

@@ -24,7 +24,7 @@ FINDING = set("globals locals vars eval exec __import__".split())
 FINDING_OF = set("import_module __subclasses__ __init_subclass__".split())
 OPENING = set("__file__ open read_text read_bytes files joinpath with_name".split())
 #: Rooms of which no number comes, though nothing exempts them.
-ASIDE = ("site", "report", "coursework", "bundle", "elsewhere", "running", "rows", "__main__")
+ASIDE = ("site", "report", "coursework", "elsewhere", "running", "rows", "__main__")
 #: What stands all the same.
 STANDS = {
     "bnbook.data.identity": {"files", "joinpath", "read_text"},  # of known.yml, in full and beside it

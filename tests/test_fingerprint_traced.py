@@ -36,7 +36,7 @@ ON_BEHALF = ("bnbook.intervals:", "bnbook.data:prepare")
 def test_what_ran_was_hashed(chapter: Chapter, built_site: Path) -> None:
     files = (built_site / "runs" / "traces").glob(f"{chapter.name.replace('/', '--')}.*.json")
     rows = [row for file in files for row in json.loads(file.read_text(encoding="utf-8"))]
-    ran = _measuring({(file, line) for file, line in rows})
+    ran = _measuring({(f"{SRC}/bnbook/{file}", line) for file, line in rows})
     closure, _ = fingerprint.read_cells(chapter.code_cells)
     assert ran, "a chapter that measures runs something of the package"
     assert sorted(ran - fingerprint.definitions(closure)) == []

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from conftest import bnbook
 
-from bnbook import claims, results
-from bnbook.claims import locks
+from bnbook import claims, paths, results
+from bnbook.claims import locks, power
 from bnbook.cli import main
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import chapters, evidence, verdicts
-from bnbook.pipeline.gate import carrying, header, locking, publish
+from bnbook.pipeline.gate import carrying, header, locking, planning, publish
+from bnbook.pipeline.gate.seen import Known
 from bnbook.pipeline.pages import ledger_checks
+from bnbook.runs import kinds, store
+from bnbook.site import board
+from bnbook.site.claim_page import Context, claim_page
 
 COIN = "part/coin"
 
@@ -31,6 +38,11 @@ def edit(path, old, new):
 
 def claims_file(root):
     return root / "book" / "part" / "coin.claims.yml"
+
+
+def known():
+    planned = {profile: locks.plan(coin().parameters(profile)) for profile in ("laptop", "paper")}
+    return Known(coin(), locks.read(), planned)
 
 
 def shown(profile="laptop"):
@@ -57,19 +69,18 @@ def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
     assert "ok  1 locks in 2 lines" in capsys.readouterr().out
     assert main(["check", "coin"]) == 0 and "ok  laptop/part/coin" in capsys.readouterr().out
     assert [line.event for line in locks.read().lines] == ["locked", "published"]
-    with pytest.raises(BnbookError, match="nothing to lock"):
-        locking.lock([coin()], "laptop")
+    assert "nothing to lock: part/coin" in locking.lock([coin()], "laptop")[0]
 
 
 def test_a_test_of_a_result_that_no_run_has_is_locked_with_a_word(ran, capsys):
     edit(claims_file(ran), "a: heads", "a: head")
-    assert main(["lock", "coin"]) == 0
+    assert main(["lock", "coin", "--why", "a slip"]) == 0
     said = capsys.readouterr().out
     assert (
         "here has 'head' (did you mean 'heads'?); see whether bnbook run" in said and "git checkout" in said
     )
     edit(claims_file(ran), "a: head,", "a: heads,")
-    assert main(["lock", "coin"]) == 0 and "note" not in capsys.readouterr().out
+    assert main(["lock", "coin", "--why", "it"]) == 0 and "note" not in capsys.readouterr().out
 
 
 def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_then(ran, capsys):
@@ -84,7 +95,7 @@ def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_th
 def test_a_result_that_is_stamped_again_under_the_new_test_stays_exploratory(ran):
     publish.publish(coin(), "laptop")
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
-    locking.lock([coin()], "laptop")
+    locking.lock([coin()], "laptop", "wider")
     head, run = locks.read().head(COIN), evidence.fresh_run(coin(), "laptop")
     stamped(run, lambda content: content.update(locks=head))
     publish.publish(coin(), "laptop")
@@ -112,7 +123,8 @@ def test_a_claim_that_is_gone_leaves_a_line(ran):
     claims_file(ran).write_text(text)
     assert "coin-fair is gone without a word" in problems()
     written = locking.lock([coin()], "laptop")
-    assert [re.sub(r" \(.*", "", line) for line in written] == ["locked coin-fairer", "withdrawn coin-fair"]
+    words = [re.sub(r" \(.*", "", line) for line in written if "seeds:" not in line]
+    assert words == ["locked coin-fairer", "withdrawn coin-fair"]
     assert problems() == "" and shown() == "test written after its data"
 
 
@@ -125,7 +137,7 @@ def test_a_head_that_is_in_no_chain_is_refused(ran):
 def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published_stays(ran):
     edit(claims_file(ran), "claims:", "rungs: {small: Small., wide: Wide.}\nclaims:")
     edit(claims_file(ran), "a: heads", 'a: "heads.{rung}"')
-    locking.lock([coin()], "laptop")
+    locking.lock([coin()], "laptop", "at two sizes")
 
     def run(name, **print_):
         found = evidence.fresh_run(coin(), "laptop").results
@@ -142,7 +154,7 @@ def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published
     assert [event["event"] for event in events] == ["published"]
     locks.append(events)
     assert (stands(other), stands(reached)) == ("", "measured otherwise than locked")
-    assert locking._seen(claims.load_claims()[0], coin(), locks.read(), known=True) == {}
+    assert known().seen(claims.load_claims()[0], locked=True) == {}
     with pytest.raises(BnbookError, match="result heads.small of the published run is gone"):
         carrying.publishing(coin(), "laptop", reached, other)
 
@@ -181,27 +193,25 @@ def test_more_seeds_are_locked_as_what_they_are(ran):
     assert "changed coin-fair (seeds 5 to 9 after its data" in locking.lock([coin()], "laptop")[0]
 
 
-def test_rules_that_changed_after_a_run_are_named(ran, capsys):
-    def others(content):
-        content["rules"] = "others"
-
-    def ruled(content):
-        others(content)
-        content["judged"]["coin-fair"]["verdict"] = "not reproduced"
-
+def test_verdicts_that_turned_since_their_run_are_named(ran, capsys):
     publish.publish(coin(), "laptop")
-    stamped(evidence.published(coin(), "laptop"), others)
-    assert ledger_checks.other_rules([coin()]) == [], "no verdict turned, so there is nothing to do"
-    stamped(evidence.published(coin(), "laptop"), ruled)
+    assert ledger_checks.turned([coin()]) == []
+    stamped(
+        evidence.published(coin(), "laptop"),
+        lambda content: content["judged"]["coin-fair"].update(verdict="not reproduced"),
+    )
     main(["check"])
-    words = "note laptop/part/coin was judged by other rules; turned since: coin-fair reproduced (“not repro"
+    words = "note laptop/part/coin: verdicts that turned since the run: coin-fair reproduced (“not repro"
     assert words in capsys.readouterr().out
 
 
-def test_the_command_says_what_it_wrote_and_refuses_where_nothing_is_missing(tiny):
+def test_the_command_says_what_it_wrote_or_that_nothing_is_missing(tiny):
     done = bnbook("lock", "coin", root=tiny)
-    assert done.stdout == "locked coin-fair (paper n = 5, laptop n = 5)\n"
-    assert "nothing to lock" in bnbook("lock", root=tiny, code=2).stderr
+    assert done.stdout == (
+        "locked coin-fair (paper n = 5, laptop n = 5)\n"
+        "    with 5 seeds: no earlier run says how far seeds spread\n"
+    )
+    assert "nothing to lock: part/coin has" in bnbook("lock", root=tiny, code=0).stdout
 
 
 def test_a_lock_has_to_be_committed_before_its_run_and_a_publication_need_not(ran):
@@ -250,3 +260,240 @@ def test_a_condition_that_changed_after_the_run_is_noted(ran):
     assert verdicts.chapter_verdicts(run)[0].remark == ""
     edit(claims_file(ran), "it is fair", "the moon is full")
     assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED
+
+
+def peeked(name="laptop", **changes):
+    """The finished run of the fixture as one in runs/NAME, with other fields of its header."""
+    source = evidence.fresh_run(coin(), "laptop").results_path
+    content = json.loads(source.read_text())
+    content["parameters"] |= changes.pop("parameters", {})
+    target = evidence.fresh_run(coin(), "laptop", name).results_path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(content | changes))
+    return target
+
+
+def seen_now(locked=False):
+    return known().seen(claims.load_claims()[0], locked)
+
+
+def test_who_peeks_tunes_locks_and_runs_again_is_exploratory(ran):
+    """The run that was looked at lies in runs/ alone, and is gone when the next one is published."""
+    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.1")
+    said = locking.lock([coin()], "laptop", "the coin is fairer than that")
+    assert "exploratory until seeds decide that nobody has seen" in said[0]
+    assert locks.read().lines[-1]["seen"] == {"laptop": [[0, 4]]}
+    head, run = locks.read().head(COIN), evidence.fresh_run(coin(), "laptop")
+    stamped(run, lambda content: content.update(locks=head))
+    publish.publish(coin(), "laptop")
+    assert shown() == "test changed after its data"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "seen"),
+    [
+        ("laptop", {}, {"laptop": [[0, 4]]}),
+        ("mine", {}, {"laptop": [[0, 4]]}),
+        ("mine", {"parameters": {"tosses": 401}}, {"laptop": [[0, 4]]}),
+        ("paper", {"profile": "paper", "parameters": {"tosses": 401}}, {"paper": [[0, 4]]}),
+        ("overnight", {"profile": "overnight", "parameters": {"tosses": 401}}, {"overnight": [[0, 4]]}),
+        ("smoke", {"profile": "smoke", "parameters": {"tosses": 100}}, {}),
+        ("smoke", {"profile": "smoke", "parameters": {"tosses": 400}}, {"laptop": [[0, 4]]}),
+        ("smoke", {"profile": "smoke", "parameters": {"tosses": 400, "seeds": 9}}, {"laptop": [[0, 4]]}),
+        ("mine", {"profile": "paper"}, {"paper": [[0, 4]], "laptop": [[0, 4]]}),
+        ("mine", {"results": {}}, {}),
+        ("mine", {"results": 3}, {}),
+    ],
+)
+def test_every_finished_run_counts_as_seen_at_the_profiles_whose_data_it_shows(ran, name, changes, seen):
+    moved = peeked("kept", **changes)
+    for profile in ("laptop", "smoke"):
+        evidence.fresh_run(coin(), profile).results_path.unlink()
+    target = evidence.fresh_run(coin(), "laptop", name).results_path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    moved.rename(target)
+    assert seen_now() == seen
+
+
+def test_a_run_without_what_a_new_claim_reads_is_not_seen_by_it_and_by_one_that_was_locked_it_is(ran):
+    edit(claims_file(ran), "a: heads", "a: head")
+    assert (seen_now(locked=False), seen_now(locked=True)) == ({}, {"laptop": [[0, 4]]})
+
+
+def trained(seed, chapter=COIN, label="phase_arm", **settings):
+    """A finished training in the store; it trains for as many steps as the tiny book tosses at laptop."""
+    arm = {"norm": "batch", "steps": 400, "data": "mnist"} | settings
+    about = {label: arm, "seed": seed, "data": "d", "code": "c", "torch": "t", "device": "cpu", "threads": 1}
+    name = kinds.key(about)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BNBOOK_CHAPTER", chapter)
+        store.write(name, {"x": np.zeros(1)}, seconds=1.0, about=about)
+    return name
+
+
+@pytest.fixture
+def trains(tiny):
+    """The tiny book, its tosses called steps: 100 at smoke, 400 at laptop, 1000 at paper."""
+    path = tiny / "book" / "part" / "coin.md"
+    path.write_text(path.read_text().replace("tosses", "steps"))
+    edit(claims_file(tiny), "tolerance: 0.2}", "tolerance: 0.2, nonfinite: 0.0}")
+    return tiny
+
+
+@pytest.mark.parametrize(
+    ("made", "seen"),
+    [
+        ([dict(seed=3), dict(seed=4), dict(seed=9)], {"laptop": [[3, 4], [9, 9]]}),
+        ([dict(seed=3, steps=1000)], {"paper": [[3, 3]]}),
+        ([dict(seed=3, steps=100)], {}),  # a smoke run's
+        ([dict(seed=3, steps=77)], {"laptop": [[3, 3]], "paper": [[3, 3]]}),  # nobody plans it: who knows
+        ([dict(seed=3, data="digits-standin")], {}),
+        ([dict(seed=3, label="linear_arm")], {"laptop": [[3, 3]]}),
+        ([dict(seed=3, chapter="part/dice")], {}),
+        ([dict(seed=3, chapter="part/dice"), dict(seed=4)], {"laptop": [[3, 4]]}),  # the same arm
+        ([dict(seed=3, chapter="", data="mnist-auto"), dict(seed=4)], {"laptop": [[3, 4]]}),
+        ([dict(seed=3, chapter="part/dice", norm="none"), dict(seed=4)], {"laptop": [[4, 4]]}),
+    ],
+)
+def test_a_finished_training_of_the_chapter_counts_as_seen(trains, made, seen):
+    for each in made:
+        trained(**each)
+    path = store.path_of("damaged")
+    path.write_bytes(b"not a training")
+    assert seen_now() == seen == seen_now(locked=True)
+    assert ("seen" in locking.lock([coin()], "laptop")[0]) is bool(seen)
+    assert locks.read().lines[-1]["seen"] == seen
+
+
+def test_a_training_that_was_published_counts_and_that_of_a_published_rung_stays(trains):
+    name = trained(5)
+    paths.trainings_folder().mkdir(parents=True)
+    store.path_of(name).rename(paths.trainings_folder() / f"{name}.npz")
+    assert seen_now() == {"laptop": [[5, 5]]}
+    claim = replace(claims.load_claims()[0], rungs=True)
+    assert known().seen(claim, locked=False) == known().seen(claim, locked=True) == {"laptop": [[5, 5]]}
+    header_ = {"provenance": {"store": {"kept": [name]}}, "content": "x"}
+    path = evidence.published(coin(), "laptop").results_path
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"schema": 1, "results": {}} | header_))
+    assert known().seen(claim, locked=True) == {} and known().seen(claim, locked=False) == {
+        "laptop": [[5, 5]]
+    }
+
+
+def test_only_what_is_there_when_a_test_is_locked_counts(trains):
+    locking.lock([coin()], "laptop")
+    trained(0)
+    assert locking.lock([coin()], "laptop")[0].startswith("nothing to lock")
+    (line,) = locks.read().lines
+    assert line["seen"] == {}
+
+
+def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
+    publish.publish(coin(), "laptop")
+    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
+    before = (ran / "book/locks.jsonl").read_text()
+    for why in ([], ["--why", ""], ["--why", " \u2028 "]):
+        assert main(["lock", "coin", *why]) == 2
+        said = capsys.readouterr().err
+        assert (
+            "the preregistered test of coin-fair changed; expected the reason" in said
+            and said.count("\n") == 1
+        )
+    assert (ran / "book/locks.jsonl").read_text() == before
+    assert main(["lock", "coin", "--why", "wider | <b>*than*</b> {{ ci:heads }}\u2028$x$"]) == 0
+    (found,) = verdicts.chapter_verdicts(evidence.published(coin(), "laptop"))
+    day = locks.read().lines[-1]["date"][:10]
+    assert found.changed == (f"{day}, after some of its data: wider | <b>*than*</b> {{{{ ci:heads }}}} $x$",)
+    edit(ran / "book" / "part" / "coin.md", "seeds: 5}\n    paper", "seeds: 9}\n    paper")
+    assert main(["lock", "coin"]) == 0
+    assert len(locks.deviations(locks.read().lines)) == 1
+    table = claims.markdown_table([found])
+    assert (
+        "&#60;b&#62;&#42;than" in table
+        and "<b>" not in table
+        and "{{" not in table
+        and "$x$" not in table
+        and table.count("\n") == 2
+    )
+    row = claims.ledger_row(found.claim, found)
+    assert row["changed"] == list(found.changed)
+    for shown_there in (board.place(row), claim_page(row, Context("A coin", None))):
+        assert (
+            "&lt;b&gt;*than*" in shown_there
+            and "<b>" not in shown_there
+            and "test changed" in shown_there.lower()
+        )
+
+
+def test_what_the_seeds_can_show_stands_in_the_lock_and_on_the_page(ran):
+    publish.publish(coin(), "laptop")
+    path = ran / "book" / "part" / "coin.md"
+    edit(path, "laptop: {tosses: 400, seeds: 5}", "laptop: {tosses: 400, seeds: 9, first_seed: 100}")
+    edit(path, "seeds = 3  # runs", "seeds = 3  # runs\nfirst_seed = 0  # of the first")
+    said = locking.lock([coin()], "laptop", "more seeds")
+    (words,) = locks.read().lines[-1]["power"]["laptop"]
+    assert words.startswith("with 9 seeds: mean within 0.5 ± 0.1") and f"    {words}" in said
+    assert words.endswith("shows in 80 of 100 runs, by the spread of the published laptop run")
+    (found,) = verdicts.chapter_verdicts(evidence.published(coin(), "laptop"))
+    assert found.power == (words,)
+    page = claim_page(claims.ledger_row(found.claim, found), Context("A coin", None)).replace("\u00a0", " ")
+    assert f"<dt>Smallest effect</dt><dd>{words}</dd>" in page
+    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
+    assert verdicts.chapter_verdicts(evidence.published(coin(), "laptop"))[0].power == ()
+
+
+@pytest.mark.parametrize(
+    ("spread", "words"),
+    [
+        ("coin-fair=0.05", "by the spread of 0.05 that was given"),
+        ("coin-fair=0.4", "half an interval is 0.497, its margin 0.2; expected at least 18 seeds"),
+        ("coin-fair=0", "--spread coin-fair=0; expected a number above 0"),
+        ("coin-fair=nan", "--spread coin-fair=nan; expected a number above 0"),
+        ("coin-fair", "--spread coin-fair; expected CLAIM=NUMBER"),
+        ("coin-fair=x", "--spread coin-fair=x; expected CLAIM=NUMBER"),
+        ("coin-unfair=1", "--spread coin-unfair: no claim of these chapters"),
+    ],
+)
+def test_a_spread_may_be_given_where_no_run_tells(tiny, capsys, spread, words):
+    code = main(["lock", "coin", "--spread", spread])
+    said = capsys.readouterr()
+    assert words in said.out + said.err and code == (0 if "was given" in words else 2)
+    assert (tiny / "book" / "locks.jsonl").exists() is (code == 0)
+
+
+def test_the_spread_is_that_of_the_published_run_else_of_any_that_is_here(ran):
+    def source(profile="laptop"):
+        (words,) = planning.powers(claims.load_claims()[0], known(), profile)
+        return words.partition("by the spread of ")[2]
+
+    assert source() == "the laptop run in runs/laptop" == source("paper")
+    evidence.fresh_run(coin(), "laptop").results_path.unlink()
+    assert source() == "the smoke run in runs/smoke"
+    shutil.copytree(ran / "runs" / "smoke", ran / "executed" / "paper")
+    assert source() == "the published paper run"
+    shutil.copytree(ran / "runs" / "smoke", ran / "executed" / "laptop")
+    assert (source(), source("paper")) == ("the published laptop run", "the published paper run")
+
+
+def test_a_test_gets_as_many_seeds_as_are_planned_of_what_the_earlier_run_had():
+    def seeds(had, **given):
+        planned = {"seeds": 5, "linear_seeds": 20, "settings": "x", "first_seed": 900}
+        earlier = power.Earlier(np.zeros((1, had)))
+        return planning._seeds(planned, earlier, results.Results({"parameters": given}))
+
+    assert seeds(3, seeds=3, linear_seeds=4) == 5 and seeds(4, seeds=3, linear_seeds=4) == 20
+    assert seeds(3, seeds=3, linear_seeds=3) == 20 and seeds(7, seeds=3, linear_seeds=4) == 7
+    assert planning._seeds({"seeds": 5, "linear_seeds": 20, "settings": "x"}, None, None) == 20
+
+
+def test_a_size_that_no_run_has_reached_borrows_the_spread_of_another(ran):
+    edit(claims_file(ran), "claims:", "rungs: {small: Small., wide: Wide.}\nclaims:")
+    edit(claims_file(ran), "a: heads", 'a: "heads.{rung}"')
+
+    def renamed(content):
+        content["results"]["heads.small"] = content["results"].pop("heads")
+
+    stamped(evidence.fresh_run(coin(), "laptop"), renamed)
+    small, wide = planning.powers(claims.load_claims()[0], known(), "laptop")
+    assert small.endswith("the laptop run in runs/laptop") and wide == f"{small} at another size"

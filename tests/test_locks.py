@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -175,7 +180,6 @@ def test_a_line_whose_data_were_known_says_why(book):
 
 def test_seeds_of_arms_that_do_not_begin_at_the_first_seed(book):
     locks.append([lock(first_seed=100)])
-    assert stands(run(head(), first_seed=100)) == ""
     assert stands(run(head(), range(7, 10), first_seed=100)) == OTHER_SEEDS
     assert stands(run(head(), range(700, 703), first_seed=100)) == ""  # which is for the locked code to say
     assert stands(run(head(), range(700, 703), first_seed=700)) == OTHER_SEEDS
@@ -185,3 +189,328 @@ def test_one_seed_more_than_planned_is_one_too_many(book):
     locks.append([lock(n=3)])
     assert stands(run(head(), range(4))) == "4 seeds where 3 were planned"
     assert stands(run(head(), range(3))) == ""
+
+
+CHANGED = "test changed after its data"
+THIRD = replace(CLAIM, test=replace(CLAIM.test, threshold=-2.0))
+SEEN = [  # ranges that were seen, first seed of a run of three, what it is called
+    ([[5, 7]], 2, ""),
+    ([[5, 7]], 3, CHANGED),
+    ([[5, 7]], 5, CHANGED),
+    ([[5, 7]], 7, CHANGED),
+    ([[5, 7]], 8, ""),
+    ([[6, 6]], 3, ""),
+    ([[6, 6]], 4, CHANGED),
+    ([[6, 6]], 6, CHANGED),
+    ([[6, 6]], 7, ""),
+    ([[0, 0]], 0, CHANGED),
+    ([[0, 0]], 1, ""),
+    ([[1, 1], [9, 9]], 2, ""),
+    ([[1, 1], [9, 9]], 7, CHANGED),
+    ([[1, 1], [9, 9]], 9, CHANGED),
+]
+
+
+@pytest.mark.parametrize(("seen", "first", "words"), SEEN)
+def test_a_run_is_fresh_where_none_of_its_seeds_lies_in_a_range_that_was_seen(book, seen, first, words):
+    late = dict(event="changed", why="why", first_seed=first)
+    locks.append([lock(MOVED), lock(seen={"laptop": seen}, **late)])
+    assert stands(run(head(), range(first, first + 3), first_seed=first)) == words
+    # What was seen at one profile does not count at another that is planned; at any that is not, it does.
+    locks.append([lock(THIRD, seen={"paper": seen}, **late)])
+    other = run(head(), range(first, first + 3), first_seed=first)
+    assert stands(other, THIRD) == ""
+    other.header["profile"] = "overnight"
+    assert stands(other, THIRD) == (words or UNPLANNED)
+
+
+@pytest.mark.parametrize(
+    ("planned", "seeds", "words"),
+    [
+        (0, (0, 1, 2), ""),
+        (0, (1, 2, 3), OTHER_SEEDS),
+        (1, (0, 1, 2), OTHER_SEEDS),
+        (1, (1, 2, 3), ""),
+        (100, (0, 1, 2), OTHER_SEEDS),
+        (100, (99, 100, 101), OTHER_SEEDS),
+        (100, (100, 101, 102), ""),
+        (100, (101, 102, 103), OTHER_SEEDS),
+        (0, (0, 1), "2 seeds where 3 were planned"),
+        (0, (1, 2), OTHER_SEEDS),  # seed 0 was dropped
+        (0, (0, 1, 2, 3), "4 seeds where 3 were planned"),
+        (0, (0,), "1 seeds where 3 were planned"),
+    ],
+)
+def test_the_seeds_of_a_run_are_those_that_were_planned(book, planned, seeds, words):
+    locks.append([lock(first_seed=planned)])
+    assert stands(run(head(), seeds, first_seed=planned)) == words
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""),
+        ({"width": 9}, RESET),
+        ({"seeds_of_stars": 4}, RESET),  # no number of seeds
+        ({"linear_seeds": 5}, ""),  # nothing that the claim reads has as many
+        ({"linear_seeds": 3}, "3 seeds where 7 were planned"),
+        ({"first_seed": 4}, ""),  # the seeds themselves tell
+        ({"profile": "other"}, ""),
+    ],
+)
+def test_numbers_of_seeds_are_plans_and_all_else_is_a_setting(book, changes, words):
+    more = {"linear_seeds": 7, "seeds_of_stars": 1}
+    locks.append([lock(**more)])
+    found = run(head(), **more)
+    found.header["parameters"] |= changes
+    assert stands(found) == words
+    assert plan(parameters(**more, first_seed=0)) == plan(parameters(**more))
+    assert plan(parameters(first_seed=5)) == {**plan(parameters()), "first_seed": 5}
+
+
+def test_what_is_carried_is_carried_at_one_profile_and_from_one_way_to_the_next(book):
+    at_both = lock()
+    at_both["planned"]["paper"] = at_both["planned"]["laptop"]
+    locks.append([at_both])
+    codes = [{"code": c, "package": "p"} for c in "cde"]
+    first, second, third = (list(locks.run_measure(run("", code=code).header)) for code in codes)
+    about = {"event": "carried", "chapter": "part/coin", "claims": ["fair"]}
+    locks.append([{**about, "profile": "laptop", "was": first, "now": second}])
+
+    def at(profile, code):
+        found = run(head(), code=code)
+        found.header["profile"] = profile
+        return stands(found)
+
+    found = [at(profile, code) for profile in ("laptop", "paper") for code in codes]
+    assert found == ["", "", REMEASURED, "", REMEASURED, REMEASURED]
+    locks.append([{**about, "profile": "paper", "was": second, "now": third}])
+    assert at("paper", codes[2]) == REMEASURED  # from a way that did not count there
+    locks.append([{**about, "profile": "laptop", "was": second, "now": third}])
+    assert at("laptop", codes[2]) == "" and at("paper", codes[2]) == REMEASURED
+    locks.append([{**about, "claims": ["other"], "profile": "paper", "was": first, "now": third}])
+    assert at("paper", codes[2]) == REMEASURED
+
+
+PUBLISHED = {
+    "event": "published",
+    "chapter": "part/coin",
+    "profile": "laptop",
+    "content": "x",
+    "seeds": [[0, 2]],
+}
+CARRIED = {
+    "event": "carried",
+    "chapter": "part/coin",
+    "profile": "laptop",
+    "claims": ["fair"],
+    "was": [],
+    "now": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("event", "new"),
+    [
+        (lock(MOVED), True),
+        (lock(MOVED, event="changed", why="moved"), True),
+        ({"event": "withdrawn", "chapter": "part/coin", "claim": "fair", "why": "gone"}, True),
+        (PUBLISHED, False),
+        (CARRIED, False),
+    ],
+)
+def test_a_test_that_is_not_committed_is_a_new_one_and_a_publication_is_none(book, event, new):
+    locks.append([lock()])
+    committed = chains.path().read_text()
+    assert not locks.has_new_tests(committed) and not locks.has_new_tests(committed.rstrip("\n"))
+    locks.append([event])
+    assert locks.has_new_tests(committed) is new and not locks.has_new_tests(chains.path().read_text())
+    another = {**lock(THIRD), "date": "2026-05-02T10:00Z", "previous": ""}
+    assert locks.has_new_tests("") and locks.has_new_tests(lines.as_text(another))
+
+
+TEXTS = [
+    "a\u2028b",
+    "a\u2029b",
+    "a\x85b",
+    "a\x1cb\x1d",
+    "a\r\nb",
+    "a\n",
+    "\udcff",
+    "\x1b[31m",
+    "\u202eb",
+    "γ 😀 ‖x‖₂",
+    '"\\',
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_any_text_is_one_line_that_is_read_as_it_was_written(book, text):
+    locks.append([lock(), lock(MOVED, event="changed", why=text), lock(n=5, event="changed", why="after")])
+    found = locks.read().lines
+    assert [line["why"] for line in found[1:]] == [text, "after"] and len(found) == 3
+    shown = lines.written_by_hand(text)
+    assert shown.isprintable() and len(shown.splitlines()) == 1 and shown == lines.written_by_hand(shown)
+    assert lines.written_by_hand(" it \u2028 was\nwider ") == "it was wider"
+
+
+def test_dates_stand_in_order_and_no_clock_turns_them_back(book, monkeypatch):
+    clock = iter(["2026-05-02T10:00Z", "2026-05-01T10:00Z", "2026-05-03T10:00Z"])
+    monkeypatch.setattr(chains, "now", lambda: next(clock))
+    for claim in (CLAIM, MOVED, replace(CLAIM, id="other", chapter="part/dice")):
+        locks.append([lock(claim)])
+    dates = [line["date"] for line in locks.read().lines]
+    assert dates == ["2026-05-02T10:00Z", "2026-05-02T10:00Z", "2026-05-03T10:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("number", "date", "words"),
+    [
+        (1, "2026-05-02T10:00Z", None),
+        (1, "2026-05-01T23:59Z", "line 2: 2026-05-01T23:59Z is before part/coin's line above it"),
+        (1, "2026-05-02", "line 2: its date is '2026-05-02'"),
+        (1, "2026-05-03T10:00Z", None),
+        (2, "2020-01-01T00:00Z", None),  # another chapter's
+    ],
+)
+def test_a_date_that_was_moved_back_is_one_clear_line(book, monkeypatch, number, date, words):
+    monkeypatch.setattr(chains, "now", lambda: "2026-05-02T10:00Z")
+    locks.append([lock(), lock(MOVED), lock(replace(CLAIM, id="other", chapter="part/dice"))])
+    written = chains.path().read_text().splitlines()
+    written[number] = written[number].replace("2026-05-02T10:00Z", date)
+    chains.path().write_text("\n".join(written) + "\n")
+    if words is None:
+        assert locks.read().lines[number]["date"] == date
+    else:
+        with pytest.raises(BnbookError, match=re.escape(words)):
+            locks.read()
+
+
+def test_a_date_to_come_or_after_the_commit_that_brought_the_line_is_named(book, monkeypatch):
+    def git(*words, **more):
+        named = ["git", "-C", str(book), "-c", "user.name=Ann", "-c", "user.email=ann@example.org", *words]
+        subprocess.run(named, check=True, capture_output=True, env=os.environ | more)
+
+    monkeypatch.setattr(chains, "now", lambda: "2026-05-02T10:00Z")
+    locks.append([lock()])
+    assert locks.misdated() == []
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "a lock", GIT_COMMITTER_DATE="2026-05-02T10:00:30Z")
+    monkeypatch.setattr(chains, "now", lambda: "2026-06-01T10:00Z")
+    locks.append([lock(MOVED)])
+    assert locks.misdated() == []
+    git("commit", "-qam", "dated forward", GIT_COMMITTER_DATE="2026-05-20T10:00:00Z")
+    (wrong,) = locks.misdated()
+    assert wrong == "locks.jsonl, line 2 is dated 2026-06-01T10:00Z; expected 2026-05-20T10:00Z or earlier"
+    monkeypatch.setattr(chains, "now", lambda: "2026-05-10T10:00Z")
+    assert "expected 2026-05-10T10:00Z or earlier" in locks.misdated()[0]
+
+
+def test_a_write_that_fails_or_is_killed_leaves_the_file_as_it_was(book, monkeypatch):
+    locks.append([lock()])
+    before = chains.path().read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        locks.append([lock(MOVED), lock(n=5, event="changed")])
+    assert chains.path().read_bytes() == before and os.listdir(book / "book") == ["locks.jsonl"]
+
+
+def test_two_at_once_take_turns(book):
+    """Four processes append three lines each: one chain of twelve."""
+    code = (
+        "import json, sys; from bnbook.claims import locks\n"
+        "for event in json.loads(sys.argv[1]): locks.append([event])"
+    )
+    events = [lock(replace(CLAIM, id=f"c{k}")) for k in range(3)]
+    words = [sys.executable, "-c", code, json.dumps(events)]
+    running = [subprocess.Popen(words) for _ in range(4)]
+    assert [each.wait() for each in running] == [0] * 4
+    assert len(locks.read().lines) == 12
+
+
+def test_who_looks_and_then_writes_is_alone_meanwhile(book):
+    code = "from bnbook.claims import locks; print('waits', flush=True)\nwith locks.alone(): print('in')"
+    with locks.alone():
+        with locks.alone():
+            other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+            assert other.stdout.readline() == "waits\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(timeout=0.3)
+    assert other.communicate(timeout=60)[0] == "in\n"
+
+
+FORMS = [
+    {"date": 5},
+    {"date": "yesterday"},
+    {"test": 5},
+    {"chapter": []},
+    {"planned": []},
+    {"planned": {"laptop": 3}},
+    {"planned": {"laptop": {"seeds": 3}}},
+    {"seen": {"laptop": 3}, "why": "w"},
+    {"seen": {"laptop": [3]}, "why": "w"},
+    {"seen": {"laptop": [[3]]}, "why": "w"},
+    {"seen": {"laptop": [["a", "b"]]}, "why": "w"},
+    {"why": 3},
+    {"power": {"laptop": "x"}},
+    {"power": {"laptop": [3]}},
+]
+
+
+@pytest.mark.parametrize("change", FORMS, ids=str)
+def test_a_field_of_another_form_is_one_clear_line(book, change):
+    locks.append([lock()])
+    content = json.loads(chains.path().read_text()) | change
+    chains.path().write_text(json.dumps(content) + "\n")
+    name = next(iter(change))
+    with pytest.raises(BnbookError, match=f"^locks.jsonl, line 1: its {name} is .*; expected one as"):
+        locks.read()
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", '{"event": []}', '{"event": {}}', "[" * 100_000])
+def test_what_is_no_event_is_one_clear_line(book, text):
+    chains.path().write_text(text + "\n")
+    with pytest.raises(BnbookError, match="^locks.jsonl, line 1: .*expected"):
+        locks.read()
+
+
+def test_changes_of_tests_are_listed_with_their_reasons_and_nothing_else_is():
+    def line(number, **more):
+        content = {
+            "event": "changed",
+            "chapter": "part/coin",
+            "date": f"2026-05-0{number}T10:00Z",
+            "claim": "a",
+        }
+        return lines.Line(number, "", content | {"test": "x", "seen": {}, "measure": "m"} | more)
+
+    chain = [
+        line(1, event="locked"),
+        line(2, measure="n", why="measured otherwise"),
+        line(3, test="y", why="it asked something else after its data", seen={"laptop": [[0, 2]]}),
+        line(4, event="published"),
+        line(5, test="y", why="planned anew"),
+        line(6, claim="b", test="y", event="locked"),
+        line(7, test="x", why="test changed, seeds 3 to 5"),
+    ]
+    found = locks.deviations(chain)
+    assert [each.words for each in found] == [
+        "2026-05-03, after some of its data: it asked something else",
+        "2026-05-07: no reason was written",
+    ]
+    assert {each.claim for each in found} == {"a"}
+
+
+def test_what_seeds_can_show_is_that_of_the_last_lock_of_the_test():
+    def line(number, test, **power):
+        return lines.Line(number, "", {"event": "changed", "test": test, "power": power})
+
+    chain = [line(1, "x", laptop=["old"]), line(2, "x", laptop=["a", "b", "a"], paper=["c"]), line(3, "y")]
+    chain += [lines.Line(4, "", {"event": "published"})]
+    assert locks.power(chain, "x", "laptop") == ("a", "b") and locks.power(chain, "x", "paper") == ("c",)
+    assert locks.power(chain, "x", "smoke") == () == locks.power(chain, "y", "laptop")

@@ -39,8 +39,8 @@ def shrunk(root: Path) -> tuple[list[str], int]:
             if then is None:
                 continue
             compared += 1
-            rest = iter(now.splitlines())
-            kept = all(line in rest for line in then.splitlines()) if number else now.startswith(then)
+            rest = iter(now.split("\n"))
+            kept = all(line in rest for line in then.split("\n")) if number else now.startswith(then)
             found += [] if kept else [commit]
     here = root / FILE
     if not (here.read_text("utf-8") if here.is_file() else "").startswith(text_at(root, "HEAD") or ""):

@@ -14,7 +14,7 @@ import tiny_book
 from bnbook import paths, results
 from bnbook.claims import load_claims
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence
+from bnbook.pipeline.chapters import chapters, evidence, merge
 from bnbook.pipeline.gate import gate, header, kept, leaks, passed, publish
 from bnbook.pipeline.gate.passed import passed_run
 from bnbook.pipeline.pages import pages
@@ -29,7 +29,7 @@ def laptop_run():
 def edit_notebook(change):
     run = laptop_run()
     notebook = nbformat.read(run.notebook_path, as_version=4)
-    change([cell for cell in notebook.cells if cell.cell_type == "code"])
+    change(merge.ran_cells(notebook))
     nbformat.write(notebook, run.notebook_path)
     _sign(run)
 
@@ -69,13 +69,13 @@ def test_a_good_run_passes(ran):
 @pytest.mark.parametrize("status", ["pending", "running", None])
 def test_a_cell_that_was_not_completed(ran, status):  # trap 1 and 3: it would build green
     edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status=status))
-    assert "code cell 3 is" in refused() and "expected completed" in refused()
+    assert "code cell 2 is" in refused() and "expected completed" in refused()
 
 
 def test_a_cell_that_raised(ran):
     error = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=[])
     edit_notebook(lambda cells: cells[-1].outputs.append(error))
-    assert "code cell 3 raised ValueError: no" in refused()
+    assert "code cell 2 raised ValueError: no" in refused()
 
 
 def test_a_missing_result(ran):
@@ -92,7 +92,7 @@ def test_a_figure_without_words(ran):  # trap 5: the alternative text would be a
 def test_a_picture_in_a_cell_without_words(ran):
     picture = nbformat.v4.new_output("display_data", data={"image/png": "AAAA"})
     edit_notebook(lambda cells: cells[-1].outputs.append(picture))
-    assert "code cell 3 shows a picture lacks an alternative text" in refused()
+    assert "code cell 2 shows a picture lacks an alternative text" in refused()
     words = {"image": {"alt": "A red line that rises from left to right."}}
     edit_notebook(lambda cells: cells[-1].metadata.update(mystnb=words))
     assert gate.problems(laptop_run()) == []
@@ -304,7 +304,7 @@ def test_what_the_gate_refuses_is_not_rendered(ran, tmp_path):
     assert passed_run(laptop_run().chapter) is None
     edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status="failed"))
     with pytest.raises(
-        BnbookError, match="laptop run of part/coin does not pass the gate: code cell 3 is failed"
+        BnbookError, match="laptop run of part/coin does not pass the gate: code cell 2 is failed"
     ):
         pages.stage(tmp_path / "a", "laptop")
 
@@ -348,6 +348,57 @@ def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, mo
     memory.write_text("[1")
     monkeypatch.setattr(passed.atomic, "write_json", _full)
     assert passed_run(chapter) is None and len(asked) == 6, "a memory that cannot be kept is none"
+
+
+def test_what_is_remembered_hangs_on_the_package_with_its_lists_and_on_the_machine(ran, monkeypatch):
+    """Such as the list of known data sets with their hashes, by which the gate judges."""
+    package = ran / "package"
+    (package / "data").mkdir(parents=True)
+    for name in ("__init__.py", "data/known.yml", "data/notes.txt"):
+        (package / name).write_text("")
+    monkeypatch.setattr(passed.bnbook, "__file__", str(package / "__init__.py"))
+    run = publish.publish(laptop_run().chapter, "laptop")
+
+    def key():
+        passed._package.cache_clear()
+        return passed._key(run)
+
+    keys = [key(), key()]
+    for name in ("data/known.yml", "data/notes.txt", "__init__.py"):
+        (package / name).write_text("sha256: 1")
+        keys.append(key())
+    monkeypatch.setenv("HOME", str(ran))  # whose path no run may carry
+    keys.append(key())
+    passed._package.cache_clear()
+    same = [a == b for a, b in zip(keys, keys[1:])]
+    assert same == [True, False, True, False, False]
+
+
+def test_the_memory_is_asked_by_content_and_answers_for_each(ran, monkeypatch):
+    """A list of problems that is remembered is that of the same content, there and back again."""
+    published = publish.publish(laptop_run().chapter, "laptop")
+    good, found = published.results_path.read_text(), {}
+    for text in (good, good.replace('"unit": "share"', '"unit": "shares"'), good):
+        published.results_path.write_text(text)
+        first, again = (passed._remembered(evidence.published(published.chapter, "laptop")) for _ in range(2))
+        assert first == again == gate.problems(evidence.published(published.chapter, "laptop"))
+        found[text] = first
+    assert [bool(problems) for problems in found.values()] == [False, True]
+
+
+def test_a_smoke_run_records_what_only_the_laptop_is_judged_by(ran):
+    run = evidence.fresh_run(laptop_run().chapter, "smoke")
+    claims_file = run.chapter.path.with_name("coin.claims.yml")
+    text = claims_file.read_text()
+    assert gate.problems(run) == []
+    for judged in ("laptop", "paper"):
+        also = "- id: coin-draws\n  source: everywhere\n  says: It is drawn.\n  figure: shares\n"
+        also += f"  evidence: [{judged}]\n  test: {{kind: level, a: tries, expected: 0.5, tolerance: 9.0}}\n"
+        claims_file.write_text(text + also)
+        found = gate.problems(evidence.fresh_run(laptop_run().chapter, "smoke"))
+        missing = "result 'tries' is missing; the text or a claim needs it" in found
+        assert missing is (judged == "laptop")
+    assert not any("tries" in line for line in gate.problems(laptop_run()))
 
 
 def _full(*_):

@@ -79,9 +79,12 @@ def test_yaml_files_and_assignments(tmp_path):
 
 
 def test_only_literals_stand_in_a_parameters_cell():
-    assert parameters.read_cell("a = 1  # one\nb = [1e-3]", "x") == {"a": 1, "b": [0.001]}
+    assert parameters.read_cell("a = 1  # one\nb = [1e-3]", "x")[0] == {"a": 1, "b": [0.001]}
+    values, kinds = parameters.read_cell('a: int = 1\nb: list[float] = [1e-3]\nc: "float in b" = 2.0', "x")
+    assert values == {"a": 1, "b": [0.001], "c": 2.0}
+    assert [each.text for each in kinds.values()] == ["int", "list[float]", "float in b"]
     for code in ("import os", "a = b = 1", "a = len('x')", "a, b = 1, 2"):
-        with pytest.raises(BnbookError, match="not `name = literal`"):
+        with pytest.raises(BnbookError, match="not `name: kind = literal`"):
             parameters.read_cell(code, "x")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 from pathlib import Path
 
 import nbformat
@@ -15,9 +16,11 @@ from conftest import bnbook
 from filelock import FileLock
 
 import bnbook as bnbook_package
+from bnbook import fingerprint
 from bnbook.cli import main
-from bnbook.pipeline.chapters import chapters
-from bnbook.pipeline.execution import execute, kernel, watch
+from bnbook.pipeline.chapters import chapters, evidence
+from bnbook.pipeline.execution import execute, kernel
+from bnbook.pipeline.gate import header
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),
@@ -241,7 +244,8 @@ def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, mi
             raise RuntimeError(words)
 
     monkeypatch.setattr(papermill, "execute_notebook", start)
-    failure = kernel.execute_notebook(tmp_path / "a.ipynb", tmp_path / "b.ipynb", {})
+    work = evidence.Evidence(chapters.discover()[0], tmp_path)
+    failure = kernel.execute_notebook(tmp_path / "a.ipynb", work, {})
     assert (
         (failure, len(starts)) == (None, 2)
         if misses == 1
@@ -258,53 +262,56 @@ def test_without_a_loopback_device_one_line_says_so(tiny, monkeypatch, capsys):
     assert "127.0.0.1, which does not answer here (Network is unreachable)" in capsys.readouterr().err
 
 
-PACKAGE_COPY = """import pathlib
-import bnbook.paths
-path = pathlib.Path(bnbook.paths.__file__).parent / "normalizers" / "formulas.py"
-text = path.read_text()
-path.write_text(text + EDIT)
-from bnbook.normalizers.formulas import batch_norm_forward
-path.write_text(text)
-(path.parent / "lp.py").write_text((path.parent / "lp.py").read_text() + "LATER = 1")
-batch_norm_forward"""
+EDITED = """import pathlib
+path = pathlib.Path(EDITED) / "normalizers" / "formulas.py"
+path.write_text(path.read_text() + "\\nraise RuntimeError('an edit in the midst of a run')\\n")
+import bnbook.normalizers.formulas as formulas
+assert pathlib.Path(formulas.__file__) != path"""
 
 
-@pytest.mark.parametrize(
-    ("edit", "code"),
-    [
-        ("\nbatch_norm_forward = batch_norm_backward\n", 1),
-        ("\n# a remark; and a constant that nothing uses\n", 0),
-    ],
-)
-def test_code_that_was_another_when_it_was_imported_fails_the_run(tiny, edit, code):
-    """Edited while a chapter runs and put back: nothing on disk tells of it, but what was imported does."""
-    shutil.copytree(Path(bnbook_package.__file__).parent, tiny / "src" / "bnbook")
-    path = tiny / "book" / "part" / "coin.md"
-    cell = PACKAGE_COPY.replace("EDIT", repr(edit))
+def test_an_edit_while_a_chapter_runs_does_not_reach_it(tiny):
+    copy = tiny / "src" / "bnbook"
+    shutil.copytree(Path(bnbook_package.__file__).parent, copy)
+    path, before = tiny / "book" / "part" / "coin.md", fingerprint.chapter_fingerprint
+    cell = EDITED.replace("EDITED", repr(str(copy)))
     path.write_text(path.read_text() + f"\n```{{code-cell}}\n{cell}\n```\n")
-    done = bnbook("run", "coin", root=tiny, code=code, PYTHONPATH=str(tiny / "src"))
-    words = "normalizers/formulas.py changed while it ran; leave the code alone and run it again"
-    assert (words in done.stderr) == bool(code) and "lp.py" not in done.stderr
+    bnbook("run", "coin", root=tiny, PYTHONPATH=str(tiny / "src"))
+    held = evidence.fresh_run(chapters.select(["coin"])[0], "smoke").results.header["fingerprint"]
+    assert held["package"] == before(chapters.select(["coin"])[0].code_cells, {}, [])["package"]
 
 
-def test_code_that_is_another_at_the_end_fails_the_run(tmp_path):
-    package = tmp_path / "package"
-    (package / "inner").mkdir(parents=True)
-    (package / "a.py").write_text("one")
-    hashes = {"code": "c", "package": "one"}
+def test_what_was_imported_is_what_the_commit_is_asked_for(tmp_path, monkeypatch):
+    """Files hidden from git by its own notes, and a package that is not the checkout's."""
+    root, package = tmp_path / "root", tmp_path / "root" / "src" / "bnbook"
+    for name in ("src/bnbook/a.py", "book/x.md", "requirements.lock", "_config.yml"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"one\n")
+    git = ["git", "-C", str(root), "-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setenv("BNBOOK_ROOT", str(root))
+    other = tmp_path / "other"
+    shutil.copytree(package, other)
+    assert not header.commit()["dirty"] and not header.commit(other)["dirty"]
+    (other / "a.py").write_bytes(b"two\n")
+    assert header.commit(other)["dirty"] and not header.commit()["dirty"]
+    (other / "a.py").write_bytes(b"one\r\n")
+    assert not header.commit(other)["dirty"], "the line ends of another system"
+    for hide in ("--assume-unchanged", "--skip-worktree"):
+        subprocess.run([*git, "update-index", hide, "src/bnbook/a.py"], check=True)
+        (package / "a.py").write_bytes(b"two\n")
+        assert header.commit()["dirty"]
+        (package / "a.py").write_bytes(b"one\n")
+        assert not header.commit()["dirty"]
+    (root / ".git" / "info" / "exclude").write_text("b.py\n")
+    (package / "b.py").write_bytes(b"")
+    assert header.commit()["dirty"]
 
-    def read(sources):
-        return hashes | {"package": (sources.root if sources else package).joinpath("a.py").read_text()}
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(watch, "PACKAGE", package)
-        seen = watch.Watch(tmp_path / "imported", read)
-        assert seen.changed() == []
-        (package / "inner" / "b.py").write_text("x")
-        assert seen.changed() == [], "no result rests on it"
-        (package / "a.py").write_text("two")
-        assert seen.changed() == ["a.py", "inner/b.py"]
-        (package / "a.py").write_text("one")
-        (tmp_path / "imported" / "other" / "0f").mkdir(parents=True)
-        (tmp_path / "imported" / "other" / "0f" / "a.py").write_text("three")
-        assert seen.changed() == ["a.py"] and (seen.start / "a.py").read_text() == "one"
+def test_what_a_killed_run_left_is_swept_by_the_next_and_a_live_ones_is_not(tiny):
+    folder = tiny / "runs" / "smoke" / "part"
+    for name in ("dead", "live"):
+        (folder / f".{name}.running").mkdir(parents=True)
+    with FileLock(folder / ".live.lock"):
+        execute.run_chapter(chapters.select(["coin"])[0], "smoke", {})
+        assert [path.name for path in folder.glob("*.running")] == [".live.running"]

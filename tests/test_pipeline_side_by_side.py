@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-import io
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -19,8 +16,6 @@ import tiny_book
 from conftest import ROOT, VARIABLES, bnbook
 
 from bnbook.cores import cores
-from bnbook.pipeline.chapters import chapters
-from bnbook.pipeline.execution import forked_kernel, side_by_side
 
 HEAD = tiny_book.CHAPTER[: tiny_book.CHAPTER.index("# A coin")]
 WAIT = """
@@ -67,47 +62,7 @@ def test_outcomes_come_in_order_and_one_failure_stops_no_other(tmp_path):
         "FAILED part/wrong",
         "FAILED part/killed",
     ]
-    assert "ValueError: no luck" in done.stderr and "code -9" in failed[1]
-
-
-LOOK = """import json, os, sys
-from pathlib import Path
-environment = {name: os.environ.get(name) for name in sorted(os.environ) if not name.startswith("BNBOOK_")}
-mine = {"path": sys.path, "cwd": os.getcwd(), "argv": sys.argv[:1], "hash": hash("a"), "env": environment,
-        "package": sorted(name for name in sys.modules if name.startswith("bnbook")),
-        "witness": [finder.__module__ for finder in sys.meta_path if "Finder" in str(finder)]}
-Path(os.environ["SEEN"]).write_text(json.dumps(mine).replace(str(Path.cwd()), "HERE"))"""
-MORE = dict.fromkeys(("a", "b", "c", "d"), "")  # so many that kernels are forked
-#: What the launcher itself sets, and what is told of cores.
-OWN = {"JPY_PARENT_PID", "JPY_SESSION_NAME", "OMP_NUM_THREADS", "SEEN", "COLUMNS", "LINES"}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone")
-def test_a_forked_kernel_is_what_a_fresh_one_would_be_and_outlives_no_server(tmp_path):
-    """Where the Python that forks is gone its chapter fails, and the next kernel comes from another."""
-    end = "import os, signal; os.kill(os.getppid(), signal.SIGKILL); import time; time.sleep(60)"
-    sources, seen = MORE | {"end": end, "look": LOOK}, {}
-    root, sign = write(tmp_path / "book", **sources), tmp_path / "seen"
-    for jobs, named in {"1": ["part/look"], "2": ["--all"]}.items():
-        done = bnbook("run", *named, "--jobs", jobs, root=root, SEEN=str(sign), code=int(jobs) - 1)
-        seen[jobs] = json.loads(sign.read_text())
-        seen[jobs]["env"] = {k: v for k, v in seen[jobs]["env"].items() if k not in OWN}
-        sign.unlink()
-    assert seen["2"] == seen["1"] and seen["1"]["witness"]
-    assert "the kernel died" in done.stderr and done.stderr.count("FAILED") == 1
-    assert [line.split()[1] for line in done.stdout.splitlines()] == [
-        f"part/{name}" for name in (*MORE, "look")
-    ]
-
-
-def test_a_number_that_an_ended_process_had_says_nothing_of_the_next():
-    server = object.__new__(forked_kernel.Server)
-    server.heard, server.codes = b"", {}
-    server.process = SimpleNamespace(stdout=io.BytesIO(b"started 7\nended 7 3\n"), poll=lambda: None)
-    server.hear()
-    assert forked_kernel.Forked(server, 7).poll() == 3
-    server.process.stdout = io.BytesIO(b"started 7\n")
-    assert forked_kernel.Forked(server, 7).poll() is None
+    assert "ValueError: no luck" in done.stderr and "its process was ended" in failed[1]
 
 
 def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
@@ -122,11 +77,11 @@ def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
     assert not list((root / "runs").rglob("*.json"))
 
 
-@pytest.mark.parametrize(("how", "more"), [(signal.SIGINT, {}), (signal.SIGKILL, MORE)])
-def test_nothing_outlives_a_run_that_is_ended(tmp_path, how, more):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_outlives_a_run_that_is_ended(tmp_path, how):
     say = "import os, time; open({!r}, 'w').write(str(os.getpid())); time.sleep(100)"
     signs = [tmp_path / "one", tmp_path / "two"]
-    root = write(tmp_path / "book", **{sign.name: say.format(str(sign)) for sign in signs}, **more)
+    root = write(tmp_path / "book", **{sign.name: say.format(str(sign)) for sign in signs})
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     command = [sys.executable, "-m", "bnbook", "run", "--all", "--jobs", "2"]
     hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background ignores it
@@ -148,15 +103,6 @@ def wait_until(true, seconds: float = 600) -> None:
     while not true():
         assert time.monotonic() < until
         time.sleep(0.05)
-
-
-def test_memory_holds_chapters_back(tiny_ran, monkeypatch):
-    assert side_by_side.fits(5000, [], 100), "alone a chapter always starts"
-    assert side_by_side.fits(500, [400, 100], 1000) and not side_by_side.fits(501, [400, 100], 1000)
-    monkeypatch.setenv("BNBOOK_ROOT", str(tiny_ran))
-    (chapter,) = chapters.discover()
-    assert 10 < side_by_side.expected_mib(chapter, "smoke") < 1000, "what it took last time"
-    assert side_by_side.expected_mib(chapter, "paper") == side_by_side.EXPECTED_ELSEWHERE
 
 
 def test_a_number_of_jobs_below_one_is_refused(tiny):

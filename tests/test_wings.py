@@ -73,11 +73,6 @@ def test_the_rooms_of_the_pipeline_stand_on_each_other_in_the_order_that_it_name
     assert climbs == {("bnbook.pipeline.prose.shown", "pipeline.pages.ledger")}
 
 
-def test_no_module_is_long() -> None:
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")}
-    assert not {name: length for name, length in lengths.items() if length > 200}
-
-
 def test_the_package_names_every_room_once():
     wings = re.split(r":\s", bnbook.__doc__)[2:]
     named = [word for wing in wings for word in wing.split(".")[0].split()]

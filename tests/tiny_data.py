@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bnbook.data import idx, standins
+from bnbook.data import sources, standins
 from bnbook.data.identity import Arrays, describe, known_sets
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -44,7 +44,7 @@ def idx_contents(arrays: Arrays) -> dict[str, bytes]:
     """The four IDX files as bytes."""
     parts = (arrays.train_images[:, 0], arrays.train_labels, arrays.test_images[:, 0], arrays.test_labels)
     contents = {}
-    for stem, array in zip(idx.STEMS, parts):
+    for stem, array in zip(sources.STEMS, parts):
         header = (
             b"\x00\x00\x08" + bytes([array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
         )
@@ -101,6 +101,9 @@ def write_batches(
     sums = [[name, hashlib.md5(content).hexdigest()] for name, content in contents.items()]
     monkeypatch.setattr(CIFAR10, "train_list", sums[:5])
     monkeypatch.setattr(CIFAR10, "test_list", sums[5:])
+    contents["batches.meta"] = pickle.dumps({"label_names": list(CLASSES)})
+    meta = CIFAR10.meta | {"md5": hashlib.md5(contents["batches.meta"]).hexdigest()}
+    monkeypatch.setattr(CIFAR10, "meta", meta)
     folder.mkdir(parents=True, exist_ok=True)
     if archive:
         path = folder / "cifar-10-python.tar.gz"
@@ -109,6 +112,7 @@ def write_batches(
                 info = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
                 info.size = len(content)
                 file.addfile(info, io.BytesIO(content))
+        monkeypatch.setattr(CIFAR10, "tgz_md5", hashlib.md5(path.read_bytes()).hexdigest())
         return path
     path = folder / "cifar-10-batches-py"
     path.mkdir()

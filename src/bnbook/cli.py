@@ -85,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
         "--trainings", action="store_true", help="only what is finished of a run that is not, for going on"
     )
     lock = add("lock", _lock, "fix the tests of new and changed claims, before the run that judges them")
-    lock.add_argument("--why", default="", help="why a test or a plan changed")
+    lock.add_argument("--why", default="", help="why a test or a plan changed; needed for a test")
+    words = "how far seeds spread, of a ratio as a factor, where no earlier run tells"
+    lock.add_argument("--spread", action="append", default=[], metavar="CLAIM=NUMBER", help=words)
     for command, profile in ((lock, "laptop"), (run, "smoke"), (publish, "laptop")):
         command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
         command.add_argument("--all", action="store_true", help="every chapter that has the profile")
@@ -93,7 +95,6 @@ def _parser() -> argparse.ArgumentParser:
     running.add_arguments(run)
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
     build = add("build", _build, "render the site into _build/html")
-    check.add_argument("--manifest", metavar="FILE", help="write what executed/ holds, and codecheck.yml")
     claims = add("claims", _claims, "every claim with its verdict")
     for command in (check, build, claims):
         command.add_argument("--runs", action="store_true", help="runs/PROFILE instead of executed/")
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (check, claims):
         command.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
     claims.add_argument("--json", action="store_true", help="all that was found, as data")
+    claims.add_argument("--instrument", metavar="NAME", help="those that rest on it, such as effective-beta")
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     elsewhere.add_commands(add)
     return parser
@@ -126,7 +128,8 @@ def _lock(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline.gate import locking
 
     arguments.all |= not arguments.chapters
-    print("\n".join(locking.lock(running.chosen(arguments), arguments.profile, arguments.why)))
+    spreads = locking.spreads(arguments.spread)
+    print("\n".join(locking.lock(running.chosen(arguments), arguments.profile, arguments.why, spreads)))
     return DONE
 
 
@@ -144,11 +147,10 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline.chapters import chapters, evidence
-    from bnbook.pipeline.gate import gate, kept, manifest, publish
+    from bnbook.pipeline.gate import gate, kept, publish
     from bnbook.pipeline.pages import ledger_checks
 
-    every = chapters.discover()
-    found = chapters.select(arguments.chapters) if arguments.chapters else every
+    found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     if arguments.runs:
         runs = [evidence.fresh_run(c, arguments.profile) for c in found if c.has(arguments.profile)]
         problems = {run.name: gate.problems(run) if run.exists else ["no run"] for run in runs}
@@ -159,7 +161,7 @@ def _check(arguments: argparse.Namespace) -> int:
     for name, lines in problems.items():
         print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
     sound = [c for c in found if not any(problems.get(f"{each}/{c.name}") for each in PROFILES)]
-    notes = [*publish.other_versions(sound), *ledger_checks.other_rules(sound), *kept.waiting()]
+    notes = [*publish.other_versions(sound), *ledger_checks.turned(sound), *kept.waiting()]
     for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:
@@ -167,8 +169,6 @@ def _check(arguments: argparse.Namespace) -> int:
         of = f" of {', '.join(chapter.name for chapter in found)}" if arguments.chapters else ""
         print(f"nothing to check: executed/ holds no run{of} yet")
     lines, well = ledger_checks.ledger(found, arguments.runs)
-    if arguments.manifest:
-        lines += [f"written {path}" for path in manifest.write(every, arguments.manifest)]
     print("\n".join(lines))
     return DONE if well and not any(problems.values()) else FAILED
 
@@ -186,6 +186,9 @@ def _claims(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline.chapters import chapters
     from bnbook.pipeline.pages import ledger
 
+    if arguments.instrument:
+        print(ledger.of_instrument(arguments.instrument), end="")
+        return DONE
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     profile = arguments.profile if arguments.runs else None
     print(ledger.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")

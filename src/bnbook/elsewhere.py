@@ -1,4 +1,4 @@
-"""Commands that take the book elsewhere: measure, results, coursework, bundle, import."""
+"""Commands that take the book elsewhere: measure, results, coursework."""
 
 from __future__ import annotations
 
@@ -29,17 +29,6 @@ def add_commands(add: Add) -> None:
     coursework.add_argument(
         "names", nargs="*", default=[], metavar="SHEET", help="some sheets (default: all)"
     )
-    bundle = add("bundle", _bundle, "write a folder that runs on a machine without a network")
-    bundle.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
-    bundle.add_argument(
-        "chapters", nargs="*", default=[], metavar="CHAPTER", help="whose data come along (default: all)"
-    )
-    bundle.add_argument("--profile", default="paper", choices=PROFILES)
-    bundle.add_argument("--no-wheels", action="store_true", help="the machine has all packages")
-    bundle.add_argument("--without", action="append", default=[], metavar="PACKAGE", help="it has this one")
-    bundle.add_argument("--index", metavar="ADDRESS", help="the package index for torch and torchvision")
-    take = add("import", _import, "check what a bundle left, and take it over into runs/")
-    take.add_argument("archives", nargs="+", metavar="ARCHIVE.tar")
 
 
 def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,32 +87,3 @@ def _coursework(arguments: argparse.Namespace) -> int:
         print(f"{each.name:<20} {each.points:>4g} points  {each.title}")
     print(f"written to {arguments.folder}: student/, instructor/, autograder/, points.csv")
     return 0
-
-
-def _bundle(arguments: argparse.Namespace) -> int:
-    from bnbook.bundle import making
-    from bnbook.pipeline.chapters import chapters
-
-    chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
-    target = making.make(
-        Path(arguments.folder),
-        chosen,
-        arguments.profile,
-        wheels=not arguments.no_wheels,
-        without=arguments.without,
-        index=arguments.index,
-    )
-    print(f"written to {target}; there: ./run.sh {arguments.profile} [CHAPTER …], then bring results/ back")
-    return 0
-
-
-def _import(arguments: argparse.Namespace) -> int:
-    from bnbook.bundle import importing
-
-    taken = importing.take(Path(each) for each in arguments.archives)
-    for name in taken.chapters:
-        print(f"taken over {name}")
-    print(f"{taken.trainings} trainings taken over, {taken.known} were here already")
-    for line in taken.refused:
-        print(f"refused {line}")
-    return 1 if taken.refused else 0

@@ -10,10 +10,14 @@ class BnbookError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(str(message).split()))
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of it (IPython asks for this): the line alone, not the calls that led to it."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 def reason(error: OSError) -> str:
     """Why a file could not be read or written, and which; shutil collects several errors in place of that."""
     if error.strerror:
         return error.strerror + (f" ({error.filename})" if error.filename else "")
-    first = error.args[0] if error.args else type(error).__name__
-    return str(first[0][-1] if isinstance(first, list) and first else first)
+    first = error.args[0] if error.args else ""
+    return str(first[0][-1] if isinstance(first, list) and first else first) or type(error).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook import atomic
+from bnbook import atomic, parameters
 from bnbook.errors import BnbookError
 from bnbook.intervals import mean_and_interval
 from bnbook.pipeline.pictures.inks import PALETTE
@@ -43,7 +44,8 @@ LABELS = {
 
 def use_style() -> None:
     """Set the book's Matplotlib style: SVG with text as outlines (the same on every machine), light grid, no
-    box."""
+    box; as a chapter begins with it, its parameters are checked here, wherever they come from."""
+    parameters.check(sys._getframe(1).f_globals)
     if os.environ.get("BNBOOK_FIGURES"):
         matplotlib.use("agg")
     # Said where a legend's place took a second, which only tells that the machine was busy.
@@ -66,6 +68,7 @@ def use_style() -> None:
             "legend.frameon": False,
             "legend.fontsize": 10,
             "svg.hashsalt": "bnbook",
+            "text.usetex": False,  # whatever the user's own style says
         }
     )
 

@@ -76,6 +76,11 @@ def executed_folder() -> Path:
     return Path(named) if named else repository_root() / "executed"
 
 
+def rewritten() -> Path:
+    """Notebooks of evidence that were rewritten after their run: SHA-256 now -> SHA-256 as the run wrote it."""
+    return executed_folder() / "rewritten.json"
+
+
 def require_named() -> None:
     """BnbookError where BNBOOK_EXECUTED names a folder that is not there."""
     if not executed_folder().is_dir() and os.environ.get("BNBOOK_EXECUTED"):

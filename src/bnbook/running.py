@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import sys
+from pathlib import Path
 
 from bnbook import paths
 from bnbook.errors import BnbookError
 from bnbook.profiles import PROFILES
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+#: Files that a run opens at once: its kernel's sockets, its workers' and the libraries that they load.
+OPEN_FILES = 256
 #: What else lies in runs/, so that no run of one's own is called so.
 TAKEN = (*PROFILES, "store", "tests")
 
@@ -23,9 +32,11 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--name", metavar="NAME", help="into runs/NAME, beside the runs of the profile")
     words = "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told"
     run.add_argument("--compare", action="store_true", help=words)
+    words = "with --compare: all that differs, also from a run that is not comparable"
+    run.add_argument("--details", action="store_true", help=words)
     words = "with --compare: draw the book's bands and your run into CHAPTER.compare.svg"
     run.add_argument("--figure", action="store_true", help=words)
-    run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: as memory allows)")
+    run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: one a core)")
     words = "train on this Dask cluster (docs/clusters.md)"
     run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
 
@@ -33,7 +44,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> bool:
     """Run the chapters and say how it went; whether all passed."""
     from bnbook.pipeline.chapters import parameters
-    from bnbook.pipeline.execution import chapter_process, execute, side_by_side
+    from bnbook.pipeline.execution import side_by_side
 
     chapters = chosen(arguments)
     given = parameters.read_file(arguments.params) if arguments.params else {}
@@ -48,11 +59,14 @@ def run(arguments: argparse.Namespace) -> bool:
     given = given | assigned
     if arguments.figure and not arguments.compare:
         raise BnbookError("--figure draws a comparison; give --compare, too")
-    changes = {c.name: execute.require_known(c, arguments.profile, given) for c in chapters}
+    _prepare(arguments.profile)
+    changes = {c.name: c.changed(arguments.profile, given) for c in chapters}
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     name = None if arguments.name is None else own_name(arguments.name)
-    job = chapter_process.Job(arguments.profile, changes, arguments.compare, arguments.figure, name)
+    job = side_by_side.Job(
+        arguments.profile, changes, arguments.compare, arguments.figure, name, arguments.details
+    )
     paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     passed = True
     for outcome in side_by_side.run(chapters, job, arguments.jobs):
@@ -60,6 +74,46 @@ def run(arguments: argparse.Namespace) -> bool:
             print(line, file=sys.stderr if wrong else sys.stdout, flush=True)
         passed &= outcome.passed
     return passed
+
+
+def _prepare(profile: str) -> None:
+    """Say now what would end a run later, and give it what this machine lacks: open files, a cache for Matplotlib."""
+    if resource is not None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < OPEN_FILES:
+            enough = hard == resource.RLIM_INFINITY or hard >= OPEN_FILES
+            if not enough:
+                raise BnbookError(
+                    f"at most {soft} files may be open here (ulimit -n), and no more than {hard} be asked for; a run's "
+                    f"kernel and workers need {OPEN_FILES}"
+                )
+            resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, hard))
+    if own := matplotlib_cache():
+        os.environ["MPLCONFIGDIR"] = own
+    if profile == "paper":
+        import torch
+
+        if not torch.cuda.is_available():
+            print("note: no GPU here; the paper profile is made for one, and on a CPU takes weeks", file=sys.stderr)
+
+
+def matplotlib_cache() -> str:
+    """A folder for Matplotlib's cache where the user's own cannot be written, else "": it would say so in a cell."""
+    if os.environ.get("MPLCONFIGDIR"):
+        return ""
+    named = os.environ.get("XDG_CONFIG_HOME") if sys.platform.startswith(("linux", "freebsd")) else None
+    try:
+        with contextlib.suppress(FileExistsError):
+            Path(named or Path.home() / ".config").mkdir(parents=True)
+        usual = Path(named or Path.home() / ".config") / "matplotlib"
+        usual.mkdir(exist_ok=True)
+        if os.access(usual, os.W_OK):
+            return ""
+    except (OSError, RuntimeError):  # no home at all
+        pass
+    folder = paths.runs_folder() / ".matplotlib"
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder)
 
 
 def chosen(arguments: argparse.Namespace) -> list:

@@ -1,8 +1,8 @@
 """Imported when a kernel starts: notes in BNBOOK_TRACES which functions of the package its chapter runs.
 
 Each function of the package, and nothing else, is compiled with a first line that notes it: a profiler, even
-the interpreter's own, costs a chapter three seconds, for it sees every call of every library. A run's witness
-compiles the package from its source anyhow (src/bnbook/pipeline/execution/witness.py).
+the interpreter's own, costs a chapter three seconds, for it sees every call of every library. Files are named
+as in the package, of which a run works on a copy.
 """
 
 import ast
@@ -12,16 +12,38 @@ import json
 import os
 import sys
 import threading
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
 from types import CodeType
 
 EVERY = 5.0  # seconds: a kernel may be killed before it says goodbye
 FOLDER, CHAPTER = os.environ["BNBOOK_TRACES"], os.environ.get("BNBOOK_CHAPTER")
 NOTE = "__bnbook_ran__"
-ran: set[tuple[str, int]] = set()  # file and line of a definition
+PACKAGE = "bnbook"
+ran: set[tuple[str, int]] = set()  # file in the package and line of a definition
 
 
-def source_to_code(_, data: bytes, path: str) -> CodeType:
-    return compile(noting(ast.parse(data), path), path, "exec")
+class Noting(SourceFileLoader):
+    """Compiles the package's sources with the notes, never from a cache."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = Path(self.get_filename(fullname))
+        place = path.as_posix().rpartition(f"/{PACKAGE}/")[2]
+        return compile(noting(ast.parse(path.read_bytes()), place), str(path), "exec")
+
+
+class Finder:
+    """Finds the package's modules as the others would, and has them loaded with the notes."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: object = None, target: object = None) -> object:
+        if name.partition(".")[0] != PACKAGE:
+            return None
+        others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not cls)
+        spec = next((found for found in others if found is not None), None)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = Noting(name, spec.loader.path)
+        return spec
 
 
 def noting(tree: ast.Module, path: str) -> ast.Module:
@@ -54,6 +76,6 @@ def write_now_and_then() -> None:
 
 if CHAPTER:
     setattr(builtins, NOTE, ran.add)
-    sys.modules["sitecustomize"].Witness.source_to_code = source_to_code
+    sys.meta_path.insert(0, Finder)
     threading.Thread(target=write_now_and_then, daemon=True).start()
     atexit.register(write)

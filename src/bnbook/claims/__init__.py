@@ -8,6 +8,7 @@ from bnbook.claims.coverage import REASONS, Count, Coverage, Sentence, count_sen
 from bnbook.claims.coverage_reading import load_coverage, unfinished_sources
 from bnbook.claims.effects import effect_and_interval, format_effect
 from bnbook.claims.errata import CHANGES, ERRATUM_KINDS, Erratum, load_errata, source_titles
+from bnbook.claims.instruments import Instrument, find_instrument, load_instruments, rests_on, unmeasured
 from bnbook.claims.judging import Judgement, judge
 from bnbook.claims.kinds.known import describe_test
 from bnbook.claims.ledger import keep, ledger_row
@@ -25,6 +26,7 @@ __all__ = [
     "Coverage",
     "ERRATUM_KINDS",
     "Erratum",
+    "Instrument",
     "Judgement",
     "Part",
     "REASONS",
@@ -39,6 +41,7 @@ __all__ = [
     "effect_and_interval",
     "ends",
     "exploratory_note",
+    "find_instrument",
     "format_effect",
     "format_number",
     "judge",
@@ -47,12 +50,15 @@ __all__ = [
     "load_claims",
     "load_coverage",
     "load_errata",
+    "load_instruments",
     "markdown_table",
+    "rests_on",
     "rung_table",
     "show_verdicts",
     "source_titles",
     "turned",
     "unfinished_sources",
+    "unmeasured",
     "verdict_rows",
     "without_markup",
 ]

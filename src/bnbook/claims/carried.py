@@ -21,10 +21,11 @@ class Carried:
 
 
 _carried: dict[str, Carried] = {}
+settings: dict[str, dict[str, Any]] = {}  # chapter -> parameters of the book's run, its profile among them
 
 
-def carry(text: str) -> None:
-    """Take over what `as_text` wrote; BnbookError where it is something else."""
+def carry(text: str, parameters: Mapping[str, Any] | None = None) -> None:
+    """Take over what `as_text` wrote, and the parameters of the book's run; BnbookError where it is something else."""
     try:
         rows = [_from_plain(row) for row in json.loads(text)]
     except (ValueError, TypeError, KeyError):
@@ -32,6 +33,7 @@ def carry(text: str) -> None:
             "the notebook's copy of the claims cannot be read; download the notebook again"
         ) from None
     _carried.update({row.claim.id: row for row in rows})
+    settings.update({row.claim.chapter: dict(parameters) for row in rows if parameters})
 
 
 def carried(chapter: str | None = None) -> list[Carried]:

@@ -98,7 +98,7 @@ class Claim:
     `decided_by` why it is open, beside the seeds that would decide it; `scope` names the parameters that say
     how far a verdict goes; `was` keeps the words of the lock where `says` only says the same more clearly.
     The parts of a claim with `rungs` are one test at several sizes of what was trained; those that were not
-    reached do not count.
+    reached do not count. `of` is the claim that another chapter judges at one size.
     """
 
     id: str
@@ -121,6 +121,7 @@ class Claim:
     out_of_reach: bool = False  # known: with the planned seeds a test of it cannot hold
     rungs: bool = False
     was: str = ""
+    of: str = ""
 
     @property
     def tests(self) -> tuple[Test, ...]:

@@ -27,21 +27,32 @@ ARMS = {
 #: Beside one of these it is not batch norm alone that is absent.
 OTHERS = {"l1", "l2", "linf"}
 Shown = tuple[str, str]  # the effect, and its interval
+#: A factor below is told by what it differs from one by.
+NEAR_ONE = 1.1
 #: Where words for an effect have its number, if not before them.
 PLACE = "{}"
 
 
 def factor(values: list[float], test: Test, shown: Effect) -> Shown:
-    """A factor is shown from one on upwards, and says which side is the larger one."""
+    """A factor is shown from one on upwards, and says which side is the larger one. Near one, where the test
+    asks for no more than a direction, it is said by how much: "1.1 % larger without batch norm"."""
     more, less = factor_words(test, shown)
     if values[0] < 1 and more != less:
         effect, high, low, *limits = (math.inf if value == 0 else 1 / value for value in values)
         values, more = [effect, low, high, *limits], less
+    if 1 <= values[0] < NEAR_ONE and values[2] < 2 and more != "apart" and _any_direction(values[3:]):
+        effect, low, high = rounded([100 * (value - 1) for value in values], ".2g")
+        return f"{effect} % {_any_factor(more, True)}", f"{low} to {high} %"
     if more == "apart":  # a distance, which is no factor below one
         values = [max(value, 1.0) for value in values]
     # near one it is what it differs by that tells
-    effect, low, high = rounded(values, ".4g" if values[0] < 1.1 else ".3g")
+    effect, low, high = rounded(values, ".4g" if values[0] < NEAR_ONE else ".3g")
     return f"{effect} times {more}", f"{low} to {high}"
+
+
+def _any_direction(limits: list[float]) -> bool:
+    """Whether limits of a factor ask for no more than to be on one side of one."""
+    return 1.0 in limits and all(limit in (-math.inf, 0.0, 1.0, math.inf) for limit in limits)
 
 
 def directed(values: list[float], unit: str, directions: tuple[str, str]) -> Shown:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from bnbook.claims.claim import Claim
 from bnbook.claims.deciding import deciding_words, seeds_for_claim
 from bnbook.claims.kinds.known import evaluate
 from bnbook.claims.outcome import Outcome
+from bnbook.claims.reach import can_hold
 from bnbook.claims.rungs import judge_rungs
 from bnbook.claims.scope import scope_words
 from bnbook.claims.words import spelled
@@ -48,8 +50,11 @@ class Judgement:
     outcome: Outcome | None = None  # the one that decides
     exploratory: str = ""  # why the test counts as made after its data; "" where it was locked before
     locked: str = ""  # date of the lock that counts
+    changed: tuple[str, ...] = ()  # when and why its preregistered test was changed
+    power: tuple[str, ...] = ()  # what the planned seeds can decide, as its lock says
     scope: str = ""  # how far the verdict goes: profile, data, size and seeds
     plainly: str = ""  # the verdict by intervals without what widens them, where it is another one
+    few: int = 0  # seeds with which a test of a rerun cannot hold
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -62,6 +67,8 @@ class Judgement:
         """What would decide an open claim: so many seeds, by the recorded spread, and what the claim says."""
         if self.verdict != OPEN or not self.outcome:
             return ""
+        if self.few:
+            return f"{self.few} {'seed' if self.few == 1 else 'seeds'} cannot decide it"
         own = self.outcomes if self.parts else self.outcomes[:1]
         needed = deciding_words(seeds_for_claim(own, self.claim.combine))
         return "; ".join(words for words in (needed, self.claim.decided_by) if words)
@@ -106,8 +113,23 @@ def judge(
         plainly = judge(narrow, results, profile, exact=exact).verdict
         found = replace(found, plainly=plainly if plainly != found.verdict else "")
     header = getattr(results, "header", {})
+    if header.get("default_parameters") is False and not exact:
+        found = _of_a_rerun(found, header)
     reached = [says for says, _, outcome in found.parts if outcome.n] if claim.rungs else []
     return replace(found, profile=profile, scope=scope_words(claim, header, profile, found.n, reached))
+
+
+def _of_a_rerun(found: Judgement, header: Mapping[str, Any]) -> Judgement:
+    """The judgement of a run with changed parameters: none of the claim where its settings or data are other than
+    the profile's, and open where its seeds are too few."""
+    if found.verdict == NOT_TESTED:
+        return found
+    few = [] if found.claim.out_of_reach else [o.n for o in found.outcomes if not can_hold(o.test, o.n)]
+    if few:
+        found = replace(found, verdict=OPEN, few=min(few))
+    if other := header.get("other_settings"):
+        return replace(found, verdict=NOT_TESTED, remark=f"with {other} it reads “{found.verdict}”")
+    return found
 
 
 def combine(held: Sequence[bool | None], how: str = "all") -> bool | None:

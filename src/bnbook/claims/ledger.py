@@ -5,9 +5,11 @@ A row is plain JSON. Its keys:
 - `id`, `chapter`, `figure` (its name in the chapter), `says`, `source` (key, version, where); `was`, the
   words of its lock where `says` only says the same more clearly,
 - `kind`: measurement, statement or question; `combine`: all or any of its parts; `rungs`: whether these
-  are sizes of what was trained, of a claim that another chapter judges at one size,
+  are sizes of what was trained; `of`: the claim that another chapter judges at one size, if one does,
+- `rests_on`: the instruments that its numbers come from, ids of book/instruments.yml,
 - `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run,
-- `exploratory`: why its test counts as made after its data; `locked`: since when it stands,
+- `exploratory`: why its test counts as made after its data; `locked`: since when it stands; `changed`: when
+  and why its preregistered test was changed; `power`: the smallest effect that the planned seeds show,
 - `effect` and `interval` of the test that decides, as below; `n`, `scope`, `profile`,
 - `other_margins`: the verdicts at half and at twice the margin, or null,
 - `tests`, one for each test:
@@ -39,7 +41,9 @@ DIGITS = 6
 NOT_RUN = "not run"
 
 
-def ledger_row(claim: Claim, found: Judgement | None, other_margins: Sequence[str] = ()) -> dict[str, Any]:
+def ledger_row(
+    claim: Claim, found: Judgement | None, other_margins: Sequence[str] = (), rests_on: Sequence[str] = ()
+) -> dict[str, Any]:
     """The row of one claim, `kept` still null; None: its chapter has not been run."""
     counted = found is not None and found.verdict != NOT_TESTED
     row: dict[str, Any] = {
@@ -58,10 +62,14 @@ def ledger_row(claim: Claim, found: Judgement | None, other_margins: Sequence[st
         "profile": found.profile if found else None,
         "combine": claim.combine,
         "rungs": claim.rungs,
+        "of": claim.of,
+        "rests_on": list(rests_on),
         "figure": claim.figure,
         "remark": found.remark if found else "",
         "exploratory": found.exploratory if found else "",
         "locked": found.locked if found else "",
+        "changed": list(found.changed) if found else [],
+        "power": list(found.power) if found else [],
         "other_margins": list(other_margins) if counted and other_margins else None,
         "tests": [],
     }

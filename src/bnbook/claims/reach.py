@@ -10,8 +10,8 @@ from bnbook.claims.claim import Test
 from bnbook.claims.kinds.known import kind_of
 from bnbook.texts import read_text
 
-SEEDS = re.compile(r"^\s*(?:\w+_)?seeds(?::| =) *(\d+)", re.M)
-STEPS = re.compile(r"^(?:\w+_)?steps = ", re.M)
+SEEDS = re.compile(r"^\s*(?:\w+_)?seeds(?:: .*? =|:| =) *(\d+)", re.M)
+STEPS = re.compile(r"^(?:\w+_)?steps(?:: .*?)? = ", re.M)
 #: Beyond so many seeds nothing is sought.
 MOST = 10_000
 

@@ -22,7 +22,7 @@ SUFFIX = ".claims.yml"
 CLAIM_ID = re.compile(r"[a-z0-9][a-z0-9.]*(-[a-z0-9.]+)*")
 NEEDED = ("id", "source", "says", "figure")
 OPTIONAL = ("test", "parts", "evidence", "statement", "corrected", "correction", "condition", "asks")
-OPTIONAL += ("combine", "decided_by", "effect", "scope", "out_of_reach", "rungs", "was")
+OPTIONAL += ("combine", "decided_by", "effect", "scope", "out_of_reach", "rungs", "was", "of")
 #: What the head of a file may give for each of its claims that does not say it itself.
 DEFAULTS = ("source", "figure", "evidence", "statement", "scope", "rungs")
 
@@ -32,8 +32,8 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
 
     The chapter of a claim is that of its file. Raises BnbookError, one line, for a file that is missing, that
     belongs to no chapter or holds no list `claims:`, an unknown or missing key, an unknown kind or side, a
-    threshold that is no number, a doubled id. `1e-3`, text to YAML, is a number. Where there is no book, the
-    claims are those that the notebook carries.
+    threshold that is no number, a doubled id, in the whole book a claim `of` none. `1e-3`, text to YAML, is a
+    number. Where there is no book, the claims are those that the notebook carries.
     """
     try:
         files = _files() if path is None else [Path(path)]
@@ -50,6 +50,12 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
                 f"{' and '.join(places)}: claim {claim.id} appears twice; expected every id once"
             )
         first[claim.id] = claim
+    for claim in claims if path is None else ():
+        if claim.of and (claim.of not in first or first[claim.of].rungs):
+            raise BnbookError(
+                f"{claim.chapter}{SUFFIX}: claim {claim.id} is of {claim.of!r}; expected the id of a claim "
+                "that another chapter judges at one size"
+            )
     return claims
 
 
@@ -126,6 +132,7 @@ class _Reader(PartsEntry):
             source=self._place(entry["source"], defaults.get("source", {})),
             says=self._text(entry, "says"),
             was=self._text(entry, "was") if "was" in entry else "",
+            of=self._text(entry, "of") if "of" in entry else "",
             figure=self._text(entry, "figure"),
             test=self._test(entry["test"], "test") if "test" in entry and "rungs" not in entry else None,
             parts=parts,

@@ -9,7 +9,7 @@ from os.path import commonprefix
 from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import NOT_TESTED, Judgement
 from bnbook.claims.outcome import Outcome
-from bnbook.claims.tables import exploratory_note
+from bnbook.claims.tables import changed_note, exploratory_note
 from bnbook.claims.words import without_markup
 
 UNTRIED = "–"
@@ -25,8 +25,8 @@ GROUPS = {
 def rung_table(judgements: Iterable[Judgement]) -> str:
     """Markdown tables, one for the claims that turn, one each for those that hold, fail and are open at all
     rungs: a row for each claim that is judged rung by rung, a column for each rung that was reached, whose
-    seeds stand in its head where all claims have as many; whether it holds there, and small the effect. Below
-    them the rungs that no run has reached."""
+    seeds stand in its head where all claims have as many; whether it holds there, and beside the word the
+    effect. Below them the rungs that no run has reached."""
     rows = [found for found in judgements if found.claim.rungs and found.parts]
     named = dict.fromkeys(says for found in rows for says, _, _ in found.parts)
     tried = {says for found in rows for says, verdict, _ in found.parts if verdict != NOT_TESTED}
@@ -41,13 +41,18 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
         parts = {says: (verdict, outcome) for says, verdict, outcome in found.parts}
         here = [outcome.holds for verdict, outcome in parts.values() if verdict != NOT_TESTED]
         if here:
-            shared, short = _shared_words(
-                [outcome for verdict, outcome in parts.values() if verdict != NOT_TESTED]
-            )
+            said = [
+                effect_and_interval(outcome)[0]
+                for verdict, outcome in parts.values()
+                if verdict != NOT_TESTED
+            ]
+            words, short = shared_words(said)
+            shared = f"<br><small>{words}</small>".replace("|", "\\|") * bool(words)
             cells = [
                 _cell(*parts[says], short, len(seeds[says]) > 1) if says in parts else "" for says in shown
             ]
-            words = without_markup(found.claim.says).replace("|", "\\|") + exploratory_note(found) + shared
+            words = without_markup(found.claim.says).replace("|", "\\|")
+            words += exploratory_note(found) + changed_note(found) + shared
             groups[GROUPS[True in here, False in here]].append(f"| {words} | {' | '.join(cells)} |")
     counted = {says: f"<br><small>n = {min(seeds[says])}</small>" * (len(seeds[says]) == 1) for says in shown}
     titles = " | ".join(_short(says) + counted[says] for says in shown)
@@ -129,10 +134,10 @@ def _short(says: str) -> str:
     return says.rstrip(".")
 
 
-def _shared_words(outcomes: list[Outcome]) -> tuple[str, Callable[[str], str]]:
-    """The words that all effects of a row begin and end with, behind their numbers, to stand once below the
-    claim; and how an effect reads without them: "4.96 times fewer steps with batch norm" becomes "4.96"."""
-    said = [effect_and_interval(outcome)[0].split(" ") for outcome in outcomes]
+def shared_words(effects: list[str]) -> tuple[str, Callable[[str], str]]:
+    """The words that all effects begin and end with, behind their numbers, to stand once;
+    and how an effect reads without them: "4.96 times fewer steps with batch norm" becomes "4.96"."""
+    said = [effect.split(" ") for effect in effects]
     before = commonprefix([words[1:] for words in said])
     after = commonprefix([words[1 + len(before) :][::-1] for words in said])[::-1]
     alike = all(len(words) == 1 + len(before) + len(after) for words in said)
@@ -142,12 +147,12 @@ def _shared_words(outcomes: list[Outcome]) -> tuple[str, Callable[[str], str]]:
         words = effect.split(" ")
         return " ".join(words[:1] + words[1 + len(before) : len(words) - len(after)])
 
-    return f"<br><small>{shared}</small>".replace("|", "\\|") * bool(shared), short
+    return shared, short
 
 
 def _cell(verdict: str, outcome: Outcome, short: Callable[[str], str], counted: bool) -> str:
     if verdict == NOT_TESTED:
         return UNTRIED
-    word = "open" if outcome.holds is None else "**yes**" if outcome.holds else "**no**"
     effect = short(effect_and_interval(outcome)[0]).replace("|", "\\|")
-    return f"{word}<br><small>{effect}{f'; n = {outcome.n}' if counted else ''}</small>"
+    said = f"open, {effect}" if outcome.holds is None else f"{'yes' if outcome.holds else 'no'}, **{effect}**"
+    return said + f"<br><small>n = {outcome.n}</small>" * counted

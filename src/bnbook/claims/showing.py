@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from bnbook import results as session
 from bnbook.claims import locks
 from bnbook.claims.carried import Carried, carried
+from bnbook.claims.carried import settings as carried_settings
 from bnbook.claims.effects import format_effect
 from bnbook.claims.judging import judge
 from bnbook.claims.reading import load_claims
+from bnbook.claims.scope import other_settings
 from bnbook.claims.tables import must_hold, row
 from bnbook.errors import BnbookError
 
@@ -36,10 +40,28 @@ def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
 
     try:
         rows = carried(chapter) or of_the_book(chapter, exact=exact)
-        text = comparison(rows, session.current(), profile, exact=exact)
+        found = session.current()
+        found.header |= of_a_notebook(chapter, found, sys._getframe(1).f_globals)
+        text = comparison(rows, found, profile, exact=exact)
     except BnbookError as error:
         text = f"No verdicts: {error}"
     display(Markdown(text))
+
+
+def of_a_notebook(chapter: str, found: session.Results, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a notebook's results rest on, for its verdicts: they count where its parameters and data are those of
+    the book's run at that profile."""
+    theirs = carried_settings.get(chapter)
+    if theirs is None:
+        try:
+            theirs = session.load(chapter, values.get("profile")).header["parameters"]
+        except BnbookError:
+            theirs = {}
+    if theirs.get("profile") != values.get("profile"):
+        return {"default_parameters": False, "other_settings": "settings that no run of the book has"}
+    other = other_settings(values, theirs, found.header.get("data", []))
+    mine = {name: values[name] for name in theirs if name in values}
+    return {"default_parameters": False, "other_settings": other, "parameters": mine}
 
 
 def comparison(

@@ -12,7 +12,7 @@ from bnbook.claims.judging import NOT_TESTED, Judgement, judge
 from bnbook.claims.kinds.known import describe_test
 from bnbook.claims.outcome import Outcome
 from bnbook.claims.reading import load_claims
-from bnbook.claims.words import OWN_QUESTION, without_markup
+from bnbook.claims.words import OWN_QUESTION, literal, without_markup
 
 UNBROKEN = "\u00a0"
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
@@ -48,7 +48,7 @@ def markdown_table(judgements: Iterable[Judgement], shown: Callable[[Judgement],
         notes += [must_hold(claim.test, claim.effect)] if claim.test else shared
         measured = _measured(judgement) if claim.test else ""
         scope = f"<br><small>{judgement.scope}</small>" if judgement.scope else ""
-        lines.append(row(claim.says, notes, measured, f"{shown(judgement)}{scope}"))
+        lines.append(row(claim.says, notes, measured, f"{shown(judgement)}{changed_note(judgement)}{scope}"))
         if judgement.corrected:
             words = claim.correction or ("under the condition" if claim.condition else "corrected")
             asked = must_hold(claim.corrected, judgement.corrected.shown)
@@ -66,6 +66,11 @@ def exploratory_note(judgement: Judgement) -> str:
     """Below a verdict whose test did not stand before its data: that it is exploratory, and why."""
     reason = without_markup(judgement.exploratory)
     return f"<br><small>exploratory: {reason}</small>" if reason else ""
+
+
+def changed_note(judgement: Judgement) -> str:
+    """Below a verdict: when and why its preregistered test was changed."""
+    return "".join(f"<br><small>test changed {literal(words)}</small>" for words in judgement.changed)
 
 
 def must_hold(test: Test, shown: Effect | None = None) -> str:

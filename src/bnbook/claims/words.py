@@ -119,6 +119,11 @@ def without_markup(text: str) -> str:
     return re.sub(r"`[^`]*`|\$[^$]*\$|\{\{.*?\}\}|(?:(?!\{\{)[^`$])+|[`$]", one, text)
 
 
+def literal(text: str) -> str:
+    """What somebody wrote, for a page of Markdown on which no sign of it means anything."""
+    return re.sub(r"[^\w\s,.;:()'’%+/-]|_", lambda sign: f"&#{ord(sign[0])};", text)
+
+
 def spelled(text: str) -> str:
     """Words as chapters and figures have them: ℓ1, ℓp, ℓ∞, 10⁻⁶, 70 %; within a factor of 1.4 for 0.15
     decades."""

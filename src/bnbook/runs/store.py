@@ -11,6 +11,7 @@ import json
 import os
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,20 @@ def kept(name: str) -> tuple[Arrays, dict[str, Any]] | None:
         if path is not None and (content := read_bytes(path)) is not None and (found := _unpack(content)):
             return found
     return None
+
+
+def every() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name of each finished training, in the store and in the book, and what its file says of it; the arrays
+    are not read."""
+    folders = {place.parent for place in (path_of(""), committed("")) if place}
+    for path in (path for folder in folders for path in sorted(folder.glob("*.npz"))):
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                about = json.loads(str(file[_META]))
+            int(about["seed"])
+        except Exception:  # as in `_unpack`: what is damaged is trained again
+            continue
+        yield path.stem, about
 
 
 def problem(name: str, content: bytes) -> str:

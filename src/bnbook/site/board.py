@@ -14,6 +14,7 @@ from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.site import chips, forest, words
 
 Row = dict[str, Any]
+SHOWN = 3  # of the tests of a claim, those whose smallest effect its page says
 SCALES = {"smoke": "smoke run", "laptop": "laptop", "overnight": "overnight", "paper": "the papers’ own"}
 
 
@@ -83,9 +84,17 @@ def place(row: Row) -> str:
     if row["kind"] == "question":
         where = f"{'' if OWN_QUESTION in row['says'] else 'The book’s own question. '}About {where}"
     said = [where, html.escape(row["scope"])]
-    if row["remark"]:
-        said.append(html.escape(row["remark"]))
+    said += [
+        html.escape(words) for words in [row["remark"], *(f"test changed {why}" for why in row["changed"])]
+    ]
     return " · ".join(each for each in said if each)
+
+
+def preregistered(row: Row) -> dict[str, str]:
+    """What a claim's page says of its test before the data: what its seeds can decide, and how it changed."""
+    shown, more = row["power"][:SHOWN], len(row["power"]) - SHOWN
+    rest = [f"and {more} more in the file of locks"] if more > 0 else []
+    return {"Smallest effect": "; ".join([*shown, *rest]), "Test changed": "; ".join(row["changed"])}
 
 
 def standing(row: Row) -> str:

@@ -33,6 +33,7 @@ class Context:
     places: Sequence[str] = ()  # sentences of the sources that it judges
     runs: Sequence[tuple[str, Row]] = ()  # (profile, row) of every published run that judged it
     locked: str = ""
+    known: str = ""  # HTML: its instruments, and how it goes at other sizes
     repository: str = ""
     before: str = ""  # id of the claim before it
     after: str = ""
@@ -48,6 +49,7 @@ def claim_page(row: Row, about: Context) -> str:
         f"<h1>{words.rich(row['says'])}</h1>",
         f'<p class="claim-verdict">{chips.chip(row, link=False)} {words.rich(_rest(row))}</p>',
         f'<p class="claim-place">{board.place(row)}</p>',
+        about.known,
         *[f"<h2>{title}</h2>{text}" for title, text in _sections(row, about).items() if text],
         _neighbours(about),
     ]
@@ -90,6 +92,7 @@ def _sure(row: Row, about: Context) -> str:
     margins = row["other_margins"]
     said = {
         "Test": mark,
+        **board.preregistered(row),
         "In the words of its lock": spelled(row["was"]),
         "Run": f"{made.get('date', '')}, {row['profile']} profile" if made else "",
         "Scope": row["scope"],

@@ -20,7 +20,7 @@ from bnbook.pipeline.chapters.evidence import Evidence, published
 from bnbook.pipeline.pictures import pictures
 from bnbook.pipeline.prose import tokens
 from bnbook.profiles import PUBLISHED
-from bnbook.site import ways
+from bnbook.site import limits, ways
 from bnbook.site.claim_page import ROOT, Context, claim_page
 
 Row = dict[str, Any]
@@ -37,7 +37,7 @@ def write(
     known, own = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in shown.claims}
     images = {figure: image for image, figure in ways.images(site).items()}
     places, runs = _places(), _runs(chapters, shown)
-    names = [row["id"] for row in rows]
+    names, instruments = [row["id"] for row in rows], claims.load_instruments()
     for number, row in enumerate(rows):
         chapter, claim = known[row["chapter"]], own[row["id"]]
         picture, anchor = _figure(chapter, row["figure"], images, figures, shown)
@@ -51,6 +51,7 @@ def write(
             places=places.get(row["id"], ()),
             runs=runs.get(row["id"], ()),
             locked=getattr(judgement, "locked", ""),
+            known=limits.known(row, rows, instruments),
             repository=repository,
             before=names[number - 1] if number else "",
             after=names[number + 1] if number + 1 < len(names) else "",

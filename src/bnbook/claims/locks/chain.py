@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bnbook import paths
+try:
+    import fcntl
+except ImportError:  # Windows, where two commands at once are not kept apart
+    fcntl = None
+
+from bnbook import atomic, paths
 from bnbook.claims.locks.lines import NAME, Line, as_text, content_of, digest, fail
 from bnbook.texts import read_text
 
@@ -51,7 +60,8 @@ def read(file: Path | None = None) -> Chain:
     """Every line, in order; none where there is no file.
 
     Raises BnbookError, one line, for what is no JSON object, an unknown event, a field that is missing or
-    unknown, and a line that was changed, removed or put between others.
+    unknown or of another form, and a line that was changed, removed, put between others or dated before the
+    one above it.
     """
     file = file or path()
     if not file.is_file():
@@ -62,10 +72,10 @@ def read(file: Path | None = None) -> Chain:
 @lru_cache(maxsize=8)  # one command asks for every verdict
 def parse(text: str) -> Chain:
     """The chain that a text holds; BnbookError as `read` says."""
-    lines, heads = [], {}
+    lines, heads, dates = [], {}, {}
     if text and not text.endswith("\n"):
         fail(text.count("\n") + 1, "it is cut off", "a line break at the end of the file")
-    for number, written in enumerate(text.splitlines(), start=1):
+    for number, written in enumerate(text.split("\n")[:-1], start=1):  # other separators stand inside texts
         line = Line(number, digest(written), content_of(number, written))
         chapter = line["chapter"]
         if line["previous"] != heads.get(chapter, ""):
@@ -75,7 +85,10 @@ def parse(text: str) -> Chain:
                 "removed or put between",
                 "a file that only grows; git log -p book/locks.jsonl shows what it was",
             )
-        heads[chapter] = line.digest
+        if line["date"] < dates.get(chapter, "") and not line.get("commit"):
+            above = dates[chapter]
+            fail(number, f"{line['date']} is before {chapter}'s line above it", f"{above} or later")
+        heads[chapter], dates[chapter] = line.digest, line["date"]
         lines.append(line)
     return Chain(tuple(lines))
 
@@ -89,19 +102,83 @@ def has_new_tests(committed: str) -> bool:
     return not same or any(line.event not in ("published", "carried") for line in new)
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let one process at a time look at the file and add to it; the others wait. Within itself it is free.
+
+    The lock is one of the folder, for the file is replaced, and dies with the process that holds it.
+    """
+    global _alone
+    if _alone or fcntl is None:
+        yield
+        return
+    folder = os.open(path().parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        _alone = True
+        yield
+    finally:
+        _alone = False
+        os.close(folder)
+
+
+_alone = False
+
+
+def now() -> str:
+    """The date of a line that is written now."""
+    return _text(datetime.datetime.now(datetime.UTC))
+
+
+def _text(date: datetime.datetime) -> str:
+    return date.strftime("%Y-%m-%dT%H:%MZ")
+
+
 def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
-    """Write new events below what is there, each with its date (unless it has one) and `previous`; returns
-    the chain that the file now holds."""
-    chain, file = read(), path()
-    heads = {content["chapter"]: chain.head(content["chapter"]) for content in contents}
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ")
-    written = []
-    for content in contents:
-        chapter = content["chapter"]
-        text = as_text({**content, "date": content.get("date", now), "previous": heads[chapter]})
-        content_of(len(chain.lines) + len(written) + 1, text)
-        heads[chapter] = digest(text)
-        written.append(text + "\n")
-    with file.open("a", encoding="utf-8") as out:
-        out.write("".join(written))
-    return read(file)
+    """Write new events below what is there, all of them or none, each with its date and `previous`; returns
+    the chain that the file now holds.
+
+    The date is now's, or that of the chapter's line before where another clock was ahead.
+    """
+    with alone():
+        chain, file = read(), path()
+        last = {content["chapter"]: chain.of_chapter(content["chapter"])[-1:] for content in contents}
+        heads = {chapter: chain.head(chapter) for chapter in last}
+        dates = {chapter: max([now(), *(line["date"] for line in lines)]) for chapter, lines in last.items()}
+        written = []
+        for content in contents:
+            chapter = content["chapter"]
+            text = as_text({**content, "date": dates[chapter], "previous": heads[chapter]})
+            content_of(len(chain.lines) + len(written) + 1, text)
+            heads[chapter] = digest(text)
+            written.append(text + "\n")
+        before = file.read_bytes() if file.is_file() else b""
+        atomic.write_bytes(file, before + "".join(written).encode("utf-8"))
+        return read(file)
+
+
+def misdated() -> list[str]:
+    """Lines whose date cannot be, one line each: it is to come, or after the commit that brought the line."""
+    latest, committed, found = now(), _committed(), []
+    for line in read().lines:
+        bound = min(latest, committed.get(line.number, latest))
+        if line["date"] > bound:
+            found.append(f"{NAME}, line {line.number} is dated {line['date']}; expected {bound} or earlier")
+    return found
+
+
+def _committed() -> dict[int, str]:
+    """Line -> date of the commit that brought it, as far as git knows."""
+    words = ["git", "-C", str(path().parent), "blame", "--porcelain", "--", NAME]
+    try:
+        said = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace").stdout
+    except OSError:  # no git
+        return {}
+    brought, dates, commit = {}, {}, ""
+    for row in said.split("\n"):
+        if head := re.match(r"([0-9a-f]{40}) \d+ (\d+)", row):
+            commit, brought[int(head[2])] = head[1], head[1]
+        elif row.startswith("committer-time "):
+            dates[commit] = _text(datetime.datetime.fromtimestamp(int(row.split()[1]), datetime.UTC))
+    return {number: dates[commit] for number, commit in brought.items() if int(commit, 16)}

@@ -139,8 +139,8 @@ def seeds_used(claim: Claim, recorded: Results) -> set[int]:
 def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any]) -> str:
     parameters, used = recorded.header.get("parameters", {}), seeds_used(claim, recorded)
     first, as_planned = planned.get("first_seed", 0), parameters.get("first_seed", 0)
-    # What is not fresh is seen, or 0; the locked code may let some arms begin at a later seed than the first.
-    if used and min(used) not in (0, first) and (min(used) < first or as_planned != first):
+    # The locked code may let some arms begin at a later seed than the planned first one.
+    if used and min(used) != first and (min(used) < first or as_planned != first):
         return OTHER_SEEDS
     counts = {
         len(recorded.entries[name]["seeds"]) for name in claim.result_names() if name in recorded.entries

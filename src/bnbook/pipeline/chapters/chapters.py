@@ -11,6 +11,7 @@ from typing import Any
 
 from bnbook import contents, paths
 from bnbook.errors import BnbookError
+from bnbook.parameters import Kind
 from bnbook.pipeline.chapters import parameters as parameter_cell
 from bnbook.pipeline.chapters import settings
 from bnbook.profiles import OPTIONAL, PROFILES
@@ -65,17 +66,26 @@ class Chapter:
                 raise BnbookError(f"{self.name}: {where}: {error.msg}: {error.text or ''}") from None
         return [cell.source for cell in cells]
 
-    @cached_property
+    @property
     def defaults(self) -> dict[str, Any]:
         """The parameters cell: names and smoke values."""
+        return self._declared[0]
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What each parameter may be."""
+        return self._declared[1]
+
+    @cached_property
+    def _declared(self) -> tuple[dict[str, Any], dict[str, Kind]]:
         cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and is_parameters(cell)]
         if len(cells) != 1:
             raise BnbookError(f"{self.name}: {len(cells)} cells tagged `parameters`; expected exactly one")
-        values = parameter_cell.read_cell(cells[0].source, self.name)
+        values, kinds = parameter_cell.read_cell(cells[0].source, self.name)
         for name in ("profile", "seeds"):
             if name not in values:
                 raise BnbookError(f"{self.name}: its parameters cell lacks {name!r}; add it")
-        return values
+        return values, kinds
 
     def has(self, profile: str) -> bool:
         """Whether the chapter runs at a profile."""
@@ -89,7 +99,20 @@ class Chapter:
             known = ", ".join(each for each in PROFILES if self.has(each))
             raise BnbookError(f"{self.name} has no {profile} profile; it has: {known}")
         changes = self.profiles.get(profile, {}) | {"profile": profile}
-        return parameter_cell.override(self.defaults, changes, self.name)
+        return parameter_cell.override(self.defaults, changes, self.name, self.kinds)
+
+    def changed(self, profile: str, changes: dict[str, Any]) -> dict[str, Any]:
+        """Changes to the parameters at a profile, each read as what it has to be; BnbookError before anything runs."""
+        if "profile" in changes:
+            raise BnbookError("profile is not set with --set; use --profile")
+        values = parameter_cell.override(self.parameters(profile), changes, self.name, self.kinds)
+        for name in changes if profile != "smoke" else ():
+            if any(str(each).endswith("-standin") for each in (values[name] if isinstance(values[name], list) else [values[name]])):
+                raise BnbookError(
+                    f"{self.name}: parameter {name} is {values[name]!r}, generated stand-ins; the {profile} profile needs "
+                    f"real data, such as {self.parameters(profile)[name]!r}"
+                )
+        return {name: values[name] for name in changes}
 
 
 def is_parameters(cell: Any) -> bool:

@@ -4,6 +4,7 @@ executed/PROFILE."""
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 from dataclasses import dataclass
@@ -101,10 +102,13 @@ class Evidence:
         return values
 
     def files(self) -> dict[str, str]:
-        """SHA-256 of the notebook and of every figure, by name relative to the part's folder."""
+        """SHA-256 of the notebook and of every figure, by name relative to the part's folder; of a notebook that was
+        rewritten after its run, for papermill, that of the file that the run wrote."""
         found = [self.notebook_path, *(p for p in sorted(self.figures_folder.glob("*")) if p.is_file())]
         here = self.notebook_path.parent
-        return {p.relative_to(here).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
+        hashes = {p.relative_to(here).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
+        before = json.loads(paths.rewritten().read_bytes()) if paths.rewritten().is_file() else {}
+        return {name: before.get(value, value) for name, value in hashes.items()}
 
     def stale(self) -> list[str]:
         """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the

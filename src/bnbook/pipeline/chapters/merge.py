@@ -7,9 +7,12 @@ from typing import Any
 
 from bnbook.pipeline.chapters.chapters import Chapter, is_parameters
 from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.pipeline.chapters.parameters import with_values
 
 #: Metadata of an executed cell that is evidence; everything else (times, paths, frontends' notes) goes.
 KEPT_STATUS = ("status", "exception")
+#: The tag of a code cell that is not the chapter's: it installs, carries the claims or shows the verdicts.
+ADDED = "added"
 
 
 def scrub(notebook: Any) -> None:
@@ -33,15 +36,18 @@ def _noise(output: Any) -> bool:
     return output.output_type == "stream" and output.name == "stderr" and "\r" in output.text
 
 
+def ran_cells(notebook: Any) -> list[Any]:
+    """The chapter's own code cells of an executed notebook: not those that papermill or the book added."""
+    code = (cell for cell in notebook.cells if cell.cell_type == "code")
+    return [cell for cell in code if not {ADDED, "injected-parameters"} & {*cell.metadata.get("tags", [])}]
+
+
 def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
     """The chapter's notebook with the outputs of a run put under the code cells that made them.
 
     Cells are matched in order: that the code is the code that ran is the fingerprint's to say.
     """
-    page = chapter.notebook.copy()
-    executed = [cell for cell in evidence.notebook.cells if cell.cell_type == "code"]
-    injected = [cell for cell in executed if "injected-parameters" in cell.metadata.get("tags", [])]
-    ran = iter(cell for cell in executed if cell not in injected)
+    page, ran = chapter.notebook.copy(), iter(ran_cells(evidence.notebook))
     cells = []
     for original in chapter.notebook.cells:
         cell = original.copy()
@@ -51,11 +57,9 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
             cell["metadata"] = cell.metadata | {
                 "tags": sorted({*cell.metadata.get("tags", []), "hide-input"})
             }
+        if is_parameters(cell):
+            cell["source"] = with_values(cell.source, evidence.results.header["parameters"])
         cells.append(cell)
-        if is_parameters(cell) and injected:
-            used = injected[0].copy()
-            used["metadata"] = {"tags": ["injected-parameters", "hide-input"]}
-            cells.append(used)
     page["cells"] = cells
     return page
 

@@ -1,99 +1,72 @@
-"""The parameters of a chapter: read from its own `parameters` cell, overridden with names and types
-checked."""
+"""The parameters of a chapter, read from its own `parameters` cell, and what a command changes of them."""
 
 from __future__ import annotations
 
 import ast
-import math
-from contextlib import suppress
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bnbook.errors import BnbookError
-from bnbook.texts import parse_yaml, read_yaml
+from bnbook.parameters import Kind, checked, kind, like
+from bnbook.texts import read_yaml
 
 #: Bytes of a parameter file; YAML is read slowly, and a chapter has some tens of parameters.
 LARGEST = 64 << 10
 
 
-def read_cell(source: str, chapter: str) -> dict[str, Any]:
-    """The names and literal defaults that a parameters cell assigns."""
+def read_cell(source: str, chapter: str) -> tuple[dict[str, Any], dict[str, Kind]]:
+    """The names and literal defaults that a parameters cell assigns, and what each may be."""
     values: dict[str, Any] = {}
+    kinds: dict[str, Kind] = {}
     try:
         nodes = ast.parse(source).body
     except (SyntaxError, ValueError) as error:  # ValueError: a null byte, before Python 3.12
         where = f"line {getattr(error, 'lineno', 1)} of its parameters cell"
         raise BnbookError(f"{chapter}: {where}: {getattr(error, 'msg', error)}") from None
     for node in nodes:
-        simple = (
-            isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-        )
         try:
-            values[node.targets[0].id] = ast.literal_eval(node.value) if simple else _reject(chapter, node)
-        except (ValueError, TypeError):
-            _reject(chapter, node)
-    return values
-
-
-def override(defaults: dict[str, Any], changes: dict[str, Any], chapter: str) -> dict[str, Any]:
-    """The defaults with `changes` applied; BnbookError for an unknown name or a value of the wrong type.
-
-    Text is read by the default's type, so that `1e-3` is a number even where YAML made it a string.
-    """
-    result = dict(defaults)
-    for name, value in changes.items():
-        if name not in defaults:
-            known = ", ".join(sorted(defaults))
-            raise BnbookError(f"{chapter} has no parameter {name!r}; it has: {known}")
-        result[name] = coerce(value, defaults[name], f"{chapter}: parameter {name}")
-    return result
-
-
-def coerce(value: Any, default: Any, what: str) -> Any:
-    """`value` as the type of `default` (bool, int, float, str, or a list of one of these)."""
-    wanted = type(default).__name__
-    error = BnbookError(f"{what} is {value!r}; expected {wanted} like its default {default!r}")
-    if isinstance(default, bool):
-        words = {"true": True, "false": False}
-        if isinstance(value, bool):
-            return value
-        if isinstance(value, str) and value.strip().lower() in words:
-            return words[value.strip().lower()]
-        raise error
-    if isinstance(default, (int, float)):
-        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-            raise error
-        if isinstance(default, int) and not isinstance(value, float):
-            with suppress(ValueError):  # 1e3 is a whole number, too, but no float keeps 2**53 + 1
-                return int(value)
+            target = node.target if isinstance(node, ast.AnnAssign) else _only(node.targets)
+            name, values[name] = target.id, ast.literal_eval(node.value)
+        except (ValueError, TypeError, AttributeError):
+            raise BnbookError(
+                f"{chapter}: line {node.lineno} of its parameters cell is not `name: kind = literal`; move other "
+                "code to the next cell"
+            ) from None
+        hint = node.annotation if isinstance(node, ast.AnnAssign) else None
         try:
-            number = float(value)
-        except (ValueError, OverflowError):
-            raise error from None
-        if not math.isfinite(number):
-            raise error
-        if isinstance(default, float):
-            return number
-        if not number.is_integer():
-            raise error
-        return int(number)
-    if isinstance(default, list):
-        try:
-            items = parse_yaml(value, what) if isinstance(value, str) and value.lstrip()[:1] == "[" else value
-        except BnbookError:
-            raise error from None
-        if isinstance(items, str):
-            items = [part.strip() for part in items.split(",")]
-        if not isinstance(items, list):
-            items = [items]
-        if not items:
-            raise error
-        return [coerce(item, default[0], what) for item in items] if default else items
-    if isinstance(default, str):
-        if isinstance(value, (list, dict, bool)) or value is None:
-            raise error
-        return str(value)
-    raise error
+            said = hint.value if isinstance(hint, ast.Constant) else ast.unparse(hint) if hint else None
+            kinds[name] = kind(said) if said else like(values[name])
+        except BnbookError as error:
+            raise BnbookError(f"{chapter}: parameter {name}: {error}") from None
+    return values, kinds
+
+
+def with_values(source: str, values: Mapping[str, Any], beside: Mapping[str, Any] | None = None) -> str:
+    """The source of a parameters cell that assigns these values in place of its own; `beside`: the book's, said
+    in the comment where they differ."""
+    lines = source.split("\n")
+    for node in reversed(ast.parse(source).body):
+        target = node.target if isinstance(node, ast.AnnAssign) else _only(node.targets)
+        first, last, place = node.lineno - 1, node.end_lineno - 1, node.value
+        own = ast.literal_eval(place)
+        value, said = values.get(target.id, own), (beside or {}).get(target.id, own)
+        comment = lines[last].encode()[place.end_col_offset :].decode()
+        if beside and said != value and target.id != "profile":
+            comment = f"{comment}; the book's run: {said!r}" if comment else f"  # the book's run: {said!r}"
+        start = lines[place.lineno - 1].encode()[: place.col_offset].decode()
+        lines[first : last + 1] = [f"{start}{_literal(value)}{comment}"]
+    return "\n".join(lines)
+
+
+def override(
+    defaults: dict[str, Any], changes: dict[str, Any], chapter: str, kinds: Mapping[str, Kind] | None = None
+) -> dict[str, Any]:
+    """The defaults with `changes` applied; BnbookError for an unknown name, a value of the wrong type and one that
+    does not go with the others."""
+    kinds = kinds or {name: like(value) for name, value in defaults.items()}
+    return checked(kinds, {**defaults, **changes}, chapter)
 
 
 def parse_assignments(pairs: list[str]) -> dict[str, str]:
@@ -124,8 +97,12 @@ def read_file(path: str) -> dict[str, Any]:
     return content
 
 
-def _reject(chapter: str, node: ast.AST) -> None:
-    raise BnbookError(
-        f"{chapter}: line {node.lineno} of its parameters cell is not `name = literal`; move other code "
-        "to the next cell"
-    )
+def _only(targets: list[ast.expr]) -> ast.expr:
+    (target,) = targets
+    return target
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -10,6 +10,7 @@ from typing import Any
 
 from bnbook import claims
 from bnbook.claims import Claim, Judgement, locks
+from bnbook.claims.locks.lines import short
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.evidence import Evidence
 from bnbook.results import Results
@@ -22,9 +23,12 @@ def judged(claim: Claim, evidence: Evidence) -> Judgement:
     remark where its words are not those that the run was made under."""
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
     chain = locks.read()
-    stands = locks.standing(claim, evidence.results, chain)
+    stands, own = locks.standing(claim, evidence.results, chain), chain.of_claim(claim.id)
     remark = _remark(found, evidence.results.header, chain)
-    return replace(found, remark=remark, exploratory=stands.exploratory, locked=stands.date)
+    changed = tuple(each.words for each in locks.deviations(own))
+    power = locks.power(own, short(claim.test_hash), evidence.profile)
+    before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed, "power": power}
+    return replace(found, remark=remark, **before)
 
 
 def chapter_verdicts(evidence: Evidence) -> list[Judgement]:

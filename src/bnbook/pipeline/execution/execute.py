@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -16,12 +18,9 @@ from bnbook.errors import BnbookError
 from bnbook.fingerprint.sources import Sources
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence, fresh_run, move
-from bnbook.pipeline.execution.kernel import MENDABLE, execute_notebook
-from bnbook.pipeline.execution.monitor import Monitor
-from bnbook.pipeline.execution.surroundings import surroundings
-from bnbook.pipeline.execution.watch import Watch
+from bnbook.pipeline.execution.kernel import MENDABLE, copy_package, execute_notebook
 from bnbook.pipeline.gate import gate, header
-from bnbook.profiles import BUDGETS, PROFILES
+from bnbook.profiles import BUDGETS
 
 
 class ChapterFailed(Exception):
@@ -46,27 +45,20 @@ def run_chapter(
     if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
         data.prepare(values["data"])
 
-    def read(sources: Sources | None) -> dict[str, str]:
-        return fingerprint.chapter_fingerprint(chapter.code_cells, values, [], sources)
-
     with _alone(target), _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
-        watch = Watch(scratch / "imported", read)
-        made_from = header.made_from(chapter, watch.began)
+        package = copy_package(scratch)
+        began = fingerprint.chapter_fingerprint(chapter.code_cells, values, [], Sources(package))
+        made_from = header.made_from(chapter, began, package)
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
         started = time.time()
-        with Monitor(chapter.name, scratch / "progress") as monitor, surroundings(work, scratch):
-            failure = execute_notebook(scratch / "input.ipynb", work.notebook_path, values)
+        failure = execute_notebook(scratch / "input.ipynb", work, values)
         if failure and failure.startswith(MENDABLE):
             raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
-        header.complete(
-            work, values, values == parameters, made_from, time.time() - started, monitor.peak_mib
-        )
+        header.complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
         problems = [failure] if failure else gate.problems(work, fresh=True)
-        if names := watch.changed():
-            problems.append(f"{', '.join(names)} changed while it ran; leave the code alone and run it again")
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
         if problems:
             os.replace(work.notebook_path, failed_path)
@@ -98,17 +90,36 @@ def _alone(target: Evidence):
         lock.release()
 
 
+def sweep(folder: Path) -> None:
+    """Remove what killed runs left: scratch folders whose lock nobody holds."""
+    for left in folder.rglob(".*.running"):
+        lock = FileLock(left.with_suffix(".lock"), timeout=0)
+        with suppress(Timeout), lock:
+            shutil.rmtree(left, ignore_errors=True)
+
+
 @contextmanager
 def _scratch_folder(target: Evidence):
     """A folder beside the target that is gone afterwards, however the run ends (after a kill: at the next
     run)."""
     scratch = target.notebook_path.parent / f".{target.notebook_path.stem}.running"
     shutil.rmtree(scratch, ignore_errors=True)
+    sweep(target.folder)
     scratch.mkdir(parents=True)
     try:
         yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def peak_mib() -> int:
+    """The most memory that one process of this run took, in MiB; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit // 2**20
 
 
 def check_budget(evidence: Evidence) -> str | None:
@@ -117,21 +128,3 @@ def check_budget(evidence: Evidence) -> str | None:
     if seconds <= limit:
         return None
     return f"{evidence.chapter.name}: {seconds:.0f} s, over the {evidence.profile} budget of {limit} s"
-
-
-def require_known(chapter: Chapter, profile: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """The changes with names and types checked against the chapter's parameters cell."""
-    from bnbook.pipeline.chapters import parameters as cell
-
-    if "profile" in changes:
-        raise BnbookError("profile is not set with --set; use --profile")
-    values = cell.override(chapter.parameters(profile), changes, chapter.name)
-    usual = [chapter.parameters(each) for each in PROFILES if chapter.has(each)]
-    for name in changes:
-        if type(values[name]) is int:  # a count stays one: no -3 workers, no probe every 0 steps
-            least = min(1, *(given[name] for given in usual))
-            if values[name] < least:
-                raise BnbookError(
-                    f"{chapter.name}: parameter {name} is {values[name]}; expected at least {least}"
-                )
-    return {name: values[name] for name in changes}

@@ -1,128 +1,141 @@
-"""Chapters one after the other, or several at once in processes of their own; outcomes in the order given.
-
-By hand: a chapter starts processes itself, a kernel and a cluster, and all of them have to be gone when it is
-ended; the workers of a pool may not have children.
-"""
+"""Chapters one after the other or several at once, each in its own process; outcomes in the order given."""
 
 from __future__ import annotations
 
-import shutil
-import sys
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
 from collections.abc import Iterator, Sequence
-from multiprocessing import connection
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
 
 import psutil
 
 from bnbook.cores import cores
-from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import evidence
+from bnbook.errors import BnbookError, reason
+from bnbook.pipeline.chapters import evidence, verdicts
 from bnbook.pipeline.chapters.chapters import Chapter
-from bnbook.pipeline.execution.chapter_process import ChapterOutcome, ChapterProcess, Job
+from bnbook.pipeline.execution import execute
+from bnbook.pipeline.gate import compare
 
-#: MiB that a chapter is expected to take which has not run here yet, by profile.
-EXPECTED = {"smoke": 1500}
-EXPECTED_ELSEWHERE = 4000
-#: From so many chapters a process on their kernels are forked: it costs as much as two of them save.
-FORKS_FROM = 3
+
+@dataclass
+class ChapterOutcome:
+    """How one chapter went: whether it passed (and, where asked, agrees with the book), and what to say."""
+
+    passed: bool = True
+    lines: list[tuple[bool, str]] = field(default_factory=list)  # (an error, text)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with each chapter."""
+
+    profile: str
+    changes: dict[str, dict[str, Any]]  # by the name of the chapter
+    compare: bool = False
+    figure: bool = False  # of the comparison
+    name: str | None = None  # into runs/NAME
+    details: bool = False  # of a comparison that is none
+
+    def run(self, chapter: Chapter) -> ChapterOutcome:
+        """Run it here; BnbookError where the chapter met input that the user can mend."""
+        started = time.perf_counter()
+        before = _parameters(chapter, self.profile, self.name)
+        try:
+            done = execute.run_chapter(chapter, self.profile, self.changes[chapter.name], name=self.name)
+        except execute.ChapterFailed as error:
+            return ChapterOutcome(False, [(True, f"FAILED {error}")])
+        except OSError as error:  # a full disk, a folder that cannot be written
+            return ChapterOutcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])
+        seconds = time.perf_counter() - started
+        outcome = ChapterOutcome(
+            lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
+        )
+        if over := execute.check_budget(done):
+            outcome.lines.append((True, f"warning: {over}"))
+        if len(self.changes) == 1:
+            files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
+            words = verdicts.tally(found.verdict for found in verdicts.chapter_verdicts(done))
+            outcome.lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
+            if other := _differing(before, done.results.header["parameters"]):
+                words = f"it replaced a run with {other}; --name NAME keeps both"
+                outcome.lines.append((False, words))
+        if self.compare:
+            lines, found = compare.compare(done, self.details)
+            outcome.passed = found in compare.PASSING
+            outcome.lines += [(False, line) for line in lines]
+        if self.figure:
+            from bnbook.pipeline.gate import rerun_figure  # Matplotlib takes a second
+
+            path = rerun_figure.write(done) or "none, for no number of this chapter is judged by a band"
+            outcome.lines.append((False, f"figure: {path}"))
+        return outcome
 
 
 def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[ChapterOutcome]:
-    """The outcome of each chapter, in order; at most `jobs` at once, by default one a core.
+    """The outcome of each chapter, in order; at most `jobs` at once: by default one a core, at the paper
+    profile one, which fills the accelerator. BnbookError and Ctrl-C end what runs."""
+    if len(chapters) == 1:
+        yield job.run(chapters[0])
+        return
+    jobs = max(1, min(jobs or (1 if job.profile == "paper" else cores()), len(chapters)))
+    ends = threading.Event()
+    with ThreadPoolExecutor(jobs) as threads:
+        pending = [threads.submit(_apart, chapter, job, cores() // jobs, ends) for chapter in chapters]
+        try:
+            for future in pending:
+                yield future.result()
+        except BaseException:
+            ends.set()
+            threads.shutdown(wait=False, cancel_futures=True)
+            for child in psutil.Process().children():  # each stops its kernel and tidies up
+                child.send_signal(signal.SIGINT)
+            raise
 
-    Fewer where memory is short: what the chapters took last time must fit into what is free now. At the paper
-    profile one at a time, which fills the accelerator. BnbookError and Ctrl-C end what runs.
-    """
-    jobs = min(jobs or (1 if job.profile == "paper" else cores()), len(chapters))
-    return map(job.run, chapters) if jobs == 1 else _Team(chapters, job, jobs).outcomes()
+
+def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event) -> ChapterOutcome:
+    """Run it in a process of its own, whose end is this chapter's failure and no other's."""
+    if ends.is_set():
+        return ChapterOutcome(False)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, initializer=_begin, initargs=(max(1, share),)) as pool:
+        try:
+            return pool.submit(job.run, chapter).result()
+        except BnbookError:
+            ends.set()
+            raise
+        except BrokenExecutor:
+            words = f"FAILED {chapter.name}: its process was ended; perhaps memory ran out"
+            return ChapterOutcome(False, [(True, words)])
+        except Exception:
+            return ChapterOutcome(False, [(True, f"FAILED {chapter.name}\n{traceback.format_exc()}")])
 
 
-def expected_mib(chapter: Chapter, profile: str) -> int:
-    """What the last run of the chapter took at its peak."""
-    last = evidence.fresh_run(chapter, profile)
+def _begin(share: int) -> None:
+    """In the process: its share of the cores, and an end with its parent."""
+    os.environ["BNBOOK_CORES"] = str(share)
+    os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()
+    os._exit(1)  # the kernel sees that and ends, too
+
+
+def _parameters(chapter: Chapter, profile: str, name: str | None) -> dict[str, Any]:
+    """Those of the run that is there already, if there is one."""
     try:
-        return last.results.header["provenance"]["peak_memory_mib"]
-    except (BnbookError, OSError, ValueError, KeyError):
-        return EXPECTED.get(profile, EXPECTED_ELSEWHERE)
+        return evidence.fresh_run(chapter, profile, name).results.header["parameters"]
+    except (BnbookError, OSError, KeyError):
+        return {}
 
 
-def fits(next_one: int, running: Sequence[int], free: int) -> bool:
-    """Whether a chapter may start beside those that run (all in MiB); alone it always may."""
-    return not running or next_one + sum(running) <= free
-
-
-class _Team:
-    """Processes that run chapters, and the line that shows how far they are."""
-
-    def __init__(self, chapters: Sequence[Chapter], job: Job, jobs: int) -> None:
-        self.chapters, self.job, self.jobs = list(chapters), job, jobs
-        self.free = psutil.virtual_memory().available // 2**20
-        self.needs = {chapter.name: expected_mib(chapter, job.profile) for chapter in chapters}
-        self.running: dict[connection.Connection, ChapterProcess] = {}
-        self.idle: list[ChapterProcess] = []
-        self.done: dict[str, ChapterOutcome] = {}
-        self.shown = sys.stderr.isatty()
-
-    def outcomes(self) -> Iterator[ChapterOutcome]:
-        waiting, due = list(self.chapters), list(self.chapters)
-        try:
-            while due:
-                while waiting and len(self.running) < self.jobs and self._may_start(waiting[0]):
-                    self._start(waiting.pop(0))
-                for ready in connection.wait(list(self.running)):
-                    self._hear(self.running[ready])
-                while due and due[0].name in self.done:
-                    self._show("")
-                    yield self.done[due.pop(0).name]
-        finally:
-            self._show("")
-            self._dismiss()
-
-    def _may_start(self, chapter: Chapter) -> bool:
-        running = [self.needs[member.chapter.name] for member in self.running.values()]
-        return fits(self.needs[chapter.name], running, self.free)
-
-    def _start(self, chapter: Chapter) -> None:
-        share, forking = max(1, cores() // self.jobs), len(self.chapters) >= FORKS_FROM * self.jobs
-        member = self.idle.pop() if self.idle else ChapterProcess(self.job, self.shown, share, forking)
-        member.chapter, member.says = chapter, chapter.name
-        member.line.send(chapter)
-        self.running[member.line] = member
-
-    def _hear(self, member: ChapterProcess) -> None:
-        try:
-            message = member.line.recv()
-        except EOFError:  # killed, most likely for want of memory: the chapter failed, the others go on
-            member.process.join()
-            words = f"its process ended with code {member.process.exitcode}; perhaps memory ran out"
-            message = ChapterOutcome(False, [(True, f"FAILED {member.chapter.name}: {words}")])
-        if isinstance(message, BnbookError):
-            raise message
-        if isinstance(message, ChapterOutcome):
-            self.done[member.chapter.name] = message
-            del self.running[member.line]
-            if member.process.is_alive():
-                self.idle.append(member)
-        elif text := message.replace("\r", "").replace("\x1b[K", "").strip():
-            member.says = text
-            if not self.shown:
-                print(text, file=sys.stderr, flush=True)
-        self._show(
-            f"{len(self.done)} of {len(self.chapters)} done; "
-            + "; ".join(m.says for m in self.running.values())
-        )
-
-    def _show(self, text: str) -> None:
-        """One line, written over; nothing where nobody looks."""
-        if self.shown:
-            sys.stderr.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
-            sys.stderr.flush()
-
-    def _dismiss(self) -> None:
-        """End every process; those that are in the midst of a chapter stop its kernel and tidy up."""
-        members = [*self.running.values(), *self.idle]
-        for member in members:
-            member.process.terminate()
-        for member in members:
-            member.process.join(timeout=10)
-            member.process.kill()
-            member.process.join()
+def _differing(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """What the parameters were where they differ: "width = 0.25, steps = 50"."""
+    return ", ".join(f"{key} = {value!r}" for key, value in before.items() if now.get(key, value) != value)

@@ -22,7 +22,7 @@ def cells(evidence: Evidence) -> list[str]:
     """Every code cell ran to its end, none raised, no picture without alternative text, no progress
     frames."""
     found = []
-    code = [cell for cell in evidence.notebook.cells if cell.cell_type == "code"]
+    code = merge.ran_cells(evidence.notebook)
     for number, cell in enumerate(code, start=1):
         status = cell.metadata.get("papermill", {}).get("status")
         if cell.source.strip() and status != "completed":
@@ -37,10 +37,9 @@ def cells(evidence: Evidence) -> list[str]:
                 found += _alt_problems(f"code cell {number} shows a picture", alt)
             if output.output_type == "stream" and "\r" in output.text:
                 found.append(f"code cell {number} printed progress frames; progress belongs to the terminal")
-    ran = [cell for cell in code if "injected-parameters" not in cell.metadata.get("tags", [])]
     expected = sum(cell.cell_type == "code" for cell in evidence.chapter.notebook.cells)
-    if len(ran) != expected:
-        found.append(f"{len(ran)} code cells ran, the chapter has {expected}")
+    if len(code) != expected:
+        found.append(f"{len(code)} code cells ran, the chapter has {expected}")
     return found
 
 
@@ -121,8 +120,9 @@ def judgeable(evidence: Evidence) -> list[str]:
 
 
 def within_reach(evidence: Evidence) -> list[str]:
-    """With the seeds that a test was given it could have held; a smoke run judges nothing."""
-    if evidence.profile == "smoke":
+    """With the seeds that a profile gives a test it could have held; a smoke run judges nothing, and a rerun with
+    fewer seeds leaves such a claim open."""
+    if evidence.profile == "smoke" or not evidence.results.header.get("default_parameters"):
         return []
     results, own = evidence.results, claims.chapter_claims(evidence.chapter.name)
     own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= set(results)]

@@ -27,19 +27,19 @@ AGREES, DIFFERS, UNTOLD, OTHER = (
 PASSING = (AGREES, OTHER)
 
 
-def compare(run: Evidence) -> tuple[list[str], str]:
-    """The report of `--compare`, and its outcome: AGREES, DIFFERS, UNTOLD or OTHER.
+def compare(run: Evidence, details: bool = False) -> tuple[list[str], str]:
+    """The report of `--compare`, its outcome first, and the outcome: AGREES, DIFFERS, UNTOLD or OTHER.
 
     Results that claims rest on are compared by their bands, where the book has a run at the same profile, and
     verdicts by what they say: exact checks at the same profile, all of an exact chapter at every profile, but
     for an exception that a smaller profile's search has not met.
-    UNTOLD: nothing could be compared, or no band was narrow enough. OTHER: the book has other profiles only.
+    UNTOLD: nothing could be compared, or no band was narrow enough. OTHER: the book has other profiles only; then the
+    rest is said with `details` alone.
     Raises BnbookError where the chapter has no published run.
     """
     book = counterpart(run)
     same_profile = run.profile == book.profile
-    lines = [f"{run.chapter.name}: this {run.profile} run against the book's {book.profile} run"]
-    lines += _differences(run, book)
+    lines = _differences(run, book)
     found = list(rows(run, book)) if same_profile else []
     for row in found:
         lines.append(
@@ -63,8 +63,10 @@ def compare(run: Evidence) -> tuple[list[str], str]:
     if wide := len(found) - sum(tally.values()):
         said.append(f"{wide} cannot be told, their bands are too wide")
     said += [f"{len(counted) - flipped} of {len(counted)} exact verdicts as in the book"] if counted else []
-    said += [f"try --profile {book.profile}"] if outcome == OTHER else []
-    return [*lines, f"  {outcome} the book: {', '.join(said) or 'nothing to compare'}"], outcome
+    said += [f"try --profile {book.profile}; --details says what differs"] if outcome == OTHER else []
+    first = f"{run.chapter.name}: this {run.profile} run {outcome} the book's {book.profile} run: "
+    shown = lines if details or outcome != OTHER else []
+    return [first + (", ".join(said) or "nothing to compare"), *shown], outcome
 
 
 def rows(run: Evidence, book: Evidence) -> Iterator[Row]:

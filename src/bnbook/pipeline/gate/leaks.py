@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tempfile
+from typing import Any
 
 from bnbook import paths
 from bnbook.pipeline.chapters.evidence import Evidence
@@ -29,14 +30,43 @@ ADDRESS = re.compile(
 
 
 #: What Python prints where the code of a cell warns: the file of the cell, the line, the warning.
-WARNED = re.compile(r"ipykernel_\d+[^\s\"]*\.py:\d+: (\w*Warning: [^\\\"]{1,80})")
+WARNED = re.compile(r"(?:ipykernel_\d+[^\s\"]*\.py|\(a path of this machine\)):\d+: (\w*Warning: [^\\\"]{1,80})")
+
+
+#: In place of a path in what a cell printed; such a run is for its owner and is not published.
+SCRUBBED = "(a path of this machine)"
+
+
+def scrub(notebook: Any) -> None:
+    """Take the paths of this machine out of what cells printed, in place."""
+    patterns = [re.escape(place) for place in sorted(_here(), key=len, reverse=True)]
+    pattern = re.compile(rf"(?:{'|'.join([*patterns, *(each.pattern for each in LOCAL_PATHS)])})[^\s\"'<>|:()]*")
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if output.output_type == "stream":
+                output.text = pattern.sub(SCRUBBED, output.text)
+            for kind, text in output.get("data", {}).items():
+                if kind.startswith("text/") and isinstance(text, str):
+                    output.data[kind] = pattern.sub(SCRUBBED, text)
+
+
+def scrubbed(evidence: Evidence) -> list[str]:
+    """What a cell printed with a path of the machine is not published."""
+    text = evidence.notebook_path.read_text(encoding="utf-8")
+    warned = WARNED.search(text)
+    why = f": {warned[1]}" if warned else ""
+    found = SCRUBBED in text
+    return [f"{evidence.notebook_path.name}: a cell prints {SCRUBBED[1:-1]}, mend it{why}"] if found else []
+
+
+def _here() -> set[str]:
+    places = (paths.repository_root(), os.path.expanduser("~"), sys.prefix, tempfile.gettempdir())
+    return {str(place) for place in places} - {"/", "~"}
 
 
 def local_paths(evidence: Evidence) -> list[str]:
     """No path of the machine that ran it, in the notebook, the results or a figure."""
-    places = (paths.repository_root(), os.path.expanduser("~"), sys.prefix, tempfile.gettempdir())
-    here = {str(place) for place in places} - {"/", "~"}
-    found = []
+    here, found = _here(), []
     for path in [
         evidence.notebook_path,
         evidence.results_path,

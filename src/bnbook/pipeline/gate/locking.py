@@ -10,12 +10,14 @@ from typing import Any
 
 from bnbook import claims, fingerprint
 from bnbook.claims import Claim, locks
-from bnbook.claims.locks.lines import FIXED, NAME, Line, ranges, short
+from bnbook.claims.locks.lines import AFTER, FIXED, NAME, Line, short, written_by_hand
 from bnbook.claims.locks.standing import measure, same_numbers
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import fresh_run, published
 from bnbook.pipeline.chapters.verdicts import says
+from bnbook.pipeline.gate import planning
+from bnbook.pipeline.gate.seen import Known
 from bnbook.profiles import PUBLISHED
 from bnbook.results import read
 
@@ -23,15 +25,54 @@ MEASURED, SET = "measured otherwise", "settings changed"
 SHOWN = 3  # of the results that no run has, those that are named
 
 
-def lock(chapters: Sequence[Chapter], profile: str, why: str = "") -> list[str]:
-    """Write what is missing, and return it in words; BnbookError where nothing is."""
-    events = [event for chapter in chapters for event in missing(chapter, profile, why)]
-    if not events:
-        names = ", ".join(chapter.name for chapter in chapters) if len(chapters) < 4 else "every chapter"
-        raise BnbookError(f"nothing to lock: {names} has its claims in {NAME} as they are")
-    chain = locks.append(events)
+def lock(
+    chapters: Sequence[Chapter], profile: str, why: str = "", spreads: Mapping[str, float] | None = None
+) -> list[str]:
+    """Write what is missing, and return it in words, or that nothing is.
+
+    why: the reason for what changed; spreads: claim -> the spread of one seed, where another is expected than
+    an earlier run had. BnbookError, and nothing is written, for a test that changed without a reason and for
+    one that the planned seeds cannot answer.
+    """
+    why, spreads = written_by_hand(why), spreads or {}
+    listed = {claim.id for chapter in chapters for claim in claims.chapter_claims(chapter.name)}
+    if unknown := sorted(spreads.keys() - listed):
+        raise BnbookError(f"--spread {unknown[0]}: no claim of these chapters; expected CLAIM=NUMBER")
+    with locks.alone():
+        events = [event for chapter in chapters for event in missing(chapter, profile, why, spreads)]
+        if not events:
+            names = ", ".join(chapter.name for chapter in chapters) if len(chapters) < 4 else "every chapter"
+            return [f"nothing to lock: {names} has its claims in {NAME} as they are"]
+        _require_reason(events, why)
+        chain = locks.append(events)
     notes = [note for chapter in chapters for note in _unrecorded(chapter, {e["claim"] for e in events})]
-    return [*(_words(line) for line in chain.lines[-len(events) :]), *notes]
+    written = chain.lines[-len(events) :]
+    return [*(words for line in written for words in (_words(line), *_power_words(line))), *notes]
+
+
+def spreads(words: Sequence[str]) -> dict[str, float]:
+    """The spreads that `--spread CLAIM=NUMBER` gives."""
+    found = {}
+    for each in words:
+        name, _, number = each.partition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise BnbookError(f"--spread {each}; expected CLAIM=NUMBER") from None
+    return found
+
+
+def _require_reason(events: Sequence[Mapping[str, Any]], why: str) -> None:
+    """BnbookError where a test that was locked is another now, and nobody says why."""
+    last = {line["claim"]: line["test"] for line in locks.read().lines if line.tests}
+    tests = {event["claim"]: event["test"] for event in events if "test" in event}
+    changed = [claim for claim, test in tests.items() if last.get(claim, test) != test]
+    if changed and not why:
+        more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
+        raise BnbookError(
+            f"the preregistered test of {', '.join(changed[:SHOWN])}{more} changed; expected the reason, "
+            'which stands beside the verdict from then on: bnbook lock --why "…"'
+        )
 
 
 def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
@@ -65,7 +106,14 @@ def _words(line: Line) -> str:
     return f"{line.event} {line['claim']} ({notes}{exploratory})"
 
 
-def missing(chapter: Chapter, profile: str, why: str = "") -> list[dict[str, Any]]:
+def _power_words(line: Line) -> list[str]:
+    found = [words for said in line.get("power", {}).values() for words in said]
+    return [f"    {words}" for words in dict.fromkeys(found)]
+
+
+def missing(
+    chapter: Chapter, profile: str, why: str = "", spreads: Mapping[str, float] | None = None
+) -> list[dict[str, Any]]:
     """The events that the locks lack before a run of the chapter at `profile`.
 
     A claim without a lock, or with another test, plan or way to measure than its last one. Where the data are
@@ -73,8 +121,11 @@ def missing(chapter: Chapter, profile: str, why: str = "") -> list[dict[str, Any
     """
     chain, now = locks.read(), _now(chapter)
     _require_what_is_known(chapter, chain)
-    listed = claims.chapter_claims(chapter.name)
-    found = [_event(claim, chapter, chain.of_claim(claim.id), chain, now, profile, why) for claim in listed]
+    listed, known = claims.chapter_claims(chapter.name), Known(chapter, chain, now.planned)
+    found = [_event(claim, known, chain.of_claim(claim.id), now, profile, why) for claim in listed]
+    for claim, event in zip(listed, found, strict=True):
+        if event and claim.counts_as_evidence(profile, chapter.exact) and profile in now.planned:
+            event["power"] = {profile: planning.powers(claim, known, profile, (spreads or {}).get(claim.id))}
     ids = {claim.id for claim in listed}
     for name in dict.fromkeys(line["claim"] for line in chain.of_chapter(chapter.name) if line.tests):
         last = [line for line in chain.of_claim(name) if line.event != "carried"][-1]
@@ -110,19 +161,21 @@ def _now(chapter: Chapter) -> _Now:
 
 
 def _event(
-    claim: Claim, chapter: Chapter, own: list[Line], chain: locks.Chain, now: _Now, profile: str, why: str
+    claim: Claim, known: Known, own: list[Line], now: _Now, profile: str, why: str
 ) -> dict[str, Any] | None:
     last = next((line for line in reversed(own) if line.tests), None)
-    seen = _seen(claim, chapter, chain, known=last is not None)
+    locked = last is not None
     differs = _differences(claim, last, own, now, profile) if last else ["test written"]
-    if not differs or _publishing_tells(
-        differs, seen.get(profile), now.planned.get(profile, {}), claim.rungs
-    ):
+    # Where seeds that were published are to be measured again, in another way, publishing tells; a ladder's
+    # rungs may have first seeds of their own.
+    first, public = now.planned.get(profile, {}).get("first_seed", 0), known.public(claim, profile, locked)
+    again = first in public or claim.rungs and public
+    if not differs or set(differs) <= {MEASURED, SET} and again:
         return None
-    words = why or ", ".join(differs)
+    seen, words = known.seen(claim, locked), why or ", ".join(differs)
     event = {
         "event": "changed" if last else "locked",
-        "chapter": chapter.name,
+        "chapter": known.chapter.name,
         "claim": claim.id,
         "test": short(claim.test_hash),
         "says": says(claim),
@@ -132,7 +185,7 @@ def _event(
         "seen": seen,
     }
     if seen:
-        event["why"] = f"{words} after its data"
+        event["why"] = words + AFTER
     elif last:
         event["why"] = words
     return event
@@ -156,38 +209,3 @@ def _differences(claim: Claim, last: Line, own: list[Line], now: _Now, profile: 
     if (now.measure, plan["settings"]) not in alike:
         found += [MEASURED] if now.measure not in {each for each, _ in alike} else [SET]
     return found
-
-
-def _publishing_tells(
-    differs: list[str], seen: list | None, plan: Mapping[str, Any], rungs: bool = False
-) -> bool:
-    """Whether the same seeds are to be measured again, in another way; rungs may have first seeds of their own."""
-    first = plan.get("first_seed", 0)
-    again = any(low <= first <= high or rungs for low, high in seen or ())
-    return again and set(differs) <= {MEASURED, SET}
-
-
-def _seen(claim: Claim, chapter: Chapter, chain: locks.Chain, known: bool) -> dict[str, list[list[int]]]:
-    """Profile -> seeds for which something that the claim hangs on was published: one of its tests could have
-    been computed. `known`: the claim was locked before, so that all that was ever published counts."""
-    found = {}
-    for profile in PUBLISHED:
-        evidence, seeds = published(chapter, profile), set()
-        if evidence.results_path.is_file():
-            recorded = evidence.results
-            if locks.is_reached(claim, recorded):
-                seeds = locks.seeds_used(claim, recorded)
-        if seeds or known and not claim.rungs:  # a rung that was published stays: publishing sees to it
-            for line in chain.of_chapter(chapter.name):
-                if line.event == "published" and line["profile"] == profile and _held_it(line, claim, chain):
-                    seeds |= {seed for low, high in line["seeds"] for seed in range(low, high + 1)}
-        if seeds:
-            found[profile] = ranges(seeds)
-    return found
-
-
-def _held_it(line: Line, claim: Claim, chain: locks.Chain) -> bool:
-    """Whether a published run may have held what the claim reads: not if it came before the claim's first
-    lock and that one had no data."""
-    own = [each for each in chain.of_claim(claim.id) if each.tests]
-    return not own or own[0].number < line.number or bool(own[0]["seen"])

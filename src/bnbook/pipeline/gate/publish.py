@@ -9,7 +9,7 @@ from bnbook.claims import locks
 from bnbook.errors import BnbookError, reason
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence, fresh_run, move, published
-from bnbook.pipeline.gate import carrying, gate, header, kept
+from bnbook.pipeline.gate import carrying, gate, header, kept, leaks
 from bnbook.profiles import PUBLISHED
 
 LARGEST_MIB = 40
@@ -32,7 +32,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
             f"{chapter.name} has no {profile} run; run it first: bnbook run {chapter.name} --profile "
             f"{profile}"
         )
-    if found := gate.problems(run):
+    if found := [*gate.problems(run), *leaks.scrubbed(run)]:
         raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
     if gate.default_parameters(run):
         raise BnbookError(
@@ -97,7 +97,7 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
         expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     trainings = kept.problems()
-    expected |= set(paths.trainings_folder().glob("*.npz"))
+    expected |= {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
     if strays:
         found["executed"] = [f"{name} belongs to no chapter; remove it" for name in strays]

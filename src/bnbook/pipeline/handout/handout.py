@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections.abc import Sequence
@@ -14,55 +13,88 @@ import nbformat
 from bnbook import __version__, atomic, claims
 from bnbook.claims import carried
 from bnbook.claims.effects import format_effect
+from bnbook.pipeline.chapters import merge
 from bnbook.pipeline.chapters.chapters import Chapter, discover, is_parameters
-from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.pipeline.chapters.evidence import Evidence, published
+from bnbook.pipeline.chapters.parameters import with_values
 from bnbook.pipeline.gate.passed import passed_run
 from bnbook.pipeline.handout import plain
 from bnbook.pipeline.handout.setup_cell import setup_cell
 from bnbook.pipeline.prose import tokens
+from bnbook.profiles import PUBLISHED
 from bnbook.site import settings
 
-ASSIGNMENT = re.compile(r"(\w+) = (.*?)(?:  # (.*))?$")
 TO_RUN = (
     "**To run it**, here or in a hosted notebook such as Colab, run all cells: the first one installs what "
     f"is missing, the book's package (bnbook {__version__}) among it. The parameters are those of the smoke "
     "profile (seconds on two cores, no download, too small for evidence); those of the book's run stand "
-    "beside them."
+    "beside them. Change them in their cell, or run it from a shell with other ones: "
+    "`papermill NOTEBOOK.ipynb out.ipynb -p seeds 3`."
+)
+TO_RUN_AGAIN = (
+    "**To run it again**, run all cells, or `papermill NOTEBOOK.ipynb out.ipynb -p seeds 3` from a shell: what `-p` "
+    "names changes, all other parameters stay those of this run. The first cell installs what is missing, the book's "
+    f"package (bnbook {__version__}) among it."
 )
 
 
-def notebook(chapter: Chapter, shown: tokens.Pages) -> Any:
+def notebook(chapter: Chapter, shown: tokens.Pages, *, own: bool = False) -> Any:
     """The chapter's notebook for a reader's own machine.
 
     Its text is plain Markdown with the numbers of the run that `shown` has, each caption under the cell that
     draws its figure; the smoke parameters are active, the run's stand beside them; the last cell judges what
-    the notebook has measured by the book's claims.
+    the notebook has measured by the book's claims. own: with the run's parameters active and its outputs.
     """
     evidence = shown.evidence.get(chapter.name)
+    used = evidence.results.header["parameters"] if evidence else {}
+    made = iter(merge.ran_cells(evidence.notebook)) if own else None
     mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
     page = chapter.notebook.copy()
     texts, captions = _plain_texts(chapter, page.cells, shown)
     cells: list[Any] = []
     for number, original in enumerate(page.cells):
+        source = original.source
         if original.cell_type == "markdown":
             cells.append(_markdown(texts[number]))
         elif is_parameters(original):
             cells += [_claims_cell(mine, shown)] if mine else []
-            cells.append(_code(_with_the_books_values(original.source, evidence)))
-        elif not original.source.startswith("show_verdicts("):
-            cells.append(_code(original.source))
+            cells.append(_code(with_values(source, *((used,) if own else ({}, used))), tags=["parameters"]))
+        elif own or not source.startswith("show_verdicts("):
+            cells.append(_code(source))
+        if made and original.cell_type == "code":
+            ran = next(made)
+            cells[-1] |= {"outputs": ran.outputs, "execution_count": ran.execution_count}
+            cells[-1]["metadata"] = ran.metadata
         cells.append(_markdown(captions.get(number, "")))
-    cells[0].source = _after_title(cells[0].source, f"{_about(evidence)}\n\n{TO_RUN}")
+    cells[0].source = _after_title(cells[0].source, f"{_about(evidence, own)}\n\n{TO_RUN_AGAIN if own else TO_RUN}")
     cells.insert(1, setup_cell(settings.repository()))
-    if mine:
+    if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))
         cells.append(_code(f"from bnbook.claims import show_verdicts\n\n{call}"))
+    if own:
+        for cell in cells:
+            if cell.cell_type == "code" and "papermill" not in cell.metadata:
+                cell.metadata["tags"] = [merge.ADDED]
     page["cells"] = [cell for cell in cells if cell.source]
     for number, cell in enumerate(page.cells):
         cell["id"] = f"cell-{number}"
     page.metadata["bnbook"] = {"chapter": chapter.name, "content": content(page)}
     return page
+
+
+def finish(evidence: Evidence) -> None:
+    """Write a run's own notebook as it is handed out: its numbers in the text, its parameters in their cell, so
+    that papermill's `-p` changes one of them and leaves the others."""
+    found = {chapter.name: _any_published(chapter) for chapter in discover()}
+    shown = tokens.Pages(found | {evidence.chapter.name: evidence}, claims.load_claims())
+    page = notebook(evidence.chapter, shown, own=True)
+    atomic.write_text(evidence.notebook_path, nbformat.writes(page))
+
+
+def _any_published(chapter: Chapter) -> Evidence | None:
+    runs = (published(chapter, profile) for profile in PUBLISHED)
+    return next((run for run in runs if run.exists), None)
 
 
 def _plain_texts(
@@ -92,8 +124,8 @@ def _markdown(source: str) -> Any:
     return nbformat.v4.new_markdown_cell(source)
 
 
-def _code(source: str) -> Any:
-    return nbformat.v4.new_code_cell(source)
+def _code(source: str, **metadata: Any) -> Any:
+    return nbformat.v4.new_code_cell(source, metadata=metadata)
 
 
 def content(page: Any) -> str:
@@ -135,28 +167,20 @@ def _drawing_cells(cells: Sequence[Any]) -> dict[str, int]:
     }
 
 
-def _with_the_books_values(source: str, evidence: Evidence | None) -> str:
-    """The parameters cell with the values of the book's run beside those that differ from it."""
-    used = evidence.results.header["parameters"] if evidence else {}
-    lines = []
-    for line in source.split("\n"):
-        match = ASSIGNMENT.match(line)
-        if match and match[1] in used and used[match[1]] != ast.literal_eval(match[2]):
-            comment = f"{match[3]}; " if match[3] else ""
-            line = f"{match[1]} = {match[2]}  # {comment}the book's run: {used[match[1]]!r}"
-        lines.append(line)
-    return "\n".join(lines)
-
-
-def _about(evidence: Evidence | None) -> str:
+def _about(evidence: Evidence | None, own: bool = False) -> str:
     """On which run the printed numbers rest."""
     if evidence is None:
         return "*The book has no run of this chapter: its numbers are missing (—) until you run the cells.*"
     made = evidence.results.header["provenance"]
+    run = f"{evidence.profile} run of {made['date']} (commit {made['commit'][:7]})"
+    if own:
+        return (
+            f"*The numbers and verdicts in the text are those of the {run} whose outputs stand below, also after you "
+            "run the cells again; then the last cell sets yours beside the book's.*"
+        )
     return (
-        f"*The numbers and verdicts in the text are those of the book's {evidence.profile} run of "
-        f"{made['date']} (commit {made['commit'][:7]}), not of this notebook; its last cell sets your own "
-        "beside them.*"
+        f"*The numbers and verdicts in the text are those of the book's {run}, not of this notebook; its last cell "
+        "sets your own beside them.*"
     )
 
 
@@ -174,7 +198,9 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: tokens.Pages) -> Any:
             carried.Carried(claim, format_effect(found), found.marked) if found else carried.Carried(claim)
         )
     head = "# @title The book's claims and verdicts, for the last cell\nfrom bnbook.claims import carry\n\n"
-    cell = _code(f"{head}carry(r'''{carried.as_text(rows)}''')")
+    run = shown.evidence.get(mine[0].chapter)
+    beside = f", {run.results.header['parameters']!r}" if run else ""
+    cell = _code(f"{head}carry(r'''{carried.as_text(rows)}'''{beside})")
     cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
     return cell
 

@@ -16,7 +16,7 @@ from bnbook.pipeline.handout import handout
 from bnbook.pipeline.pages import ledger, pages
 from bnbook.pipeline.pictures import pictures
 from bnbook.site import claims as claim_pages
-from bnbook.site import lean, links, notation, preview, settings, shell, spacing, ways
+from bnbook.site import links, notation, preview, settings, shell, spacing, ways
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -86,7 +86,7 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         mended = pictures.in_both_themes(
             without_thebe(without_doubles(lasting_links(download_links(text)))), shown
         )
-        mended = lean.without_idle_mathjax(with_links_to_exercises(with_their_stops(mended)))
+        mended = without_idle_mathjax(with_links_to_exercises(with_their_stops(mended)))
         if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
             mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
         mended = spacing.with_one_fold(spacing.with_fixed_spaces(mended))
@@ -97,8 +97,6 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         mended = mended.replace(SIDEBAR, f'{SIDEBAR} role="complementary" aria-label="The book"', 1)
         if mended != text:
             page.write_text(mended, encoding="utf-8")
-    lean.without_source_maps(site)
-    lean.slim_icons(site)
     mathjax = site / "_static" / "mathjax"
     for path in sorted(mathjax.rglob("*"), reverse=True):
         relative = path.relative_to(mathjax).as_posix()
@@ -142,6 +140,13 @@ def names_at_dots(html: str) -> str:
         lambda name: name[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", name[2]),
         html,
     )
+
+
+def without_idle_mathjax(html: str) -> str:
+    """The page without MathJax where it has no formula."""
+    loads = r"<script>window\.MathJax = .*?</script>\s*"
+    loads += r'<script defer="defer" src="[^"]*tex-chtml\.js[^"]*"></script>\s*'
+    return html if 'class="math' in html else re.sub(loads, "", html, flags=re.S)
 
 
 def without_doubles(html: str) -> str:

@@ -33,9 +33,20 @@ def listing(names: list[str], profile: str | None = None, *, as_data: bool = Fal
     return as_json(ledger(pages, names)) if as_data else as_text(pages, names)
 
 
+def of_instrument(name: str) -> str:
+    """The claims that rest on an instrument, for a terminal: id, chapter, and below it what it says."""
+    one = claims.find_instrument(name)
+    return "".join(
+        f"{claim.id:<40} {claim.chapter}\n    {claim.says}\n"
+        for claim in claims.load_claims()
+        if one.under(claim)
+    )
+
+
 def ledger(pages: Pages, chapters: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """The rows of the whole book, or of the named chapters; what is kept is judged over the whole book."""
-    rows = [_row(claim, pages) for claim in pages.claims]
+    known = claims.load_instruments()
+    rows = [_row(claim, pages, [one.id for one in claims.rests_on(claim, known)]) for claim in pages.claims]
     claims.keep(rows)
     wanted = None if chapters is None else set(chapters)
     return [row for row in rows if wanted is None or row["chapter"] in wanted]
@@ -85,9 +96,9 @@ def write(folder: Path, pages: Pages) -> None:
     atomic.write_text(folder / "ledger.csv", as_csv(rows))
 
 
-def _row(claim: claims.Claim, pages: Pages) -> dict[str, Any]:
+def _row(claim: claims.Claim, pages: Pages, rests_on: list[str]) -> dict[str, Any]:
     found, evidence = pages.judgement(claim), pages.evidence.get(claim.chapter)
     if not found or not evidence:
-        return claims.ledger_row(claim, None)
+        return claims.ledger_row(claim, None, rests_on=rests_on)
     elsewhere = claims.at_other_margins(claim, evidence.results, found.profile, exact=evidence.chapter.exact)
-    return claims.ledger_row(claim, found, elsewhere)
+    return claims.ledger_row(claim, found, elsewhere, rests_on)

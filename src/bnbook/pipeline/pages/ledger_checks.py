@@ -1,4 +1,5 @@
-"""What `bnbook check` says of the ledger beside its runs: errata, coverage, locks, pages that quote it."""
+"""What `bnbook check` says of the ledger beside its runs: errata, coverage, instruments, locks, pages that
+quote it."""
 
 from __future__ import annotations
 
@@ -6,7 +7,6 @@ from bnbook import claims
 from bnbook.claims import locks
 from bnbook.claims.judging import HOLDS, HOLDS_IF
 from bnbook.claims.locks.lines import short
-from bnbook.claims.rules import judging_rules
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import verdicts
 from bnbook.pipeline.chapters.chapters import Chapter, discover
@@ -23,6 +23,7 @@ def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
     found = {
         "errata": lambda: f"{len(claims.load_errata())} errata",
         "coverage": _coverage,
+        "instruments": _instruments,
         "locks": lambda: _locks([] if runs else chapters),
     }
     if not runs:  # of those a site is built next
@@ -40,6 +41,13 @@ def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
 def _coverage() -> str:
     counted = claims.count_sentences(claims.load_coverage())
     return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
+
+
+def _instruments() -> str:
+    known, listed = claims.load_instruments(), claims.load_claims()
+    if known and (amiss := claims.unmeasured(listed, known)):
+        raise BnbookError("\n      ".join(amiss))
+    return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
 
 
 def _pages() -> str:
@@ -62,24 +70,19 @@ def _is_too_hard(row: claims.Erratum, shown: tokens.Pages) -> bool:
 
 def _locks(chapters: list[Chapter]) -> str:
     chain = locks.read()
-    if wrong := unlocked(chapters) if chapters else []:
+    if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
         raise BnbookError("\n      ".join(wrong))
     return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
 
 
-def other_rules(chapters: list[Chapter]) -> list[str]:
-    """Published runs with verdicts that turned because they were judged by other rules than today's, one line
-    each."""
+def turned(chapters: list[Chapter]) -> list[str]:
+    """Published runs with verdicts that are others than when they ran, one line each."""
     lines = []
-    for chapter in chapters:
-        for profile in PUBLISHED:
-            evidence = published(chapter, profile)
-            if not evidence.exists or evidence.results.header.get("rules", "") in ("", judging_rules()):
-                continue
-            turned = [found for found in verdicts.chapter_verdicts(evidence) if "when it ran" in found.remark]
-            words = ", ".join(f"{found.claim.id} {found.words}" for found in turned)
-            if words:
-                lines.append(f"{profile}/{chapter.name} was judged by other rules; turned since: {words}")
+    for evidence in (published(chapter, profile) for chapter in chapters for profile in PUBLISHED):
+        rows = verdicts.chapter_verdicts(evidence) if evidence.exists else []
+        words = ", ".join(f"{row.claim.id} {row.words}" for row in rows if "when it ran" in row.remark)
+        if words:
+            lines.append(f"{evidence.name}: verdicts that turned since the run: {words}")
     return lines
 
 

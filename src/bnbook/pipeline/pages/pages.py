@@ -15,10 +15,17 @@ from bnbook.pipeline.chapters import merge
 from bnbook.pipeline.chapters.chapters import Chapter, discover
 from bnbook.pipeline.chapters.evidence import Evidence
 from bnbook.pipeline.gate.passed import passed_run
-from bnbook.pipeline.pages import coverage_page, errata_page, provenance, scoreboard, verdict_page
+from bnbook.pipeline.pages import (
+    coverage_page,
+    errata_page,
+    instruments_page,
+    provenance,
+    scoreboard,
+    verdict_page,
+)
 from bnbook.pipeline.pictures import inks, lettering, pictures
 from bnbook.pipeline.prose import tokens
-from bnbook.site import chips, front, notation, reference, settings, teaching
+from bnbook.site import chips, front, limits, notation, reference, settings, teaching
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
@@ -72,6 +79,8 @@ def texts(chapters: list[Chapter], shown: tokens.Pages) -> dict[str, str]:
             found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
         else:
             found[path.name] = tokens.fill(text, path.stem, shown, extra=names)
+    if known := claims.load_instruments():
+        found["instruments.md"] = instruments_page.instruments(known, shown)
     return found | {
         "scoreboard.md": scoreboard.scoreboard(chapters, shown),
         "errata.md": errata_page.errata(claims.load_errata(), chapters, shown),
@@ -127,9 +136,13 @@ def said_once(text: str) -> str:
 def _verdicts(chapter: Chapter, shown: tokens.Pages) -> str:
     """The chapter's claims in a table, each verdict a chip."""
     own = [shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name]
-    return claims.markdown_table(
-        filter(None, own), lambda found: chips.in_words(shown.rows[found.claim.id], ROOT)
-    )
+    marks = limits.marks(claims.load_instruments(), ROOT)
+
+    def verdict(found: claims.Judgement) -> str:
+        row = shown.rows[found.claim.id]
+        return chips.in_words(row, ROOT) + marks(row)
+
+    return claims.markdown_table(filter(None, own), verdict)
 
 
 def unanswered(text: str, chapter: str) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
 
-from bnbook.claims import Test, error_rates, format_number, reach, without_markup
+from bnbook.claims import Test, error_rates, format_number, locks, reach, without_markup
 from bnbook.claims.deciding import POWER, TOO_MANY
 from bnbook.claims.significance import SIGN_TEST_DECIDES
-from bnbook.claims.words import DATA_NAMES
+from bnbook.claims.words import DATA_NAMES, literal
 from bnbook.errors import BnbookError
 from bnbook.intervals import LEVEL, clopper_pearson
 from bnbook.pipeline.prose.tokens import ABSENT, Pages
@@ -38,6 +39,7 @@ def verdict_page(text: str, pages: Pages) -> str:
     found |= {"nine_in_ten": str(reach.least_seeds(nine_in_ten))}
     found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
     found |= _coverage(tested) | _many(rows, tested) | {"shared": _shared(tested, pages)}
+    found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
     if unknown := set(BLANK.findall(text)) - found.keys():
         raise BnbookError(
             f"how-a-verdict-is-made.md: nothing fills {min(unknown)}; known: {', '.join(found)}"
@@ -93,6 +95,19 @@ def example(tested: Tested) -> str:
     )
     numbered = [f"{number}. {step}" for number, step in enumerate(steps, start=1)]
     return "\n".join([f"> {without_markup(test['says'])}", "", *numbered])
+
+
+def changed_tests(found: list[locks.Deviation], listed: Container[str]) -> dict[str, str]:
+    """How many preregistered tests were changed, and a list of them by day, chapter and reason; a claim that
+    is listed is a link to its page."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for each in found:
+        name = f'<a href="claims/{each.claim}.html">{each.claim}</a>' if each.claim in listed else each.claim
+        groups[each.words, each.chapter].append(name)
+    lines = [
+        f"- {literal(words)} ({chapter}: {', '.join(names)})" for (words, chapter), names in groups.items()
+    ]
+    return {"changed": str(len(found)), "changes": "\n".join(lines) or ABSENT}
 
 
 def _coverage(tested: Tested) -> dict[str, str]:

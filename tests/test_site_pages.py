@@ -9,47 +9,16 @@ from site_rows import rows
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.pages import build
-from bnbook.site import lean, pdf, preview, reference, spacing
-
-ICONS = (
-    'var p={bars:[448,512,["navicon"],"f0c9","M0 96"],"arrow-up":[384,512,[8593],"f062","M214 41"],'
-    'wheelchair:[512,512,[],"f193","M1 2"],list:[512,512,[],"f03a",["M1","M2"]],zebra:[1,2,[],"e1","M9"]};'
-)
-
-
-def test_only_the_icons_that_pages_name_are_left(tmp_path):
-    (tmp_path / "_static" / "scripts").mkdir(parents=True)
-    script = tmp_path / "_static" / "scripts" / "fontawesome.js"
-    script.write_text(ICONS)
-    (tmp_path / "index.html").write_text('<i class="fa-solid fa-navicon"></i><i class="fas fa-arrow-up"></i>')
-    (tmp_path / "_static" / "theme.js").write_text('add("fa-list")')
-    lean.slim_icons(tmp_path)
-    left = script.read_text()
-    assert "bars:" in left and '"arrow-up":' in left and "list:" in left, "an icon's other name counts"
-    assert "wheelchair" not in left and "zebra" not in left and left.endswith('["M1","M2"]]};')
-
-
-def test_no_page_brings_along_what_debugs_the_theme(tmp_path):
-    scripts = tmp_path / "_static" / "scripts"
-    scripts.mkdir(parents=True)
-    for name, comment in (
-        ("a.js", "//# sourceMappingURL=a.js.map"),
-        ("a.css", "/*# sourceMappingURL=a.css.map */"),
-    ):
-        (scripts / name).write_text(f"kept {{}}\n{comment}")
-        (scripts / f"{name}.map").write_text("{}")
-    lean.without_source_maps(tmp_path)
-    assert sorted(path.name for path in scripts.iterdir()) == ["a.css", "a.js"]
-    assert {path.read_text() for path in scripts.iterdir()} == {"kept {}\n"}
+from bnbook.site import pdf, preview, reference, spacing
 
 
 def test_mathematics_is_loaded_where_there_is_any():
     loaded = (
         '<script>window.MathJax = {"a": 1}</script>\n<script defer="defer" src="m/tex-chtml.js"></script>'
     )
-    assert lean.without_idle_mathjax(f"<head>{loaded}</head><p>words</p>") == "<head></head><p>words</p>"
+    assert build.without_idle_mathjax(f"<head>{loaded}</head><p>words</p>") == "<head></head><p>words</p>"
     with_formula = f'<head>{loaded}</head><span class="math">x</span>'
-    assert lean.without_idle_mathjax(with_formula) == with_formula
+    assert build.without_idle_mathjax(with_formula) == with_formula
 
 
 def test_scripts_that_are_named_are_not_loaded_twice():

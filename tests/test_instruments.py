@@ -1,0 +1,147 @@
+"""Instruments: every measured claim rests on one, one command lists their claims, pages say what is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import yaml
+from site_rows import row
+
+from bnbook import claims
+from bnbook.claims import Claim, Source, Test
+from bnbook.cli import main
+from bnbook.errors import BnbookError
+from bnbook.pipeline.pages import instruments_page
+from bnbook.site import limits
+
+ONE = dict(id="beta", name="Effective β", measures="It.", own="2/η.", silent="Else.", reads=["smoothness.*"])
+
+
+def read(tmp_path, **changes):
+    path = tmp_path / "instruments.yml"
+    path.write_text(yaml.safe_dump([ONE | changes]), encoding="utf-8")
+    return claims.load_instruments(path)
+
+
+def claim(result, chapter="part/coin", **changes):
+    test = Test("level", a=result, side="greater", threshold=1.0)
+    return Claim(
+        "it", chapter, Source("santurkar2018", "v1", "Figure 1"), "It is.", "curves", test, **changes
+    )
+
+
+def test_every_measured_claim_of_the_book_rests_on_an_instrument_and_every_instrument_has_one():
+    known, listed = claims.load_instruments(), claims.load_claims()
+    assert len(known) > 30 and claims.unmeasured(listed, known) == []
+    assert claims.unmeasured(listed, [one for one in known if one.id != "started"])
+
+
+def test_a_result_that_no_instrument_covers_is_named_and_a_formula_needs_none(tmp_path):
+    known = read(tmp_path)
+    assert claims.unmeasured([claim("smoothness.none")], known) == []
+    said = claims.unmeasured([claim("smoothness.none"), claim("speed.none")], known)
+    assert said == [
+        "claim it reads speed.none, which no instrument covers; expected a pattern of it in instruments.yml"
+    ]
+    assert claims.unmeasured([claim("smoothness.none"), claim("speed.none", statement=True)], known) == []
+    assert claims.unmeasured([], known) == [
+        "no claim rests on instrument beta; expected a pattern of a result"
+    ]
+
+
+def test_a_pattern_may_be_of_one_chapter(tmp_path):
+    (own,) = read(tmp_path, reads=["part/coin:smoothness.*", "edge"])
+    assert own.under(claim("smoothness.none")) and own.under(claim("edge", "other/page"))
+    assert not own.under(claim("smoothness.none", "other/page")) and not own.under(claim("edges"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (dict(own=""), "own is ''; expected a line of text"),
+        (dict(reads=[]), "is no list of patterns; expected"),
+        (dict(colour="red"), "unknown key colour; expected keys id, name"),
+    ],
+)
+def test_a_slip_is_one_line(tmp_path, changes, said):
+    with pytest.raises(BnbookError, match=said) as caught:
+        read(tmp_path, **changes)
+    assert "\n" not in str(caught.value) and "instruments.yml: instrument beta" in str(caught.value)
+
+
+def test_one_command_lists_the_claims_of_an_instrument(capsys):
+    assert main(["claims", "--instrument", "effective-beta"]) == 0
+    listed = capsys.readouterr().out
+    names = [line.split()[0] for line in listed.splitlines() if not line.startswith(" ")]
+    assert {"landscape-smoothness", "scale-smoothness", "dln-smoother-beta"} < set(names)
+    assert "training-faster-lr0.1" not in names and "Say" not in names
+    assert main(["claims", "--instrument", "ruler"]) == 2
+    assert "no instrument 'ruler'; expected one of effective-beta" in capsys.readouterr().err
+
+
+def test_a_claims_page_says_what_is_known_of_its_instruments(tmp_path):
+    known = read(tmp_path, line="which may be 2/η", mark="β may be 2/η")
+    told = row("a", rests_on=["beta"])
+    assert limits.known(told, [told], known) == (
+        '<p class="claim-known">Rests on: <a href="../instruments.html#instrument-beta">Effective β</a>, '
+        "which may be 2/η.</p>"
+    )
+    assert limits.known(row("a"), [], known) == ""
+    assert limits.marks(known, "../")(told) == (
+        '<br><small><a href="../instruments.html#instrument-beta">β may be 2/η</a></small>'
+    )
+    assert limits.marks(known, "../")(row("a")) == limits.marks([replace(known[0], mark="")], "")(told) == ""
+
+
+def ladder():
+    """A claim at one size, and at three sizes, of which one was not tried."""
+    test = row("a")["tests"][0] | {"role": "part"}
+    sizes = [
+        test | {"says": "An eighth.", "effect": {"words": "1.56 times as large without batch norm"}},
+        test
+        | {"says": "The whole.", "holds": None, "effect": {"words": "1.2 times as large without batch norm"}},
+        test | {"says": "More.", "verdict": "not tested at this scale", "effect": {"words": "–"}},
+    ]
+    return row("a"), row("a-ladder", rungs=True, of="a", tests=sizes)
+
+
+def test_a_claim_and_its_sibling_on_the_ladder_lead_to_each_other():
+    own, wide = ladder()
+    there = limits.known(own, [own, wide], [])
+    assert '<a href="a-ladder.html">At other sizes</a>, times as large without batch norm: ' in there
+    assert "An eighth: 1.56</span>" in there and "The whole: 1.2</span>" in there and "More" not in there
+    assert there.count('class="chip true"') == 1 and there.count('class="chip open"') == 1
+    back = limits.known(wide, [own, wide], [])
+    assert "At one size, in its own chapter: " in back and 'href="../claims/a.html"' in back
+    several = limits.known(own, [own, wide, wide | {"id": "b"}], [])
+    assert several.count("At other sizes</a> (") == 2 and "<details>" not in several
+    many = limits.known(own, [own, wide, wide | {"id": "b"}, wide | {"id": "c"}], [])
+    assert many.startswith("<details><summary>At other sizes</summary>") and many.count("<p ") == 3
+
+
+def test_the_book_refuses_a_sibling_that_it_does_not_have(monkeypatch):
+    from bnbook.claims import reading
+
+    real = reading._read
+
+    def slipped(path):
+        found = real(path)
+        return [replace(one, of="nobody") if one.id == "scale-faster" else one for one in found]
+
+    monkeypatch.setattr(reading, "_read", slipped)
+    with pytest.raises(BnbookError, match="scale-faster is of 'nobody'; expected the id of a claim"):
+        claims.load_claims()
+
+
+def test_the_page_has_an_anchor_the_text_and_the_claims_of_each_instrument(tmp_path):
+    class Shown:
+        rows = {"a": row("a", rests_on=["beta"], says="It is; we read, so."), "b": row("b")}
+        evidence = {}
+        claims = []
+
+    text = instruments_page.instruments(read(tmp_path), Shown())
+    assert "(instrument-beta)=\n## Effective β" in text and "**Values of its own.** 2/η." in text
+    assert (
+        "Claims that rest on `beta`: 1\n" in text and "</a> It is\n" in text and "claims/b.html" not in text
+    )

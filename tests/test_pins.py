@@ -1,0 +1,267 @@
+# ruff: noqa: E501
+"""Pins: of every instrument that works on a grid (lengths, brackets, windows, probes, rates, depths), fed with what
+says nothing, which value does it take? A value that changes with the grid alone stands in its paragraph."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bnbook.claims import load_instruments
+from bnbook.deep_linear import LinearArm
+from bnbook.deep_linear import summaries as linear
+from bnbook.deep_linear.arm import LENGTHS
+from bnbook.pipeline.chapters import chapters
+from bnbook.probes import over_steps, summaries
+from bnbook.probes.activations import moment_change
+from bnbook.small_networks import bisect, works
+from bnbook.studies.critical_rate import explosion_step
+from bnbook.studies.gradient_growth.measuring import depth_growth, fitted_growth, steadiness
+from bnbook.studies.gradient_growth.outcomes import largest_usable
+from bnbook.studies.ladder import windows
+from bnbook.studies.ladder.curves import STARTS
+from bnbook.studies.ladder.pairs import at_equal_loss
+from bnbook.studies.learning_rate import best_rates
+from bnbook.studies.length_direction.races import steps_to
+from bnbook.studies.vgg.shift import rank_correlation
+from bnbook.studies.vgg.starts import matched
+from bnbook.training.curves import started
+from bnbook.training.placed import PARTS
+from bnbook.training.probed import probe_schedule
+
+GUESS = math.log(10)
+#: Which work on no grid of their own: one number of one network, a mean of accuracies, a fit.
+WITHOUT = {
+    "gradient-norm", "training-speed", "end-accuracy", "test-accuracy", "unit-shape", "noise-draws", "diverged",
+    "linear-correlation", "order-parameters", "lambda-max", "lambda-max-batch", "lambda-max-constant",
+    "lambda-max-population", "after-training", "decay-rate", "alignment", "descends", "gradient-direction", "linear-loss",
+}  # fmt: skip
+
+
+@cache
+def of(chapter: str, name: str, profile: str = "laptop") -> Any:
+    """A parameter of a chapter: the grid that was used."""
+    return chapters.select([chapter])[0].parameters(profile)[name]
+
+
+def spent(lengths: list[float], change: float = 1.0) -> dict[str, np.ndarray]:
+    """A training whose batch's gradient, of length 1, has changed by its own length at every length ahead."""
+    shape = (1, 1, len(lengths))
+    found = {"start_loss": np.ones((1, 1)), "start_norm": np.ones((1, 1)), "target_energy": np.ones((1, 1))}
+    for name in ("landscape", "random"):
+        found |= {f"{name}_loss": np.ones(shape), f"{name}_norm": np.ones(shape)}
+        found[f"{name}_distance"] = np.full(shape, change)
+    return found
+
+
+def seen(name: str, rate: float = 0.1):
+    return lambda lengths: float(summaries.landscape(spent(lengths), lengths, rate)[name][0, 0])
+
+
+def nearest(lengths: list[float]) -> float:
+    reach = (0.0, min(lengths))
+    return float(summaries.landscape(spent(lengths), lengths, 0.1, reach)["smoothness"][0, 0])
+
+
+def linear_smoothness(lengths: list[float]) -> float:
+    """In learning rates, so that the rate itself is left out."""
+    arm = LinearArm(lengths=tuple(lengths), learning_rate=1.0, random_lengths=(), covariate_shift=False)
+    return float(linear.landscape(arm, spent(lengths))["smoothness"][0, 0])
+
+
+def random_smoothness(lengths: list[float]) -> float:
+    return float(summaries.random_direction(spent(lengths), lengths, 0.1)["random_smoothness"][0, 0])
+
+
+def boundary(good: bool):
+    """Of the last middle: what a bisection returns where every rate works, or none, from a bracket around 0."""
+
+    def measure(grid: tuple[float, int]) -> float:
+        width, rounds = grid
+        low, high = bisect(lambda rates: np.full(len(rates), good), [-width / 2], [width / 2], rounds)
+        return float(low[0] + high[0]) / 2
+
+    return measure
+
+
+def last_bracket(grid: tuple[float, int]) -> float:
+    width, rounds = grid
+    low, high = bisect(lambda rates: rates < 0.013, [-width / 2], [width / 2], rounds)
+    return float(high[0] - low[0])
+
+
+def longest(steps: int, rising: bool = True) -> float:
+    """Steps to match of a plain network that learns to the end, or gets worse to the end."""
+    accuracy = np.linspace(0.1, 0.9, steps)[None, :: 1 if rising else -1]
+    return float(matched({"accuracy": accuracy}, {"accuracy": accuracy}, 10, max(1, steps // 60))["none"][0])
+
+
+def weight_of_a_probe(probes: tuple[int, ...]) -> float:
+    """The most that one probe changes a share of the steps, in per cent."""
+    at = [np.arange(len(probes)) == k for k in range(len(probes))]
+    alive = np.ones((1, len(probes)), dtype=bool)
+    return 100 * max(float(over_steps.share_of_training(one[None], alive, np.array(probes))[0]) for one in at)
+
+
+def always_from(probes: tuple[int, ...]) -> float:
+    return float(over_steps.holds_from(np.ones((1, len(probes)), dtype=bool), np.array(probes))[0])
+
+
+def only_at_last(probes: tuple[int, ...]) -> float:
+    return float(over_steps.holds_from(np.arange(len(probes))[None] == len(probes) - 1, np.array(probes))[0])
+
+
+def starts_at(fall: float):
+    """The last step at which a loss of guessing may fall by this share of itself and counts as started."""
+
+    def measure(steps: int) -> float:
+        losses = np.where(np.arange(steps) < np.arange(steps + 1)[:, None], GUESS, (1 - fall) * GUESS)
+        return float(started(losses).nonzero()[0].max())
+
+    return measure
+
+
+def early_window(steps: int) -> float:
+    """How many of the first steps, each with a value of its own, the median of "early" knows."""
+    probes = np.arange(steps + 1)
+    return 2 * float(windows.over_window(probes[None].astype(float), probes, 0.0, 0.1 * steps)[0])
+
+
+def at_equal_losses(probes: tuple[int, ...]) -> float:
+    """A curve that is the step itself, of a network that reaches every loss at step 3."""
+    come = np.where(np.arange(probes[-1] + 1) < 3, 2.4, 0.1)[None]
+    curve = np.array(probes, dtype=float)[None] ** 2
+    return float(np.median(at_equal_loss((curve, curve), (come, come), np.array(probes), 10)[0]))
+
+
+def best_of_scan(worse: float):
+    """The best rate of a loss that changes by `worse` from one rate to the next."""
+
+    def measure(rates: list[float]) -> float:
+        losses = 1.0 + worse * np.arange(len(rates))[None, None]
+        return float(best_rates(losses, np.array([rates]))[1][0, 0])
+
+    return measure
+
+
+def usable(share: float):
+    return lambda rates: float(largest_usable(np.full((1, len(rates)), share), rates)[0])
+
+
+def largest_stable(broken: float):
+    return lambda rates: float(
+        linear.largest_stable({rate: {"diverged_at": np.array([broken])} for rate in rates})[0]
+    )
+
+
+def two_points(_: None) -> float:
+    """The change of the mean of a unit that does not vary, from 0 to anywhere."""
+    return float(moment_change(np.array([[0.0], [1e9]]), np.zeros((2, 1)))[0][0])
+
+
+def growth_exponent(parts: int) -> float:
+    """Of what is removed along the one, a gradient without correlation: a share of 1/m of m values."""
+    values = np.random.default_rng(0).normal(size=(4000, 128))
+
+    def share(part):
+        return (part.sum(1) ** 2 / part.shape[1] / (part**2).sum(1)).mean()
+
+    quarters = [share(each) for each in np.split(values, parts, axis=1)]
+    return round(float(2 + np.log(share(values) / np.mean(quarters)) / np.log(parts)), 1)
+
+
+PROBES = probe_schedule(2000, 100, (5, 10, 20, 50, 100, 150, 200, 250, 300, 350, 400))
+VGG = [0.05, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 8, 16]
+
+
+@dataclass(frozen=True)
+class Pin:
+    """With this grid an instrument that is fed with nothing takes this value; with another grid another one, if it hangs on it."""
+
+    instrument: str
+    what: str
+    measure: Any
+    grid: Any
+    value: float
+    said: str  # in the instrument's paragraph
+    other: Any = None  # another grid; None: the value hangs on no grid
+
+
+PINS = [
+    Pin("effective-beta", "a spent gradient", seen("smoothness"), VGG, 20, "is 20 at the learning rate 0.1", [1, 2, 4, 8]),
+    Pin("effective-beta", "a spent gradient, beyond", seen("beyond"), VGG, 1.25, "is 1.25, beyond", [1, 16]),
+    Pin("effective-beta", "a spent gradient, nearer", nearest, VGG, 200, "would be 200", [0.2, 1]),
+    Pin("effective-beta", "a random direction", random_smoothness, [0.5, 2, 4], 20, "along a random direction", [2, 4]),
+    Pin("effective-beta", "the deep linear network", linear_smoothness, LENGTHS, 100, "100/η in the deep linear", LENGTHS[1:]),
+    Pin("roughness", "a spent gradient", lambda shares: 1 / min(shares), (1e-4, 1e-3, 1e-2), 1e4, "10,000 times", (1e-3, 1e-2)),
+    Pin("loss-range", "a constant loss", seen("loss_range"), VGG, 0, "a constant loss gives 0"),
+    Pin("loss-range", "lengths in reach", lambda a: sum(0.5 <= one <= 4 for one in a), VGG, 8, "eight for the VGG"),
+    Pin("gradient-change", "a spent gradient", seen("gradient_change"), VGG, 1, "changed by its own length at each"),
+    Pin("gradient-error", "a spent gradient", lambda a: float(summaries.predictiveness(spent(a), a)["relative_error"].max()), VGG, 1, "the relative error is 1 at every length"),
+    Pin("shift-distance", "curves that do not change", lambda p: float(rank_correlation(*np.ones((2, 1, len(p))))[0]), PROBES, 1, "is 1 of two curves that do not change"),
+    Pin("share-of-steps", "one probe", weight_of_a_probe, PROBES, 100 / 19, "at most 5.3 % of the training", PROBES[::2]),
+    Pin("share-of-steps", "what always holds", always_from, PROBES, 0, "the first probe's, 0", PROBES[1:]),
+    Pin("share-of-steps", "what never holds", lambda p: float(over_steps.holds_from(np.zeros((1, len(p)), dtype=bool), np.array(p))[0]), PROBES, math.inf, "and ∞ where it does not at the last"),
+    Pin("parts-of-training", "early", early_window, 2000, 200, "200 steps of 2,000", 15000),
+    Pin("parts-of-training", "early, the paper's steps", early_window, 15000, 1500, "1,500 of 15,000", 2000),
+    Pin("parts-of-training", "a loss of guessing", lambda steps: float(windows.start_step(np.full((1, steps), GUESS), 10)[0]), 2000, 2000, "has the last step as its start", 300),
+    Pin("equal-loss", "all losses within a step", at_equal_losses, PROBES, 15, "between two probes is read from these two alone", (0, 10, 2000)),
+    Pin("steps-to-match", "learns to the end", longest, 2000, 2000, "it takes the last step, 2,000", 15000),
+    Pin("steps-to-match", "learns to the end, the paper's steps", longest, 15000, 15000, "or 15,000", 2000),
+    Pin("steps-to-match", "gets worse", lambda steps: longest(steps, False), 2000, 33, "after 33", 15000),
+    Pin("steps-to-match", "gets worse, the paper's steps", lambda steps: longest(steps, False), 15000, 250, "or 250 steps", 2000),
+    Pin("started", "leaves the plateau late", starts_at(0.5), STARTS, 297, "at step 297 has started, at step 298 not", 2000),
+    Pin("started", "leaves the plateau slowly", starts_at(0.04), STARTS, 274, "by step 274", 2000),
+    Pin("moments-steps", "two distant points", two_points, None, 2, "between 0 and 2"),
+    Pin("moments-checkpoints", "two distant points", two_points, None, 2, "between 0 and 2"),
+    Pin("rate-scan", "all stable", largest_stable(math.nan), of("santurkar/deep-linear", "rates"), 1e-3, "10⁻³ in the deep linear", [1e-8, 1e-6]),
+    Pin("rate-scan", "all usable", usable(1.0), of("batch-norm/gradient-explosion", "rates"), 1, "and 1 in the networks", [0.1, 0.5]),
+    Pin("rate-scan", "none usable", usable(0.1), of("batch-norm/gradient-explosion", "rates"), 0, "there is none, or 0"),
+    Pin("rate-scan", "a loss that falls", best_of_scan(-0.01), np.linspace(-1.5, 0.3, 7), 0.3, "0.3 decades above the line", np.linspace(-1, 0, 7)),
+    Pin("rate-scan", "a loss that does not change", best_of_scan(0.0), np.linspace(-1.5, 0.3, 7), -1.5, "or 1.5 below it", np.linspace(-1, 0, 7)),
+    Pin("removed-share", "no correlation", growth_exponent, PARTS, 1, "one without correlation has the exponent 1"),
+    Pin("gradient-growth", "equal gradients", lambda layers: fitted_growth(np.ones(layers)), of("batch-norm/gradient-explosion", "layers"), 1, "1 where nothing grows"),
+    Pin("gradient-growth", "equal gradients by depth", lambda depths: float(depth_growth(np.ones((1, 4)), depths)[0]), [4, 8, 16, 32], 1, "1 where nothing grows"),
+    Pin("gradient-growth", "a power of the depth", lambda depths: float(steadiness(np.array([depths], dtype=float), depths)[0]), of("batch-norm/gradient-explosion", "depths"), 0.25, "the first depth over the last but one, 0.25", [4, 8, 16]),
+    Pin("eigenvalue-bound", "curves that do not cross", lambda gammas: float(np.interp(9.0, np.ones(len(gammas)), gammas)), np.linspace(0.05, 5, 1981), 5, "from γ = 0.05 to 5", np.linspace(0.05, 3, 9)),
+    Pin("critical-rate", "the last bracket", last_bracket, (1.6, of("mean-field/learning-rate", "rounds")), 0.05, "1.6 decades halved five times leave 0.05", (1.6, 3)),
+    Pin("critical-rate", "the last bracket, the readout", last_bracket, (0.8, of("mean-field/readout", "rounds")), 0.05, "0.8 halved four times likewise", (0.8, 3)),
+    Pin("critical-rate", "every rate works", boundary(True), (0.8, 4), 0.4 + 20 * 0.8 - 0.025, "16 decades for the readout", (1.6, 4)),
+    Pin("critical-rate", "no rate works", boundary(False), (0.8, 4), -0.4 - 20 * 0.8 + 0.025, "about twenty widths away", (1.6, 4)),
+    Pin("critical-rate", "a loss that does not change", lambda steps: float(works(np.ones((1, steps)))[0]), 120, 0, "A loss that does not change does not work"),
+    Pin("explosion", "no explosion", lambda steps: explosion_step(np.ones(steps)), 120, math.inf, "∞ where no step explodes"),
+    Pin("explosion", "explodes at once", lambda steps: explosion_step(np.array([1.0, *[math.inf] * steps])), 120, 1, "step 1"),
+    Pin("steps-to-arrive", "never arrives", lambda steps: steps_to(np.ones(steps + 1), 1e-4), of("decoupling/halfspaces", "steps"), 601, "counts 601", 1200),
+    Pin("steps-to-arrive", "begins there", lambda steps: steps_to(np.zeros(steps + 1), 1e-4), 600, 0, "below the target has 0"),
+    Pin("shift-cosine", "two directions at random", lambda d: round(math.sqrt(2 / math.pi / d), 2), 100, 0.08, "0.08 for the 100 weights"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pin", PINS, ids=lambda pin: f"{pin.instrument}: {pin.what}")
+def test_a_value_that_hangs_on_the_grid_alone_stands_in_the_instruments_paragraph(pin):
+    assert pin.measure(pin.grid) == pytest.approx(pin.value, abs=1e-9)
+    if pin.other is not None:
+        assert pin.measure(pin.other) != pytest.approx(pin.value, abs=1e-9), "the grid alone decides it"
+    (own,) = [one for one in load_instruments() if one.id == pin.instrument]
+    assert pin.said in own.own
+
+
+def test_every_instrument_was_looked_at():
+    known = {one.id for one in load_instruments()}
+    looked = {pin.instrument for pin in PINS}
+    assert known == looked | WITHOUT and not looked & WITHOUT
+
+
+def test_the_grids_are_those_that_were_used():
+    assert of("santurkar/landscape", "lengths") == VGG
+    assert of("santurkar/landscape", "random_lengths") == [0.5, 2, 4]
+    schedule = (of("santurkar/landscape", name) for name in ("steps", "probe_every", "early_probes"))
+    assert probe_schedule(*schedule) == PROBES
+    assert of("santurkar/training", "start_steps") == STARTS == 300
+    assert of("santurkar/scale", "long_steps", "overnight") == 15000
+    assert of("mean-field/learning-rate", "map_rates") == 7 and of("mean-field/readout", "steps") == 120
