@@ -11,6 +11,7 @@ from typing import Any
 from bnbook import claims
 from bnbook.claims import Claim, Judgement, locks
 from bnbook.errors import BnbookError
+from bnbook.pipeline.chapters import drawn
 from bnbook.pipeline.chapters.evidence import Evidence
 from bnbook.results import Results
 
@@ -23,7 +24,7 @@ def judged(claim: Claim, evidence: Evidence) -> Judgement:
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
     chain = locks.read()
     stands = locks.standing(claim, evidence.results, chain)
-    remark = _remark(found, evidence.results.header, chain)
+    remark = drawn.remark(claim, found.verdict, evidence) or _remark(found, evidence.results.header, chain)
     return replace(found, remark=remark, exploratory=stands.exploratory, locked=stands.date)
 
 
