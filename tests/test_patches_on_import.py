@@ -28,7 +28,6 @@ STANDS = {
     },
     "bnbook.pipeline.prose.measured": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
     # Runs before anything else, in a process of its own, to say what is imported there.
-    "bnbook.pipeline.execution.witness": {"sys.meta_path.insert(0, Finder)", "__import__('bnbook_tracing')"},
     "bnbook.results": {"LISTENERS.append(record_data)"},  # which data a chapter loads goes into its results
 }
 #: By their last name: they give something back and change nothing.

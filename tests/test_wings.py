@@ -70,7 +70,11 @@ def test_the_rooms_of_the_pipeline_stand_on_each_other_in_the_order_that_it_name
         and order.index(other.split(".")[1]) > order.index(name.split(".")[2])
     }
     # The rows of the ledger are made from the pages' own object, which hands them to tokens.
-    assert climbs == {("bnbook.pipeline.prose.shown", "pipeline.pages.ledger")}
+    # And a run's notebook is written as it is handed out.
+    assert climbs == {
+        ("bnbook.pipeline.prose.shown", "pipeline.pages.ledger"),
+        ("bnbook.pipeline.gate.header", "pipeline.handout.handout"),
+    }
 
 
 def test_the_package_names_every_room_once():

@@ -2,7 +2,7 @@
 
 Instruments, which measure and know nothing of the book: data normalizers models probes meanfield training
 small_networks deep_linear studies intervals report. The machine of the book: claims fingerprint pipeline
-plots runs site coursework results rows figures encoding contents texts profiles cores cli
+plots parameters runs site coursework results rows figures encoding contents texts profiles cores cli
 running elsewhere. Below both: errors paths atomic.
 """
 

@@ -80,10 +80,10 @@ class Job:
 def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[ChapterOutcome]:
     """The outcome of each chapter, in order; at most `jobs` at once: by default one a core, at the paper
     profile one, which fills the accelerator. BnbookError and Ctrl-C end what runs."""
+    jobs = max(1, min(jobs or (1 if job.profile == "paper" else cores()), len(chapters)))
     if len(chapters) == 1:
         yield job.run(chapters[0])
         return
-    jobs = max(1, min(jobs or (1 if job.profile == "paper" else cores()), len(chapters)))
     ends = threading.Event()
     with ThreadPoolExecutor(jobs) as threads:
         pending = [threads.submit(_apart, chapter, job, cores() // jobs, ends) for chapter in chapters]
