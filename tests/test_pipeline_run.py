@@ -92,7 +92,7 @@ def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch):
             "coin",
             "--set",
             "toses=3",
-        ): "no parameter 'toses'; it has: names, profile, rate, seeds, tosses",
+        ): "no parameter 'toses'; did you mean tosses? it has: names, profile, rate, seeds, tosses",
         ("run", "coin", "--set", "tosses=many"): "expected int like its default 100",
         ("run", "coin", "--set", "profile=paper"): "use --profile",
         ("run", "coin", "--seeds", "0"): "expected at least 1",
@@ -262,8 +262,8 @@ def test_without_a_loopback_device_one_line_says_so(tiny, monkeypatch, capsys):
     assert "127.0.0.1, which does not answer here (Network is unreachable)" in capsys.readouterr().err
 
 
-EDITED = """import pathlib
-path = pathlib.Path(EDITED) / "normalizers" / "formulas.py"
+EDITED = """import os, pathlib
+path = pathlib.Path(os.environ["EDITED"]) / "normalizers" / "formulas.py"
 path.write_text(path.read_text() + "\\nraise RuntimeError('an edit in the midst of a run')\\n")
 import bnbook.normalizers.formulas as formulas
 assert pathlib.Path(formulas.__file__) != path"""
@@ -273,9 +273,8 @@ def test_an_edit_while_a_chapter_runs_does_not_reach_it(tiny):
     copy = tiny / "src" / "bnbook"
     shutil.copytree(Path(bnbook_package.__file__).parent, copy)
     path, before = tiny / "book" / "part" / "coin.md", fingerprint.chapter_fingerprint
-    cell = EDITED.replace("EDITED", repr(str(copy)))
-    path.write_text(path.read_text() + f"\n```{{code-cell}}\n{cell}\n```\n")
-    bnbook("run", "coin", root=tiny, PYTHONPATH=str(tiny / "src"))
+    path.write_text(path.read_text() + f"\n```{{code-cell}}\n{EDITED}\n```\n")
+    bnbook("run", "coin", root=tiny, PYTHONPATH=str(tiny / "src"), EDITED=str(copy))
     held = evidence.fresh_run(chapters.select(["coin"])[0], "smoke").results.header["fingerprint"]
     assert held["package"] == before(chapters.select(["coin"])[0].code_cells, {}, [])["package"]
 

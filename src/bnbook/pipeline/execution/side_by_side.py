@@ -94,7 +94,7 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
             ends.set()
             threads.shutdown(wait=False, cancel_futures=True)
             for child in psutil.Process().children():  # each stops its kernel and tidies up
-                child.send_signal(signal.SIGINT)
+                child.terminate()
             raise
 
 
@@ -120,7 +120,13 @@ def _begin(share: int) -> None:
     """In the process: its share of the cores, and an end with its parent."""
     os.environ["BNBOOK_CORES"] = str(share)
     os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
+    signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _interrupt(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _end_with_parent() -> None:
