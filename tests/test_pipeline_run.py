@@ -81,7 +81,9 @@ def test_a_run_records_what_it_rests_on(tiny_ran):
         *(f"coin.figures/shares{end}" for end in (".svg", ".narrow.svg")),
     }
     notebook = nbformat.read(tiny_ran / "runs" / "laptop" / "part" / "coin.ipynb", as_version=4)
-    assert all(set(c.metadata) <= {"tags", "mystnb", "papermill"} for c in notebook.cells)
+    assert all(
+        set(c.metadata) <= {"tags", "mystnb", "papermill", "cellView", "jupyter"} for c in notebook.cells
+    )
     assert str(tiny_ran) not in json.dumps(notebook), "trap 7: papermill's metadata carries local paths"
 
 
@@ -93,7 +95,7 @@ def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch):
             "--set",
             "toses=3",
         ): "no parameter 'toses'; did you mean tosses? it has: names, profile, rate, seeds, tosses",
-        ("run", "coin", "--set", "tosses=many"): "expected int like its default 100",
+        ("run", "coin", "--set", "tosses=many"): "tosses is 'many'; expected int",
         ("run", "coin", "--set", "profile=paper"): "use --profile",
         ("run", "coin", "--seeds", "0"): "expected at least 1",
         ("run", "coins"): "did you mean part/coin?",
@@ -102,10 +104,10 @@ def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch):
         ("run", "coin", "--params", "none.yml"): "no such file",
         ("run", "coin", "--params", "."): "is a directory; expected a YAML file",
         ("run", "coin", "--params", "big.yml"): "has 97 KiB; expected at most 64",
-        ("run", "coin", "--set", "names=[1"): "expected list like its default ['a']",
-        ("run", "coin", "--set", "rate=inf"): "expected float like its default 0.5",
-        ("run", "coin", "--set", "rate=nan"): "expected float like its default 0.5",
-        ("run", "coin", "--set", "tosses=0"): "parameter tosses is 0; expected at least 1",
+        ("run", "coin", "--set", "names=[1"): "names is '[1'; expected list[str]",
+        ("run", "coin", "--set", "rate=inf"): "rate is 'inf'; expected float",
+        ("run", "coin", "--set", "rate=nan"): "rate is 'nan'; expected float",
+        ("run", "coin", "--set", "tosses=0"): "parameter tosses is 0; expected",
         ("run", "coin", "--profile", "overnight"): "no overnight profile; it has: smoke, laptop, paper",
         ("publish", "coin", "--profile", "smoke"): "never published",
     }

@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +89,11 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
         pending = [threads.submit(_apart, chapter, job, cores() // jobs, ends) for chapter in chapters]
         try:
             for future in pending:
+                while not future.done():  # one whose input has to be mended ends all, whichever it is
+                    wait([each for each in pending if not each.done()], return_when=FIRST_COMPLETED)
+                    for each in pending:
+                        if each.done() and each.exception():
+                            each.result()
                 yield future.result()
         except BaseException:
             ends.set()
