@@ -114,6 +114,8 @@ def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch):
     from bnbook.cli import main
 
     monkeypatch.chdir(tiny)
+    path = tiny / "book" / "part" / "coin.md"
+    path.write_text(path.read_text().replace("tosses = 100", "tosses: int = 100"))
     (tiny / "big.yml").write_text("a: 1\n" * 20_000)
     for words, message in cases.items():
         with pytest.MonkeyPatch.context() as patch:

@@ -33,8 +33,8 @@ Is it fair? Heads came up in {{ ci:heads | .1% }} of {{ param:tosses }} tosses.
 :tags: [parameters, hide-input]
 
 profile = "smoke"
-seeds: int = 3  # runs
-tosses: int = 100  # tosses a run
+seeds = 3  # runs
+tosses = 100  # tosses a run
 rate = 0.5  # chance of heads
 names = ["a"]
 ```
