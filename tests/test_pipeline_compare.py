@@ -11,7 +11,7 @@ from test_pipeline_gate import edit_results, laptop_run
 from bnbook import cli
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import evidence
-from bnbook.pipeline.execution import chapter_process
+from bnbook.pipeline.execution import side_by_side
 from bnbook.pipeline.gate import bands, compare, publish, rerun_figure
 
 
@@ -142,10 +142,10 @@ def test_code_that_changed_since_the_books_run_is_said(ran):
 
 def test_the_exit_code_is_that_of_the_comparison(ran, monkeypatch):
     run = laptop_run()
-    monkeypatch.setattr(chapter_process.execute, "run_chapter", lambda *_, **__: run)
-    job = chapter_process.Job("laptop", {run.chapter.name: {}}, compare=True)
+    monkeypatch.setattr(side_by_side.execute, "run_chapter", lambda *_, **__: run)
+    job = side_by_side.Job("laptop", {run.chapter.name: {}}, compare=True)
     for outcome in (compare.AGREES, compare.OTHER, compare.DIFFERS, compare.UNTOLD):
-        monkeypatch.setattr(chapter_process.compare, "compare", lambda _, outcome=outcome: (["x"], outcome))
+        monkeypatch.setattr(side_by_side.compare, "compare", lambda *_, outcome=outcome: (["x"], outcome))
         assert job.run(run.chapter).passed == (outcome in (compare.AGREES, compare.OTHER))
 
 
@@ -226,8 +226,8 @@ def test_what_the_figure_shows():
 def test_a_figure_of_the_band_and_the_run(ran, monkeypatch, profile):
     publish.publish(laptop_run().chapter, "laptop")
     run = evidence.fresh_run(laptop_run().chapter, profile)
-    monkeypatch.setattr(chapter_process.execute, "run_chapter", lambda *_, **__: run)
-    outcome = chapter_process.Job(profile, {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
+    monkeypatch.setattr(side_by_side.execute, "run_chapter", lambda *_, **__: run)
+    outcome = side_by_side.Job(profile, {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
     assert outcome.lines[-1] == (False, f"figure: {run.comparison_path}")
     assert run.comparison_path.name == "coin.compare.svg" and run.comparison_path.stat().st_size > 5000
 
@@ -237,10 +237,8 @@ def test_a_chapter_without_bands_has_no_figure(ran, monkeypatch):
     values("draws", [0] * 5)
     publish.publish(laptop_run().chapter, "laptop")
     run = laptop_run()
-    monkeypatch.setattr(chapter_process.execute, "run_chapter", lambda *_, **__: run)
-    outcome = chapter_process.Job("laptop", {run.chapter.name: {}}, compare=True, figure=True).run(
-        run.chapter
-    )
+    monkeypatch.setattr(side_by_side.execute, "run_chapter", lambda *_, **__: run)
+    outcome = side_by_side.Job("laptop", {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
     assert outcome.lines[-1][1].startswith("figure: none") and not run.comparison_path.exists()
 
 
