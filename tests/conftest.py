@@ -30,6 +30,17 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
+def set_kernels() -> None:
+    """On AMD processors without AVX-512 oneDNN's kernels for AVX2 write beyond their buffers: the backward pass of
+    a narrow residual network in channels-last then ends the process. Those for AVX do not."""
+    known = Path("/proc/cpuinfo")
+    text = known.read_text(encoding="utf-8") if known.is_file() else ""
+    if "AuthenticAMD" in text and "avx512f" not in text:
+        os.environ.setdefault("DNNL_MAX_CPU_ISA", "AVX")
+
+
+set_kernels()  # before torch is imported
+
 #: Files that begin before all others: the site is built in test_site while one process waits for it and one
 #: works; then those that take minutes. What needs the site and is quick comes last.
 FIRST = ("test_site", "test_browser", "test_pipeline_run", "test_handout", "test_runs_cluster")
@@ -120,9 +131,6 @@ def build_site(site: Path) -> None:
     kept = ROOT / "runs" / "tests"
     runs = kept / checkout()
     places = {"BNBOOK_RUNS": str(runs), "BNBOOK_STORE": str(runs / "store")}
-    # On some AMD processors oneDNN's kernels for AVX2 and above write beyond their buffers: the backward pass of
-    # a narrow residual network in channels-last then ends the kernel. Those for AVX do not.
-    places["DNNL_MAX_CPU_ISA"] = "AVX"
     check = ("check", "--runs", "--profile", "smoke")
     try:
         assert runs.is_dir()
