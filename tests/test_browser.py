@@ -169,7 +169,9 @@ def test_the_first_page_is_light(site):
     links = set(re.findall(r'<a [^>]*href="((?:_static|_images)/[^"?#]+)', shown))
     sizes = {name: (site / name).stat().st_size for name in named - links if (site / name).is_file()}
     mathjax = {name: size for name, size in sizes.items() if "mathjax" in name}
-    assert len(page.encode()) + sum(sizes.values()) - sum(mathjax.values()) < 1.5e6, sizes
+    assert len(page.encode()) + sum(sizes.values()) - sum(mathjax.values()) < 2.6e6, (
+        sizes
+    )  # of which 1.5 MB are the theme's icons
 
 
 def test_the_site_is_light(site):

@@ -13,6 +13,7 @@ from bnbook.claims import Claim, Source, Test, load_claims, reach
 from bnbook.claims.kinds.known import kind_of
 from bnbook.errors import BnbookError
 from bnbook.pipeline.gate import checks
+from bnbook.results import Results
 
 NINE_IN_TEN = Test("level", a="a", side="greater", threshold=0.9, events=True)
 
@@ -64,7 +65,8 @@ def test_all_of_five_seeds_do_not_show_nine_in_ten():
 def test_the_gate_counts_the_seeds_that_the_test_was_given(monkeypatch, beyond, profile, lines):
     claim = Claim("c", "part/chapter", Source("k", "v", "w"), "So.", "f", NINE_IN_TEN, out_of_reach=beyond)
     monkeypatch.setattr(checks.claims, "chapter_claims", lambda name: [claim])
-    chapter, results = SimpleNamespace(name="part/chapter"), {"a": np.ones(5)}
+    chapter = SimpleNamespace(name="part/chapter")
+    results = Results({"default_parameters": True}, {"a": {"values": [1.0] * 5, "unit": ""}})
     problems = checks.within_reach(SimpleNamespace(profile=profile, chapter=chapter, results=results))
     assert len(problems) == lines and all("with 5 seeds its test cannot hold" in line for line in problems)
 

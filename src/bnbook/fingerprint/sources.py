@@ -14,7 +14,7 @@ PACKAGE = "bnbook"
 #: makes nothing stale.
 NOT_MEASURING = tuple(
     "results encoding figures plots claims pipeline fingerprint runs errors paths texts atomic cli cores "
-    "contents profiles data.cache data.sources data.listeners".split()
+    "contents profiles parameters data.cache data.sources data.listeners".split()
 )
 
 
