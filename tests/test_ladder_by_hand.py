@@ -82,6 +82,15 @@ def test_moments_are_means_over_the_convolutions_2_5_and_8(made, found):
                         assert f"{name}_log" not in found
 
 
+def test_an_update_is_looked_at_behind_the_first_and_the_last_layer(made, found):
+    received = PLACES.index("next_input")
+    for seed in range(SEEDS):
+        for word, row in (("first", 0), ("last", len(LAYERS) - 1)):
+            for m, moment in enumerate(("mean", "variance")):
+                each = np.array([probe[row, received, m] for probe in made["update_change"][seed]])
+                assert found[f"update_{moment}_{word}"][seed] == pytest.approx(middle(each, 0, 400))
+
+
 def test_of_an_arm_that_is_compared_by_little_only_that_is_kept(made, found):
     for norm, names in ladder.ASKED.items():
         asked = ladder.numbers(made, arm(norm=norm), CLASSES)

@@ -91,6 +91,17 @@ def moved(change: np.ndarray, arm: PlacedArm, way: str) -> Arrays:
     }
 
 
+def first_and_last(change: np.ndarray, probe_step: np.ndarray) -> Arrays:
+    """How far one update moves what the next layer receives, behind the first and the last layer looked at:
+    medians over the training of (S, P, L, places, 2) -> update_mean_first and its like, (S,) each."""
+    received = change[:, :, :, PLACES.index("next_input")]
+    return {
+        f"update_{moment}_{word}": over_training(received[:, :, layer, m], probe_step)
+        for word, layer in (("first", 0), ("last", -1))
+        for m, moment in enumerate(("mean", "variance"))
+    }
+
+
 def numbers(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
     """The single numbers of an arm, (S,) each: all of them, or what is `ASKED` of it.
 
@@ -99,6 +110,7 @@ def numbers(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
     of the second half, under NAME_started of a tenth of the steps from the start of learning on, each step
     alike; shift_decline is that of the shift, early over late. Changes of moments between batches, and of
     what the next layer receives between checkpoints, also give their natural logarithm, NAME_log.
+    update_mean_first, update_mean_last and those of the variance are of the single layers.
     removed_growth: the exponent with which what is removed along the one grows with the batch.
     """
     found, curves, probe_step = learning(run, arm, classes), seen(run, arm), run["probe_step"][0]
@@ -113,6 +125,7 @@ def numbers(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
     found["shift_decline"] = np.divide(*shifts)
     for name, values in moved(run["checkpoint_change"], arm, WAYS["checkpoint_change"]).items():
         found[name] = values.mean(1)
+    found |= first_and_last(run["update_change"], probe_step)
     part = over_training(run["removed_along_one_part"].mean(-1), probe_step, mean=True)
     with np.errstate(divide="ignore"):
         changes = [name for name in found if name.startswith("batch_")]
