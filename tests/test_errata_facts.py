@@ -203,6 +203,102 @@ def test_in_the_printed_product_the_first_layer_comes_last():
     assert shift.distance[0] == 0 and shift.distance[1] > 0, "nothing comes before the layer that x meets"
 
 
+def test_thirty_times_the_gradient_is_a_million_times_thirty_steps():
+    """Figure 4: 0.4 times the gradient is 4 steps of 0.1. Figure 9: 30 times the gradient is 3·10⁷ steps of
+    10⁻⁶, after which the loss is more than 10¹⁰⁰ times what it was (after thirty steps: a thousand times)."""
+    assert 4 * 0.1 == pytest.approx(0.4) and 30 / 1e-6 == pytest.approx(1e6 * 30)
+    torch.manual_seed(0)
+    model, x = deep_linear(depth=25, width=10).double(), torch.randn(1000, 10, dtype=torch.float64)
+    answers = x @ torch.randn(10, 10, dtype=torch.float64)
+    weights = list(model.parameters())
+
+    def loss():
+        return ((model(x) - answers) ** 2).sum()
+
+    start = loss()
+    slopes = torch.autograd.grad(start, weights)
+    found = []
+    for factor in (30 * 1e-6, 30.0):
+        with torch.no_grad():
+            for weight, slope in zip(weights, slopes):
+                weight.sub_(factor * slope)
+            found.append(float(loss() / start))
+            for weight, slope in zip(weights, slopes):
+                weight.add_(factor * slope)
+    assert found[0] < 1e4 and found[1] > 1e100
+
+
+def test_the_largest_value_of_a_quadratic_form_is_an_eigenvalue_of_a_symmetric_matrix_only():
+    """M = (0 1; 0 0) has the eigenvalue 0, twice, and xᵀMx = 1/2 at x = (1, 1)/√2."""
+    matrix, x = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([1.0, 1.0]) / 2**0.5
+    assert (np.linalg.eigvals(matrix) == 0).all() and x @ matrix @ x == pytest.approx(1 / 2)
+    symmetric = (matrix + matrix.T) / 2
+    assert np.linalg.eigvalsh(symmetric).max() == pytest.approx(x @ matrix @ x)
+
+
+M = 7  # data points
+
+
+@pytest.fixture
+def two_units():
+    """Inputs (m, 2) of mean zero, weights (2, 2) of two units j and l, and a loss of their normalized
+    outputs."""
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(M, 2))
+    x -= x.mean(0)
+    coupling = torch.from_numpy(rng.normal(size=(M, M)))
+
+    def normalized(weights: torch.Tensor) -> torch.Tensor:
+        y = torch.from_numpy(x) @ weights
+        return (y - y.mean(0)) / y.std(0, correction=0)
+
+    def loss(y_hat: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(y_hat[:, 0]) @ coupling @ torch.sin(y_hat[:, 1])
+
+    weights = torch.from_numpy(rng.normal(size=(2, 2)))
+    return x, weights, normalized, loss
+
+
+def test_in_equations_41_and_42_of_version_1_an_output_has_the_index_of_the_other_sum(two_units):
+    """∂²L/∂W_ij∂W_kl for j ≠ l: with (q), as in the definition of X, it is right; with the printed (b) not."""
+    x, weights, normalized, loss = two_units
+    y_hat = normalized(weights)
+    y = torch.from_numpy(x) @ weights
+    sigma = y.std(0, correction=0)
+    through = torch.autograd.functional.hessian(loss, y_hat.detach())[:, 0, :, 1].numpy()
+    whole = torch.autograd.functional.hessian(lambda w: loss(normalized(w)), weights).numpy()
+    seen = y_hat.detach().numpy()
+    alpha = x.T @ seen  # Σ x ŷ, inputs by units
+    for i in range(2):
+        for k in range(2):
+            left = x[:, i] - alpha[i, 0] / M * seen[:, 0]
+            right = x[:, k] - alpha[k, 1] / M * seen[:, 1]
+            printed = x[None, :, k] - alpha[k, 1] / M * seen[:, None, 1]  # (b, q), the output at b
+            scale = float(sigma[0] * sigma[1])
+            assert left @ through @ right / scale == pytest.approx(whole[i, 0, k, 1], rel=1e-9)
+            wrong = (left[:, None] * through * printed).sum() / scale
+            assert abs(wrong - whole[i, 0, k, 1]) > 0.05 * abs(whole[i, 0, k, 1])
+
+
+def test_the_derivative_of_alpha_in_equation_50_goes_through_the_output_of_its_own_unit(two_units):
+    """α_ij = Σ x_i ŷ_j depends on unit j alone: by W_kj as equation 51 has it, by the other unit's not at
+    all. And β_ik is a sum over the batch; a sum over k, as printed, would leave b free."""
+    x, weights, normalized, _ = two_units
+    slope = torch.autograd.functional.jacobian(
+        lambda w: torch.from_numpy(x).T @ normalized(w), weights
+    ).numpy()
+    seen = normalized(weights).numpy()
+    alpha, sigma = x.T @ seen, (x @ weights.numpy()).std(0)
+    for i in range(2):
+        for k in range(2):
+            for j in range(2):
+                expected = (x[:, i] @ x[:, k] - alpha[i, j] * alpha[k, j] / M) / sigma[j]  # equation 51
+                assert slope[i, j, k, j] == pytest.approx(expected, abs=1e-12)
+                assert slope[i, j, k, 1 - j] == pytest.approx(0, abs=1e-12)
+    over_k = (x[:, :1] * x).sum(1) / M  # one number for each b
+    assert over_k.shape == (M,) and np.ptp(over_k) > 0.1
+
+
 # The mean-field paper
 
 
