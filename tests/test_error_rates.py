@@ -114,6 +114,20 @@ def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
     assert "cifar10" not in page, "data sets have their readers' names"
 
 
+def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
+    """Of five tests four decide and are kept: the bar is 5 % of four fifths; one of two margins turns."""
+    counted = [
+        dict(p=p, holds=holds, n=5, kept=kept, sign_p=0.5)
+        for p, holds, kept in (*[(1e-4, True, 1)] * 3, (0.03, False, 1), (0.6, None, 0))
+    ]
+    margins = [dict(other_margins=["open", "reproduced"], verdict="reproduced")]
+    margins += [dict(other_margins=["open", "open"], verdict="open"), dict(other_margins=None, verdict="open")]
+    found = verdict_page._many(margins, [({}, test) for test in counted])
+    assert (found["tests"], found["decided"], found["kept"]) == ("5", "4", "4")
+    assert (found["bar"], found["false"]) == ("0.040", "1"), "5 % of 4/5; 5 % of four tests, rounded up"
+    assert (found["margins"], found["turned"]) == ("2", "1")
+
+
 @pytest.mark.parametrize("late", ["", "test changed after its data"])
 def test_the_worked_example_says_whether_its_test_stood_before_the_data(late):
     test = dict(asks="mean > 0", values=[1.0], test={"kind": "difference"}, interval=None, p=0.5, sign_p=0.5)

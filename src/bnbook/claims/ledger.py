@@ -35,7 +35,7 @@ from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import NOT_TESTED, Judgement, word
 from bnbook.claims.kinds.known import describe_test
 from bnbook.claims.outcome import Outcome
-from bnbook.claims.significance import benjamini_hochberg, significance
+from bnbook.claims.significance import FALSE_SHARE, benjamini_hochberg, significance
 
 DIGITS = 6
 NOT_RUN = "not run"
@@ -79,7 +79,7 @@ def ledger_row(
     return row
 
 
-def keep(rows: Iterable[dict[str, Any]], rate: float = 0.05) -> None:
+def keep(rows: Iterable[dict[str, Any]], rate: float = FALSE_SHARE) -> None:
     """Set `kept` in every test that has a p-value and counts: at most `rate` of the kept may be false."""
     tests = [test for row in rows for test in row["tests"] if test["p"] is not None]
     marks = benjamini_hochberg([test["p"] for test in tests], rate)

@@ -17,6 +17,8 @@ from bnbook.intervals import LEVEL, is_share
 SMALLEST = 1e-12
 #: From so many seeds on the sign test can decide at 5 %: 2 / 2⁶ is below, 2 / 2⁵ above.
 SIGN_TEST_DECIDES = 6
+#: Share of what Benjamini and Hochberg keep that may be false.
+FALSE_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def sign_test(test: Test, values: np.ndarray, holds: bool | None) -> tuple[int, 
     return max(below, above), values.size, _coin(values, low if below >= above else high)
 
 
-def benjamini_hochberg(ps: Sequence[float], rate: float = 0.05) -> list[bool]:
+def benjamini_hochberg(ps: Sequence[float], rate: float = FALSE_SHARE) -> list[bool]:
     """Which of m tests remain where at most `rate` of those kept may be false (1995): p_(k) ≤ k/m · rate."""
     ranked = np.sort(np.asarray(ps, dtype=float))
     kept = ranked <= rate * np.arange(1, ranked.size + 1) / max(ranked.size, 1)

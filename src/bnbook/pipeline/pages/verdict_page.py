@@ -12,7 +12,7 @@ import numpy as np
 
 from bnbook.claims import Test, error_rates, format_number, locks, reach, without_markup
 from bnbook.claims.deciding import POWER, TOO_MANY
-from bnbook.claims.significance import SIGN_TEST_DECIDES
+from bnbook.claims.significance import FALSE_SHARE, SIGN_TEST_DECIDES
 from bnbook.claims.words import DATA_NAMES, literal
 from bnbook.errors import BnbookError
 from bnbook.intervals import LEVEL, clopper_pearson
@@ -125,14 +125,18 @@ def _many(rows: list[dict[str, Any]], tested: Tested) -> dict[str, str]:
     decided = [test for _, test in tested if test["holds"] is not None]
     many = [test for test in decided if test["n"] >= SIGN_TEST_DECIDES]
     margins = [row for row in rows if row["other_margins"]]
+    kept = sum(test["kept"] for _, test in tested)
+    steady = sum(set(row["other_margins"]) == {row["verdict"]} for row in margins)
     counts = {
         "tests": len(tested),
         "decided": len(decided),
-        "kept": sum(test["kept"] for test in decided),
+        "kept": kept,
+        "bar": format_number(FALSE_SHARE * kept / max(len(tested), 1), ".3f"),
+        "false": math.ceil(FALSE_SHARE * kept),
         "many": len(many),
         "disagree": sum(test["sign_p"] > 1 - LEVEL for test in many),
         "margins": len(margins),
-        "steady": sum(set(row["other_margins"]) == {row["verdict"]} for row in margins),
+        "turned": len(margins) - steady,
     }
     return {name: str(count) for name, count in counts.items()}
 
