@@ -78,6 +78,25 @@ def test_the_rungs_that_were_reached_decide(tmp_path, found, word, parts):
         assert math.isnan(outcome.effect) == (verdict == NOT_TESTED)
 
 
+def test_a_size_that_was_not_trained_is_named_and_asks_for_no_seeds(tmp_path):
+    """The middle size is open and leans to yes: so many seeds as it alone needs; the widest has no number."""
+    sizes = HEAD["rungs"] | {"huge": "Twice the width."}
+    claim = read(tmp_path, HEAD | {"rungs": sizes})
+    unsure = arms([-0.6, 0.2, 1.4])
+    alone = judge(read(tmp_path, rungs=["wide"]), results(wide=unsure), "laptop").decided_by
+    assert alone.startswith("about ") and alone.endswith(" seeds would decide it at the whole width")
+    found = judge(claim, results(small=arms(UP), wide=unsure), "laptop")
+    assert found.words == f"open ({alone}; not trained: twice the width)"
+    both = judge(claim, results(small=unsure, wide=unsure), "laptop").decided_by
+    assert "decide it at an eighth of the width and the whole width; not trained: twice" in both
+    more = {"small": unsure, "wide": unsure, "huge": unsure}
+    assert judge(claim, results(**more), "laptop").decided_by.endswith("seeds would decide it at 3 sizes")
+    far = judge(claim, results(small=arms(UP), wide=arms([-1.0, 1.0, 0.0])), "laptop").decided_by
+    assert far.startswith("seeds will not decide it") and "at the whole width; not trained" in far
+    complete = judge(claim, results(small=arms(UP), wide=unsure, huge=arms(UP)), "laptop")
+    assert complete.decided_by == alone, "nothing is missing"
+
+
 def test_the_table_has_a_column_for_each_rung_that_was_reached(tmp_path):
     small = judge(read(tmp_path), results(small=arms(UP)), "laptop")
     lines = rung_table([small]).splitlines()

@@ -11,6 +11,7 @@ from scipy import stats
 from bnbook.claims import Test
 from bnbook.claims.deciding import deciding_words, seeds_for_claim, seeds_needed
 from bnbook.claims.kinds.known import evaluate
+from bnbook.claims.outcome import Outcome
 from bnbook.claims.significance import benjamini_hochberg, significance
 
 RNG = np.random.default_rng(20260711)
@@ -109,6 +110,15 @@ def test_one_part_may_decide_a_claim():
     assert seeds_for_claim([above, below]) == seeds_needed(below) > seeds_needed(above)
     assert seeds_for_claim([above, below], "any") == seeds_needed(above)
     assert seeds_for_claim([above, above]) == seeds_needed(above)
+
+
+def test_a_part_that_was_not_measured_asks_for_no_seeds():
+    level = Test("level", a="a", side="greater", threshold=0.0)
+    above = found(level, a=[-0.6, 0.2, 1.4, 0.1, 0.9])
+    nothing = Outcome(None, math.nan, (-math.inf, math.inf), 0, test=level)
+    assert seeds_needed(nothing) == math.inf
+    assert seeds_for_claim([above, nothing]) == seeds_needed(above) < math.inf
+    assert seeds_for_claim([nothing]) == 0
 
 
 def test_many_seeds_are_said_to_be_too_many():

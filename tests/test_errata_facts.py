@@ -206,7 +206,8 @@ def test_in_the_printed_product_the_first_layer_comes_last():
 def test_thirty_times_the_gradient_is_a_million_times_thirty_steps():
     """Figure 4: 0.4 times the gradient is 4 steps of 0.1. Figure 9: 30 times the gradient is 3·10⁷ steps of
     10⁻⁶, after which the loss is more than 10¹⁰⁰ times what it was (after thirty steps: a thousand times)."""
-    assert 4 * 0.1 == pytest.approx(0.4) and 30 / 1e-6 == pytest.approx(1e6 * 30)
+    steps, rates = (4, 30), (0.1, 1e-6)
+    assert [k * rate for k, rate in zip(steps, rates)] == pytest.approx([0.4, 30 / 1e6])
     torch.manual_seed(0)
     model, x = deep_linear(depth=25, width=10).double(), torch.randn(1000, 10, dtype=torch.float64)
     answers = x @ torch.randn(10, 10, dtype=torch.float64)
@@ -260,7 +261,7 @@ def two_units():
 
 
 def test_in_equations_41_and_42_of_version_1_an_output_has_the_index_of_the_other_sum(two_units):
-    """∂²L/∂W_ij∂W_kl for j ≠ l: with (q), as in the definition of X, it is right; with the printed (b) not."""
+    """∂²L/∂W_ij∂W_kl for j ≠ l: with (q), as X is defined, it is right; with the printed (b) it is not."""
     x, weights, normalized, loss = two_units
     y_hat = normalized(weights)
     y = torch.from_numpy(x) @ weights

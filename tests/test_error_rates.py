@@ -121,7 +121,10 @@ def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
         for p, holds, kept in (*[(1e-4, True, 1)] * 3, (0.03, False, 1), (0.6, None, 0))
     ]
     margins = [dict(other_margins=["open", "reproduced"], verdict="reproduced")]
-    margins += [dict(other_margins=["open", "open"], verdict="open"), dict(other_margins=None, verdict="open")]
+    margins += [
+        dict(other_margins=["open", "open"], verdict="open"),
+        dict(other_margins=None, verdict="open"),
+    ]
     found = verdict_page._many(margins, [({}, test) for test in counted])
     assert (found["tests"], found["decided"], found["kept"]) == ("5", "4", "4")
     assert (found["bar"], found["false"]) == ("0.040", "1"), "5 % of 4/5; 5 % of four tests, rounded up"

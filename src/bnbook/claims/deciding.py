@@ -40,9 +40,10 @@ def seeds_for_claim(outcomes: Sequence[Outcome], combine: str = "all") -> float:
     """For a claim of several parts: the least n at which enough of its open parts are decided.
 
     Each open part is taken to go where its estimate lies. One part that fails refutes `all`, one that holds
-    proves `any`; otherwise every open part must be decided.
+    proves `any`; otherwise every open part must be decided. A part that was not measured at all is not asked.
     """
-    needed = [(seeds_needed(outcome), _leans(outcome)) for outcome in outcomes if outcome.holds is None]
+    open_ones = [outcome for outcome in outcomes if outcome.holds is None and outcome.n]
+    needed = [(seeds_needed(outcome), _leans(outcome)) for outcome in open_ones]
     decisive = [n for n, holds in needed if holds is (combine == "any")]
     return min(decisive) if decisive else max((n for n, _ in needed), default=0)
 
@@ -54,6 +55,23 @@ def deciding_words(needed: float) -> str:
     if needed > TOO_MANY:
         return f"seeds will not decide it: it would take about {_round(needed):,}"
     return f"about {_round(needed):,} seeds would decide it"
+
+
+def deciding_sizes(parts: Sequence[tuple[str, str, Outcome]], needed: float) -> str:
+    """The same of a claim that was judged at several sizes, (says, verdict, outcome) each: at which of them
+    seeds are wanted, and which were not trained."""
+    unsettled = [says for says, _, outcome in parts if outcome.n and outcome.holds is None]
+    missing = [says for says, _, outcome in parts if not outcome.n]
+    words = [f"{deciding_words(needed)} at {_sizes(unsettled)}"] if unsettled else []
+    if missing:
+        words.append(f"not trained: {_sizes(missing)}")
+    return "; ".join(words)
+
+
+def _sizes(says: Sequence[str]) -> str:
+    """ "the whole width, 2,000 steps" of "The whole width, 2,000 steps."; of more than two their number."""
+    named = [each[:1].lower() + each[1:].rstrip(".") for each in says]
+    return " and ".join(named) if len(named) <= 2 else f"{len(named)} sizes"
 
 
 def _decides(outcome: Outcome, n: int) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bnbook.claims.claim import Claim
-from bnbook.claims.deciding import deciding_words, seeds_for_claim
+from bnbook.claims.deciding import deciding_sizes, deciding_words, seeds_for_claim
 from bnbook.claims.kinds.known import evaluate
 from bnbook.claims.outcome import Outcome
 from bnbook.claims.reach import can_hold
@@ -70,8 +70,9 @@ class Judgement:
         if self.few:
             return f"{self.few} {'seed' if self.few == 1 else 'seeds'} cannot decide it"
         own = self.outcomes if self.parts else self.outcomes[:1]
-        needed = deciding_words(seeds_for_claim(own, self.claim.combine))
-        return "; ".join(words for words in (needed, self.claim.decided_by) if words)
+        needed = seeds_for_claim(own, self.claim.combine)
+        words = deciding_sizes(self.parts, needed) if self.claim.rungs else deciding_words(needed)
+        return "; ".join(each for each in (words, self.claim.decided_by) if each)
 
     @property
     def words(self) -> str:
