@@ -39,7 +39,7 @@ def test_each_word_has_a_mark_and_stands_at_its_rate():
     }, "a claim that also names another rate has no row"
     asked = words_at([replace(WHOLE, asks=True)], numbers, "lr1", ("lr1", "lr2"))
     assert asked == {"whole": ["yes", "no"]}
-    assert {*words["whole"], *words["parts"], *asked["whole"], "at most partly"} == set(MARKS)
+    assert {*words["whole"], *words["parts"], *asked["whole"], "partly refuted, rest open"} == set(MARKS)
 
 
 def test_a_name_that_only_begins_alike_is_left():

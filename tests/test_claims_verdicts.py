@@ -200,7 +200,7 @@ STATED = [
     (IDENTITY, None, "", [1.0], "wrong"),
     (IDENTITY, None, "m > 1", [0.0], "holds if …"),
     (IDENTITY, "fixed", "", [0.0], "holds"),
-    (IDENTITY, "fixed", "", [1.0], "wrong, mended"),
+    (IDENTITY, "fixed", "", [1.0], "wrong as printed, corrected"),
     (IDENTITY, "fixed", "m > 1", [1.0], "holds if …"),
     (IDENTITY, "fixed", "m > 1", [0.0], "holds"),
     (IDENTITY, "broken", "m > 1", [1.0], "wrong"),
@@ -230,8 +230,8 @@ PART_CASES = [  # outcomes, the word where all have to hold, the word where any 
     ([YES, NO], "mixed", YES),
     ([YES, NO, OPEN3], "mixed", YES),
     ([YES, OPEN3], OPEN3, YES),
-    ([NO, OPEN3], "at most partly", OPEN3),
-    ([OPEN3, NO, NO], "at most partly", OPEN3),
+    ([NO, OPEN3], "partly refuted, rest open", OPEN3),
+    ([OPEN3, NO, NO], "partly refuted, rest open", OPEN3),
 ]
 VALUES = {YES: [0.9, 0.91, 0.92], NO: [0.1, 0.11, 0.12], OPEN3: [0.5, 0.9, 0.8]}
 
@@ -368,7 +368,13 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
     ]
     results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12]), "fixed": np.zeros(3)}
     rows = verdict_rows("part/chapter", results, "laptop", claims=claims)
-    assert [row.verdict for row in rows] == [YES, "mixed", "wrong, mended", "holds if …", "holds"]
+    assert [row.verdict for row in rows] == [
+        YES,
+        "mixed",
+        "wrong as printed, corrected",
+        "holds if …",
+        "holds",
+    ]
     lines = markdown_table(rows).split("\n")
     assert len(lines) == 2 + 1 + 3 + 2 + 2 + 1
     assert {line.replace("\\|", "").count("|") for line in lines} == {4}

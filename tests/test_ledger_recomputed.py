@@ -190,10 +190,10 @@ def expected_word(claim: dict, outcomes: list, corrected, profile: str, exact: b
         if proved:
             return "holds if …" if condition and corrected is None else "holds"
         mended = corrected is not None and corrected[0] is True
-        return ("holds if …" if condition else "wrong, mended") if mended else "wrong"
+        return ("holds if …" if condition else "wrong as printed, corrected") if mended else "wrong"
     if proved:
         return "reproduced"
-    return "mixed" if True in held else "at most partly" if None in held else "not reproduced"
+    return "mixed" if True in held else "partly refuted, rest open" if None in held else "not reproduced"
 
 
 def named(tests: list[dict]) -> set[str]:

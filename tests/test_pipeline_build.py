@@ -103,7 +103,7 @@ def test_the_scoreboard_counts_own_questions_apart_and_says_scope_and_margin(ran
     mended += "  corrected: {kind: level, a: heads, side: less, threshold: 1.0}\n"
     path.write_text(text)
     text = text.replace("expected: 0.5, tolerance: 0.2", "expected: 5, tolerance: 0.2")
-    assert "</span>wrong, mended" in board(mended)
+    assert "</span>wrong as printed, corrected" in board(mended)
 
 
 def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
@@ -145,6 +145,17 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     monkeypatch.setattr("bnbook.claims.judging.NOT_REPRODUCED", "reproduced")
     monkeypatch.setattr("bnbook.claims.judging.REPRODUCED", "not reproduced")
     assert verdicts.judged(claim, laptop).words == "not reproduced (“reproduced” when it ran)"
+
+
+def test_a_verdict_that_was_only_renamed_has_not_turned(ran):
+    """What the run noted in the words of its time stands for the words of now; another verdict shows."""
+    run, claim = evidence.fresh_run(chapters.select(["coin"])[0], "smoke"), claims.load_claims()[0]
+    found = dataclasses.replace(verdicts.judged(claim, run), verdict="partly refuted, rest open")
+    noted = run.results.header["judged"][claim.id]
+    for then, remark in (("at most partly", ""), ("mixed", "“mixed” when it ran"), ("wrong, mended", None)):
+        header = {"judged": {claim.id: noted | {"verdict": then}}}
+        said = verdicts._remark(found, header, None)
+        assert said == ("“wrong as printed, corrected” when it ran" if remark is None else remark)
 
 
 def test_a_chapter_without_a_run_says_so_in_its_answer_box():

@@ -140,7 +140,7 @@ def test_the_errata_list_every_row_with_links_that_lead_somewhere(built_site):
     assert len(links) >= len([row for row in rows if "claim" in row])
     for target, anchor in set(links):
         assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), anchor
-    assert "not tested at this scale (smoke run)" in page and "wrong, mended" in page
+    assert "not tested at this scale (smoke run)" in page and "wrong as printed, corrected" in page
 
 
 def test_every_sentence_of_the_sources_leads_to_pages_of_claims(built_site):

@@ -97,7 +97,7 @@
       : held.includes(true)
         ? "mixed"
         : held.includes(null)
-          ? "at most partly"
+          ? "partly refuted, rest open"
           : "not reproduced";
   };
   /* The verdict on a claim from what its tests gave. */
@@ -108,7 +108,7 @@
       held.filter((_, k) => k !== corrected),
     );
     if (verdict === "wrong" && corrected >= 0 && held[corrected])
-      return claim.condition ? "holds if …" : "wrong, mended";
+      return claim.condition ? "holds if …" : "wrong as printed, corrected";
     return verdict === "holds" && claim.condition && corrected < 0 ? "holds if …" : verdict;
   };
   Object.assign(bnbook.formulas, { evaluate, judge, edges });

@@ -25,8 +25,8 @@ from bnbook.claims.scope import scope_words
 from bnbook.claims.words import spelled
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
-MIXED, AT_MOST_PARTLY = "mixed", "at most partly"
-HOLDS, HOLDS_IF, MENDED, WRONG = "holds", "holds if …", "wrong, mended", "wrong"
+MIXED, PARTLY_REFUTED = "mixed", "partly refuted, rest open"
+HOLDS, HOLDS_IF, CORRECTED, WRONG = "holds", "holds if …", "wrong as printed, corrected", "wrong"
 YES, NO = "yes", "no"
 OPEN = "open"
 NOT_TESTED = "not tested at this scale"
@@ -98,7 +98,7 @@ def judge(
 
     At a profile that is no evidence for the claim the verdict says so beside the effect, if measured. An
     `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`. A statement that
-    fails as printed is "wrong, mended" where its corrected test holds, "holds if …" where it also names its
+    fails is "wrong as printed, corrected" where its corrected test holds, "holds if …" where it names a
     condition. Raises BnbookError for a missing result where the profile counts as evidence.
     """
     nothing = Judgement(claim, NOT_TESTED, math.nan, (-math.inf, math.inf), 0, detail="not measured")
@@ -146,7 +146,7 @@ def _judge_whole(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
         corrected = evaluate(claim.corrected, results, claim.id, alike)
     verdict = word(claim, [printed.holds])
     if verdict == WRONG and corrected and corrected.holds:
-        verdict = HOLDS_IF if claim.condition else MENDED
+        verdict = HOLDS_IF if claim.condition else CORRECTED
     elif verdict == HOLDS and claim.condition and corrected is None:  # the test ran under that condition
         verdict = HOLDS_IF
     shown = corrected if printed.holds is False else None
@@ -186,4 +186,4 @@ def word(claim: Claim, held: Sequence[bool | None]) -> str:
         return HOLDS if holds else WRONG
     if holds:
         return REPRODUCED
-    return MIXED if True in held else AT_MOST_PARTLY if None in held else NOT_REPRODUCED
+    return MIXED if True in held else PARTLY_REFUTED if None in held else NOT_REPRODUCED

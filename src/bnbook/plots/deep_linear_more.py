@@ -25,7 +25,7 @@ MARKS = {
     "not reproduced": ("−", COLORS["wrong"]),
     "no": ("−", COLORS["wrong"]),
     "mixed": ("±", COLORS["part"]),
-    "at most partly": ("∓", COLORS["part"]),
+    "partly refuted, rest open": ("∓", COLORS["part"]),
     "open": ("?", COLORS["printed"]),
     "diverged": ("", COLORS["grid"]),
 }

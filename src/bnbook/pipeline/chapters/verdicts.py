@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from bnbook import claims
-from bnbook.claims import Claim, Judgement, locks
+from bnbook.claims import Claim, Judgement, former_words, locks
 from bnbook.claims.locks.lines import short
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.evidence import Evidence
@@ -102,6 +102,5 @@ def _remark(found: Judgement, header: Mapping[str, Any], chain: locks.Chain) -> 
     then = header.get("judged", {}).get(claim.id)
     if then and (then["says"] != wording(claim) or then.get("terms", terms(claim)) != terms(claim)):
         return REWORDED
-    if then and then["verdict"] != found.verdict:
-        return f"“{then['verdict']}” when it ran"
-    return ""
+    before = then and former_words.NOW.get(then["verdict"], then["verdict"])
+    return f"“{before}” when it ran" if before and before != found.verdict else ""

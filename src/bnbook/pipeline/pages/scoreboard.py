@@ -15,10 +15,10 @@ from bnbook.site.board import Row
 WORDS = (
     "- A **measurement** of a source is *reproduced* where the whole 95 % interval lies on the claim's side "
     "of its threshold, *not reproduced* where it lies wholly on the other, *open* where it straddles it. Of "
-    "a claim with several parts, *mixed* says that some hold and some are refuted, *at most partly* that "
-    "some are refuted and the others open.",
-    "- A **formula or theorem** *holds*, *holds if* its condition is met, is *wrong, mended* (wrong as "
-    "printed, and a corrected form holds), or *wrong*.",
+    "a claim with several parts, *mixed* says that some hold and some are refuted, *partly refuted, "
+    "rest open* that some are refuted and the others open.",
+    "- A **formula or theorem** *holds*, *holds if* its condition is met, is *wrong as printed, "
+    "corrected* (a corrected form holds), or *wrong*.",
     "- A **question of the book's own**, which no source answers, gets *yes*, *no* or *open*, and is counted "
     "apart.",
     "- *Not tested here*: no run at a scale that counts has tried it.",

@@ -25,11 +25,11 @@ CLAIM = re.compile(r"(?P<id>[a-z][a-z0-9.-]*)(?:\[(?P<result>[A-Za-z][\w.]*)\])?
 WORDS = {
     "reproduced": judging.REPRODUCED,
     "mixed": judging.MIXED,
-    "at most partly": judging.AT_MOST_PARTLY,
+    "partly refuted": judging.PARTLY_REFUTED,
     "not reproduced": judging.NOT_REPRODUCED,
     "holds": judging.HOLDS,
     "holds if": judging.HOLDS_IF,
-    "mended": judging.MENDED,
+    "corrected": judging.CORRECTED,
     "wrong": judging.WRONG,
     "yes": judging.YES,
     "no": judging.NO,
