@@ -11,6 +11,7 @@ import torch
 
 from bnbook import atomic, paths
 from bnbook.deep_linear import LinearArm
+from bnbook.deep_linear.target import TargetArm
 from bnbook.errors import BnbookError
 from bnbook.runs import kinds, store
 from bnbook.small_networks import PhaseArm
@@ -127,7 +128,7 @@ def test_without_a_book_the_store_is_in_the_cache(monkeypatch, tmp_path):
 
 
 PROBED = dict(steps=9, probe_steps=(0, 3), landscape=(0.5,))
-ARMS = [Arm(), ProbedArm(**PROBED), PlacedArm(**PROBED), ScaleArm(), PhaseArm(), LinearArm()]
+ARMS = [Arm(), ProbedArm(**PROBED), PlacedArm(**PROBED), ScaleArm(), PhaseArm(), LinearArm(), TargetArm()]
 
 
 def key(arm, seed=0, data="a", device="cuda"):

@@ -19,6 +19,7 @@ TRAINS = {
     "bnbook.training.first_gamma:ScaleArm": "bnbook.training.first_gamma:start",
     "bnbook.small_networks.arm:PhaseArm": "bnbook.small_networks.descent:start",
     "bnbook.deep_linear.arm:LinearArm": "bnbook.deep_linear.descent:start",
+    "bnbook.deep_linear.target:TargetArm": "bnbook.deep_linear.target:start",
 }
 #: The function that makes the data set of those that take one.
 LOADS = "bnbook.data:load"
@@ -30,7 +31,10 @@ LABELS = {
     "ScaleArm": "scale_arm",
     "PhaseArm": "phase_arm",
     "LinearArm": "linear_arm",
+    "TargetArm": "target_arm",
 }
+#: Arms of matrices of ten rows.
+LINEAR = ("LinearArm", "TargetArm")
 #: Threads of one training. Two trainings of one thread each beat one of two threads by 15 to 30 % at these
 #: sizes. And another count of threads would be another result: with batch norm a rounding grows to some per
 #: cent in 20 steps.
@@ -57,7 +61,7 @@ def find(name: str) -> Any:
 
 def device_of(arm: Any, device: str) -> str:
     """Where an arm trains: matrices of ten rows stay on the CPU."""
-    return "cpu" if type(arm).__name__ == "LinearArm" else device
+    return "cpu" if type(arm).__name__ in LINEAR else device
 
 
 def stack_size(arm: Any, device: str) -> int:
@@ -67,7 +71,7 @@ def stack_size(arm: Any, device: str) -> int:
     Small networks on a CPU go one by one: alone each is bit-identical whatever runs beside it, and a stack of
     four was 8 % faster a member when fully connected and 19 % slower when convolutional.
     """
-    if type(arm).__name__ == "LinearArm":
+    if type(arm).__name__ in LINEAR:
         return 20 if arm.norm in ("l1", "linf") else 100
     return 64 if type(arm).__name__ == "PhaseArm" and not device.startswith("cpu") else 1
 

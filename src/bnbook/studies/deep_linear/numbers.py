@@ -19,6 +19,9 @@ LANDSCAPE = ("loss_range", "gradient_change", "smoothness")
 #: What is shown at a tenth of the paper's rate, too; beginnings of names.
 SLOW = (*LANDSCAPE, "smoother_from", "gradient_norm", "beyond", "random_change", "cosine", "absolute_cosine")
 SLOW += ("edge", "correlation", "aligned_until", "plateau_rank")
+#: What is shown where A x has variance 1, at both rates; and at the paper's alone.
+UNIT = ("final_loss", "cosine", "absolute_cosine", *LANDSCAPE)
+UNIT_TESTED = ("mean_loss", "aligned_share", "shift", "sigma")
 ALIGNED = 0.9  # mean cosine above which a network has almost no covariate shift
 NEAR = 0.05  # distance from a plateau at which a final loss lies on it
 
@@ -137,10 +140,11 @@ def all_numbers(runs: Mapping[str, Trained], rates: Sequence[float], seeds: int)
 
 def shown(found: Mapping[str, np.ndarray]) -> Arrays:
     """Those that the page or a claim names: all of the scan and of the pair at the paper's rate, some at a
-    tenth of it, what other arms were left with and whether they diverged, the readings' cosine."""
+    tenth of it, what other arms were left with and whether they diverged, the readings' cosine, `UNIT`."""
     paper, slow = tag(PAPER), tag(PAPER / 10)
     left = {f"{tag(rate)}.{norm}" for rate in TINY for norm in PAIR}
     left |= {f"{tag(rate)}.none" for rate in (PAPER / 10, 3e-5, 1e-4)} | {f"{paper}.none.normal"}
+    left |= {f"{slow}.batch"}
     left |= {f"{paper}.batch.{reading}" for reading in READINGS}
     kept = {}
     for name, values in found.items():
@@ -153,6 +157,8 @@ def shown(found: Mapping[str, np.ndarray]) -> Arrays:
             and measure.startswith(SLOW)
             or arm in left
             and measure in ("final_loss", "diverged")
+            or ".unit." in arm
+            and (measure in UNIT or measure in UNIT_TESTED and arm.startswith(paper))
             or arm.startswith(f"{paper}.batch.")
             and arm in left
             and measure == "cosine"

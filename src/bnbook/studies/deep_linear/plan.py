@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnbook.deep_linear import LinearArm, probed_arm
+from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
+from bnbook.deep_linear.target import TargetArm
 
 Arms = dict[str, LinearArm]
 PAPER = 1e-6  # the paper's learning rate
@@ -51,6 +52,16 @@ def scan(rates: Iterable[float], **size: int) -> Arms:
 def at_paper(**size: int) -> Arms:
     """The scan's arms at the paper's rate, which are trained from more seeds."""
     return {f"{tag(PAPER)}.{norm}": probed_arm(norm, PAPER, **size) for norm in NORMS}
+
+
+def unit_target(rates: Iterable[float], **size: int) -> Arms:
+    """Without and with batch norm where the entries of A have variance 1/10, so that A x has variance 1."""
+    looks = spread_probes(size["steps"])
+    return {
+        f"{tag(rate)}.unit.{norm}": TargetArm(norm, rate, probe_steps=looks, **size)
+        for norm in PAIR
+        for rate in rates
+    }
 
 
 def coarse(rates: Iterable[float], **size: int) -> Arms:

@@ -1,4 +1,4 @@
-"""What batch norm would take from the gradient of a plain network, at the layers that Theorem 4.1 is about."""
+"""What batch norm would take from the gradient of a plain network, at the layers of Theorem 4.1."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def at_fully_connected(run: Arrays, arm: PlacedArm) -> Arrays:
     g_j (m,): gradient by what unit j hands on, over the m = B values of a batch. removed_fc_one: Σ_j
     <1, g_j>²/m over Σ_j ‖g_j‖²; removed_fc_values: Σ_j <ŷ_j, g_j>²/m over the same; each with _chance, as a
     multiple of 1/m, the mean share that a direction drawn at random would have; removed_fc_growth: the
-    exponent with which <1, g_j>² grows from a quarter of a batch to the whole, 1 for numbers of random sign, 2
-    for numbers that share theirs. Source: Santurkar et al. 2018, NeurIPS, Theorem 4.1.
+    exponent with which <1, g_j>² grows from a quarter of a batch to the whole, 1 for numbers of random sign,
+    2 for numbers that share theirs. Source: Santurkar et al. 2018, NeurIPS, Theorem 4.1.
     """
     layers, probe_step = slice(-len(HIDDEN), None), run["probe_step"][0]
 
