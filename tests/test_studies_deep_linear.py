@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bnbook.deep_linear import train_stack
+from bnbook.deep_linear import target, train_stack
 from bnbook.studies.deep_linear import curves, numbers, plan
 from bnbook.studies.deep_linear.plan import Trained, tag
 
@@ -18,10 +18,14 @@ def runs():
     """All arms of a small scan from two seeds, at the paper's rate from three."""
     every = [(2, plan.scan(RATES, **SIZE)), (3, plan.at_paper(**SIZE))]
     every += [(2, plan.coarse([1e-6], **SIZE)), (2, plan.others([1e-6], [2], **SIZE))]
-    return {
+    found = {
         name: Trained(arm, train_stack([(arm, seed) for seed in range(count)]))
         for count, wanted in every
         for name, arm in wanted.items()
+    }
+    units = plan.unit_target([1e-7, 1e-6], **SIZE)
+    return found | {
+        name: Trained(arm, target.start([(arm, 0), (arm, 1)]).to_the_end()) for name, arm in units.items()
     }
 
 
@@ -31,6 +35,22 @@ def test_arms_are_named_as_their_results(runs):
     assert runs["lr1e_06.none.normal"].arm.init == "glorot-normal"
     assert runs["lr1e_06.none.depth2"].arm.depth == 2 and runs["lr1e_09.none"].arm.probe_steps == ()
     assert [len(runs[f"lr{rate}.none"].run["loss"]) for rate in ("1e_06", "1e_07")] == [3, 2]
+
+
+def test_the_second_size_of_the_target_is_shown_at_both_rates(runs):
+    shown = numbers.shown(numbers.all_numbers(runs, RATES, 2))
+    for rate, measures in {"lr1e_07": numbers.UNIT, "lr1e_06": (*numbers.UNIT, *numbers.UNIT_TESTED)}.items():
+        for norm in plan.PAIR:
+            arm = f"{rate}.unit.{norm}"
+            assert {name.removesuffix(f".{arm}") for name in shown if name.endswith(arm)} == set(measures)
+            run, other = runs[arm].run, runs[f"{rate}.{norm}"].run
+            tenth = np.isclose(run["target_energy"], other["target_energy"][:2] / 10)
+            assert (
+                tenth.all()
+                and (shown[f"cosine.{arm}"] != numbers.of_arm(runs[f"{rate}.{norm}"])["cosine"][:2]).all()
+            )
+            start = run["loss"][:, 0] / run["target_energy"].sum(1)
+            np.testing.assert_allclose(shown[f"final_loss.{arm}"], start, rtol=0.2)  # ten steps
 
 
 def test_the_scan_compares_the_same_seeds(runs):
