@@ -178,6 +178,13 @@ def test_a_line_whose_data_were_known_says_why(book):
     assert not chains.path().exists()
 
 
+@pytest.mark.parametrize(("first", "words"), [(100, ""), (700, ""), (7, OTHER_SEEDS), (701, OTHER_SEEDS)])
+def test_arms_may_begin_at_a_planned_first_seed_of_their_own(book, first, words):
+    planned = dict(first_seed=100, fresh_first_seed=700)
+    locks.append([lock(**planned)])
+    assert stands(run(head(), range(first, first + 3), **planned)) == words
+
+
 def test_one_seed_more_than_planned_is_one_too_many(book):
     locks.append([lock(n=3)])
     assert stands(run(head(), range(4))) == "4 seeds where 3 were planned"

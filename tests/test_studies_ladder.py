@@ -92,7 +92,8 @@ def test_every_number_is_one_per_seed(small):
     assert arms["none"].width == 1 / 64 and arms["none"].probe_steps == (0, 1, 2, 4)
     for norm in ("none", "batch", "noisy"):
         found = numbers(runs[norm], arms[norm], 10)
-        assert all(np.shape(values) == (2,) for values in found.values())
+        wide = {"slopes": (2, len(arms[norm].landscape)), "accuracy_path": (2, arms[norm].steps)}
+        assert {name: np.shape(values) for name, values in found.items()} == dict.fromkeys(found, (2,)) | wide
         run = runs[norm]
         place = arms[norm].placed_layers.index(5)
         change = run["batch_change"][:, :, [1, place, 7], 2, 1].mean(2)
@@ -138,4 +139,5 @@ def test_from_how_many_seeds_each_rung_is_trained():
 
     seeds = dict(w1_16=10, w1_8=5, w1_4=5, w1_2=4, w1=3, w1_noisy=3, full=3, full_first=1)
     seeds |= dict.fromkeys(("long", "long_others", "long_fast", "long_cropped"), 5)
+    seeds |= dict.fromkeys(("long_w1_8", "long_w1_16"), 5)
     assert {name: rung.seeds for name, rung in RUNGS.items()} == seeds

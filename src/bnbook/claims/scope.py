@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from bnbook.claims.claim import Claim
-from bnbook.claims.locks.standing import is_count_of_seeds
+from bnbook.claims.locks.standing import is_of_seeds
 from bnbook.claims.words import DATA_NAMES
 
 
@@ -34,8 +34,8 @@ def other_settings(
 ) -> str:
     """How the parameters and the data of a run differ from a profile's, in words, but for its seeds, which a verdict
     counts itself: "steps = 6, data textures-standin"; "" where it judges claims as the profile's own run does."""
-    apart = {"first_seed", "workers", "profile", "data", "datasets"}
-    names = [name for name in theirs if name not in apart and not is_count_of_seeds(name)]
+    apart = {"workers", "profile", "data", "datasets"}
+    names = [name for name in theirs if name not in apart and not is_of_seeds(name)]
     words = [f"{name} = {mine[name]!r}" for name in names if name in mine and mine[name] != theirs[name]]
     asked = [str(theirs.get("data", "")), *map(str, theirs.get("datasets", ()))]
     known = {name.partition("-")[0] for name in asked if name}  # cifar10-auto may be a copy of cifar10

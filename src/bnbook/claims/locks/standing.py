@@ -24,6 +24,7 @@ LATE = "test locked after the run began"
 REMEASURED = "measured otherwise than locked"
 RESET = "other settings than locked"
 OTHER_SEEDS = "other seeds than planned"
+FIRST_SEED = "first_seed"
 UNPLANNED = "no run at this profile was planned"
 
 
@@ -111,17 +112,26 @@ def measure(fingerprint: Mapping[str, str]) -> str:
 
 
 def plan(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What a lock fixes of a profile: numbers of seeds (parameters named …seeds), the first seed, and a hash
-    of all other parameters."""
+    """What a lock fixes of a profile: numbers of seeds (parameters named …seeds), the first seeds (…first_seed),
+    and a hash of all other parameters."""
     seeds = {name: value for name, value in parameters.items() if is_count_of_seeds(name)}
-    apart = {*seeds, "first_seed", "profile"}
-    settings = digest({name: value for name, value in parameters.items() if name not in apart})
-    first = {"first_seed": parameters["first_seed"]} if parameters.get("first_seed") else {}
+    first = {name: value for name, value in parameters.items() if name.endswith(FIRST_SEED) and value}
+    settings = digest({n: value for n, value in parameters.items() if not is_of_seeds(n) and n != "profile"})
     return {**seeds, **first, "settings": settings[:8]}
+
+
+def firsts(planned: Mapping[str, Any]) -> set[int]:
+    """The seeds from which a plan counts: its first seed, and those of arms that have one of their own."""
+    return {planned.get(FIRST_SEED, 0)} | {planned[name] for name in planned if name.endswith(FIRST_SEED)}
 
 
 def is_count_of_seeds(name: str) -> bool:
     return name == "seeds" or name.endswith("_seeds")
+
+
+def is_of_seeds(name: str) -> bool:
+    """Whether a parameter says how many seeds are drawn, or which."""
+    return is_count_of_seeds(name) or name.endswith(FIRST_SEED)
 
 
 def is_reached(claim: Claim, recorded: Results) -> bool:
@@ -138,7 +148,7 @@ def seeds_used(claim: Claim, recorded: Results) -> set[int]:
 
 def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any]) -> str:
     parameters, used = recorded.header.get("parameters", {}), seeds_used(claim, recorded)
-    if used and min(used) != planned.get("first_seed", 0):
+    if used and min(used) not in firsts(planned):
         return OTHER_SEEDS
     counts = {
         len(recorded.entries[name]["seeds"]) for name in claim.result_names() if name in recorded.entries

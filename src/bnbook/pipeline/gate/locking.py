@@ -11,7 +11,7 @@ from typing import Any
 from bnbook import claims, fingerprint
 from bnbook.claims import Claim, locks
 from bnbook.claims.locks.lines import AFTER, FIXED, NAME, Line, short, written_by_hand
-from bnbook.claims.locks.standing import measure, same_numbers
+from bnbook.claims.locks.standing import firsts, measure, same_numbers
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import fresh_run, published
@@ -167,8 +167,8 @@ def _event(
     locked = last is not None
     differs = _differences(claim, last, own, now, profile) if last else ["test written"]
     # Where seeds that were published are to be measured again, in another way, publishing tells.
-    first = now.planned.get(profile, {}).get("first_seed", 0)
-    if not differs or set(differs) <= {MEASURED, SET} and first in known.public(claim, profile, locked):
+    again = firsts(now.planned.get(profile, {})) & known.public(claim, profile, locked)
+    if not differs or again and set(differs) <= {MEASURED, SET}:
         return None
     seen, words = known.seen(claim, locked), why or ", ".join(differs)
     event = {

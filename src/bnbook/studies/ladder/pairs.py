@@ -48,6 +48,15 @@ def compare(plain: Arrays, normed: Arrays, arms: tuple[PlacedArm, PlacedArm], cl
     return found
 
 
+def overtaken(one: np.ndarray, other: np.ndarray, steps: int) -> np.ndarray:
+    """The step from which on `one` is ahead of `other` to the end, by their mean accuracies in equal parts of
+    the training, (S, parts) each -> (S,); inf where it is not ahead at the end."""
+    behind = one <= other
+    last = behind.shape[-1] - np.argmax(behind[:, ::-1], axis=-1)  # parts up to the last one behind
+    last = np.where(behind.any(-1), last, 0)
+    return np.where(behind[:, -1], np.inf, last * steps / behind.shape[-1])
+
+
 def at_equal_loss(
     curves: tuple[np.ndarray, np.ndarray],
     come: tuple[np.ndarray, np.ndarray],

@@ -24,6 +24,7 @@ class Rung:
     learning_rate: float = 0.1
     augment: bool = False  # crop and flip
     of: str = ""  # the rung that it completes, under whose name its results stand
+    fresh: bool = False  # it judges what was first seen on the others, from seeds of its own
 
 
 #: In the order in which they are trained: the cheap ones first. Seeds as hours allow.
@@ -40,6 +41,8 @@ RUNGS: dict[str, Rung] = {
     "full_first": Rung(1.0, 1, ("none", "batch"), long=True, of="full"),
     "w1_noisy": Rung(1.0, 3, ("noisy",), of="w1"),
     "full": Rung(1.0, 3, ("none", "batch"), long=True),
+    "long_w1_8": Rung(1 / 8, 5, long=True, fresh=True),
+    "long_w1_16": Rung(1 / 16, 5, long=True, fresh=True),
 }
 
 
@@ -84,6 +87,7 @@ def arms(rung: Rung, settings: Mapping[str, Any]) -> dict[str, PlacedArm]:
     }
 
 
-def seeds(rung: Rung, first: int, most: int) -> range:
-    """The seeds of every arm: those from `first` on, `most` at most."""
-    return range(first, first + min(rung.seeds, most))
+def seeds(rung: Rung, first: int, fresh: int, most: int) -> range:
+    """The seeds of every arm, `most` at most: those from `first` on, of a fresh rung those from `fresh` on."""
+    start = fresh if rung.fresh else first
+    return range(start, start + min(rung.seeds, most))
