@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import LogLocator
 
-from bnbook.figures import COLORS, mean_and_interval
+from bnbook.figures import COLORS, LABELS, band, log_band, mean_and_interval
+from bnbook.plots.line_names.marks import mark, mark_curve
+from bnbook.plots.panels import legend_below
+from bnbook.probes.summaries import PAPER_REACH
 from bnbook.studies.ladder.rungs import RUNGS
 
 WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
@@ -19,7 +22,19 @@ GREY = "#777777"
 MARKERS = "os^v"  # of the effects of one panel, whose inks may be alike in grey
 TITLE = 24  # letters in a line of a panel's title, so that it stays above its own panel
 #: Rungs that differ in width and length alone.
-PLAIN = ("w1_16", "w1_8", "w1_4", "w1_2", "w1", "long", "full")
+PLAIN = ("w1_16", "w1_8", "w1_4", "w1_2", "w1", "long", "full", "long_w1_8", "long_w1_16")
+#: Their titles in a figure that has a panel for each.
+TITLES = {
+    "w1_16": "1/16 of the width, 2,000 steps",
+    "w1_8": "1/8, 2,000 steps",
+    "w1_4": "1/4, 2,000 steps",
+    "w1_2": "1/2, 2,000 steps",
+    "w1": "the whole width, 2,000 steps",
+    "long": "1/4, 15,000 steps",
+    "long_w1_8": "1/8, 15,000 steps, fresh",
+    "long_w1_16": "1/16, 15,000 steps, fresh",
+    "full": "the whole width, 15,000 steps",
+}
 
 
 @dataclass(frozen=True)
@@ -156,3 +171,61 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
         return np.nan, np.nan
     mean, half = mean_and_interval(values[:, None])
     return float(mean[0]), float(half[0])
+
+
+def slopes(
+    results: Mapping[str, np.ndarray], lengths: Sequence[float], rate: float, rungs: Mapping[str, str]
+) -> plt.Figure:
+    """The slope of the gradient against the distance, ‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖) at each a, a panel for
+    each of RUNG -> title that was reached.
+
+    slopes.RUNG.ARM (S, A) at `lengths`, in learning rates of `rate`: geometric means over the seeds with 95 % bands.
+    Dashed: 1/a, what a spent gradient gives; shaded: the paper's reach.
+    """
+    shown = [name for name in rungs if f"slopes.{name}.batch" in results]
+    columns = min(3, len(shown)) or 1
+    rows = -(-len(shown) // columns) or 1
+    size = (6.4, 4.2) if len(shown) == 1 else (2.75 * columns + 0.4, 2.75 * rows + 0.4)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+    for ax in axes.flat[len(shown) :]:
+        ax.set_visible(False)
+    a = np.asarray(lengths, dtype=float)
+    for ax, name in zip(axes.flat, shown):
+        ax.axvspan(*PAPER_REACH, color=GREY, alpha=0.13, linewidth=0)
+        mark_curve(ax, a, 1 / (a * rate), "1/a: the gradient is spent")
+        for arm in ("none", "batch"):
+            log_band(ax, a, results[f"slopes.{name}.{arm}"], color=COLORS[arm], label=LABELS[arm])
+        ax.set(xscale="log", yscale="log")
+        if len(shown) > 1:
+            ax.set_title(textwrap.fill(rungs[name], TITLE))
+        ax.set_xticks([0.05, 0.5, 4, 16], ["1/20", "1/2", "4", "16"])
+        ax.minorticks_off()
+    for ax in axes[-1]:
+        ax.set_xlabel("distance, in learning rates")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("slope of the gradient")
+    legend_below(fig, axes[0, 0], 2)
+    return fig
+
+
+def overtaking(
+    results: Mapping[str, np.ndarray], steps: int, rungs: Mapping[str, str]
+) -> plt.Figure:
+    """How many points of batch accuracy batch norm, steady and noisy, is ahead of the plain network along the
+    training, a panel for each of RUNG -> title that was reached: accuracy_path.RUNG.ARM (S, parts)."""
+    shown = [name for name in rungs if f"accuracy_path.{name}.noisy" in results]
+    size = (6.4, 4.0) if len(shown) == 1 else (2.9 * len(shown) + 0.4, 3.4)
+    fig, axes = plt.subplots(1, max(1, len(shown)), figsize=size, sharey=True, squeeze=False)
+    for ax, name in zip(axes.flat, shown):
+        plain = 100 * np.asarray(results[f"accuracy_path.{name}.none"])
+        x = (np.arange(plain.shape[1]) + 0.5) * steps / plain.shape[1]
+        for arm in ("batch", "noisy"):
+            ahead = 100 * np.asarray(results[f"accuracy_path.{name}.{arm}"]) - plain
+            band(ax, x, ahead, color=COLORS[arm], label=LABELS[arm])
+        mark(ax, "the plain network", y=0.0)
+        ax.set_xlabel("training step")
+        if len(shown) > 1:
+            ax.set_title(textwrap.fill(rungs[name], TITLE))
+    axes[0, 0].set_ylabel("points ahead of the plain network")
+    legend_below(fig, axes[0, 0], 2)
+    return fig

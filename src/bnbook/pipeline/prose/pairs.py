@@ -32,13 +32,16 @@ def number(match: re.Match, chapter: str, pages: Pages) -> str:
     many seeds it is so.
 
     A factor is the geometric mean over the seeds, which are paired. Words behind the format stand between the
-    number and its interval: `gap:a - b | .1f points more`. In a table the interval stands below, small.
-    ValueError says why there is none.
+    number and its interval: `gap:a - b | .1f points more`; what stands where the run lacks a result is last:
+    `.1f or –`. In a table the interval stands below, small. ValueError says why there is none.
     """
     verb, sign = match["verb"], match["sign"].strip()
-    spec, _, words = (match["format"] or ".2g").partition(" ")
+    form, instead = format_and_else(match)
+    spec, _, words = (form or ".2g").partition(" ")
     if sign not in SIGNS[verb]:
         raise ValueError(f"expected {' or '.join(SIGNS[verb])} between the two results of {verb}")
+    if instead and _lacks(match, chapter, pages):
+        return instead
     columns = values(match, chapter, pages)
     if columns is None:
         return ABSENT
@@ -75,6 +78,18 @@ def is_larger(match: re.Match, chapter: str, pages: Pages) -> tuple[bool | None]
     _, low, high = geometric_ratio(a, b) if match["geo"] else paired_difference(a, b)
     even = 1.0 if match["geo"] else 0.0
     return (True if low > even else False if high < even else None,)
+
+
+def format_and_else(match: re.Match) -> tuple[str, str]:
+    """`.1f points or not reached`: the format, and what stands there where the run has no such result."""
+    form, _, instead = (match["format"] or "").partition(" or ")
+    return form, instead
+
+
+def _lacks(match: re.Match, chapter: str, pages: Pages) -> bool:
+    """Whether a run has not recorded one of the two results."""
+    named = ((where or chapter, name) for where, name in result_names([match]))
+    return any((run := pages.evidence.get(where)) and name not in run.results for where, name in named)
 
 
 def result_names(matches: list[re.Match]) -> set[tuple[str | None, str]]:

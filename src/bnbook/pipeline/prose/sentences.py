@@ -73,11 +73,13 @@ def choose(text: str, chapter: str, pages: Pages) -> str:
     return pairs.PAIR.sub(filled(lambda match: pairs.number(match, chapter, pages)), text)
 
 
-def result_names(text: str) -> set[tuple[str | None, str]]:
-    """(chapter or None for the page's own, result) of all that guards and numbers of two results read."""
+def result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]:
+    """(chapter or None for the page's own, result) of all that guards and numbers of two results read; without
+    or_else not those numbers that say what stands there where the run has none."""
     guards = [match["guard"].strip() for kind in (BLOCK, INLINE) for match in kind.finditer(text)]
     compared = [match for match in map(pairs.COMPARISON.fullmatch, guards) if match]
-    return pairs.result_names([*pairs.PAIR.finditer(text), *compared])
+    numbers = [each for each in pairs.PAIR.finditer(text) if or_else or not pairs.format_and_else(each)[1]]
+    return pairs.result_names([*numbers, *compared])
 
 
 def without(text: str) -> str:

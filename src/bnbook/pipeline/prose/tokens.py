@@ -58,7 +58,7 @@ def result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]
     not those for which a token says what stands there where the run has none."""
     found = [match for match in TOKEN.finditer(measured.expand(text)) if match["verb"] in numbers.VERBS]
     named = {(m["chapter"], m["name"]) for m in found if or_else or not _format_and_else(m)[1]}
-    return named | sentences.result_names(measured.expand(text))
+    return named | sentences.result_names(measured.expand(text), or_else)
 
 
 def names_shown_as(verb: str, text: str) -> set[str]:
