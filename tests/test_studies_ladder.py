@@ -128,8 +128,10 @@ def test_the_rungs():
     long = rungs.arms(rungs.find("long_fast"), SETTINGS)
     assert {arm.learning_rate for arm in long.values()} == {0.5} and long["none"].steps == 8
     assert all(arm.augment for arm in rungs.arms(rungs.find("long_cropped"), SETTINGS).values())
-    assert list(rungs.seeds(rungs.find("w1"), 100, 10)) == [100, 101, 102]
-    assert list(rungs.seeds(rungs.find("w1_16"), 100, 2)) == [100, 101]
+    assert list(rungs.seeds("w1", 100, 700, 10)) == [100, 101, 102]
+    assert list(rungs.seeds("w1_16", 100, 700, 2)) == [100, 101]
+    for name in rungs.FRESH:
+        assert list(rungs.seeds(name, 100, 700, 2)) == [700, 701]
     for name, rung in rungs.RUNGS.items():
         assert not rung.of or rungs.RUNGS[rung.of].width == rung.width and name != rung.of
 
