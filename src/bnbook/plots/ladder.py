@@ -11,10 +11,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import LogLocator
 
-from bnbook.figures import COLORS, LABELS, band, log_band, mean_and_interval
-from bnbook.plots.line_names.marks import mark, mark_curve
+from bnbook.figures import COLORS, LABELS, band, mean_and_interval
+from bnbook.plots.landscape import DISTANCE, PAIR, SLOPE, slope_panel
+from bnbook.plots.line_names.marks import mark
 from bnbook.plots.panels import legend_below
-from bnbook.probes.summaries import PAPER_REACH
 from bnbook.studies.ladder.rungs import RUNGS
 
 WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
@@ -174,23 +174,12 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
 
 
 def slopes(results: Mapping[str, np.ndarray], lengths: Sequence[float], rate: float) -> plt.Figure:
-    """The slope of the gradient against the distance, ‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖) at each a, a panel for
-    each rung of `PLAIN` that was reached.
-
-    slopes.RUNG.ARM (S, A) at `lengths`, in learning rates of `rate`: geometric means over the seeds with 95 %
-    bands. Dashed: 1/a, what a spent gradient gives; shaded: the paper's reach.
-    """
+    """The slope of the gradient against the distance, slopes.RUNG.ARM (S, A) at `lengths`, a panel for each
+    rung of `PLAIN` that was reached (`bnbook.plots.landscape.slope_panel`)."""
     fig, panels = _panels([name for name in PLAIN if f"slopes.{name}.batch" in results], True)
-    a = np.asarray(lengths, dtype=float)
     for name, ax in panels.items():
-        ax.axvspan(*PAPER_REACH, color=GREY, alpha=0.13, linewidth=0)
-        mark_curve(ax, a, 1 / (a * rate), "1/a: the gradient is spent")
-        for arm in ("none", "batch"):
-            log_band(ax, a, results[f"slopes.{name}.{arm}"], color=COLORS[arm], label=LABELS[arm])
-        ax.set(xscale="log", yscale="log")
-        ax.set_xticks([0.05, 0.5, 4, 16], ["1/20", "1/2", "4", "16"])
-        ax.minorticks_off()
-    return _named(fig, "distance, in learning rates", "slope of the gradient")
+        slope_panel(ax, lengths, rate, {arm: results[f"slopes.{name}.{arm}"] for arm in PAIR})
+    return _named(fig, DISTANCE, SLOPE)
 
 
 def overtaking(results: Mapping[str, np.ndarray], steps: int, long_steps: int) -> plt.Figure:
