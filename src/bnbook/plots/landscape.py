@@ -69,15 +69,6 @@ def random_directions(curves: Curves, steps: Sequence[int]) -> plt.Figure:
     return without_minor_ticks(fig)
 
 
-def near_and_far(results: Curves, lengths: Sequence[float], rate: float) -> plt.Figure:
-    """The slope of the gradient against the distance, slopes.NORM (S, A), on one panel (`slope_panel`)."""
-    fig, ax = plt.subplots(figsize=(6.4, 4.2))
-    slope_panel(ax, lengths, rate, {norm: results[f"slopes.{norm}"] for norm in PAIR})
-    ax.set(xlabel=DISTANCE, ylabel=SLOPE)
-    legend_below(fig, ax, 2)
-    return fig
-
-
 def slope_panel(
     ax: plt.Axes, lengths: Sequence[float], rate: float, slopes: Mapping[str, np.ndarray]
 ) -> None:
