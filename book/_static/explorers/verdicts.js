@@ -15,7 +15,7 @@
       },
     ],
     sign: ([a, b]) => {
-      const row = a.map((v, k) => (v > b[k] ? 1 : 0));
+      const row = a.map((v, k) => (v > b[k] ? 1 : v === b[k] ? 0.5 : 0));
       return [{ values: row, interval: level => meanLevel(row, level) }];
     },
     level: rows => rows.map(row => ({ values: row, interval: level => meanLevel(row, level) })),

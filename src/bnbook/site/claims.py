@@ -76,10 +76,9 @@ def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
     names = [name for name in claim.result_names() if evidence and name in evidence.results]
     columns: dict[str, dict[int, float]] = {}
     for name in names:
-        values = np.asarray(evidence.results[name], dtype=float)
+        seeds, values = evidence.quoted(name)
         flat = values.reshape(len(values), -1)
         titles = [name] if flat.shape[1] == 1 else [f"{name}[{k}]" for k in range(flat.shape[1])]
-        seeds = evidence.results.entries[name]["seeds"]
         columns |= {title: dict(zip(seeds, column, strict=True)) for title, column in zip(titles, flat.T)}
     table.writerow(["seed", *columns])
     for seed in sorted({seed for column in columns.values() for seed in column}):

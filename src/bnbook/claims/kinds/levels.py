@@ -112,14 +112,19 @@ class Sign(Sampled):
     needs = ({"a", "b", "side"},)
     may_have = {"nonfinite"}
 
+    @staticmethod
+    def together(draws: np.ndarray) -> np.ndarray:
+        """In which share (2,) of the draws (D, 2) of a seed each is the larger one."""
+        return (draws > draws[:, ::-1]).mean(axis=0)
+
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
         """First what is claimed to be the larger one."""
         found = super().columns(test, recorded)
         return found[::-1] if test.side == "less" else found
 
     def compare(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-        """1 for a seed in which the first is the larger one."""
-        found = (columns[0] > columns[1]).astype(float)
+        """1 for a seed in which the first is the larger one, a half where they are the same."""
+        found = (columns[0] > columns[1]) + (columns[0] == columns[1]) / 2
         return (Cell(found, lambda level: intervals.mean_level(found, level)),)
 
     def edges(self, test: Test) -> tuple[float, float]:
@@ -140,7 +145,7 @@ class Sign(Sampled):
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "larger without batch norm in 14 of 20 seeds", with the interval of the share."""
-        hits = round(outcome.effect * outcome.n)
+        hits = f"{round(outcome.effect * outcome.n, 1):g}"
         found = f"{self._side(outcome.test, shown)} in {hits} of {outcome.n} seeds"
         return found, percent(outcome.interval)
 

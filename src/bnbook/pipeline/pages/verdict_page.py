@@ -15,7 +15,7 @@ from bnbook.claims.deciding import POWER, TOO_MANY
 from bnbook.claims.significance import FALSE_SHARE, SIGN_TEST_DECIDES
 from bnbook.claims.words import DATA_NAMES, literal
 from bnbook.errors import BnbookError
-from bnbook.intervals import LEVEL, clopper_pearson
+from bnbook.intervals import LEVEL, clopper_pearson, is_share
 from bnbook.pipeline.prose.tokens import ABSENT, Pages
 
 #: The claim of the worked example: a ratio of five paired seeds.
@@ -113,7 +113,7 @@ def changed_tests(found: list[locks.Deviation], listed: Container[str]) -> dict[
 def _coverage(tested: Tested) -> dict[str, str]:
     """Student's interval of five seeds, drawn from what was recorded with at least twenty."""
     recorded = [_on_scale(test) for _, test in tested if test["n"] >= 20]
-    recorded = [values for values in recorded if not np.isin(values, (0, 1)).all()]
+    recorded = [values for values in recorded if not is_share(values)]
     if not recorded:
         return {"samples": "0", "median": ABSENT, "tenth": ABSENT}
     shares = error_rates.recorded_coverage(recorded, 5)

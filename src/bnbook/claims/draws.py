@@ -1,0 +1,79 @@
+"""Which of a chapter's earlier published runs count beside the last one.
+
+Where training is chaotic, another processor makes another draw of the same seeds, and a rerun takes fresh
+seeds. None is thrown away: a verdict rests on all draws of one measure together, seed by seed (`recorded`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bnbook.claims import locks
+from bnbook.claims.claim import Claim
+from bnbook.claims.kinds.known import kind_of
+from bnbook.claims.locks.standing import same_numbers
+from bnbook.claims.recorded import by_seed, geometric_mean, mean
+from bnbook.results import Results
+
+SEEN = "its test was written after these data"
+
+
+def counted(claim: Claim, results: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """A published run with those of its draws that a claim is judged by."""
+    draws = getattr(results, "draws", ())
+    return replace(results, draws=tuple(counting(claim, results))) if draws else results
+
+
+def counting(claim: Claim, results: Results) -> list[Results]:
+    """The earlier draws that are judged together with a published run, the oldest first."""
+    return [draw for draw in distinct(claim, results) if not left_out(claim, draw, results)]
+
+
+def distinct(claim: Claim, results: Results) -> list[Results]:
+    """The earlier draws of what a claim reads; one whose every number a later run has is the same draw."""
+    found = [results]
+    for draw in reversed(results.draws):
+        names = [name for name in claim.result_names() if name in draw and name in results]
+        if names and not any(_same(draw, later, names) for later in found):
+            found.append(draw)
+    return found[:0:-1]
+
+
+def left_out(claim: Claim, draw: Results, results: Results) -> str:
+    """Why a draw is not judged together with the published run, in a few words, or nothing.
+
+    It measures the same where the locks say so: by the same code and settings, or by others with which every
+    number that the claim reads stayed the same (`carried`). Where the published run is judged by a test that
+    stood before its data, so must be the draw.
+    """
+    if not set(claim.required_names()) <= set(draw):
+        return "it lacks what the test reads"
+    if draw.header["fingerprint"].get("data") != results.header["fingerprint"].get("data"):
+        return "other data"
+    chain, profile = locks.read(), results.header["profile"]
+    own = chain.of_claim(claim.id)
+    was, now = locks.run_measure(draw.header), locks.run_measure(results.header)
+    alike = [{was}, *(same_numbers(line, own, profile) for line in own if line.tests)]
+    if not any(was in each and now in each for each in alike):
+        return "other settings" if was[0] == now[0] else "measured otherwise"
+    late = [bool(locks.standing(claim, run, chain).exploratory) for run in (draw, results)]
+    return SEEN if late == [True, False] else ""
+
+
+def as_quoted(name: str, results: Results, listed: Sequence[Claim]) -> tuple[list[int], np.ndarray]:
+    """Seeds and values (S, ...) of a result as pages quote it: by all draws by which a claim that reads it is
+    judged, of values that are compared as factors their geometric mean."""
+    reading = [claim for claim in listed if name in claim.result_names()] if results.draws else []
+    draws = max((counting(claim, results) for claim in reading), key=len, default=[])
+    tests = [test for claim in reading for test in claim.tests if name in test.result_names()]
+    factors = any(kind_of(test).in_factors for test in tests)
+    runs = [run for run in (*draws, results) if name in run]
+    return by_seed([(r.entries[name]["seeds"], r[name]) for r in runs], geometric_mean if factors else mean)
+
+
+def _same(draw: Results, later: Results, names: Sequence[str]) -> bool:
+    keys = ("values", "seeds")
+    return all(name in later and draw.entries[name][k] == later.entries[name][k] for name in names for k in keys)
