@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.pipeline.chapters import merge
+from bnbook.pipeline.chapters import drawn, merge
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence, published
 from bnbook.pipeline.pictures import pictures
@@ -50,6 +50,7 @@ def write(
             caption=caption_of(site / f"{chapter.name}.html", anchor),
             places=places.get(row["id"], ()),
             runs=runs.get(row["id"], ()),
+            drawn=_drawn(claim, shown.evidence[chapter.name]),
             locked=getattr(judgement, "locked", ""),
             known=limits.known(row, rows, instruments),
             repository=repository,
@@ -58,7 +59,8 @@ def write(
         )
         (folder / f"{row['id']}.html").write_text(claim_page(row, about), encoding="utf-8")
         (folder / f"{row['id']}.json").write_text(
-            json.dumps(row | {"run": _run(about.evidence)}, ensure_ascii=False, indent=1), encoding="utf-8"
+            json.dumps(row | {"run": _run(about.evidence), "draws": about.drawn}, ensure_ascii=False, indent=1),
+            encoding="utf-8",
         )
         (folder / f"{row['id']}.csv").write_text(per_seed(claim, about.evidence), encoding="utf-8")
 
@@ -67,6 +69,11 @@ def _run(evidence: Evidence | None) -> dict[str, Any] | None:
     """Where the numbers of a claim come from: date, commit and device of their run."""
     made = evidence.results.header["provenance"] if evidence else None
     return {key: made.get(key) for key in ("date", "commit", "device")} if made else None
+
+
+def _drawn(claim: claims.Claim, evidence: Evidence | None) -> list[Row]:
+    """What each draw of a claim gave by itself, the last run at the end; none where there is but one."""
+    return [one.as_data for one in drawn.each_alone(claim, evidence)] if evidence else []
 
 
 def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:

@@ -29,17 +29,16 @@ class Drawn:
 
     @property
     def as_data(self) -> dict[str, Any]:
-        """In plain JSON types: date, commit and device of its run, its seeds, what it found."""
-        made, effect = self.run.header["provenance"], claims.effect_and_interval(self.found)
+        """In plain JSON types: date, commit and device of its run, its seeds, and as in a row of the ledger what
+        it found."""
+        made, row = self.run.header["provenance"], claims.ledger_row(self.found.claim, self.found)
         names = [name for name in self.found.claim.result_names() if name in self.run]
         seeds = {seed for name in names for seed in self.run.entries[name]["seeds"]}
         return {
             **{key: made.get(key) for key in ("date", "commit", "device")},
             "seeds": ranges(seeds),
-            "verdict": self.found.verdict,
-            "effect": effect[0],
-            "interval": effect[1],
-            "tests": [{"holds": one.holds, "effect": one.effect, "interval": one.interval} for one in self.found.outcomes],
+            **{key: row[key] for key in ("verdict", "effect", "interval", "n")},
+            "tests": [{key: test[key] for key in ("holds", "effect", "interval", "n")} for test in row["tests"]],
             "left_out": self.left_out,
         }
 

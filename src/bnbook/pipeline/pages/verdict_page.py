@@ -16,6 +16,7 @@ from bnbook.claims.significance import FALSE_SHARE, SIGN_TEST_DECIDES
 from bnbook.claims.words import DATA_NAMES, literal
 from bnbook.errors import BnbookError
 from bnbook.intervals import LEVEL, clopper_pearson, is_share
+from bnbook.pipeline.chapters import drawn
 from bnbook.pipeline.prose.tokens import ABSENT, Pages
 
 #: The claim of the worked example: a ratio of five paired seeds.
@@ -38,7 +39,7 @@ def verdict_page(text: str, pages: Pages) -> str:
     found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
     found |= {"nine_in_ten": str(reach.least_seeds(nine_in_ten))}
     found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
-    found |= _coverage(tested) | _many(rows, tested) | {"shared": _shared(tested, pages)}
+    found |= redrawings(pages) | _coverage(tested) | _many(rows, tested) | {"shared": _shared(tested, pages)}
     found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
     if unknown := set(BLANK.findall(text)) - found.keys():
         raise BnbookError(
@@ -64,6 +65,31 @@ def error_table() -> str:
         cells = [f"{100 * each.holds:.1f}, {100 * each.fails:.1f}" for each in found]
         lines.append("| " + " | ".join([name, words, *cells]) + " |")
     return "\n".join(lines)
+
+
+def redrawings(pages: Pages) -> dict[str, str]:
+    """What earlier draws say by today's tests against the last run: a table, and the counts that a sentence
+    needs."""
+    counted: dict[tuple[str, bool], list[tuple[bool | None, bool | None]]] = defaultdict(list)
+    for claim in pages.claims:
+        if evidence := pages.evidence.get(claim.chapter):
+            for seeds, why, then, now in drawn.redrawn(claim, evidence):
+                counted[seeds, not why].append((then, now))
+    kinds = {("same", True): "the same seeds, the same measure", ("fresh", True): "fresh seeds, the same measure"}
+    kinds |= {("same", False): "the same seeds, measured otherwise or with other settings"}
+    kinds |= {("fresh", False): "fresh seeds, measured otherwise or with other settings"}
+    lines = ["| earlier draw | tests drawn again | turned | of these to or from open | from holds to fails or back |"]
+    lines.append("|:---|---:|---:|---:|---:|")
+    total = [0, 0, 0, 0]
+    for kind, words in kinds.items():
+        turned = [pair for pair in counted[kind] if pair[0] != pair[1]]
+        numbers = [len(counted[kind]), len(turned), sum(None in pair for pair in turned)]
+        numbers.append(numbers[1] - numbers[2])
+        total = [a + b for a, b in zip(total, numbers, strict=True)]
+        lines.append(f"| {words} | " + " | ".join(map(str, numbers)) + " |")
+    names = ("redrawn", "turned", "to_open", "reversed")
+    said = {name: str(number) for name, number in zip(names, total, strict=True)}
+    return said | {"draws": "\n".join(lines), "reversed": said["reversed"] if total[3] else "none"}
 
 
 def example(tested: Tested) -> str:
