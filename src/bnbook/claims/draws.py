@@ -76,4 +76,6 @@ def as_quoted(name: str, results: Results, listed: Sequence[Claim]) -> tuple[lis
 
 def _same(draw: Results, later: Results, names: Sequence[str]) -> bool:
     keys = ("values", "seeds")
-    return all(name in later and draw.entries[name][k] == later.entries[name][k] for name in names for k in keys)
+    return all(
+        name in later and draw.entries[name][k] == later.entries[name][k] for name in names for k in keys
+    )

@@ -31,7 +31,9 @@ def worst(draws: np.ndarray) -> np.ndarray:
     return np.abs(draws).max(axis=0)
 
 
-def by_seed(runs: Sequence[tuple[Sequence[int], np.ndarray]], together: Together) -> tuple[list[int], np.ndarray]:
+def by_seed(
+    runs: Sequence[tuple[Sequence[int], np.ndarray]], together: Together
+) -> tuple[list[int], np.ndarray]:
     """Seeds and values (S, ...) of all runs, each given by its seeds and values; as it is where there is
     one."""
     if len(runs) == 1:

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bnbook import claims
 from bnbook.pipeline.chapters import drawn, merge
 from bnbook.pipeline.chapters.chapters import Chapter
@@ -59,7 +57,9 @@ def write(
         )
         (folder / f"{row['id']}.html").write_text(claim_page(row, about), encoding="utf-8")
         (folder / f"{row['id']}.json").write_text(
-            json.dumps(row | {"run": _run(about.evidence), "draws": about.drawn}, ensure_ascii=False, indent=1),
+            json.dumps(
+                row | {"run": _run(about.evidence), "draws": about.drawn}, ensure_ascii=False, indent=1
+            ),
             encoding="utf-8",
         )
         (folder / f"{row['id']}.csv").write_text(per_seed(claim, about.evidence), encoding="utf-8")

@@ -16,7 +16,10 @@ def table(row: dict[str, Any], drawn: Sequence[dict[str, Any]]) -> str:
     there is but one draw."""
     if not drawn:
         return ""
-    lines = [_line(one["date"], _seeds(one["seeds"]), one["device"], one, one["left_out"] or "yes") for one in drawn]
+    lines = [
+        _line(one["date"], _seeds(one["seeds"]), one["device"], one, one["left_out"] or "yes")
+        for one in drawn
+    ]
     lines.append(_line("<strong>together</strong>", f"n = {row['n']}", "", row, ""))
     heads = "".join(f"<th>{head}</th>" for head in HEADS)
     # By the keyboard, too, where it is wider than a phone: these pages are without the theme's script.

@@ -38,7 +38,9 @@ class Drawn:
             **{key: made.get(key) for key in ("date", "commit", "device")},
             "seeds": ranges(seeds),
             **{key: row[key] for key in ("verdict", "effect", "interval", "n")},
-            "tests": [{key: test[key] for key in ("holds", "effect", "interval", "n")} for test in row["tests"]],
+            "tests": [
+                {key: test[key] for key in ("holds", "effect", "interval", "n")} for test in row["tests"]
+            ],
             "left_out": self.left_out,
         }
 
@@ -57,7 +59,9 @@ def each_alone(claim: Claim, evidence: Evidence) -> list[Drawn]:
 
 def _judged(claim: Claim, run: Results, evidence: Evidence, left_out: str = "") -> list[Drawn]:
     try:
-        return [Drawn(run, claims.judge(claim, run, evidence.profile, exact=evidence.chapter.exact), left_out)]
+        return [
+            Drawn(run, claims.judge(claim, run, evidence.profile, exact=evidence.chapter.exact), left_out)
+        ]
     except BnbookError:
         return []
 

@@ -62,7 +62,9 @@ def _signed(draw: Results) -> dict[str, Any]:
 def problems(chapters: list[Chapter]) -> list[str]:
     """What is wrong with the files of draws, a line each."""
     lines = []
-    places = {(c.name, p): paths.executed_folder() / p / f"{c.name}.json" for c in chapters for p in PUBLISHED}
+    places = {
+        (c.name, p): paths.executed_folder() / p / f"{c.name}.json" for c in chapters for p in PUBLISHED
+    }
     for (name, profile), path in places.items():
         try:
             kept = results.read_draws(results.draws_path(path))

@@ -55,7 +55,9 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
         shutil.copy2(run.notebook_path, staging.notebook_path)
         shutil.copy2(run.results_path, staging.results_path)
         if old is not None:  # a draw that is the published run itself does not count twice
-            draws.write(results.draws_path(target.results_path), draws.with_replaced(chapter, old, run.results))
+            draws.write(
+                results.draws_path(target.results_path), draws.with_replaced(chapter, old, run.results)
+            )
         move(staging, target)
     except OSError as error:
         raise BnbookError(
@@ -100,7 +102,9 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     trainings = kept.problems()
     expected |= {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
-    expected |= {results.draws_path(folder / profile / f"{c.name}.json") for c in chapters for profile in PUBLISHED}
+    expected |= {
+        results.draws_path(folder / profile / f"{c.name}.json") for c in chapters for profile in PUBLISHED
+    }
     if broken := draws.problems(chapters):
         found["draws"] = broken
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)

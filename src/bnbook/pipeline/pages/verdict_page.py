@@ -75,10 +75,15 @@ def redrawings(pages: Pages) -> dict[str, str]:
         if evidence := pages.evidence.get(claim.chapter):
             for seeds, why, then, now in drawn.redrawn(claim, evidence):
                 counted[seeds, not why].append((then, now))
-    kinds = {("same", True): "the same seeds, the same measure", ("fresh", True): "fresh seeds, the same measure"}
+    kinds = {
+        ("same", True): "the same seeds, the same measure",
+        ("fresh", True): "fresh seeds, the same measure",
+    }
     kinds |= {("same", False): "the same seeds, measured otherwise or with other settings"}
     kinds |= {("fresh", False): "fresh seeds, measured otherwise or with other settings"}
-    lines = ["| earlier draw | tests drawn again | turned | of these to or from open | from holds to fails or back |"]
+    lines = [
+        "| earlier draw | tests drawn again | turned | of these to or from open | from holds to fails or back |"
+    ]
     lines.append("|:---|---:|---:|---:|---:|")
     total = [0, 0, 0, 0]
     for kind, words in kinds.items():
