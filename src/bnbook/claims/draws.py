@@ -18,6 +18,7 @@ from bnbook.claims.locks.standing import same_numbers
 from bnbook.claims.recorded import by_seed, geometric_mean, mean
 from bnbook.results import Results
 
+SAME = 1e-9  # relative; the results file keeps nine digits
 SEEN = "its test was written after these data"
 
 
@@ -37,7 +38,7 @@ def distinct(claim: Claim, results: Results) -> list[Results]:
     found = [results]
     for draw in reversed(results.draws):
         names = [name for name in claim.result_names() if name in draw and name in results]
-        if names and not any(_same(draw, later, names) for later in found):
+        if names and not any(is_in(draw, later, names) for later in found):
             found.append(draw)
     return found[:0:-1]
 
@@ -74,8 +75,21 @@ def as_quoted(name: str, results: Results, listed: Sequence[Claim]) -> tuple[lis
     return by_seed([(r.entries[name]["seeds"], r[name]) for r in runs], geometric_mean if factors else mean)
 
 
-def _same(draw: Results, later: Results, names: Sequence[str]) -> bool:
-    keys = ("values", "seeds")
-    return all(
-        name in later and draw.entries[name][k] == later.entries[name][k] for name in names for k in keys
+def is_in(draw: Results, later: Results, names: Sequence[str], slack: float = 0.0) -> bool:
+    """Whether each of these results of a draw has the same numbers, but for rounding, in a later run, on all its
+    seeds; `slack` is absolute."""
+    return all(name in draw and name in later and _same(draw, later, name, slack) for name in names)
+
+
+def _same(draw: Results, later: Results, name: str, slack: float) -> bool:
+    rows = [{seed: k for k, seed in enumerate(run.entries[name]["seeds"])} for run in (draw, later)]
+    if not rows[0].keys() <= rows[1].keys():
+        return False
+    mine, theirs = (
+        run[name][[row[s] for s in rows[0]]] for run, row in zip((draw, later), rows, strict=True)
     )
+    if mine.shape != theirs.shape:
+        return False
+    if draw.unit(name) == "share":
+        return np.array_equal(mine, theirs, equal_nan=True)
+    return np.allclose(mine, theirs, rtol=SAME, atol=slack, equal_nan=True)

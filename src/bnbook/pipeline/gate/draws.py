@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
+from bnbook.claims.draws import is_in
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
-from bnbook.pipeline.gate.carrying import unchanged
 from bnbook.profiles import PUBLISHED
 from bnbook.results import Results
 
@@ -21,26 +21,21 @@ MADE = ("commit", "date", "device", "threads", "platform")
 def with_replaced(chapter: Chapter, old: Results, new: Results) -> list[Results]:
     """The draws of a chapter once `new` takes the place of the published run `old`, the oldest first.
 
-    Of `old` what claims read is kept, unless every number of it is in `new`: a run from the results store is
-    no other draw, nor are fewer seeds of the same trainings. An exact chapter has no draws.
+    Of `old` all is kept that a claim reads or could ask of (one number a seed), unless all of it that `new` has is
+    the same there: a run from the results store is no other draw, nor are fewer seeds of the same trainings. An
+    exact chapter, or one without claims, has no draws.
     """
-    if chapter.exact:
+    read = {name for claim in claims.chapter_claims(chapter.name) for name in claim.result_names()}
+    if chapter.exact or not read:
         return []
-    listed = claims.chapter_claims(chapter.name)
-    names = [name for claim in listed for name in claim.result_names() if name in old]
+    names = [name for name in old if name in read or old[name].ndim == 1]
     kept = Results(
         {key: old.header[key] for key in HEADER if key in old.header}
         | {"provenance": {key: old.header["provenance"].get(key) for key in MADE}},
         {name: {key: old.entries[name][key] for key in ("values", "unit", "seeds")} for name in names},
     )
     before = [draw for draw in old.draws if draw.header["content"] != old.header["content"]]
-    return [draw for draw in (*before, kept) if _adds(draw, new, listed)]
-
-
-def _adds(draw: Results, new: Results, listed: list[claims.Claim]) -> bool:
-    reading = [claim for claim in listed if set(claim.result_names()) & set(draw)]
-    reading = [claim for claim in reading if set(claim.required_names()) <= set(draw)]
-    return any(not unchanged(claim, draw, new) for claim in reading)
+    return [each for each in (*before, kept) if not is_in(each, new, [name for name in each if name in new])]
 
 
 def write(path: Path, found: list[Results]) -> None:
