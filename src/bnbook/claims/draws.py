@@ -18,7 +18,7 @@ from bnbook.claims.locks.standing import same_numbers
 from bnbook.claims.recorded import by_seed, geometric_mean, mean
 from bnbook.results import Results
 
-SAME = 1e-9  # relative; the results file keeps nine digits
+ROUNDED = 1e-9  # relative; the results file keeps nine digits
 SEEN = "its test was written after these data"
 
 
@@ -52,16 +52,21 @@ def left_out(claim: Claim, draw: Results, results: Results) -> str:
     """
     if not set(claim.required_names()) <= set(draw):
         return "it lacks what the test reads"
+    late = [bool(locks.standing(claim, run, locks.read()).exploratory) for run in (draw, results)]
+    return otherwise(claim, draw, results) or (SEEN if late == [True, False] else "")
+
+
+def otherwise(claim: Claim, draw: Results, results: Results) -> str:
+    """In what two runs differ that measure the same results otherwise, or nothing."""
     if draw.header["fingerprint"].get("data") != results.header["fingerprint"].get("data"):
         return "other data"
     chain, profile = locks.read(), results.header["profile"]
     own = chain.of_claim(claim.id)
     was, now = locks.run_measure(draw.header), locks.run_measure(results.header)
     alike = [{was}, *(same_numbers(line, own, profile) for line in own if line.tests)]
-    if not any(was in each and now in each for each in alike):
-        return "other settings" if was[0] == now[0] else "measured otherwise"
-    late = [bool(locks.standing(claim, run, chain).exploratory) for run in (draw, results)]
-    return SEEN if late == [True, False] else ""
+    if any(was in each and now in each for each in alike):
+        return ""
+    return "other settings" if was[0] == now[0] else "measured otherwise"
 
 
 def as_quoted(name: str, results: Results, listed: Sequence[Claim]) -> tuple[list[int], np.ndarray]:
@@ -75,13 +80,15 @@ def as_quoted(name: str, results: Results, listed: Sequence[Claim]) -> tuple[lis
     return by_seed([(r.entries[name]["seeds"], r[name]) for r in runs], geometric_mean if factors else mean)
 
 
-def is_in(draw: Results, later: Results, names: Sequence[str], slack: float = 0.0) -> bool:
+def is_in(
+    draw: Results, later: Results, names: Sequence[str], slack: float = 0.0, relative: float = ROUNDED
+) -> bool:
     """Whether each of these results of a draw has the same numbers, but for rounding, in a later run, on all its
     seeds; `slack` is absolute."""
-    return all(name in draw and name in later and _same(draw, later, name, slack) for name in names)
+    return all(name in draw and name in later and _same(draw, later, name, slack, relative) for name in names)
 
 
-def _same(draw: Results, later: Results, name: str, slack: float) -> bool:
+def _same(draw: Results, later: Results, name: str, slack: float, relative: float) -> bool:
     rows = [{seed: k for k, seed in enumerate(run.entries[name]["seeds"])} for run in (draw, later)]
     if not rows[0].keys() <= rows[1].keys():
         return False
@@ -92,4 +99,4 @@ def _same(draw: Results, later: Results, name: str, slack: float) -> bool:
         return False
     if draw.unit(name) == "share":
         return np.array_equal(mine, theirs, equal_nan=True)
-    return np.allclose(mine, theirs, rtol=SAME, atol=slack, equal_nan=True)
+    return np.allclose(mine, theirs, rtol=relative, atol=slack, equal_nan=True)

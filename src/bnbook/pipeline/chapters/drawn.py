@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from bnbook import claims
-from bnbook.claims import Claim, Judgement, draws
+from bnbook import claims, paths, results
+from bnbook.claims import Claim, Judgement, Test, draws
+from bnbook.claims.kinds.known import evaluate
 from bnbook.claims.locks.lines import ranges
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.evidence import Evidence
+from bnbook.profiles import PUBLISHED
 from bnbook.results import Results
 
-#: Relative difference up to which the numbers of two draws are called the same.
-SAME = 1e-3
+#: Relative difference up to which two draws count as the same where they are counted.
+NEAR = 1e-3
+#: How a test was drawn again.
+WAYS = (
+    "the same seeds, the same measure",
+    "the same seeds, measured otherwise",
+    "other seeds, or more of them",
+)
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,11 @@ def each_alone(claim: Claim, evidence: Evidence) -> list[Drawn]:
 
     A draw is left away where it lacks what the test reads, or cannot be judged by today's.
     """
-    results, found = evidence.results, []
-    for draw in draws.distinct(claim, results):
+    last, found = evidence.results, []
+    for draw in draws.distinct(claim, last):
         if set(claim.required_names()) <= set(draw):
-            found += _judged(claim, draw, evidence, draws.left_out(claim, draw, results))
-    return [*found, *_judged(claim, replace(results, draws=()), evidence)] if found else []
+            found += _judged(claim, draw, evidence, draws.left_out(claim, draw, last))
+    return [*found, *_judged(claim, replace(last, draws=()), evidence)] if found else []
 
 
 def _judged(claim: Claim, run: Results, evidence: Evidence, left_out: str = "") -> list[Drawn]:
@@ -73,16 +81,34 @@ def remark(claim: Claim, verdict: str, evidence: Evidence) -> str:
     return f"its draws alone: {words}" if set(alone) - {verdict} else ""
 
 
-def redrawn(claim: Claim, evidence: Evidence) -> Iterator[tuple[str, str, bool | None, bool | None]]:
-    """("same" or "fresh" seeds, why it is left out, what the draw says, what the last run says) for each test
-    of a claim and each draw that gave it other numbers."""
-    *earlier, last = each_alone(claim, evidence) or [None]
-    for one in earlier:
-        pairs = zip(one.found.outcomes, last.found.outcomes)
-        for then, now in (pair for pair in pairs if pair[0].test == pair[1].test and all(o.n for o in pair)):
-            names = then.test.result_names()
-            seeds = [{s for n in names for s in run.entries[n]["seeds"]} for run in (one.run, last.run)]
-            if seeds[0] != seeds[1]:
-                yield "fresh", one.left_out, then.holds, now.holds
-            elif not all(np.allclose(one.run[n], last.run[n], SAME, 0, equal_nan=True) for n in names):
-                yield "same", one.left_out, then.holds, now.holds
+def redrawn(listed: Iterable[Claim]) -> Iterator[tuple[str, bool | None, bool | None]]:
+    """(way, what a run says, what the next one says that gave a test other numbers), for each test of each claim
+    by all that was published, on whatever page it is shown; `way` is one of `WAYS`."""
+    by_chapter = defaultdict(list)
+    for claim in listed:
+        by_chapter[claim.chapter].append(claim)
+    for name, own in by_chapter.items():
+        for profile in PUBLISHED:
+            path = paths.executed_folder() / profile / f"{name}.json"
+            if path.is_file() and (last := results.read(path)).draws:
+                runs = [*last.draws, replace(last, draws=())]
+                for claim in own:
+                    for test in claim.tests:
+                        yield from _turns(claim, test, runs)
+
+
+def _turns(claim: Claim, test: Test, runs: list[Results]) -> Iterator[tuple[str, bool | None, bool | None]]:
+    """Of one test, from each run that it can be judged by to the next one."""
+    names, said = test.result_names(), []
+    for run in (each for each in runs if set(names) <= set(each)):
+        try:
+            found = evaluate(test, run, claim.id)
+        except BnbookError:  # not as the test of today needs it
+            continue
+        if found.n and not (said and draws.is_in(said[-1][0], run, names, relative=NEAR)):
+            said.append((run, found.holds))
+    for (old, then), (new, now) in pairwise(said):
+        if any(old.entries[name]["seeds"] != new.entries[name]["seeds"] for name in names):
+            yield WAYS[2], then, now
+        else:
+            yield WAYS[draws.otherwise(claim, old, new) != ""], then, now

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
 
-from bnbook.claims import Test, error_rates, format_number, locks, reach, without_markup
+from bnbook.claims import Claim, Test, error_rates, format_number, locks, reach, without_markup
 from bnbook.claims.deciding import POWER, TOO_MANY
 from bnbook.claims.significance import FALSE_SHARE, SIGN_TEST_DECIDES
 from bnbook.claims.words import DATA_NAMES, literal
@@ -39,7 +39,12 @@ def verdict_page(text: str, pages: Pages) -> str:
     found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
     found |= {"nine_in_ten": str(reach.least_seeds(nine_in_ten))}
     found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
-    found |= redrawings(pages) | _coverage(tested) | _many(rows, tested) | {"shared": _shared(tested, pages)}
+    found |= (
+        redrawings(pages.claims)
+        | _coverage(tested)
+        | _many(rows, tested)
+        | {"shared": _shared(tested, pages)}
+    )
     found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
     if unknown := set(BLANK.findall(text)) - found.keys():
         raise BnbookError(
@@ -67,34 +72,23 @@ def error_table() -> str:
     return "\n".join(lines)
 
 
-def redrawings(pages: Pages) -> dict[str, str]:
-    """What earlier draws say by today's tests against the last run: a table, and the counts that a sentence
+def redrawings(listed: Sequence[Claim]) -> dict[str, str]:
+    """What published runs say by today's tests against the one before: a table, and the counts that a sentence
     needs."""
-    counted: dict[tuple[str, bool], list[tuple[bool | None, bool | None]]] = defaultdict(list)
-    for claim in pages.claims:
-        if evidence := pages.evidence.get(claim.chapter):
-            for seeds, why, then, now in drawn.redrawn(claim, evidence):
-                counted[seeds, not why].append((then, now))
-    kinds = {
-        ("same", True): "the same seeds, the same measure",
-        ("fresh", True): "fresh seeds, the same measure",
-    }
-    kinds |= {("same", False): "the same seeds, measured otherwise or with other settings"}
-    kinds |= {("fresh", False): "fresh seeds, measured otherwise or with other settings"}
-    lines = [
-        "| earlier draw | tests drawn again | turned | of these to or from open | from holds to fails or back |"
-    ]
+    counted = {way: [0, 0, 0, 0] for way in drawn.WAYS}
+    for way, then, now in drawn.redrawn(listed):
+        turned, to_open = then != now, None in (then, now)
+        each = (True, turned, turned and to_open, turned and not to_open)
+        counted[way] = [count + one for count, one in zip(counted[way], each, strict=True)]
+    lines = ["| drawn again with | tests | turned | to or from open | from holds to fails or back |"]
     lines.append("|:---|---:|---:|---:|---:|")
-    total = [0, 0, 0, 0]
-    for kind, words in kinds.items():
-        turned = [pair for pair in counted[kind] if pair[0] != pair[1]]
-        numbers = [len(counted[kind]), len(turned), sum(None in pair for pair in turned)]
-        numbers.append(numbers[1] - numbers[2])
-        total = [a + b for a, b in zip(total, numbers, strict=True)]
-        lines.append(f"| {words} | " + " | ".join(map(str, numbers)) + " |")
-    names = ("redrawn", "turned", "to_open", "reversed")
-    said = {name: str(number) for name, number in zip(names, total, strict=True)}
-    return said | {"draws": "\n".join(lines), "reversed": said["reversed"] if total[3] else "none"}
+    lines += [f"| {way} | {' | '.join(map(str, numbers))} |" for way, numbers in counted.items()]
+    said = {"draws": "\n".join(lines)}
+    for kind, way in {"same": drawn.WAYS[0], "other": drawn.WAYS[2]}.items():
+        tests, turned, _, back = counted[way]
+        said |= {f"{kind}_tests": str(tests), f"{kind}_turned": str(turned)}
+        said[f"{kind}_reversed"] = str(back) if back else "none"
+    return said
 
 
 def example(tested: Tested) -> str:
