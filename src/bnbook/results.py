@@ -169,6 +169,10 @@ def read(path: Path) -> Results:
     return Results(content, entries, read_draws(draws_path(path)))
 
 
+#: What a draw is told apart by and shown with.
+DRAWN_WITH = {"chapter", "profile", "parameters", "fingerprint", "content", "provenance"}
+
+
 def draws_path(path: Path) -> Path:
     """Where the draws lie that came before the run of a results file: draws/PROFILE/PART/CHAPTER.json beside
     the profiles' folders."""
@@ -181,7 +185,9 @@ def read_draws(path: Path) -> tuple[Results, ...]:
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))["draws"]
         found = tuple(Results(draw["header"], draw["results"]) for draw in listed)
-        assert all({"values", "seeds", "unit"} <= entry.keys() for d in found for entry in d.entries.values())
+        assert all(draw.header.keys() >= DRAWN_WITH for draw in found)
+        for entry in (each for draw in found for each in draw.entries.values()):
+            assert entry.keys() >= {"unit"} and len(entry["values"]) == len(set(entry["seeds"]))
     except FileNotFoundError:
         return ()
     except (ValueError, LookupError, TypeError, AttributeError, AssertionError):

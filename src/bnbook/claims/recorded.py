@@ -22,8 +22,10 @@ def mean(draws: np.ndarray) -> np.ndarray:
 
 
 def geometric_mean(draws: np.ndarray) -> np.ndarray:
-    """For what is compared as a factor; the plain mean where not all is positive."""
-    return np.exp(np.log(draws).mean(axis=0)) if (draws > 0).all() else draws.mean(axis=0)
+    """For what is compared as a factor; the smallest where not all are positive, for zero has no logarithm."""
+    positive = (draws > 0).all(axis=0)
+    logs = np.log(np.where(positive, draws, 1.0)).mean(axis=0)
+    return np.where(positive, np.exp(logs), draws.min(axis=0))
 
 
 def worst(draws: np.ndarray) -> np.ndarray:
@@ -92,16 +94,17 @@ class Recorded:
         nonfinite: float | None,
         broadcast_last: bool = False,
         events: bool = False,
+        of_run: Callable[[np.ndarray], np.ndarray] = np.asarray,
         together: Together = mean,
     ) -> np.ndarray:
         """The named results as rows (len(names), S) of the same seeds; `nonfinite` fills non-finite values.
-        What several draws of a seed give is `together` of their rows (D, len(names)).
+        What several draws of a seed give is `together` of the rows (D, len(names)) that `of_run` makes of each.
 
         A number in place of a name is the same for every seed, and with `broadcast_last` so is a last result
         of one value (a theory that does not depend on the seed). `events`: only 0 and 1 are taken.
         """
         if self.draws:
-            asked = (names, nonfinite, broadcast_last, events)
+            asked = (names, nonfinite, broadcast_last, events, of_run)
             runs = [run for run in (*self.draws, replace(self.results, draws=())) if _has(run, names)]
             each = [Recorded(run, self.claim_id) for run in runs]
             return by_seed([(run.seeds(names), run.paired(*asked).T) for run in each], together)[1].T
@@ -127,7 +130,7 @@ class Recorded:
             raise BnbookError(
                 f"claim {self.claim_id}: {names[0]} is no event; expected 0 or 1, or no `events: true`"
             )
-        return stacked
+        return of_run(stacked)
 
     def unit(self, name: str) -> str:
         """The unit that a result was recorded with, none for a plain dict."""

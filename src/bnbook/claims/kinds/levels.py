@@ -112,20 +112,18 @@ class Sign(Sampled):
     needs = ({"a", "b", "side"},)
     may_have = {"nonfinite"}
 
-    @staticmethod
-    def together(draws: np.ndarray) -> np.ndarray:
-        """In which share (2,) of the draws (D, 2) of a seed each is the larger one."""
-        return (draws > draws[:, ::-1]).mean(axis=0)
+    def of_run(self, rows: np.ndarray) -> np.ndarray:
+        """1 for a seed in which a result (2, S) is the larger one, in none of them where they are the same."""
+        return np.where(np.isfinite(rows).all(axis=0), rows > rows[::-1], math.nan)
 
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
-        """First what is claimed to be the larger one."""
+        """First whether what is claimed to be the larger one is."""
         found = super().columns(test, recorded)
         return found[::-1] if test.side == "less" else found
 
     def compare(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-        """1 for a seed in which the first is the larger one, a half where they are the same."""
-        found = (columns[0] > columns[1]) + (columns[0] == columns[1]) / 2
-        return (Cell(found, lambda level: intervals.mean_level(found, level)),)
+        """In which share of a seed's draws the first is the larger one."""
+        return (Cell(columns[0], lambda level: intervals.mean_level(columns[0], level)),)
 
     def edges(self, test: Test) -> tuple[float, float]:
         """Of its share of seeds."""

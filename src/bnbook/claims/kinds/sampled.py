@@ -52,10 +52,14 @@ class Sampled(Kind):
         compared = self.compare(test, columns, claim_id)
         return tuple(replace(cell, resolution=test.resolution) for cell in compared)
 
+    def of_run(self, rows: np.ndarray) -> np.ndarray:
+        """What of one run's results (K, S) is averaged over draws."""
+        return rows
+
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
         """One number per seed of each result; of a seed that counts as `nonfinite`, that."""
-        names = _names(test)
-        return recorded.paired(names, test.nonfinite, self.by_theory, bool(test.events), self.together)
+        asked = (_names(test), test.nonfinite, self.by_theory, bool(test.events))
+        return recorded.paired(*asked, self.of_run, self.together)
 
     def outcome(self, test: Test, recorded: Recorded) -> Outcome:
         """Undecided where a seed has no finite value."""
