@@ -84,7 +84,7 @@ def is_in(
     draw: Results, later: Results, names: Sequence[str], slack: float = 0.0, relative: float = ROUNDED
 ) -> bool:
     """Whether each of these results of a draw has the same numbers, but for rounding, in a later run, on all its
-    seeds; `slack` is absolute."""
+    seeds; a share to the last bit. `slack` is absolute, and what is `relative` counts as rounding."""
     return all(name in draw and name in later and _same(draw, later, name, slack, relative) for name in names)
 
 
@@ -97,6 +97,6 @@ def _same(draw: Results, later: Results, name: str, slack: float, relative: floa
     )
     if mine.shape != theirs.shape:
         return False
-    if draw.unit(name) == "share":
+    if draw.unit(name) == "share" and relative == ROUNDED:
         return np.array_equal(mine, theirs, equal_nan=True)
     return np.allclose(mine, theirs, rtol=relative, atol=slack, equal_nan=True)
