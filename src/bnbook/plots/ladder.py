@@ -208,7 +208,9 @@ def slopes(
     return fig
 
 
-def overtaking(results: Mapping[str, np.ndarray], steps: int, rungs: Mapping[str, str]) -> plt.Figure:
+def overtaking(
+    results: Mapping[str, np.ndarray], steps: int, rungs: Mapping[str, str]
+) -> plt.Figure:
     """How many points of batch accuracy batch norm, steady and noisy, is ahead of the plain network along the
     training, a panel for each of RUNG -> title that was reached: accuracy_path.RUNG.ARM (S, parts)."""
     shown = [name for name in rungs if f"accuracy_path.{name}.noisy" in results]
