@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from bnbook.errors import BnbookError
 from bnbook.probes import fisher
 from bnbook.probes.functional import total_norm
-from bnbook.report.anatomy import Anatomy
 from bnbook.report.experiments import Prepare, meeting, watch
+from bnbook.report.finding import Anatomy
 from bnbook.report.subject import Subject, described
 
 NAMES = ("batch", "constant", "population")
@@ -101,8 +101,14 @@ class Statistics:
             self.batch(twin.network)
             for name in self.names:
                 module = twin.network.get_submodule(name)
+                if isinstance(module, torch.jit.ScriptModule):
+                    raise BnbookError(
+                        f"{_said(self.subject, [name])} is inside a scripted block, in which nothing can be held"
+                    )
                 if not {"running_mean", "running_var"} <= {*module._buffers, *vars(module)}:
-                    raise BnbookError(f"{_said(self.subject, [name])} has no mean and variance that can be held constant")
+                    raise BnbookError(
+                        f"{_said(self.subject, [name])} has no mean and variance that can be held constant"
+                    )
                 self.held[name] = []
                 watch(module, partial(self._take, name), partial(_print, own, name))
             twin.outputs()
@@ -112,7 +118,7 @@ class Statistics:
                 watch(twin.network.get_submodule(name), None, partial(_print, again, name))
             try:
                 twin.outputs()
-            except (StopIteration, RuntimeError, TypeError, AttributeError) as error:
+            except Exception as error:  # somebody else's code
                 raise BnbookError("its layers do not infer with held statistics") from error
         for name in self.names:
             pairs = zip(own.get(name, []), again.get(name, []), strict=True)
@@ -123,7 +129,9 @@ class Statistics:
                 )
         still = meeting(self.subject, self.constant)
         if still:
-            raise BnbookError(f"the examples of a batch also meet in {_said(self.subject, still)}, whose statistics cannot be held")
+            raise BnbookError(
+                f"the examples of a batch also meet in {_said(self.subject, still)}, whose statistics cannot be held"
+            )
 
     def _take(self, name: str, _module: nn.Module, got: tuple, more: dict) -> None:
         x = next(v for v in [*got, *more.values()] if isinstance(v, Tensor)).detach()
@@ -137,19 +145,24 @@ def _print(found: dict[str, list[Tensor]], name: str, _module: nn.Module, _got: 
 
 
 def _said(subject: Subject, names: list[str] | tuple[str, ...]) -> str:
-    from bnbook.report.anatomy import kind
+    from bnbook.report.finding import kind
 
     name = names[0]
     return f"{name} ({kind(subject.network.get_submodule(name))})" if name else "the network's own forward"
 
 
 def measure(
-    subject: Subject, anatomy: Anatomy, attempt: Callable[[str, Callable[[], float]], float | None], say: Callable[[str], None]
+    subject: Subject,
+    anatomy: Anatomy,
+    attempt: Callable[[str, Callable[[], float]], float | None],
+    say: Callable[[str], None],
 ) -> Eigenvalues:
     """The three; where no examples meet they are one quantity, taken once."""
     if any(p.dtype in (torch.float16, torch.bfloat16) for p in subject.network.parameters()):
         subject = subject.in_double()
-        say("λ_max is that of the same weights in 64 bits: derivatives of derivatives are lost in half precision")
+        say(
+            "λ_max is that of the same weights in 64 bits: derivatives of derivatives are lost in half precision"
+        )
     state = Statistics(subject, anatomy)
 
     def taken(name: str, prepare: Prepare, check: Callable[[], list[str] | None]) -> float | None:
@@ -188,7 +201,9 @@ def largest(subject: Subject, prepare: Prepare) -> float:
             raise BnbookError(f"λ_max is not found to {TOLERANCE:g} within {STEPS} steps") from error
         except (RuntimeError, NotImplementedError) as error:
             if way is _by_differences:
-                raise BnbookError(f"this network has no derivatives that can be taken ({_first_line(error)})") from error
+                raise BnbookError(
+                    f"this network has no derivatives that can be taken ({_first_line(error)})"
+                ) from error
             continue
         if not value < float("inf"):
             raise BnbookError("λ_max is not a finite number: the derivatives of the outputs are not")
@@ -210,13 +225,15 @@ def _on_a_graph(subject: Subject, prepare: Prepare):
             found = torch.autograd.grad(outputs, leaves, by, allow_unused=True, retain_graph=True, **more)
             return [torch.zeros_like(p) if g is None else g for p, g in zip(leaves, found, strict=True)]
 
-        gradients = [g for g in grad(weight, create_graph=True)]
+        gradients = grad(weight, create_graph=True)
         live = [k for k, g in enumerate(gradients) if g.requires_grad]
         tried = []
 
         def product(q: Tensor) -> Tensor:
             u = grad(q.view_as(outputs))
-            (moved,) = torch.autograd.grad([gradients[k] for k in live], weight, [u[k] for k in live], retain_graph=True)
+            (moved,) = torch.autograd.grad(
+                [gradients[k] for k in live], weight, [u[k] for k in live], retain_graph=True
+            )
             if not tried:  # ⟨q, J J^T q⟩ = ‖J^T q‖²
                 one, other = float((q.double() * moved.flatten()).sum()), float(total_norm(u)) ** 2
                 if abs(one - other) > 1e-2 * other or not other < float("inf"):
@@ -260,7 +277,11 @@ def _prepared(subject: Subject, prepare: Prepare, changed: dict[str, Tensor] | N
     can differentiate twice."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    with subject.twin(changed) as twin, sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False):
+    with (
+        subject.twin(changed) as twin,
+        sdpa_kernel(SDPBackend.MATH),
+        torch.backends.cudnn.flags(enabled=False),
+    ):
         leaves = [p.requires_grad_() for p in twin.network.parameters() if p.is_floating_point()]
         prepare(twin.network)
         with warnings.catch_warnings():
@@ -271,7 +292,9 @@ def _prepared(subject: Subject, prepare: Prepare, changed: dict[str, Tensor] | N
 def _rows(outputs: object) -> Tensor:
     """(B, ...) -> (B, outputs)."""
     if not isinstance(outputs, Tensor) or not outputs.dim() or not outputs.is_floating_point():
-        raise BnbookError(f"the network gives {described(outputs)}; expected one tensor of numbers; choose it with output=")
+        raise BnbookError(
+            f"the network gives {described(outputs)}; expected one tensor of numbers; choose it with output="
+        )
     return outputs.reshape(len(outputs), -1)
 
 

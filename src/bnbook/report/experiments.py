@@ -93,7 +93,9 @@ def meeting(subject: Subject, prepare: Prepare = lambda _: None) -> tuple[str, .
             return None
         seen = _prints(subject, prepare, other)
         apart = {key: _others_apart(plain[key], seen[key], k) for key in plain if key in seen}
-        here = [n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"), False)]
+        here = [
+            n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"), False)
+        ]
         places |= dict.fromkeys(n for n in here if not any(m != n and _within(m, n) for m in here))
         if any(apart.values()) and not here:
             places[""] = None
@@ -145,7 +147,9 @@ def watch(module: nn.Module, before: Callable | None, behind: Callable | None) -
     """Hooks that only look; a module inside a scripted one runs unseen."""
     try:
         if before:
-            module.register_forward_pre_hook(lambda m, got, more: before(m, got, more) and None, with_kwargs=True)
+            module.register_forward_pre_hook(
+                lambda m, got, more: before(m, got, more) and None, with_kwargs=True
+            )
         if behind:
             module.register_forward_hook(lambda m, got, gave: behind(m, got, gave) and None)
     except RuntimeError:

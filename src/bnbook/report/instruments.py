@@ -18,8 +18,8 @@ from bnbook.probes.covariate_shift import CovariateShift
 from bnbook.probes.functional import total_norm
 from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.anatomy import Anatomy
 from bnbook.report.experiments import watch
+from bnbook.report.finding import Anatomy
 from bnbook.report.subject import Subject
 
 
@@ -65,7 +65,9 @@ def shift(
     layers: dict[str, list[str]] = {}
     for name, parameter in subject.parameters.items():
         if parameter.dim() >= 2:
-            layers.setdefault(name.replace("parametrizations.", "").partition(".original")[0], []).append(name)
+            layers.setdefault(name.replace("parametrizations.", "").partition(".original")[0], []).append(
+                name
+            )
     if not layers:
         raise BnbookError("the network has no trained parameter with two or more axes")
     out = [
@@ -83,7 +85,10 @@ def shift(
         after = before
         if preceding:
             _, there = subject.gradient({n: updated[n] for n in preceding}, own)
-            after = [torch.zeros_like(g) if there[n] is None else there[n] for n, g in zip(own, before, strict=True)]
+            after = [
+                torch.zeros_like(g) if there[n] is None else there[n]
+                for n, g in zip(own, before, strict=True)
+            ]
         one, other = total_norm(before), total_norm(after)
         distance = total_norm([g - h for g, h in zip(before, after, strict=True)])
         inner = sum((g.double() * h.double()).sum() for g, h in zip(before, after, strict=True))
@@ -94,7 +99,9 @@ def shift(
 
 def _owner(name: str) -> str:
     """The module that a parameter belongs to: a parametrized weight is registered after its own bias."""
-    return name.partition(".parametrizations.")[0] if ".parametrizations." in name else name.rpartition(".")[0]
+    return (
+        name.partition(".parametrizations.")[0] if ".parametrizations." in name else name.rpartition(".")[0]
+    )
 
 
 def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[LayerGradients, list[LeftOut]]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss, total_norm
 from bnbook.report import curvature, experiments, instruments, moments
-from bnbook.report.anatomy import Anatomy, inspect
+from bnbook.report.finding import Anatomy, inspect
 from bnbook.report.instruments import LeftOut
 from bnbook.report.reaching import moved
 from bnbook.report.report import Findings, Report
@@ -53,7 +53,9 @@ def measure(
     models = [model] if beside is None else [model, beside]
     with _bar(len(models) * (4 + 3 * eigenvalues), progress) as step:
         found = [
-            _One(Subject(unwrapped(each), loss, batch, output), learning_rate, lengths, eigenvalues, step).report(name)
+            _One(
+                Subject(unwrapped(each), loss, batch, output), learning_rate, lengths, eigenvalues, step
+            ).report(name)
             for each, name in zip(models, names, strict=False)
         ]
     return found[0] if beside is None else replace(found[0], beside=found[1])
@@ -63,7 +65,12 @@ class _One:
     """The measurement of one network: first what can be tried, then each instrument by itself."""
 
     def __init__(
-        self, subject: Subject, learning_rate: float, lengths: Sequence[float], eigenvalues: bool, step: Callable[[], Any]
+        self,
+        subject: Subject,
+        learning_rate: float,
+        lengths: Sequence[float],
+        eigenvalues: bool,
+        step: Callable[[], Any],
     ) -> None:
         self.subject, self.learning_rate, self.lengths = subject, learning_rate, lengths
         self.eigenvalues, self.step = eigenvalues, step
@@ -79,7 +86,9 @@ class _One:
         _first_pass(subject)
         start, raw = self._gradient()
         self.unused = tuple(n for n, g in raw.items() if g is None)
-        self.gradient = {n: torch.zeros_like(subject.parameters[n]) if g is None else g for n, g in raw.items()}
+        self.gradient = {
+            n: torch.zeros_like(subject.parameters[n]) if g is None else g for n, g in raw.items()
+        }
         self.start = start
         anatomy = inspect(subject)
         findings = self._tried(anatomy, raw)
@@ -141,9 +150,7 @@ class _One:
                 f"for {one:.7g}, or another gradient; something outside of the network counts or draws"
             )
         if findings.not_finite:
-            return (
-                f"only the loss is measured: it is finite, but its gradient is not, in {_some(findings.not_finite)}"
-            )
+            return f"only the loss is measured: it is finite, but its gradient is not, in {_some(findings.not_finite)}"
         if findings.slope and not findings.slope.fits:
             slope = findings.slope
             return (
@@ -203,9 +210,15 @@ class _One:
     def _moments(self, anatomy: Anatomy) -> Any:
         found, out = moments.measure(self.subject, anatomy, self.gradient, self.learning_rate)
         self.left_out += out
-        lost = [n for n, x in zip(found.names, found.mean_change + found.variance_change, strict=True) if not math.isfinite(x)]
+        lost = [
+            n
+            for n, x in zip(found.names, found.mean_change + found.variance_change, strict=True)
+            if not math.isfinite(x)
+        ]
         if lost:
-            self.warnings.append(f"moments are not finite numbers, before or after one step, in {_some(lost)}")
+            self.warnings.append(
+                f"moments are not finite numbers, before or after one step, in {_some(lost)}"
+            )
         return found
 
 
@@ -219,7 +232,9 @@ def _check(model: nn.Module, batch: Batch, learning_rate: float) -> None:
             "wrap a model that takes anything else in a module that takes one tensor"
         )
     if not batch[0].dim() or len(batch[0]) < 1:
-        raise BnbookError(f"inputs of shape {tuple(batch[0].shape)}; expected (B, ...) with at least one example")
+        raise BnbookError(
+            f"inputs of shape {tuple(batch[0].shape)}; expected (B, ...) with at least one example"
+        )
     if not 0 < learning_rate < math.inf:
         raise BnbookError(f"learning rate {learning_rate!r}; expected a finite number above 0")
 
@@ -227,12 +242,16 @@ def _check(model: nn.Module, batch: Batch, learning_rate: float) -> None:
 def _refuse_lazy(network: nn.Module) -> None:
     lazy = [n for n, p in network.named_parameters() if isinstance(p, nn.parameter.UninitializedTensorMixin)]
     if lazy:
-        raise BnbookError(f"{lazy[0]} of a lazy layer has no values yet; call the network once on a batch before")
+        raise BnbookError(
+            f"{lazy[0]} of a lazy layer has no values yet; call the network once on a batch before"
+        )
 
 
 def _first_pass(subject: Subject) -> None:
     """One pass forwards and backwards; whatever fails becomes one line that says where."""
-    inputs, targets = (f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in subject.batch)
+    inputs, targets = (
+        f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in subject.batch
+    )
     try:
         with subject.twin() as twin:
             outputs = twin.outputs()
@@ -251,7 +270,7 @@ def _first_pass(subject: Subject) -> None:
             f"loss that does, or output= (in a shell --output) for one of several: {_line(error)}"
         ) from error
     if not torch.isfinite(value):
-        raise BnbookError(f"the loss of the batch is {float(value)}; expected a finite number")
+        raise BnbookError(f"the loss of the batch is {float(value.detach())}; expected a finite number")
     if not value.requires_grad:
         raise BnbookError("the loss has no gradient; expected one that depends on trained parameters")
     try:
@@ -308,7 +327,10 @@ def _half(subject: Subject) -> bool:
 def _left_out(every: Sequence[LeftOut]) -> Iterator[str]:
     for instrument in dict.fromkeys(each.instrument for each in every):
         own = [each for each in every if each.instrument == instrument]
-        said = {why: [each.layer for each in own if each.why == why] for why in dict.fromkeys(each.why for each in own)}
+        said = {
+            why: [each.layer for each in own if each.why == why]
+            for why in dict.fromkeys(each.why for each in own)
+        }
         parts = [f"{_some(layers)} ({why})" for why, layers in said.items()]
         yield f"{instrument} without {'; '.join(parts)}"
 

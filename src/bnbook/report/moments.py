@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bnbook.probes.activations import moment_change
-from bnbook.report.anatomy import Anatomy, by_unit
 from bnbook.report.experiments import watch
+from bnbook.report.finding import Anatomy, units_along
 from bnbook.report.instruments import LeftOut
 from bnbook.report.subject import Subject
 
@@ -71,7 +70,7 @@ def _look(
 
     def keep(place: str, name: str, axis: int, values: object) -> None:
         if isinstance(values, Tensor) and values.dim() >= 2 and values.is_floating_point():
-            units = by_unit(axis, values)
+            units = units_along(axis, values)
             moments = units.mean(1), units.var(1, correction=0)
             found.setdefault((place, name), tuple(each.cpu().numpy() for each in moments))
 

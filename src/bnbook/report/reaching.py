@@ -40,7 +40,9 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
         return [*tensors, ("training", value.training), *_script_attributes(value)]
     if isinstance(value, nn.Module):
         own = [(k, v) for k, v in vars(value).items() if k not in ("_parameters", "_buffers", "_modules")]
-        named = [(k, v) for box in ("_parameters", "_buffers", "_modules") for k, v in vars(value)[box].items()]
+        named = [
+            (k, v) for box in ("_parameters", "_buffers", "_modules") for k, v in vars(value)[box].items()
+        ]
         return named + own + _own_class(type(value))
     if isinstance(value, Mapping):
         return [(str(key), each) for key, each in value.items()]
@@ -55,15 +57,17 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, (type, random.Random, np.random.Generator, np.random.RandomState)):
         return []
     slots = [slot for kind in type(value).__mro__ for slot in getattr(kind, "__slots__", ())]
-    return [*getattr(value, "__dict__", {}).items(), *((s, getattr(value, s)) for s in slots if hasattr(value, s))]
+    return [
+        *getattr(value, "__dict__", {}).items(),
+        *((s, getattr(value, s)) for s in slots if hasattr(value, s)),
+    ]
 
 
 def _full(cell: types.CellType) -> bool:
     try:
-        cell.cell_contents
+        return cell.cell_contents is cell.cell_contents
     except ValueError:
         return False
-    return True
 
 
 def _own_class(kind: type) -> list[tuple[str, Any]]:
@@ -78,7 +82,9 @@ def _own_class(kind: type) -> list[tuple[str, Any]]:
 
 
 def _script_attributes(module: torch.jit.ScriptModule) -> list[tuple[str, Any]]:
-    names = [name for name in dir(module) if not name.startswith("_") and name not in dir(torch.jit.ScriptModule)]
+    names = [
+        name for name in dir(module) if not name.startswith("_") and name not in dir(torch.jit.ScriptModule)
+    ]
     kinds = (int, float, str, list, dict)
     return [(n, getattr(module, n)) for n in names if isinstance(getattr(module, n, None), kinds)]
 
@@ -136,7 +142,9 @@ def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 def random_states() -> tuple[Any, ...]:
     """Of torch, of every CUDA device in use, of NumPy and of Python."""
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() and torch.cuda.is_initialized() else None
+    cuda = (
+        torch.cuda.get_rng_state_all() if torch.cuda.is_available() and torch.cuda.is_initialized() else None
+    )
     return torch.get_rng_state(), cuda, np.random.get_state(), random.getstate()
 
 

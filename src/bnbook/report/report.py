@@ -13,9 +13,9 @@ import torch
 from bnbook.probes.covariate_shift import CovariateShift
 from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.anatomy import Found
 from bnbook.report.curvature import NAMES, Eigenvalues
 from bnbook.report.experiments import Slope
+from bnbook.report.finding import Found
 from bnbook.report.instruments import LeftOut
 from bnbook.report.moments import Moments
 
@@ -30,7 +30,9 @@ class Findings:
     repeats: bool  # whether two passes from one state gave one loss and one gradient
     losses: tuple[float, float]  # of these two passes
     slope: Slope | None  # of the loss along its gradient; None where there is no gradient to go along
-    meeting: tuple[str, ...] | None  # where the examples meet in the mode that the network is in; "" is its own code
+    meeting: (
+        tuple[str, ...] | None
+    )  # where the examples meet in the mode that the network is in; "" is its own code
     mean: float | None  # loss of the batch twice over that of the batch: 1 for a mean over the examples
     in_order: bool  # whether layers run in the order of registration
     unused: tuple[str, ...]  # trained parameters that do not reach the loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +75,7 @@ class Subject:
             stack.enter_context(torch.enable_grad())
             stack.enter_context(_uncompiled())
             memo = dict(self.shared)
-            network = copy.deepcopy(self.network, memo)
+            network = _copied(self.network, memo)
             _rebind_inside(network, memo)
             loss = _rebound(self.loss, memo)
             inputs, targets = (copy.deepcopy(each.detach()) for each in self.batch)
@@ -132,8 +132,16 @@ def described(outputs: Any) -> str:
     elif isinstance(outputs, (tuple, list)):
         parts = [described(each) for each in outputs]
     else:
-        parts = [f"{k}: {described(v)}" for k, v in getattr(outputs, "__dict__", {}).items() if isinstance(v, Tensor)]
-    return f"a {type(outputs).__name__} of {len(parts)} ({', '.join(parts[:4])})" if parts else f"a {type(outputs).__name__}"
+        parts = [
+            f"{k}: {described(v)}"
+            for k, v in getattr(outputs, "__dict__", {}).items()
+            if isinstance(v, Tensor)
+        ]
+    return (
+        f"a {type(outputs).__name__} of {len(parts)} ({', '.join(parts[:4])})"
+        if parts
+        else f"a {type(outputs).__name__}"
+    )
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
@@ -161,6 +169,14 @@ def entangled(subject: Subject) -> list[str]:
         for parameter, gradient in kept:
             parameter.grad = gradient
     return [f"the gradient of {name}" for name in touched] + moved(before, subject.marks())
+
+
+def _copied(network: nn.Module, memo: dict[int, Any]) -> nn.Module:
+    with torch.no_grad():  # torch copies a scripted module's tensors by an operation that has a gradient
+        found = copy.deepcopy(network, memo)
+    for one, other in zip(network.parameters(), found.parameters(), strict=True):
+        other.requires_grad_(one.requires_grad)
+    return found
 
 
 @contextmanager
@@ -240,15 +256,15 @@ def _rebound(function: Any, memo: dict[int, Any]) -> Any:
             return value
 
     cells = tuple(types.CellType() for _ in function.__closure__ or ())
-    reached = {n: memo[id(v)] for n, v in function.__globals__.items() if id(v) in memo and n in _names(function)}
+    reached = {
+        n: memo[id(v)] for n, v in function.__globals__.items() if id(v) in memo and n in _names(function)
+    }
     around = {**function.__globals__, **reached} if reached else function.__globals__
     made = types.FunctionType(function.__code__, around, function.__name__, None, cells or None)
     memo[id(function)] = made
     for cell, old in zip(cells, function.__closure__ or (), strict=True):
-        try:
+        with suppress(ValueError):  # not filled yet
             cell.cell_contents = copied(old.cell_contents)
-        except ValueError:
-            pass  # not filled yet
     made.__defaults__ = copied(function.__defaults__)
     made.__kwdefaults__ = copied(function.__kwdefaults__)
     made.__dict__.update(function.__dict__)

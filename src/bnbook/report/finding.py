@@ -104,7 +104,9 @@ def inspect(subject: Subject) -> Anatomy:
         ]
     order = [name for name in runs if name in weighted]
     layers.sort(key=lambda each: order.index(each.name) if each.name in order else len(order))
-    meet = [n for n, t in tried.items() if t.over_batch] + [f.name for f in normal if f.name not in tried and f.over_batch]
+    meet = [n for n, t in tried.items() if t.over_batch] + [
+        f.name for f in normal if f.name not in tried and f.over_batch
+    ]
     return Anatomy(normal, tuple(layers), tuple(meet), order == [name for name in weighted if name in runs])
 
 
@@ -153,7 +155,7 @@ def _try(module: nn.Module, got: tuple, more: dict) -> _Tried:
     run, x = _alone(module, got, more)
     if run is None:
         return _unseen(module) or _Tried()
-    with torch.no_grad():
+    with torch.enable_grad():  # as in training: a layer may infer where no gradient is asked for
         try:
             y = run(x)
             if not isinstance(y, Tensor) or not y.is_floating_point() or len(y) != len(x):
@@ -164,8 +166,12 @@ def _try(module: nn.Module, got: tuple, more: dict) -> _Tried:
             now = _apart((run(other) - y)[1:], y)
             alike = y.shape == x.shape
             free = alike and _scale_free(lambda v: run(v, train=True), x)
-            axis = _unit_axis(module, run, x, y, over_batch) if alike and (free or is_named_norm(module)) else None
-        except (RuntimeError, TypeError, ValueError, IndexError, AssertionError):
+            axis = (
+                _unit_axis(module, run, x, y, over_batch)
+                if alike and (free or is_named_norm(module))
+                else None
+            )
+        except Exception:  # somebody else's code
             return _unseen(module) or _Tried()
     return _Tried(over_batch, now, free, axis)
 
@@ -204,7 +210,9 @@ def _scale_free(run: Callable[[Tensor], Tensor], x: Tensor) -> bool:
     return not _apart(larger - y, y, 1e-2) and _apart(bent - y, y, 1e-3)
 
 
-def _unit_axis(module: nn.Module, run: Callable[..., Tensor], x: Tensor, y: Tensor, over_batch: bool) -> int | None:
+def _unit_axis(
+    module: nn.Module, run: Callable[..., Tensor], x: Tensor, y: Tensor, over_batch: bool
+) -> int | None:
     """Where one entry of the layer's own γ or β acts; without these, by the axes over which it pools."""
     if y.dim() == 2 or isinstance(module, _INSTANCE):
         return 1
@@ -236,7 +244,9 @@ def _pools(run: Callable[..., Tensor], x: Tensor, y: Tensor, axis: int) -> bool:
 
 def _input_axis(module: nn.Module, got: tuple, more: dict) -> int | None:
     """The axis of the input on which a slice loses its effect when a row or column of the weight is zero."""
-    default = -1 if isinstance(module, nn.Linear) else 1 if isinstance(module, nn.modules.conv._ConvNd) else None
+    default = (
+        -1 if isinstance(module, nn.Linear) else 1 if isinstance(module, nn.modules.conv._ConvNd) else None
+    )
     run, x = _alone(module, got, more)
     if run is None:
         return default
@@ -253,17 +263,25 @@ def _input_axis(module: nn.Module, got: tuple, more: dict) -> int | None:
                 gave = gave[0] if isinstance(gave, (tuple, list)) else gave
                 weight = torch.arange(1, gave.numel() + 1, device=gave.device).sin().view(gave.shape)
                 (slope,) = torch.autograd.grad((gave * weight.to(gave.dtype)).sum(), leaf)
-            except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
+            except Exception:  # somebody else's code
                 continue
-            still = {
-                a: slope.transpose(0, a).flatten(1).abs().sum(1) == 0 for a in range(1, slope.dim())
-            }
+            still = {a: slope.transpose(0, a).flatten(1).abs().sum(1) == 0 for a in range(1, slope.dim())}
             one = [a for a, zero in still.items() if zero[0] and int(zero.sum()) == 1 and len(zero) > 1]
             if len(one) == 1:
                 return one[0]
     return default
 
 
-def by_unit(axis: int, values: Tensor) -> Tensor:
+def by_unit(module: nn.Module, values: Tensor) -> Tensor:
+    """What a layer gets, (B, ...), unit by unit: (units, values of the unit), float64.
+
+    The axis of the units is found by trying the layer on the values; where nothing tells it is axis 1.
+    """
+    axis = _try(module, (values,), {}).axis
+    axis = _input_axis(module, (values,), {}) if axis is None else axis
+    return units_along(1 if axis is None else axis, values)
+
+
+def units_along(axis: int, values: Tensor) -> Tensor:
     """(…) -> (units, values of the unit), float64."""
     return values.detach().double().movedim(axis, 0).flatten(1)
