@@ -52,11 +52,11 @@ class Statistics:
     def constant(self, network: nn.Module) -> None:
         """Each layer infers with the statistics of this batch in the place of its running averages."""
         for name in self.names:
-            module, held = network.get_submodule(name), iter(self.held[name])
+            module, kept = network.get_submodule(name), self.held[name]
             module.training = False
 
-            def give(module: nn.Module, _got: tuple, _more: dict, held=held) -> None:
-                mean, variance = next(held)
+            def give(module: nn.Module, _got: tuple, _more: dict, kept=kept, held=iter(kept)) -> None:
+                mean, variance = kept[0] if len(kept) == 1 else next(held)  # recomputed, it runs once more
                 module.running_mean, module.running_var = mean.clone(), variance.clone()
 
             watch(module, give, None)

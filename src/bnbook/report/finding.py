@@ -189,6 +189,9 @@ def _alone(module: nn.Module, got: tuple, more: dict) -> tuple[Callable[..., Any
             layer = copy.deepcopy(module)
             if train:
                 layer.train()
+            for parameter in [] if change else layer.parameters(recurse=False):
+                if not parameter.any():  # a γ of zero hides what the layer does
+                    parameter.data.fill_(1.0)
             if change:
                 change(layer)
             placed = [values if k == key else v for k, v in enumerate(got)]

@@ -50,12 +50,12 @@ def measure(
     not one finite number; where something has moved all the same, with its name.
     """
     _check(model, batch, learning_rate)
-    models = [model] if beside is None else [model, beside]
+    models = [unwrapped(each) for each in ([model] if beside is None else [model, beside])]
+    for each in models:
+        _refuse_lazy(each)
     with _bar(len(models) * (4 + 3 * eigenvalues), progress) as step:
         found = [
-            _One(
-                Subject(unwrapped(each), loss, batch, output), learning_rate, lengths, eigenvalues, step
-            ).report(name)
+            _One(Subject(each, loss, batch, output), learning_rate, lengths, eigenvalues, step).report(name)
             for each, name in zip(models, names, strict=False)
         ]
     return found[0] if beside is None else replace(found[0], beside=found[1])
@@ -79,7 +79,6 @@ class _One:
 
     def report(self, name: str) -> Report:
         subject = self.subject
-        _refuse_lazy(subject.network)
         if not subject.parameters:
             raise BnbookError("a model without trained parameters; expected at least one with requires_grad")
         before = subject.marks()
