@@ -114,6 +114,7 @@ def gradient(animal: Animal, changed: dict[str, Tensor] | None = None) -> tuple[
     for name, parameter in model.named_parameters():
         if changed and name in changed:
             parameter.data = changed[name].clone()
+    model.zero_grad()
     seed(7)
     loss = animal.loss(picked(animal, model(x)), y)
     loss.backward()
@@ -572,6 +573,6 @@ ZOO: dict[str, Animal] = {
         lambda: NORMED(make_normalizer("batch", 8)), lacks=("population",), normalizers=1, curved=False
     ),
     "the book's noise": Animal(
-        lambda: NORMED(make_normalizer("noisy", 8)), lacks=("constant", "population"), curved=False
+        lambda: NORMED(make_normalizer("noisy", 8)), lacks=("population",), curved=False
     ),
 }  # fmt: skip

@@ -53,9 +53,9 @@ class Statistics:
         """Each layer infers with the statistics of this batch in the place of its running averages."""
         for name in self.names:
             module, kept = network.get_submodule(name), self.held[name]
-            module.training = False
+            module.training, held = False, iter(kept)
 
-            def give(module: nn.Module, _got: tuple, _more: dict, kept=kept, held=iter(kept)) -> None:
+            def give(module: nn.Module, _got: tuple, _more: dict, kept=kept, held=held) -> None:
                 mean, variance = kept[0] if len(kept) == 1 else next(held)  # recomputed, it runs once more
                 module.running_mean, module.running_var = mean.clone(), variance.clone()
 

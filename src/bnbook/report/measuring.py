@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss, total_norm
 from bnbook.report import curvature, experiments, instruments, moments
+from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
 from bnbook.report.finding import Anatomy, inspect
 from bnbook.report.instruments import LeftOut
 from bnbook.report.reaching import moved
@@ -33,6 +34,7 @@ def measure(
     lengths: Sequence[float] = LENGTHS,
     eigenvalues: bool = True,
     output: int | str | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
     beside: nn.Module | None = None,
     names: Sequence[str] = ("network", "beside"),
     progress: bool | None = None,
@@ -40,8 +42,8 @@ def measure(
     """Landscape, effective β, covariate shift, gradients and moments by layer, and λ_max of any network.
 
     loss(outputs, targets) -> (), a mean over the batch; batch: inputs (B, ...) and targets; output: which of
-    several outputs, by place or name. The model runs in the mode it is in; `eigenvalues` are measured with
-    the batch's statistics, with these held constant, and with running averages, on all outputs and all
+    several outputs, by place or name; optimizer: whose weight decay the `diagnosis` looks
+    at. The model runs in the mode it is in; `eigenvalues` are measured with the batch's statistics, with these held constant, and with running averages, on all outputs and all
     parameters, and cost most. What an instrument does not apply to is None or left out by name, and
     `warnings` and `findings` say why. `beside`: a second model on the same batch. `progress`: None shows a
     bar where somebody watches. Nothing runs on the model itself: every pass takes a copy, with the random
@@ -50,12 +52,15 @@ def measure(
     not one finite number; where something has moved all the same, with its name.
     """
     _check(model, batch, learning_rate)
+    require_optimizer(optimizer)
     models = [unwrapped(each) for each in ([model] if beside is None else [model, beside])]
     for each in models:
         _refuse_lazy(each)
     with _bar(len(models) * (4 + 3 * eigenvalues), progress) as step:
         found = [
-            _One(Subject(each, loss, batch, output), learning_rate, lengths, eigenvalues, step).report(name)
+            _One(
+                Subject(each, loss, batch, output), learning_rate, lengths, eigenvalues, step, optimizer
+            ).report(name)
             for each, name in zip(models, names, strict=False)
         ]
     return found[0] if beside is None else replace(found[0], beside=found[1])
@@ -71,9 +76,10 @@ class _One:
         lengths: Sequence[float],
         eigenvalues: bool,
         step: Callable[[], Any],
+        optimizer: torch.optim.Optimizer | None = None,
     ) -> None:
         self.subject, self.learning_rate, self.lengths = subject, learning_rate, lengths
-        self.eigenvalues, self.step = eigenvalues, step
+        self.eigenvalues, self.step, self.optimizer = eigenvalues, step, optimizer
         self.warnings: list[str] = []
         self.left_out: list[LeftOut] = []
 
@@ -92,6 +98,7 @@ class _One:
         anatomy = inspect(subject)
         findings = self._tried(anatomy, raw)
         seen = shift = by_layer = places = values = None
+        said: tuple[Sentence, ...] = ()
         hindrance = self._hindrance(findings)
         if hindrance:
             self.warnings.append(hindrance)
@@ -102,6 +109,9 @@ class _One:
             places = self._attempt("moments", lambda: self._moments(anatomy))
             if self.eigenvalues:
                 values = curvature.measure(subject, anatomy, self._attempt, self.warnings.append)
+            said = diagnose(
+                subject, anatomy, float(start), self.gradient, by_layer, self.learning_rate, self.optimizer
+            )
         self.warnings += _left_out(self.left_out)
         if changed := moved(before, subject.marks()):
             raise BnbookError(
@@ -110,7 +120,7 @@ class _One:
             )
         return Report(
             name, self.learning_rate, len(subject.batch[0]), float(start), anatomy.normalizers, seen, shift, by_layer,
-            places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)),
+            places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said,
         )  # fmt: skip
 
     def _gradient(self) -> tuple[Tensor, dict[str, Tensor | None]]:

@@ -14,6 +14,7 @@ from bnbook.probes.covariate_shift import CovariateShift
 from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.curvature import NAMES, Eigenvalues
+from bnbook.report.diagnosis import Sentence
 from bnbook.report.experiments import Slope
 from bnbook.report.finding import Found
 from bnbook.report.instruments import LeftOut
@@ -58,6 +59,7 @@ class Report:
     eigenvalues: Eigenvalues | None
     warnings: tuple[str, ...]
     findings: Findings
+    diagnosis: tuple[Sentence, ...] = ()  # the heaviest first
     beside: Report | None = None
 
     @property
@@ -113,6 +115,10 @@ class Report:
             text += [f"{each.name}: {warning}" for warning in each.warnings]
         if any(each.eigenvalues for each in self._all()):
             text.append("λ_max is that of the squared error ½‖f‖² of the outputs f, whatever the loss is")
+        for each in self._all():
+            if each.diagnosis:
+                text.append(f"\n{each.name}: what to know, the heaviest first")
+                text += [f"  {k}. {s.says} ({s.chapter})" for k, s in enumerate(each.diagnosis, 1)]
         return "\n".join(text)
 
     def to_json(self) -> str:
