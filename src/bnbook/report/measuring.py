@@ -41,15 +41,16 @@ def measure(
 ) -> Report:
     """Landscape, effective β, covariate shift, gradients and moments by layer, and λ_max of any network.
 
-    loss(outputs, targets) -> (), a mean over the batch; batch: inputs (B, ...) and targets; output: which of
-    several outputs, by place or name; optimizer: whose weight decay the `diagnosis` looks
-    at. The model runs in the mode it is in; `eigenvalues` are measured with the batch's statistics, with these held constant, and with running averages, on all outputs and all
-    parameters, and cost most. What an instrument does not apply to is None or left out by name, and
-    `warnings` and `findings` say why. `beside`: a second model on the same batch. `progress`: None shows a
-    bar where somebody watches. Nothing runs on the model itself: every pass takes a copy, with the random
-    states of torch, CUDA, NumPy and Python set back. Errors: BnbookError for anything but a module, a pair of
-    tensors, a positive learning rate; for a network or loss that does not take the batch, or whose loss is
-    not one finite number; where something has moved all the same, with its name.
+    loss(outputs, targets) -> (), a mean over the batch; batch: inputs (B, ...) and targets; output: which
+    of several outputs, by place or name; optimizer: whose weight decay the `diagnosis` looks at. The
+    model runs in the mode it is in; `eigenvalues` are measured with the batch's statistics, with these
+    held constant, and with running averages, on all outputs and all parameters, and cost most. What an
+    instrument does not apply to is None or left out by name, and `warnings` and `findings` say why.
+    `beside`: a second model on the same batch. `progress`: None shows a bar where somebody watches.
+    Nothing runs on the model itself: every pass takes a copy, with the random states of torch, CUDA,
+    NumPy and Python set back. Errors: BnbookError for anything but a module, a pair of tensors, a
+    positive learning rate; for a network or loss that does not take the batch, or whose loss is not one
+    finite number; where something has moved all the same, with its name.
     """
     _check(model, batch, learning_rate)
     require_optimizer(optimizer)
