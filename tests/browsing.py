@@ -123,6 +123,25 @@ def visit(browser: Any, site: Path) -> Visits:
     return visits
 
 
+#: How far what is already shown moves while a page loads, between 0 and 1, at once (the sum over all moves).
+SHIFT = """() => new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => list.getEntries().forEach(e => { sum += e.value; }))
+    .observe({type: "layout-shift", buffered: true});
+  setTimeout(() => done(sum), 300);
+})"""
+
+
+def shifts(browser: Any, site: Path) -> dict[str, float]:
+    """Page -> how far its layout shifts while it loads on a desk, of one page of each kind."""
+    page, found = browser.new_page(viewport={"width": WIDTHS[-1], "height": 900}), {}
+    for name in KINDS:
+        page.goto((site / f"{name}.html").as_uri())
+        found[name] = page.evaluate(SHIFT)
+    page.close()
+    return found
+
+
 #: What scrolls can be reached by keyboard, which the theme tells a third of a second after a change.
 TOLD = """async () => {
   const all = [...document.querySelectorAll("pre, .pst-scrollable-table-container")];

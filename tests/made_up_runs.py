@@ -10,7 +10,7 @@ from bnbook.training.placed import PlacedArm
 STEPS, SEEDS, CLASSES = 400, 2, 10
 PROBES = (0, 3, 10, 16, 24, 31, 45, 60, 80, 101, 122, 140, 158, 170, 186, 203, 230, 251, 290, 333, 360, 398)
 LAYERS = (1, 2, 5, 7, 8)  # those whose moments are taken; the chapters look at 2, 5 and 8
-LENGTHS, RANDOM, RATE = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0), (0.5, 2.0), 0.1
+LENGTHS, RANDOM, RATE = (0.05, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0), (0.5, 2.0), 0.1
 
 
 def arm(**changes: object) -> PlacedArm:

@@ -226,7 +226,12 @@ def test_intervals_by_hand():
     assert found == pytest.approx((0.5, 1 / 3 - half, min(1.0, 1 / 3 + half)))
     assert intervals.paired_shares(np.ones(2), np.zeros(2))[2] == 1.0  # cut off
     assert intervals.paired_shares(np.zeros(2), np.ones(2))[1] == -1.0
-    assert intervals.is_share(np.array([0.0, 1.0])) and not intervals.is_share(np.ones(2), np.array([0.5, 1]))
+    assert intervals.is_share(np.array([0.0, 1.0])) and not intervals.is_share(
+        np.ones(2), np.array([0.45, 1])
+    )
+    assert intervals.is_share(
+        np.array([0.5, 1 / 3, 2 / 3, 0.75])
+    )  # events of which two to four draws disagree
     for level in (intervals.mean_level, lambda a: intervals.paired_difference(a, np.zeros(len(a)))):
         assert level(np.ones(1)) == (1.0, -math.inf, math.inf)  # one seed is no share
         assert level(np.array([0.5, 0.7]))[0] == pytest.approx(0.6)

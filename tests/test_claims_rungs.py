@@ -186,10 +186,11 @@ def test_both_ends_of_a_ladder_are_of_as_many_steps(tmp_path):
     head = HEAD | {"rungs": rungs}
     known = {rung: arms(UP) for rung in ("a", "b", "d")} | {"c": arms([-1.0, 1.0, 0.0])}
     assert ends(judge(read(tmp_path, head), results(**known), "laptop")) == (
-        "0.597 higher with batch norm at an eighth, 0.00333 higher without batch norm (open) at the whole"
+        "0.597 higher with batch norm at an eighth, 0.00333 higher without batch norm (open) at the whole, "
+        "0.597 higher with batch norm after 9 steps at an eighth"
     )
     few = judge(read(tmp_path, head), results(a=arms(UP), d=arms(UP)), "laptop")
-    assert ends(few) == "0.597 higher with batch norm at an eighth"
+    assert ends(few) == "0.597 higher with batch norm at an eighth, 0.597 after 9 steps at an eighth"
     assert ends(judge(read(tmp_path, head), {}, "laptop")) == "–"
 
 
@@ -231,9 +232,11 @@ def recorded():
 
     from bnbook.studies.ladder.curves import ASKED, numbers
     from bnbook.studies.ladder.pairs import compare
+    from bnbook.studies.ladder.removed import at_fully_connected
 
     arms, runs = trained(("none", "batch", "noisy"))
     found = {f"{name}.{norm}" for norm in arms for name in numbers(runs[norm], arms[norm], 10)}
+    found |= {f"{name}.none" for name in at_fully_connected(runs["none"], arms["none"])} | {"overtaken"}
     found |= set(compare(runs["none"], runs["batch"], (arms["none"], arms["batch"]), 10))
     return found | {f"{name}.{norm}" for norm, names in ASKED.items() for name in names}
 
@@ -249,6 +252,9 @@ def drawn(chapter):
             found.update(name.replace(".{rung}", "") for name in (effect.a, effect.b) if name)
 
     names = vars(ladder) | dict(against_width=against_width, current=dict, save_figure=lambda *_: None)
+    names |= dict(plot_overtaking=lambda *_: found.update(f"accuracy_path.{arm}" for arm in ALL))
+    names |= dict(plot_slopes=lambda *_, **__: found.update(f"slopes.{arm}" for arm in ("none", "batch")))
+    names |= dict.fromkeys(("steps", "long_steps", "lengths"))
     for cell in chapter.code_cells:
         if "against_width(current()" in cell:
             exec(cell, names)
@@ -269,5 +275,7 @@ def test_the_ladder_records_what_its_claims_page_and_figures_read_and_nothing_el
     assert there <= asked | drawn(chapter) | ONE_OF_A_KIND
 
 
-#: Recorded of both arms and asked of one.
-ONE_OF_A_KIND = {"end_accuracy.none", "loss_range_late.batch"}
+ALL = ("none", "batch", "noisy")
+#: Recorded of all arms and asked of some.
+ONE_OF_A_KIND = {"loss_range_late.batch"}
+ONE_OF_A_KIND |= {f"removed_{name}.none" for name in ("along_one", "along_values", "growth")}

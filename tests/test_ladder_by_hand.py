@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from made_up_runs import CLASSES, LAYERS, LENGTHS, PROBES, SEEDS, STEPS, arm, curves, middle, run, start_step
+from made_up_runs import (
+    CLASSES,
+    LAYERS,
+    LENGTHS,
+    PROBES,
+    RATE,
+    SEEDS,
+    STEPS,
+    arm,
+    curves,
+    middle,
+    run,
+    start_step,
+)
 
 from bnbook.probes.places import PLACES
 from bnbook.studies.ladder import curves as ladder
 from bnbook.studies.ladder import windows
+from bnbook.studies.ladder.pairs import overtaken
 
 NAN = np.nan
 
@@ -97,6 +111,62 @@ def test_of_an_arm_that_is_compared_by_little_only_that_is_kept(made, found):
         assert set(asked) == set(names)
         for name in names:
             np.testing.assert_array_equal(asked[name], found[name])
+
+
+def slope_by_hand(made, seed, probe, k):
+    """|g - g_a| / (a |g|) at one length, at one look of one training."""
+    return made["landscape_distance"][seed, probe, k] / (LENGTHS[k] * RATE * made["start_norm"][seed, probe])
+
+
+def test_the_slope_by_its_distance_and_what_the_effective_beta_owes_to_its_shortest_step(made, found):
+    reach = [k for k, length in enumerate(LENGTHS) if 0.5 <= length <= 4]
+    for seed in range(SEEDS):
+        rows = [
+            [slope_by_hand(made, seed, probe, k) for k in range(len(LENGTHS))] for probe in range(len(PROBES))
+        ]
+        for k in range(len(LENGTHS)):
+            expected = middle([row[k] for row in rows], 0, 400)
+            assert found["slopes"][seed, k] == pytest.approx(expected)
+        assert found["near_slope"][seed] == pytest.approx(middle([row[0] for row in rows], 0, 400))
+        largest = [max(row[k] for k in reach) for row in rows]
+        assert found["of_pin"][seed] == pytest.approx(0.5 * RATE * middle(largest, 0, 400))
+        first = [float(row[reach[0]] == most) for row, most in zip(rows, largest, strict=True)]
+        assert found["shortest_share"][seed] == pytest.approx(middle(first, 0, 400, mean=True))
+        assert 0 < found["shortest_share"][seed] < 1
+
+
+def test_a_gradient_that_is_spent_gives_one_over_the_distance_whatever_the_network():
+    spent = run()
+    spent["landscape_distance"] = np.repeat(spent["start_norm"][..., None], len(LENGTHS), axis=-1)
+    found = ladder.by_distance(spent, arm())
+    np.testing.assert_allclose(found["slopes"], np.tile(1 / (RATE * np.array(LENGTHS)), (SEEDS, 1)))
+    np.testing.assert_allclose(found["of_pin"], 1.0)
+    np.testing.assert_allclose(found["shortest_share"], 1.0)
+
+
+def test_a_slope_that_overflows_is_infinite_and_of_a_diverged_training_it_is_no_number():
+    made = run()
+    made["landscape_distance"][0, :, -1] = NAN
+    made["start_loss"][1] = NAN
+    found = ladder.slopes(made, arm())
+    assert np.isinf(found[0, :, -1]).all() and np.isfinite(found[0, :, :-1]).all()
+    made["landscape_distance"][1] = NAN
+    assert np.isnan(ladder.slopes(made, arm())[1]).all()
+
+
+def test_the_path_has_thirty_parts_of_nearly_equal_length(made, found):
+    """Of 400 steps the first ten parts have fourteen, the other twenty thirteen."""
+    edges = [14 * k for k in range(11)] + [140 + 13 * k for k in range(1, 21)]
+    for seed in range(SEEDS):
+        expected = [made["accuracy"][seed, a:b].mean() for a, b in zip(edges, edges[1:], strict=False)]
+        np.testing.assert_allclose(found["accuracy_path"][seed], expected)
+
+
+def test_who_overtakes_is_ahead_from_there_to_the_end():
+    """Four parts of a training of 400 steps: ahead from the third on, never, always, and ahead but not to the end."""
+    other = np.zeros((4, 4))
+    one = np.array([[-1.0, -1, 1, 1], [-1, 1, 1, -1], [1, 1, 1, 1], [1, -1, 1, 0]])
+    np.testing.assert_array_equal(overtaken(one, other, 400), [200, np.inf, 0, np.inf])
 
 
 def learning(steps=400, **changes):

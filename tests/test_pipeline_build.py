@@ -391,6 +391,14 @@ def test_a_formula_keeps_the_stop_behind_it():
     assert build.with_their_stops(page) == f"<p>{kept} beside it)</p>"
 
 
+def test_a_formula_has_no_menu_and_a_page_without_contents_is_wide():
+    page = '<script>window.MathJax = {"options": {"a": 1}}</script><div class="bd-article-container">x</div>'
+    assert build.without_menus(page).count('{"options": {"enableMenu": false, "a": 1}}') == 1
+    assert 'class="bd-article-container wide"' in build.with_room(page)
+    beside = page + '<div class="bd-sidebar-secondary"></div>'
+    assert build.with_room(beside) == beside
+
+
 def test_the_link_of_a_solution_begins_at_its_word():
     link = '<a class="reference internal" href="#a">'
     page = f"<p>Solution to{link} Exercise 3 (A coin)</a></p>"

@@ -88,18 +88,20 @@ def test_numbers_in_the_prose_are_those_of_the_results_files(built_site, page):
     assert "{{" not in shown, "a token was left unfilled"
 
 
-def test_the_front_page_is_read_in_ninety_seconds(built_site):
+def test_the_front_page_is_read_in_a_hundred_seconds(built_site):
     words = front_words((built_site / "html" / "index.html").read_text(encoding="utf-8"))
-    assert 250 < len(words) <= 360, "at 240 words a minute"
+    assert 250 < len(words) <= 400, "at 240 words a minute"
 
 
 def front_words(page: str) -> list[str]:
-    """What is read from top to bottom: not the labels of pictures and squares, nor the list of sources."""
+    """What is read from top to bottom: not the labels of pictures and squares, nor tables and the list of
+    sources."""
     article = page.partition("<article")[2].partition("</article>")[0].partition('<section id="sources"')[0]
     for labels in (
         r"<svg.*?</svg>",
         r'<div class="waffle" .*?waffle-legend.*?</ul></div>',
         r"<details>.*?</details>",
+        r"<table.*?</table>",
     ):
         article = re.sub(labels, " ", article, flags=re.S)
     article = re.sub(r'<a class="(?:headerlink|way)".*?</a>', " ", article, flags=re.S)

@@ -38,8 +38,9 @@ def test_a_chapter_repeats_the_ladder_at_an_eighth_of_the_width_from_seeds_of_it
         rungs.find("w1_8"), ladder
     )
     own_seeds = set(range(own["first_seed"], own["first_seed"] + own["seeds"]))
-    for rung in rungs.RUNGS.values():
-        assert not own_seeds & set(rungs.seeds(rung, ladder["first_seed"], ladder["most"]))
+    for rung in rungs.RUNGS:
+        theirs = rungs.seeds(rung, ladder["first_seed"], ladder["fresh_first_seed"], ladder["most"])
+        assert not own_seeds & set(theirs)
 
 
 def test_arms_beside_the_ladder_differ_in_what_they_say_alone():

@@ -48,13 +48,18 @@ def ratio_of_means(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interv
 
 
 def share(values: np.ndarray, level: float = LEVEL) -> Interval:
-    """Exact interval of a share of seeds, values 0 or 1 (Clopper and Pearson 1934)."""
-    count, hits = len(values), int(np.sum(values))
+    """Exact interval of a share of seeds, values 0 or 1 (Clopper and Pearson 1934).
+
+    A seed whose draws disagree counts as the mean of them. As many trials as seeds, however often each was
+    drawn: draws of one seed share weights and data, and were they alike no more would be known.
+    """
+    count, hits = len(values), float(np.sum(values))
     return (hits / count, *clopper_pearson(hits, count, level))
 
 
-def clopper_pearson(hits: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
+def clopper_pearson(hits: float, trials: int, level: float = LEVEL) -> tuple[float, float]:
     """Interval of a probability from the beta distribution's quantiles: it never covers less than stated.
+    Between whole hits the quantiles interpolate.
 
     SciPy's `binomtest(...).proportion_ci("exact")` finds the same two numbers by search, 16 times as slowly.
     """
@@ -71,12 +76,13 @@ def paired_shares(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interva
 
     With n₁₀ seeds where only a is 1, n₀₁ where only b is: p = (n + 1)/(S + 2) for each, and
     p₁₀ - p₀₁ ± z √((p₁₀ + p₀₁ - (p₁₀ - p₀₁)²)/(S + 2)). Where all seeds agree it keeps a width; t does not.
+    Of a seed whose draws disagree, n₁₀ and n₀₁ get the most that its two means allow.
     """
     from scipy.stats import norm
 
     a, b = np.asarray(a), np.asarray(b)
     count = a.size
-    only_a, only_b = np.sum((a == 1) & (b == 0)), np.sum((a == 0) & (b == 1))
+    only_a, only_b = np.sum(np.minimum(a, 1 - b)), np.sum(np.minimum(1 - a, b))
     p10, p01 = (only_a + 1) / (count + 2), (only_b + 1) / (count + 2)
     middle = p10 - p01
     half = norm.ppf((1 + level) / 2) * math.sqrt((p10 + p01 - middle**2) / (count + 2))
@@ -84,8 +90,9 @@ def paired_shares(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interva
 
 
 def is_share(*arrays: np.ndarray) -> bool:
-    """Whether every value is 0 or 1: a share of seeds, for which Student's interval does not hold."""
-    return all(np.isin(values, (0.0, 1.0)).all() for values in arrays)
+    """Whether every value is 0 or 1, or the mean of up to four draws of such a value: a share of seeds, for
+    which Student's interval does not hold."""
+    return all(np.isin(12 * np.asarray(values), np.arange(13)).all() for values in arrays)
 
 
 def paired_difference(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interval:

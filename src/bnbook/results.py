@@ -32,6 +32,7 @@ class Results(Mapping):
 
     header: dict[str, Any] = field(default_factory=dict)
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    draws: tuple[Results, ...] = ()  # of a published run: what earlier ones gave, the oldest first
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.entries:
@@ -165,7 +166,34 @@ def read(path: Path) -> Results:
         raise BnbookError(f"no results file {name}; run the chapter first (bnbook run)") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BnbookError(f"{name} is not a whole results file; run the chapter again") from None
-    return Results(content, entries)
+    return Results(content, entries, read_draws(draws_path(path)))
+
+
+#: What a draw is told apart by and shown with.
+DRAWN_WITH = {"chapter", "profile", "parameters", "fingerprint", "content", "provenance"}
+
+
+def draws_path(path: Path) -> Path:
+    """Where the draws lie that came before the run of a results file: draws/PROFILE/PART/CHAPTER.json beside
+    the profiles' folders."""
+    executed = Path(path).parents[2]
+    return executed / "draws" / Path(path).relative_to(executed)
+
+
+def read_draws(path: Path) -> tuple[Results, ...]:
+    """The draws that a file keeps, none where there is no file; BnbookError where it is not whole."""
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))["draws"]
+        found = tuple(Results(draw["header"], draw["results"]) for draw in listed)
+        assert all(draw.header.keys() >= DRAWN_WITH for draw in found)
+        for entry in (each for draw in found for each in draw.entries.values()):
+            assert entry.keys() >= {"unit"} and len(entry["values"]) == len(set(entry["seeds"]))
+    except FileNotFoundError:
+        return ()
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError):
+        name = "/".join(path.parts[-4:])
+        raise BnbookError(f"{name} is no whole file of draws; git checkout executed puts it back") from None
+    return found
 
 
 def load(chapter: str, profile: str | None = None) -> Results:

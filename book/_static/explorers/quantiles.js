@@ -90,13 +90,13 @@
   };
   const pairedShares = (a, b, level) => {
     const n = a.length,
-      count = (x, y) => a.filter((v, k) => v === x && b[k] === y).length;
-    const [onlyA, onlyB] = [count(1, 0), count(0, 1)],
+      most = (x, y) => x.reduce((s, v, k) => s + Math.min(v, 1 - y[k]), 0);
+    const [onlyA, onlyB] = [most(a, b), most(b, a)],
       [p, q] = [(onlyA + 1) / (n + 2), (onlyB + 1) / (n + 2)];
     const half = normalTwoSided(level) * Math.sqrt((p + q - (p - q) ** 2) / (n + 2));
     return [(onlyA - onlyB) / n, Math.max(-1, p - q - half), Math.min(1, p - q + half)];
   };
-  const isShare = (...rows) => rows.every(row => row.every(v => v === 0 || v === 1));
+  const isShare = (...rows) => rows.every(row => row.every(v => v >= 0 && v <= 1 && Number.isInteger(12 * v)));
   const pairedDifference = (a, b, level) =>
     a.length > 1 && isShare(a, b)
       ? pairedShares(a, b, level)

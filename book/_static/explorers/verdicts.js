@@ -14,10 +14,7 @@
         interval: level => ratioOfMeans(a, b, level).map(edge => edge - 1),
       },
     ],
-    sign: ([a, b]) => {
-      const row = a.map((v, k) => (v > b[k] ? 1 : 0));
-      return [{ values: row, interval: level => meanLevel(row, level) }];
-    },
+    sign: ([ahead]) => [{ values: ahead, interval: level => meanLevel(ahead, level) }],
     level: rows => rows.map(row => ({ values: row, interval: level => meanLevel(row, level) })),
     rate: rows => CELLS.level(rows),
   };

@@ -17,6 +17,7 @@ import numpy as np
 
 from bnbook.claims.claim import Claim
 from bnbook.claims.deciding import deciding_sizes, deciding_words, seeds_for_claim
+from bnbook.claims.draws import counted
 from bnbook.claims.kinds.known import evaluate
 from bnbook.claims.outcome import Outcome
 from bnbook.claims.reach import can_hold
@@ -94,13 +95,14 @@ class Judgement:
 def judge(
     claim: Claim, results: Mapping[str, np.ndarray], profile: str | None = None, *, exact: bool = False
 ) -> Judgement:
-    """Judge one claim by recorded results, name -> values (S, ...).
+    """Judge one claim by recorded results, name -> values (S, ...); of a published run by all its draws.
 
     At a profile that is no evidence for the claim the verdict says so beside the effect, if measured. An
     `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`. A statement that
     fails is "wrong as printed, corrected" where its corrected test holds, "holds if …" where it names a
     condition. Raises BnbookError for a missing result where the profile counts as evidence.
     """
+    results = counted(claim, results)
     nothing = Judgement(claim, NOT_TESTED, math.nan, (-math.inf, math.inf), 0, detail="not measured")
     if claim.counts_as_evidence(profile, exact) and claim.rungs:
         found = judge_rungs(claim, results, partial(_judge_parts, results=results), nothing)

@@ -113,7 +113,9 @@ def _coin(values: np.ndarray, edge: float) -> float:
 
     if math.isinf(edge):
         return 0.0
-    heads, tails = int((values > edge).sum()), int((values < edge).sum())
-    chance = edge if is_share(values) and 0 < edge < 1 else 0.5
-    falls = binom(heads + tails, chance)
-    return min(1.0, 2 * float(min(falls.cdf(heads), falls.sf(heads - 1))))
+    if is_share(values) and 0 < edge < 1:
+        heads, falls = float(values.sum()), binom(values.size, edge)
+    else:
+        heads = int((values > edge).sum())
+        falls = binom(heads + int((values < edge).sum()), 0.5)
+    return min(1.0, 2 * float(min(falls.cdf(math.ceil(heads)), falls.sf(math.floor(heads) - 1))))

@@ -11,10 +11,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import LogLocator
 
-from bnbook.figures import COLORS, LABELS, band, log_band, mean_and_interval
-from bnbook.plots.line_names.marks import mark, mark_curve
+from bnbook.figures import COLORS, LABELS, band, mean_and_interval
+from bnbook.plots.landscape import DISTANCE, PAIR, SLOPE, slope_panel
+from bnbook.plots.line_names.marks import mark
 from bnbook.plots.panels import legend_below
-from bnbook.probes.summaries import PAPER_REACH
 from bnbook.studies.ladder.rungs import RUNGS
 
 WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
@@ -173,59 +173,52 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
     return float(mean[0]), float(half[0])
 
 
-def slopes(
-    results: Mapping[str, np.ndarray], lengths: Sequence[float], rate: float, rungs: Mapping[str, str]
-) -> plt.Figure:
-    """The slope of the gradient against the distance, ‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖) at each a, a panel for
-    each of RUNG -> title that was reached.
-
-    slopes.RUNG.ARM (S, A) at `lengths`, in learning rates of `rate`: geometric means over the seeds with 95 % bands.
-    Dashed: 1/a, what a spent gradient gives; shaded: the paper's reach.
-    """
-    shown = [name for name in rungs if f"slopes.{name}.batch" in results]
-    columns = min(3, len(shown)) or 1
-    rows = -(-len(shown) // columns) or 1
-    size = (6.4, 4.2) if len(shown) == 1 else (2.75 * columns + 0.4, 2.75 * rows + 0.4)
-    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
-    for ax in axes.flat[len(shown) :]:
-        ax.set_visible(False)
-    a = np.asarray(lengths, dtype=float)
-    for ax, name in zip(axes.flat, shown):
-        ax.axvspan(*PAPER_REACH, color=GREY, alpha=0.13, linewidth=0)
-        mark_curve(ax, a, 1 / (a * rate), "1/a: the gradient is spent")
-        for arm in ("none", "batch"):
-            log_band(ax, a, results[f"slopes.{name}.{arm}"], color=COLORS[arm], label=LABELS[arm])
-        ax.set(xscale="log", yscale="log")
-        if len(shown) > 1:
-            ax.set_title(textwrap.fill(rungs[name], TITLE))
-        ax.set_xticks([0.05, 0.5, 4, 16], ["1/20", "1/2", "4", "16"])
-        ax.minorticks_off()
-    for ax in axes[-1]:
-        ax.set_xlabel("distance, in learning rates")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("slope of the gradient")
-    legend_below(fig, axes[0, 0], 2)
-    return fig
+def slopes(results: Mapping[str, np.ndarray], lengths: Sequence[float], rate: float) -> plt.Figure:
+    """The slope of the gradient against the distance, slopes.RUNG.ARM (S, A) at `lengths`, a panel for each
+    rung of `PLAIN` that was reached (`bnbook.plots.landscape.slope_panel`)."""
+    fig, panels = _panels([name for name in PLAIN if f"slopes.{name}.batch" in results], True)
+    for name, ax in panels.items():
+        slope_panel(ax, lengths, rate, {arm: results[f"slopes.{name}.{arm}"] for arm in PAIR})
+    return _named(fig, DISTANCE, SLOPE)
 
 
-def overtaking(
-    results: Mapping[str, np.ndarray], steps: int, rungs: Mapping[str, str]
-) -> plt.Figure:
+def overtaking(results: Mapping[str, np.ndarray], steps: int, long_steps: int) -> plt.Figure:
     """How many points of batch accuracy batch norm, steady and noisy, is ahead of the plain network along the
-    training, a panel for each of RUNG -> title that was reached: accuracy_path.RUNG.ARM (S, parts)."""
-    shown = [name for name in rungs if f"accuracy_path.{name}.noisy" in results]
-    size = (6.4, 4.0) if len(shown) == 1 else (2.9 * len(shown) + 0.4, 3.4)
-    fig, axes = plt.subplots(1, max(1, len(shown)), figsize=size, sharey=True, squeeze=False)
-    for ax, name in zip(axes.flat, shown):
+    training, a panel for each rung of `PLAIN` that was reached: accuracy_path.RUNG.ARM (S, parts)."""
+    fig, panels = _panels([name for name in PLAIN if f"accuracy_path.{name}.noisy" in results], False)
+    for name, ax in panels.items():
         plain = 100 * np.asarray(results[f"accuracy_path.{name}.none"])
-        x = (np.arange(plain.shape[1]) + 0.5) * steps / plain.shape[1]
+        total = long_steps if RUNGS[name].long else steps
+        x = (np.arange(plain.shape[1]) + 0.5) * total / plain.shape[1]
         for arm in ("batch", "noisy"):
             ahead = 100 * np.asarray(results[f"accuracy_path.{name}.{arm}"]) - plain
             band(ax, x, ahead, color=COLORS[arm], label=LABELS[arm])
         mark(ax, "the plain network", y=0.0)
-        ax.set_xlabel("training step")
-        if len(shown) > 1:
-            ax.set_title(textwrap.fill(rungs[name], TITLE))
-    axes[0, 0].set_ylabel("points ahead of the plain network")
-    legend_below(fig, axes[0, 0], 2)
+    return _named(fig, "training step", "points ahead of the plain network")
+
+
+def _panels(rungs: Sequence[str], same_x: bool) -> tuple[plt.Figure, dict[str, plt.Axes]]:
+    """Rung -> its panel, three in a row, with one legend for all."""
+    columns = min(3, len(rungs))
+    rows = -(-len(rungs) // columns)
+    size = (2.75 * columns + 0.4, 2.6 * rows + 0.6)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=same_x, sharey=True, squeeze=False)
+    for ax in axes.flat[len(rungs) :]:
+        ax.set_visible(False)
+    for name, ax in zip(rungs, axes.flat):
+        ax.set_title(textwrap.fill(TITLES[name], TITLE))
+    return fig, dict(zip(rungs, axes.flat))
+
+
+def _named(fig: plt.Figure, x: str, y: str) -> plt.Figure:
+    """With the axes' names at the outer panels, and one legend."""
+    shown = [ax for ax in fig.axes if ax.get_visible()]
+    columns = fig.axes[0].get_gridspec().ncols
+    for place, ax in enumerate(shown):
+        if place + columns >= len(shown):
+            ax.set_xlabel(x)
+            ax.tick_params(labelbottom=True)
+        if not place % columns:
+            ax.set_ylabel(y)
+    legend_below(fig, shown[0], 2)
     return fig

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.figures import COLORS, LABELS
+from bnbook.figures import COLORS, LABELS, log_band
 from bnbook.plots import printed
 from bnbook.plots.line_names.marks import mark, mark_curve
 from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
+from bnbook.probes.summaries import PAPER_REACH
 
 Curves = Mapping[str, np.ndarray]
 PAIR = ("none", "batch")
+DISTANCE, SLOPE = "distance, in learning rates", "slope of the gradient"
 
 
 def landscape(curves: Curves, steps: Sequence[int]) -> plt.Figure:
@@ -65,3 +67,21 @@ def random_directions(curves: Curves, steps: Sequence[int]) -> plt.Figure:
         column[-1].set_xlabel("training step + 1")
     legend_below(fig, axes[0, 0], 2)
     return without_minor_ticks(fig)
+
+
+def slope_panel(
+    ax: plt.Axes, lengths: Sequence[float], rate: float, slopes: Mapping[str, np.ndarray]
+) -> None:
+    """‖∇L(θ) - ∇L(θ_a)‖ / (a ‖∇L(θ)‖) at each a, NORM -> (S, A) at `lengths`, in learning rates of `rate`.
+
+    Geometric means over the seeds with 95 % bands. Dashed: 1/a, what a spent gradient gives whatever the
+    network; shaded: the paper's reach.
+    """
+    a = np.asarray(lengths, dtype=float)
+    ax.axvspan(*PAPER_REACH, color="#777777", alpha=0.13, linewidth=0)
+    mark_curve(ax, a, 1 / (a * rate), "1/a: the gradient is spent")
+    for norm, values in slopes.items():
+        log_band(ax, a, values, color=COLORS[norm], label=LABELS[norm])
+    ax.set(xscale="log", yscale="log")
+    ax.set_xticks([0.05, 0.5, 4, 16], ["1/20", "1/2", "4", "16"])
+    ax.minorticks_off()

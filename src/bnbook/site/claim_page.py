@@ -10,7 +10,7 @@ from typing import Any
 
 from bnbook.claims.words import spelled
 from bnbook.pipeline.chapters.evidence import Evidence
-from bnbook.site import board, chips, links, words
+from bnbook.site import board, chips, draws, links, words
 from bnbook.site.claim_tests import found
 from bnbook.site.shell import page
 from bnbook.site.spacing import with_fixed_spaces
@@ -32,6 +32,7 @@ class Context:
     caption: str = ""  # its HTML there
     places: Sequence[str] = ()  # sentences of the sources that it judges
     runs: Sequence[tuple[str, Row]] = ()  # (profile, row) of every published run that judged it
+    drawn: Sequence[Row] = ()  # what each draw gave by itself
     locked: str = ""
     known: str = ""  # HTML: its instruments, and how it goes at other sizes
     repository: str = ""
@@ -70,6 +71,7 @@ def _sections(row: Row, about: Context) -> dict[str, str]:
         "How sure": _sure(row, about),
         "Where it is said": _said(row, about),
         "Every run that judged it": _runs(about.runs),
+        "Each draw by itself": draws.table(row, about.drawn),
         "Repeat it": _repeat(row, about),
     }
 

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bnbook import claims
-from bnbook.pipeline.chapters import merge
+from bnbook.pipeline.chapters import drawn, merge
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence, published
 from bnbook.pipeline.pictures import pictures
@@ -50,6 +48,7 @@ def write(
             caption=caption_of(site / f"{chapter.name}.html", anchor),
             places=places.get(row["id"], ()),
             runs=runs.get(row["id"], ()),
+            drawn=_drawn(claim, shown.evidence[chapter.name]),
             locked=getattr(judgement, "locked", ""),
             known=limits.known(row, rows, instruments),
             repository=repository,
@@ -58,7 +57,10 @@ def write(
         )
         (folder / f"{row['id']}.html").write_text(claim_page(row, about), encoding="utf-8")
         (folder / f"{row['id']}.json").write_text(
-            json.dumps(row | {"run": _run(about.evidence)}, ensure_ascii=False, indent=1), encoding="utf-8"
+            json.dumps(
+                row | {"run": _run(about.evidence), "draws": about.drawn}, ensure_ascii=False, indent=1
+            ),
+            encoding="utf-8",
         )
         (folder / f"{row['id']}.csv").write_text(per_seed(claim, about.evidence), encoding="utf-8")
 
@@ -69,6 +71,11 @@ def _run(evidence: Evidence | None) -> dict[str, Any] | None:
     return {key: made.get(key) for key in ("date", "commit", "device")} if made else None
 
 
+def _drawn(claim: claims.Claim, evidence: Evidence | None) -> list[Row]:
+    """What each draw of a claim gave by itself, the last run at the end; none where there is but one."""
+    return [one.as_data for one in drawn.each_alone(claim, evidence)] if evidence else []
+
+
 def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
     """CSV: a line a seed, a column for each number that the claim's tests read."""
     text = io.StringIO()
@@ -76,10 +83,9 @@ def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
     names = [name for name in claim.result_names() if evidence and name in evidence.results]
     columns: dict[str, dict[int, float]] = {}
     for name in names:
-        values = np.asarray(evidence.results[name], dtype=float)
+        seeds, values = evidence.quoted(name)
         flat = values.reshape(len(values), -1)
         titles = [name] if flat.shape[1] == 1 else [f"{name}[{k}]" for k in range(flat.shape[1])]
-        seeds = evidence.results.entries[name]["seeds"]
         columns |= {title: dict(zip(seeds, column, strict=True)) for title, column in zip(titles, flat.T)}
     table.writerow(["seed", *columns])
     for seed in sorted({seed for column in columns.values() for seed in column}):

@@ -14,6 +14,7 @@ from bnbook.claims.claim import Effect, Test
 from bnbook.claims.directions import Shown, beyond, directed, directions, factor, factor_words
 from bnbook.claims.kinds.sampled import Sampled
 from bnbook.claims.outcome import Outcome
+from bnbook.claims.recorded import geometric_mean
 from bnbook.claims.units import BASES, in_points, margin
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
@@ -82,6 +83,7 @@ class Ratio(Sampled):
     needs = ({"a", "b", "side", "threshold"},)
     one_mean = in_factors = True
     has_unit = False
+    together = staticmethod(geometric_mean)
 
     def unusable(self, columns: np.ndarray) -> str:
         """Nor has a seed with a value of zero a logarithm."""

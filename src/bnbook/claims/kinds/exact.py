@@ -26,12 +26,12 @@ class Identity(Kind):
 
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
         """The largest |violation| of each seed."""
-        values = np.abs(recorded.array(test.a))
+        values = np.abs(recorded.worst(test.a))
         return values.reshape(1, len(values), -1).max(axis=2)
 
     def outcome(self, test: Test, recorded: Recorded) -> Outcome:
         """What is not finite fails."""
-        values = np.abs(recorded.array(test.a))
+        values = np.abs(recorded.worst(test.a))
         worst = float(values.max()) if np.isfinite(values).all() else math.inf
         detail = f"{values.size} values" if values.ndim > 1 else ""
         unit = recorded.unit(test.a)
@@ -62,14 +62,14 @@ class Inequality(Kind):
 
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
         """How many violations each seed has."""
-        values = np.abs(recorded.array(test.a))
+        values = np.abs(recorded.worst(test.a))
         return values.reshape(1, len(values), -1).sum(axis=2)
 
     def outcome(self, test: Test, recorded: Recorded) -> Outcome:
         """The share of trials that violate it; BnbookError where these are no counts."""
-        violations = recorded.array(test.a)
+        violations = recorded.worst(test.a)
         if isinstance(test.b, str):
-            own = recorded.array(test.b)
+            own = recorded.worst(test.b)
         else:
             own = np.full(len(violations), violations[0].size if test.b is None else test.b)
         found, trials = violations.sum(), own.sum()

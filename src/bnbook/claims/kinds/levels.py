@@ -112,15 +112,18 @@ class Sign(Sampled):
     needs = ({"a", "b", "side"},)
     may_have = {"nonfinite"}
 
+    def of_run(self, rows: np.ndarray) -> np.ndarray:
+        """1 for a seed in which a result (2, S) is the larger one, in none of them where they are the same."""
+        return np.where(np.isfinite(rows).all(axis=0), rows > rows[::-1], math.nan)
+
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
-        """First what is claimed to be the larger one."""
+        """First whether what is claimed to be the larger one is."""
         found = super().columns(test, recorded)
         return found[::-1] if test.side == "less" else found
 
     def compare(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-        """1 for a seed in which the first is the larger one."""
-        found = (columns[0] > columns[1]).astype(float)
-        return (Cell(found, lambda level: intervals.mean_level(found, level)),)
+        """In which share of a seed's draws the first is the larger one."""
+        return (Cell(columns[0], lambda level: intervals.mean_level(columns[0], level)),)
 
     def edges(self, test: Test) -> tuple[float, float]:
         """Of its share of seeds."""
@@ -140,7 +143,7 @@ class Sign(Sampled):
 
     def words(self, outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
         """ "larger without batch norm in 14 of 20 seeds", with the interval of the share."""
-        hits = round(outcome.effect * outcome.n)
+        hits = f"{round(outcome.effect * outcome.n, 1):g}"
         found = f"{self._side(outcome.test, shown)} in {hits} of {outcome.n} seeds"
         return found, percent(outcome.interval)
 

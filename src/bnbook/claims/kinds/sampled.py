@@ -25,7 +25,7 @@ from bnbook.claims.claim import Effect, Test
 from bnbook.claims.directions import Shown, factor, power
 from bnbook.claims.kinds.kind import Kind
 from bnbook.claims.outcome import Outcome
-from bnbook.claims.recorded import Recorded
+from bnbook.claims.recorded import Recorded, mean
 from bnbook.claims.units import BASES
 
 Decision = tuple[bool | None, int, intervals.Interval]
@@ -36,6 +36,7 @@ class Sampled(Kind):
 
     may_have = {"nonfinite", "resolution"}
     has_unit = True  # the effect has that of the first result
+    together = staticmethod(mean)  # of the draws of one seed, rows (D, K)
     by_theory = False  # the last result is a theory's: one value may stand for every seed
 
     @abstractmethod
@@ -51,10 +52,14 @@ class Sampled(Kind):
         compared = self.compare(test, columns, claim_id)
         return tuple(replace(cell, resolution=test.resolution) for cell in compared)
 
+    def of_run(self, rows: np.ndarray) -> np.ndarray:
+        """What of one run's results (K, S) is averaged over draws."""
+        return rows
+
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
         """One number per seed of each result; of a seed that counts as `nonfinite`, that."""
-        names = _names(test)
-        return recorded.paired(names, test.nonfinite, self.by_theory, bool(test.events))
+        asked = (_names(test), test.nonfinite, self.by_theory, bool(test.events))
+        return recorded.paired(*asked, self.of_run, self.together)
 
     def outcome(self, test: Test, recorded: Recorded) -> Outcome:
         """Undecided where a seed has no finite value."""

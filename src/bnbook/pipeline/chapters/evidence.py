@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bnbook import fingerprint, paths, results
+from bnbook.claims import chapter_claims, draws
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
 
@@ -85,14 +86,24 @@ class Evidence:
     def profile(self) -> str:
         return self.results.profile
 
-    def per_seed(self, name: str, index: str | None = None) -> np.ndarray:
-        """One number per seed (S,) of a recorded result, at one place of its second axis; ValueError says why
-        there is none."""
+    def quoted(self, name: str) -> tuple[list[int], np.ndarray]:
+        """Seeds and values of a recorded result as pages quote it: where a claim reads it, by all its draws."""
+        if name not in self._quoted:
+            self._quoted[name] = draws.as_quoted(name, self.results, chapter_claims(self.chapter.name))
+        return self._quoted[name]
+
+    @cached_property
+    def _quoted(self) -> dict[str, tuple[list[int], np.ndarray]]:
+        return {}
+
+    def per_seed(self, name: str, index: str | None = None, *, alone: bool = False) -> np.ndarray:
+        """One number per seed (S,) of a recorded result, at one place of its second axis, as pages quote it;
+        `alone`: by this run without earlier draws. ValueError says why there is none."""
         if name not in self.results:
             if not self.results.header.get("default_parameters"):
                 raise LeftOut("(not in this run)")
             raise ValueError(f"{self.chapter.name} recorded no result {name!r}")
-        values = self.results[name]
+        values = self.results[name] if alone else self.quoted(name)[1]
         if index is not None:
             if values.ndim < 2 or not -values.shape[1] <= int(index) < values.shape[1]:
                 raise ValueError(f"{name!r} has shape {values.shape} and no [{index}]")

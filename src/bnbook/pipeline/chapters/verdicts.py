@@ -12,6 +12,7 @@ from bnbook import claims
 from bnbook.claims import Claim, Judgement, former_words, locks
 from bnbook.claims.locks.lines import short
 from bnbook.errors import BnbookError
+from bnbook.pipeline.chapters import drawn
 from bnbook.pipeline.chapters.evidence import Evidence
 from bnbook.results import Results
 
@@ -24,7 +25,7 @@ def judged(claim: Claim, evidence: Evidence) -> Judgement:
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
     chain = locks.read()
     stands, own = locks.standing(claim, evidence.results, chain), chain.of_claim(claim.id)
-    remark = _remark(found, evidence.results.header, chain)
+    remark = drawn.remark(claim, found.verdict, evidence) or _remark(found, evidence.results.header, chain)
     changed = tuple(each.words for each in locks.deviations(own))
     power = locks.power(own, short(claim.test_hash), evidence.profile)
     before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed, "power": power}

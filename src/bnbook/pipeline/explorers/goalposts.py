@@ -6,6 +6,7 @@ from typing import Any
 
 from bnbook.claims import Claim, Judgement
 from bnbook.claims.claim import Effect, Test
+from bnbook.claims.draws import counted
 from bnbook.claims.judging import NOT_TESTED
 from bnbook.claims.kinds.known import kind_of
 from bnbook.claims.recorded import Recorded
@@ -23,7 +24,7 @@ def goalposts(pages: Pages) -> list[dict[str, Any]]:
     for claim in pages.claims:
         found, evidence = pages.judgement(claim), pages.evidence.get(claim.chapter)
         if found and evidence and found.verdict != NOT_TESTED:
-            rows.append(_row(claim, found, evidence.results))
+            rows.append(_row(claim, found, counted(claim, evidence.results)))
     return rows
 
 
@@ -69,6 +70,6 @@ def _test(
         "resolution": test.resolution,
         "cells": test.cells,
         "unit": unit if test.kind != "ratio" else "",
-        "seeds": results.entries[first].get("seeds", list(range(columns.shape[1]))),
+        "seeds": recorded.seeds(test.result_names()),
         "columns": columns.tolist(),
     }

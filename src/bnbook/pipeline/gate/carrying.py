@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bnbook import claims
 from bnbook.claims import Claim, locks
+from bnbook.claims.draws import is_in
 from bnbook.claims.locks.lines import ranges, short
 from bnbook.claims.locks.standing import same_numbers
 from bnbook.errors import BnbookError
@@ -15,7 +14,6 @@ from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence
 from bnbook.results import Results
 
-SAME = 1e-9  # relative; the results file keeps nine digits
 #: Of an identity's tolerance: rounding errors differ from machine to machine, and mean the same.
 ROUNDING = 1e-3
 
@@ -76,20 +74,7 @@ def unchanged(claim: Claim, old: Results, new: Results) -> bool:
         default=0.0,
     )
     names = [name for name in claim.result_names() if not claim.rungs or name in old]
-    return bool(names) and all(name in old and name in new and _same(old, new, name, slack) for name in names)
-
-
-def _same(old: Results, new: Results, name: str, slack: float) -> bool:
-    rows = [{seed: k for k, seed in enumerate(run.entries[name]["seeds"])} for run in (old, new)]
-    if not rows[0].keys() <= rows[1].keys():
-        return False
-    seeds = list(rows[0])
-    mine, theirs = (run[name][[row[s] for s in seeds]] for run, row in zip((old, new), rows, strict=True))
-    if mine.shape != theirs.shape:
-        return False
-    if old.unit(name) == "share":
-        return np.array_equal(mine, theirs, equal_nan=True)
-    return np.allclose(mine, theirs, rtol=SAME, atol=slack, equal_nan=True)
+    return bool(names) and is_in(old, new, names, slack)
 
 
 def words(evidence: Evidence) -> list[str]:

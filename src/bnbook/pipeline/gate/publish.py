@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 
-from bnbook import paths
+from bnbook import paths, results
 from bnbook.claims import locks
 from bnbook.errors import BnbookError, reason
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence, fresh_run, move, published
-from bnbook.pipeline.gate import carrying, gate, header, kept, leaks
+from bnbook.pipeline.gate import carrying, draws, gate, header, kept, leaks
 from bnbook.profiles import PUBLISHED
 
 LARGEST_MIB = 40
@@ -54,6 +54,10 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
         shutil.copytree(run.figures_folder, staging.figures_folder, dirs_exist_ok=True)
         shutil.copy2(run.notebook_path, staging.notebook_path)
         shutil.copy2(run.results_path, staging.results_path)
+        if old is not None:  # a draw that is the published run itself does not count twice
+            draws.write(
+                results.draws_path(target.results_path), draws.with_replaced(chapter, old, run.results)
+            )
         move(staging, target)
     except OSError as error:
         raise BnbookError(
@@ -98,6 +102,11 @@ def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     trainings = kept.problems()
     expected |= {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
+    expected |= {
+        results.draws_path(folder / profile / f"{c.name}.json") for c in chapters for profile in PUBLISHED
+    }
+    if broken := draws.problems(chapters):
+        found["draws"] = broken
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
     if strays:
         found["executed"] = [f"{name} belongs to no chapter; remove it" for name in strays]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
 
-from bnbook.claims import Test, error_rates, format_number, locks, reach, without_markup
+from bnbook.claims import Claim, Test, error_rates, format_number, locks, reach, without_markup
 from bnbook.claims.deciding import POWER, TOO_MANY
 from bnbook.claims.significance import FALSE_SHARE, SIGN_TEST_DECIDES
 from bnbook.claims.words import DATA_NAMES, literal
 from bnbook.errors import BnbookError
-from bnbook.intervals import LEVEL, clopper_pearson
+from bnbook.intervals import LEVEL, clopper_pearson, is_share
+from bnbook.pipeline.chapters import drawn
 from bnbook.pipeline.prose.tokens import ABSENT, Pages
 
 #: The claim of the worked example: a ratio of five paired seeds.
@@ -38,7 +39,12 @@ def verdict_page(text: str, pages: Pages) -> str:
     found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
     found |= {"nine_in_ten": str(reach.least_seeds(nine_in_ten))}
     found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
-    found |= _coverage(tested) | _many(rows, tested) | {"shared": _shared(tested, pages)}
+    found |= (
+        redrawings(pages.claims)
+        | _coverage(tested)
+        | _many(rows, tested)
+        | {"shared": _shared(tested, pages)}
+    )
     found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
     if unknown := set(BLANK.findall(text)) - found.keys():
         raise BnbookError(
@@ -64,6 +70,25 @@ def error_table() -> str:
         cells = [f"{100 * each.holds:.1f}, {100 * each.fails:.1f}" for each in found]
         lines.append("| " + " | ".join([name, words, *cells]) + " |")
     return "\n".join(lines)
+
+
+def redrawings(listed: Sequence[Claim]) -> dict[str, str]:
+    """What published runs say by today's tests against the one before: a table, and the counts that a sentence
+    needs."""
+    counted = {way: [0, 0, 0, 0] for way in drawn.WAYS}
+    for way, then, now in drawn.redrawn(listed):
+        turned, to_open = then != now, None in (then, now)
+        each = (True, turned, turned and to_open, turned and not to_open)
+        counted[way] = [count + one for count, one in zip(counted[way], each, strict=True)]
+    lines = ["| drawn again with | tests | turned | to or from open | from holds to fails or back |"]
+    lines.append("|:---|---:|---:|---:|---:|")
+    lines += [f"| {way} | {' | '.join(map(str, numbers))} |" for way, numbers in counted.items()]
+    said = {"draws": "\n".join(lines)}
+    for kind, way in {"same": drawn.WAYS[0], "other": drawn.WAYS[2]}.items():
+        tests, turned, _, back = counted[way]
+        said |= {f"{kind}_tests": str(tests), f"{kind}_turned": str(turned)}
+        said[f"{kind}_reversed"] = str(back) if back else "none"
+    return said
 
 
 def example(tested: Tested) -> str:
@@ -113,7 +138,7 @@ def changed_tests(found: list[locks.Deviation], listed: Container[str]) -> dict[
 def _coverage(tested: Tested) -> dict[str, str]:
     """Student's interval of five seeds, drawn from what was recorded with at least twenty."""
     recorded = [_on_scale(test) for _, test in tested if test["n"] >= 20]
-    recorded = [values for values in recorded if not np.isin(values, (0, 1)).all()]
+    recorded = [values for values in recorded if not is_share(values)]
     if not recorded:
         return {"samples": "0", "median": ABSENT, "tenth": ABSENT}
     shares = error_rates.recorded_coverage(recorded, 5)

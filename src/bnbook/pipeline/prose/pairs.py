@@ -100,7 +100,20 @@ def result_names(matches: list[re.Match]) -> set[tuple[str | None, str]]:
 
 
 def values(match: re.Match, chapter: str, pages: Pages) -> tuple[np.ndarray, np.ndarray] | None:
-    """Values (S,) of the two results, paired by seed; a number stands for itself, no run is None."""
+    """Values (S,) of the two results, paired by seed; a number stands for itself, no run is None.
+
+    Where only one of them has earlier draws, with other seeds, both are taken by the last run alone.
+    """
+    found = _values(match, chapter, pages, alone=False)
+    if found and found[1][0] != found[1][-1]:
+        found = _values(match, chapter, pages, alone=True)
+    if found and found[1][0] != found[1][-1]:
+        raise ValueError(f"{match['a']} and {match['b']} come from different seeds; expected the same ones")
+    return found and found[0]
+
+
+def _values(match: re.Match, chapter: str, pages: Pages, alone: bool) -> tuple[tuple, list[list[int]]] | None:
+    """The two columns, and the seeds of those that are results."""
     found, seeds = [], []
     for text in (match["a"], match["b"]):
         if text[0].isdigit():
@@ -113,8 +126,7 @@ def values(match: re.Match, chapter: str, pages: Pages) -> tuple[np.ndarray, np.
         evidence = pages.evidence[where]
         if evidence is None:
             return None
-        found.append(evidence.per_seed(place["name"], place["index"]))
-        seeds.append(evidence.results.entries[place["name"]]["seeds"])
-    if seeds[0] != seeds[-1]:
-        raise ValueError(f"{match['a']} and {match['b']} come from different seeds; expected the same ones")
-    return found[0], found[1]
+        found.append(evidence.per_seed(place["name"], place["index"], alone=alone))
+        entry = evidence.results.entries[place["name"]]
+        seeds.append(entry["seeds"] if alone else evidence.quoted(place["name"])[0])
+    return (found[0], found[1]), seeds

@@ -24,8 +24,6 @@ ASKED = {
         "training_speed",
         "end_accuracy",
         "accuracy_path",
-        "near_slope",
-        "slopes",
         "batch_mean_next_input",
         "batch_variance_next_input",
         "checkpoint_mean_before_nonlinearity",

@@ -24,7 +24,6 @@ class Rung:
     learning_rate: float = 0.1
     augment: bool = False  # crop and flip
     of: str = ""  # the rung that it completes, under whose name its results stand
-    fresh: bool = False  # it judges what was first seen on the others, from seeds of its own
 
 
 #: In the order in which they are trained: the cheap ones first. Seeds as hours allow.
@@ -41,9 +40,11 @@ RUNGS: dict[str, Rung] = {
     "full_first": Rung(1.0, 1, ("none", "batch"), long=True, of="full"),
     "w1_noisy": Rung(1.0, 3, ("noisy",), of="w1"),
     "full": Rung(1.0, 3, ("none", "batch"), long=True),
-    "long_w1_8": Rung(1 / 8, 5, long=True, fresh=True),
-    "long_w1_16": Rung(1 / 16, 5, long=True, fresh=True),
+    "long_w1_8": Rung(1 / 8, 5, long=True),
+    "long_w1_16": Rung(1 / 16, 5, long=True),
 }
+#: Those that judge what was first seen on the others, from seeds of their own.
+FRESH = ("long_w1_8", "long_w1_16")
 
 
 def find(name: str) -> Rung:
@@ -87,7 +88,7 @@ def arms(rung: Rung, settings: Mapping[str, Any]) -> dict[str, PlacedArm]:
     }
 
 
-def seeds(rung: Rung, first: int, fresh: int, most: int) -> range:
-    """The seeds of every arm, `most` at most: those from `first` on, of a fresh rung those from `fresh` on."""
-    start = fresh if rung.fresh else first
-    return range(start, start + min(rung.seeds, most))
+def seeds(name: str, first: int, fresh: int, most: int) -> range:
+    """The seeds of every arm of a rung, `most` at most: those from `first` on, of one of `FRESH` from `fresh`."""
+    start = fresh if name in FRESH else first
+    return range(start, start + min(find(name).seeds, most))

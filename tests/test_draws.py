@@ -1,0 +1,475 @@
+"""Draws: pooled seed by seed as a slow twin does it, counted only where they measured the same, kept when published."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_book
+from conftest import ROOT, bnbook
+from scipy import stats
+
+from bnbook import claims, results
+from bnbook.claims import Test, draws, locks
+from bnbook.claims.claim import Claim, Source
+from bnbook.claims.kinds.known import evaluate
+from bnbook.claims.locks import lines
+from bnbook.claims.locks.standing import measure, plan
+from bnbook.claims.recorded import Recorded
+from bnbook.cli import main
+from bnbook.errors import BnbookError
+from bnbook.pipeline.chapters import chapters, drawn, evidence
+from bnbook.pipeline.gate import draws as kept
+from bnbook.pipeline.gate import publish
+from bnbook.pipeline.pages import verdict_page
+from bnbook.results import Results
+
+MEASURED = {"code": "c", "package": "p", "data": "d"}
+COIN = "part/coin"
+
+
+def run(columns, seeds, code=MEASURED, head="", earlier=(), **parameters):
+    """A published run: name -> values of these seeds."""
+    seeds = list(seeds)
+    made = {"date": "2026-01-01", "commit": "c0ffee", "device": "cpu"}
+    header = {"chapter": COIN, "profile": "laptop", "fingerprint": code, "locks": head, "provenance": made}
+    header |= {"parameters": {"profile": "laptop", "seeds": len(seeds), "width": 8, **parameters}}
+    header["content"] = repr((columns, seeds))
+    entries = {n: {"values": list(v), "unit": "", "seeds": seeds, "note": ""} for n, v in columns.items()}
+    return Results(header, entries, tuple(earlier))
+
+
+# Pooling, by loops
+
+
+def by_hand(runs, name):
+    """Seed -> the values that the runs gave it."""
+    found = {}
+    for one in runs:
+        for seed, value in zip(one.entries[name]["seeds"], one.entries[name]["values"], strict=True):
+            found.setdefault(seed, []).append(value)
+    return dict(sorted(found.items()))
+
+
+def t_interval(values):
+    n, mean = len(values), sum(values) / len(values)
+    spread = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
+    half = stats.t.ppf(0.975, n - 1) * spread / math.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def slow(kind, runs):
+    """(effect, low, high) of a test on a and b over several draws."""
+    a, b = by_hand(runs, "a"), by_hand(runs, "b")
+    middle = lambda values: sum(values) / len(values)
+    if kind == "level":
+        return t_interval([middle(v) for v in a.values()])
+    if kind == "difference":
+        return t_interval([middle(a[s]) - middle(b[s]) for s in a])
+    if kind == "ratio":  # of logarithms, seed by seed
+        logs = [middle([math.log(x) - math.log(y) for x, y in zip(a[s], b[s], strict=True)]) for s in a]
+        return tuple(math.exp(end) for end in t_interval(logs))
+    ahead = [middle([float(x > y) for x, y in zip(a[s], b[s], strict=True)]) for s in a]
+    hits, n = sum(ahead), len(ahead)
+    low = stats.beta.ppf(0.025, hits, n - hits + 1) if hits > 0 else 0.0
+    return hits / n, low, stats.beta.ppf(0.975, hits + 1, n - hits) if hits < n else 1.0
+
+
+@pytest.mark.parametrize("kind", ["level", "difference", "ratio", "sign"])
+@pytest.mark.parametrize("number", range(8))
+def test_draws_are_pooled_as_loops_over_seeds_pool_them(kind, number):
+    rng = np.random.default_rng(number)
+    runs = []
+    for _ in range(rng.integers(2, 5)):  # seeds that overlap in part, in whole or not at all, in any order
+        seeds = rng.permutation(12)[: rng.integers(3, 8)].tolist()
+        runs.append(run({n: rng.lognormal(0, 1, len(seeds)).tolist() for n in "ab"}, seeds))
+    test = Test(kind, a="a", b=None if kind == "level" else "b", side="greater", threshold=0.7)
+    found = evaluate(test, replace(runs[-1], draws=tuple(runs[:-1])), "claim")
+    np.testing.assert_allclose([found.effect, *found.interval], slow(kind, runs), rtol=1e-9)
+    drawn_seeds = {seed for one in runs for seed in one.entries["a"]["seeds"]}
+    assert found.n == len(drawn_seeds) < sum(len(one["a"]) for one in runs)
+    alone = evaluate(test, runs[-1], "claim")
+    assert alone.n == len(runs[-1]["a"]) and alone.effect != found.effect
+
+
+def test_a_seed_that_was_drawn_twice_is_no_second_seed():
+    """Twice the same numbers, and the interval is as wide as of one draw."""
+    one = run({"a": [1.0, 2.0, 4.0], "b": [1.0, 1.0, 1.0]}, range(3))
+    test = Test("ratio", a="a", b="b", side="greater", threshold=1.0)
+    once, twice = evaluate(test, one, ""), evaluate(test, replace(one, draws=(one, one)), "")
+    np.testing.assert_allclose([twice.effect, *twice.interval], [once.effect, *once.interval], rtol=1e-12)
+    assert twice.n == once.n == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "hits"), [(([1, 1, 0, 0], [1, 0, 0, 0]), 1.5), (([1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 0, 0]), 3)]
+)
+def test_events_that_disagree_between_draws_count_in_part(rows, hits):
+    *earlier, last = [run({"a": list(map(float, row))}, range(4)) for row in rows]
+    test = Test("level", a="a", side="greater", threshold=0.1, events=True)
+    found = evaluate(test, replace(last, draws=tuple(earlier)), "")
+    low, high = stats.beta.ppf(0.025, hits, 5 - hits), stats.beta.ppf(0.975, hits + 1, 4 - hits)
+    np.testing.assert_allclose([found.effect, *found.interval], [hits / 4, low, high])
+
+
+def test_of_two_shares_that_disagree_between_draws_the_interval_is_bonett_and_prices():
+    first = run({"a": [1.0, 1.0, 1.0, 0.0], "b": [0.0, 0.0, 1.0, 0.0]}, range(4))
+    last = run({"a": [1.0, 0.0, 1.0, 0.0], "b": [0.0, 0.0, 0.0, 0.0]}, range(4))
+    test = Test("difference", a="a", b="b", side="greater", threshold=0.0, events=True)
+    found = evaluate(test, replace(last, draws=(first,)), "")
+    a, b = [1, 0.5, 1, 0], [0, 0, 0.5, 0]
+    up = sum(min(x, 1 - y) for x, y in zip(a, b, strict=True))  # seeds where only a is 1, at most so many
+    down = sum(min(1 - x, y) for x, y in zip(a, b, strict=True))
+    p, q = (up + 1) / 6, (down + 1) / 6
+    half = stats.norm.ppf(0.975) * math.sqrt((p + q - (p - q) ** 2) / 6)
+    np.testing.assert_allclose([found.effect, *found.interval], [0.5, p - q - half, min(1, p - q + half)])
+
+
+def test_a_draw_that_diverged_counts_as_its_test_says_or_leaves_the_seed_without_a_value():
+    first, last = run({"a": [math.nan, 0.5, 0.6]}, range(3)), run({"a": [0.5, 0.7, 0.6]}, range(3))
+    test = Test("level", a="a", side="greater", threshold=0.2)
+    both = replace(last, draws=(first,))
+    assert evaluate(test, both, "").holds is None and "1 of 3 seeds" in evaluate(test, both, "").detail
+    as_guessing = evaluate(replace(test, nonfinite=0.1), both, "")
+    np.testing.assert_allclose(as_guessing.effect, (0.3 + 0.6 + 0.6) / 3)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_what_has_no_logarithm_in_one_draw_is_not_averaged_away(value):
+    first, last = (run({"a": [x, 2.0], "b": [1.0, 1.0]}, range(2)) for x in (value, 3.0))
+    test, both = Test("ratio", a="a", b="b", side="greater", threshold=1.0), replace(last, draws=(first,))
+    if value == 0:
+        assert "1 of 2 seeds have a value of zero" in evaluate(test, both, "").detail
+    else:
+        with pytest.raises(BnbookError, match="claim fair: a ratio of negative values"):
+            evaluate(test, both, "fair")
+
+
+def test_an_exact_check_is_as_good_as_its_worst_draw():
+    first = run({"error": [-3e-3, 0.0], "broken": [0.0, 2.0], "trials": [9.0, 9.0]}, (0, 1))
+    last = run({"error": [1e-9, 1e-9], "broken": [1.0, 0.0], "trials": [9.0, 9.0]}, (1, 2))
+    both = replace(last, draws=(first,))
+    found = evaluate(Test("identity", a="error", tolerance=1e-6), both, "")
+    assert found.effect == 3e-3 and found.holds is False and found.n == 3
+    found = evaluate(Test("inequality", a="broken", b="trials", allowed=1), both, "")
+    assert found.trials == 27 and found.holds is False and found.effect == 2 / 27
+
+
+def test_a_result_that_a_draw_has_not_is_that_of_the_others():
+    """Of a ladder: one size that only the last run has, one that an earlier draw has, too."""
+    first, last = run({"a": [1.0, 3.0]}, (0, 1)), run({"a": [3.0, 7.0], "b": [2.0, 4.0]}, (0, 2))
+    recorded = Recorded(replace(last, draws=(first,)), "")
+    np.testing.assert_allclose(recorded.paired(("a",), None), [[2.0, 3.0, 7.0]])
+    np.testing.assert_allclose(recorded.paired(("a", "b"), None), [[3.0, 7.0], [2.0, 4.0]])
+    assert recorded.seeds(("a",)) == [0, 1, 2] and recorded.seeds(("a", "b")) == [0, 2]
+
+
+# Which draws count
+
+CLAIM = Claim(
+    "fair", COIN, Source("k", "v", "w"), "says", "f", Test("level", a="x", side="greater", threshold=0)
+)
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_config.yml").write_text("")
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    return tmp_path
+
+
+def lock(claim=CLAIM, event="locked", seen=None, why="", **more):
+    content = {"event": event, "chapter": COIN, "claim": claim.id, "says": "", "stop": "fixed n"}
+    content |= {"test": lines.short(claim.test_hash), "measure": measure(MEASURED)}
+    planned = {"profile": "laptop", "seeds": 3, "width": 8, **more}
+    return content | {
+        "planned": {"laptop": plan(planned)},
+        "seen": seen or {},
+        **({"why": why} if why else {}),
+    }
+
+
+OTHER = {
+    "measured otherwise": {"code": {**MEASURED, "package": "q"}},
+    "other settings": {"width": 16},
+    "other data": {"code": {**MEASURED, "data": "e"}},
+}
+
+
+@pytest.mark.parametrize("why", OTHER)
+def test_a_draw_of_another_measure_is_not_pooled(book, why):
+    locks.append([lock()])
+    head = locks.read().head(COIN)
+    first, last = (
+        run({"x": [-5.0, -6.0, -7.0]}, range(3), head=head, **OTHER[why]),
+        run({"x": [1.0, 1.1, 1.2]}, range(3), head=head),
+    )
+    assert draws.left_out(CLAIM, first, last) == why
+    with_it, alone = (claims.judge(CLAIM, replace(last, draws=d), "laptop") for d in ((first,), ()))
+    assert (with_it.effect, with_it.interval, with_it.n) == (alone.effect, alone.interval, 3)
+    assert with_it.verdict == "reproduced"
+    same = run({"x": [-5.0, -6.0, -7.0]}, range(3), head=head)
+    assert claims.judge(CLAIM, replace(last, draws=(same,)), "laptop").verdict == "not reproduced"
+
+
+def test_code_that_gave_the_same_numbers_measures_the_same(book):
+    """By a `carried` line of the claim, at its profile."""
+    locks.append([lock()])
+    new = {**MEASURED, "package": "q"}
+    first, last = run({"x": [1.0, 2.0, 3.0]}, range(3)), run({"x": [4.0, 5.0, 6.0]}, range(3), code=new)
+    assert draws.left_out(CLAIM, first, last) == "measured otherwise"
+    ways = {"was": locks.run_measure(first.header), "now": locks.run_measure(last.header)}
+    carried = {"event": "carried", "chapter": COIN, "profile": "laptop", "claims": ["fair"]}
+    locks.append([carried | {key: list(way) for key, way in ways.items()}])
+    assert draws.counting(CLAIM, replace(last, draws=(first,))) == [first]
+
+
+def test_a_draw_that_lacks_what_a_test_reads_is_left_out_and_one_of_a_ladder_is_not(book):
+    first, last = run({"y": [1.0, 2.0]}, range(2)), run({"x": [4.0, 5.0], "y": [1.0, 3.0]}, range(2))
+    two = replace(CLAIM, test=replace(CLAIM.test, b="y", kind="difference"))
+    assert draws.left_out(two, first, last) == "it lacks what the test reads"
+    assert claims.judge(two, replace(last, draws=(first,)), "laptop").n == 2
+    assert draws.left_out(replace(two, rungs=True), first, last) == ""
+
+
+def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
+    """And of two draws that it had not seen, or where it is exploratory anyway, both count."""
+    locks.append([lock()])
+    before = locks.read().head(COIN)
+    moved = replace(CLAIM, test=replace(CLAIM.test, threshold=0.5))
+    locks.append([lock(moved, "changed", {"laptop": [[0, 2]]}, "moved", first_seed=100)])
+    now = locks.read().head(COIN)
+    seen = run({"x": [1.0, 1.1, 1.2]}, range(3), head=before)
+    fresh, another = (
+        run({"x": x}, range(100, 103), head=now, first_seed=100) for x in ([2.0, 2.1, 2.2], [3.0, 3.1, 3.3])
+    )
+    assert draws.left_out(moved, seen, fresh) == draws.SEEN
+    assert draws.left_out(moved, fresh, another) == "" == draws.left_out(moved, seen, seen)
+    found = claims.judge(moved, replace(another, draws=(seen, fresh)), "laptop")
+    assert found.n == 3 and found.effect == pytest.approx((2.5 + 2.6 + 2.75) / 3)
+
+
+def test_the_published_run_itself_or_fewer_seeds_of_it_are_no_other_draw(book):
+    last = run({"x": [1.0, 2.0, 3.0]}, range(3))
+    fewer, rounded = run({"x": [2.0]}, [1]), run({"x": [1.0 + 1e-12, 2.0, 3.0]}, range(3))
+    assert draws.distinct(CLAIM, replace(last, draws=(fewer, rounded, last))) == []
+    other = run({"x": [1.0, 2.0, 3.1]}, range(3))
+    assert draws.distinct(CLAIM, replace(last, draws=(other, last))) == [other]
+    assert draws.distinct(CLAIM, replace(last, draws=(other, other))) == [other]
+
+
+# What is kept
+
+
+def coin():
+    return chapters.select([COIN])[0]
+
+
+def stamped(found, change):
+    """A run whose numbers were changed and whose hashes were made to fit."""
+    from bnbook.pipeline.gate import header
+
+    content = json.loads(found.results_path.read_text())
+    change(content)
+    found.results_path.write_text(json.dumps(content))
+    content["content"] = header.content_digest(results.read(found.results_path))
+    found.results_path.write_text(json.dumps(content))
+
+
+def drawn_again(by):
+    """As if another processor had made the run that waits to be published."""
+
+    def change(content):
+        content["results"]["heads"]["values"] = [v + by for v in content["results"]["heads"]["values"]]
+
+    stamped(evidence.fresh_run(coin(), "laptop"), change)
+
+
+PROCESSOR = "int(os.environ.get('COIN_PROCESSOR', 0))"
+CHAOTIC = tiny_book.CHAPTER.replace("default_rng(seed)", f"default_rng([seed, {PROCESSOR}])").replace(
+    "import numpy as np\n", "import os\nimport numpy as np\n"
+)
+
+
+def test_a_rerun_keeps_the_former_draw_and_the_verdict_rests_on_both(tmp_path, capsys, monkeypatch):
+    """From one end to the other: run, publish, run on another processor, publish; page, exports, check."""
+    tiny_book.write(tmp_path, ROOT / "_config.yml", CHAOTIC)
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
+    bnbook("lock", root=tmp_path)
+    for words in (["init", "-q"], ["add", "book", "_config.yml", "_toc.yml"], ["commit", "-qm", "A coin"]):
+        subprocess.run([*git, *words], check=True)
+    given = []
+    for processor in "12":
+        bnbook("run", "coin", "--profile", "laptop", root=tmp_path, COIN_PROCESSOR=processor)
+        bnbook("publish", "coin", root=tmp_path)
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-qm", f"Published on processor {processor}"], check=True)
+        given.append(
+            json.loads((tmp_path / "executed/laptop/part/coin.json").read_text())["results"]["heads"][
+                "values"
+            ]
+        )
+    assert given[0] != given[1]
+    (line,) = json.loads((tmp_path / "executed/draws/laptop/part/coin.json").read_text())["draws"]
+    assert line["results"]["heads"]["values"] == given[0] and line["header"]["chapter"] == COIN
+    assert "draws" in line["results"]  # one number a seed, though no claim of now reads it
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    found = evidence.published(coin(), "laptop")
+    (claim,) = claims.chapter_claims(COIN)
+    judged = claims.judge(claim, found.results, "laptop")
+    expected = t_interval([(x + y) / 2 for x, y in zip(*given, strict=True)])
+    np.testing.assert_allclose([judged.effect, *judged.interval], expected)
+    each = drawn.each_alone(claim, found)
+    assert [one.found.effect for one in each] == pytest.approx([np.mean(x) for x in given])
+    assert [one.as_data["left_out"] for one in each] == ["", ""]
+    np.testing.assert_allclose(found.quoted("heads")[1], np.mean(given, axis=0))
+    assert main(["check"]) == 0
+    said = bnbook("claims", COIN, "--json", root=tmp_path).stdout
+    assert f"{expected[0]:.3f}"[:5] in said
+    # by an older checkout the former run would be lost: docs/draws.md enters it from the history
+    kept_path = tmp_path / "executed/draws/laptop/part/coin.json"
+    before = kept_path.read_text()
+    kept_path.unlink()
+    recipe = re.search(r"```python\n(.*?)```", (ROOT / "docs/draws.md").read_text(), re.S)[1]
+    monkeypatch.chdir(tmp_path)
+    exec(recipe.replace("santurkar/landscape", COIN).replace("COMMIT", "HEAD~1"), {})
+    assert kept_path.read_text() == before
+    exec(recipe.replace("santurkar/landscape", COIN).replace("COMMIT", "HEAD~1"), {})
+    assert kept_path.read_text() == before  # entered once, however often
+
+
+def test_a_run_that_changes_no_number_is_no_draw_and_none_is_ever_lost(ran):
+    published = publish.publish(coin(), "laptop")
+    path, first = results.draws_path(published.results_path), published.results.entries["heads"]
+    publish.publish(coin(), "laptop")
+    assert not path.exists()
+    for number in (1, 2):
+        drawn_again(0.01)
+        publish.publish(coin(), "laptop")
+        assert len(results.read_draws(path)) == number
+    publish.publish(coin(), "laptop")
+    assert len(results.read_draws(path)) == 2
+    stamped(evidence.fresh_run(coin(), "laptop"), lambda content: content["results"].update(heads=first))
+    publish.publish(coin(), "laptop")  # the first numbers once more: the others are kept
+    assert len(results.read_draws(path)) == 2 and first not in [
+        d.entries["heads"] for d in results.read_draws(path)
+    ]
+    assert publish.executed_problems([coin()]) == {"laptop/part/coin": []}
+
+
+def test_an_exact_chapter_has_no_draws(ran):
+    publish.publish(coin(), "laptop")
+    found = evidence.published(coin(), "laptop").results
+    other = replace(found, entries={n: {**e, "values": [0.0] * 5} for n, e in found.entries.items()})
+    assert len(kept.with_replaced(coin(), found, other)) == 1
+    assert kept.with_replaced(replace(coin(), exact=True), found, other) == []
+
+
+BROKEN = {
+    "": "is no whole file of draws",
+    "{": "is no whole file of draws",
+    "[]": "is no whole file of draws",
+    '{"draws": [{}]}': "is no whole file of draws",
+    '{"draws": [{"header": {}, "results": {}}]}': "is no whole file of draws",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_file_of_draws_that_is_not_whole_is_one_line(ran, text, capsys):
+    publish.publish(coin(), "laptop")
+    path = results.draws_path(evidence.published(coin(), "laptop").results_path)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(BnbookError, match="draws/laptop/part/coin.json is no whole file of draws; git"):
+        results.load(COIN)
+    assert main(["check"]) == 1
+    said = capsys.readouterr()
+    assert BROKEN[text] in said.out and "Traceback" not in said.out + said.err
+
+
+def seeds_lost(draw):
+    draw["results"]["heads"]["seeds"].pop()
+
+
+def seed_twice(draw):
+    draw["results"]["heads"]["seeds"] = [0] * 5
+
+
+@pytest.mark.parametrize("change", [seeds_lost, seed_twice])
+def test_a_draw_with_a_value_for_no_seed_is_one_line(ran, change):
+    path = with_a_draw()
+    content = json.loads(path.read_text())
+    change(content["draws"][0])
+    path.write_text(json.dumps(content))
+    with pytest.raises(BnbookError, match="is no whole file of draws"):
+        results.read_draws(path)
+
+
+def with_a_draw():
+    publish.publish(coin(), "laptop")
+    drawn_again(0.01)
+    return results.draws_path(publish.publish(coin(), "laptop").results_path)
+
+
+def test_a_draw_that_was_changed_or_lies_elsewhere_is_named(ran, capsys):
+    path = with_a_draw()
+    good = path.read_text()
+    path.write_text(good.replace('"values":[0.', '"values":[1.', 1))
+    assert main(["check"]) == 1
+    assert "laptop/part/coin: the draw of 20" in capsys.readouterr().out
+    path.write_text(good.replace('"chapter":"part/coin"', '"chapter":"part/dice"'))
+    assert "is not what was published" in kept.problems([coin()])[0]
+    path.write_text(good)
+    assert kept.problems([coin()]) == []
+    shutil.rmtree(ran / "executed" / "laptop")
+    assert kept.problems([coin()]) == ["laptop/part/coin has draws and no published run"]
+
+
+def test_the_page_counts_what_draws_changed(ran):
+    """Numbers that stay within a thousandth are none, whoever made them; a run counts against the next one."""
+    publish.publish(coin(), "laptop")
+    for by in (1e-5, 0.5, -0.5):
+        drawn_again(by)
+        publish.publish(coin(), "laptop")
+    found = Counter(drawn.redrawn(claims.load_claims()))
+    assert found == {(drawn.WAYS[0], True, False): 1, (drawn.WAYS[0], False, True): 1}
+    said = verdict_page.redrawings(claims.load_claims())
+    assert said["same_tests"] == said["same_turned"] == said["same_reversed"] == "2"
+    assert said["other_tests"] == "0" and said["other_reversed"] == "none"
+    assert "| the same seeds, the same measure | 2 | 2 | 0 | 2 |" in said["draws"]
+
+
+# What the book keeps
+
+
+def files():
+    return sorted((ROOT / "executed" / "draws").glob("*/*/*.json"))
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: "-".join(path.parts[-3:]))
+def test_every_draw_of_the_book_is_as_it_was_published(path):
+    """Its hash, by other code than what wrote it, and as many values as seeds."""
+    for draw in json.loads(path.read_text())["draws"]:
+        written = draw["header"].pop("digest")
+        text = json.dumps(draw, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        assert hashlib.sha256(text.encode()).hexdigest() == written
+        for entry in draw["results"].values():
+            assert len(entry["values"]) == len(set(entry["seeds"]))
+    assert Path(str(path).replace("executed/draws", "executed")).is_file()
+
+
+def test_the_book_has_no_draw_that_contradicts_another():
+    """From holds to fails or back: none of hundreds, which the page says."""
+    said = verdict_page.redrawings(claims.load_claims())
+    assert int(said["same_tests"]) >= 180 and int(said["other_tests"]) >= 450
+    assert said["same_reversed"] == said["other_reversed"] == "none"
