@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -253,17 +253,24 @@ def _blind(
 ) -> Iterator[Sentence]:
     if by_layer is None:
         return
-    named, blind = dict(subject.network.named_parameters()), {}
+    named, maybe = dict(subject.network.named_parameters()), {}
     for k, name in enumerate(by_layer.names):
         own = f"{name}.weight"
         if own not in named or own not in subject.parameters or by_layer.weight[k] == 0:
             continue
         if abs(by_layer.along[k]) > 10 * BLIND * by_layer.size[k] * by_layer.weight[k]:
             continue
-        with subject.twin({own: 2 * subject.parameters[own]}) as twin, torch.no_grad():
-            again = float(twin.value())
-        if abs(again - start) <= BLIND * max(abs(start), 1e-6):
-            blind[name] = learning_rate * by_layer.weight[k] / by_layer.size[k]
+        maybe[name] = learning_rate * by_layer.weight[k] / by_layer.size[k]
+
+    def alike(names: Iterable[str]) -> bool:
+        """Whether the loss stays when the weights of these layers are twice as long."""
+        with (
+            subject.twin({f"{n}.weight": 2 * subject.parameters[f"{n}.weight"] for n in names}) as twin,
+            torch.no_grad(),
+        ):
+            return abs(float(twin.value()) - start) <= BLIND * max(abs(start), 1e-6)
+
+    blind = maybe if alike(maybe) else {name: turn for name, turn in maybe.items() if alike([name])}
     if not blind:
         return
     name = max(blind, key=lambda each: blind[each])
