@@ -74,7 +74,7 @@ def test_a_class_an_instance_and_a_module_that_is_registered(here):
     assert run("nets.py:Net", *DIGITS).loss == run("nets.py:make", *DIGITS).loss
     assert run("nets.py:net", *DIGITS).effective_smoothness > 0
     assert run("nets.py:Wrapped", *DIGITS, "--output", "logits").loss == run("nets.py:Net", *DIGITS).loss
-    with pytest.raises(BnbookError, match="gives a Out.*output="):
+    with pytest.raises(BnbookError, match="gives, a Out.*output="):
         run("nets.py:Wrapped", *DIGITS)
 
 

@@ -82,8 +82,7 @@ def _named(named: str) -> Any:
 
 
 def _module(dotted: str) -> ModuleType:
-    if Path(f"{dotted}.py").is_file():
-        raise BnbookError(f"{dotted} is a file; expected {dotted}.py:FACTORY")
+    _forget_others(Path.cwd())
     _on_path(Path.cwd())
     return _imported(dotted, dotted)
 
@@ -167,6 +166,7 @@ def _on_path(folder: Path) -> None:
     if str(folder) in sys.path:
         sys.path.remove(str(folder))
     sys.path.insert(0, str(folder))
+    _READ.append(folder)
     importlib.invalidate_caches()
 
 
@@ -175,15 +175,15 @@ def _is_free(dotted: str, path: Path) -> bool:
     return held is None or Path(getattr(held, "__file__", None) or "/").resolve() == path
 
 
-_READ: list[Path] = []
+_READ: list[Path] = []  # folders of what was read, within one command
+_BEFORE: set[str] = set()  # modules that were there before it
 
 
 def _forget_others(*folders: Path) -> None:
     """Neighbours of an earlier file go, for those of the next may have the same names."""
     for name, module in list(sys.modules.items()):
-        if any(_lies_in(module, root) for root in _READ if root not in folders):
+        if name not in _BEFORE and any(_lies_in(module, root) for root in _READ if root not in folders):
             sys.modules.pop(name)
-    _READ.extend(folder for folder in folders if folder not in _READ)
 
 
 @contextlib.contextmanager
@@ -206,22 +206,21 @@ def _no_training() -> Iterator[None]:
 @contextlib.contextmanager
 def own_command_line(named: str) -> Iterator[None]:
     """The file sees a command line of its own, without words; on leaving all is as before."""
-    words, path, modules = sys.argv, list(sys.path), dict(sys.modules)
+    words, path = sys.argv, list(sys.path)
+    _BEFORE.update(sys.modules)
     sys.argv = [named.rpartition(":")[0]]
     try:
         yield
     finally:
         sys.argv, sys.path[:] = words, path
-        for name, module in list(sys.modules.items()):
-            if name not in modules and any(_lies_in(module, root) for root in _READ):
-                sys.modules.pop(name)
-        _READ.clear()
+        _forget_others()
+        _READ.clear(), _BEFORE.clear()
 
 
-def _lies_in(module: ModuleType, folder: Path) -> bool:
+def _lies_in(module: ModuleType | None, folder: Path) -> bool:
     """Whether it was read from there and is nobody's installed package."""
     file = Path(getattr(module, "__file__", None) or "/")
-    installed = {"site-packages", "dist-packages"} & set(file.parts) or module.__name__.startswith("bnbook")
+    installed = {"site-packages", "dist-packages"} & set(file.parts) or "bnbook" in file.parts
     return not installed and file.is_relative_to(folder)
 
 
