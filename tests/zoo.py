@@ -179,8 +179,9 @@ def curvature(animal: Animal, state: str) -> float:
     return float(torch.linalg.eigvalsh(jacobian @ jacobian.T / len(x))[-1])
 
 
-def held(module: nn.Module, x: Tensor) -> Tensor:
+def held(module: nn.Module, input: Tensor) -> Tensor:
     """Batch norm with the mean and variance of the batch, no gradient through them."""
+    x = input
     axes = [axis for axis in range(x.dim()) if axis != 1]
     shape = [1, -1] + [1] * (x.dim() - 2)
     m, v = x.detach().mean(axes).view(shape), x.detach().var(axes, correction=0).view(shape)
