@@ -69,12 +69,14 @@ def otherwise(claim: Claim, draw: Results, results: Results) -> str:
     return "other settings" if was[0] == now[0] else "measured otherwise"
 
 
-def as_quoted(name: str, results: Results, listed: Sequence[Claim]) -> tuple[list[int], np.ndarray]:
+def as_quoted(
+    name: str, results: Results, listed: Sequence[tuple[Claim, Sequence[Results]]]
+) -> tuple[list[int], np.ndarray]:
     """Seeds and values (S, ...) of a result as pages quote it: by all draws by which a claim that reads it is
-    judged, of values that are compared as factors their geometric mean."""
-    reading = [claim for claim in listed if name in claim.result_names()] if results.draws else []
-    draws = max((counting(claim, results) for claim in reading), key=len, default=[])
-    tests = [test for claim in reading for test in claim.tests if name in test.result_names()]
+    judged, of values that are compared as factors their geometric mean. listed: claims with these draws."""
+    reading = [(claim, draws) for claim, draws in listed if name in claim.result_names()]
+    draws = max((draws for _, draws in reading), key=len, default=())
+    tests = [test for claim, _ in reading for test in claim.tests if name in test.result_names()]
     factors = any(kind_of(test).in_factors for test in tests)
     runs = [run for run in (*draws, results) if name in run]
     return by_seed([(r.entries[name]["seeds"], r[name]) for r in runs], geometric_mean if factors else mean)
