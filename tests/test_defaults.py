@@ -97,7 +97,9 @@ CONSTANTS = {
     "studies.gradient_growth.measuring": dict(CLASSES=10),
     "studies.gradient_growth.outcomes": dict(GUESS=0.1),
     "studies.gradient_growth.rates": dict(PANELS=48, ORDER=8),
-    "studies.ladder.curves": dict(AHEAD=(1, 2, 4, 8), PLACED=(2, 5, 8), STARTS=300),
+    "studies.ladder.curves": dict(
+        NEAR=0.05, PARTS_OF_PATH=30, AHEAD=(1, 2, 4, 8), PLACED=(2, 5, 8), STARTS=300
+    ),
     "studies.ladder.pairs": dict(LEVELS=9),
     "studies.ladder.rungs": dict(LAYERS=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)),
     "studies.ladder.windows": dict(SMOOTHED=50, SPIKE=1e6),
