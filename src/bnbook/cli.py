@@ -48,7 +48,7 @@ def guarded(command: Callable[[], int]) -> int:
         )
         return USAGE
     except KeyboardInterrupt:
-        print("\nbnbook: interrupted", file=sys.stderr)
+        print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
         return INTERRUPTED
     return code
 
@@ -121,11 +121,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    try:
-        return DONE if running.run(arguments) else FAILED
-    except KeyboardInterrupt:
-        print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
-        return INTERRUPTED
+    return DONE if running.run(arguments) else FAILED
 
 
 def _lock(arguments: argparse.Namespace) -> int:
