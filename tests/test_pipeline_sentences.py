@@ -26,14 +26,19 @@ class Run:
                 ("b", B, [0, 1, 2]),
                 ("mixed", A - 0.35, [0, 1, 2]),
                 ("others", B, [7, 8, 9]),
+                ("speed.w1.batch", A, [0, 1, 2]),
+                ("speed.w1.none", B, [0, 1, 2]),
             )
         }
     )
 
-    def per_seed(self, name, index=None):
+    def per_seed(self, name, index=None, *, alone=False):
         if name not in self.results:
             raise ValueError(f"no result {name!r}")
         return self.results[name]
+
+    def quoted(self, name):
+        return self.results.entries[name]["seeds"], self.results[name]
 
 
 class Pages(tokens.Pages):
@@ -73,6 +78,15 @@ def block(guard, body):
 
 
 SENTENCES = "reproduced: It falls.\nmixed, not reproduced: It rises\nby a third.\nopen: Too close."
+
+
+def test_a_size_that_a_run_has_not_reached_is_open_and_a_slip_of_the_pen_is_one():
+    said = "yes: Ahead.\nno: Behind.\nopen: Open."
+    assert block("speed.w1.batch > speed.w1.none", said) == "Ahead."
+    assert block("speed.long.batch > speed.long.none", said) == "Open."
+    for slip in ("sped.long.batch > speed.long.none", "speed.long.bach > speed.long.none", "c > b"):
+        with pytest.raises(BnbookError, match="no result"):
+            block(slip, said)
 
 
 def test_a_block_shows_the_sentence_of_the_verdict():

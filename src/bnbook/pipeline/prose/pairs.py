@@ -67,8 +67,11 @@ def number(match: re.Match, chapter: str, pages: Pages) -> str:
 def is_larger(match: re.Match, chapter: str, pages: Pages) -> tuple[bool | None] | None:
     """Whether a match of COMPARISON is so, in a tuple; None in it where the 95 % interval has both sides.
 
-    The interval is that of the mean paired difference, with `geo:` of the mean ratio. None without a run.
+    The interval is that of the mean paired difference, with `geo:` of the mean ratio. None without a run; (None,)
+    too where a run has the results of other sizes alone.
     """
+    if _is_of_another_size(match, chapter, pages):
+        return (None,)
     columns = values(match, chapter, pages)
     if columns is None:
         return None
@@ -90,6 +93,17 @@ def _lacks(match: re.Match, chapter: str, pages: Pages) -> bool:
     """Whether a run has not recorded one of the two results."""
     named = ((where or chapter, name) for where, name in result_names([match]))
     return any((run := pages.evidence.get(where)) and name not in run.results for where, name in named)
+
+
+def _is_of_another_size(match: re.Match, chapter: str, pages: Pages) -> bool:
+    """Whether a run lacks one of the two results and has it of another size, `speed.w1.batch` for
+    `speed.long.batch`: what is no slip of the pen."""
+    for where, name in result_names([match]):
+        run = pages.evidence.get(where or chapter)
+        if run and name not in run.results:
+            parts, known = name.split("."), (other.split(".") for other in run.results)
+            return any(o[:1] + o[2:] == parts[:1] + parts[2:] and len(o) == len(parts) > 1 for o in known)
+    return False
 
 
 def result_names(matches: list[re.Match]) -> set[tuple[str | None, str]]:
