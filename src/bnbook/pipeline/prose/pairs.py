@@ -96,14 +96,18 @@ def _lacks(match: re.Match, chapter: str, pages: Pages) -> bool:
 
 
 def _is_of_another_size(match: re.Match, chapter: str, pages: Pages) -> bool:
-    """Whether a run lacks one of the two results and has it of another size, `speed.w1.batch` for
+    """Whether a run lacks results of the two and has each of them of another size, `speed.w1.batch` for
     `speed.long.batch`: what is no slip of the pen."""
-    for where, name in result_names([match]):
-        run = pages.evidence.get(where or chapter)
-        if run and name not in run.results:
-            parts, known = name.split("."), (other.split(".") for other in run.results)
-            return any(o[:1] + o[2:] == parts[:1] + parts[2:] and len(o) == len(parts) > 1 for o in known)
-    return False
+    named = [(pages.evidence.get(where or chapter), name) for where, name in result_names([match])]
+    lacking = [(run.results, name.split(".")) for run, name in named if run and name not in run.results]
+    return bool(lacking) and all(
+        any(len(o) == len(parts) > 1 and o[:1] + o[2:] == parts[:1] + parts[2:] for o in map(_parts, known))
+        for known, parts in lacking
+    )
+
+
+def _parts(name: str) -> list[str]:
+    return name.split(".")
 
 
 def result_names(matches: list[re.Match]) -> set[tuple[str | None, str]]:
