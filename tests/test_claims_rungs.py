@@ -254,7 +254,9 @@ def drawn(chapter):
     names = vars(ladder) | dict(against_width=against_width, current=dict, save_figure=lambda *_: None)
     names |= dict(plot_overtaking=lambda *_: found.update(f"accuracy_path.{arm}" for arm in ALL))
     names |= dict(plot_slopes=lambda *_, **__: found.update(f"slopes.{arm}" for arm in ("none", "batch")))
-    names |= dict.fromkeys(("steps", "long_steps", "lengths"))
+    names |= dict.fromkeys(("steps", "long_steps", "lengths")) | dict(
+        trained={}, record=lambda *_, **__: None
+    )
     for cell in chapter.code_cells:
         if "against_width(current()" in cell:
             exec(cell, names)

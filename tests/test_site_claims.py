@@ -226,13 +226,18 @@ def test_a_rung_that_no_run_has_reached_is_neither_open_nor_measured():
     assert "at every rung that was reached" in shown
 
 
+def held(results):
+    """A run without earlier draws."""
+    return SimpleNamespace(results=results, quoted=lambda n: (results.entries[n]["seeds"], results[n]))
+
+
 def test_the_numbers_of_a_claim_are_a_line_a_seed():
     results = Results({}, {})
     for name, values in (("acc.batch", [0.5, 0.6]), ("grid", [[1, 2], [3, 4]])):
         results.entries[name] = {"values": values, "unit": "", "seeds": [0, 1], "note": ""}
     test = Test("difference", a="acc.batch", b="grid", side="greater", threshold=0.1)
     claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "shares", test)
-    evidence = type("Held", (), {"results": results})()
+    evidence = held(results)
     table = list(csv.reader(io.StringIO(claims.per_seed(claim, evidence))))
     assert table[0] == ["seed", "acc.batch", "grid[0]", "grid[1]"]
     assert np.array_equal(np.array(table[1:], float), [[0, 0.5, 1, 2], [1, 0.6, 3, 4]])
@@ -312,7 +317,7 @@ def test_the_page_of_a_claim_says_which_margin_and_which_p():
 def test_the_numbers_of_a_claim_keep_their_nine_digits():
     results = Results({}, {"x": {"values": [1 / 3, 2e-7 / 3], "unit": "", "seeds": [0, 1], "note": ""}})
     claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "f", Test("level", a="x", side="greater"))
-    table = list(csv.reader(io.StringIO(claims.per_seed(claim, SimpleNamespace(results=results)))))
+    table = list(csv.reader(io.StringIO(claims.per_seed(claim, held(results)))))
     assert [float(line[1]) for line in table[1:]] == pytest.approx([1 / 3, 2e-7 / 3], rel=1e-8)
 
 
@@ -332,5 +337,5 @@ def test_the_numbers_of_a_claim_stand_beside_their_own_seeds():
     results.entries["b"] = entry | {"values": [5.0, 6.0], "seeds": [111, 112]}
     test = Test("difference", a="a", b="b", side="greater", threshold=0.1)
     claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "f", test)
-    table = list(csv.reader(io.StringIO(claims.per_seed(claim, SimpleNamespace(results=results)))))
+    table = list(csv.reader(io.StringIO(claims.per_seed(claim, held(results)))))
     assert table == [["seed", "a", "b"], ["110", "1", ""], ["111", "2", "5"], ["112", "", "6"]]
