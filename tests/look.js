@@ -79,7 +79,6 @@
       naturalWidth: e.naturalWidth, width: box(e.closest(".columns") ?? e).width, ground: luminance(ground(e)),
     })),
     math: math.length,
-    stops: [...article.querySelectorAll("mjx-container")].filter(e => e.tabIndex >= 0).length,
     rawMath: math.filter(e => !e.querySelector("mjx-container")).map(name),
     badMath: [...article.querySelectorAll("mjx-merror, [data-mjx-error]")].map(name),
     scripts: [...document.scripts].map(e => e.src).filter(Boolean),

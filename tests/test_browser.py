@@ -53,11 +53,6 @@ def test_every_page_was_opened_in_both_themes(visits):
     none([f"{s}: shows the {s.found['theme']} theme" for s in visits.sights if s.found["theme"] != s.theme])
 
 
-def test_no_formula_is_a_stop_of_the_tab_key(visits):
-    assert any(s.found["math"] for s in visits.sights)
-    none([f"{s}: {s.found['stops']} formulas" for s in visits.sights if s.found["stops"]])
-
-
 def test_what_is_shown_stays_where_it_is_while_a_page_loads(browser, site):
     found = browsing.shifts(browser, site)
     none([f"{page}: {shift:.3f}" for page, shift in found.items() if shift > 0.02])

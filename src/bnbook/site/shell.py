@@ -18,7 +18,7 @@ THEME = (
     " set(); matchMedia('(prefers-color-scheme: dark)').addEventListener('change', set); })();"
 )
 MATHJAX = (
-    '<script>window.MathJax = {options: {enableMenu: false, processHtmlClass: "math", ignoreHtmlClass: ".*"}}</script>'
+    '<script>window.MathJax = {options: {processHtmlClass: "math", ignoreHtmlClass: ".*"}}</script>'
     '<script defer src="{root}_static/mathjax/tex-chtml.js"></script>'
 )
 

@@ -89,7 +89,7 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         mended = without_idle_mathjax(with_links_to_exercises(with_their_stops(mended)))
         if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
             mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
-        mended = with_room(without_menus(mended))
+        mended = with_room(mended)
         mended = spacing.with_one_fold(spacing.with_fixed_spaces(mended))
         mended = names_at_dots(mended).replace(
             'role="doc-biblioentry"', 'role="listitem"'
@@ -140,13 +140,6 @@ def names_at_dots(html: str) -> str:
         r'(<h[1-6]>(?:(?!</h[1-6]>).)*?<span class="pre">)([^<]+)',
         lambda name: name[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", name[2]),
         html,
-    )
-
-
-def without_menus(html: str) -> str:
-    """MathJax without the menu of each formula, which makes every formula a stop of the Tab key."""
-    return html.replace(
-        'window.MathJax = {"options": {', 'window.MathJax = {"options": {"enableMenu": false, ', 1
     )
 
 
