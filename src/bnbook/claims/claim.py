@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 
 SIDES = ("greater", "less")
 COMBINATIONS = ("all", "any")
@@ -158,7 +159,7 @@ class Claim:
         longer = profile == "overnight" and "laptop" in self.evidence
         return exact or profile is None or profile in self.evidence or longer
 
-    @property
+    @cached_property
     def test_hash(self) -> str:
         """SHA-256 of all that decides the verdict, and of no prose: a threshold moved after a run shows."""
         decisive = {

@@ -30,7 +30,23 @@ def counted(claim: Claim, results: Mapping[str, np.ndarray]) -> Mapping[str, np.
 
 def counting(claim: Claim, results: Results) -> list[Results]:
     """The earlier draws that are judged together with a published run, the oldest first."""
-    return [draw for draw in distinct(claim, results) if not left_out(claim, draw, results)]
+    return [draw for draw, why in beside(claim, results) if not why]
+
+
+def beside(claim: Claim, results: Results) -> tuple[tuple[Results, str], ...]:
+    """The earlier draws of what a claim reads, the oldest first, each with why it does not count or "".
+
+    Every page asks for every claim: a run keeps the answers, for as long as claim and locks are these.
+    """
+    if not results.draws:
+        return ()
+    chain = locks.read()
+    kept = results.__dict__.setdefault("_beside", {})
+    key = claim.id, claim.test_hash, claim.required_names(), chain.lines[-1:]
+    if kept.get(claim.id, ((), ()))[0] != key:
+        found = tuple((draw, left_out(claim, draw, results)) for draw in distinct(claim, results))
+        kept[claim.id] = key, found
+    return kept[claim.id][1]
 
 
 def distinct(claim: Claim, results: Results) -> list[Results]:

@@ -8,8 +8,8 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,28 @@ class Chain:
     """All lines in their order."""
 
     lines: tuple[Line, ...] = ()
-    _of: dict[str, list[Line]] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def _by_chapter(self) -> dict[str, dict[str, Line]]:
+        """Chapter -> its lines in their order, by their hashes."""
+        found: dict[str, dict[str, Line]] = {}
+        for line in self.lines:
+            found.setdefault(line["chapter"], {})[line.digest] = line
+        return found
+
+    @cached_property
+    def _by_claim(self) -> dict[str, list[Line]]:
+        found: dict[str, list[Line]] = {}
+        for line in self.lines:
+            for name in filter(None, (line.get("claim"), *line.get("claims", ()))):
+                found.setdefault(name, []).append(line)
+        return found
 
     def of_chapter(self, chapter: str) -> list[Line]:
-        return [line for line in self.lines if line["chapter"] == chapter]
+        return list(self._by_chapter.get(chapter, {}).values())
 
     def of_claim(self, claim: str) -> list[Line]:
-        if not self._of:
-            for line in self.lines:
-                for name in filter(None, (line.get("claim"), *line.get("claims", ()))):
-                    self._of.setdefault(name, []).append(line)
-        return self._of.get(claim, [])
+        return self._by_claim.get(claim, [])
 
     def head(self, chapter: str) -> str:
         """The hash of a chapter's last line: what a run notes when it starts; "" where it has none."""
@@ -49,7 +60,8 @@ class Chain:
         """The number of the chapter's line with that hash, 0 for "", None where there is no such line."""
         if not head:
             return 0
-        return next((line.number for line in self.of_chapter(chapter) if line.digest == head), None)
+        line = self._by_chapter.get(chapter, {}).get(head)
+        return line and line.number
 
 
 def path() -> Path:
@@ -63,13 +75,20 @@ def read(file: Path | None = None) -> Chain:
     unknown or of another form, and a line that was changed, removed, put between others or dated before the
     one above it.
     """
+    global _last
     file = file or path()
     if not file.is_file():
         return Chain()
-    return parse(read_text(file, file.name))
+    content = file.read_bytes()
+    if content != _last[0]:  # one command asks for every verdict; bytes compare faster than they decode
+        _last = content, parse(read_text(file, file.name))
+    return _last[1]
 
 
-@lru_cache(maxsize=8)  # one command asks for every verdict
+_last: tuple[bytes, Chain] = (b"", Chain())
+
+
+@lru_cache(maxsize=8)
 def parse(text: str) -> Chain:
     """The chain that a text holds; BnbookError as `read` says."""
     lines, heads, dates = [], {}, {}

@@ -59,9 +59,9 @@ def each_alone(claim: Claim, evidence: Evidence) -> list[Drawn]:
     A draw is left away where it lacks what the test reads, or cannot be judged by today's.
     """
     last, found = evidence.results, []
-    for draw in draws.distinct(claim, last):
+    for draw, left_out in draws.beside(claim, last):
         if set(claim.required_names()) <= set(draw):
-            found += _judged(claim, draw, evidence, draws.left_out(claim, draw, last))
+            found += _judged(claim, draw, evidence, left_out)
     return [*found, *_judged(claim, replace(last, draws=()), evidence)] if found else []
 
 

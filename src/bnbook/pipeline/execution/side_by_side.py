@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -125,12 +126,15 @@ def _begin(share: int) -> None:
     """In the process: its share of the cores, and an end with its parent."""
     os.environ["BNBOOK_CORES"] = str(share)
     os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
-    signal.signal(signal.SIGTERM, _interrupt)
+    for how in (signal.SIGTERM, signal.SIGINT):  # Ctrl-C reaches every process of the terminal
+        signal.signal(how, _interrupt)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _interrupt(*_: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for how in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(how, signal.SIG_IGN)
+    logging.disable()  # an event loop that is torn down tells of its tasks, each with a traceback
     raise KeyboardInterrupt
 
 
