@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import torch
 
+from bnbook.cores import cores
 from bnbook.data import load
 from bnbook.studies.decay.network import NO_EPS, Network, copied, draw, pooled
 from bnbook.studies.decay.recipes import answers_by_step, apart, scaled
@@ -73,7 +74,7 @@ def in_processes(work, plan: Plan, seeds: Sequence[int], workers: int) -> list:
     """`work(plan, seed)` for each seed, one thread each: what it gives does not depend on `workers`."""
     if workers == 1:
         return [work(plan, seed) for seed in seeds]
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers or cores(), mp_context=multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(partial(work, plan), seeds))
 
 
