@@ -22,8 +22,8 @@ from bnbook.claims import (
     markdown_table,
 )
 from bnbook.claims.claim import Effect
-from bnbook.claims.kinds.known import kind_of
-from bnbook.claims.sensitivity import at_other_margins
+from bnbook.claims.judging import at_other_margins
+from bnbook.claims.kinds import kind_of
 from bnbook.claims.words import alike, spelled, telling
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import discover

@@ -11,7 +11,7 @@ import yaml
 from bnbook import paths
 from bnbook.claims import judge, load_claims
 from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
-from bnbook.claims.rung_table import ends, rung_table, turned
+from bnbook.claims.ledger import ends, rung_table, turned
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import chapters
 from bnbook.pipeline.gate import carrying

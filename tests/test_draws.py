@@ -19,11 +19,10 @@ from conftest import ROOT, bnbook
 from scipy import stats
 
 from bnbook import claims, results
-from bnbook.claims import Test, draws, locks
+from bnbook.claims import Test, judging, locks
 from bnbook.claims.claim import Claim, Source
-from bnbook.claims.kinds.known import evaluate
-from bnbook.claims.locks import lines
-from bnbook.claims.locks.standing import measure, plan
+from bnbook.claims.kinds import evaluate
+from bnbook.claims.locks import measure, plan
 from bnbook.claims.recorded import Recorded
 from bnbook.cli import main
 from bnbook.errors import BnbookError
@@ -190,7 +189,7 @@ def book(tmp_path, monkeypatch):
 
 def lock(claim=CLAIM, event="locked", seen=None, why="", **more):
     content = {"event": event, "chapter": COIN, "claim": claim.id, "says": "", "stop": "fixed n"}
-    content |= {"test": lines.short(claim.test_hash), "measure": measure(MEASURED)}
+    content |= {"test": locks.short(claim.test_hash), "measure": measure(MEASURED)}
     planned = {"profile": "laptop", "seeds": 3, "width": 8, **more}
     return content | {
         "planned": {"laptop": plan(planned)},
@@ -214,7 +213,7 @@ def test_a_draw_of_another_measure_is_not_pooled(book, why):
         run({"x": [-5.0, -6.0, -7.0]}, range(3), head=head, **OTHER[why]),
         run({"x": [1.0, 1.1, 1.2]}, range(3), head=head),
     )
-    assert draws.left_out(CLAIM, first, last) == why
+    assert judging.left_out(CLAIM, first, last) == why
     with_it, alone = (claims.judge(CLAIM, replace(last, draws=d), "laptop") for d in ((first,), ()))
     assert (with_it.effect, with_it.interval, with_it.n) == (alone.effect, alone.interval, 3)
     assert with_it.verdict == "reproduced"
@@ -227,19 +226,19 @@ def test_code_that_gave_the_same_numbers_measures_the_same(book):
     locks.append([lock()])
     new = {**MEASURED, "package": "q"}
     first, last = run({"x": [1.0, 2.0, 3.0]}, range(3)), run({"x": [4.0, 5.0, 6.0]}, range(3), code=new)
-    assert draws.left_out(CLAIM, first, last) == "measured otherwise"
+    assert judging.left_out(CLAIM, first, last) == "measured otherwise"
     ways = {"was": locks.run_measure(first.header), "now": locks.run_measure(last.header)}
     carried = {"event": "carried", "chapter": COIN, "profile": "laptop", "claims": ["fair"]}
     locks.append([carried | {key: list(way) for key, way in ways.items()}])
-    assert draws.counting(CLAIM, replace(last, draws=(first,))) == [first]
+    assert judging.counting(CLAIM, replace(last, draws=(first,))) == [first]
 
 
 def test_a_draw_that_lacks_what_a_test_reads_is_left_out_and_one_of_a_ladder_is_not(book):
     first, last = run({"y": [1.0, 2.0]}, range(2)), run({"x": [4.0, 5.0], "y": [1.0, 3.0]}, range(2))
     two = replace(CLAIM, test=replace(CLAIM.test, b="y", kind="difference"))
-    assert draws.left_out(two, first, last) == "it lacks what the test reads"
+    assert judging.left_out(two, first, last) == "it lacks what the test reads"
     assert claims.judge(two, replace(last, draws=(first,)), "laptop").n == 2
-    assert draws.left_out(replace(two, rungs=True), first, last) == ""
+    assert judging.left_out(replace(two, rungs=True), first, last) == ""
 
 
 def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
@@ -253,8 +252,8 @@ def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
     fresh, another = (
         run({"x": x}, range(100, 103), head=now, first_seed=100) for x in ([2.0, 2.1, 2.2], [3.0, 3.1, 3.3])
     )
-    assert draws.left_out(moved, seen, fresh) == draws.SEEN
-    assert draws.left_out(moved, fresh, another) == "" == draws.left_out(moved, seen, seen)
+    assert judging.left_out(moved, seen, fresh) == judging.SEEN
+    assert judging.left_out(moved, fresh, another) == "" == judging.left_out(moved, seen, seen)
     found = claims.judge(moved, replace(another, draws=(seen, fresh)), "laptop")
     assert found.n == 3 and found.effect == pytest.approx((2.5 + 2.6 + 2.75) / 3)
 
@@ -262,10 +261,10 @@ def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
 def test_the_published_run_itself_or_fewer_seeds_of_it_are_no_other_draw(book):
     last = run({"x": [1.0, 2.0, 3.0]}, range(3))
     fewer, rounded = run({"x": [2.0]}, [1]), run({"x": [1.0 + 1e-12, 2.0, 3.0]}, range(3))
-    assert draws.distinct(CLAIM, replace(last, draws=(fewer, rounded, last))) == []
+    assert judging.distinct(CLAIM, replace(last, draws=(fewer, rounded, last))) == []
     other = run({"x": [1.0, 2.0, 3.1]}, range(3))
-    assert draws.distinct(CLAIM, replace(last, draws=(other, last))) == [other]
-    assert draws.distinct(CLAIM, replace(last, draws=(other, other))) == [other]
+    assert judging.distinct(CLAIM, replace(last, draws=(other, last))) == [other]
+    assert judging.distinct(CLAIM, replace(last, draws=(other, other))) == [other]
 
 
 # What is kept

@@ -10,7 +10,7 @@ from scipy import stats
 
 from bnbook import claims
 from bnbook.claims import Test, error_rates
-from bnbook.claims.kinds.known import evaluate
+from bnbook.claims.kinds import evaluate
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import discover
 from bnbook.pipeline.gate.passed import passed_run

@@ -19,8 +19,8 @@ import torch
 from conftest import ROOT
 
 from bnbook import claims, intervals
-from bnbook.claims import draws
-from bnbook.claims.kinds.known import kind_of
+from bnbook.claims import judging
+from bnbook.claims.kinds import kind_of
 from bnbook.claims.recorded import Recorded
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
@@ -459,7 +459,7 @@ def own_tests(claim, shown):
 
 def by_the_package(claim, test, shown, level, first):
     """(holds, (effect, low, high)) without the first seeds, or None where no interval is defined."""
-    counting = draws.counted(claim, shown.evidence[claim.chapter].results)
+    counting = judging.counted(claim, shown.evidence[claim.chapter].results)
     kind, recorded = kind_of(test), Recorded(counting, claim.id)
     columns = kind.columns(test, recorded)[:, first:]
     if not columns.size or not np.isfinite(columns).all() or test.kind == "ratio" and (columns == 0).any():

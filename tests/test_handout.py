@@ -17,7 +17,7 @@ import pytest
 from conftest import ROOT
 
 from bnbook import __version__, claims, encoding, results
-from bnbook.claims import carried, showing
+from bnbook.claims import ledger, reading
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import chapters, evidence
 from bnbook.pipeline.handout import handout, plain, setup_cell
@@ -30,7 +30,7 @@ RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<
 @pytest.fixture
 def alone(monkeypatch):
     """A session that has recorded and carries nothing yet."""
-    monkeypatch.setattr(carried, "_carried", {})
+    monkeypatch.setattr(reading, "_carried", {})
     monkeypatch.setattr(results, "_session", results.Results())
     monkeypatch.delenv("BNBOOK_RESULTS", raising=False)
 
@@ -248,10 +248,10 @@ def test_a_copy_that_somebody_worked_in_stays(ran, tmp_path):
 
 
 def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypatch, tmp_path):
-    rows = [carried.Carried(claim, "0.1 (95 % interval 0 to 1)", "reproduced") for claim in book[1].claims]
-    claims.carry(carried.as_text(rows))
-    assert carried.carried() == rows
-    assert [row.claim.test_hash for row in carried.carried()] == [claim.test_hash for claim in book[1].claims]
+    rows = [reading.Carried(claim, "0.1 (95 % interval 0 to 1)", "reproduced") for claim in book[1].claims]
+    claims.carry(reading.as_text(rows))
+    assert reading.carried() == rows
+    assert [row.claim.test_hash for row in reading.carried()] == [claim.test_hash for claim in book[1].claims]
     monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
     assert claims.load_claims() == book[1].claims, "where there is no book they stand in for it"
     with pytest.raises(BnbookError, match="copy of the claims cannot be read; download the notebook again"):
@@ -260,27 +260,27 @@ def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypat
 
 def test_this_run_stands_beside_the_books(ran, alone):
     claim = claims.load_claims()[0]
-    rows = [carried.Carried(claim, "0.503", "reproduced")]
+    rows = [reading.Carried(claim, "0.503", "reproduced")]
     heads = {"heads": encoding.decode([0.9, 0.95, 1.0])}
-    shown = showing.comparison(rows, heads, "laptop").split("\n")[-1]
+    shown = ledger.comparison(rows, heads, "laptop").split("\n")[-1]
     assert shown.startswith(
         "| A coin shows heads half of the time.<br><small>everywhere; must hold: mean within 0.5 ± 0.2"
     )
     assert "| 0.950 (95 % interval" in shown and shown.endswith("| **not reproduced** | 0.503 | reproduced |")
-    assert "| **not tested at this scale (smoke run)** | 0.503" in showing.comparison(rows, heads, "smoke")
-    missing = showing.comparison(rows, {}, "laptop")
+    assert "| **not tested at this scale (smoke run)** | 0.503" in ledger.comparison(rows, heads, "smoke")
+    missing = ledger.comparison(rows, {}, "laptop")
     assert "| – | not judged: claim coin-fair: result heads is missing" in missing
 
 
 def test_without_a_carried_copy_the_book_around_the_notebook_is_asked(ran, alone, capsys):
-    assert [(row.claim.id, row.verdict) for row in showing.of_the_book("part/coin")] == [
+    assert [(row.claim.id, row.verdict) for row in ledger.of_the_book("part/coin")] == [
         ("coin-fair", "no committed run")
     ]
     shutil.copytree(ran / "runs" / "laptop", ran / "executed" / "laptop")
-    (row,) = showing.of_the_book("part/coin")
+    (row,) = ledger.of_the_book("part/coin")
     assert row.verdict == "reproduced" and row.effect.startswith("0.")
     with pytest.raises(BnbookError, match="no claims for 'part/cion'"):
-        showing.of_the_book("part/cion")
+        ledger.of_the_book("part/cion")
     results.record("heads", [0.5, 0.6])
     results.record("heads", [0.4, 0.5])  # a cell that is run again
     claims.show_verdicts("part/coin", "smoke")

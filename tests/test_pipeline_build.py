@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bnbook import claims
-from bnbook.claims.locks.standing import UNLOCKED
+from bnbook.claims.locks import UNLOCKED
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import chapters, evidence, merge, verdicts

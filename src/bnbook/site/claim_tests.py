@@ -7,7 +7,7 @@ from typing import Any
 
 from bnbook.claims import format_number
 from bnbook.claims.judging import NOT_TESTED
-from bnbook.claims.significance import SIGN_TEST_DECIDES
+from bnbook.claims.ledger import SIGN_TEST_DECIDES
 from bnbook.intervals import LEVEL
 from bnbook.site import forest, words
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bnbook.claims import Test
 from bnbook.claims.judging import NOT_TESTED
-from bnbook.claims.kinds.known import KINDS, edges
+from bnbook.claims.kinds import KINDS, edges
 
 WIDTH, HEIGHT, PAD = 220.0, 34.0, 10.0
 #: From this spread on factors are drawn on a logarithmic axis.

@@ -8,7 +8,7 @@ from typing import Any
 
 from bnbook.claims import Instrument
 from bnbook.claims.judging import NOT_TESTED
-from bnbook.claims.rung_table import shared_words
+from bnbook.claims.ledger import shared_words
 from bnbook.site import chips, words
 from bnbook.site.claim_tests import MET
 

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from bnbook import claims, paths, results
-from bnbook.claims import Claim, Judgement, Test, draws
-from bnbook.claims.kinds.known import evaluate
-from bnbook.claims.locks.lines import ranges
+from bnbook.claims import Claim, Judgement, Test, judging
+from bnbook.claims.kinds import evaluate
+from bnbook.claims.locks import ranges
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.evidence import Evidence
 from bnbook.profiles import PUBLISHED
@@ -59,7 +59,7 @@ def each_alone(claim: Claim, evidence: Evidence) -> list[Drawn]:
     A draw is left away where it lacks what the test reads, or cannot be judged by today's.
     """
     last, found = evidence.results, []
-    for draw, left_out in draws.beside(claim, last):
+    for draw, left_out in judging.beside(claim, last):
         if set(claim.required_names()) <= set(draw):
             found += _judged(claim, draw, evidence, left_out)
     return [*found, *_judged(claim, replace(last, draws=()), evidence)] if found else []
@@ -105,10 +105,10 @@ def _turns(claim: Claim, test: Test, runs: list[Results]) -> Iterator[tuple[str,
             found = evaluate(test, run, claim.id)
         except BnbookError:  # not as the test of today needs it
             continue
-        if found.n and not (said and draws.is_in(said[-1][0], run, names, relative=NEAR)):
+        if found.n and not (said and judging.is_in(said[-1][0], run, names, relative=NEAR)):
             said.append((run, found.holds))
     for (old, then), (new, now) in pairwise(said):
         if any(old.entries[name]["seeds"] != new.entries[name]["seeds"] for name in names):
             yield WAYS[2], then, now
         else:
-            yield WAYS[draws.otherwise(claim, old, new) != ""], then, now
+            yield WAYS[judging.otherwise(claim, old, new) != ""], then, now

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bnbook import fingerprint, paths, results
-from bnbook.claims import Claim, chapter_claims, draws
+from bnbook.claims import Claim, chapter_claims, judging
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
 
@@ -89,14 +89,14 @@ class Evidence:
     def quoted(self, name: str) -> tuple[list[int], np.ndarray]:
         """Seeds and values of a recorded result as pages quote it: where a claim reads it, by all its draws."""
         if name not in self._quoted:
-            self._quoted[name] = draws.as_quoted(name, self.results, self._drawn)
+            self._quoted[name] = judging.as_quoted(name, self.results, self._drawn)
         return self._quoted[name]
 
     @cached_property
     def _drawn(self) -> list[tuple[Claim, list[results.Results]]]:
         """The chapter's claims, each with the earlier draws by which it is judged."""
         listed = chapter_claims(self.chapter.name) if self.results.draws else []
-        return [(claim, draws.counting(claim, self.results)) for claim in listed]
+        return [(claim, judging.counting(claim, self.results)) for claim in listed]
 
     @cached_property
     def _quoted(self) -> dict[str, tuple[list[int], np.ndarray]]:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from bnbook import claims
-from bnbook.claims import Claim, Judgement, former_words, locks
-from bnbook.claims.locks.lines import short
+from bnbook.claims import Claim, Judgement, judging, locks
+from bnbook.claims.locks import short
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import drawn
 from bnbook.pipeline.chapters.evidence import Evidence
@@ -103,5 +103,5 @@ def _remark(found: Judgement, header: Mapping[str, Any], chain: locks.Chain) -> 
     then = header.get("judged", {}).get(claim.id)
     if then and (then["says"] != wording(claim) or then.get("terms", terms(claim)) != terms(claim)):
         return REWORDED
-    before = then and former_words.NOW.get(then["verdict"], then["verdict"])
+    before = then and judging.NOW.get(then["verdict"], then["verdict"])
     return f"“{before}” when it ran" if before and before != found.verdict else ""

@@ -6,9 +6,8 @@ from typing import Any
 
 from bnbook.claims import Claim, Judgement
 from bnbook.claims.claim import Effect, Test
-from bnbook.claims.draws import counted
-from bnbook.claims.judging import NOT_TESTED
-from bnbook.claims.kinds.known import kind_of
+from bnbook.claims.judging import NOT_TESTED, counted
+from bnbook.claims.kinds import kind_of
 from bnbook.claims.recorded import Recorded
 from bnbook.claims.words import spelled
 from bnbook.pipeline.prose.tokens import Pages

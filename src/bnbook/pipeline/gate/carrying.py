@@ -6,9 +6,8 @@ from typing import Any
 
 from bnbook import claims
 from bnbook.claims import Claim, locks
-from bnbook.claims.draws import is_in
-from bnbook.claims.locks.lines import ranges, short
-from bnbook.claims.locks.standing import same_numbers
+from bnbook.claims.judging import is_in
+from bnbook.claims.locks import ranges, same_numbers, short
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import Evidence

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 
 from bnbook import claims, data
-from bnbook.claims import reach
+from bnbook.claims import kinds
 from bnbook.claims.judging import NOT_TESTED
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import merge, verdicts
@@ -132,11 +132,11 @@ def within_reach(evidence: Evidence) -> list[str]:
         return []
     return [
         f"claim {found.claim.id}: with {outcome.n} seeds its test cannot hold; expected at least "
-        f"{reach.least_seeds(outcome.test)}, or `out_of_reach: true` beside it"
+        f"{kinds.least_seeds(outcome.test)}, or `out_of_reach: true` beside it"
         for found in judged
         if found.verdict != NOT_TESTED
         for outcome in found.outcomes
-        if not reach.can_hold(outcome.test, outcome.n)
+        if not kinds.can_hold(outcome.test, outcome.n)
     ]
 
 

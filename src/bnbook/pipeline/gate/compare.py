@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from bnbook import claims
 from bnbook.claims.judging import HOLDS, NOT_TESTED, OPEN, Judgement
-from bnbook.claims.kinds.known import kind_of
+from bnbook.claims.kinds import kind_of
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import verdicts
 from bnbook.pipeline.chapters.evidence import Evidence, published

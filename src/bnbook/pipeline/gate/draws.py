@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
-from bnbook.claims.draws import is_in
+from bnbook.claims.judging import is_in
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.profiles import PUBLISHED

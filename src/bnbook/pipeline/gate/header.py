@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bnbook import atomic, claims, fingerprint, paths, results
-from bnbook.claims import locks, scope
+from bnbook.claims import judging, locks
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import merge, verdicts
 from bnbook.pipeline.chapters.chapters import Chapter
@@ -46,7 +46,7 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
     recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
     run, chapter = recorded.header, work.chapter
     rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
-    other = scope.other_settings(values, chapter.parameters(values["profile"]), rows)
+    other = judging.other_settings(values, chapter.parameters(values["profile"]), rows)
     seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
     recorded.header = {
         "chapter": chapter.name,

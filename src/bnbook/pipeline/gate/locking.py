@@ -10,8 +10,17 @@ from typing import Any
 
 from bnbook import claims, fingerprint
 from bnbook.claims import Claim, locks
-from bnbook.claims.locks.lines import AFTER, FIXED, NAME, Line, short, written_by_hand
-from bnbook.claims.locks.standing import firsts, measure, same_numbers
+from bnbook.claims.locks import (
+    AFTER,
+    FIXED,
+    NAME,
+    Line,
+    firsts,
+    measure,
+    same_numbers,
+    short,
+    written_by_hand,
+)
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter
 from bnbook.pipeline.chapters.evidence import fresh_run, published

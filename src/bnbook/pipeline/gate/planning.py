@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bnbook.claims import Claim, Test, power
-from bnbook.claims.locks.standing import is_count_of_seeds
+from bnbook.claims.locks import is_count_of_seeds
 from bnbook.pipeline.gate.seen import Known
 from bnbook.profiles import PROFILES
 from bnbook.results import Results

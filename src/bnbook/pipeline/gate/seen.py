@@ -10,7 +10,7 @@ from typing import Any
 
 from bnbook import paths
 from bnbook.claims import Claim, locks
-from bnbook.claims.locks.lines import Line, ranges
+from bnbook.claims.locks import Line, ranges
 from bnbook.data import STANDINS
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters.chapters import Chapter

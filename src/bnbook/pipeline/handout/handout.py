@@ -11,8 +11,8 @@ from typing import Any
 import nbformat
 
 from bnbook import __version__, atomic, claims
-from bnbook.claims import carried
-from bnbook.claims.effects import format_effect
+from bnbook.claims import reading
+from bnbook.claims.ledger import format_effect
 from bnbook.pipeline.chapters import merge
 from bnbook.pipeline.chapters.chapters import Chapter, discover, is_parameters
 from bnbook.pipeline.chapters.evidence import Evidence, published
@@ -197,12 +197,12 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: tokens.Pages) -> Any:
     for claim in mine:
         found = shown.judgement(claim)
         rows.append(
-            carried.Carried(claim, format_effect(found), found.marked) if found else carried.Carried(claim)
+            reading.Carried(claim, format_effect(found), found.marked) if found else reading.Carried(claim)
         )
     head = "# @title The book's claims and verdicts, for the last cell\nfrom bnbook.claims import carry\n\n"
     run = shown.evidence.get(mine[0].chapter)
     beside = f", {run.results.header['parameters']!r}" if run else ""
-    cell = _code(f"{head}carry(r'''{carried.as_text(rows)}'''{beside})")
+    cell = _code(f"{head}carry(r'''{reading.as_text(rows)}'''{beside})")
     cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
     return cell
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnbook.claims import without_markup
-from bnbook.claims.instruments import Instrument
+from bnbook.claims.sources import Instrument
 from bnbook.pipeline.prose import tokens
 from bnbook.pipeline.prose.tokens import Pages
 from bnbook.site import chips

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bnbook import claims
 from bnbook.claims import locks
 from bnbook.claims.judging import HOLDS, HOLDS_IF
-from bnbook.claims.locks.lines import short
+from bnbook.claims.locks import short
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import verdicts
 from bnbook.pipeline.chapters.chapters import Chapter, discover

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bnbook.claims import Claim, Test, error_rates, format_number, locks, reach, without_markup
-from bnbook.claims.deciding import POWER, TOO_MANY
-from bnbook.claims.significance import FALSE_SHARE, SIGN_TEST_DECIDES
+from bnbook.claims import Claim, Test, error_rates, format_number, kinds, locks, without_markup
+from bnbook.claims.judging import POWER, TOO_MANY
+from bnbook.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
 from bnbook.claims.words import DATA_NAMES, literal
 from bnbook.errors import BnbookError
 from bnbook.intervals import LEVEL, clopper_pearson, is_share
@@ -37,7 +37,7 @@ def verdict_page(text: str, pages: Pages) -> str:
     found |= {"books": f"{error_rates.BOOKS:,}", "example": example(tested)}
     nine_in_ten = Test("level", a="a", side="greater", threshold=0.9, events=True)
     found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
-    found |= {"nine_in_ten": str(reach.least_seeds(nine_in_ten))}
+    found |= {"nine_in_ten": str(kinds.least_seeds(nine_in_ten))}
     found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
     found |= (
         redrawings(pages.claims)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bnbook import claims
-from bnbook.claims.effects import format_effect
+from bnbook.claims.ledger import format_effect
 from bnbook.claims.words import DATA_NAMES, format_number
 from bnbook.errors import BnbookError
 from bnbook.pipeline.chapters import verdicts
