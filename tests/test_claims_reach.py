@@ -12,7 +12,7 @@ from scipy import stats
 from bnbook.claims import Claim, Source, Test, kinds, load_claims
 from bnbook.claims.kinds import kind_of
 from bnbook.errors import BnbookError
-from bnbook.pipeline.gate import checks
+from bnbook.pipeline import gate
 from bnbook.results import Results
 
 NINE_IN_TEN = Test("level", a="a", side="greater", threshold=0.9, events=True)
@@ -64,10 +64,10 @@ def test_all_of_five_seeds_do_not_show_nine_in_ten():
 )
 def test_the_gate_counts_the_seeds_that_the_test_was_given(monkeypatch, beyond, profile, lines):
     claim = Claim("c", "part/chapter", Source("k", "v", "w"), "So.", "f", NINE_IN_TEN, out_of_reach=beyond)
-    monkeypatch.setattr(checks.claims, "chapter_claims", lambda name: [claim])
+    monkeypatch.setattr(gate.claims, "chapter_claims", lambda name: [claim])
     chapter = SimpleNamespace(name="part/chapter")
     results = Results({"default_parameters": True}, {"a": {"values": [1.0] * 5, "unit": ""}})
-    problems = checks.within_reach(SimpleNamespace(profile=profile, chapter=chapter, results=results))
+    problems = gate.within_reach(SimpleNamespace(profile=profile, chapter=chapter, results=results))
     assert len(problems) == lines and all("with 5 seeds its test cannot hold" in line for line in problems)
 
 

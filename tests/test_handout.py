@@ -19,9 +19,7 @@ from conftest import ROOT
 from bnbook import __version__, claims, encoding, results
 from bnbook.claims import ledger, reading
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence
-from bnbook.pipeline.handout import handout, plain, setup_cell
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import chapter_runs, chapters, handout, prose
 
 #: Anything of MyST that a notebook editor would show as it is written.
 RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"", re.M)
@@ -36,14 +34,14 @@ def alone(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def book() -> tuple[list, tokens.Pages]:
+def book() -> tuple[list, prose.Pages]:
     """The book's chapters and their committed laptop runs, fresh or not, None where there is none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BNBOOK_ROOT", str(ROOT))
         found = chapters.discover()
-        runs = [evidence.published(chapter, "laptop") for chapter in found]
+        runs = [chapter_runs.published(chapter, "laptop") for chapter in found]
         known = {run.chapter.name: run if run.exists else None for run in runs}
-        return found, tokens.Pages(known, claims.load_claims())
+        return found, prose.Pages(known, claims.load_claims())
 
 
 def text(page) -> str:
@@ -52,7 +50,7 @@ def text(page) -> str:
 
 def test_every_notebook_of_the_book_is_plain(book):
     for chapter in book[0]:
-        for shown in (book[1], tokens.Pages(dict.fromkeys(book[1].evidence), book[1].claims)):
+        for shown in (book[1], prose.Pages(dict.fromkeys(book[1].evidence), book[1].claims)):
             page = handout.notebook(chapter, shown)
             nbformat.validate(page)
             left = [match[0] for match in RAW.finditer(text(page))]
@@ -154,14 +152,14 @@ BIBLIOGRAPHY = """@misc{a,
 
 def test_the_text_without_directives_and_roles(tiny):
     (tiny / "book" / "references.bib").write_text(BIBLIOGRAPHY)
-    numbers = plain.equation_numbers(MYST)
-    assert plain.plain(MYST, numbers, lambda path, caption: f"<{path}: {caption}>") == PLAIN
+    numbers = handout.equation_numbers(MYST)
+    assert handout.plain(MYST, numbers, lambda path, caption: f"<{path}: {caption}>") == PLAIN
 
 
 def test_a_chapter_as_it_is_handed_out(ran):
     chapter = chapters.select(["coin"])[0]
-    run = evidence.fresh_run(chapter, "laptop")
-    page = handout.notebook(chapter, tokens.Pages({"part/coin": run}, claims.load_claims()))
+    run = chapter_runs.fresh_run(chapter, "laptop")
+    page = handout.notebook(chapter, prose.Pages({"part/coin": run}, claims.load_claims()))
     kinds = [(cell.cell_type, cell.source) for cell in page.cells]
     assert kinds[0][1].startswith(
         "# A coin\n\n*The numbers and verdicts in the text are those of the book's laptop run"
@@ -220,7 +218,7 @@ def test_it_runs_from_the_top_without_the_repository(book, tmp_path, monkeypatch
 
 def test_a_copy_that_somebody_worked_in_stays(ran, tmp_path):
     def shown(profile):
-        return tokens.Pages({"part/coin": evidence.fresh_run(chapter, profile)}, claims.load_claims())
+        return prose.Pages({"part/coin": chapter_runs.fresh_run(chapter, profile)}, claims.load_claims())
 
     chapter = chapters.select(["coin"])[0]
     lab, path = tmp_path / "lab", tmp_path / "lab" / "part" / "coin.ipynb"
@@ -295,7 +293,7 @@ def test_under_bnbook_run_the_last_cell_is_silent(ran, alone, monkeypatch, capsy
 
 def test_an_explorer_leaves_its_still_picture():
     text = '<div class="explorer" data-explorer="fuse">\n\n| a |\n|---|\n\n</div>\n\nMore.'
-    shown = plain.plain(text, {}, lambda *_: "")
+    shown = handout.plain(text, {}, lambda *_: "")
     assert "<div" not in shown and "</div" not in shown
     assert "explored by hand" in shown and "| a |" in shown and shown.endswith("More.")
 
@@ -309,7 +307,7 @@ def run_setup(folder, address="", **more):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "BNBOOK_"))}
     clean |= {"PYTHONPATH": os.pathsep.join([str(folder / "site"), str(third)])}
     clean |= {"PIP_TARGET": str(folder / "site"), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", **more}
-    source = setup_cell.setup_cell(address).source + "\nimport bnbook\nprint(bnbook.__file__)"
+    source = handout.setup_cell(address).source + "\nimport bnbook\nprint(bnbook.__file__)"
     command = [sys.executable, "-S", "-c", source]  # -S: without what site-packages install for development
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=clean)
 
@@ -330,7 +328,7 @@ def wheel(folder):
 def test_the_setup_cell_takes_the_wheel_beside_the_notebook(tmp_path):
     done = run_setup(tmp_path)
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == (
-        f"ModuleNotFoundError: {setup_cell.BY_HAND}"
+        f"ModuleNotFoundError: {handout.BY_HAND}"
     )
     wheel(tmp_path)
     done = run_setup(tmp_path)
@@ -362,7 +360,7 @@ def test_the_setup_cell_names_all_that_a_chapter_leads_to():
         elif name.split(".")[0] not in {"", "bnbook"} | sys.stdlib_module_names:
             third.add(name.split(".")[0])
         seen.add(name)
-    assert third - {"pandas"} == set(setup_cell.NEEDED), "pandas: only where it is there"
+    assert third - {"pandas"} == set(handout.NEEDED), "pandas: only where it is there"
 
 
 def imported(source):

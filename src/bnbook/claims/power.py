@@ -18,8 +18,7 @@ import numpy as np
 from bnbook import intervals
 from bnbook.claims.claim import HAIR, Claim, Effect, Test
 from bnbook.claims.judging import POWER
-from bnbook.claims.kinds import can_hold, decide, describe_test, kind_of, least_seeds
-from bnbook.claims.reading import MOST
+from bnbook.claims.kinds import MOST, can_hold, decide, describe_test, kind_of, least_seeds
 from bnbook.claims.recorded import Recorded
 from bnbook.claims.words import format_number, in_points
 from bnbook.errors import BnbookError
