@@ -16,7 +16,7 @@ from bnbook.claims import Claim, Source, Test, judging
 from bnbook.pipeline.chapters import Chapter
 from bnbook.pipeline.prose import Pages
 from bnbook.results import Results
-from bnbook.site import board, front
+from bnbook.site import board, claim_pages, front
 from bnbook.site.claim_pages import Context, claim_page
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from bnbook import contents
-from bnbook.pipeline import pages
 from bnbook.pipeline.chapters import Chapter
 from bnbook.profiles import PROFILES
-from bnbook.site import shell
+from bnbook.site import ways
 
 CELLS = [
     "import numpy as np\nrates = [1, 2]\nrecord('speed', rates)",
@@ -39,14 +38,14 @@ def chapter():
 
 
 def test_the_lines_behind_a_figure_are_those_that_it_rests_on(chapter):
-    assert pages.lines(chapter, "lines") == [
+    assert ways.lines_behind(chapter, "lines") == [
         "rates = [1, 2]",
         "def grow(x):\n    other = 2\n    return x * other",
         "tables = {r: grow(r) for r in rates}",
         "curves = {'one': tables[1]}",
         "save_figure(plots.lines(tables, curves), 'lines', curves)",
     ]
-    assert pages.lines(chapter, "two-words") == [
+    assert ways.lines_behind(chapter, "two-words") == [
         "rates = [1, 2]",
         "def grow(x):\n    other = 2\n    return x * other",
         "found = {}",
@@ -56,10 +55,10 @@ def test_the_lines_behind_a_figure_are_those_that_it_rests_on(chapter):
         "def finish(fig, name):\n    save_figure(fig, name)",
         "finish(fig, 'two-words')",
     ], "neither what dresses the axes nor what records"
-    assert pages.lines(chapter, "never-saved") == []
+    assert ways.lines_behind(chapter, "never-saved") == []
     assert (
-        pages.lines(chapter, "left")
-        == pages.lines(chapter, "right")
+        ways.lines_behind(chapter, "left")
+        == ways.lines_behind(chapter, "right")
         == [
             "rates = [1, 2]",
             "def grow(x):\n    other = 2\n    return x * other",
@@ -71,18 +70,23 @@ def test_the_lines_behind_a_figure_are_those_that_it_rests_on(chapter):
 
 def test_a_figures_data_are_its_points_and_what_is_recorded_from_what_it_draws(chapter):
     recorded = ["curve.lines.one", "curve.other.x", "growth.m1", "growth.m2", "slope", "speed", "unseen"]
-    assert pages.results(chapter, "lines", recorded) == (["curve.lines.one", "growth.m1", "growth.m2"], True)
-    assert pages.results(chapter, "two-words", recorded) == (["slope"], False), "what its own cell records"
+    assert ways.results_behind(chapter, "lines", recorded) == (
+        ["curve.lines.one", "growth.m1", "growth.m2"],
+        True,
+    )
+    assert ways.results_behind(chapter, "two-words", recorded) == (["slope"], False), (
+        "what its own cell records"
+    )
     own = [*recorded, "curve.two_words.a"]
-    assert pages.results(chapter, "two-words", own) == (["curve.two_words.a"], True)
-    assert pages.results(chapter, "never-saved", recorded) == ([], False)
+    assert ways.results_behind(chapter, "two-words", own) == (["curve.two_words.a"], True)
+    assert ways.results_behind(chapter, "never-saved", recorded) == ([], False)
 
 
 def test_a_long_way_is_shortened_and_says_so():
-    assert shell.shortened(["a", "b\nc"], longest=3) == "a\nb\nc"
-    assert shell.shortened(["a", "b\nc"], longest=2).splitlines()[1:] == ["b", "c"]
-    assert "cells" in shell.shortened(["a", "b\nc"], longest=2).splitlines()[0]
-    assert shell.shortened(["a\nb\nc"], longest=2) == "a\nb\nc", "never nothing"
+    assert ways.shortened(["a", "b\nc"], longest=3) == "a\nb\nc"
+    assert ways.shortened(["a", "b\nc"], longest=2).splitlines()[1:] == ["b", "c"]
+    assert "cells" in ways.shortened(["a", "b\nc"], longest=2).splitlines()[0]
+    assert ways.shortened(["a\nb\nc"], longest=2) == "a\nb\nc", "never nothing"
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +110,7 @@ def test_each_figure_of_each_page_has_its_code_its_data_and_its_command(site, pa
             for pre in re.findall(r"<pre[^>]*>(.*?)</pre>", each, re.S)
         )
         assert re.search(r"\b(save_figure|finish|draw_\w+)\(", code), code
-        assert len(code.splitlines()) <= shell.LONGEST + 1
+        assert len(code.splitlines()) <= ways.LONGEST + 1
         asked = re.fullmatch(r"bnbook run (\S+) --profile (\w+) --compare\s*", command)
         assert asked and asked[1] in contents.chapter_names() and asked[2] in PROFILES
         data = re.search(r'<a class="way" download href="([^"]+)" title="CSV: [^"]+">', each)[1]

@@ -14,6 +14,7 @@ from bnbook.pipeline import prose
 from bnbook.pipeline.chapter_runs import Evidence
 from bnbook.pipeline.chapters import Chapter, Statement, called, calls, statements
 from bnbook.pipeline.inks import MARK
+from bnbook.site.shell import at_commit
 
 # ---- What stands behind a figure: the lines of its chapter that lead to it, and the results that it draws ----------
 
