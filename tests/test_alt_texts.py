@@ -7,14 +7,13 @@ import re
 import pytest
 from conftest import ROOT
 
-from bnbook.pipeline.chapters import merge
-from bnbook.pipeline.prose import pairs, sentences, tokens
+from bnbook.pipeline import chapter_runs, prose
 
 PAGES = {
     path.relative_to(ROOT / "book").with_suffix("").as_posix(): path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "book").rglob("*.md"))
 }
-CHOSEN = (sentences.INLINE, pairs.PAIR, tokens.TOKEN)
+CHOSEN = (prose.INLINE, prose.PAIR, prose.TOKEN)
 PLAIN = ("mean", "median", "power", "value", "param", "n", "times", "points", "seeds")  # no interval, no link
 #: Words with which a text says how an experiment came out.
 OUTCOME = re.compile(
@@ -38,7 +37,7 @@ NO_OUTCOME = {
 
 def images(text: str) -> list[str]:
     """The alternative texts of a page."""
-    return [alt for _, alt, _ in merge.referenced_figures(text)] + re.findall(r"!\[([^\]]+)\]", text)
+    return [alt for _, alt, _ in chapter_runs.referenced_figures(text)] + re.findall(r"!\[([^\]]+)\]", text)
 
 
 def unguarded(alt: str) -> list[str]:

@@ -7,8 +7,8 @@ import pytest
 from conftest import ROOT
 from site_rows import rows
 
-from bnbook.pipeline.chapters.chapters import Chapter
-from bnbook.site import board, waffle
+from bnbook.pipeline.chapters import Chapter
+from bnbook.site import board
 
 pytestmark = pytest.mark.skipif(browsing.CHROMIUM is None, reason="no browser is installed")
 SHOWN = "li.claim:not([hidden])"
@@ -25,7 +25,7 @@ def page_file(tmp_path_factory):
     file = folder / "scoreboard.html"
     file.write_text(
         f'<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="{style.as_uri()}">'
-        f"{waffle.waffle(rows())}{board.board(rows(), chapters)}<script src='{script.as_uri()}'></script>"
+        f"{board.waffle(rows())}{board.board(rows(), chapters)}<script src='{script.as_uri()}'></script>"
     )
     return file
 

@@ -9,10 +9,9 @@ import pytest
 
 from bnbook import intervals
 from bnbook.claims.claim import Claim, Part, Source, Test
-from bnbook.claims.effects import effect_and_interval
 from bnbook.claims.judging import judge
-from bnbook.claims.kinds.known import evaluate
-from bnbook.claims.reach import least_seeds
+from bnbook.claims.kinds import evaluate, least_seeds
+from bnbook.claims.ledger import effect_and_interval
 from bnbook.claims.recorded import Recorded
 from bnbook.errors import BnbookError
 from bnbook.results import Results

@@ -22,14 +22,13 @@ from bnbook.claims import (
     markdown_table,
 )
 from bnbook.claims.claim import Effect
-from bnbook.claims.kinds.known import kind_of
-from bnbook.claims.sensitivity import at_other_margins
+from bnbook.claims.judging import at_other_margins
+from bnbook.claims.kinds import kind_of
 from bnbook.claims.words import alike, spelled, telling
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters.chapters import discover
-from bnbook.pipeline.gate.passed import passed_run
-from bnbook.pipeline.pages import ledger
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import ledger, prose
+from bnbook.pipeline.chapters import discover
+from bnbook.pipeline.gate import passed_run
 from bnbook.results import Results
 
 SOURCE = Source("santurkar2018", "v1", "Figure 1")
@@ -237,7 +236,7 @@ def test_every_demand_and_its_effect_agree_with_the_verdict():
 
 def load_rows():
     evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
-    return ledger.ledger(tokens.Pages(evidence, load_claims()))
+    return ledger.ledger(prose.Pages(evidence, load_claims()))
 
 
 def test_words_for_one_direction_only_keep_the_sign():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bnbook.claims import Claim, Part, Source, Test
-from bnbook.claims.elsewhere import moved, words_at
+from bnbook.claims.judging import moved, words_at
 from bnbook.plots.deep_linear_more import MARKS
 
 SOURCE = Source("santurkar2018", "v1", "here")

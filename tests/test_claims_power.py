@@ -11,7 +11,7 @@ from scipy import stats
 
 from bnbook.claims import power
 from bnbook.claims.claim import Claim, Effect, Source, Test
-from bnbook.claims.kinds.known import evaluate
+from bnbook.claims.kinds import evaluate
 from bnbook.claims.power import Earlier
 from bnbook.errors import BnbookError
 

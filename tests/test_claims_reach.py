@@ -9,10 +9,10 @@ import pytest
 import yaml
 from scipy import stats
 
-from bnbook.claims import Claim, Source, Test, load_claims, reach
-from bnbook.claims.kinds.known import kind_of
+from bnbook.claims import Claim, Source, Test, kinds, load_claims
+from bnbook.claims.kinds import kind_of
 from bnbook.errors import BnbookError
-from bnbook.pipeline.gate import checks
+from bnbook.pipeline import gate
 from bnbook.results import Results
 
 NINE_IN_TEN = Test("level", a="a", side="greater", threshold=0.9, events=True)
@@ -34,7 +34,7 @@ NINE_IN_TEN = Test("level", a="a", side="greater", threshold=0.9, events=True)
     ],
 )
 def test_the_fewest_seeds_are_those_of_a_search_through_all_outcomes(test, fewest):
-    found = reach.least_seeds(test)
+    found = kinds.least_seeds(test)
     assert fewest in (None, found)
     if test.events:
         assert holds_somehow(test, found) and not holds_somehow(test, found - 1)
@@ -56,7 +56,7 @@ def holds_somehow(test, seeds):
 
 def test_all_of_five_seeds_do_not_show_nine_in_ten():
     assert stats.binomtest(5, 5).proportion_ci(method="exact").low == pytest.approx(0.478, abs=1e-3)
-    assert not reach.can_hold(NINE_IN_TEN, 5) and reach.can_hold(NINE_IN_TEN, 36)
+    assert not kinds.can_hold(NINE_IN_TEN, 5) and kinds.can_hold(NINE_IN_TEN, 36)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_all_of_five_seeds_do_not_show_nine_in_ten():
 )
 def test_the_gate_counts_the_seeds_that_the_test_was_given(monkeypatch, beyond, profile, lines):
     claim = Claim("c", "part/chapter", Source("k", "v", "w"), "So.", "f", NINE_IN_TEN, out_of_reach=beyond)
-    monkeypatch.setattr(checks.claims, "chapter_claims", lambda name: [claim])
+    monkeypatch.setattr(gate.claims, "chapter_claims", lambda name: [claim])
     chapter = SimpleNamespace(name="part/chapter")
     results = Results({"default_parameters": True}, {"a": {"values": [1.0] * 5, "unit": ""}})
-    problems = checks.within_reach(SimpleNamespace(profile=profile, chapter=chapter, results=results))
+    problems = gate.within_reach(SimpleNamespace(profile=profile, chapter=chapter, results=results))
     assert len(problems) == lines and all("with 5 seeds its test cannot hold" in line for line in problems)
 
 

@@ -11,11 +11,9 @@ import yaml
 from bnbook import paths
 from bnbook.claims import judge, load_claims
 from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
-from bnbook.claims.rung_table import ends, rung_table, turned
+from bnbook.claims.ledger import ends, rung_table, turned
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters
-from bnbook.pipeline.gate import carrying
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import chapters, prose, publishing
 from bnbook.results import Results
 
 HEAD = {
@@ -220,10 +218,10 @@ def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
         )
 
     claim, before = read(tmp_path), run(small=arms(UP))
-    assert carrying.unchanged(claim, before, run(small=arms(UP), wide=arms(DOWN)))
-    assert not carrying.unchanged(claim, before, run(small=arms(DOWN), wide=arms(DOWN)))
-    assert not carrying.unchanged(claim, run(small=arms(UP), wide=arms(UP)), before)
-    assert not carrying.unchanged(claim, run(), before)  # there is nothing to compare
+    assert publishing.unchanged(claim, before, run(small=arms(UP), wide=arms(DOWN)))
+    assert not publishing.unchanged(claim, before, run(small=arms(DOWN), wide=arms(DOWN)))
+    assert not publishing.unchanged(claim, run(small=arms(UP), wide=arms(UP)), before)
+    assert not publishing.unchanged(claim, run(), before)  # there is nothing to compare
 
 
 def recorded():
@@ -271,7 +269,7 @@ def test_the_ladder_records_what_its_claims_page_and_figures_read_and_nothing_el
     asked = {name for claim in claims for name in claim.result_names()}
     for name in asked:
         assert name.split(".")[1] in rungs, name
-    asked |= {name for _, name in tokens.result_names(chapter.text) if not name.startswith("hours")}
+    asked |= {name for _, name in prose.result_names(chapter.text) if not name.startswith("hours")}
     asked = {".".join(name.split(".")[:1] + name.split(".")[2:]) for name in asked}
     assert asked <= there
     assert there <= asked | drawn(chapter) | ONE_OF_A_KIND

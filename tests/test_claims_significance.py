@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from bnbook.claims import Test
-from bnbook.claims.deciding import deciding_words, seeds_for_claim, seeds_needed
-from bnbook.claims.kinds.known import evaluate
-from bnbook.claims.outcome import Outcome
-from bnbook.claims.significance import benjamini_hochberg, significance
+from bnbook.claims.claim import Outcome
+from bnbook.claims.judging import deciding_words, seeds_for_claim, seeds_needed
+from bnbook.claims.kinds import evaluate
+from bnbook.claims.ledger import benjamini_hochberg, significance
 
 RNG = np.random.default_rng(20260711)
 A, B = RNG.normal(1.2, 1, 12), RNG.normal(0.2, 1, 12)

@@ -134,7 +134,7 @@ def test_chapters_may_stand_behind_options(tiny, capsys):
 
 
 def test_a_check_of_the_doctor_that_fails_is_a_row(monkeypatch):
-    from bnbook.pipeline.execution import doctor
+    from bnbook.pipeline import doctor
 
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "psutil", None)
@@ -176,7 +176,7 @@ def test_no_home_and_no_name(ran, monkeypatch):
 
 def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
     """With the package alone, as from its wheel."""
-    from bnbook.pipeline.execution import doctor
+    from bnbook.pipeline import doctor
 
     def none():
         raise BnbookError("no book found")
@@ -195,7 +195,7 @@ def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
 
 
 def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):
-    from bnbook.pipeline.execution import doctor
+    from bnbook.pipeline import doctor
 
     assert doctor._operators() == []
     (tmp_path / "_C.so").write_text("of another build")

@@ -11,10 +11,8 @@ from conftest import ROOT, bnbook
 from bnbook import claims
 from bnbook.claims import load_coverage
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence
-from bnbook.pipeline.pages import coverage_page, pages
-from bnbook.pipeline.prose import tokens
-from bnbook.site import words
+from bnbook.pipeline import chapter_runs, chapters, pages, prose
+from bnbook.site import board
 
 HALF = {
     "where": "Verse 1",
@@ -162,10 +160,8 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
         ("smoke", "not tested at this scale (smoke run)"),
         (None, "not run"),
     ):
-        held = evidence.fresh_run(chapter, profile) if profile else None
-        text = coverage_page.coverage(
-            load_coverage(), tokens.Pages({chapter.name: held}, claims.load_claims())
-        )
+        held = chapter_runs.fresh_run(chapter, profile) if profile else None
+        text = pages.coverage(load_coverage(), prose.Pages({chapter.name: held}, claims.load_claims()))
         lines = [line for line in text.splitlines() if line.startswith(f"| Verse 1 | {HALF['says']} | <a")]
         assert 'href="claims/coin-fair.html"' in lines[0] and f'title="{verdict}"' in lines[0]
         assert lines[0].endswith('</a><small class="remark">One coin.</small> |')
@@ -179,23 +175,23 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
     assert "- *open*: " in text and "- *scale*: " not in text, "the reasons that occur"
     assert "2 of 3 judged, 1 open (the list of “Sayings” is not finished)" in text
     write(ran, GOOD | {"complete": True, "sentences": [SIDES, EDGE]})
-    assert coverage_page.counted(load_coverage()) == "1 of 2 judged, 1 open"
+    assert pages.counted(load_coverage()) == "1 of 2 judged, 1 open"
 
 
 def test_several_claims_of_one_sentence_are_told_apart_by_how_they_begin():
-    assert words.brief("l1 normalization trains well.") == "ℓ1 normalization trains well"
-    assert words.brief("It trains faster, by far; we read, twice.") == "It trains faster, by far"
-    assert words.brief("It trains faster, by far.", 17) == "It trains faster\u00a0…"
-    assert words.brief("The book's own question, for nobody says it: does it end?") == "Does it end?"
-    assert words.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends\u00a0…"
-    assert words.brief("It has $a + b$ parts and more.", 12) == "It has\u00a0…"
+    assert board.brief("l1 normalization trains well.") == "ℓ1 normalization trains well"
+    assert board.brief("It trains faster, by far; we read, twice.") == "It trains faster, by far"
+    assert board.brief("It trains faster, by far.", 17) == "It trains faster\u00a0…"
+    assert board.brief("The book's own question, for nobody says it: does it end?") == "Does it end?"
+    assert board.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends\u00a0…"
+    assert board.brief("It has $a + b$ parts and more.", 12) == "It has\u00a0…"
     pair = ["It trains faster, by far.", "It trains faster; we read, twice."]
-    assert words.told_apart(pair) == ["It trains faster, by far", "It trains faster"]
+    assert board.told_apart(pair) == ["It trains faster, by far", "It trains faster"]
     pair = ["It trains faster; we read, thrice.", "It trains faster; we read, twice."]
-    assert words.told_apart([*pair, "It ends."]) == [*pair, "It ends"], (
+    assert board.told_apart([*pair, "It ends."]) == [*pair, "It ends"], (
         "those that begin alike are shown whole"
     )
-    assert words.brief("At most σ_{x_i}.") == "At most σ<sub>x<sub>i</sub></sub>"
+    assert board.brief("At most σ_{x_i}.") == "At most σ<sub>x<sub>i</sub></sub>"
 
 
 def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):

@@ -19,18 +19,14 @@ from conftest import ROOT, bnbook
 from scipy import stats
 
 from bnbook import claims, results
-from bnbook.claims import Test, draws, locks
+from bnbook.claims import Test, judging, locks
 from bnbook.claims.claim import Claim, Source
-from bnbook.claims.kinds.known import evaluate
-from bnbook.claims.locks import lines
-from bnbook.claims.locks.standing import measure, plan
+from bnbook.claims.kinds import evaluate
+from bnbook.claims.locks import measure, plan
 from bnbook.claims.recorded import Recorded
 from bnbook.cli import main
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, drawn, evidence
-from bnbook.pipeline.gate import draws as kept
-from bnbook.pipeline.gate import publish
-from bnbook.pipeline.pages import verdict_page
+from bnbook.pipeline import chapter_runs, chapters, pages, publishing
 from bnbook.results import Results
 
 MEASURED = {"code": "c", "package": "p", "data": "d"}
@@ -190,7 +186,7 @@ def book(tmp_path, monkeypatch):
 
 def lock(claim=CLAIM, event="locked", seen=None, why="", **more):
     content = {"event": event, "chapter": COIN, "claim": claim.id, "says": "", "stop": "fixed n"}
-    content |= {"test": lines.short(claim.test_hash), "measure": measure(MEASURED)}
+    content |= {"test": locks.short(claim.test_hash), "measure": measure(MEASURED)}
     planned = {"profile": "laptop", "seeds": 3, "width": 8, **more}
     return content | {
         "planned": {"laptop": plan(planned)},
@@ -214,7 +210,7 @@ def test_a_draw_of_another_measure_is_not_pooled(book, why):
         run({"x": [-5.0, -6.0, -7.0]}, range(3), head=head, **OTHER[why]),
         run({"x": [1.0, 1.1, 1.2]}, range(3), head=head),
     )
-    assert draws.left_out(CLAIM, first, last) == why
+    assert judging.left_out(CLAIM, first, last) == why
     with_it, alone = (claims.judge(CLAIM, replace(last, draws=d), "laptop") for d in ((first,), ()))
     assert (with_it.effect, with_it.interval, with_it.n) == (alone.effect, alone.interval, 3)
     assert with_it.verdict == "reproduced"
@@ -227,19 +223,19 @@ def test_code_that_gave_the_same_numbers_measures_the_same(book):
     locks.append([lock()])
     new = {**MEASURED, "package": "q"}
     first, last = run({"x": [1.0, 2.0, 3.0]}, range(3)), run({"x": [4.0, 5.0, 6.0]}, range(3), code=new)
-    assert draws.left_out(CLAIM, first, last) == "measured otherwise"
+    assert judging.left_out(CLAIM, first, last) == "measured otherwise"
     ways = {"was": locks.run_measure(first.header), "now": locks.run_measure(last.header)}
     carried = {"event": "carried", "chapter": COIN, "profile": "laptop", "claims": ["fair"]}
     locks.append([carried | {key: list(way) for key, way in ways.items()}])
-    assert draws.counting(CLAIM, replace(last, draws=(first,))) == [first]
+    assert judging.counting(CLAIM, replace(last, draws=(first,))) == [first]
 
 
 def test_a_draw_that_lacks_what_a_test_reads_is_left_out_and_one_of_a_ladder_is_not(book):
     first, last = run({"y": [1.0, 2.0]}, range(2)), run({"x": [4.0, 5.0], "y": [1.0, 3.0]}, range(2))
     two = replace(CLAIM, test=replace(CLAIM.test, b="y", kind="difference"))
-    assert draws.left_out(two, first, last) == "it lacks what the test reads"
+    assert judging.left_out(two, first, last) == "it lacks what the test reads"
     assert claims.judge(two, replace(last, draws=(first,)), "laptop").n == 2
-    assert draws.left_out(replace(two, rungs=True), first, last) == ""
+    assert judging.left_out(replace(two, rungs=True), first, last) == ""
 
 
 def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
@@ -253,8 +249,8 @@ def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
     fresh, another = (
         run({"x": x}, range(100, 103), head=now, first_seed=100) for x in ([2.0, 2.1, 2.2], [3.0, 3.1, 3.3])
     )
-    assert draws.left_out(moved, seen, fresh) == draws.SEEN
-    assert draws.left_out(moved, fresh, another) == "" == draws.left_out(moved, seen, seen)
+    assert judging.left_out(moved, seen, fresh) == judging.SEEN
+    assert judging.left_out(moved, fresh, another) == "" == judging.left_out(moved, seen, seen)
     found = claims.judge(moved, replace(another, draws=(seen, fresh)), "laptop")
     assert found.n == 3 and found.effect == pytest.approx((2.5 + 2.6 + 2.75) / 3)
 
@@ -262,10 +258,10 @@ def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
 def test_the_published_run_itself_or_fewer_seeds_of_it_are_no_other_draw(book):
     last = run({"x": [1.0, 2.0, 3.0]}, range(3))
     fewer, rounded = run({"x": [2.0]}, [1]), run({"x": [1.0 + 1e-12, 2.0, 3.0]}, range(3))
-    assert draws.distinct(CLAIM, replace(last, draws=(fewer, rounded, last))) == []
+    assert judging.distinct(CLAIM, replace(last, draws=(fewer, rounded, last))) == []
     other = run({"x": [1.0, 2.0, 3.1]}, range(3))
-    assert draws.distinct(CLAIM, replace(last, draws=(other, last))) == [other]
-    assert draws.distinct(CLAIM, replace(last, draws=(other, other))) == [other]
+    assert judging.distinct(CLAIM, replace(last, draws=(other, last))) == [other]
+    assert judging.distinct(CLAIM, replace(last, draws=(other, other))) == [other]
 
 
 # What is kept
@@ -277,12 +273,12 @@ def coin():
 
 def stamped(found, change):
     """A run whose numbers were changed and whose hashes were made to fit."""
-    from bnbook.pipeline.gate import header
+    from bnbook.pipeline import gate
 
     content = json.loads(found.results_path.read_text())
     change(content)
     found.results_path.write_text(json.dumps(content))
-    content["content"] = header.content_digest(results.read(found.results_path))
+    content["content"] = gate.content_digest(results.read(found.results_path))
     found.results_path.write_text(json.dumps(content))
 
 
@@ -292,7 +288,7 @@ def drawn_again(by):
     def change(content):
         content["results"]["heads"]["values"] = [v + by for v in content["results"]["heads"]["values"]]
 
-    stamped(evidence.fresh_run(coin(), "laptop"), change)
+    stamped(chapter_runs.fresh_run(coin(), "laptop"), change)
 
 
 PROCESSOR = "int(os.environ.get('COIN_PROCESSOR', 0))"
@@ -324,12 +320,12 @@ def test_a_rerun_keeps_the_former_draw_and_the_verdict_rests_on_both(tmp_path, c
     assert line["results"]["heads"]["values"] == given[0] and line["header"]["chapter"] == COIN
     assert "draws" in line["results"]  # one number a seed, though no claim of now reads it
     monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
-    found = evidence.published(coin(), "laptop")
+    found = chapter_runs.published(coin(), "laptop")
     (claim,) = claims.chapter_claims(COIN)
     judged = claims.judge(claim, found.results, "laptop")
     expected = t_interval([(x + y) / 2 for x, y in zip(*given, strict=True)])
     np.testing.assert_allclose([judged.effect, *judged.interval], expected)
-    each = drawn.each_alone(claim, found)
+    each = chapter_runs.each_alone(claim, found)
     assert [one.found.effect for one in each] == pytest.approx([np.mean(x) for x in given])
     assert [one.as_data["left_out"] for one in each] == ["", ""]
     np.testing.assert_allclose(found.quoted("heads")[1], np.mean(given, axis=0))
@@ -349,30 +345,30 @@ def test_a_rerun_keeps_the_former_draw_and_the_verdict_rests_on_both(tmp_path, c
 
 
 def test_a_run_that_changes_no_number_is_no_draw_and_none_is_ever_lost(ran):
-    published = publish.publish(coin(), "laptop")
+    published = publishing.publish(coin(), "laptop")
     path, first = results.draws_path(published.results_path), published.results.entries["heads"]
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     assert not path.exists()
     for number in (1, 2):
         drawn_again(0.01)
-        publish.publish(coin(), "laptop")
+        publishing.publish(coin(), "laptop")
         assert len(results.read_draws(path)) == number
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     assert len(results.read_draws(path)) == 2
-    stamped(evidence.fresh_run(coin(), "laptop"), lambda content: content["results"].update(heads=first))
-    publish.publish(coin(), "laptop")  # the first numbers once more: the others are kept
+    stamped(chapter_runs.fresh_run(coin(), "laptop"), lambda content: content["results"].update(heads=first))
+    publishing.publish(coin(), "laptop")  # the first numbers once more: the others are kept
     assert len(results.read_draws(path)) == 2 and first not in [
         d.entries["heads"] for d in results.read_draws(path)
     ]
-    assert publish.executed_problems([coin()]) == {"laptop/part/coin": []}
+    assert publishing.executed_problems([coin()]) == {"laptop/part/coin": []}
 
 
 def test_an_exact_chapter_has_no_draws(ran):
-    publish.publish(coin(), "laptop")
-    found = evidence.published(coin(), "laptop").results
+    publishing.publish(coin(), "laptop")
+    found = chapter_runs.published(coin(), "laptop").results
     other = replace(found, entries={n: {**e, "values": [0.0] * 5} for n, e in found.entries.items()})
-    assert len(kept.with_replaced(coin(), found, other)) == 1
-    assert kept.with_replaced(replace(coin(), exact=True), found, other) == []
+    assert len(publishing.with_replaced(coin(), found, other)) == 1
+    assert publishing.with_replaced(replace(coin(), exact=True), found, other) == []
 
 
 BROKEN = {
@@ -386,8 +382,8 @@ BROKEN = {
 
 @pytest.mark.parametrize("text", BROKEN)
 def test_a_file_of_draws_that_is_not_whole_is_one_line(ran, text, capsys):
-    publish.publish(coin(), "laptop")
-    path = results.draws_path(evidence.published(coin(), "laptop").results_path)
+    publishing.publish(coin(), "laptop")
+    path = results.draws_path(chapter_runs.published(coin(), "laptop").results_path)
     path.parent.mkdir(parents=True)
     path.write_text(text)
     with pytest.raises(BnbookError, match="draws/laptop/part/coin.json is no whole file of draws; git"):
@@ -416,9 +412,9 @@ def test_a_draw_with_a_value_for_no_seed_is_one_line(ran, change):
 
 
 def with_a_draw():
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     drawn_again(0.01)
-    return results.draws_path(publish.publish(coin(), "laptop").results_path)
+    return results.draws_path(publishing.publish(coin(), "laptop").results_path)
 
 
 def test_a_draw_that_was_changed_or_lies_elsewhere_is_named(ran, capsys):
@@ -428,22 +424,22 @@ def test_a_draw_that_was_changed_or_lies_elsewhere_is_named(ran, capsys):
     assert main(["check"]) == 1
     assert "laptop/part/coin: the draw of 20" in capsys.readouterr().out
     path.write_text(good.replace('"chapter":"part/coin"', '"chapter":"part/dice"'))
-    assert "is not what was published" in kept.problems([coin()])[0]
+    assert "is not what was published" in publishing.draw_problems([coin()])[0]
     path.write_text(good)
-    assert kept.problems([coin()]) == []
+    assert publishing.draw_problems([coin()]) == []
     shutil.rmtree(ran / "executed" / "laptop")
-    assert kept.problems([coin()]) == ["laptop/part/coin has draws and no published run"]
+    assert publishing.draw_problems([coin()]) == ["laptop/part/coin has draws and no published run"]
 
 
 def test_the_page_counts_what_draws_changed(ran):
     """Numbers that stay within a thousandth are none, whoever made them; a run counts against the next one."""
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     for by in (1e-5, 0.5, -0.5):
         drawn_again(by)
-        publish.publish(coin(), "laptop")
-    found = Counter(drawn.redrawn(claims.load_claims()))
-    assert found == {(drawn.WAYS[0], True, False): 1, (drawn.WAYS[0], False, True): 1}
-    said = verdict_page.redrawings(claims.load_claims())
+        publishing.publish(coin(), "laptop")
+    found = Counter(chapter_runs.redrawn(claims.load_claims()))
+    assert found == {(chapter_runs.WAYS[0], True, False): 1, (chapter_runs.WAYS[0], False, True): 1}
+    said = pages.redrawings(claims.load_claims())
     assert said["same_tests"] == said["same_turned"] == said["same_reversed"] == "2"
     assert said["other_tests"] == "0" and said["other_reversed"] == "none"
     assert "| the same seeds, the same measure | 2 | 2 | 0 | 2 |" in said["draws"]
@@ -470,6 +466,6 @@ def test_every_draw_of_the_book_is_as_it_was_published(path):
 
 def test_the_book_has_no_draw_that_contradicts_another():
     """From holds to fails or back: none of hundreds, which the page says."""
-    said = verdict_page.redrawings(claims.load_claims())
+    said = pages.redrawings(claims.load_claims())
     assert int(said["same_tests"]) >= 180 and int(said["other_tests"]) >= 450
     assert said["same_reversed"] == said["other_reversed"] == "none"

@@ -10,9 +10,7 @@ from conftest import ROOT, bnbook
 from bnbook import claims, paths
 from bnbook.claims import load_errata
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence
-from bnbook.pipeline.pages import errata_page, ledger_checks, pages
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import chapter_runs, chapters, pages, prose
 
 GOOD = {
     "id": "coin-two-sides",
@@ -146,10 +144,10 @@ def test_check_reports_a_broken_file(ran):
 
 def page(ran, profile="laptop") -> str:
     chapter = chapters.select(["coin"])[0]
-    shown = tokens.Pages(
-        {chapter.name: evidence.fresh_run(chapter, profile) if profile else None}, claims.load_claims()
+    shown = prose.Pages(
+        {chapter.name: chapter_runs.fresh_run(chapter, profile) if profile else None}, claims.load_claims()
     )
-    return errata_page.errata(load_errata(), [chapter], shown)
+    return pages.errata(load_errata(), [chapter], shown)
 
 
 def test_the_page_has_counts_anchors_formulas_verdicts_and_links(ran):
@@ -199,11 +197,11 @@ def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
 
 @pytest.mark.parametrize(("kind", "refused"), [("wrong", True), ("incomplete", False), ("unclear", False)])
 def test_what_the_ledger_says_holds_is_not_called_wrong(ran, monkeypatch, kind, refused):
-    monkeypatch.setattr(ledger_checks, "passed_run", lambda chapter: evidence.fresh_run(chapter, "laptop"))
+    monkeypatch.setattr(pages, "passed_run", lambda chapter: chapter_runs.fresh_run(chapter, "laptop"))
     path = ran / "book" / "part" / "coin.claims.yml"
     path.write_text(path.read_text("utf-8").replace("- id: coin-fair", "- statement: true\n  id: coin-fair"))
     read(ran, changed(kind=kind, test=None))
-    lines, _ = ledger_checks.ledger([], runs=False)
+    lines, _ = pages.ledger([], runs=False)
     assert ("coin-two-sides in errata.yml: wrong is what" in "\n".join(lines)) is refused
 
 
@@ -221,5 +219,5 @@ def test_the_books_own_errata_are_whole(monkeypatch):
     assert {"santurkar2018", "meanfield2018", "encyclopedia"} <= {row.source.key for row in rows}
     assert {row.kind for row in rows} == set(claims.ERRATUM_KINDS)
     assert not [row.id for row in rows if not row.short], "each has its one line"
-    assert not [row.id for row in rows if tokens.malformed(f"{row.printed} {row.correct} {row.why}")]
+    assert not [row.id for row in rows if prose.malformed(f"{row.printed} {row.correct} {row.why}")]
     assert "errata" in (ROOT / "_toc.yml").read_text(encoding="utf-8")

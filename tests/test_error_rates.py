@@ -10,12 +10,11 @@ from scipy import stats
 
 from bnbook import claims
 from bnbook.claims import Test, error_rates
-from bnbook.claims.kinds.known import evaluate
+from bnbook.claims.kinds import evaluate
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters.chapters import discover
-from bnbook.pipeline.gate.passed import passed_run
-from bnbook.pipeline.pages import verdict_page
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import pages, prose
+from bnbook.pipeline.chapters import discover
+from bnbook.pipeline.gate import passed_run
 
 RNG = np.random.default_rng(20260714)
 #: 2.5 % and four standard errors of the share in so many books.
@@ -101,15 +100,15 @@ def test_recorded_samples_give_the_coverage_of_a_slow_twin():
 @pytest.fixture(scope="module")
 def page():
     text = (claims.reading.paths.book_folder() / "how-a-verdict-is-made.md").read_text(encoding="utf-8")
-    pages = tokens.Pages({chapter.name: passed_run(chapter) for chapter in discover()}, claims.load_claims())
-    return verdict_page.verdict_page(text, pages)
+    pages = prose.Pages({chapter.name: passed_run(chapter) for chapter in discover()}, claims.load_claims())
+    return pages.verdict_page(text, pages)
 
 
 def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
     assert "{{" not in page and "nan" not in page
     for rates, seeds in ((error_rates.one_mean("heavy tails", 5), 5), (error_rates.share(0.9, 20), 20)):
         assert f" {100 * rates.holds:.1f}, {100 * rates.fails:.1f} |" in page, seeds
-    example = next(claim for claim in claims.load_claims() if claim.id == verdict_page.EXAMPLE)
+    example = next(claim for claim in claims.load_claims() if claim.id == pages.EXAMPLE)
     assert example.says in page and "Student's t for 5 seeds is 2.776" in page
     assert "cifar10" not in page, "data sets have their readers' names"
 
@@ -125,7 +124,7 @@ def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
         dict(other_margins=["open", "open"], verdict="open"),
         dict(other_margins=None, verdict="open"),
     ]
-    found = verdict_page._many(margins, [({}, test) for test in counted])
+    found = pages._many(margins, [({}, test) for test in counted])
     assert (found["tests"], found["decided"], found["kept"]) == ("5", "4", "4")
     assert (found["bar"], found["false"]) == ("0.040", "1"), "5 % of 4/5; 5 % of four tests, rounded up"
     assert (found["margins"], found["turned"]) == ("2", "1")
@@ -134,17 +133,15 @@ def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
 @pytest.mark.parametrize("late", ["", "test changed after its data"])
 def test_the_worked_example_says_whether_its_test_stood_before_the_data(late):
     test = dict(asks="mean > 0", values=[1.0], test={"kind": "difference"}, interval=None, p=0.5, sign_p=0.5)
-    row = dict(id=verdict_page.EXAMPLE, exploratory=late, verdict="open")
-    said = verdict_page.example([(row, test | {"side": 1, "n": 1, "says": "It falls."})])
+    row = dict(id=pages.EXAMPLE, exploratory=late, verdict="open")
+    said = pages.example([(row, test | {"side": 1, "n": 1, "says": "It falls."})])
     assert ("fixed beforehand" in said) == (not late) and late in said
 
 
 def test_a_blank_that_nothing_fills_is_one_line():
     with pytest.raises(BnbookError, match="nothing fills nonsense; known: power"):
-        verdict_page.verdict_page("{{ here:nonsense }}", tokens.Pages({}, []))
-    assert "1. " not in verdict_page.verdict_page(
-        "{{ here:example }} {{ here:shared }}", tokens.Pages({}, [])
-    )
+        pages.verdict_page("{{ here:nonsense }}", prose.Pages({}, []))
+    assert "1. " not in pages.verdict_page("{{ here:example }} {{ here:shared }}", prose.Pages({}, []))
 
 
 def test_the_spreads_of_the_data_are_theirs():

@@ -19,18 +19,15 @@ import torch
 from conftest import ROOT
 
 from bnbook import claims, intervals
-from bnbook.claims import draws
-from bnbook.claims.kinds.known import kind_of
+from bnbook.claims import judging
+from bnbook.claims.kinds import kind_of
 from bnbook.claims.recorded import Recorded
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
-from bnbook.pipeline import explorers
-from bnbook.pipeline.chapters import chapters, evidence
-from bnbook.pipeline.explorers import moments
-from bnbook.pipeline.explorers.landscape import landscape
-from bnbook.pipeline.pictures.inks import PALETTE
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import chapter_runs, chapters, explorers, prose
+from bnbook.pipeline.explorers import landscape
+from bnbook.pipeline.inks import PALETTE
 from bnbook.results import Results
 from bnbook.runs import store
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
@@ -45,16 +42,16 @@ DRAWN = "e => e.querySelector('.explorer-charts').innerHTML + e.querySelector('.
 HEAD = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
 
 
-def committed() -> tokens.Pages:
+def committed() -> prose.Pages:
     """Every committed laptop run, fresh or not."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BNBOOK_ROOT", str(ROOT))
-        runs = [evidence.published(chapter, "laptop") for chapter in chapters.discover()]
+        runs = [chapter_runs.published(chapter, "laptop") for chapter in chapters.discover()]
         found = {run.chapter.name: run if run.exists else None for run in runs}
-        return tokens.Pages(found, claims.load_claims())
+        return prose.Pages(found, claims.load_claims())
 
 
-def written(folder: Path, shown: tokens.Pages) -> Path:
+def written(folder: Path, shown: prose.Pages) -> Path:
     """A page with every explorer."""
     shutil.copytree(ROOT / "book/_static", folder / "_static")
     explorers.write(folder, shown)
@@ -72,7 +69,7 @@ def written(folder: Path, shown: tokens.Pages) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown() -> tokens.Pages:
+def shown() -> prose.Pages:
     return committed()
 
 
@@ -142,7 +139,7 @@ def test_without_scripts_the_still_picture_stands(opened):
 
 
 def test_without_a_run_the_still_picture_stands(opened, tmp_path):
-    address = written(tmp_path, tokens.Pages({}, []))
+    address = written(tmp_path, prose.Pages({}, []))
     still = opened.browser.new_page()
     still.goto(address.as_uri())
     still.evaluate("() => bnbook.ready")
@@ -365,9 +362,9 @@ def test_inputs_won_back_from_some_distances_give_the_others(shown):
     run = shown.evidence["mean-field/learning-rate"].results
     gammas = np.array(run.header["parameters"]["gammas"])
     networks = {"fc": FullyConnected((784, 1000, 1000, 1000, 10)), "conv": Convolutional((1, 28, 28))}
-    base = moments.of_inputs(run, networks, "set0")
+    base = explorers.of_inputs(run, networks, "set0")
     for net, network in networks.items():
-        line = moments.line(network, "through_batch", gammas, 64, base)
+        line = explorers.line(network, "through_batch", gammas, 64, base)
         distance = (run[f"boundary.{net}.set0"] - line).mean(axis=1)
         np.testing.assert_allclose(distance, run[f"offset.through_batch.{net}.set0"], atol=5e-4)
 
@@ -459,7 +456,7 @@ def own_tests(claim, shown):
 
 def by_the_package(claim, test, shown, level, first):
     """(holds, (effect, low, high)) without the first seeds, or None where no interval is defined."""
-    counting = draws.counted(claim, shown.evidence[claim.chapter].results)
+    counting = judging.counted(claim, shown.evidence[claim.chapter].results)
     kind, recorded = kind_of(test), Recorded(counting, claim.id)
     columns = kind.columns(test, recorded)[:, first:]
     if not columns.size or not np.isfinite(columns).all() or test.kind == "ratio" and (columns == 0).any():
@@ -608,11 +605,11 @@ def test_each_rung_that_was_reached_gives_the_whole_cross_section(tmp_path, monk
         arrays = {"landscape_loss": np.array(loss), "probe_step": np.array([7])}
         store.write(names[-1], arrays, seconds=1.0, about=about)
     made = Results({"provenance": {"store": {"kept": [*names, "lost"]}}})
-    (rung,) = landscape(tokens.Pages({"santurkar/scale": SimpleNamespace(results=made)}, []))
+    (rung,) = landscape(prose.Pages({"santurkar/scale": SimpleNamespace(results=made)}, []))
     assert rung["title"] == "1/4 of the width, 15,000 steps, rate 0.5"
     assert (rung["seeds"], rung["steps"], rung["lengths"]) == (2, [7.0], [0.1, 1.0, 16.0])
     assert rung["arms"]["batch"] == {"low": [2.0], "high": [2.0], "along": [[4.0, 2.0, 2.0]]}
-    assert landscape(tokens.Pages({"santurkar/scale": SimpleNamespace(results=Results({}))}, [])) is None
+    assert landscape(prose.Pages({"santurkar/scale": SimpleNamespace(results=Results({}))}, [])) is None
 
 
 def test_the_ladders_smoke_run_gives_its_rungs(built_site):

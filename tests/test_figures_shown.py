@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bnbook.figures import COLORS
-from bnbook.pipeline.pictures import apart, inks, legends, lettering, panels, pictures
-from bnbook.pipeline.pictures.compact import compact
-from bnbook.site.claims import caption_of
+from bnbook.pipeline import inks, phones, pictures
+from bnbook.pipeline.pictures import compact
+from bnbook.site.claim_pages import caption_of
 
 #: Every committed figure, and those whose legend is in the figure.
 COMMITTED = sorted((Path(__file__).parents[1] / "executed").rglob("*.svg"))
@@ -78,7 +78,7 @@ def test_what_lies_on_a_painted_panel_is_alike_in_both_themes():
     ax.plot(2, 1, "o", color="#d55e00")
     ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
     light = inks.light(drawn(fig), "a/b/plane")
-    shown = [panels.parsed(svg) for svg in (compact(light), in_the_dark(compact(light)))]
+    shown = [phones.parsed(svg) for svg in (compact(light), in_the_dark(compact(light)))]
     groups = [[each for each in root.iter() if "clip-path" in each.attrib] for root in shown]
     texts = [[ElementTree.tostring(each) for each in found] for found in groups]
     assert len(texts[0]) > 12 and texts[0] == texts[1]
@@ -154,7 +154,7 @@ def words(drawing: str) -> list[str]:
 def test_columns_stand_alone_and_have_the_labels_of_the_axis_that_they_share():
     for shared in (False, True):
         svg = drawn(two_panels(sharey=shared))
-        legends, (first, second) = apart.parts(svg)
+        legends, (first, second) = phones.parts(svg)
         assert not legends and words(first).count("step") == words(second).count("step") == 1
         assert words(first).count("loss") == words(second).count("loss") == 1, "of the whole row"
         assert sorted(words(first)) == sorted(words(second)), "the numbers, too"
@@ -168,7 +168,7 @@ def test_columns_stand_alone_and_have_the_labels_of_the_axis_that_they_share():
 def test_numbers_of_another_scale_are_not_borrowed():
     fig = two_panels()
     fig.axes[1].set_yticks([0.1, 0.7], ["", ""])
-    _, (first, second) = apart.parts(drawn(fig))
+    _, (first, second) = phones.parts(drawn(fig))
     assert "0.2" in words(first) and "0.2" not in words(second)
 
 
@@ -178,7 +178,7 @@ def test_a_legend_of_one_column_belongs_to_all_where_it_names_what_another_draws
         for line in fig.axes[1].lines:
             line.set_color(ink)
         fig.axes[0].legend(["without"], frameon=False)
-        above, columns = apart.parts(lettering.readable(drawn(fig)))
+        above, columns = phones.parts(inks.readable(drawn(fig)))
         assert len(above) == of_all
         assert sum(drawing.count('id="legend_') for drawing in columns) == 1 - of_all
 
@@ -189,7 +189,7 @@ def test_a_legend_whose_inks_are_named_otherwise_beside_lines_stays_with_its_pan
         0.5, 0.5, "early", color=fig.axes[1].lines[0].get_color(), transform=fig.axes[1].transAxes
     )
     fig.axes[0].legend(["without"], frameon=False)
-    above, columns = apart.parts(lettering.readable(drawn(fig)))
+    above, columns = phones.parts(inks.readable(drawn(fig)))
     assert not above and ["legend_" in drawing for drawing in columns] == [True, False]
 
 
@@ -197,27 +197,27 @@ def test_legends_that_say_the_same_are_shown_once():
     fig = two_panels()
     for ax in fig.axes:
         ax.legend(["without"], frameon=False)
-    above, columns = apart.parts(drawn(fig))
+    above, columns = phones.parts(drawn(fig))
     assert len(above) == 1 and not any("legend_" in drawing for drawing in columns)
     for names, ink in ((("one", "other"), "#D55E00"), (("one", "one"), "#0072B2")):
         fig = two_panels()
         fig.axes[1].lines[0].set_color(ink)
         for ax, name in zip(fig.axes, names):
             ax.legend([name], frameon=False)
-        above, columns = apart.parts(drawn(fig))
+        above, columns = phones.parts(drawn(fig))
         assert not above and all("legend_" in drawing for drawing in columns)
 
 
 def test_names_on_the_lines_of_one_column_stand_above_all():
     fig = two_panels()
     fig.axes[1].text(50, 0.5, "a name", color="#D55E00")
-    (above,), (first, second) = apart.parts(drawn(fig))
+    (above,), (first, second) = phones.parts(drawn(fig))
     assert words(above) == ["a name"] and "#d55e00" in above, "in the ink of its line"
     assert "a name" not in words(first) and words(second).count("a name") == 1
     fig = two_panels()
     for ax in fig.axes:
         ax.text(50, 0.5, "a name", color="#D55E00")
-    assert apart.parts(drawn(fig))[0] == []
+    assert phones.parts(drawn(fig))[0] == []
 
 
 def test_a_panel_of_one_ink_that_others_name_differently_has_its_title():
@@ -228,10 +228,10 @@ def test_a_panel_of_one_ink_that_others_name_differently_has_its_title():
         for name, ink in zip(names, ("#D55E00", "#0072B2")):
             ax.plot([1, 0], color=ink)
             ax.text(0.5, 0.5, name, color=ink)
-    above, found = apart.parts(drawn(fig))
+    above, found = phones.parts(drawn(fig))
     assert not above and len(found) == 3
     axes[2].plot([1, 0], color="#0072B2")
-    assert apart.parts(drawn(fig)) == ([], []), "which is which?"
+    assert phones.parts(drawn(fig)) == ([], []), "which is which?"
 
 
 @pytest.mark.parametrize("ink", ["#D55E00", "black"])
@@ -240,7 +240,7 @@ def test_an_ink_that_names_two_things_keeps_the_figure_whole(ink):
     fig = two_panels()
     for words_, height in (("solid", 0.5), ("dashed", 0.7)):
         fig.axes[1].text(50, height, words_, color=ink)
-    assert apart.parts(drawn(fig)) == ([], [])
+    assert phones.parts(drawn(fig)) == ([], [])
 
 
 LONG = ["number one of all", "number two of all", "number three of all", "number four of all"]
@@ -257,16 +257,16 @@ def with_a_wide_legend(rows: int = 1) -> str:
 
 def test_a_wide_legend_is_laid_out_anew_in_the_width_of_a_column():
     svg = with_a_wide_legend()
-    (wide,) = [group for group in panels.figure(panels.parsed(svg)) if "legend_" in group.get("id", "")]
-    before = legends.legend_box(wide)
-    (legend,), columns = apart.parts(svg)
-    left, top, width, height = map(float, panels.parsed(legend).get("viewBox").split())
+    (wide,) = [group for group in phones.figure(phones.parsed(svg)) if "legend_" in group.get("id", "")]
+    before = phones.legend_box(wide)
+    (legend,), columns = phones.parts(svg)
+    left, top, width, height = map(float, phones.parsed(legend).get("viewBox").split())
     assert before.right - before.left > 400 and width < 290
     assert sorted(words(legend)) == sorted(["all", *LONG])
     assert legend.count('id="line2d_') == len([g for g in wide if g.get("id", "").startswith("line2d_")])
     places = [float(y) for y in re.findall(r'<g transform="translate\(\S+ (\S+)\)"><g', legend)]
     assert len(set(places)) == 3, "a title, then two rows"
-    boxes = [_box(place) for place in panels.parsed(legend)[1]]
+    boxes = [_box(place) for place in phones.parsed(legend)[1]]
     for box, other in itertools.combinations(boxes, 2):
         assert box.right <= other.left or other.right <= box.left or box.bottom <= other.top
     assert all(left <= box.left and box.right <= left + width for box in boxes)
@@ -274,11 +274,11 @@ def test_a_wide_legend_is_laid_out_anew_in_the_width_of_a_column():
 
 
 def _box(place: ElementTree.Element):
-    return legends.legend_box(place)
+    return phones.legend_box(place)
 
 
 def test_columns_of_several_panels_have_the_legend_of_all_above_them():
-    (legend,), columns = apart.parts(with_a_wide_legend(rows=2))
+    (legend,), columns = phones.parts(with_a_wide_legend(rows=2))
     assert set(LONG) <= set(words(legend)) and "patch_" not in legend, "a frame would be too wide"
     assert [column.count('id="axes_') for column in columns] == [2, 2]
 
@@ -292,7 +292,7 @@ def test_panels_with_titles_come_as_one_reads_with_the_axes_that_they_share():
         ax.set_xlabel("step")
     for ax in axes[:, 0]:
         ax.set_ylabel("loss")
-    _, found = apart.parts(drawn(fig))
+    _, found = phones.parts(drawn(fig))
     said = [words(each) for each in found]
     assert [next(word for word in each if "panel" in word) for each in said] == [
         f"panel {k}" for k in range(4)
@@ -305,7 +305,7 @@ def test_a_label_of_another_quantity_is_not_borrowed():
     for scale, borrowed in (("linear", 1), ("log", 0)):
         fig = two_panels()
         fig.axes[1].set(yscale=scale, ylim=(1e-5, 1e5))
-        _, (_, second) = apart.parts(drawn(fig))
+        _, (_, second) = phones.parts(drawn(fig))
         assert words(second).count("loss") == borrowed
 
 
@@ -314,7 +314,7 @@ def test_a_colour_bar_stays_with_its_panel():
     for ax in axes.flat:
         ax.set_title("a map")
         fig.colorbar(ax.imshow([[0, 1]]), ax=ax)
-    _, found = apart.parts(drawn(fig))
+    _, found = phones.parts(drawn(fig))
     assert [each.count('id="axes_') for each in found] == [2] * 4
 
 
@@ -323,7 +323,7 @@ def test_panels_that_stand_in_no_columns_are_taken_apart_row_by_row():
     places = [(0.05, 0.6, 0.2), (0.4, 0.6, 0.2), (0.75, 0.6, 0.2), (0.05, 0.1, 0.4), (0.55, 0.1, 0.4)]
     for k, (x, y, wide) in enumerate(places):
         fig.add_axes((x, y, wide, 0.3)).set(title=f"panel {k}")
-    _, found = apart.parts(drawn(fig))
+    _, found = phones.parts(drawn(fig))
     assert [next(word for word in words(each) if "panel" in word) for each in found] == [
         f"panel {k}" for k in range(5)
     ]
@@ -332,29 +332,29 @@ def test_panels_that_stand_in_no_columns_are_taken_apart_row_by_row():
 def test_a_legend_of_all_stands_above_the_columns():
     fig = two_panels()
     fig.legend(["all"], loc="outside upper center")
-    (legend,), columns = apart.parts(drawn(fig))
+    (legend,), columns = phones.parts(drawn(fig))
     assert words(legend) == ["all"] and not any("all" in words(column) for column in columns)
     fig = two_panels()
     fig.suptitle("of both")
-    assert apart.parts(drawn(fig)) == ([], [])
+    assert phones.parts(drawn(fig)) == ([], [])
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-4:]))
 def test_each_column_of_a_committed_figure_has_the_words_of_its_own_panels_and_their_letters(path):
     """One of a neighbour's is neither there by halves nor twice. A letter is defined where Matplotlib draws
     it first, which may be in what another drawing shows."""
-    above, columns = apart.parts(lettering.readable(path.read_text(encoding="utf-8")))
+    above, columns = phones.parts(inks.readable(path.read_text(encoding="utf-8")))
     for drawing in (*above, *columns):
         used = set(re.findall(r'(?:href="|url\()#([^")]+)', drawing))
         assert used <= set(re.findall(r'\bid="([^"]+)"', drawing))
     for drawing in columns:
-        root = panels.parsed(drawing)
+        root = phones.parsed(drawing)
         left, top, wide, high = map(float, root.get("viewBox").split())
         for group in root:
-            for text in panels.texts(group):
-                box = panels.around(text)
+            for text in phones.texts(group):
+                box = phones.around(text)
                 if box and "legend" not in group[0].get("id", ""):
-                    box = box.moved(*panels.moved(group))
+                    box = box.moved(*phones.moved(group))
                     assert box.left > left - 1 and box.right < left + wide + 1
                     assert box.top > top - 1 and box.bottom < top + high + 1
 
@@ -374,7 +374,7 @@ def test_two_small_columns_stand_side_by_side_on_a_phone(tmp_path):
 
 
 def test_a_figure_with_one_panel_stays_whole():
-    assert apart.parts(drawn(plt.subplots()[0])) == ([], [])
+    assert phones.parts(drawn(plt.subplots()[0])) == ([], [])
 
 
 def test_a_page_shows_each_figure_once_a_theme_whole_and_by_columns(tmp_path):
@@ -486,12 +486,12 @@ def sizes(svg: str) -> dict[str, float]:
 def test_no_letter_is_smaller_than_nine_points_where_the_page_is_widest(size, width, least):
     svg = drawn(with_legend(size, width))
     assert sizes(svg)["with batch norm"] == pytest.approx(size)
-    assert sizes(lettering.readable(svg))["with batch norm"] == pytest.approx(least, rel=1e-3)
+    assert sizes(inks.readable(svg))["with batch norm"] == pytest.approx(least, rel=1e-3)
 
 
 @pytest.mark.parametrize("place", ["upper right", "lower left"])
 def test_an_enlarged_legend_stays_in_its_corner(place):
-    svg = lettering.readable(drawn(with_legend(6, place=place)))
+    svg = inks.readable(drawn(with_legend(6, place=place)))
     x, y, factor = (float(n) for n in re.search(r"translate\((\S+) (\S+)\) scale\((\S+)\)\">", svg).groups())
     fixed = (x / (1 - factor), y / (1 - factor))
     assert (
@@ -500,10 +500,10 @@ def test_an_enlarged_legend_stays_in_its_corner(place):
 
 
 def test_words_of_a_legend_stand_before_the_colour_of_the_ground():
-    svg = lettering.readable(drawn(with_legend(10)))
+    svg = inks.readable(drawn(with_legend(10)))
     letters = len("withbatchnorm") + 2
-    assert svg.count(lettering.BEHIND) == 1
-    assert svg.split(lettering.BEHIND)[1].split("<g id=")[0].count("<use") == letters
+    assert svg.count(inks.BEHIND_LETTERS) == 1
+    assert svg.split(inks.BEHIND_LETTERS)[1].split("<g id=")[0].count("<use") == letters
     assert in_the_dark(inks.light(svg, "a/b/c")).count(f"fill: {inks.DARK_GROUND}") == 1
 
 
@@ -517,7 +517,7 @@ def strokes(part: ElementTree.Element, outlines: dict, width: float = 1.0, scale
         yield from strokes(
             outlines[part.get("{http://www.w3.org/1999/xlink}href")[1:]], outlines, width, scale
         )
-    elif part.tag != f"{panels.SVG}g":
+    elif part.tag != f"{phones.SVG}g":
         yield width * scale
     for inside in part:
         yield from strokes(inside, outlines, width, scale)
@@ -527,18 +527,18 @@ def strokes(part: ElementTree.Element, outlines: dict, width: float = 1.0, scale
 def test_what_lies_behind_words_is_little_wider_than_their_letters(path):
     """Those of a legend, and names of lines in a panel. A root's or a fraction's bar is drawn in other units
     than letters are."""
-    svg = lettering.readable(path.read_text(encoding="utf-8"), lettering.PHONE)
+    svg = inks.readable(path.read_text(encoding="utf-8"), inks.PHONE)
     root = ElementTree.fromstring(svg.encode())
-    outlines = {each.get("id"): each for each in root.iter(f"{panels.SVG}path") if each.get("id")}
-    behind = [each for each in root.iter(f"{panels.SVG}g") if each.get("style") == lettering.BEHIND]
-    legends = [match.span() for match in lettering.LEGEND.finditer(svg)]
+    outlines = {each.get("id"): each for each in root.iter(f"{phones.SVG}path") if each.get("id")}
+    behind = [each for each in root.iter(f"{phones.SVG}g") if each.get("style") == inks.BEHIND_LETTERS]
+    legends = [match.span() for match in inks.LEGEND.finditer(svg)]
     words = [
         text
-        for text in lettering.TEXT.finditer(svg)
+        for text in inks.TEXT.finditer(svg)
         if any(a < text.start() < b for a, b in legends)
-        or (text[1] == lettering.IN_PANEL and "#ffffff" not in text[0])
+        or (text[1] == inks.IN_PANEL and "#ffffff" not in text[0])
     ]
-    assert len([text for text in words if text[1] != lettering.IN_PANEL]) <= len(behind) <= len(words)
+    assert len([text for text in words if text[1] != inks.IN_PANEL]) <= len(behind) <= len(words)
     assert all(1 < width < 8 for group in behind for width in strokes(group, outlines))
 
 
@@ -548,9 +548,9 @@ def test_the_ground_lies_behind_words_in_a_panel_and_not_behind_its_title():
     ax.set(title="a title", xlabel="x")
     ax.text(0.5, 0.5, "on the line")
     ax.text(0.2, 0.8, "on a colour", color="white")
-    svg = lettering.readable(drawn(fig))
-    behind = svg.index(lettering.BEHIND)
-    assert svg.count(lettering.BEHIND) == 1
+    svg = inks.readable(drawn(fig))
+    behind = svg.index(inks.BEHIND_LETTERS)
+    assert svg.count(inks.BEHIND_LETTERS) == 1
     assert svg.index("<!-- on the line -->") > behind > svg.index('id="line2d_')
 
 
@@ -559,11 +559,9 @@ def test_a_label_grows_only_as_far_as_its_neighbours_leave_room():
     fig.text(0.1, 0.5, "mmmm", fontsize=6)
     fig.text(0.1 + 4 * 6 / 504, 0.5, "close by", fontsize=6)
     fig.text(0.8, 0.5, "alone", fontsize=6)
-    shown = sizes(lettering.readable(drawn(fig)))
+    shown = sizes(inks.readable(drawn(fig)))
     assert shown["alone"] == pytest.approx(9) and shown["mmmm"] < 9
 
 
 def test_a_picture_that_matplotlib_did_not_draw_is_left_as_it_is():
-    assert (
-        lettering.readable('<svg width="10"><text>a</text></svg>') == '<svg width="10"><text>a</text></svg>'
-    )
+    assert inks.readable('<svg width="10"><text>a</text></svg>') == '<svg width="10"><text>a</text></svg>'

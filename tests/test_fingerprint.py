@@ -10,7 +10,7 @@ import pytest
 from bnbook import fingerprint
 from bnbook.fingerprint.closure import Closure
 from bnbook.fingerprint.sources import Outside, Sources, measures
-from bnbook.pipeline.chapters.chapters import select
+from bnbook.pipeline.chapters import select
 
 SRC = Path(fingerprint.__file__).resolve().parents[1]
 SANTURKAR = (

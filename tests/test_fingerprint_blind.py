@@ -16,7 +16,7 @@ import pytest
 
 import bnbook
 from bnbook.fingerprint.sources import _idle, measures, take_apart
-from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline import chapters
 
 SRC = Path(bnbook.__file__).parent
 #: Names that find what no name leads to, and what else opens a file.

@@ -17,7 +17,7 @@ from bnbook import fingerprint
 from bnbook.deep_linear import LinearArm
 from bnbook.fingerprint.closure import Closure
 from bnbook.fingerprint.sources import Sources, measures
-from bnbook.pipeline.chapters.chapters import Chapter, discover
+from bnbook.pipeline.chapters import Chapter, discover
 from bnbook.runs import kinds, task, train_all
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm

@@ -17,11 +17,9 @@ import pytest
 from conftest import ROOT
 
 from bnbook import __version__, claims, encoding, results
-from bnbook.claims import carried, showing
+from bnbook.claims import ledger, reading
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence
-from bnbook.pipeline.handout import handout, plain, setup_cell
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import chapter_runs, chapters, handout, prose
 
 #: Anything of MyST that a notebook editor would show as it is written.
 RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"", re.M)
@@ -30,20 +28,20 @@ RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<
 @pytest.fixture
 def alone(monkeypatch):
     """A session that has recorded and carries nothing yet."""
-    monkeypatch.setattr(carried, "_carried", {})
+    monkeypatch.setattr(reading, "_carried", {})
     monkeypatch.setattr(results, "_session", results.Results())
     monkeypatch.delenv("BNBOOK_RESULTS", raising=False)
 
 
 @pytest.fixture(scope="module")
-def book() -> tuple[list, tokens.Pages]:
+def book() -> tuple[list, prose.Pages]:
     """The book's chapters and their committed laptop runs, fresh or not, None where there is none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BNBOOK_ROOT", str(ROOT))
         found = chapters.discover()
-        runs = [evidence.published(chapter, "laptop") for chapter in found]
+        runs = [chapter_runs.published(chapter, "laptop") for chapter in found]
         known = {run.chapter.name: run if run.exists else None for run in runs}
-        return found, tokens.Pages(known, claims.load_claims())
+        return found, prose.Pages(known, claims.load_claims())
 
 
 def text(page) -> str:
@@ -52,7 +50,7 @@ def text(page) -> str:
 
 def test_every_notebook_of_the_book_is_plain(book):
     for chapter in book[0]:
-        for shown in (book[1], tokens.Pages(dict.fromkeys(book[1].evidence), book[1].claims)):
+        for shown in (book[1], prose.Pages(dict.fromkeys(book[1].evidence), book[1].claims)):
             page = handout.notebook(chapter, shown)
             nbformat.validate(page)
             left = [match[0] for match in RAW.finditer(text(page))]
@@ -154,14 +152,14 @@ BIBLIOGRAPHY = """@misc{a,
 
 def test_the_text_without_directives_and_roles(tiny):
     (tiny / "book" / "references.bib").write_text(BIBLIOGRAPHY)
-    numbers = plain.equation_numbers(MYST)
-    assert plain.plain(MYST, numbers, lambda path, caption: f"<{path}: {caption}>") == PLAIN
+    numbers = handout.equation_numbers(MYST)
+    assert handout.plain(MYST, numbers, lambda path, caption: f"<{path}: {caption}>") == PLAIN
 
 
 def test_a_chapter_as_it_is_handed_out(ran):
     chapter = chapters.select(["coin"])[0]
-    run = evidence.fresh_run(chapter, "laptop")
-    page = handout.notebook(chapter, tokens.Pages({"part/coin": run}, claims.load_claims()))
+    run = chapter_runs.fresh_run(chapter, "laptop")
+    page = handout.notebook(chapter, prose.Pages({"part/coin": run}, claims.load_claims()))
     kinds = [(cell.cell_type, cell.source) for cell in page.cells]
     assert kinds[0][1].startswith(
         "# A coin\n\n*The numbers and verdicts in the text are those of the book's laptop run"
@@ -220,7 +218,7 @@ def test_it_runs_from_the_top_without_the_repository(book, tmp_path, monkeypatch
 
 def test_a_copy_that_somebody_worked_in_stays(ran, tmp_path):
     def shown(profile):
-        return tokens.Pages({"part/coin": evidence.fresh_run(chapter, profile)}, claims.load_claims())
+        return prose.Pages({"part/coin": chapter_runs.fresh_run(chapter, profile)}, claims.load_claims())
 
     chapter = chapters.select(["coin"])[0]
     lab, path = tmp_path / "lab", tmp_path / "lab" / "part" / "coin.ipynb"
@@ -248,10 +246,10 @@ def test_a_copy_that_somebody_worked_in_stays(ran, tmp_path):
 
 
 def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypatch, tmp_path):
-    rows = [carried.Carried(claim, "0.1 (95 % interval 0 to 1)", "reproduced") for claim in book[1].claims]
-    claims.carry(carried.as_text(rows))
-    assert carried.carried() == rows
-    assert [row.claim.test_hash for row in carried.carried()] == [claim.test_hash for claim in book[1].claims]
+    rows = [reading.Carried(claim, "0.1 (95 % interval 0 to 1)", "reproduced") for claim in book[1].claims]
+    claims.carry(reading.as_text(rows))
+    assert reading.carried() == rows
+    assert [row.claim.test_hash for row in reading.carried()] == [claim.test_hash for claim in book[1].claims]
     monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
     assert claims.load_claims() == book[1].claims, "where there is no book they stand in for it"
     with pytest.raises(BnbookError, match="copy of the claims cannot be read; download the notebook again"):
@@ -260,27 +258,27 @@ def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypat
 
 def test_this_run_stands_beside_the_books(ran, alone):
     claim = claims.load_claims()[0]
-    rows = [carried.Carried(claim, "0.503", "reproduced")]
+    rows = [reading.Carried(claim, "0.503", "reproduced")]
     heads = {"heads": encoding.decode([0.9, 0.95, 1.0])}
-    shown = showing.comparison(rows, heads, "laptop").split("\n")[-1]
+    shown = ledger.comparison(rows, heads, "laptop").split("\n")[-1]
     assert shown.startswith(
         "| A coin shows heads half of the time.<br><small>everywhere; must hold: mean within 0.5 ± 0.2"
     )
     assert "| 0.950 (95 % interval" in shown and shown.endswith("| **not reproduced** | 0.503 | reproduced |")
-    assert "| **not tested at this scale (smoke run)** | 0.503" in showing.comparison(rows, heads, "smoke")
-    missing = showing.comparison(rows, {}, "laptop")
+    assert "| **not tested at this scale (smoke run)** | 0.503" in ledger.comparison(rows, heads, "smoke")
+    missing = ledger.comparison(rows, {}, "laptop")
     assert "| – | not judged: claim coin-fair: result heads is missing" in missing
 
 
 def test_without_a_carried_copy_the_book_around_the_notebook_is_asked(ran, alone, capsys):
-    assert [(row.claim.id, row.verdict) for row in showing.of_the_book("part/coin")] == [
+    assert [(row.claim.id, row.verdict) for row in ledger.of_the_book("part/coin")] == [
         ("coin-fair", "no committed run")
     ]
     shutil.copytree(ran / "runs" / "laptop", ran / "executed" / "laptop")
-    (row,) = showing.of_the_book("part/coin")
+    (row,) = ledger.of_the_book("part/coin")
     assert row.verdict == "reproduced" and row.effect.startswith("0.")
     with pytest.raises(BnbookError, match="no claims for 'part/cion'"):
-        showing.of_the_book("part/cion")
+        ledger.of_the_book("part/cion")
     results.record("heads", [0.5, 0.6])
     results.record("heads", [0.4, 0.5])  # a cell that is run again
     claims.show_verdicts("part/coin", "smoke")
@@ -295,7 +293,7 @@ def test_under_bnbook_run_the_last_cell_is_silent(ran, alone, monkeypatch, capsy
 
 def test_an_explorer_leaves_its_still_picture():
     text = '<div class="explorer" data-explorer="fuse">\n\n| a |\n|---|\n\n</div>\n\nMore.'
-    shown = plain.plain(text, {}, lambda *_: "")
+    shown = handout.plain(text, {}, lambda *_: "")
     assert "<div" not in shown and "</div" not in shown
     assert "explored by hand" in shown and "| a |" in shown and shown.endswith("More.")
 
@@ -309,7 +307,7 @@ def run_setup(folder, address="", **more):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "BNBOOK_"))}
     clean |= {"PYTHONPATH": os.pathsep.join([str(folder / "site"), str(third)])}
     clean |= {"PIP_TARGET": str(folder / "site"), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", **more}
-    source = setup_cell.setup_cell(address).source + "\nimport bnbook\nprint(bnbook.__file__)"
+    source = handout.setup_cell(address).source + "\nimport bnbook\nprint(bnbook.__file__)"
     command = [sys.executable, "-S", "-c", source]  # -S: without what site-packages install for development
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=clean)
 
@@ -330,7 +328,7 @@ def wheel(folder):
 def test_the_setup_cell_takes_the_wheel_beside_the_notebook(tmp_path):
     done = run_setup(tmp_path)
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == (
-        f"ModuleNotFoundError: {setup_cell.BY_HAND}"
+        f"ModuleNotFoundError: {handout.BY_HAND}"
     )
     wheel(tmp_path)
     done = run_setup(tmp_path)
@@ -362,7 +360,7 @@ def test_the_setup_cell_names_all_that_a_chapter_leads_to():
         elif name.split(".")[0] not in {"", "bnbook"} | sys.stdlib_module_names:
             third.add(name.split(".")[0])
         seen.add(name)
-    assert third - {"pandas"} == set(setup_cell.NEEDED), "pandas: only where it is there"
+    assert third - {"pandas"} == set(handout.NEEDED), "pandas: only where it is there"
 
 
 def imported(source):

@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 
 from bnbook import plots
 from bnbook.figures import COLORS, LABELS
-from bnbook.pipeline.pictures import inks
+from bnbook.pipeline import inks
 from bnbook.plots import length_direction
 
 #: Module of plots -> the arms that its figures show, in their inks; one that is not named here shows none.

@@ -12,8 +12,8 @@ from bnbook import claims
 from bnbook.claims import Claim, Source, Test
 from bnbook.cli import main
 from bnbook.errors import BnbookError
-from bnbook.pipeline.pages import instruments_page
-from bnbook.site import limits
+from bnbook.pipeline import pages
+from bnbook.site import claim_pages
 
 ONE = dict(id="beta", name="Effective β", measures="It.", own="2/η.", silent="Else.", reads=["smoothness.*"])
 
@@ -83,15 +83,19 @@ def test_one_command_lists_the_claims_of_an_instrument(capsys):
 def test_a_claims_page_says_what_is_known_of_its_instruments(tmp_path):
     known = read(tmp_path, line="which may be 2/η", mark="β may be 2/η")
     told = row("a", rests_on=["beta"])
-    assert limits.known(told, [told], known) == (
+    assert claim_pages.beside(told, [told], known) == (
         '<p class="claim-known">Rests on: <a href="../instruments.html#instrument-beta">Effective β</a>, '
         "which may be 2/η.</p>"
     )
-    assert limits.known(row("a"), [], known) == ""
-    assert limits.marks(known, "../")(told) == (
+    assert claim_pages.beside(row("a"), [], known) == ""
+    assert claim_pages.marks(known, "../")(told) == (
         '<br><small><a href="../instruments.html#instrument-beta">β may be 2/η</a></small>'
     )
-    assert limits.marks(known, "../")(row("a")) == limits.marks([replace(known[0], mark="")], "")(told) == ""
+    assert (
+        claim_pages.marks(known, "../")(row("a"))
+        == claim_pages.marks([replace(known[0], mark="")], "")(told)
+        == ""
+    )
 
 
 def ladder():
@@ -108,15 +112,15 @@ def ladder():
 
 def test_a_claim_and_its_sibling_on_the_ladder_lead_to_each_other():
     own, wide = ladder()
-    there = limits.known(own, [own, wide], [])
+    there = claim_pages.beside(own, [own, wide], [])
     assert '<a href="a-ladder.html">At other sizes</a>, times as large without batch norm: ' in there
     assert "An eighth: 1.56</span>" in there and "The whole: 1.2</span>" in there and "More" not in there
     assert there.count('class="chip true"') == 1 and there.count('class="chip open"') == 1
-    back = limits.known(wide, [own, wide], [])
+    back = claim_pages.beside(wide, [own, wide], [])
     assert "At one size, in its own chapter: " in back and 'href="../claims/a.html"' in back
-    several = limits.known(own, [own, wide, wide | {"id": "b"}], [])
+    several = claim_pages.beside(own, [own, wide, wide | {"id": "b"}], [])
     assert several.count("At other sizes</a> (") == 2 and "<details>" not in several
-    many = limits.known(own, [own, wide, wide | {"id": "b"}, wide | {"id": "c"}], [])
+    many = claim_pages.beside(own, [own, wide, wide | {"id": "b"}, wide | {"id": "c"}], [])
     assert many.startswith("<details><summary>At other sizes</summary>") and many.count("<p ") == 3
 
 
@@ -140,7 +144,7 @@ def test_the_page_has_an_anchor_the_text_and_the_claims_of_each_instrument(tmp_p
         evidence = {}
         claims = []
 
-    text = instruments_page.instruments(read(tmp_path), Shown())
+    text = pages.instruments(read(tmp_path), Shown())
     assert "(instrument-beta)=\n## Effective β" in text and "**Values of its own.** 2/η." in text
     assert (
         "Claims that rest on `beta`: 1\n" in text and "</a> It is\n" in text and "claims/b.html" not in text

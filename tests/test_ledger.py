@@ -11,16 +11,15 @@ import pytest
 
 from bnbook import claims
 from bnbook.cli import main
-from bnbook.pipeline.chapters.chapters import discover
-from bnbook.pipeline.gate.passed import passed_run
-from bnbook.pipeline.pages import ledger
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import ledger, prose
+from bnbook.pipeline.chapters import discover
+from bnbook.pipeline.gate import passed_run
 
 
 @pytest.fixture(scope="module")
 def pages():
     evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
-    return tokens.Pages(evidence, claims.load_claims())
+    return prose.Pages(evidence, claims.load_claims())
 
 
 @pytest.fixture(scope="module")

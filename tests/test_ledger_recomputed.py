@@ -405,13 +405,12 @@ def raw_values(test: dict, runs: list[dict]):
 
 def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds():
     from bnbook import claims
-    from bnbook.pipeline.chapters.chapters import discover
-    from bnbook.pipeline.gate.passed import passed_run
-    from bnbook.pipeline.pages import ledger
-    from bnbook.pipeline.prose import tokens
+    from bnbook.pipeline import ledger, prose
+    from bnbook.pipeline.chapters import discover
+    from bnbook.pipeline.gate import passed_run
 
     evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
-    rows = ledger.ledger(tokens.Pages(evidence, claims.load_claims()))
+    rows = ledger.ledger(prose.Pages(evidence, claims.load_claims()))
     checked, ps, kept, counted = 0, [], [], {}
     for chapter, own in evidence.items():
         drawn = read(own.results_path) if own else []

@@ -8,8 +8,8 @@ import re
 import pytest
 import yaml
 
-from bnbook.pipeline.pages import build
-from bnbook.site import links, settings
+from bnbook.pipeline import build
+from bnbook.site import shell
 
 HUB = "https://github.com/someone/a-book"
 
@@ -33,13 +33,13 @@ HUB = "https://github.com/someone/a-book"
     ],
 )
 def test_each_host_has_its_own_ways(tiny, repository, edit, commit, issue):
-    shown = links.nav(repository, "part/coin")
+    shown = shell.nav(repository, "part/coin")
     assert f'href="{repository}"' in shown and f'href="{repository}{edit}"' in shown
     assert f'href="{repository}{issue}' in shown
-    assert f'href="{repository}{commit}book/x.md"' in links.at_commit(repository, "abc", "book/x.md")
-    assert "Edit" not in links.nav(repository, "scoreboard"), "made from many files"
-    assert "book/errata.yml" in links.nav(repository, "errata")
-    assert "href" not in links.at_commit("", "abc", "book/x.md")
+    assert f'href="{repository}{commit}book/x.md"' in shell.at_commit(repository, "abc", "book/x.md")
+    assert "Edit" not in shell.nav(repository, "scoreboard"), "made from many files"
+    assert "book/errata.yml" in shell.nav(repository, "errata")
+    assert "href" not in shell.at_commit("", "abc", "book/x.md")
 
 
 def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
@@ -49,7 +49,7 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
     )
     for address in (HUB, ""):
         config.write_text(re.sub('url: ".*?"|url: https.*', f'url: "{address}"', config.read_text(), count=1))
-        assert settings.repository() == address
+        assert shell.repository() == address
         site = build.build("smoke").parent
         commit = json.loads((ran / "runs/smoke/part/coin.json").read_text())["provenance"]["commit"]
         found = {
@@ -59,8 +59,8 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
         }
         notebook = (site / "_sources/part/coin.ipynb").read_text()
         if not address:
-            assert not any(found.values()) and HUB not in notebook and "git clone" not in settings.clone()
-            assert settings.binder() == ""
+            assert not any(found.values()) and HUB not in notebook and "git clone" not in shell.clone()
+            assert shell.binder() == ""
             continue
         assert len(found) >= 5 and all(HUB in each for each in found.values())
         assert all(any("/issues/new" in to for to in each) for each in found.values())
@@ -68,8 +68,8 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
         assert f"{HUB}/edit/main/book/part/coin.md" in page, "the text, not a notebook that is made from it"
         assert f"{HUB}/blob/{commit}/book/part/coin.md" in page, "the code under its figure"
         assert f"{HUB}/blob/{commit}/book/part/coin.md" in found["claims/coin-fair.html"]
-        assert f"git+{HUB}" in notebook and f"git clone {HUB}\n" in settings.clone()
-        assert "(https://mybinder.org/v2/git/https%3A%2F%2F" in settings.binder()
+        assert f"git+{HUB}" in notebook and f"git clone {HUB}\n" in shell.clone()
+        assert "(https://mybinder.org/v2/git/https%3A%2F%2F" in shell.binder()
         for to in set.union(*found.values()):
             file = re.search(r"/(?:edit/main|blob/[0-9a-f]+)/(.+)$", to)
             assert file is None or (ran / file[1]).is_file(), to

@@ -15,13 +15,11 @@ from bnbook import claims, paths, results
 from bnbook.claims import locks, power
 from bnbook.cli import main
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence, verdicts
-from bnbook.pipeline.gate import carrying, header, locking, planning, publish
-from bnbook.pipeline.gate.seen import Known
-from bnbook.pipeline.pages import ledger_checks
+from bnbook.pipeline import chapter_runs, chapters, gate, locking, pages, publishing
+from bnbook.pipeline.locking import Known
 from bnbook.runs import kinds, store
 from bnbook.site import board
-from bnbook.site.claim_page import Context, claim_page
+from bnbook.site.claim_pages import Context, claim_page
 
 COIN = "part/coin"
 
@@ -47,11 +45,11 @@ def known():
 
 def shown(profile="laptop"):
     """Why the chapter's one verdict is exploratory, or nothing."""
-    return verdicts.chapter_verdicts(evidence.published(coin(), profile))[0].exploratory
+    return chapter_runs.chapter_verdicts(chapter_runs.published(coin(), profile))[0].exploratory
 
 
 def problems():
-    return "; ".join(ledger_checks.unlocked([coin()]))
+    return "; ".join(pages.unlocked([coin()]))
 
 
 def stamped(run, change):
@@ -59,12 +57,12 @@ def stamped(run, change):
     content = json.loads(run.results_path.read_text())
     change(content)
     run.results_path.write_text(json.dumps(content))
-    content["content"] = header.content_digest(results.read(run.results_path))
+    content["content"] = gate.content_digest(results.read(run.results_path))
     run.results_path.write_text(json.dumps(content))
 
 
 def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     assert shown() == "" and problems() == "" and main(["check"]) == 0
     assert "ok  1 locks in 2 lines" in capsys.readouterr().out
     assert main(["check", "coin"]) == 0 and "ok  laptop/part/coin" in capsys.readouterr().out
@@ -84,7 +82,7 @@ def test_a_test_of_a_result_that_no_run_has_is_locked_with_a_word(ran, capsys):
 
 
 def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_then(ran, capsys):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
     assert "another test than its locks have" in problems() and main(["check"]) == 1
     assert main(["lock", "coin", "--why", "wider"]) == 0
@@ -93,32 +91,32 @@ def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_th
 
 
 def test_a_result_that_is_stamped_again_under_the_new_test_stays_exploratory(ran):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
     locking.lock([coin()], "laptop", "wider")
-    head, run = locks.read().head(COIN), evidence.fresh_run(coin(), "laptop")
+    head, run = locks.read().head(COIN), chapter_runs.fresh_run(coin(), "laptop")
     stamped(run, lambda content: content.update(locks=head))
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     assert shown() == "test changed after its data"
 
 
 def test_a_seed_that_was_dropped_shows_although_the_hashes_fit(ran):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
 
     def drop(content):
         for entry in content["results"].values():
             entry["values"], entry["seeds"] = entry["values"][:-1], entry["seeds"][:-1]
 
-    stamped(evidence.published(coin(), "laptop"), drop)
+    stamped(chapter_runs.published(coin(), "laptop"), drop)
     assert "is not the run that was published last" in problems()
-    publish.publish(coin(), "laptop")
-    stamped(evidence.fresh_run(coin(), "laptop"), drop)
+    publishing.publish(coin(), "laptop")
+    stamped(chapter_runs.fresh_run(coin(), "laptop"), drop)
     with pytest.raises(BnbookError, match=r"lacks the seeds \[4\] of the published run"):
-        publish.publish(coin(), "laptop")
+        publishing.publish(coin(), "laptop")
 
 
 def test_a_claim_that_is_gone_leaves_a_line(ran):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     text = claims_file(ran).read_text().replace("id: coin-fair", "id: coin-fairer")
     claims_file(ran).write_text(text)
     assert "coin-fair is gone without a word" in problems()
@@ -129,8 +127,8 @@ def test_a_claim_that_is_gone_leaves_a_line(ran):
 
 
 def test_a_head_that_is_in_no_chain_is_refused(ran):
-    stamped(evidence.fresh_run(coin(), "laptop"), lambda content: content.update(locks="0" * 64))
-    publish.publish(coin(), "laptop")
+    stamped(chapter_runs.fresh_run(coin(), "laptop"), lambda content: content.update(locks="0" * 64))
+    publishing.publish(coin(), "laptop")
     assert "began under a lock that is not in the file" in problems()
 
 
@@ -140,7 +138,7 @@ def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published
     locking.lock([coin()], "laptop", "at two sizes")
 
     def run(name, **print_):
-        found = evidence.fresh_run(coin(), "laptop").results
+        found = chapter_runs.fresh_run(coin(), "laptop").results
         found.entries[name] = found.entries.pop("heads")
         found.header["fingerprint"] |= print_
         return found
@@ -150,13 +148,13 @@ def test_a_rung_that_no_run_has_reached_is_locked_anew_and_one_that_is_published
         return locks.standing(claims.load_claims()[0], found, locks.read()).exploratory
 
     other, reached = run("else", package="q"), run("heads.small", package="q")
-    events = carrying.publishing(coin(), "laptop", run("else"), other)
+    events = publishing.publishing(coin(), "laptop", run("else"), other)
     assert [event["event"] for event in events] == ["published"]
     locks.append(events)
     assert (stands(other), stands(reached)) == ("", "measured otherwise than locked")
     assert known().seen(claims.load_claims()[0], locked=True) == {}
     with pytest.raises(BnbookError, match="result heads.small of the published run is gone"):
-        carrying.publishing(coin(), "laptop", reached, other)
+        publishing.publishing(coin(), "laptop", reached, other)
 
 
 def other_code(content):
@@ -167,37 +165,37 @@ def other_code(content):
     ("moved", "reason"), [(0.0, ""), (1e-12, ""), (1e-3, "measured otherwise than locked")]
 )
 def test_a_rerun_by_other_code_carries_the_locks_over_where_the_numbers_are_the_same(ran, moved, reason):
-    publish.publish(coin(), "laptop")
-    first, again = (evidence.published(coin(), "laptop").results for _ in range(2))
+    publishing.publish(coin(), "laptop")
+    first, again = (chapter_runs.published(coin(), "laptop").results for _ in range(2))
     other_code(again.header)
     values = again.entries["heads"]["values"]
     values[0] += moved
     again.entries["heads"]["unit"] = first.entries["heads"]["unit"] = ""
-    events = carrying.publishing(coin(), "laptop", first, again)
+    events = publishing.publishing(coin(), "laptop", first, again)
     assert ["carried" in event.values() for event in events] == ([False] if reason else [True, False])
     locks.append(events)
     assert locks.standing(claims.load_claims()[0], again, locks.read()).exploratory == reason
 
 
 def test_shares_must_be_the_same_to_the_last_bit_and_rounding_errors_need_not(ran):
-    a, b = (evidence.fresh_run(coin(), "laptop").results for _ in range(2))
+    a, b = (chapter_runs.fresh_run(coin(), "laptop").results for _ in range(2))
     claim = claims.load_claims()[0]
-    assert carrying.unchanged(claim, a, b)
+    assert publishing.unchanged(claim, a, b)
     b.entries["heads"]["values"][0] += 1e-12
-    assert not carrying.unchanged(claim, a, b)
+    assert not publishing.unchanged(claim, a, b)
 
 
 def test_more_seeds_are_locked_as_what_they_are(ran):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     edit(ran / "book" / "part" / "coin.md", "seeds: 5}\n    paper", "seeds: 9}\n    paper")
     assert "changed coin-fair (seeds 5 to 9 after its data" in locking.lock([coin()], "laptop")[0]
 
 
 def test_verdicts_that_turned_since_their_run_are_named(ran, capsys):
-    publish.publish(coin(), "laptop")
-    assert ledger_checks.turned([coin()]) == []
+    publishing.publish(coin(), "laptop")
+    assert pages.turned([coin()]) == []
     stamped(
-        evidence.published(coin(), "laptop"),
+        chapter_runs.published(coin(), "laptop"),
         lambda content: content["judged"]["coin-fair"].update(verdict="not reproduced"),
     )
     main(["check"])
@@ -215,59 +213,59 @@ def test_the_command_says_what_it_wrote_or_that_nothing_is_missing(tiny):
 
 
 def test_a_lock_has_to_be_committed_before_its_run_and_a_publication_need_not(ran):
-    assert not header.commit()["dirty"]
-    publish.publish(coin(), "laptop")
-    assert not header.commit()["dirty"]
+    assert not gate.commit()["dirty"]
+    publishing.publish(coin(), "laptop")
+    assert not gate.commit()["dirty"]
     edit(ran / "book" / "locks.jsonl", '"seeds":5', '"seeds":4')
     with pytest.raises(BnbookError, match="`previous`"):
-        header.commit()
+        gate.commit()
     edit(ran / "book" / "locks.jsonl", '"seeds":4', '"seeds":5')
     locks.append([{"event": "withdrawn", "chapter": COIN, "claim": "x", "why": "y"}])
-    assert header.commit()["dirty"]
+    assert gate.commit()["dirty"]
 
 
 def test_a_lock_is_refused_where_the_published_run_was_put_aside(ran):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
-    evidence.published(coin(), "laptop").results_path.unlink()
+    chapter_runs.published(coin(), "laptop").results_path.unlink()
     with pytest.raises(BnbookError, match="not the run that was published last.*put it back"):
         locking.lock([coin()], "laptop")
 
 
 def test_a_run_from_before_the_words_were_noted_is_held_to_those_of_its_lock(ran):
-    stamped(evidence.fresh_run(coin(), "laptop"), lambda content: content.pop("judged"))
-    run = evidence.fresh_run(coin(), "laptop")
-    assert verdicts.chapter_verdicts(run)[0].remark == ""
+    stamped(chapter_runs.fresh_run(coin(), "laptop"), lambda content: content.pop("judged"))
+    run = chapter_runs.fresh_run(coin(), "laptop")
+    assert chapter_runs.chapter_verdicts(run)[0].remark == ""
     edit(claims_file(ran), "half of the time", "never")
-    assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED
+    assert chapter_runs.chapter_verdicts(run)[0].remark == chapter_runs.REWORDED
 
 
 def test_words_that_say_the_same_more_clearly_stand_beside_those_of_the_lock(ran):
-    run, old = evidence.fresh_run(coin(), "laptop"), "A coin shows heads half of the time."
+    run, old = chapter_runs.fresh_run(coin(), "laptop"), "A coin shows heads half of the time."
     edit(claims_file(ran), f"says: {old}", f"says: Heads fall half of the time.\n  was: {old}")
-    (found,) = verdicts.chapter_verdicts(run)
+    (found,) = chapter_runs.chapter_verdicts(run)
     assert (found.claim.says, found.remark) == ("Heads fall half of the time.", "")
     edit(claims_file(ran), f"was: {old}", "was: Heads fall.")
-    assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED
+    assert chapter_runs.chapter_verdicts(run)[0].remark == chapter_runs.REWORDED
 
 
 def test_a_condition_that_changed_after_the_run_is_noted(ran):
     edit(claims_file(ran), "  figure: shares", "  figure: shares\n  statement: true\n  condition: it is fair")
-    run = evidence.fresh_run(coin(), "laptop")
-    noted = verdicts.as_recorded(claims.load_claims(), run.results, "laptop", exact=False)
+    run = chapter_runs.fresh_run(coin(), "laptop")
+    noted = chapter_runs.as_recorded(claims.load_claims(), run.results, "laptop", exact=False)
     stamped(run, lambda content: content.update(judged=noted))
-    run = evidence.fresh_run(coin(), "laptop")
-    assert verdicts.chapter_verdicts(run)[0].remark == ""
+    run = chapter_runs.fresh_run(coin(), "laptop")
+    assert chapter_runs.chapter_verdicts(run)[0].remark == ""
     edit(claims_file(ran), "it is fair", "the moon is full")
-    assert verdicts.chapter_verdicts(run)[0].remark == verdicts.REWORDED
+    assert chapter_runs.chapter_verdicts(run)[0].remark == chapter_runs.REWORDED
 
 
 def peeked(name="laptop", **changes):
     """The finished run of the fixture as one in runs/NAME, with other fields of its header."""
-    source = evidence.fresh_run(coin(), "laptop").results_path
+    source = chapter_runs.fresh_run(coin(), "laptop").results_path
     content = json.loads(source.read_text())
     content["parameters"] |= changes.pop("parameters", {})
-    target = evidence.fresh_run(coin(), "laptop", name).results_path
+    target = chapter_runs.fresh_run(coin(), "laptop", name).results_path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(content | changes))
     return target
@@ -283,9 +281,9 @@ def test_who_peeks_tunes_locks_and_runs_again_is_exploratory(ran):
     said = locking.lock([coin()], "laptop", "the coin is fairer than that")
     assert "exploratory until seeds decide that nobody has seen" in said[0]
     assert locks.read().lines[-1]["seen"] == {"laptop": [[0, 4]]}
-    head, run = locks.read().head(COIN), evidence.fresh_run(coin(), "laptop")
+    head, run = locks.read().head(COIN), chapter_runs.fresh_run(coin(), "laptop")
     stamped(run, lambda content: content.update(locks=head))
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     assert shown() == "test changed after its data"
 
 
@@ -308,8 +306,8 @@ def test_who_peeks_tunes_locks_and_runs_again_is_exploratory(ran):
 def test_every_finished_run_counts_as_seen_at_the_profiles_whose_data_it_shows(ran, name, changes, seen):
     moved = peeked("kept", **changes)
     for profile in ("laptop", "smoke"):
-        evidence.fresh_run(coin(), profile).results_path.unlink()
-    target = evidence.fresh_run(coin(), "laptop", name).results_path
+        chapter_runs.fresh_run(coin(), profile).results_path.unlink()
+    target = chapter_runs.fresh_run(coin(), "laptop", name).results_path
     target.parent.mkdir(parents=True, exist_ok=True)
     moved.rename(target)
     assert seen_now() == seen
@@ -373,7 +371,7 @@ def test_a_training_that_was_published_counts_and_that_of_a_published_rung_stays
     claim = replace(claims.load_claims()[0], rungs=True)
     assert known().seen(claim, locked=False) == known().seen(claim, locked=True) == {"laptop": [[5, 5]]}
     header_ = {"provenance": {"store": {"kept": [name]}}, "content": "x"}
-    path = evidence.published(coin(), "laptop").results_path
+    path = chapter_runs.published(coin(), "laptop").results_path
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"schema": 1, "results": {}} | header_))
     assert known().seen(claim, locked=True) == {} and known().seen(claim, locked=False) == {
@@ -390,7 +388,7 @@ def test_only_what_is_there_when_a_test_is_locked_counts(trains):
 
 
 def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
     before = (ran / "book/locks.jsonl").read_text()
     for why in ([], ["--why", ""], ["--why", " \u2028 "]):
@@ -402,7 +400,7 @@ def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
         )
     assert (ran / "book/locks.jsonl").read_text() == before
     assert main(["lock", "coin", "--why", "wider | <b>*than*</b> {{ ci:heads }}\u2028$x$"]) == 0
-    (found,) = verdicts.chapter_verdicts(evidence.published(coin(), "laptop"))
+    (found,) = chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))
     day = locks.read().lines[-1]["date"][:10]
     assert found.changed == (f"{day}, after some of its data: wider | <b>*than*</b> {{{{ ci:heads }}}} $x$",)
     edit(ran / "book" / "part" / "coin.md", "seeds: 5}\n    paper", "seeds: 9}\n    paper")
@@ -427,7 +425,7 @@ def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
 
 
 def test_what_the_seeds_can_show_stands_in_the_lock_and_on_the_page(ran):
-    publish.publish(coin(), "laptop")
+    publishing.publish(coin(), "laptop")
     path = ran / "book" / "part" / "coin.md"
     edit(path, "laptop: {tosses: 400, seeds: 5}", "laptop: {tosses: 400, seeds: 9, first_seed: 100}")
     edit(path, "seeds = 3  # runs", "seeds = 3  # runs\nfirst_seed = 0  # of the first")
@@ -435,12 +433,12 @@ def test_what_the_seeds_can_show_stands_in_the_lock_and_on_the_page(ran):
     (words,) = locks.read().lines[-1]["power"]["laptop"]
     assert words.startswith("with 9 seeds: mean within 0.5 ± 0.1") and f"    {words}" in said
     assert words.endswith("shows in 80 of 100 runs, by the spread of the published laptop run")
-    (found,) = verdicts.chapter_verdicts(evidence.published(coin(), "laptop"))
+    (found,) = chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))
     assert found.power == (words,)
     page = claim_page(claims.ledger_row(found.claim, found), Context("A coin", None)).replace("\u00a0", " ")
     assert f"<dt>Smallest effect</dt><dd>{words}</dd>" in page
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
-    assert verdicts.chapter_verdicts(evidence.published(coin(), "laptop"))[0].power == ()
+    assert chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))[0].power == ()
 
 
 @pytest.mark.parametrize(
@@ -464,11 +462,11 @@ def test_a_spread_may_be_given_where_no_run_tells(tiny, capsys, spread, words):
 
 def test_the_spread_is_that_of_the_published_run_else_of_any_that_is_here(ran):
     def source(profile="laptop"):
-        (words,) = planning.powers(claims.load_claims()[0], known(), profile)
+        (words,) = locking.powers(claims.load_claims()[0], known(), profile)
         return words.partition("by the spread of ")[2]
 
     assert source() == "the laptop run in runs/laptop" == source("paper")
-    evidence.fresh_run(coin(), "laptop").results_path.unlink()
+    chapter_runs.fresh_run(coin(), "laptop").results_path.unlink()
     assert source() == "the smoke run in runs/smoke"
     shutil.copytree(ran / "runs" / "smoke", ran / "executed" / "paper")
     assert source() == "the published paper run"
@@ -480,11 +478,11 @@ def test_a_test_gets_as_many_seeds_as_are_planned_of_what_the_earlier_run_had():
     def seeds(had, **given):
         planned = {"seeds": 5, "linear_seeds": 20, "settings": "x", "first_seed": 900}
         earlier = power.Earlier(np.zeros((1, had)))
-        return planning._seeds(planned, earlier, results.Results({"parameters": given}))
+        return locking._seeds(planned, earlier, results.Results({"parameters": given}))
 
     assert seeds(3, seeds=3, linear_seeds=4) == 5 and seeds(4, seeds=3, linear_seeds=4) == 20
     assert seeds(3, seeds=3, linear_seeds=3) == 20 and seeds(7, seeds=3, linear_seeds=4) == 7
-    assert planning._seeds({"seeds": 5, "linear_seeds": 20, "settings": "x"}, None, None) == 20
+    assert locking._seeds({"seeds": 5, "linear_seeds": 20, "settings": "x"}, None, None) == 20
 
 
 def test_a_size_that_no_run_has_reached_borrows_the_spread_of_another(ran):
@@ -494,6 +492,6 @@ def test_a_size_that_no_run_has_reached_borrows_the_spread_of_another(ran):
     def renamed(content):
         content["results"]["heads.small"] = content["results"].pop("heads")
 
-    stamped(evidence.fresh_run(coin(), "laptop"), renamed)
-    small, wide = planning.powers(claims.load_claims()[0], known(), "laptop")
+    stamped(chapter_runs.fresh_run(coin(), "laptop"), renamed)
+    small, wide = locking.powers(claims.load_claims()[0], known(), "laptop")
     assert small.endswith("the laptop run in runs/laptop") and wide == f"{small} at another size"

@@ -13,18 +13,7 @@ import pytest
 
 from bnbook.claims import locks
 from bnbook.claims.claim import Claim, Source, Test
-from bnbook.claims.locks import chain as chains
-from bnbook.claims.locks import lines
-from bnbook.claims.locks.standing import (
-    LATE,
-    OTHER_SEEDS,
-    REMEASURED,
-    RESET,
-    UNLOCKED,
-    UNPLANNED,
-    measure,
-    plan,
-)
+from bnbook.claims.locks import LATE, OTHER_SEEDS, REMEASURED, RESET, UNLOCKED, UNPLANNED, measure, plan
 from bnbook.errors import BnbookError
 from bnbook.results import Results
 
@@ -54,7 +43,7 @@ def parameters(n=3, **more):
 
 def lock(claim=CLAIM, n=3, event="locked", seen=None, why="", code=MEASURED, **more):
     content = {"event": event, "chapter": claim.chapter, "claim": claim.id, "says": "", "stop": "fixed n"}
-    content |= {"test": lines.short(claim.test_hash), "measure": measure(code)}
+    content |= {"test": locks.short(claim.test_hash), "measure": measure(code)}
     content |= {"planned": {"laptop": plan(parameters(n, **more))}, "seen": seen or {}}
     return content | ({"why": why} if why else {})
 
@@ -143,19 +132,19 @@ def test_what_was_done_before_the_locks_stands_as_it_was_entered(book):
 @pytest.mark.parametrize(
     ("tamper", "words"),
     [
-        (lambda lines: [lines[0].replace('"seeds":3', '"seeds":9'), *lines[1:]], "line 2: `previous`"),
-        (lambda lines: [lines[0], lines[2]], "line 2: `previous`"),
-        (lambda lines: lines[1:], "line 1: `previous`"),
-        (lambda lines: [lines[1], lines[0], lines[2]], "line 1: `previous`"),
-        (lambda lines: [*lines, "{"], "line 4: it is no event"),
-        (lambda lines: [*lines, '{"event":"forgotten"}'], "line 4: event 'forgotten' is unknown"),
-        (lambda lines: [*lines, '{"event":"withdrawn"}'], "line 4: it lacks chapter, claim, date"),
+        (lambda lines: [locks[0].replace('"seeds":3', '"seeds":9'), *locks[1:]], "line 2: `previous`"),
+        (lambda lines: [locks[0], locks[2]], "line 2: `previous`"),
+        (lambda lines: locks[1:], "line 1: `previous`"),
+        (lambda lines: [locks[1], locks[0], locks[2]], "line 1: `previous`"),
+        (lambda lines: [*locks, "{"], "line 4: it is no event"),
+        (lambda lines: [*locks, '{"event":"forgotten"}'], "line 4: event 'forgotten' is unknown"),
+        (lambda lines: [*locks, '{"event":"withdrawn"}'], "line 4: it lacks chapter, claim, date"),
     ],
 )
 def test_a_line_rewritten_removed_or_moved_is_one_clear_line(book, tamper, words):
     locks.append([lock(), lock(MOVED, event="changed"), lock(n=5, event="changed")])
-    written = chains.path().read_text().splitlines()
-    chains.path().write_text("\n".join(tamper(written)) + "\n")
+    written = locks.path().read_text().splitlines()
+    locks.path().write_text("\n".join(tamper(written)) + "\n")
     with pytest.raises(BnbookError, match=words) as error:
         locks.read()
     assert "expected" in str(error.value) and "\n" not in str(error.value)
@@ -164,10 +153,10 @@ def test_a_line_rewritten_removed_or_moved_is_one_clear_line(book, tamper, words
 def test_chapters_have_chains_of_their_own_so_that_work_on_two_can_be_merged(book):
     other = replace(CLAIM, id="other", chapter="part/dice")
     locks.append([lock()])
-    first = chains.path().read_text()
-    chains.path().unlink()
+    first = locks.path().read_text()
+    locks.path().unlink()
     locks.append([lock(other)])
-    chains.path().write_text(first + chains.path().read_text())
+    locks.path().write_text(first + locks.path().read_text())
     assert [line["claim"] for line in locks.read().lines] == ["fair", "other"]
     assert stands(run(head())) == ""
 
@@ -175,7 +164,7 @@ def test_chapters_have_chains_of_their_own_so_that_work_on_two_can_be_merged(boo
 def test_a_line_whose_data_were_known_says_why(book):
     with pytest.raises(BnbookError, match="does not say why"):
         locks.append([lock(seen={"laptop": [[0, 2]]})])
-    assert not chains.path().exists()
+    assert not locks.path().exists()
 
 
 @pytest.mark.parametrize(("first", "words"), [(100, ""), (700, ""), (7, OTHER_SEEDS), (701, OTHER_SEEDS)])
@@ -321,12 +310,12 @@ CARRIED = {
 )
 def test_a_test_that_is_not_committed_is_a_new_one_and_a_publication_is_none(book, event, new):
     locks.append([lock()])
-    committed = chains.path().read_text()
+    committed = locks.path().read_text()
     assert not locks.has_new_tests(committed) and not locks.has_new_tests(committed.rstrip("\n"))
     locks.append([event])
-    assert locks.has_new_tests(committed) is new and not locks.has_new_tests(chains.path().read_text())
+    assert locks.has_new_tests(committed) is new and not locks.has_new_tests(locks.path().read_text())
     another = {**lock(THIRD), "date": "2026-05-02T10:00Z", "previous": ""}
-    assert locks.has_new_tests("") and locks.has_new_tests(lines.as_text(another))
+    assert locks.has_new_tests("") and locks.has_new_tests(locks.as_text(another))
 
 
 TEXTS = [
@@ -349,14 +338,14 @@ def test_any_text_is_one_line_that_is_read_as_it_was_written(book, text):
     locks.append([lock(), lock(MOVED, event="changed", why=text), lock(n=5, event="changed", why="after")])
     found = locks.read().lines
     assert [line["why"] for line in found[1:]] == [text, "after"] and len(found) == 3
-    shown = lines.written_by_hand(text)
-    assert shown.isprintable() and len(shown.splitlines()) == 1 and shown == lines.written_by_hand(shown)
-    assert lines.written_by_hand(" it \u2028 was\nwider ") == "it was wider"
+    shown = locks.written_by_hand(text)
+    assert shown.isprintable() and len(shown.splitlines()) == 1 and shown == locks.written_by_hand(shown)
+    assert locks.written_by_hand(" it \u2028 was\nwider ") == "it was wider"
 
 
 def test_dates_stand_in_order_and_no_clock_turns_them_back(book, monkeypatch):
     clock = iter(["2026-05-02T10:00Z", "2026-05-01T10:00Z", "2026-05-03T10:00Z"])
-    monkeypatch.setattr(chains, "now", lambda: next(clock))
+    monkeypatch.setattr(locks, "now", lambda: next(clock))
     for claim in (CLAIM, MOVED, replace(CLAIM, id="other", chapter="part/dice")):
         locks.append([lock(claim)])
     dates = [line["date"] for line in locks.read().lines]
@@ -374,11 +363,11 @@ def test_dates_stand_in_order_and_no_clock_turns_them_back(book, monkeypatch):
     ],
 )
 def test_a_date_that_was_moved_back_is_one_clear_line(book, monkeypatch, number, date, words):
-    monkeypatch.setattr(chains, "now", lambda: "2026-05-02T10:00Z")
+    monkeypatch.setattr(locks, "now", lambda: "2026-05-02T10:00Z")
     locks.append([lock(), lock(MOVED), lock(replace(CLAIM, id="other", chapter="part/dice"))])
-    written = chains.path().read_text().splitlines()
+    written = locks.path().read_text().splitlines()
     written[number] = written[number].replace("2026-05-02T10:00Z", date)
-    chains.path().write_text("\n".join(written) + "\n")
+    locks.path().write_text("\n".join(written) + "\n")
     if words is None:
         assert locks.read().lines[number]["date"] == date
     else:
@@ -391,25 +380,25 @@ def test_a_date_to_come_or_after_the_commit_that_brought_the_line_is_named(book,
         named = ["git", "-C", str(book), "-c", "user.name=Ann", "-c", "user.email=ann@example.org", *words]
         subprocess.run(named, check=True, capture_output=True, env=os.environ | more)
 
-    monkeypatch.setattr(chains, "now", lambda: "2026-05-02T10:00Z")
+    monkeypatch.setattr(locks, "now", lambda: "2026-05-02T10:00Z")
     locks.append([lock()])
     assert locks.misdated() == []
     git("init", "-q")
     git("add", "-A")
     git("commit", "-qm", "a lock", GIT_COMMITTER_DATE="2026-05-02T10:00:30Z")
-    monkeypatch.setattr(chains, "now", lambda: "2026-06-01T10:00Z")
+    monkeypatch.setattr(locks, "now", lambda: "2026-06-01T10:00Z")
     locks.append([lock(MOVED)])
     assert locks.misdated() == []
     git("commit", "-qam", "dated forward", GIT_COMMITTER_DATE="2026-05-20T10:00:00Z")
     (wrong,) = locks.misdated()
     assert wrong == "locks.jsonl, line 2 is dated 2026-06-01T10:00Z; expected 2026-05-20T10:00Z or earlier"
-    monkeypatch.setattr(chains, "now", lambda: "2026-05-10T10:00Z")
+    monkeypatch.setattr(locks, "now", lambda: "2026-05-10T10:00Z")
     assert "expected 2026-05-10T10:00Z or earlier" in locks.misdated()[0]
 
 
 def test_a_write_that_fails_or_is_killed_leaves_the_file_as_it_was(book, monkeypatch):
     locks.append([lock()])
-    before = chains.path().read_bytes()
+    before = locks.path().read_bytes()
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -417,7 +406,7 @@ def test_a_write_that_fails_or_is_killed_leaves_the_file_as_it_was(book, monkeyp
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space"):
         locks.append([lock(MOVED), lock(n=5, event="changed")])
-    assert chains.path().read_bytes() == before and os.listdir(book / "book") == ["locks.jsonl"]
+    assert locks.path().read_bytes() == before and os.listdir(book / "book") == ["locks.jsonl"]
 
 
 def test_two_at_once_take_turns(book):
@@ -465,8 +454,8 @@ FORMS = [
 @pytest.mark.parametrize("change", FORMS, ids=str)
 def test_a_field_of_another_form_is_one_clear_line(book, change):
     locks.append([lock()])
-    content = json.loads(chains.path().read_text()) | change
-    chains.path().write_text(json.dumps(content) + "\n")
+    content = json.loads(locks.path().read_text()) | change
+    locks.path().write_text(json.dumps(content) + "\n")
     name = next(iter(change))
     with pytest.raises(BnbookError, match=f"^locks.jsonl, line 1: its {name} is .*; expected one as"):
         locks.read()
@@ -474,7 +463,7 @@ def test_a_field_of_another_form_is_one_clear_line(book, change):
 
 @pytest.mark.parametrize("text", ["[]", "3", "null", '{"event": []}', '{"event": {}}', "[" * 100_000])
 def test_what_is_no_event_is_one_clear_line(book, text):
-    chains.path().write_text(text + "\n")
+    locks.path().write_text(text + "\n")
     with pytest.raises(BnbookError, match="^locks.jsonl, line 1: .*expected"):
         locks.read()
 
@@ -487,7 +476,7 @@ def test_changes_of_tests_are_listed_with_their_reasons_and_nothing_else_is():
             "date": f"2026-05-0{number}T10:00Z",
             "claim": "a",
         }
-        return lines.Line(number, "", content | {"test": "x", "seen": {}, "measure": "m"} | more)
+        return locks.Line(number, "", content | {"test": "x", "seen": {}, "measure": "m"} | more)
 
     chain = [
         line(1, event="locked"),
@@ -508,9 +497,9 @@ def test_changes_of_tests_are_listed_with_their_reasons_and_nothing_else_is():
 
 def test_what_seeds_can_show_is_that_of_the_last_lock_of_the_test():
     def line(number, test, **power):
-        return lines.Line(number, "", {"event": "changed", "test": test, "power": power})
+        return locks.Line(number, "", {"event": "changed", "test": test, "power": power})
 
     chain = [line(1, "x", laptop=["old"]), line(2, "x", laptop=["a", "b", "a"], paper=["c"]), line(3, "y")]
-    chain += [lines.Line(4, "", {"event": "published"})]
+    chain += [locks.Line(4, "", {"event": "published"})]
     assert locks.power(chain, "x", "laptop") == ("a", "b") and locks.power(chain, "x", "paper") == ("c",)
     assert locks.power(chain, "x", "smoke") == () == locks.power(chain, "y", "laptop")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bnbook.claims.locks import chain
+from bnbook.claims import locks
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = "book/locks.jsonl"
@@ -53,7 +53,7 @@ def test_the_locks_of_this_book_only_grew():
         pytest.skip("no git repository here: how the file of locks grew cannot be seen")
     found, compared = shrunk(ROOT)
     assert not found, f"book/locks.jsonl was rewritten in {found}; expected lines added at its end only"
-    chain.read(ROOT / FILE)
+    locks.read(ROOT / FILE)
     if not compared:
         pytest.skip("a shallow clone: no earlier version of the file of locks to compare with")
 

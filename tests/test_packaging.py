@@ -189,9 +189,7 @@ def test_importing_the_package_is_quick():
 
 
 def test_the_pipeline_starts_without_a_grammar_that_no_notebook_needs():
-    program = (
-        "import sys, bnbook.pipeline.execution.execute, papermill, jupytext; print('lark' in sys.modules)"
-    )
+    program = "import sys, bnbook.pipeline.execution, papermill, jupytext; print('lark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

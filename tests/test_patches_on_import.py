@@ -22,11 +22,11 @@ SRC = Path(bnbook.__file__).parent
 #: What stands in the package; nothing of it reaches into what is measured.
 STANDS = {
     "bnbook.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
-    "bnbook.pipeline.pictures.apart": {  # how SVG is written
+    "bnbook.pipeline.phones": {  # how SVG is written
         "ElementTree.register_namespace('', SVG.strip('{}'))",
         "ElementTree.register_namespace('xlink', 'http://www.w3.org/1999/xlink')",
     },
-    "bnbook.pipeline.prose.measured": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
+    "bnbook.pipeline.prose": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
     # Runs before anything else, in a process of its own, to say what is imported there.
     "bnbook.results": {"LISTENERS.append(record_data)"},  # which data a chapter loads goes into its results
 }

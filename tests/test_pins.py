@@ -16,7 +16,7 @@ from bnbook.claims import load_instruments
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import summaries as linear
 from bnbook.deep_linear.arm import LENGTHS
-from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline import chapters
 from bnbook.probes import over_steps, summaries
 from bnbook.probes.activations import moment_change
 from bnbook.small_networks import bisect, works

@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 
 from bnbook import claims
-from bnbook.claims.locks.standing import UNLOCKED
+from bnbook.claims.locks import UNLOCKED
 from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence, merge, verdicts
-from bnbook.pipeline.chapters.chapters import discover
-from bnbook.pipeline.gate import leaks
-from bnbook.pipeline.pages import build, pages, provenance, scoreboard
-from bnbook.pipeline.prose import numbers, tokens
+from bnbook.pipeline import build, chapter_runs, chapters, gate, pages, prose
+from bnbook.pipeline.chapters import discover
 
 
 def text_of(path) -> str:
@@ -63,10 +60,10 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
 
 
 def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_path):
-    from bnbook.pipeline.gate import publish
+    from bnbook.pipeline import publishing
 
     chapter = chapters.select(["coin"])[0]
-    publish.publish(chapter, "laptop")
+    publishing.publish(chapter, "laptop")
     pages.stage(tmp_path / "a", None)
     first = (tmp_path / "a" / "part" / "coin.ipynb").read_text()
     assert "**laptop** profile" in first and "of 400 tosses" in first
@@ -89,11 +86,11 @@ def test_the_scoreboard_counts_own_questions_apart_and_says_scope_and_margin(ran
 
     def shown(more):
         path.write_text(text.replace("  says: ", more + "  says: ", 1))
-        run = evidence.Evidence(chapter, ran / "runs" / "smoke")
-        return tokens.Pages({chapter.name: run}, claims.load_claims())
+        run = chapter_runs.Evidence(chapter, ran / "runs" / "smoke")
+        return prose.Pages({chapter.name: run}, claims.load_claims())
 
-    counted = lambda more: scoreboard.short_scoreboard([chapter], shown(more))
-    board = lambda more: scoreboard.scoreboard([chapter], shown(more))
+    counted = lambda more: pages.short_scoreboard([chapter], shown(more))
+    board = lambda more: pages.scoreboard([chapter], shown(more))
     assert "| 1 | 1 reproduced | — |" in counted("  evidence: [smoke]\n")
     assert "| 0 | — | 1 yes |" in counted("  evidence: [smoke]\n  asks: true\n")
     asked = board("  evidence: [smoke]\n  asks: true\n")
@@ -136,25 +133,25 @@ def test_whatever_changed_since_the_run_shows_beside_the_verdict(ran, tmp_path, 
 
 def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     """An exact chapter by decree, or another way to judge: the verdict of the run itself stands beside it."""
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "smoke")
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke")
     claim = claims.load_claims()[0]
-    assert verdicts.judged(claim, run).words == "not tested at this scale (smoke run)"
+    assert chapter_runs.judged(claim, run).words == "not tested at this scale (smoke run)"
     object.__setattr__(run.chapter, "exact", True)
-    assert verdicts.judged(claim, run).words.endswith("(“not tested at this scale” when it ran)")
-    laptop = evidence.fresh_run(run.chapter, "laptop")
+    assert chapter_runs.judged(claim, run).words.endswith("(“not tested at this scale” when it ran)")
+    laptop = chapter_runs.fresh_run(run.chapter, "laptop")
     monkeypatch.setattr("bnbook.claims.judging.NOT_REPRODUCED", "reproduced")
     monkeypatch.setattr("bnbook.claims.judging.REPRODUCED", "not reproduced")
-    assert verdicts.judged(claim, laptop).words == "not reproduced (“reproduced” when it ran)"
+    assert chapter_runs.judged(claim, laptop).words == "not reproduced (“reproduced” when it ran)"
 
 
 def test_a_verdict_that_was_only_renamed_has_not_turned(ran):
     """What the run noted in the words of its time stands for the words of now; another verdict shows."""
-    run, claim = evidence.fresh_run(chapters.select(["coin"])[0], "smoke"), claims.load_claims()[0]
-    found = dataclasses.replace(verdicts.judged(claim, run), verdict="partly refuted, rest open")
+    run, claim = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke"), claims.load_claims()[0]
+    found = dataclasses.replace(chapter_runs.judged(claim, run), verdict="partly refuted, rest open")
     noted = run.results.header["judged"][claim.id]
     for then, remark in (("at most partly", ""), ("mixed", "“mixed” when it ran"), ("wrong, mended", None)):
         header = {"judged": {claim.id: noted | {"verdict": then}}}
-        said = verdicts._remark(found, header, None)
+        said = chapter_runs._remark(found, header, None)
         assert said == ("“wrong as printed, corrected” when it ran" if remark is None else remark)
 
 
@@ -198,38 +195,36 @@ def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
 
 
 def test_the_stamp_says_which_numbers_another_chapters_other_profile_made(ran):
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
-    other = evidence.fresh_run(run.chapter, "laptop")
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
+    other = chapter_runs.fresh_run(run.chapter, "laptop")
     quoting = dataclasses.replace(run.chapter, name="part/dice")
-    book = tokens.Pages({"part/coin": other}, [])
-    assert "quoted" not in provenance.stamp(quoting, run, book)
+    book = prose.Pages({"part/coin": other}, [])
+    assert "quoted" not in pages.stamp(quoting, run, book)
     path = run.chapter.path
     path.write_text(f"{path.read_text()}\n{{{{ mean:part/coin#heads }}}}\n")
     quoting = dataclasses.replace(chapters.select(["coin"])[0], name="part/dice")
-    assert "quoted" not in provenance.stamp(quoting, run, book)
+    assert "quoted" not in pages.stamp(quoting, run, book)
     other.results.header["profile"] = "overnight"
-    assert "**laptop** profile; quoted: part/coin at **overnight** · data" in provenance.stamp(
-        quoting, run, book
-    )
+    assert "**laptop** profile; quoted: part/coin at **overnight** · data" in pages.stamp(quoting, run, book)
 
 
 def test_the_stamp_says_which_results_come_from_fewer_seeds(ran):
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
-    book = tokens.Pages({"part/coin": run}, [])
-    assert "· seeds 0 to 4 ·" in provenance.stamp(run.chapter, run, book)
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
+    book = prose.Pages({"part/coin": run}, [])
+    assert "· seeds 0 to 4 ·" in pages.stamp(run.chapter, run, book)
     run.results.entries["draws"] |= {"values": [1, 2], "seeds": [0, 3]}
-    assert "· seeds 0 to 4 (1 results), 0 and 3 (1 results) ·" in provenance.stamp(run.chapter, run, book)
-    assert tokens.fill("{{ ci:draws | .0f }}", "part/coin", book).endswith("; n = 2)")
-    assert "n =" not in tokens.fill("{{ ci:heads | .0f }}", "part/coin", book)
+    assert "· seeds 0 to 4 (1 results), 0 and 3 (1 results) ·" in pages.stamp(run.chapter, run, book)
+    assert prose.fill("{{ ci:draws | .0f }}", "part/coin", book).endswith("; n = 2)")
+    assert "n =" not in prose.fill("{{ ci:heads | .0f }}", "part/coin", book)
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_seed_without_a_finite_value_is_shown_and_not_warned_of(ran):
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
     run.results.entries["draws"] |= {"values": [1.0, "inf"], "seeds": [0, 1]}
-    book = tokens.Pages({"part/coin": run}, [])
+    book = prose.Pages({"part/coin": run}, [])
     for verb in ("ci", "factor"):
-        assert "∞" in tokens.fill(f"{{{{ {verb}:draws | .3g }}}}", "part/coin", book)
+        assert "∞" in prose.fill(f"{{{{ {verb}:draws | .3g }}}}", "part/coin", book)
 
 
 def test_pages_substitute_nothing_but_tokens(ran, tmp_path):
@@ -250,14 +245,14 @@ def test_evidence_of_code_that_reads_otherwise_is_merged_by_its_place(ran):
     path = chapter.path
     path.write_text(path.read_text().replace("import numpy as np\n", "import numpy\nnp = numpy\n"))
     chapter = chapters.select(["coin"])[0]
-    page = merge.with_evidence(chapter, evidence.fresh_run(chapter, "laptop"))
+    page = chapter_runs.with_evidence(chapter, chapter_runs.fresh_run(chapter, "laptop"))
     last = [cell for cell in page.cells if cell.cell_type == "code"][-1]
     assert "np = numpy" in last.source and last.execution_count == 3
 
 
-def shown(ran) -> tokens.Pages:
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
-    return tokens.Pages({"part/coin": run}, claims.load_claims())
+def shown(ran) -> prose.Pages:
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
+    return prose.Pages({"part/coin": run}, claims.load_claims())
 
 
 def test_tokens(ran):
@@ -271,7 +266,7 @@ def test_tokens(ran):
     }
 
     def fill(text):
-        return tokens.fill(text, "part/coin", book)
+        return prose.fill(text, "part/coin", book)
 
     assert fill("{{ mean:heads | .3f }}") == f"{values.mean():.3f}"
     assert fill("{{ci:heads|.2f}}") == (
@@ -316,16 +311,16 @@ def test_tokens(ran):
         with pytest.raises(BnbookError, match="token"):
             fill(bad)
     assert fill("{{ mean:wide[-1] | .0f }}") == "3"
-    empty = tokens.Pages({"part/coin": None}, book.claims)
-    assert tokens.fill("{{ mean:heads }} {{ verdict:coin-fair }}", "part/coin", empty) == "— —"
+    empty = prose.Pages({"part/coin": None}, book.claims)
+    assert prose.fill("{{ mean:heads }} {{ verdict:coin-fair }}", "part/coin", empty) == "— —"
 
 
 def test_the_interval_of_a_share_stays_between_0_and_1():
     half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
-    assert numbers.VERBS["share"](np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
+    assert prose.VERBS["share"](np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
         (0.87, 0.87 - half, 1.0), abs=1e-3
     )
-    assert numbers.VERBS["share"](np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
+    assert prose.VERBS["share"](np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
         (0.13, 0.0, 0.13 + half), abs=1e-3
     )
 
@@ -363,17 +358,17 @@ def test_scrubbing_removes_progress_and_paths():
     )
     cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text="10%\r20%")]
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {"input_path": "/home/ann"}})
-    merge.scrub(notebook)
+    chapter_runs.scrub(notebook)
     assert notebook.cells[0].outputs == [] and notebook.cells[0].metadata == {
         "papermill": {"status": "completed"}
     }
-    assert not any(pattern.search(json.dumps(notebook)) for pattern in leaks.LOCAL_PATHS)
+    assert not any(pattern.search(json.dumps(notebook)) for pattern in gate.LOCAL_PATHS)
 
 
 def test_figures_are_found_in_both_fences():
     text = "```{figure} a.figures/x.svg\n:name: a-x\n:alt: words\n\ncaption\n```\n"
     text += ":::{figure} a.figures/y.svg\n:alt: more\n:::\n"
-    assert [(path, alt) for path, alt, _ in merge.referenced_figures(text)] == [
+    assert [(path, alt) for path, alt, _ in chapter_runs.referenced_figures(text)] == [
         ("a.figures/x.svg", "words"),
         ("a.figures/y.svg", "more"),
     ]

@@ -10,9 +10,7 @@ from test_pipeline_gate import edit_results, laptop_run
 
 from bnbook import cli
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import evidence
-from bnbook.pipeline.execution import side_by_side
-from bnbook.pipeline.gate import bands, compare, publish, rerun_figure
+from bnbook.pipeline import chapter_runs, compare, execution, publishing, rerun_figure
 
 
 def judged():
@@ -44,7 +42,7 @@ BOUND = {"kind": "inequality", "a": "draws"}
 def test_a_rerun_is_judged_by_the_published_band(ran):
     with pytest.raises(BnbookError, match="no published run"):
         judged()
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     words, outcome = judged()
     assert (
         outcome == compare.AGREES
@@ -60,8 +58,8 @@ def test_a_rerun_is_judged_by_the_published_band(ran):
 
 def test_the_bands_of_several_results_are_wider_together(ran):
     claims(ran, LEVEL, LEVEL | {"a": "draws"})
-    publish.publish(laptop_run().chapter, "laptop")
-    low, high = bands.prediction_band(laptop_run().results["heads"], 5, 0.995)
+    publishing.publish(laptop_run().chapter, "laptop")
+    low, high = compare.prediction_band(laptop_run().results["heads"], 5, 0.995)
     assert f"band {low:.4g} to {high:.4g}" in judged()[0]
 
 
@@ -71,7 +69,7 @@ def test_verdicts_of_an_exact_chapter_count_at_every_profile(ran):
     path.write_text(path.read_text().replace("exact: false", "exact: true"))
     values("draws", [0] * 5)
     chapter = laptop_run().chapter
-    publish.publish(chapter, "laptop")
+    publishing.publish(chapter, "laptop")
     words, outcome = judged()
     assert outcome == compare.AGREES and "1 of 1 exact verdicts as in the book" in words
     values("draws", [0, 0, 0, 0, 1])
@@ -93,7 +91,7 @@ def test_a_small_search_that_meets_no_exception_contradicts_nothing(ran):
     path.write_text(path.read_text().replace("exact: false", "exact: true"))
     values("draws", [0, 0, 0, 0, 1])
     chapter = laptop_run().chapter
-    publish.publish(chapter, "laptop")
+    publishing.publish(chapter, "laptop")
     smoke = laptop_run().__class__(chapter, ran / "runs" / "smoke")
     content = json.loads(smoke.results_path.read_text())
     content["results"]["draws"]["values"] = [0, 0, 0]
@@ -108,7 +106,7 @@ def test_a_small_search_that_meets_no_exception_contradicts_nothing(ran):
 
 
 def test_nothing_to_compare_is_no_agreement(ran):
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     edit_results(lambda content: content["results"].pop("heads"))
     words, outcome = judged()
     assert outcome == compare.UNTOLD and outcome not in compare.PASSING
@@ -117,7 +115,7 @@ def test_nothing_to_compare_is_no_agreement(ran):
 
 def test_the_books_run_at_the_same_profile_is_the_one_to_compare_with(ran):
     chapter = laptop_run().chapter
-    publish.publish(chapter, "laptop")
+    publishing.publish(chapter, "laptop")
     for path in (ran / "executed" / "laptop").rglob("*.*"):
         if path.is_file():
             target = ran / "executed" / "paper" / path.relative_to(ran / "executed" / "laptop")
@@ -127,7 +125,7 @@ def test_the_books_run_at_the_same_profile_is_the_one_to_compare_with(ran):
 
 
 def test_other_data_are_said_first(ran):
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     row = {"name": "cifar10-jpeg75", "sha256": "5" * 64, "exact": False}
     edit_results(lambda content: content.update(data=[row]))
     assert judged()[0].splitlines()[1] == (
@@ -137,7 +135,7 @@ def test_other_data_are_said_first(ran):
 
 
 def test_code_that_changed_since_the_books_run_is_said(ran):
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     path = ran / "book" / "part" / "coin.md"
     path.write_text(path.read_text().replace("rate) / tosses", "rate) / tosses * 1"))
     assert "other code: the book's run is stale (code changed since)" in judged()[0]
@@ -145,26 +143,26 @@ def test_code_that_changed_since_the_books_run_is_said(ran):
 
 def test_the_exit_code_is_that_of_the_comparison(ran, monkeypatch):
     run = laptop_run()
-    monkeypatch.setattr(side_by_side.execute, "run_chapter", lambda *_, **__: run)
-    job = side_by_side.Job("laptop", {run.chapter.name: {}}, compare=True)
+    monkeypatch.setattr(execution.execute, "run_chapter", lambda *_, **__: run)
+    job = execution.Job("laptop", {run.chapter.name: {}}, compare=True)
     for outcome in (compare.AGREES, compare.OTHER, compare.DIFFERS, compare.UNTOLD):
-        monkeypatch.setattr(side_by_side.compare, "compare", lambda *_, outcome=outcome: (["x"], outcome))
+        monkeypatch.setattr(execution.compare, "compare", lambda *_, outcome=outcome: (["x"], outcome))
         assert job.run(run.chapter).passed == (outcome in (compare.AGREES, compare.OTHER))
 
 
 def test_the_band_is_a_prediction_interval():
-    low, high = bands.prediction_band([1.0, 2.0, 3.0], 3)
+    low, high = compare.prediction_band([1.0, 2.0, 3.0], 3)
     assert low == pytest.approx(2 - 9.924843 * (2 / 3) ** 0.5) and high == pytest.approx(4 - low)
-    low, high = bands.prediction_band([2.0], 3)
+    low, high = compare.prediction_band([2.0], 3)
     assert 0 < high - low < 1e-5
-    low, high = bands.prediction_band(
+    low, high = compare.prediction_band(
         [0.0] * 20, 20
     )  # by hand: P(0 of 20 and k of 20) = 2 C(20, k) / C(40, k)
     assert low == 0 and high == 6 / 20  # 0.020 at k = 6, 0.008 at k = 7
 
 
 def one(mine, theirs, **kind):
-    return bands.compare_one("x", np.asarray(mine), np.asarray(theirs), 0.99, **kind)
+    return compare.compare_one("x", np.asarray(mine), np.asarray(theirs), 0.99, **kind)
 
 
 def test_a_band_that_knows_no_sign_tells_nothing():
@@ -180,7 +178,7 @@ def test_a_band_that_knows_no_sign_tells_nothing():
 def test_sides_of_a_ratio_are_compared_by_their_logarithms():
     theirs = np.array([1.0, 2.0, 4.0, 2.0, 2.0])
     row = one([0.5, 0.5], theirs, ratio=True)
-    low, high = np.exp(bands.prediction_band(np.log(theirs), 2, 0.99))
+    low, high = np.exp(compare.prediction_band(np.log(theirs), 2, 0.99))
     assert (row.mine, row.book, row.low, row.high) == pytest.approx((0.5, 2.0, low, high)) and row.low > 0
     assert one([1.0, 1.0], [1.0, 100.0, 1e4], ratio=True).outcome.startswith("cannot tell")
     assert one([1.0, -1.0], theirs, ratio=True).low < 0, "no logarithm of what is negative"
@@ -227,10 +225,10 @@ def test_what_the_figure_shows():
 
 @pytest.mark.parametrize("profile", ["laptop", "smoke"])
 def test_a_figure_of_the_band_and_the_run(ran, monkeypatch, profile):
-    publish.publish(laptop_run().chapter, "laptop")
-    run = evidence.fresh_run(laptop_run().chapter, profile)
-    monkeypatch.setattr(side_by_side.execute, "run_chapter", lambda *_, **__: run)
-    outcome = side_by_side.Job(profile, {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
+    publishing.publish(laptop_run().chapter, "laptop")
+    run = chapter_runs.fresh_run(laptop_run().chapter, profile)
+    monkeypatch.setattr(execution.execute, "run_chapter", lambda *_, **__: run)
+    outcome = execution.Job(profile, {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
     assert outcome.lines[-1] == (False, f"figure: {run.comparison_path}")
     assert run.comparison_path.name == "coin.compare.svg" and run.comparison_path.stat().st_size > 5000
 
@@ -238,10 +236,10 @@ def test_a_figure_of_the_band_and_the_run(ran, monkeypatch, profile):
 def test_a_chapter_without_bands_has_no_figure(ran, monkeypatch):
     claims(ran, BOUND)
     values("draws", [0] * 5)
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     run = laptop_run()
-    monkeypatch.setattr(side_by_side.execute, "run_chapter", lambda *_, **__: run)
-    outcome = side_by_side.Job("laptop", {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
+    monkeypatch.setattr(execution.execute, "run_chapter", lambda *_, **__: run)
+    outcome = execution.Job("laptop", {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
     assert outcome.lines[-1][1].startswith("figure: none") and not run.comparison_path.exists()
 
 

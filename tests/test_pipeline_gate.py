@@ -14,22 +14,19 @@ import tiny_book
 from bnbook import paths, results
 from bnbook.claims import load_claims
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence, merge
-from bnbook.pipeline.gate import gate, header, kept, leaks, passed, publish
-from bnbook.pipeline.gate.passed import passed_run
-from bnbook.pipeline.pages import pages
-from bnbook.pipeline.prose import tokens
+from bnbook.pipeline import chapter_runs, chapters, gate, pages, prose, publishing
+from bnbook.pipeline.gate import passed_run
 from bnbook.runs import kinds, store
 
 
 def laptop_run():
-    return evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+    return chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
 
 
 def edit_notebook(change):
     run = laptop_run()
     notebook = nbformat.read(run.notebook_path, as_version=4)
-    change(merge.ran_cells(notebook))
+    change(chapter_runs.ran_cells(notebook))
     nbformat.write(notebook, run.notebook_path)
     _sign(run)
 
@@ -54,7 +51,7 @@ def _sign(run):
     content = json.loads(run.results_path.read_text())
     content["files"] = run.files()
     run.results_path.write_text(json.dumps(content))
-    content["content"] = header.content_digest(results.read(run.results_path))
+    content["content"] = gate.content_digest(results.read(run.results_path))
     run.results_path.write_text(json.dumps(content))
 
 
@@ -146,13 +143,13 @@ FREE = [
 
 def test_what_is_a_local_path_and_what_an_address():
     def leak(text):
-        return any(pattern.search(text) for pattern in leaks.LOCAL_PATHS)
+        return any(pattern.search(text) for pattern in gate.LOCAL_PATHS)
 
     assert [text for text in LEAKS if not leak(f"read {text}")] == []
     assert [text for text in FREE if leak(text)] == []
     products = ["g = w@x.to(device)", "a@b.T", "w @ x.mean(0)", "a@b.mT[0]", "@functools.cache"]
-    assert [text for text in products if leaks.ADDRESS.search(text)] == []
-    assert leaks.ADDRESS.search("<bo@b-c.co.uk>") and leaks.ADDRESS.search("a+b@x.io.")
+    assert [text for text in products if gate.ADDRESS.search(text)] == []
+    assert gate.ADDRESS.search("<bo@b-c.co.uk>") and gate.ADDRESS.search("a+b@x.io.")
 
 
 def test_progress_frames(ran):  # trap 7
@@ -260,15 +257,15 @@ WIDE = {"values": [[1, 2]] * 5, "seeds": [0, 1, 2, 3, 4], "unit": "", "note": ""
 
 
 def test_only_code_and_chapters_that_differ_from_the_commit_count(ran):
-    assert not header.commit()["dirty"]
+    assert not gate.commit()["dirty"]
     (ran / "notes.txt").write_text("mine")
-    assert not header.commit()["dirty"]
+    assert not gate.commit()["dirty"]
     edit_text("Is it fair?", "Is this coin fair?")
-    assert header.commit()["dirty"]
+    assert gate.commit()["dirty"]
 
 
 def test_a_run_in_the_place_of_another(ran):
-    smoke = evidence.fresh_run(laptop_run().chapter, "smoke")
+    smoke = chapter_runs.fresh_run(laptop_run().chapter, "smoke")
     for source, target in (
         (smoke.notebook_path, laptop_run().notebook_path),
         (smoke.results_path, laptop_run().results_path),
@@ -297,7 +294,7 @@ def test_data_other_than_asked_for(ran):
 
 
 def test_what_the_gate_refuses_is_not_rendered(ran, tmp_path):
-    published = publish.publish(laptop_run().chapter, "laptop")
+    published = publishing.publish(laptop_run().chapter, "laptop")
     assert passed_run(laptop_run().chapter) == published
     text = published.notebook_path.read_text()
     published.notebook_path.write_text(text.replace('"status": "completed"', '"status": "failed"'))
@@ -311,28 +308,28 @@ def test_what_the_gate_refuses_is_not_rendered(ran, tmp_path):
 
 def test_published_evidence_that_the_gate_refuses_is_not_shown(ran):
     chapter = laptop_run().chapter
-    published = publish.publish(chapter, "laptop")
+    published = publishing.publish(chapter, "laptop")
     assert passed_run(chapter).results_path == published.results_path
     content = json.loads(published.results_path.read_text())
     content["default_parameters"] = False  # such as a run with --seeds 1, copied there
     published.results_path.write_text(json.dumps(content))
-    content["content"] = header.content_digest(results.read(published.results_path))
+    content["content"] = gate.content_digest(results.read(published.results_path))
     published.results_path.write_text(json.dumps(content))
     words = "made with other parameters than the profile's"
-    assert publish.executed_problems([chapter]) == {"laptop/part/coin": [words]}
+    assert publishing.executed_problems([chapter]) == {"laptop/part/coin": [words]}
     assert passed_run(chapter) is None
 
 
 def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, monkeypatch):
     chapter = laptop_run().chapter
-    publish.publish(chapter, "laptop")
+    publishing.publish(chapter, "laptop")
     asked = []
 
     def ask(evidence):
         asked.append(1)
         return gate.problems(evidence)
 
-    monkeypatch.setattr(passed, "gate", type("Gate", (), {"problems": staticmethod(ask)}))
+    monkeypatch.setattr(gate, "gate", type("Gate", (), {"problems": staticmethod(ask)}))
     memory = ran / "runs" / ".gate.json"
     memory.write_text('{"laptop/part/other": {"key": "k", "problems": []}}')
     assert passed_run(chapter) and passed_run(chapter) and len(asked) == 1
@@ -346,7 +343,7 @@ def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, mo
         assert len(asked) == count + 1, changed
     assert passed_run(chapter) is None, "the figure is not the one that the run drew"
     memory.write_text("[1")
-    monkeypatch.setattr(passed.atomic, "write_json", _full)
+    monkeypatch.setattr(gate.atomic, "write_json", _full)
     assert passed_run(chapter) is None and len(asked) == 6, "a memory that cannot be kept is none"
 
 
@@ -356,12 +353,12 @@ def test_what_is_remembered_hangs_on_the_package_with_its_lists_and_on_the_machi
     (package / "data").mkdir(parents=True)
     for name in ("__init__.py", "data/known.yml", "data/notes.txt"):
         (package / name).write_text("")
-    monkeypatch.setattr(passed.bnbook, "__file__", str(package / "__init__.py"))
-    run = publish.publish(laptop_run().chapter, "laptop")
+    monkeypatch.setattr(gate.bnbook, "__file__", str(package / "__init__.py"))
+    run = publishing.publish(laptop_run().chapter, "laptop")
 
     def key():
-        passed._package.cache_clear()
-        return passed._key(run)
+        gate._package.cache_clear()
+        return gate._key(run)
 
     keys = [key(), key()]
     for name in ("data/known.yml", "data/notes.txt", "__init__.py"):
@@ -369,25 +366,27 @@ def test_what_is_remembered_hangs_on_the_package_with_its_lists_and_on_the_machi
         keys.append(key())
     monkeypatch.setenv("HOME", str(ran))  # whose path no run may carry
     keys.append(key())
-    passed._package.cache_clear()
+    gate._package.cache_clear()
     same = [a == b for a, b in zip(keys, keys[1:])]
     assert same == [True, False, True, False, False]
 
 
 def test_the_memory_is_asked_by_content_and_answers_for_each(ran, monkeypatch):
     """A list of problems that is remembered is that of the same content, there and back again."""
-    published = publish.publish(laptop_run().chapter, "laptop")
+    published = publishing.publish(laptop_run().chapter, "laptop")
     good, found = published.results_path.read_text(), {}
     for text in (good, good.replace('"unit": "share"', '"unit": "shares"'), good):
         published.results_path.write_text(text)
-        first, again = (passed._remembered(evidence.published(published.chapter, "laptop")) for _ in range(2))
-        assert first == again == gate.problems(evidence.published(published.chapter, "laptop"))
+        first, again = (
+            gate._remembered(chapter_runs.published(published.chapter, "laptop")) for _ in range(2)
+        )
+        assert first == again == gate.problems(chapter_runs.published(published.chapter, "laptop"))
         found[text] = first
     assert [bool(problems) for problems in found.values()] == [False, True]
 
 
 def test_a_smoke_run_records_what_only_the_laptop_is_judged_by(ran):
-    run = evidence.fresh_run(laptop_run().chapter, "smoke")
+    run = chapter_runs.fresh_run(laptop_run().chapter, "smoke")
     claims_file = run.chapter.path.with_name("coin.claims.yml")
     text = claims_file.read_text()
     assert gate.problems(run) == []
@@ -395,7 +394,7 @@ def test_a_smoke_run_records_what_only_the_laptop_is_judged_by(ran):
         also = "- id: coin-draws\n  source: everywhere\n  says: It is drawn.\n  figure: shares\n"
         also += f"  evidence: [{judged}]\n  test: {{kind: level, a: tries, expected: 0.5, tolerance: 9.0}}\n"
         claims_file.write_text(text + also)
-        found = gate.problems(evidence.fresh_run(laptop_run().chapter, "smoke"))
+        found = gate.problems(chapter_runs.fresh_run(laptop_run().chapter, "smoke"))
         missing = "result 'tries' is missing; the text or a claim needs it" in found
         assert missing is (judged == "laptop")
     assert not any("tries" in line for line in gate.problems(laptop_run()))
@@ -413,27 +412,27 @@ def test_a_token_that_no_page_knows(ran, token):
 
 def test_publish_takes_only_passed_default_laptop_or_paper_runs(ran):
     chapter = laptop_run().chapter
-    published = publish.publish(chapter, "laptop")
+    published = publishing.publish(chapter, "laptop")
     assert published.exists and gate.problems(published) == []
-    assert publish.executed_problems([chapter]) == {"laptop/part/coin": []}
+    assert publishing.executed_problems([chapter]) == {"laptop/part/coin": []}
     with pytest.raises(BnbookError, match="never published"):
-        publish.publish(chapter, "smoke")
+        publishing.publish(chapter, "smoke")
     with pytest.raises(BnbookError, match="no paper run"):
-        publish.publish(chapter, "paper")
+        publishing.publish(chapter, "paper")
     before = published.results_path.read_bytes()
     edit_results(lambda content: content["provenance"].update(dirty=True))
     with pytest.raises(BnbookError, match="made from uncommitted code"):
-        publish.publish(chapter, "laptop")
+        publishing.publish(chapter, "laptop")
     edit_results(lambda content: content["provenance"].update(dirty=False))
     edit_results(lambda content: content.update(default_parameters=False))
     with pytest.raises(BnbookError, match="its own parameters"):
-        publish.publish(chapter, "laptop")
+        publishing.publish(chapter, "laptop")
     edit_results(lambda content: content.update(default_parameters=True, results={}))
     with pytest.raises(BnbookError, match="does not pass the gate: result 'heads' is missing"):
-        publish.publish(chapter, "laptop")
+        publishing.publish(chapter, "laptop")
     assert published.results_path.read_bytes() == before
     (published.folder / "stray.txt").write_text("x")
-    assert publish.executed_problems([chapter])["executed"] == [
+    assert publishing.executed_problems([chapter])["executed"] == [
         "laptop/stray.txt belongs to no chapter; remove it"
     ]
 
@@ -444,28 +443,28 @@ def test_trainings_that_a_run_keeps_are_published_with_it(ran, monkeypatch, tmp_
     names = [kinds.key(about | {"seed": seed}) for seed in (0, 1)]
     edit_results(lambda content: content["provenance"].update(store={"kept": names[:1]}))
     with pytest.raises(BnbookError, match="not in the results store"):
-        publish.publish(chapter, "laptop")
+        publishing.publish(chapter, "laptop")
     store.write(names[0], {"loss": np.ones(2)}, seconds=1.0, about=about | {"seed": 1})
     with pytest.raises(BnbookError, match="not what its name says"):
-        publish.publish(chapter, "laptop")
+        publishing.publish(chapter, "laptop")
     for seed, name in enumerate(names):
         store.write(name, {"loss": np.ones(2)}, seconds=1.0, about=about | {"seed": seed})
-    publish.publish(chapter, "laptop")
-    assert publish.executed_problems([chapter]) == {"laptop/part/coin": []}
+    publishing.publish(chapter, "laptop")
+    assert publishing.executed_problems([chapter]) == {"laptop/part/coin": []}
     kept = paths.trainings_folder() / f"{names[0]}.npz"
     (kept.parent / f"{names[1]}.npz").write_bytes(kept.read_bytes())
-    assert "belongs to no published run" in publish.executed_problems([chapter])["trainings"][0]
-    publish.publish(chapter, "laptop")  # tidies up
+    assert "belongs to no published run" in publishing.executed_problems([chapter])["trainings"][0]
+    publishing.publish(chapter, "laptop")  # tidies up
     kept.write_bytes(kept.read_bytes()[:-9])
-    assert "no whole training" in publish.executed_problems([chapter])["trainings"][0]
+    assert "no whole training" in publishing.executed_problems([chapter])["trainings"][0]
     kept.unlink()
-    assert "missing" in publish.executed_problems([chapter])["trainings"][0]
+    assert "missing" in publishing.executed_problems([chapter])["trainings"][0]
 
 
 def test_published_results_that_cannot_be_read_are_one_problem_among_others(ran, monkeypatch, capsys):
     from bnbook.cli import main
 
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     results_file = paths.executed_folder() / "laptop" / "part" / "coin.json"
     whole = results_file.read_bytes()
     (paths.executed_folder() / "stray").touch()
@@ -478,10 +477,10 @@ def test_published_results_that_cannot_be_read_are_one_problem_among_others(ran,
     assert "BAD laptop/part/coin\n      laptop/part/coin.json is not a whole results file" in said
     assert "stray belongs to no chapter" in said and "ok  1 errata" in said
     assert "BAD trainings\n      which of them are kept cannot be told: laptop/part/coin.json" in said
-    kept.tidy(laptop_run())
+    publishing.tidy(laptop_run())
     assert training.exists()
     results_file.write_bytes(whole)
-    kept.tidy(laptop_run())
+    publishing.tidy(laptop_run())
     assert not training.exists()
 
 
@@ -505,20 +504,20 @@ def test_finished_trainings_of_a_run_that_is_not_wait_for_the_rest_of_it(ran, mo
     assert "published 2 finished trainings of part/coin" in capsys.readouterr().out
     assert {path.stem for path in paths.trainings_folder().glob("*.npz")} == finished
     edit_results(lambda content: content["provenance"].update(store={"kept": [min(finished)]}))
-    publish.publish(chapter, "laptop")  # tidies up, and leaves what is waited for
-    assert publish.executed_problems([chapter]) == {"laptop/part/coin": []}
+    publishing.publish(chapter, "laptop")  # tidies up, and leaves what is waited for
+    assert publishing.executed_problems([chapter]) == {"laptop/part/coin": []}
     assert main(["check"]) == 0
     assert "note 1 training of part/coin waits for the rest of the run" in capsys.readouterr().out
     for name, why in zip(strange, ("is of no chapter", "was made on a stand-in", "made with other code")):
         (paths.trainings_folder() / f"{name}.npz").write_bytes(store.path_of(name).read_bytes())
-        assert why in publish.executed_problems([chapter])["trainings"][0]
-        publish.publish(chapter, "laptop")  # tidies it away
-        assert publish.executed_problems([chapter]) == {"laptop/part/coin": []}
+        assert why in publishing.executed_problems([chapter])["trainings"][0]
+        publishing.publish(chapter, "laptop")  # tidies it away
+        assert publishing.executed_problems([chapter]) == {"laptop/part/coin": []}
     edit_results(lambda content: content["provenance"].update(store={"kept": sorted(finished)}))
-    publish.publish(chapter, "laptop")
+    publishing.publish(chapter, "laptop")
     assert main(["check"]) == 0 and "note" not in capsys.readouterr().out
     edit_results(lambda content: content["provenance"].update(store={"kept": []}))
-    publish.publish(chapter, "laptop")
+    publishing.publish(chapter, "laptop")
     assert not list(paths.trainings_folder().glob("*.npz")), "who keeps none has used what waited"
 
 
@@ -528,13 +527,13 @@ def test_a_disk_that_is_full_is_said(ran, monkeypatch):
 
     monkeypatch.setattr(shutil, "copytree", full)
     with pytest.raises(BnbookError, match="No space left on device.*nothing was replaced"):
-        publish.publish(laptop_run().chapter, "laptop")
+        publishing.publish(laptop_run().chapter, "laptop")
 
 
 def test_runs_made_with_other_versions_than_the_lock_are_noticed(ran, capsys):
     from bnbook.cli import main
 
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     lock = ran / "requirements.lock"
     made = laptop_run().results.header["provenance"]["versions"]
     lock.write_text(f"numpy=={made['numpy']}\ntorch=={made['torch']}+cpu ; sys_platform == 'linux'\n")
@@ -551,7 +550,7 @@ def test_runs_made_with_other_versions_than_the_lock_are_noticed(ran, capsys):
 def test_a_page_beside_the_chapters_that_asks_for_a_missing_result_is_found(ran, capsys, name):
     from bnbook.cli import main
 
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     assert main(["check"]) == 0 and "pages beside the chapters" in capsys.readouterr().out
     path = ran / "book" / name
     asked = "Tails fell {{ mean:part/coin#tails }} times."
@@ -565,7 +564,7 @@ def test_a_page_beside_the_chapters_that_asks_for_a_missing_result_is_found(ran,
 def test_a_chapter_that_asks_for_what_does_not_exist_is_found(ran, capsys, token):
     from bnbook.cli import main
 
-    publish.publish(laptop_run().chapter, "laptop")
+    publishing.publish(laptop_run().chapter, "laptop")
     path = ran / "book" / "part" / "coin.md"
     path.write_text(f"{path.read_text()}\n{token}\n")
     assert main(["check"]) == 1
@@ -582,8 +581,8 @@ def test_what_a_run_with_other_parameters_lacks_is_said_on_its_page(ran):
     text = "{{ ci:heads | .1% }}; {{ times:heads / draws }}; {{ n:draws }}"
 
     def filled():
-        pages = tokens.Pages({"part/coin": laptop_run()}, load_claims())
-        return tokens.fill(text, "part/coin", pages)
+        pages = prose.Pages({"part/coin": laptop_run()}, load_claims())
+        return prose.fill(text, "part/coin", pages)
 
     edit_results(lambda content: content["results"].pop("heads"))
     with pytest.raises(BnbookError, match="recorded no result 'heads'"):
@@ -595,8 +594,8 @@ def test_what_a_run_with_other_parameters_lacks_is_said_on_its_page(ran):
 def test_what_is_large_or_lies_beside_the_files_of_a_run(tmp_path):
     from types import SimpleNamespace
 
-    from bnbook.pipeline.gate import gate
-    from bnbook.pipeline.gate.header import content_digest
+    from bnbook.pipeline import gate
+    from bnbook.pipeline.gate import content_digest
     from bnbook.results import Results
 
     path = tmp_path / "coin.ipynb"

@@ -6,13 +6,11 @@ import pytest
 from conftest import ROOT
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, evidence
-from bnbook.pipeline.gate import checks
-from bnbook.pipeline.prose import measured, numbers, tokens
+from bnbook.pipeline import chapter_runs, chapters, gate, prose
 
 
 def table(body: str) -> str:
-    return measured.expand(f"Before.\n\n```{{measured}}\n{body.strip()}\n```\n\nAfter.")
+    return prose.expand(f"Before.\n\n```{{measured}}\n{body.strip()}\n```\n\nAfter.")
 
 
 def lines(body: str) -> list[str]:
@@ -76,10 +74,10 @@ def test_the_last_cell_serves_all_further_columns():
 
 
 def test_every_statistic_of_a_cell_is_a_token():
-    for verb in measured.FORMATTED + measured.PLAIN:
+    for verb in prose.FORMATTED + prose.PLAIN:
         row = lines(f"columns: {{a: x}}\nrows: {{r: ['{verb}:some-name']}}")[2]
-        assert tokens.TOKEN.search(row)["verb"] == verb
-    assert set(numbers.VERBS) <= {*measured.FORMATTED, *measured.PLAIN}
+        assert prose.TOKEN.search(row)["verb"] == verb
+    assert set(prose.VERBS) <= {*prose.FORMATTED, *prose.PLAIN}
 
 
 REFUSED = {
@@ -99,7 +97,7 @@ REFUSED = {
 @pytest.mark.parametrize("body,words", REFUSED.items(), ids=list(REFUSED.values()))
 def test_a_mistake_is_one_line_that_names_the_table(body, words):
     with pytest.raises(BnbookError) as caught:
-        measured.expand(f"```{{measured}}\n{body}\n```\n", "part/coin")
+        prose.expand(f"```{{measured}}\n{body}\n```\n", "part/coin")
     message = str(caught.value)
     assert words in message and "\n" not in message
     assert message.startswith("page part/coin: {measured} table '")
@@ -112,11 +110,11 @@ def test_the_gate_asks_for_what_a_table_names(ran):
         "```{measured}\ncolumns: {a: heads, b: tails}\nrows: {r: 'ci:{column} | .1%'}\n```\n\n{{ verdicts }}"
     )
     path.write_text(text.replace("{{ verdicts }}", block))
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "smoke")
-    assert checks.required_results(run) == ["result 'tails' is missing; the text or a claim needs it"]
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke")
+    assert gate.required_results(run) == ["result 'tails' is missing; the text or a claim needs it"]
     path.write_text(path.read_text().replace("rows:", "rwos:"))
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "smoke")
-    assert [problem for problem in checks.required_results(run) if "{measured} table" in problem]
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke")
+    assert [problem for problem in gate.required_results(run) if "{measured} table" in problem]
 
 
 def test_what_another_run_has_may_be_missing(ran):
@@ -126,27 +124,27 @@ def test_what_another_run_has_may_be_missing(ran):
     rows = "columns: {a: w1, b: w2}\nrows: {r: 'ci:heads.{column} | .1%'}"
     block = f"```{{measured}}\nmissing: not reached\n{rows}\n```"
     path.write_text(text.replace("{{ verdicts }}", block + "\n\n{{ mean:hades.w2 | .1% or none }}"))
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
     for entry in ("heads.w1", "early.w3"):
         run.results.entries[entry] = run.results.entries["heads"]
-    problems = [each for each in checks.required_results(run) if "missing" in each]
+    problems = [each for each in gate.required_results(run) if "missing" in each]
     assert problems == ["result 'hades.w2' is missing; the text or a claim needs it"]
-    shown = tokens.fill(block, "part/coin", tokens.Pages({"part/coin": run}, []))
+    shown = prose.fill(block, "part/coin", prose.Pages({"part/coin": run}, []))
     assert shown.endswith("</small> | not reached |")
 
 
 def test_a_table_shows_what_its_tokens_would(ran):
-    run = evidence.fresh_run(chapters.select(["coin"])[0], "laptop")
-    book = tokens.Pages({"part/coin": run}, [])
+    run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
+    book = prose.Pages({"part/coin": run}, [])
     block = (
         "```{measured}\ncolumns: {share: heads}\nstatistic: ci\nformat: .1%\nrows: {heads: '{column}'}\n```"
     )
     by_hand = "| | share |\n| --- | --- |\n| heads | {{ ci:heads \\| .1% }} |"
-    shown = tokens.fill(block, "part/coin", book)
-    assert shown == tokens.fill(by_hand, "part/coin", book) and "<small>" in shown and "{" not in shown
+    shown = prose.fill(block, "part/coin", book)
+    assert shown == prose.fill(by_hand, "part/coin", book) and "<small>" in shown and "{" not in shown
 
 
 def test_every_table_of_the_book_is_read():
     texts = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("book/*/*.md"))]
-    assert sum(len(measured.BLOCK.findall(text)) for text in texts) >= 20
-    assert not [text for text in texts if "{measured}" in measured.expand(text)]
+    assert sum(len(prose.MEASURED.findall(text)) for text in texts) >= 20
+    assert not [text for text in texts if "{measured}" in prose.expand(text)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters, parameters
+from bnbook.pipeline import chapters
 
 DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment": False, "data": "mnist"}
 
@@ -30,7 +30,7 @@ DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment
     ],
 )
 def test_values_are_read_by_the_type_of_the_default(name, given, value):
-    found = parameters.override(DEFAULTS, {name: given}, "part/x")[name]
+    found = chapters.override(DEFAULTS, {name: given}, "part/x")[name]
     assert found == value and type(found) is type(value)
 
 
@@ -51,7 +51,7 @@ def test_values_are_read_by_the_type_of_the_default(name, given, value):
 )
 def test_a_value_of_another_type_is_one_clear_line(name, given):
     with pytest.raises(BnbookError, match=f"parameter {name} is .*expected") as caught:
-        parameters.override(DEFAULTS, {name: given}, "part/x")
+        chapters.override(DEFAULTS, {name: given}, "part/x")
     assert "\n" not in str(caught.value)
 
 
@@ -59,33 +59,33 @@ def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(
         BnbookError, match="no parameter 'learning_rate'; it has: augment, data, lr, names, rates, seeds"
     ):
-        parameters.override(DEFAULTS, {"learning_rate": 1}, "part/x")
+        chapters.override(DEFAULTS, {"learning_rate": 1}, "part/x")
 
 
 def test_yaml_files_and_assignments(tmp_path):
     path = tmp_path / "p.yml"
     path.write_text("lr: 1e-3\nseeds: 4\n")
-    given = parameters.read_file(str(path))
+    given = chapters.read_file(str(path))
     assert given["lr"] == "1e-3", "YAML 1.1 reads 1e-3 as text: the reason why types are coerced"
-    assert parameters.override(DEFAULTS, given, "x")["lr"] == 0.001
-    assert parameters.parse_assignments(["lr=1e-3", "data = a=b"]) == {"lr": "1e-3", "data": "a=b"}
+    assert chapters.override(DEFAULTS, given, "x")["lr"] == 0.001
+    assert chapters.parse_assignments(["lr=1e-3", "data = a=b"]) == {"lr": "1e-3", "data": "a=b"}
     for bad in (["lr"], ["=3"]):
         with pytest.raises(BnbookError, match="name=value"):
-            parameters.parse_assignments(bad)
+            chapters.parse_assignments(bad)
     path.write_text("- a\n")
     for name in (str(path), str(tmp_path / "missing.yml")):
         with pytest.raises(BnbookError, match="expected"):
-            parameters.read_file(name)
+            chapters.read_file(name)
 
 
 def test_only_literals_stand_in_a_parameters_cell():
-    assert parameters.read_cell("a = 1  # one\nb = [1e-3]", "x")[0] == {"a": 1, "b": [0.001]}
-    values, kinds = parameters.read_cell('a: int = 1\nb: list[float] = [1e-3]\nc: "float in b" = 2.0', "x")
+    assert chapters.read_cell("a = 1  # one\nb = [1e-3]", "x")[0] == {"a": 1, "b": [0.001]}
+    values, kinds = chapters.read_cell('a: int = 1\nb: list[float] = [1e-3]\nc: "float in b" = 2.0', "x")
     assert values == {"a": 1, "b": [0.001], "c": 2.0}
     assert [each.text for each in kinds.values()] == ["int", "list[float]", "float in b"]
     for code in ("import os", "a = b = 1", "a = len('x')", "a, b = 1, 2"):
         with pytest.raises(BnbookError, match="not `name: kind = literal`"):
-            parameters.read_cell(code, "x")
+            chapters.read_cell(code, "x")
 
 
 def test_chapters_are_found_by_name_and_profile(tiny):

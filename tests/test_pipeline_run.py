@@ -18,9 +18,7 @@ from filelock import FileLock
 import bnbook as bnbook_package
 from bnbook import fingerprint
 from bnbook.cli import main
-from bnbook.pipeline.chapters import chapters, evidence
-from bnbook.pipeline.execution import execute, kernel
-from bnbook.pipeline.gate import header
+from bnbook.pipeline import chapter_runs, chapters, execution, gate
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),
@@ -176,7 +174,7 @@ def test_a_chapter_runs_once_at_a_time(tiny):
         done = bnbook("run", "coin", root=tiny, code=1)
     assert "part/coin is being run by another process" in done.stderr and "Traceback" not in done.stderr
     assert not list(folder.glob("*.ipynb")) and not list(folder.glob("*.running"))
-    execute.run_chapter(chapter, "smoke", {})
+    execution.run_chapter(chapter, "smoke", {})
     assert (folder / "coin.json").is_file()
 
 
@@ -198,7 +196,7 @@ def test_nothing_that_the_users_own_sessions_start_with_reaches_the_kernel(tiny,
     monkeypatch.setenv("PYTHONSTARTUP", str(home / "start.py"))
     monkeypatch.setenv("MATPLOTLIBRC", str(home / "matplotlibrc"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(home / "site"), os.environ.get("PYTHONPATH", "")]))
-    done = execute.run_chapter(chapters.select(["coin"])[0], "smoke", {})
+    done = execution.run_chapter(chapters.select(["coin"])[0], "smoke", {})
     assert done.results["draws"].tolist() == [0, 1, 2]
 
 
@@ -223,7 +221,7 @@ def test_a_run_with_other_parameters_has_a_place_of_its_own_or_says_what_it_repl
 
 def test_the_kernel_is_this_pythons_and_the_environment_is_put_back(tiny, monkeypatch):
     before = dict(os.environ)
-    execute.run_chapter(chapters.select(["coin"])[0], "smoke", {})
+    execution.run_chapter(chapters.select(["coin"])[0], "smoke", {})
     assert dict(os.environ) == before
 
 
@@ -248,8 +246,8 @@ def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, mi
             raise RuntimeError(words)
 
     monkeypatch.setattr(papermill, "execute_notebook", start)
-    work = evidence.Evidence(chapters.discover()[0], tmp_path)
-    failure = kernel.execute_notebook(tmp_path / "a.ipynb", work, {})
+    work = chapter_runs.Evidence(chapters.discover()[0], tmp_path)
+    failure = execution.execute_notebook(tmp_path / "a.ipynb", work, {})
     assert (
         (failure, len(starts)) == (None, 2)
         if misses == 1
@@ -279,7 +277,7 @@ def test_an_edit_while_a_chapter_runs_does_not_reach_it(tiny):
     path, before = tiny / "book" / "part" / "coin.md", fingerprint.chapter_fingerprint
     path.write_text(path.read_text() + f"\n```{{code-cell}}\n{EDITED}\n```\n")
     bnbook("run", "coin", root=tiny, PYTHONPATH=str(tiny / "src"), EDITED=str(copy))
-    held = evidence.fresh_run(chapters.select(["coin"])[0], "smoke").results.header["fingerprint"]
+    held = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke").results.header["fingerprint"]
     assert held["package"] == before(chapters.select(["coin"])[0].code_cells, {}, [])["package"]
 
 
@@ -295,20 +293,20 @@ def test_what_was_imported_is_what_the_commit_is_asked_for(tmp_path, monkeypatch
     monkeypatch.setenv("BNBOOK_ROOT", str(root))
     other = tmp_path / "other"
     shutil.copytree(package, other)
-    assert not header.commit()["dirty"] and not header.commit(other)["dirty"]
+    assert not gate.commit()["dirty"] and not gate.commit(other)["dirty"]
     (other / "a.py").write_bytes(b"two\n")
-    assert header.commit(other)["dirty"] and not header.commit()["dirty"]
+    assert gate.commit(other)["dirty"] and not gate.commit()["dirty"]
     (other / "a.py").write_bytes(b"one\r\n")
-    assert not header.commit(other)["dirty"], "the line ends of another system"
+    assert not gate.commit(other)["dirty"], "the line ends of another system"
     for hide in ("--assume-unchanged", "--skip-worktree"):
         subprocess.run([*git, "update-index", hide, "src/bnbook/a.py"], check=True)
         (package / "a.py").write_bytes(b"two\n")
-        assert header.commit()["dirty"]
+        assert gate.commit()["dirty"]
         (package / "a.py").write_bytes(b"one\n")
-        assert not header.commit()["dirty"]
+        assert not gate.commit()["dirty"]
     (root / ".git" / "info" / "exclude").write_text("b.py\n")
     (package / "b.py").write_bytes(b"")
-    assert header.commit()["dirty"]
+    assert gate.commit()["dirty"]
 
 
 def test_what_a_killed_run_left_is_swept_by_the_next_and_a_live_ones_is_not(tiny):
@@ -316,5 +314,5 @@ def test_what_a_killed_run_left_is_swept_by_the_next_and_a_live_ones_is_not(tiny
     for name in ("dead", "live"):
         (folder / f".{name}.running").mkdir(parents=True)
     with FileLock(folder / ".live.lock"):
-        execute.run_chapter(chapters.select(["coin"])[0], "smoke", {})
+        execution.run_chapter(chapters.select(["coin"])[0], "smoke", {})
         assert [path.name for path in folder.glob("*.running")] == [".live.running"]

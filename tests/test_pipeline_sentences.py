@@ -8,8 +8,7 @@ import pytest
 from bnbook import claims
 from bnbook.claims import judging
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import verdicts
-from bnbook.pipeline.prose import sentences, tokens
+from bnbook.pipeline import chapter_runs, prose
 from bnbook.results import Results
 
 A, B = np.array([0.30, 0.34, 0.41]), np.array([0.10, 0.11, 0.12])
@@ -41,7 +40,7 @@ class Run:
         return self.results.entries[name]["seeds"], self.results[name]
 
 
-class Pages(tokens.Pages):
+class Pages(prose.Pages):
     verdicts = {"loss-falls": judging.NOT_REPRODUCED, "two-parts": judging.MIXED}
 
     def claim(self, name):
@@ -66,7 +65,7 @@ RUN = Run()
 
 
 def fill(text, run=RUN):
-    return sentences.choose(text, "part/page", Pages({"part/page": run}, []))
+    return prose.choose(text, "part/page", Pages({"part/page": run}, []))
 
 
 def block(guard, body):
@@ -137,7 +136,7 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
     def found(exploratory=""):
         return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, exploratory=exploratory)
 
-    sure, late, more = verdicts.how_sure, found("test after its data"), found("5 seeds where 3 were")
+    sure, late, more = chapter_runs.how_sure, found("test after its data"), found("5 seeds where 3 were")
     assert sure([found(), found()]) == "all 2 tests of this chapter were fixed before its run"
     assert sure([found(), late, found()]) == (
         "2 of the 3 tests of this chapter were fixed before its run, 1 is exploratory (test after its data)"
@@ -182,22 +181,22 @@ def test_the_gate_sees_the_results_and_the_slips_of_every_sentence():
     text = "```{says} a > other/page#b[1]\nyes: {{ mean:c }} {{ median:d }}\nno: {{ times:e / f }}\n```\n"
     text += "{{ says:g > 2 | x / y / z }}"
     own = {(None, name) for name in "acdefg"}
-    assert tokens.result_names(text) == own | {("other/page", "b")}
-    assert tokens.malformed(text) == []
-    assert tokens.malformed("```{says} a > b\nyes: {{ meen:c }}\n```\n{{ says:a }}") == [
+    assert prose.result_names(text) == own | {("other/page", "b")}
+    assert prose.malformed(text) == []
+    assert prose.malformed("```{says} a > b\nyes: {{ meen:c }}\n```\n{{ says:a }}") == [
         "{{ meen:c }}",
         "{{ says:a }}",
     ]
 
 
 def test_no_page_keeps_a_token_that_nothing_fills():
-    assert tokens.fill("{{ binder }}", "run", Pages({}, []), {"binder": "a link"}) == "a link"
+    assert prose.fill("{{ binder }}", "run", Pages({}, []), {"binder": "a link"}) == "a link"
     with pytest.raises(BnbookError, match="run.md: {{ blinder }} is not a token"):
-        tokens.fill("{{ blinder }}", "run", Pages({}, []), {"blinder": "a link"})
+        prose.fill("{{ blinder }}", "run", Pages({}, []), {"blinder": "a link"})
 
 
 def test_a_median_counts_a_diverged_seed_as_infinite_and_a_value_is_exactly_that_of_every_seed():
-    from bnbook.pipeline.prose.numbers import VERBS
+    from bnbook.pipeline.prose import VERBS
 
     assert VERBS["median"](np.array([1.0, 2.0, np.nan]), ".3g") == "2"
     assert VERBS["median"](np.array([1.0, np.nan, np.nan]), ".3g") == "∞"
@@ -209,20 +208,20 @@ def test_a_median_counts_a_diverged_seed_as_infinite_and_a_value_is_exactly_that
 def test_the_last_entry_of_a_parameter(monkeypatch):
     from types import SimpleNamespace
 
-    from bnbook.pipeline.prose import tokens
+    from bnbook.pipeline import prose
     from bnbook.results import Results
 
     held = SimpleNamespace(results=Results({"parameters": {"widths": [4, 5, 6]}}))
     pages = SimpleNamespace(evidence={"part/coin": held}, claims=[])
-    found = tokens.fill("{{ param:widths[-1] }} {{ param:widths[1] }}", "part/coin", pages)
+    found = prose.fill("{{ param:widths[-1] }} {{ param:widths[1] }}", "part/coin", pages)
     assert found == "6 5"
 
 
 def test_seeds_that_are_equal_are_on_no_side(monkeypatch):
-    from bnbook.pipeline.prose import pairs
+    from bnbook.pipeline import prose
 
     both = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])
-    monkeypatch.setattr(pairs, "values", lambda *_: both)
+    monkeypatch.setattr(prose, "values", lambda *_: both)
     for sign in "<>":
-        match = pairs.PAIR.fullmatch(f"{{{{ seeds:a {sign} b }}}}")
-        assert pairs.number(match, "part/coin", None) == "1 of 3"
+        match = prose.PAIR.fullmatch(f"{{{{ seeds:a {sign} b }}}}")
+        assert prose.number(match, "part/coin", None) == "1 of 3"

@@ -9,7 +9,7 @@ import tiny_book
 from conftest import ROOT
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline import chapters
 
 SHARED = """
 short:  # a group

@@ -24,7 +24,7 @@ import bnbook
 from bnbook import cli, results
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
-from bnbook.pipeline.execution import side_by_side
+from bnbook.pipeline import execution
 from bnbook.runs import cluster, kinds, train_members
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
@@ -373,6 +373,6 @@ def test_no_scheduler_is_one_line(apart, monkeypatch, address):
 def test_the_command_line_names_the_cluster(tiny, monkeypatch):
     found = []
     monkeypatch.setenv("BNBOOK_SCHEDULER", "")  # put back at the end
-    monkeypatch.setattr(side_by_side, "run", lambda *_: found.append(cluster.scheduler()) or [])
+    monkeypatch.setattr(execution, "run", lambda *_: found.append(cluster.scheduler()) or [])
     assert cli.main(["run", "coin", "--scheduler", "tcp://node1:8786"]) == 0
     assert found[0] == "tcp://node1:8786"

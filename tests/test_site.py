@@ -16,7 +16,7 @@ from conftest import ROOT
 from bnbook import paths
 from bnbook.claims import count_sentences, load_claims, load_coverage
 from bnbook.claims.words import spelled
-from bnbook.pipeline.prose import measured
+from bnbook.pipeline import prose
 
 CHAPTERS = sorted(
     path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md")
@@ -59,7 +59,7 @@ def in_plain_digits(value: float, spec: str) -> str:
 
 @pytest.mark.parametrize("page", [*CHAPTERS, "index"])
 def test_numbers_in_the_prose_are_those_of_the_results_files(built_site, page):
-    source = measured.expand((ROOT / "book" / f"{page}.md").read_text(encoding="utf-8"))
+    source = prose.expand((ROOT / "book" / f"{page}.md").read_text(encoding="utf-8"))
     shown = words(built_site / "html" / f"{page}.html")
     checked = 0
 
@@ -181,7 +181,7 @@ def test_no_page_relies_on_glue():
 
 
 def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
-    from bnbook.pipeline.chapters import chapters
+    from bnbook.pipeline import chapters
 
     chapter = chapters.read(
         ROOT / "book" / "mean-field" / "order-parameters.md", "mean-field/order-parameters"
@@ -206,14 +206,13 @@ def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
 
 
 def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
-    from bnbook.pipeline.chapters import chapters
-    from bnbook.pipeline.gate import publish
+    from bnbook.pipeline import chapters, publishing
 
     for name in ("BNBOOK_ROOT", "BNBOOK_EXECUTED"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(ROOT)
     assert paths.repository_root() == ROOT
-    problems = publish.executed_problems(chapters.discover())
+    problems = publishing.executed_problems(chapters.discover())
     assert {name: lines for name, lines in problems.items() if lines} == {}
     missing = {chapter for chapter in CHAPTERS if f"laptop/{chapter}" not in problems}
     assert not missing, "every chapter has a published laptop run"

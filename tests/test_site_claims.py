@@ -13,31 +13,31 @@ import pytest
 from site_rows import row, rows
 
 from bnbook.claims import Claim, Source, Test, judging
-from bnbook.pipeline.chapters.chapters import Chapter
-from bnbook.pipeline.prose.shown import Pages
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.prose import Pages
 from bnbook.results import Results
-from bnbook.site import board, chips, claims, forest, front, waffle, words
-from bnbook.site.claim_page import Context, claim_page
+from bnbook.site import board, claim_pages, front
+from bnbook.site.claim_pages import Context, claim_page
 
 
 def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
     names = [name for name in dir(judging) if name.isupper() and isinstance(getattr(judging, name), str)]
-    assert {getattr(judging, name) for name in names} <= set(chips.LOOKS)
-    seen = [(kind, glyph) for kind, glyph, _ in chips.LOOKS.values()]
-    pairs = {verdict: seen.count(chips.LOOKS[verdict][:2]) for verdict in chips.LOOKS}
+    assert {getattr(judging, name) for name in names} <= set(board.LOOKS)
+    seen = [(kind, glyph) for kind, glyph, _ in board.LOOKS.values()]
+    pairs = {verdict: seen.count(board.LOOKS[verdict][:2]) for verdict in board.LOOKS}
     same = {verdict for verdict, number in pairs.items() if number > 1}
     assert same == {"reproduced", "holds", "wrong", "not reproduced", "not tested at this scale", "not run"}
 
 
 def test_a_chip_leads_to_its_page_and_marks_what_is_exploratory():
     young = row("a-b", "open", exploratory='made "late"', words="open (more seeds)")
-    shown = chips.chip(young, "../")
+    shown = board.chip(young, "../")
     assert 'href="../claims/a-b.html"' in shown and "exploratory: made &quot;late&quot;" in shown
-    assert "exploratory" not in chips.chip(row("a"))
+    assert "exploratory" not in board.chip(row("a"))
     token = re.match(r"(?P<name>.*)", "a-b")
-    assert chips.inlined({"a-b": young}, "../")(token).endswith("</a> (more seeds)")
+    assert board.inlined({"a-b": young}, "../")(token).endswith("</a> (more seeds)")
     with pytest.raises(ValueError, match="no chapter has a claim 'a-b'"):
-        chips.inlined({}, "")(token)
+        board.inlined({}, "")(token)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_a_chip_leads_to_its_page_and_marks_what_is_exploratory():
     ],
 )
 def test_a_forest_plot_knows_where_each_kind_of_test_holds(test, expected):
-    found = forest.bounds({"test": test})
+    found = board.bounds({"test": test})
     assert [None if edge is None else round(edge, 9) for edge in found] == list(expected)
 
 
 def test_a_forest_plot_draws_threshold_interval_and_a_dot_a_seed_in_place():
-    drawn = ElementTree.fromstring(forest.plot(row("a")["tests"][0]))
+    drawn = ElementTree.fromstring(board.plot(row("a")["tests"][0]))
     dots = sorted(float(each.get("cx")) for each in drawn if each.tag == "circle")
     lines = {each.get("class"): each.get("d") for each in drawn if each.tag == "path"}
     edge = float(re.match(r"M([\d.]+)", lines["edge"])[1])
@@ -66,18 +66,18 @@ def test_a_forest_plot_draws_threshold_interval_and_a_dot_a_seed_in_place():
     middle = float(re.match(r"M([\d.]+)", lines["effect"])[1])
     assert len(dots) == 5 and edge < low < middle < high
     assert low == dots[0] and high == dots[-1] and middle == pytest.approx((low + high) / 2, abs=0.11)
-    assert lines["holds"] == f"M{edge} 3H{forest.WIDTH}V31H{edge}z", "green from the threshold on"
+    assert lines["holds"] == f"M{edge} 3H{board.WIDTH}V31H{edge}z", "green from the threshold on"
     exact = row("a")["tests"][0] | {"test": {"kind": "identity", "tolerance": 1e-9}}
-    assert forest.plot(exact) == "" and forest.plot(None) == ""
+    assert board.plot(exact) == "" and board.plot(None) == ""
     diverged = row("a")["tests"][0] | {"values": [None, 0.12, 0.14]}
-    assert forest.plot(diverged).count("<circle") == 2
+    assert board.plot(diverged).count("<circle") == 2
 
 
 def test_the_plot_and_the_words_are_of_the_part_that_decides():
     first, second = row("a")["tests"][0], row("a")["tests"][0] | {"role": "part", "says": "second"}
     second = second | {"effect": {"number": 9.0, "unit": "", "words": "9 times"}, "interval": None}
     made = row("a", tests=[first | {"role": "part"}, second], effect=second["effect"], interval=None)
-    assert forest.deciding(made) is second
+    assert board.deciding(made) is second
     assert "9 times" in board.found(made) and "part 2 of 2" in board.found(made)
 
 
@@ -93,7 +93,7 @@ def test_a_row_of_the_board_says_all_and_escapes_what_is_no_markup():
 
 
 def test_the_waffle_has_a_square_for_each_claim_and_counts_own_questions_apart():
-    shown = waffle.waffle(rows())
+    shown = board.waffle(rows())
     assert shown.count('href="claims/') == len(rows())
     assert "Santurkar et al. 2018: 10 claims" in shown and "Wikipedia: 1 claims" in shown
     assert "The book’s own questions: 2 claims" in shown and "(exploratory)" in shown
@@ -102,7 +102,7 @@ def test_the_waffle_has_a_square_for_each_claim_and_counts_own_questions_apart()
 
 def test_the_legend_counts_the_squares_and_explains_their_frames():
     made = [*rows(), row("a-rung", "open", rungs=True)]
-    legend = waffle.waffle(made).partition("waffle-legend")[2]
+    legend = board.waffle(made).partition("waffle-legend")[2]
     counted = [int(number) for number in re.findall(r"</span>(\d+) (?!of them)", legend)]
     assert sum(counted) == len(rows()) and "1 yes (own questions)" in legend
     assert "1 of them exploratory" in legend and "#standing=exploratory&amp;sizes=first" in legend
@@ -155,7 +155,7 @@ def test_a_place_is_said_once():
     assert board.place(asked | {"says": "Is it?"}).startswith("The book’s own question. About Santurkar")
     source = {"key": "santurkar2018", "version": "v1", "where": "v1 Lemma 3.3"}
     assert board.place(row("a", source=source)).startswith("Santurkar et al. 2018, v1 Lemma 3.3 ·")
-    assert words.source_version("encyclopedia", "English Wikipedia") == "Wikipedia"
+    assert board.source_version("encyclopedia", "English Wikipedia") == "Wikipedia"
 
 
 def test_what_the_first_page_counts():
@@ -238,7 +238,7 @@ def test_the_numbers_of_a_claim_are_a_line_a_seed():
     test = Test("difference", a="acc.batch", b="grid", side="greater", threshold=0.1)
     claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "shares", test)
     evidence = held(results)
-    table = list(csv.reader(io.StringIO(claims.per_seed(claim, evidence))))
+    table = list(csv.reader(io.StringIO(claim_pages.per_seed(claim, evidence))))
     assert table[0] == ["seed", "acc.batch", "grid[0]", "grid[1]"]
     assert np.array_equal(np.array(table[1:], float), [[0, 0.5, 1, 2], [1, 0.6, 3, 4]])
 
@@ -247,7 +247,7 @@ def test_a_board_without_scripts_is_a_plain_list():
     chapters = [Chapter("part/coin", None, "A coin"), Chapter("part/dice", None, "Dice")]
     shown = board.board(rows(), chapters)
     assert shown.count('<li class="claim') == len(rows()) and " hidden>" in shown.partition("</form>")[0]
-    assert words.rich("a `b<` $c$ <d>") == (
+    assert board.rich("a `b<` $c$ <d>") == (
         'a <code>b&lt;</code> <span class="math notranslate nohighlight">\\(c\\)</span> &lt;d&gt;'
     )
 
@@ -271,13 +271,13 @@ def test_the_first_pages_pictures_are_as_wide_as_their_card_and_their_letters_ar
 def test_the_places_of_a_forest_plot_by_hand():
     """From 0.1 to 0.15 with 6 % of room on each side, 200 pixels; factors on a logarithmic axis."""
     test = row("a")["tests"][0]
-    shown = forest.plot(test | {"values": [0.11, 0.12, 0.13, 2.0]})  # one is far out: it squeezes no other
+    shown = board.plot(test | {"values": [0.11, 0.12, 0.13, 2.0]})  # one is far out: it squeezes no other
     assert 'd="M20.7 3V31"' in shown and 'd="M56.4 17H199.3"' in shown and 'cx="218.0"' in shown
     ratio = {"kind": "ratio", "a": "a", "b": "b", "side": "greater", "threshold": 1.0}
     found = {"effect": {"number": 10.0}, "interval": {"low": 5.0, "high": 100.0}, "values": [10.0]}
-    assert 'class="effect" d="M110.0 ' in forest.plot(test | found | {"test": ratio})  # half of two decades
+    assert 'class="effect" d="M110.0 ' in board.plot(test | found | {"test": ratio})  # half of two decades
     near = {"effect": {"number": 1.5}, "interval": {"low": 1.2, "high": 2.0}, "values": [1.5]}
-    assert 'class="effect" d="M110.0 ' in forest.plot(test | near | {"test": ratio})  # half from 1 to 2
+    assert 'class="effect" d="M110.0 ' in board.plot(test | near | {"test": ratio})  # half from 1 to 2
 
 
 def test_claims_at_further_sizes_are_not_counted_again_and_seeds_have_their_middle():
@@ -317,14 +317,14 @@ def test_the_page_of_a_claim_says_which_margin_and_which_p():
 def test_the_numbers_of_a_claim_keep_their_nine_digits():
     results = Results({}, {"x": {"values": [1 / 3, 2e-7 / 3], "unit": "", "seeds": [0, 1], "note": ""}})
     claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "f", Test("level", a="x", side="greater"))
-    table = list(csv.reader(io.StringIO(claims.per_seed(claim, held(results)))))
+    table = list(csv.reader(io.StringIO(claim_pages.per_seed(claim, held(results)))))
     assert [float(line[1]) for line in table[1:]] == pytest.approx([1 / 3, 2e-7 / 3], rel=1e-8)
 
 
 def test_the_board_says_what_its_squares_and_rows_are():
-    from bnbook.pipeline.pages import scoreboard
+    from bnbook.pipeline import pages
 
-    said = scoreboard._population([*rows(), row("a-rung", rungs=True)])
+    said = pages._population([*rows(), row("a-rung", rungs=True)])
     assert said == (
         "A square each for 11 claims of the sources and 2 questions of the book's own. Below them 14 rows: "
         "one for each square; 1 judge claims again at several sizes."
@@ -337,5 +337,5 @@ def test_the_numbers_of_a_claim_stand_beside_their_own_seeds():
     results.entries["b"] = entry | {"values": [5.0, 6.0], "seeds": [111, 112]}
     test = Test("difference", a="a", b="b", side="greater", threshold=0.1)
     claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "f", test)
-    table = list(csv.reader(io.StringIO(claims.per_seed(claim, held(results)))))
+    table = list(csv.reader(io.StringIO(claim_pages.per_seed(claim, held(results)))))
     assert table == [["seed", "a", "b"], ["110", "1", ""], ["111", "2", "5"], ["112", "", "6"]]

@@ -7,9 +7,9 @@ from PIL import Image
 from site_rows import rows
 
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters.chapters import Chapter
-from bnbook.pipeline.pages import build
-from bnbook.site import pdf, preview, reference, spacing
+from bnbook.pipeline import build
+from bnbook.pipeline.chapters import Chapter
+from bnbook.site import pdf, reference, shell
 
 
 def test_mathematics_is_loaded_where_there_is_any():
@@ -42,18 +42,18 @@ def test_a_page_has_a_description_and_a_picture(tmp_path):
     )
     for name in ("index", "part/coin"):
         (tmp_path / f"{name}.html").write_text(text)
-    preview.write(tmp_path, [Chapter("part/coin", None, "A coin & its two sides")], rows())
+    shell.write_previews(tmp_path, [Chapter("part/coin", None, "A coin & its two sides")], rows())
     page = (tmp_path / "part" / "coin.html").read_text()
     assert 'name="description" content="Is it fair? Heads came up in half of the tosses &amp; more' in page
     assert 'property="og:image" content="../_images/preview-part-coin.png"' in page
     assert 'property="og:title" content="A coin &amp; its two sides"' in page
     with Image.open(tmp_path / "_images" / "preview-index.png") as picture:
-        assert picture.size == preview.SIZE and len(picture.getcolors(1 << 20)) > 5
-    preview.write(tmp_path, [], rows(), "https://example.org/book/")
+        assert picture.size == shell.SIZE and len(picture.getcolors(1 << 20)) > 5
+    shell.write_previews(tmp_path, [], rows(), "https://example.org/book/")
     page = (tmp_path / "index.html").read_text()
     assert 'content="https://example.org/book/_images/preview-index.png"' in page
-    assert preview.description("<article><p>short</p></article>") == ""
-    assert 100 < len(preview.description("<article><p>" + "long words " * 60 + "</p>")) <= preview.LONGEST + 2
+    assert shell.description("<article><p>short</p></article>") == ""
+    assert 100 < len(shell.description("<article><p>" + "long words " * 60 + "</p>")) <= shell.LONGEST + 2
 
 
 def test_on_paper_addresses_start_from_the_first_page_and_what_is_folded_is_open():
@@ -98,7 +98,7 @@ def test_a_long_name_in_a_heading_breaks_behind_its_dots():
 
 def test_numbers_keep_their_signs_in_one_line():
     text = "<p>n = 20, p &lt; 0.01, 95 % of\n≤ 10⁻⁹, a = b; 5 <code>n = 20</code></p><script>n = 20</script>"
-    shown = spacing.with_fixed_spaces(text)
+    shown = shell.with_fixed_spaces(text)
     assert "n\u00a0=\u00a020, p\u00a0&lt;\u00a00.01, 95\u00a0% of\n≤\u00a010⁻⁹, a = b; 5 " in shown
     assert shown.count("n = 20") == 2 and shown.replace("\u00a0", " ") == text
 
@@ -109,21 +109,21 @@ def test_neighbouring_folded_cells_have_one_bar():
     )
     cell = '<div class="cell tag_hide-input docutils container">\n' + fold + "{}</div>\n"
     page = cell.format("one", "") + cell.format("two", "<p>3</p>\n") + cell.format("four", "") + "<p></p>"
-    shown = spacing.with_one_fold(page)
+    shown = shell.with_one_fold(page)
     assert shown.count("<summary>") == 2 and shown.count("</details>") == 2
     assert "<div>one</div>\n<div>two</div>\n</details>\n<p>3</p>" in shown, "what is shown stays outside"
     assert shown.count("<div") == shown.count("</div>")
 
 
 def test_the_picture_of_a_chapter_counts_its_own_claims(tmp_path, monkeypatch):
-    from bnbook.pipeline.chapters.chapters import Chapter
-    from bnbook.site import preview
+    from bnbook.pipeline.chapters import Chapter
+    from bnbook.site import shell
 
     drawn = {}
-    monkeypatch.setattr(preview, "card", lambda title, own, path: drawn.update({title: len(own)}))
+    monkeypatch.setattr(shell, "card", lambda title, own, path: drawn.update({title: len(own)}))
     (tmp_path / "part").mkdir()
     for name in ("index", "part/coin"):
         (tmp_path / f"{name}.html").write_text("<title>x</title>")
     rows = [{"chapter": name, "verdict": "open"} for name in ("part/coin", "part/dice", "part/dice")]
-    preview.write(tmp_path, [Chapter("part/coin", None, "A coin")], rows)
+    shell.write_previews(tmp_path, [Chapter("part/coin", None, "A coin")], rows)
     assert list(drawn.values()) == [3, 1]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline import chapters
 from bnbook.probes.places import PLACES
 from bnbook.studies.ladder import rungs
 from bnbook.studies.vgg import arms, looks, moments, noise, predicting, shift, starts

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from bnbook import contents
-from bnbook.pipeline.chapters.chapters import Chapter
-from bnbook.pipeline.pages import behind
+from bnbook.pipeline.chapters import Chapter
 from bnbook.profiles import PROFILES
 from bnbook.site import ways
 
@@ -39,14 +38,14 @@ def chapter():
 
 
 def test_the_lines_behind_a_figure_are_those_that_it_rests_on(chapter):
-    assert behind.lines(chapter, "lines") == [
+    assert ways.lines_behind(chapter, "lines") == [
         "rates = [1, 2]",
         "def grow(x):\n    other = 2\n    return x * other",
         "tables = {r: grow(r) for r in rates}",
         "curves = {'one': tables[1]}",
         "save_figure(plots.lines(tables, curves), 'lines', curves)",
     ]
-    assert behind.lines(chapter, "two-words") == [
+    assert ways.lines_behind(chapter, "two-words") == [
         "rates = [1, 2]",
         "def grow(x):\n    other = 2\n    return x * other",
         "found = {}",
@@ -56,10 +55,10 @@ def test_the_lines_behind_a_figure_are_those_that_it_rests_on(chapter):
         "def finish(fig, name):\n    save_figure(fig, name)",
         "finish(fig, 'two-words')",
     ], "neither what dresses the axes nor what records"
-    assert behind.lines(chapter, "never-saved") == []
+    assert ways.lines_behind(chapter, "never-saved") == []
     assert (
-        behind.lines(chapter, "left")
-        == behind.lines(chapter, "right")
+        ways.lines_behind(chapter, "left")
+        == ways.lines_behind(chapter, "right")
         == [
             "rates = [1, 2]",
             "def grow(x):\n    other = 2\n    return x * other",
@@ -71,11 +70,16 @@ def test_the_lines_behind_a_figure_are_those_that_it_rests_on(chapter):
 
 def test_a_figures_data_are_its_points_and_what_is_recorded_from_what_it_draws(chapter):
     recorded = ["curve.lines.one", "curve.other.x", "growth.m1", "growth.m2", "slope", "speed", "unseen"]
-    assert behind.results(chapter, "lines", recorded) == (["curve.lines.one", "growth.m1", "growth.m2"], True)
-    assert behind.results(chapter, "two-words", recorded) == (["slope"], False), "what its own cell records"
+    assert ways.results_behind(chapter, "lines", recorded) == (
+        ["curve.lines.one", "growth.m1", "growth.m2"],
+        True,
+    )
+    assert ways.results_behind(chapter, "two-words", recorded) == (["slope"], False), (
+        "what its own cell records"
+    )
     own = [*recorded, "curve.two_words.a"]
-    assert behind.results(chapter, "two-words", own) == (["curve.two_words.a"], True)
-    assert behind.results(chapter, "never-saved", recorded) == ([], False)
+    assert ways.results_behind(chapter, "two-words", own) == (["curve.two_words.a"], True)
+    assert ways.results_behind(chapter, "never-saved", recorded) == ([], False)
 
 
 def test_a_long_way_is_shortened_and_says_so():

@@ -72,8 +72,8 @@ def test_the_rooms_of_the_pipeline_stand_on_each_other_in_the_order_that_it_name
     # The rows of the ledger are made from the pages' own object, which hands them to tokens.
     # And a run's notebook is written as it is handed out.
     assert climbs == {
-        ("bnbook.pipeline.prose.shown", "pipeline.pages.ledger"),
-        ("bnbook.pipeline.gate.header", "pipeline.handout.handout"),
+        ("bnbook.pipeline.prose", "pipeline.pages.ledger"),
+        ("bnbook.pipeline.gate", "pipeline.handout.handout"),
     }
 
 

@@ -109,8 +109,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline.chapters import chapters
-    from bnbook.pipeline.gate.passed import passed_run
+    from bnbook.pipeline import chapters
+    from bnbook.pipeline.gate import passed_run
 
     for chapter in chapters.discover():
         best = passed_run(chapter)
@@ -125,7 +125,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _lock(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline.gate import locking
+    from bnbook.pipeline import locking
 
     arguments.all |= not arguments.chapters
     spreads = locking.spreads(arguments.spread)
@@ -134,47 +134,45 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 
 def _publish(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline.gate import carrying, kept, publish
+    from bnbook.pipeline import publishing
 
     for chapter in running.chosen(arguments):
         if arguments.trainings:
-            print(f"published {len(kept.take_finished(chapter))} finished trainings of {chapter.name}")
+            print(f"published {len(publishing.take_finished(chapter))} finished trainings of {chapter.name}")
             continue
-        made = publish.publish(chapter, arguments.profile)
-        print("\n".join([f"published {chapter.name} ({arguments.profile})", *carrying.words(made)]))
+        made = publishing.publish(chapter, arguments.profile)
+        print("\n".join([f"published {chapter.name} ({arguments.profile})", *publishing.words(made)]))
     return DONE
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline.chapters import chapters, evidence
-    from bnbook.pipeline.gate import gate, kept, publish
-    from bnbook.pipeline.pages import ledger_checks
+    from bnbook.pipeline import chapter_runs, chapters, gate, pages, publishing
 
     found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     if arguments.runs:
-        runs = [evidence.fresh_run(c, arguments.profile) for c in found if c.has(arguments.profile)]
+        runs = [chapter_runs.fresh_run(c, arguments.profile) for c in found if c.has(arguments.profile)]
         problems = {run.name: gate.problems(run) if run.exists else ["no run"] for run in runs}
     elif arguments.chapters:
-        problems = publish.published_problems(found)
+        problems = publishing.published_problems(found)
     else:
-        problems = publish.executed_problems(found)
+        problems = publishing.executed_problems(found)
     for name, lines in problems.items():
         print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
     sound = [c for c in found if not any(problems.get(f"{each}/{c.name}") for each in PROFILES)]
-    notes = [*publish.other_versions(sound), *ledger_checks.turned(sound), *kept.waiting()]
+    notes = [*publishing.other_versions(sound), *pages.turned(sound), *publishing.waiting()]
     for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:
         paths.require_named()
         of = f" of {', '.join(chapter.name for chapter in found)}" if arguments.chapters else ""
         print(f"nothing to check: executed/ holds no run{of} yet")
-    lines, well = ledger_checks.ledger(found, arguments.runs)
+    lines, well = pages.ledger(found, arguments.runs)
     print("\n".join(lines))
     return DONE if well and not any(problems.values()) else FAILED
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline.pages import build
+    from bnbook.pipeline import build
 
     started = time.perf_counter()
     page = build.build(arguments.profile if arguments.runs else None)
@@ -183,8 +181,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline.chapters import chapters
-    from bnbook.pipeline.pages import ledger
+    from bnbook.pipeline import chapters, ledger
 
     if arguments.instrument:
         print(ledger.of_instrument(arguments.instrument), end="")
@@ -196,7 +193,7 @@ def _claims(arguments: argparse.Namespace) -> int:
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
-    from bnbook.pipeline.execution import doctor
+    from bnbook.pipeline import doctor
 
     lines, good = doctor.report()
     print("\n".join(lines))

@@ -56,9 +56,9 @@ def _measure(arguments: argparse.Namespace) -> int:
 def _results(arguments: argparse.Namespace) -> int:
     from bnbook import rows, running
     from bnbook.errors import BnbookError
-    from bnbook.pipeline.chapters import chapters
-    from bnbook.pipeline.chapters.evidence import fresh_run, published
-    from bnbook.pipeline.gate.passed import passed_run
+    from bnbook.pipeline import chapters
+    from bnbook.pipeline.chapter_runs import fresh_run, published
+    from bnbook.pipeline.gate import passed_run
 
     (chapter,) = chapters.select([arguments.chapter])
     if arguments.name is not None:

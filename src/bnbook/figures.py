@@ -18,8 +18,8 @@ import numpy as np
 from bnbook import atomic, parameters
 from bnbook.errors import BnbookError
 from bnbook.intervals import mean_and_interval
-from bnbook.pipeline.pictures.inks import PALETTE
-from bnbook.pipeline.pictures.pictures import PHONE
+from bnbook.pipeline.inks import PALETTE
+from bnbook.pipeline.pictures import PHONE
 from bnbook.plots.legends import clear_legends
 from bnbook.plots.line_names import name_lines
 from bnbook.plots.narrow import narrowed

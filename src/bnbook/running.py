@@ -43,12 +43,11 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Run the chapters and say how it went; whether all passed."""
-    from bnbook.pipeline.chapters import parameters
-    from bnbook.pipeline.execution import side_by_side
+    from bnbook.pipeline import chapters, execution
 
-    chapters = chosen(arguments)
-    given = parameters.read_file(arguments.params) if arguments.params else {}
-    assigned = parameters.parse_assignments(arguments.set)
+    listed = chosen(arguments)
+    given = chapters.read_file(arguments.params) if arguments.params else {}
+    assigned = chapters.parse_assignments(arguments.set)
     for name in ("seeds", "jobs"):
         if (number := getattr(arguments, name)) is not None and number < 1:
             raise BnbookError(f"--{name} {number}; expected at least 1")
@@ -60,16 +59,16 @@ def run(arguments: argparse.Namespace) -> bool:
     if arguments.figure and not arguments.compare:
         raise BnbookError("--figure draws a comparison; give --compare, too")
     _prepare(arguments.profile)
-    changes = {c.name: c.changed(arguments.profile, given) for c in chapters}
+    changes = {c.name: c.changed(arguments.profile, given) for c in listed}
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     name = None if arguments.name is None else own_name(arguments.name)
-    job = side_by_side.Job(
+    job = execution.Job(
         arguments.profile, changes, arguments.compare, arguments.figure, name, arguments.details
     )
     paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     passed = True
-    for outcome in side_by_side.run(chapters, job, arguments.jobs):
+    for outcome in execution.run(listed, job, arguments.jobs):
         for wrong, line in outcome.lines:
             print(line, file=sys.stderr if wrong else sys.stdout, flush=True)
         passed &= outcome.passed
@@ -121,7 +120,7 @@ def matplotlib_cache() -> str:
 
 def chosen(arguments: argparse.Namespace) -> list:
     """The chapters named, or all that have the profile."""
-    from bnbook.pipeline.chapters import chapters
+    from bnbook.pipeline import chapters
 
     if arguments.all and arguments.chapters:
         raise BnbookError("both --all and chapter names given; give one of them")

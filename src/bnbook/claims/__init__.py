@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from bnbook.claims.carried import carry
 from bnbook.claims.claim import Claim, Part, Source, Test
-from bnbook.claims.coverage import REASONS, Count, Coverage, Sentence, count_sentences
-from bnbook.claims.coverage_reading import load_coverage, unfinished_sources
-from bnbook.claims.effects import effect_and_interval, format_effect
-from bnbook.claims.errata import CHANGES, ERRATUM_KINDS, Erratum, load_errata, source_titles
-from bnbook.claims.instruments import Instrument, find_instrument, load_instruments, rests_on, unmeasured
-from bnbook.claims.judging import Judgement, judge
-from bnbook.claims.kinds.known import describe_test
-from bnbook.claims.ledger import keep, ledger_row
-from bnbook.claims.reading import chapter_claims, load_claims
-from bnbook.claims.rung_table import ends, rung_table, turned
-from bnbook.claims.sensitivity import at_other_margins
-from bnbook.claims.showing import show_verdicts
-from bnbook.claims.tables import exploratory_note, markdown_table, verdict_rows
+from bnbook.claims.judging import Judgement, at_other_margins, judge
+from bnbook.claims.kinds import describe_test
+from bnbook.claims.ledger import (
+    effect_and_interval,
+    ends,
+    exploratory_note,
+    format_effect,
+    keep,
+    ledger_row,
+    markdown_table,
+    rung_table,
+    show_verdicts,
+    turned,
+    verdict_rows,
+)
+from bnbook.claims.reading import carry, chapter_claims, load_claims
+from bnbook.claims.sources import (
+    CHANGES,
+    ERRATUM_KINDS,
+    REASONS,
+    Count,
+    Coverage,
+    Erratum,
+    Instrument,
+    Sentence,
+    count_sentences,
+    find_instrument,
+    load_coverage,
+    load_errata,
+    load_instruments,
+    rests_on,
+    source_titles,
+    unfinished_sources,
+    unmeasured,
+)
 from bnbook.claims.words import format_number, without_markup
 
 __all__ = [

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+
+import numpy as np
+
+from bnbook import intervals
 
 SIDES = ("greater", "less")
 COMBINATIONS = ("all", "any")
@@ -176,3 +181,58 @@ class Claim:
             decisive["rungs"] = True
         canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+# ---- What a test compares: cells, each with one value per seed and an interval of their mean at any level ----------
+
+HAIR = 1e-9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One comparison: values (S,), their interval at a level of confidence, a name if there are several."""
+
+    values: np.ndarray
+    interval: Callable[[float], intervals.Interval]
+    name: str = ""
+    in_logs: bool = False  # the interval is one of the logarithms
+    resolution: float | None = None  # of the grid that the values come from
+
+    def ends(self, level: float) -> intervals.Interval:
+        """The interval, wider by the resolution: all seeds share one grid, whose error no seed shows.
+
+        A bracket does not contain its own ends (one works, one does not): they are kept a hair inside.
+        """
+        effect, low, high = self.interval(level)
+        if self.resolution is None:
+            return effect, low, high
+        if self.in_logs:
+            width = self.resolution ** (1 - HAIR)
+            return effect, low / width, high * width
+        width = self.resolution * (1 - HAIR)
+        return effect, low - width, high + width
+
+
+# ---- What one test found -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one test found."""
+
+    holds: bool | None  # None: undecided
+    effect: float
+    interval: tuple[float, float]
+    n: int  # seeds
+    unit: str = ""
+    detail: str = ""
+    trials: int = 0  # of a bound that was tried
+    test: Test | None = None
+    shown: Effect | None = None  # how readers see the effect; None: as its kind is usually seen
+    cells: tuple[Cell, ...] = field(default=(), repr=False, compare=False)  # what was compared
+    place: int = 0  # of the cell that is shown: the one that decides
+
+    @property
+    def values(self) -> np.ndarray:
+        """What the interval is of, one value per seed (S,); empty for an exact check."""
+        return self.cells[self.place].values if self.cells else np.empty(0)

@@ -16,14 +16,11 @@ from typing import NoReturn
 import numpy as np
 
 from bnbook import intervals
-from bnbook.claims.cells import HAIR
-from bnbook.claims.claim import Claim, Effect, Test
-from bnbook.claims.deciding import POWER
-from bnbook.claims.kinds.known import decide, describe_test, kind_of
-from bnbook.claims.reach import MOST, can_hold, least_seeds
+from bnbook.claims.claim import HAIR, Claim, Effect, Test
+from bnbook.claims.judging import POWER
+from bnbook.claims.kinds import MOST, can_hold, decide, describe_test, kind_of, least_seeds
 from bnbook.claims.recorded import Recorded
-from bnbook.claims.units import in_points
-from bnbook.claims.words import format_number
+from bnbook.claims.words import format_number, in_points
 from bnbook.errors import BnbookError
 from bnbook.intervals import LEVEL
 

@@ -13,8 +13,8 @@ import numpy as np
 from bnbook.claims import format_number
 from bnbook.claims.words import DATA_NAMES
 from bnbook.errors import BnbookError
-from bnbook.pipeline.prose import tokens as known
-from bnbook.site import chips, waffle
+from bnbook.pipeline import prose
+from bnbook.site import board
 
 Row = dict[str, Any]
 BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
@@ -24,28 +24,28 @@ LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide
 HIGH = 38  # pixels of an arm
 MAIN = "santurkar/training"  # the chapter whose network most others train, too
 #: Verdicts as tokens name them.
-NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in chips.ORDER}
+NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in board.ORDER}
 
 
-def tokens(rows: list[Row], shown: known.Pages) -> dict[str, Any]:
+def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
     """`waffle`, `tally:KIND.VERDICT`, `trust`; `found:CLAIM[RESULT]`, the number of a claim's test, of the
     part that tests this result, with its interval."""
 
     def found(token: re.Match) -> str:
-        tests, part = chips.row_of(shown.rows, token)["tests"], token["index"]
+        tests, part = board.row_of(shown.rows, token)["tests"], token["index"]
         place = shown.claim(token["name"]).part_of(part) if part else 0
         if not tests:
-            return known.ABSENT
+            return prose.ABSENT
         test = tests[place]
         ends = f" ({test['interval']['words']})" if test["interval"] else ""
         return test["effect"]["words"].partition(" ")[0] + ends
 
     return {
-        "waffle": waffle.waffle(rows),
+        "waffle": board.waffle(rows),
         "tally": lambda token: str(tally(rows, token["name"])),
         "found": found,
         "trust": trust(rows, shown),
-        "verdict": chips.inlined(shown.rows, ""),
+        "verdict": board.inlined(shown.rows, ""),
     }
 
 
@@ -68,7 +68,7 @@ def tally(rows: list[Row], name: str) -> int:
     )
 
 
-def trust(rows: list[Row], shown: known.Pages) -> str:
+def trust(rows: list[Row], shown: prose.Pages) -> str:
     """Scale, data, seeds, locks and what was not run, each as one line of a list."""
     made = [each for each in shown.evidence.values() if each]
     scales = Counter(each.profile for each in made)
@@ -92,7 +92,7 @@ def trust(rows: list[Row], shown: known.Pages) -> str:
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
 
 
-def _scale(rows: list[Row], shown: known.Pages) -> str:
+def _scale(rows: list[Row], shown: prose.Pages) -> str:
     """Width and steps of the network that most pages train, the widest and the longest rung of the ladder."""
     evidence = shown.evidence.get(MAIN)
     if evidence is None:
@@ -116,12 +116,12 @@ def _scale(rows: list[Row], shown: known.Pages) -> str:
     return f"VGG at {width}, {steps}"
 
 
-def pictures(text: str, shown: known.Pages) -> str:
+def pictures(text: str, shown: prose.Pages) -> str:
     """The text with every `{dots}` block as a small plot: a line for each arm, a dot for each seed."""
     return BLOCK.sub(lambda match: _dots(match[1].split(), match[2].strip().splitlines(), shown), text)
 
 
-def _dots(options: list[str], lines: list[str], shown: known.Pages) -> str:
+def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
     arms: list[tuple[str, str, np.ndarray]] = []
     for line in lines:
         match = LINE.fullmatch(line)

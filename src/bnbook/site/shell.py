@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 import html
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlparse
+
+import yaml
+
+from bnbook import paths
+from bnbook.pipeline.chapters import Chapter
+from bnbook.pipeline.inks import PALETTE
+from bnbook.site import board
+from bnbook.texts import read_yaml
 
 STYLES = (
     *(f"styles/{name}.css" for name in ("theme", "pydata-sphinx-theme", "sphinx-book-theme")),
@@ -39,3 +52,230 @@ def page(title: str, body: str, root: str, description: str = "", crumbs: str = 
 <a href="{root}index.html">Batch normalization, measured</a> {crumbs}</nav>
 <main id="main" class="bd-content"><article class="bd-article">{body}</article></main></body></html>
 """
+
+
+# ---- What the site knows of the place where its code lives: one setting, `repository: url:` of _config.yml ---------
+
+
+def repository() -> str:
+    """The address of the repository, or nothing while it is not set."""
+    return str((_content().get("repository") or {}).get("url") or "").rstrip("/")
+
+
+def address() -> str:
+    """Where the site is published (`html: baseurl:`), or nothing."""
+    return str((_content().get("html") or {}).get("baseurl") or "")
+
+
+def binder() -> str:
+    """Where the chapters open on Binder, a sentence with a link; nothing while there is no address."""
+    address = repository()
+    if not address:
+        return ""
+    link = f"https://mybinder.org/v2/git/{quote(address, safe='')}/main?urlpath=lab/tree/lab"
+    return f"Nothing to install: [all chapters as notebooks on Binder]({link}), which starts slowly."
+
+
+def clone() -> str:
+    """How to get the code, for the page that says how to run it."""
+    address = repository()
+    if not address:
+        return "Get the book's repository, and in its folder:"
+    return f"```sh\ngit clone {address}\n```\n\nThen, in its folder:"
+
+
+def configuration() -> str:
+    """jupyter-book's configuration, without the repository: the theme's links lead to notebooks that it does
+    not have, those of `bnbook.site.links` to the text."""
+    content = _content()
+    content.pop("repository", None)
+    return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
+
+
+def _content() -> dict[str, Any]:
+    return read_yaml(paths.repository_root() / "_config.yml", "_config.yml")
+
+
+# ---- At the foot of each page: the repository, the file to edit, where to report an error; from one setting --------
+
+BRANCH = "main"
+#: Part of a host's name ("": any other) -> how to edit a file, see one at a commit, and open an issue.
+HOSTS = {
+    "gitlab": ("/-/edit/{branch}/{file}", "/-/blob/{commit}/{file}", "/-/issues/new?issue[title]={title}"),
+    "github": ("/edit/{branch}/{file}", "/blob/{commit}/{file}", "/issues/new?title={title}"),
+    "": ("/_edit/{branch}/{file}", "/src/commit/{commit}/{file}", "/issues/new?title={title}"),
+}
+BEFORE = re.compile(r'<footer class="prev-next-footer|</main>')
+
+
+def write_links(site: Path, repository: str) -> None:
+    """Put the links on every page; nothing where no address is set."""
+    if not repository:
+        return
+    for page in site.rglob("*.html"):
+        name = page.relative_to(site).with_suffix("").as_posix()
+        text = page.read_text(encoding="utf-8")
+        if not name.startswith("_") and "<article" in text:
+            said = nav(repository, name)
+            page.write_text(BEFORE.sub(lambda at: f"{said}{at[0]}", text, count=1), encoding="utf-8")
+
+
+def nav(repository: str, page: str) -> str:
+    """The links of a page, named without .html."""
+    edit, _, issue = ways(repository)
+    listed = {"Repository": repository}
+    if file := source(page):
+        listed["Edit this page"] = repository + edit.format(branch=BRANCH, file=quote(file))
+    listed["Report an error"] = repository + issue.format(title=quote(f"{page}: ", safe=""))
+    shown = " · ".join(f'<a href="{html.escape(to)}">{text}</a>' for text, to in listed.items())
+    return f'<nav class="source-links" aria-label="The code of this page">{shown}</nav>'
+
+
+def source(page: str) -> str:
+    """The file that a page is made from, in the repository; nothing where it is made from several."""
+    root = paths.repository_root()
+    return next(
+        (f"book/{page}{end}" for end in (".md", ".yml") if (root / f"book/{page}{end}").is_file()), ""
+    )
+
+
+def at_commit(repository: str, commit: str, file: str) -> str:
+    """A file at a commit: a link to it, or its name and the commit where no address is set."""
+    if not repository or not commit:
+        return f"<code>{file}</code>" + (f" at commit <code>{commit[:10]}</code>" if commit else "")
+    address = repository + ways(repository)[1].format(commit=commit, file=quote(file))
+    return f'<a href="{html.escape(address)}">{file} at {commit[:10]}</a>'
+
+
+def ways(repository: str) -> tuple[str, str, str]:
+    """How the repository's host calls its pages."""
+    host = urlparse(repository).hostname or ""
+    return next(found for name, found in HOSTS.items() if name in host)
+
+
+# ---- Where a line of a page may not break, and what stands together: numbers and their signs, folded cells ---------
+
+#: Tags, and what is no running text.
+ASIDE = re.compile(r"(<(script|style|pre|code|svg|textarea|title)\b.*?</\2>|<[^>]*>)", re.S)
+FIXED = "\u00a0"
+SIGN = r"=|≤|≥|±|≈|&lt;|&gt;"
+JOINT = re.compile(
+    r"\n</details>\n</div>\n"  # the end of a cell that shows nothing, and the start of another folded one
+    r'<div class="cell [^"]*\btag_hide-input\b[^"]*">\n<details class="[^"]*\babove-input\b[^"]*">\n'
+    r"<summary\b.*?</summary>\n",
+    re.S,
+)
+
+
+def with_fixed_spaces(html: str) -> str:
+    """The page with no break inside "95 %", "n = 20", "p < 0.05", "≤ 10⁻⁹"."""
+    parts = ASIDE.split(html)  # text, what is aside, the name of its tag, text, …
+    parts[::3] = map(_fixed, parts[::3])
+    return "".join(part for number, part in enumerate(parts) if number % 3 != 2)
+
+
+def _fixed(text: str) -> str:
+    text = re.sub(r"(?<=\d)[ \n]%", f"{FIXED}%", text)
+    text = re.sub(rf"\b([np])[ \n]({SIGN})[ \n](?=[−\d])", rf"\1{FIXED}\2{FIXED}", text)
+    return re.sub(rf"({SIGN})[ \n](?=[−\d])", rf"\1{FIXED}", text)
+
+
+def with_one_fold(html: str) -> str:
+    """The page with neighbouring folded cells that show nothing between them under one bar."""
+    return JOINT.sub("\n", html)
+
+
+# ---- What other sites show of a page: a description, and a picture of its title and its verdicts -------------------
+
+Row = dict[str, Any]
+SIZE = (1200, 630)
+LONGEST_DESCRIPTION = 200
+INKS = {
+    "true": PALETTE["corrected"][0],
+    "false": PALETTE["wrong"][0],
+    "mended": PALETTE["wrong"][0],
+    "part": PALETTE["part"][0],
+    "open": "#a8adb4",
+    "own": "#5b45a8",
+}
+
+
+def write_previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row], base: str = "") -> None:
+    """A description and a picture for the first page and each chapter; base: the address of the site."""
+    rows = list(rows)
+    folder = site / "_images"
+    listed = [("index", "Batch normalization, measured", rows)]
+    listed += [(c.name, c.title, [row for row in rows if row["chapter"] == c.name]) for c in chapters]
+    for name, title, own in listed:
+        page = site / f"{name}.html"
+        if not page.is_file():
+            continue
+        picture = f"preview-{name.replace('/', '-')}.png"
+        card(title, own, folder / picture)
+        root = "../" * name.count("/")
+        address = f"{base.rstrip('/')}/_images/{picture}" if base else f"{root}_images/{picture}"
+        text = page.read_text(encoding="utf-8")
+        page.write_text(
+            text.replace("</title>", f"</title>\n{tags(title, text, address)}", 1), encoding="utf-8"
+        )
+
+
+def tags(title: str, page: str, image: str) -> str:
+    """The tags of a page's head."""
+    said = html.escape(description(page))
+    named = {
+        "og:title": title,
+        "og:description": html.unescape(said),
+        "og:image": image,
+        "og:type": "article",
+    }
+    lines = [f'<meta name="description" content="{said}">']
+    lines += [f'<meta property="{key}" content="{html.escape(text)}">' for key, text in named.items()]
+    return "\n".join([*lines, '<meta name="twitter:card" content="summary_large_image">'])
+
+
+def description(page: str) -> str:
+    """The first paragraph of a page that is not about its run, without marks, cut at a word."""
+    article = page.partition("<article")[2]
+    article = re.sub(r'<div class="run-stamp.*?</div>', "", article, flags=re.S)
+    for match in re.finditer(r"<p>(.*?)</p>", article, flags=re.S):
+        text = " ".join(html.unescape(re.sub(r"<[^>]+>|\\[()]", "", match[1])).split())
+        if len(text) > 40:
+            return (
+                text
+                if len(text) <= LONGEST_DESCRIPTION
+                else text[:LONGEST_DESCRIPTION].rpartition(" ")[0] + " …"
+            )
+    return ""
+
+
+def card(title: str, rows: Iterable[Row], path: Path) -> None:
+    """A PNG of 1200 by 630 pixels: the title, and a square for each claim in the colour of its verdict."""
+    from PIL import Image, ImageDraw
+
+    picture = Image.new("RGB", SIZE, "white")
+    draw, large, small = ImageDraw.Draw(picture), _font(64), _font(30)
+    lines, line = [], ""
+    for word in title.split():
+        if line and draw.textlength(f"{line} {word}", large) > SIZE[0] - 160:
+            lines, line = [*lines, line], word
+        else:
+            line = f"{line} {word}".strip()
+    for number, text in enumerate([*lines, line][:3]):
+        draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
+    order = {verdict: place for place, verdict in enumerate(board.ORDER)}
+    ordered = sorted(rows, key=lambda row: order.get(row["verdict"], 99))
+    side = 44 if len(ordered) < 60 else 22
+    across = (SIZE[0] - 160) // (side + 6)
+    for number, row in enumerate(ordered):
+        x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
+        draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[board.look(row["verdict"])[0]])
+    draw.text((80, 560), f"{len(ordered)} claims, each measured", PALETTE["printed"][0], small)
+    picture.save(path, optimize=True)
+
+
+def _font(size: int) -> Any:
+    from matplotlib import font_manager
+    from PIL import ImageFont
+
+    return ImageFont.truetype(font_manager.findfont("DejaVu Sans"), size)

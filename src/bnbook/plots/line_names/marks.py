@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 
-from bnbook.pipeline.pictures.inks import PALETTE
+from bnbook.pipeline.inks import PALETTE
 from bnbook.plots.line_names.places import Place, letters, places_of, write
 
 NEUTRAL = PALETTE["printed"][0]

@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 
-from bnbook.pipeline.pictures.lettering import COLUMN, LEAST
+from bnbook.pipeline.inks import COLUMN, LEAST
 from bnbook.plots.line_names.ink import Ink, others, points_of
 
 GAP = 2.0  # points between a name and its own line

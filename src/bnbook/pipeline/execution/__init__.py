@@ -1,1 +1,0 @@
-"""Running chapters: kernels, processes side by side, and what watches them."""

@@ -1,1 +1,0 @@
-"""The generated pages, and the site that is built from them."""
