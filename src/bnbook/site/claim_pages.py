@@ -22,7 +22,7 @@ from bnbook.pipeline import chapter_runs, pictures, prose
 from bnbook.pipeline.chapter_runs import Evidence, published
 from bnbook.pipeline.chapters import Chapter
 from bnbook.profiles import PUBLISHED
-from bnbook.site import board, shell
+from bnbook.site import board, shell, ways
 from bnbook.site.shell import page, with_fixed_spaces
 
 #: Of a test: look, glyph and word.
@@ -349,7 +349,7 @@ def write(
     folder = site / "claims"
     folder.mkdir(exist_ok=True)
     known, own = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in shown.claims}
-    images = {figure: image for image, figure in shell.images(site).items()}
+    images = {figure: image for image, figure in ways.images(site).items()}
     places, runs = _places(), _runs(chapters, shown)
     names, instruments = [row["id"] for row in rows], claims.load_instruments()
     for number, row in enumerate(rows):
