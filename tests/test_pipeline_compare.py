@@ -143,7 +143,7 @@ def test_code_that_changed_since_the_books_run_is_said(ran):
 
 def test_the_exit_code_is_that_of_the_comparison(ran, monkeypatch):
     run = laptop_run()
-    monkeypatch.setattr(execution.execute, "run_chapter", lambda *_, **__: run)
+    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: run)
     job = execution.Job("laptop", {run.chapter.name: {}}, compare=True)
     for outcome in (compare.AGREES, compare.OTHER, compare.DIFFERS, compare.UNTOLD):
         monkeypatch.setattr(execution.compare, "compare", lambda *_, outcome=outcome: (["x"], outcome))
@@ -227,7 +227,7 @@ def test_what_the_figure_shows():
 def test_a_figure_of_the_band_and_the_run(ran, monkeypatch, profile):
     publishing.publish(laptop_run().chapter, "laptop")
     run = chapter_runs.fresh_run(laptop_run().chapter, profile)
-    monkeypatch.setattr(execution.execute, "run_chapter", lambda *_, **__: run)
+    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: run)
     outcome = execution.Job(profile, {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
     assert outcome.lines[-1] == (False, f"figure: {run.comparison_path}")
     assert run.comparison_path.name == "coin.compare.svg" and run.comparison_path.stat().st_size > 5000
@@ -238,7 +238,7 @@ def test_a_chapter_without_bands_has_no_figure(ran, monkeypatch):
     values("draws", [0] * 5)
     publishing.publish(laptop_run().chapter, "laptop")
     run = laptop_run()
-    monkeypatch.setattr(execution.execute, "run_chapter", lambda *_, **__: run)
+    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: run)
     outcome = execution.Job("laptop", {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
     assert outcome.lines[-1][1].startswith("figure: none") and not run.comparison_path.exists()
 
