@@ -17,7 +17,7 @@ import bnbook
 from bnbook import results
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
-from bnbook.runs import kinds, task, train_all, train_members
+from bnbook.runs import driving, kinds, task, train_all, train_members
 from bnbook.runs.progress import Progress, duration
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
@@ -75,6 +75,17 @@ def test_what_is_done_is_not_done_again(trained, own_store):
     assert all(np.array_equal(first[name], again[name][:2], equal_nan=True) for name in first)
     assert len(list(own_store.iterdir())) == 3
     assert [row["name"] for row in results.current().header["data"]] == ["textures-standin"]
+
+
+def test_a_session_by_hand_reads_the_store_and_adds_nothing_to_it(trained, own_store, monkeypatch):
+    clean = train_all([DEEP], [0], workers=1)[DEEP]["loss"]
+    before = sorted(own_store.iterdir())
+    monkeypatch.delenv("BNBOOK_CHAPTER")
+    monkeypatch.setattr(torch.optim.SGD, "step", lambda self, closure=None: None)
+    monkeypatch.setattr(driving, "EVERY", 0.0)  # a checkpoint at each step
+    found = train_all([DEEP], range(2), workers=1)[DEEP]["loss"]
+    assert trained == [0, 1] and sorted(own_store.iterdir()) == before
+    np.testing.assert_array_equal(found[0], clean[0])
 
 
 def arms():

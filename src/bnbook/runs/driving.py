@@ -44,9 +44,9 @@ def drive(training: Training, keys: Sequence[str], tell: Tell) -> tuple[dict[str
     """Go on from the checkpoint of these keys, if there is one, to the end; the result, and the seconds it
     took in all.
 
-    The checkpoint stays until the result is stored (`checkpoints.remove`).
+    Without keys there are no checkpoints. The checkpoint stays until the result is stored (`checkpoints.remove`).
     """
-    found = checkpoints.load(keys)
+    found = checkpoints.load(keys) if keys else None
     if found is not None:
         training.load_state(found[0])
     before = 0.0 if found is None else found[1]
@@ -58,9 +58,10 @@ def drive(training: Training, keys: Sequence[str], tell: Tell) -> tuple[dict[str
         if now - told >= TOLD:
             told = now
             if not tell(training.step, False):
-                checkpoints.save(keys, training.state(), before + now - begun)
+                if keys:
+                    checkpoints.save(keys, training.state(), before + now - begun)
                 raise Unwanted
-        if now - kept >= EVERY:
+        if keys and now - kept >= EVERY:
             try:
                 checkpoints.save(keys, training.state(), before + now - begun)
             except BnbookError as error:  # a full disk: the training itself can still end well

@@ -40,7 +40,8 @@ def train_all(
     `seconds` (S,) is added: what each training took when it was made, a member of a stack its share.
     `workers` train at once, by default (None or 0) one a core, on a GPU one; 1 trains in this process, more
     on a Dask cluster on this machine; where BNBOOK_SCHEDULER names a cluster (tcp://...), that one trains.
-    Interrupted or killed, the next call goes on where this one was. Trainings that are `kept` are published
+    A chapter's run that was interrupted or killed goes on where it was; a session by hand reads the store and
+    adds nothing to it. Trainings that are `kept` are published
     with the chapter, so that nobody has to make them again. BnbookError for bad input, for a training
     that killed its workers, for a lost cluster.
     """
@@ -73,9 +74,11 @@ def train_members(
         def keep(index: int, result: dict[str, Any]) -> None:
             for place, key in enumerate(stacks[index]):
                 own = {name: values[place] for name, values in result["arrays"].items()}
-                store.write(key, own, seconds=result["seconds"], about=wanted[missing[key]])
+                if store.is_written():
+                    store.write(key, own, seconds=result["seconds"], about=wanted[missing[key]])
                 found[key] = own | {"seconds": np.float64(result["seconds"])}
-            checkpoints.remove(stacks[index])
+            if store.is_written():
+                checkpoints.remove(stacks[index])
             if result["device"] != "cpu":  # by its full name, which only the worker may know
                 results.record_device(result["device"], kinds.THREADS)
 
@@ -106,7 +109,7 @@ def _identities(members: Sequence[Member], where: str) -> dict[Member, dict[str,
 
 def _stacks(missing: dict[str, Member], where: str, workers: int) -> list[list[str]]:
     """Keys that train together: first the stacks that stopped in the middle."""
-    begun = checkpoints.stacks_of(set(missing))
+    begun = checkpoints.stacks_of(set(missing)) if store.is_written() else []
     taken = set(chain(*begun))
     rest = {member: key for key, member in missing.items() if key not in taken}
     return begun + [[rest[member] for member in stack] for stack in kinds.stacks(list(rest), where, workers)]
@@ -120,7 +123,7 @@ def _task(
     return {
         "kind": kinds.kind_of(arm),
         "members": [[arm.settings(), int(seed)] for arm, seed in stack],
-        "keys": keys,
+        "keys": keys if store.is_written() else [],  # those of checkpoints
         "edition": {part: wanted[arm, seed][part] for part in kinds.EDITION},
         "device": kinds.device_of(arm, where),
         "steps": arm.steps,

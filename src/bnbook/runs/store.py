@@ -28,6 +28,12 @@ _META = "meta"
 NOT_IDENTITY = ("seconds", "chapter", "finished")
 
 
+def is_written() -> bool:
+    """Whether this process may add to the store: only one that the press started for a chapter. A session of its
+    user's may have patched what a training rests on, and no key would name that."""
+    return bool(os.environ.get("BNBOOK_CHAPTER"))
+
+
 def read(name: str, about: dict[str, Any]) -> Arrays | None:
     """The arrays stored under a key; None where there are none, or where arm or seed are not those of
     `about`.

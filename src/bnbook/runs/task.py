@@ -53,7 +53,7 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
             "arrays": arrays,
             "seconds": seconds / len(members),
             "device": device_name(task["device"]),
-            "checkpoint": checkpoints.path_of(task["keys"]).exists(),
+            "checkpoint": bool(task["keys"]) and checkpoints.path_of(task["keys"]).exists(),
         }
 
 
