@@ -13,6 +13,7 @@ from pathlib import Path
 from bnbook import paths
 from bnbook.errors import BnbookError
 from bnbook.pipeline import handout, ledger, pages, pictures
+from bnbook.pipeline.chapters import discover
 from bnbook.site import claim_pages, notation, shell, ways
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
@@ -34,6 +35,8 @@ def build(profile: str | None = None) -> Path:
     `_build` is wiped before: what an earlier build left (glue files, pages of removed chapters) never reaches
     the site.
     """
+    if profile is None and (wrong := pages.unlocked(discover())):
+        raise BnbookError(f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; bnbook check says all")
     folder = paths.build_folder()
     staged, output, site = folder / "pages", folder / "output", folder / "html"
     for old in (staged, output, folder / "jupyter_execute", folder / ".jupyter_cache"):

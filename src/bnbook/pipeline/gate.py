@@ -112,6 +112,8 @@ def local_paths(evidence: Evidence) -> list[str]:
 
 # ---- What a run must hold: cells that ran, figures with words, every result that is read, the data it names --------
 
+#: Outputs that a page may show: none that a browser runs.
+SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 
 
@@ -129,6 +131,8 @@ def cells(evidence: Evidence) -> list[str]:
         for output in cell.outputs:
             if output.output_type == "error":
                 found.append(f"code cell {number} raised {output.ename}: {output.evalue}")
+            if active := sorted(set(output.get("data", {})) - SHOWN):
+                found.append(f"code cell {number} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}")
             if any(kind.startswith("image/") for kind in output.get("data", {})):
                 alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
                 found += _alt_problems(f"code cell {number} shows a picture", alt)
