@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -413,3 +417,15 @@ def test_a_section_says_once_that_its_intervals_are_of_95_percent():
     short = "2 (95 % interval 1 to 3) and 5 (4 to 6)."
     text = "\n\n".join([said, f"## Next\n\n{said}", f":::{{admonition}} In short\n{said}\n:::", "no number"])
     assert pages.said_once(text) == text.replace(said, short)
+
+
+@pytest.mark.parametrize("folder", [".", "book"])
+def test_jupyter_book_alone_says_in_one_line_which_command_builds_the_site(tmp_path, folder):
+    root = Path(__file__).parents[1]
+    for name in ("_config.yml", "_toc.yml", "book/_toc.yml", "book/index.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy2(root / name, tmp_path / name)
+    main = "from jupyter_book.cli.main import main; main()"
+    program = [sys.executable, "-c", main, "build", str(tmp_path / folder), "-q"]
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert done.returncode == 2 and "bnbook build" in done.stderr and "Traceback" not in done.stderr

@@ -15,6 +15,7 @@ from bnbook.errors import BnbookError
 from bnbook.pipeline import handout, ledger, pages, pictures
 from bnbook.pipeline.chapters import discover
 from bnbook.site import claim_pages, notation, shell, ways
+from bnbook.site.staged import MARK
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -69,7 +70,7 @@ def _jupyter_book(staged: Path, output: Path) -> None:
     command = [sys.executable, "-c", program, "build", str(staged), "--path-output", str(output)]
     command += ["-W", "-n", "--keep-going", "--all", "-q"]
     environment = os.environ | {"PYTHONWARNINGS": "ignore", "SOURCE_DATE_EPOCH": str(int(time.time()))}
-    environment["PYTHONUTF8"] = "1"  # what it says is read as UTF-8
+    environment |= {"PYTHONUTF8": "1", MARK: "1"}  # what it says is read as UTF-8
     done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment)
     if done.returncode or not (output / "_build" / "html" / "index.html").is_file():
         lines = (done.stderr + done.stdout).splitlines()

@@ -1,0 +1,21 @@
+"""What jupyter-book asks first: the pages in book/ hold no numbers yet, so only staged pages become a site."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+MARK = "BNBOOK_STAGED"
+SAID = (
+    "bnbook: the pages in book/ get their numbers, figures and verdicts when they are staged; "
+    "build the site with `bnbook build` (or `make book`), not with jupyter-book alone"
+)
+
+
+def setup(_: Any) -> dict[str, bool]:
+    """End with one line and exit code 2 where Sphinx was not started by `bnbook build`."""
+    if MARK not in os.environ:
+        print(SAID, file=sys.stderr)
+        raise SystemExit(2)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
