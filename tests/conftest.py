@@ -40,6 +40,8 @@ def set_kernels() -> None:
 
 
 set_kernels()  # before torch is imported
+#: The tests act as a process that the press started for a chapter; any other only reads the store.
+os.environ["BNBOOK_CHAPTER"] = "part/chapter"
 
 #: Files that begin before all others: the site is built in test_site while one process waits for it and one
 #: works; then those that take minutes. What needs the site and is quick comes last.

@@ -100,8 +100,8 @@ def test_recorded_samples_give_the_coverage_of_a_slow_twin():
 @pytest.fixture(scope="module")
 def page():
     text = (claims.reading.paths.book_folder() / "how-a-verdict-is-made.md").read_text(encoding="utf-8")
-    pages = prose.Pages({chapter.name: passed_run(chapter) for chapter in discover()}, claims.load_claims())
-    return pages.verdict_page(text, pages)
+    shown = prose.Pages({chapter.name: passed_run(chapter) for chapter in discover()}, claims.load_claims())
+    return pages.verdict_page(text, shown)
 
 
 def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):

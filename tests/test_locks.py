@@ -132,13 +132,13 @@ def test_what_was_done_before_the_locks_stands_as_it_was_entered(book):
 @pytest.mark.parametrize(
     ("tamper", "words"),
     [
-        (lambda lines: [locks[0].replace('"seeds":3', '"seeds":9'), *locks[1:]], "line 2: `previous`"),
-        (lambda lines: [locks[0], locks[2]], "line 2: `previous`"),
-        (lambda lines: locks[1:], "line 1: `previous`"),
-        (lambda lines: [locks[1], locks[0], locks[2]], "line 1: `previous`"),
-        (lambda lines: [*locks, "{"], "line 4: it is no event"),
-        (lambda lines: [*locks, '{"event":"forgotten"}'], "line 4: event 'forgotten' is unknown"),
-        (lambda lines: [*locks, '{"event":"withdrawn"}'], "line 4: it lacks chapter, claim, date"),
+        (lambda lines: [lines[0].replace('"seeds":3', '"seeds":9'), *lines[1:]], "line 2: `previous`"),
+        (lambda lines: [lines[0], lines[2]], "line 2: `previous`"),
+        (lambda lines: lines[1:], "line 1: `previous`"),
+        (lambda lines: [lines[1], lines[0], lines[2]], "line 1: `previous`"),
+        (lambda lines: [*lines, "{"], "line 4: it is no event"),
+        (lambda lines: [*lines, '{"event":"forgotten"}'], "line 4: event 'forgotten' is unknown"),
+        (lambda lines: [*lines, '{"event":"withdrawn"}'], "line 4: it lacks chapter, claim, date"),
     ],
 )
 def test_a_line_rewritten_removed_or_moved_is_one_clear_line(book, tamper, words):

@@ -49,7 +49,6 @@ def apart(tmp_path, monkeypatch):
     """A store and a progress file of its own, and no local cluster before and after."""
     monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "said"))
-    monkeypatch.setenv("BNBOOK_CHAPTER", "part/chapter")  # what the press sets; else the store is only read
     for name in ("BNBOOK_RESULTS", "BNBOOK_SCHEDULER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(results, "_session", results.Results())

@@ -40,7 +40,6 @@ DEEP = Arm(
 @pytest.fixture(autouse=True)
 def own_store(tmp_path, monkeypatch):
     monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("BNBOOK_CHAPTER", "part/chapter")
     for name in ("BNBOOK_RESULTS", "BNBOOK_SCHEDULER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(results, "_session", results.Results())

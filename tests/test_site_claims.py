@@ -22,6 +22,7 @@ from bnbook.site.claim_pages import Context, claim_page
 
 def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
     names = [name for name in dir(judging) if name.isupper() and isinstance(getattr(judging, name), str)]
+    names = set(names) - {"SEEN", "DIVERGED"}  # why a draw is left out, and what a number did
     assert {getattr(judging, name) for name in names} <= set(board.LOOKS)
     seen = [(kind, glyph) for kind, glyph, _ in board.LOOKS.values()]
     pairs = {verdict: seen.count(board.LOOKS[verdict][:2]) for verdict in board.LOOKS}

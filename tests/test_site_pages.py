@@ -53,7 +53,11 @@ def test_a_page_has_a_description_and_a_picture(tmp_path):
     page = (tmp_path / "index.html").read_text()
     assert 'content="https://example.org/book/_images/preview-index.png"' in page
     assert shell.description("<article><p>short</p></article>") == ""
-    assert 100 < len(shell.description("<article><p>" + "long words " * 60 + "</p>")) <= shell.LONGEST_DESCRIPTION + 2
+    assert (
+        100
+        < len(shell.description("<article><p>" + "long words " * 60 + "</p>"))
+        <= shell.LONGEST_DESCRIPTION + 2
+    )
 
 
 def test_on_paper_addresses_start_from_the_first_page_and_what_is_folded_is_open():

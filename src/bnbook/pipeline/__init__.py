@@ -1,5 +1,5 @@
-"""From chapter to site, a room a step, each on those before it: chapters, pictures, prose, gate, execution,
-handout, explorers, pages."""
+"""From chapter to site, a module a step, each on those before it: chapters, chapter_runs, locking, inks, phones,
+pictures, prose, compare, rerun_figure, gate, publishing, execution, handout, ledger, explorers, pages, build, doctor."""
 
 import sys
 

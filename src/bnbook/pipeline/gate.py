@@ -132,7 +132,9 @@ def cells(evidence: Evidence) -> list[str]:
             if output.output_type == "error":
                 found.append(f"code cell {number} raised {output.ename}: {output.evalue}")
             if active := sorted(set(output.get("data", {})) - SHOWN):
-                found.append(f"code cell {number} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}")
+                found.append(
+                    f"code cell {number} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}"
+                )
             if any(kind.startswith("image/") for kind in output.get("data", {})):
                 alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
                 found += _alt_problems(f"code cell {number} shows a picture", alt)

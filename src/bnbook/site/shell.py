@@ -86,7 +86,7 @@ def clone() -> str:
 
 def configuration() -> str:
     """jupyter-book's configuration, without the repository: the theme's links lead to notebooks that it does
-    not have, those of `bnbook.site.links` to the text."""
+    not have, `write_links` leads to the text."""
     content = _content()
     content.pop("repository", None)
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
