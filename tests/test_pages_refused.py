@@ -1,14 +1,24 @@
-"""What no page is made of: outputs that a browser would run, evidence that the locks do not know."""
+"""What no page is made of: outputs that a browser would run, evidence that the locks do not know; and what is whole
+or not there."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import os
+import re
 from types import SimpleNamespace
 
 import pytest
 from nbformat import v4
+from test_pipeline_gate import edit_results, laptop_run
 
+from bnbook import paths
+from bnbook.claims import locks
+from bnbook.cli import main
 from bnbook.errors import BnbookError
-from bnbook.pipeline import build, gate, pages
+from bnbook.pipeline import build, chapter_runs, gate, pages, publishing
+from bnbook.site import shell
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/javascript", "image/svg+xml"])
@@ -24,3 +34,71 @@ def test_no_site_is_built_of_what_the_locks_do_not_know(tiny, monkeypatch):
     monkeypatch.setattr(pages, "stage", lambda *_: pytest.fail("pages were made"))
     with pytest.raises(BnbookError, match="claim coin-fair has no lock"):
         build.build(None)
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda content: content["provenance"].update(platform="<img src=x onerror=alert(1)>"),
+        lambda content: content["provenance"]["versions"].update({"<b>torch": "1"}),
+        lambda content: content["data"].append({"name": "</td><script>"}),
+        lambda content: content["results"]["heads"].update(unit="<i>"),
+    ],
+)
+def test_words_of_a_run_are_plain(ran, put):
+    run = laptop_run()
+    assert gate.plain(run) == []
+    edit_results(put)
+    assert any("has markup; expected plain words" in line for line in gate.problems(laptop_run()))
+
+
+def test_only_scripts_outside_of_the_content_are_allowed_by_a_page():
+    own, strange = "let a = 1;", "alert(1)"
+    page = (
+        f'<html><head><meta charset="utf-8"><script>{own}</script></head><body><button onclick="go(&quot;x&quot;)">'
+        f"</button><main><article><script>{strange}</script><b onclick='{strange}'>x</b></article>"
+        f'<i onload="{strange}"></i></main></body></html>'
+    )
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', shell.with_policy(page))[1]
+    hashed = re.findall(r"'sha256-([^']+)'", policy)
+    expected = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (own, 'go("x")')
+    ]
+    assert sorted(hashed) == sorted(expected) and "unsafe-inline" not in policy.split("style-src")[0]
+    assert shell.with_policy(page).index("Security-Policy") < shell.with_policy(page).index("<script>")
+
+
+def test_two_builds_at_once_are_one_clear_line(ran, monkeypatch):
+    monkeypatch.setattr(pages, "stage", lambda *_: pytest.fail("pages were made"))
+    with (
+        build._alone(paths.build_folder()),
+        pytest.raises(BnbookError, match="another process builds the site"),
+    ):
+        build.build("smoke")
+
+
+@pytest.mark.parametrize("cut", range(6))
+def test_a_publication_that_is_cut_short_is_whole_after_the_next(ran, monkeypatch, capsys, cut):
+    """A process that dies between any two of its steps: before, nothing is replaced; after, the next one ends it."""
+    publishing.publish(laptop_run().chapter, "laptop")
+    edit_results(lambda content: content["results"]["heads"]["values"].__setitem__(0, 0.4))
+    steps = iter(range(100))
+
+    def dying(original):
+        def step(*words):
+            if next(steps) == cut:
+                raise KeyboardInterrupt
+            return original(*words)
+
+        return step
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(chapter_runs.os, "replace", dying(os.replace))
+        patch.setattr(locks, "append", dying(locks.append))
+        publishing.publish(laptop_run().chapter, "laptop")
+    assert main(["check"]) in (0, 1) and "was cut short" in capsys.readouterr().out
+    assert main(["publish", "coin", "--profile", "laptop"]) == 0
+    assert main(["check"]) == 0 and "was cut short" not in capsys.readouterr().out
+    found = chapter_runs.published(laptop_run().chapter, "laptop").results
+    assert found.entries["heads"]["values"][0] == 0.4
+    assert not [*paths.executed_folder().rglob(".*"), *paths.executed_folder().rglob("*.old")]

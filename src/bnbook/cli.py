@@ -136,6 +136,8 @@ def _lock(arguments: argparse.Namespace) -> int:
 def _publish(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline import publishing
 
+    for name in publishing.settle():
+        print(f"published {name}, whose publication had been cut short")
     for chapter in running.chosen(arguments):
         if arguments.trainings:
             print(f"published {len(publishing.take_finished(chapter))} finished trainings of {chapter.name}")
@@ -159,7 +161,8 @@ def _check(arguments: argparse.Namespace) -> int:
     for name, lines in problems.items():
         print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
     sound = [c for c in found if not any(problems.get(f"{each}/{c.name}") for each in PROFILES)]
-    notes = [*publishing.other_versions(sound), *pages.turned(sound), *publishing.waiting()]
+    notes = [*publishing.cut_short(), *publishing.other_versions(sound), *pages.turned(sound)]
+    notes += publishing.waiting()
     for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:

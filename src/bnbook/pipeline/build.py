@@ -8,7 +8,11 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from bnbook import paths
 from bnbook.errors import BnbookError
@@ -38,7 +42,24 @@ def build(profile: str | None = None) -> Path:
     """
     if profile is None and (wrong := pages.unlocked(discover())):
         raise BnbookError(f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; bnbook check says all")
-    folder = paths.build_folder()
+    with _alone(paths.build_folder()) as folder:
+        return _built(folder, profile)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[Path]:
+    """No other process builds into the same folder (the system ends the lock of a dead one)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            yield folder
+    except Timeout:
+        raise BnbookError(
+            f"another process builds the site in {folder}; wait for it and start again"
+        ) from None
+
+
+def _built(folder: Path, profile: str | None) -> Path:
     staged, output, site = folder / "pages", folder / "output", folder / "html"
     for old in (staged, output, folder / "jupyter_execute", folder / ".jupyter_cache"):
         shutil.rmtree(old, ignore_errors=True)
@@ -53,6 +74,7 @@ def build(profile: str | None = None) -> Path:
     shell.write_links(rendered, shell.repository())
     handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
     ledger.write(rendered, shown)
+    shell.write_policies(rendered)
     old_site = folder / "html.old"
     shutil.rmtree(old_site, ignore_errors=True)
     if site.exists():

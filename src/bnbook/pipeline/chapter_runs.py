@@ -165,16 +165,19 @@ def fresh_run(chapter: Chapter, profile: str, name: str | None = None) -> Eviden
 
 
 def move(source: Evidence, target: Evidence) -> None:
-    """Take over the three parts; the results file, which carries the hashes of the others, goes last."""
+    """Take over the three parts, those that are still there; the results file, which carries the hashes of the
+    others, goes last."""
     target.notebook_path.parent.mkdir(parents=True, exist_ok=True)
     old = target.figures_folder.with_suffix(".old")
+    if source.figures_folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        if target.figures_folder.exists():
+            os.replace(target.figures_folder, old)
+        os.replace(source.figures_folder, target.figures_folder)
     shutil.rmtree(old, ignore_errors=True)
-    if target.figures_folder.exists():
-        os.replace(target.figures_folder, old)
-    os.replace(source.figures_folder, target.figures_folder)
-    os.replace(source.notebook_path, target.notebook_path)
-    os.replace(source.results_path, target.results_path)
-    shutil.rmtree(old, ignore_errors=True)
+    for part in ("notebook_path", "results_path"):
+        if getattr(source, part).exists():
+            os.replace(getattr(source, part), getattr(target, part))
 
 
 # ---- What each draw of a chapter gives by itself, beside the verdict on all of them together -----------------------

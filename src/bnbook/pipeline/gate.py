@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -110,6 +110,36 @@ def local_paths(evidence: Evidence) -> list[str]:
     return found
 
 
+#: The start of a tag of HTML.
+TAG = re.compile(r"<[A-Za-z/!?]")
+
+
+def plain(evidence: Evidence) -> list[str]:
+    """No markup in what a results file says of its run: its words stand on pages."""
+    recorded = evidence.results
+    about = {
+        name: {key: entry.get(key) for key in ("unit", "note")} for name, entry in recorded.entries.items()
+    }
+    return [
+        f"{evidence.results_path.name}: {text[:60]!r} has markup; expected plain words"
+        for text in _texts([recorded.header, about])
+        if TAG.search(text)
+    ][:3]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in nested JSON, names of fields as well."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _texts(str(key))
+            yield from _texts(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _texts(each)
+
+
 # ---- What a run must hold: cells that ran, figures with words, every result that is read, the data it names --------
 
 #: Outputs that a page may show: none that a browser runs.
@@ -135,6 +165,8 @@ def cells(evidence: Evidence) -> list[str]:
                 found.append(
                     f"code cell {number} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}"
                 )
+            if TAG.search(str(output.get("data", {}).get("text/markdown", ""))):
+                found.append(f"code cell {number} shows HTML in Markdown; expected Markdown alone")
             if any(kind.startswith("image/") for kind in output.get("data", {})):
                 alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
                 found += _alt_problems(f"code cell {number} shows a picture", alt)
@@ -288,6 +320,7 @@ def _alt_problems(what: str, alt: str) -> list[str]:
 
 # ---- The header of a results file: what a run was made from, and how -----------------------------------------------
 
+KERNELS = re.compile(r"(ATEN_CPU_|(ONE)?DNN|MKL_|OPENBLAS_|KMP_|OMP_|CUBLAS_|NVIDIA_TF32|TORCH_ALLOW_TF32)")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
 
@@ -331,6 +364,7 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
             "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
             "device": device.get("name", "cpu"),
             "threads": device.get("threads", 1),
+            "kernels": kernels(),
             "seeds": seeds,
             "seconds": round(seconds, 1),
             "store": store,
@@ -359,6 +393,15 @@ def not_as_locked(header: Mapping[str, Any]) -> str:
         if locked and then.split("+")[0] not in locked:
             words.append(f"{name} {then} (locked: {', '.join(locked)})")
     return ", ".join(words)
+
+
+def kernels() -> str:
+    """What of this processor torch's kernels use, and the variables that choose others: with other kernels the
+    same training rounds otherwise, and after some hundred steps is another draw."""
+    import torch
+
+    set_here = [f"{name}={value}" for name, value in sorted(os.environ.items()) if KERNELS.match(name)]
+    return "; ".join([torch.backends.cpu.get_cpu_capability(), *set_here])
 
 
 def content_digest(recorded: results.Results) -> str:
@@ -435,6 +478,7 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
         required_results,
         seeds,
         local_paths,
+        plain,
         data_identity,
         within_reach,
     ]

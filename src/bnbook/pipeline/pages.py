@@ -421,6 +421,7 @@ def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
         "Date": made["date"],
         "Data": "<br>".join(_data_row(row) for row in evidence.results.header["data"]) or "none",
         "Device": f"{made['device']}, {made['threads']} thread{'s' * (made['threads'] != 1)} a run",
+        "Kernels": made.get("kernels"),
         "Seeds": _seed_words(evidence),
         "Time": _time_words(made),
         "Peak memory": f"{made['peak_memory_mib']:,} MiB",

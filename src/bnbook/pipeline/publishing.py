@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import Counter
 from functools import cache
@@ -165,7 +166,7 @@ def _named(recorded: results.Results) -> list[str]:
 
 #: Of a run's header and of its provenance, what a draw keeps.
 HEADER = ("chapter", "profile", "parameters", "fingerprint", "locks", "content")
-MADE = ("commit", "date", "device", "threads", "platform")
+MADE = ("commit", "date", "device", "threads", "kernels", "platform")
 
 
 def with_replaced(chapter: Chapter, old: Results, new: Results) -> list[Results]:
@@ -181,7 +182,11 @@ def with_replaced(chapter: Chapter, old: Results, new: Results) -> list[Results]
     names = [name for name in old if name in read or old[name].ndim == 1]
     kept = Results(
         {key: old.header[key] for key in HEADER if key in old.header}
-        | {"provenance": {key: old.header["provenance"].get(key) for key in MADE}},
+        | {
+            "provenance": {
+                key: old.header["provenance"][key] for key in MADE if key in old.header["provenance"]
+            }
+        },
         {name: {key: old.entries[name][key] for key in ("values", "unit", "seeds")} for name in names},
     )
     before = [draw for draw in old.draws if draw.header["content"] != old.header["content"]]
@@ -305,6 +310,75 @@ def words(evidence: Evidence) -> list[str]:
 # ---- Take a passed run over into executed/, the committed evidence -------------------------------------------------
 
 LARGEST_MIB = 40
+#: Of a publication that is under way: its draws, and the file that is written when all of it is there. From then
+#: on it only goes forward.
+DRAWS, WHOLE = "draws.json", "whole.json"
+
+
+def settle() -> list[str]:
+    """Put in place what a publication has made ready, and take away what one was still making ready when it was
+    cut short; returns the chapters whose publication is whole now.
+
+    Whoever is cut short here leaves it to the next `bnbook publish`, which finds every part either where it was
+    or where it goes.
+    """
+    done = []
+    with locks.alone():
+        for folder in sorted(paths.executed_folder().glob(".*.publishing")):
+            if (folder / WHOLE).is_file():
+                about = json.loads((folder / WHOLE).read_text(encoding="utf-8"))
+                _go_forward(folder, about)
+                done.append(about["chapter"])
+            shutil.rmtree(folder, ignore_errors=True)
+    return done
+
+
+def _make_ready(run: Evidence, old: Results | None, events: list[dict[str, Any]]) -> None:
+    chapter, profile = run.chapter, run.profile
+    staging = Evidence(chapter, paths.executed_folder() / f".{profile}.publishing")
+    shutil.rmtree(staging.folder, ignore_errors=True)
+    try:
+        staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(run.figures_folder, staging.figures_folder)
+        shutil.copy2(run.notebook_path, staging.notebook_path)
+        shutil.copy2(run.results_path, staging.results_path)
+        # a draw that is the published run itself does not count twice
+        draws = with_replaced(chapter, old, run.results) if old is not None else []
+        write(staging.folder / DRAWS, draws)
+        about = {"chapter": chapter.name, "profile": profile, "draws": len(draws), "events": events}
+        atomic.write_json(staging.folder / WHOLE, about | {"lines": len(locks.read().lines)})
+    except OSError as error:
+        shutil.rmtree(staging.folder, ignore_errors=True)
+        raise BnbookError(
+            f"{chapter.name} could not be published ({reason(error)}); nothing was replaced"
+        ) from None
+
+
+def _go_forward(folder: Path, about: dict[str, Any]) -> None:
+    (chapter,) = (each for each in discover() if each.name == about["chapter"])
+    ready, target = Evidence(chapter, folder), published(chapter, about["profile"])
+    draws = results.draws_path(target.results_path)
+    if (folder / DRAWS).is_file():
+        draws.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(folder / DRAWS, draws)
+    elif not about["draws"]:
+        draws.unlink(missing_ok=True)
+    move(ready, target)
+    later = locks.read().lines[about["lines"] :]
+    if not any(line.event == "published" and line.get("content") == _content(about) for line in later):
+        locks.append(about["events"])
+
+
+def _content(about: dict[str, Any]) -> str:
+    return next(event["content"] for event in about["events"] if event["event"] == "published")
+
+
+def cut_short() -> list[str]:
+    """What is said of publications that were cut short, one line each."""
+    return [
+        f"a publication at the {folder.name.split('.')[1]} profile was cut short; `bnbook publish` goes on with it"
+        for folder in sorted(paths.executed_folder().glob(".*.publishing"))
+    ]
 
 
 def publish(chapter: Chapter, profile: str) -> Evidence:
@@ -340,22 +414,9 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     old = target.results if target.results_path.is_file() else None
     events = publishing(chapter, profile, old, run.results)
     take_over(run)
-    staging = Evidence(chapter, paths.executed_folder() / f".{profile}.publishing")
-    try:
-        staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(run.figures_folder, staging.figures_folder, dirs_exist_ok=True)
-        shutil.copy2(run.notebook_path, staging.notebook_path)
-        shutil.copy2(run.results_path, staging.results_path)
-        if old is not None:  # a draw that is the published run itself does not count twice
-            write(results.draws_path(target.results_path), with_replaced(chapter, old, run.results))
-        move(staging, target)
-    except OSError as error:
-        raise BnbookError(
-            f"{chapter.name} could not be published ({reason(error)}); nothing was replaced"
-        ) from None
-    finally:
-        shutil.rmtree(staging.folder, ignore_errors=True)
-    locks.append(events)
+    with locks.alone():
+        _make_ready(run, old, events)
+        settle()
     tidy(run)
     return published(chapter, profile)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
 from collections.abc import Iterable
@@ -279,3 +281,38 @@ def _font(size: int) -> Any:
     from PIL import ImageFont
 
     return ImageFont.truetype(font_manager.findfont("DejaVu Sans"), size)
+
+
+# ---- What a browser may run on a page: the site's own scripts, and none that came with a run's numbers or notebook -
+
+INLINE = re.compile(
+    r'<script(?![^>]*\b(?:src=|type="(?:application/(?:ld\+)?json|text/x-)))[^>]*>(.*?)</script>', re.S
+)
+HANDLER = re.compile(r'<[a-z][^<>]*?\son[a-z]+="([^"]*)"')
+CONTENT = re.compile(r"<(main|article)\b.*</\1>", re.S)
+#: Sphinx's own page, whose content has a script and nothing of a run.
+WITHOUT_RUNS = ("search.html",)
+#: A page may be opened from a folder (file:) or a server ('self'); nothing comes from another host.
+POLICY = (
+    "default-src 'self' file:; script-src 'self' file: 'unsafe-hashes' {hashes}; style-src 'self' file: "
+    "'unsafe-inline'; img-src 'self' file: data: blob:; font-src 'self' file: data:; worker-src 'self' file: blob:; "
+    "object-src 'none'; base-uri 'none'; form-action 'self' file:"
+)
+
+
+def write_policies(site: Path) -> None:
+    """Give every page its content security policy: scripts from the site's files, and those inline that stand
+    outside of the content, by their hashes."""
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(with_policy(text, page.name in WITHOUT_RUNS), encoding="utf-8")
+
+
+def with_policy(text: str, whole: bool = False) -> str:
+    """The page with its policy as the first of its head; `whole`: what stands in its content may run, too."""
+    own = text if whole else CONTENT.sub("", text)
+    scripts = [*INLINE.findall(own), *(html.unescape(each) for each in HANDLER.findall(own))]
+    digests = sorted({base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts})
+    policy = POLICY.format(hashes=" ".join(f"'sha256-{each}'" for each in digests))
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
+    return re.sub(r"<head\b[^>]*>", lambda head: head[0] + meta, text, count=1)
