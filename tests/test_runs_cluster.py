@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -100,7 +102,7 @@ def test_a_local_cluster_is_taken_again_where_it_is_large_enough_and_will_not_ju
 
     def make(self, workers: int) -> None:
         self.workers, self.surroundings, self.left = workers, cluster._surroundings(), time.monotonic()
-        self.address, self.process = "", process
+        self.address, self.keys, self.process = "", {}, process
         made.append(workers)
 
     monkeypatch.setattr(cluster.LocalCluster, "__init__", make)
@@ -111,12 +113,52 @@ def test_a_local_cluster_is_taken_again_where_it_is_large_enough_and_will_not_ju
     kept.left -= 50  # seconds; it ends after 60, perhaps while it is asked
     assert cluster._local(3, False) is not kept
     with monkeypatch.context() as patched:
-        patched.setattr(cluster, "_client", nullcontext)
+        patched.setattr(cluster, "_client", lambda *_: nullcontext())
         cluster._kept[0].left -= 40
         with cluster.connected(3) as (_, kept):
             pass
         assert time.monotonic() - kept.left < 30
     assert made == [3, 2, 3, 3]
+
+
+def asked_for(where, page: str) -> bytes:
+    """What a port answers to who speaks HTTP without more."""
+    with socket.create_connection(where, timeout=30) as plain, suppress(ConnectionResetError):
+        plain.sendall(f"GET {page} HTTP/1.0\r\n\r\n".encode())
+        return b"" if (found := plain.recv(1000))[:4] != b"HTTP" else found
+    return b""
+
+
+def test_nobody_without_its_keys_is_let_in_by_a_local_cluster(apart):
+    """At none of the ports that its processes listen at: each speaks TLS and asks for a certificate."""
+    with cluster.connected(2) as (_, local):
+        inside = [
+            psutil.Process(local.process.pid),
+            *psutil.Process(local.process.pid).children(recursive=True),
+        ]
+        asked = {
+            c.laddr for each in inside for c in each.net_connections("inet") if c.status == psutil.CONN_LISTEN
+        }
+        assert len(asked) >= 3 and {where.ip for where in asked} == {"127.0.0.1"}
+        for where in asked:
+            said = [
+                asked_for(where, page)
+                for page in ("/", "/json/counts.json", "/info/main/workers.html", "/metrics")
+            ]
+            if said[0].startswith(b"HTTP"):  # Dask's servers for pages start anyhow: they have none
+                assert all(answer.startswith(b"HTTP/1.1 404") for answer in said)
+                continue
+            assert set(said) == {b""}
+            strange = ssl.create_default_context()
+            strange.check_hostname, strange.verify_mode = False, ssl.CERT_NONE
+            with (
+                pytest.raises((ssl.SSLError, ConnectionResetError)),
+                socket.create_connection(where, timeout=30) as bare,
+                strange.wrap_socket(bare) as wrapped,
+            ):
+                wrapped.sendall(b"x")
+                wrapped.recv(1)  # in TLS 1.3 the refusal comes here
+    cluster.end_local()
 
 
 def lines(apart: Path, words: str) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,8 +51,9 @@ class LocalCluster:
             stderr=self.log,
             start_new_session=True,  # Ctrl-C is for this process, which then decides
         )
-        said = (line.decode("utf-8", "replace").strip() for line in self.process.stdout)
-        self.address = next((line for line in said if ADDRESS.fullmatch(line)), "")
+        said = (line.decode("utf-8", "replace") for line in self.process.stdout)
+        answer = json.loads(next((line for line in said if line.startswith('{"address"')), "{}"))
+        self.address, self.keys = answer.get("address", ""), answer.get("keys", {})
         if not self.address:
             raise BnbookError(
                 f"the local workers did not start: {self.last_words()}; run again, or with workers=1"
@@ -91,7 +93,7 @@ def connected(workers: int, exactly: bool = True) -> Iterator[tuple[Client, Loca
     named = scheduler()
     local = None if named else _local(workers, exactly)
     try:
-        with _client(named or local.address) as client:
+        with _client(named or local.address, local.keys if local else {}) as client:
             yield client, local
         if local:
             local.left = time.monotonic()
@@ -152,10 +154,12 @@ def _surroundings() -> tuple:
 
 
 @contextmanager
-def _client(address: str) -> Iterator[Client]:
+def _client(address: str, keys: Mapping[str, str]) -> Iterator[Client]:
+    """A client; `keys` of a local cluster, which lets in nobody else (for another one Dask's own settings count)."""
     import logging
 
     from distributed import Client
+    from distributed.security import Security
 
     logger = logging.getLogger("distributed")
     before = logger.level
@@ -164,7 +168,8 @@ def _client(address: str) -> Iterator[Client]:
         try:
             if not ADDRESS.fullmatch(address):
                 raise OSError("no address")
-            client = Client(address, timeout=ANSWER, set_as_default=False)
+            security = Security(require_encryption=True, **keys) if keys else None
+            client = Client(address, timeout=ANSWER, set_as_default=False, security=security)
         except OSError as error:
             raise BnbookError(
                 f"no Dask scheduler answers at {address!r} ({error or type(error).__name__}); expected an "

@@ -1,12 +1,14 @@
 """The local cluster, in a process of its own: `python -m bnbook.runs.local WORKERS BYTES`.
 
-It says the scheduler's address on its standard output and ends as soon as its standard input closes, so that
-it never outlives the process that made it, however that one ends; its workers, which hold the end of a pipe
-to it, end with it. Whatever anything in it prints goes to its standard error. Left alone it ends too.
+It says the scheduler's address on its standard output, and the keys by which alone one is let in, and ends as
+soon as its standard input closes, so that it never outlives the process that made it, however that one ends;
+its workers, which hold the end of a pipe to it, end with it. Whatever anything in it prints goes to its
+standard error. Left alone it ends too.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -27,6 +29,9 @@ SETTINGS = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": 0.95,
+    "distributed.scheduler.http.routes": [],  # the servers for pages start anyhow, and have none
+    "distributed.worker.http.routes": [],
+    "distributed.nanny.http.routes": [],
     "distributed.nanny.pre-spawn-environ": {
         "OMP_NUM_THREADS": 1,
         "MKL_NUM_THREADS": 1,
@@ -35,6 +40,8 @@ SETTINGS = {
         "MALLOC_MMAP_MAX_": 0,
     },
 }
+#: What a client shows and asks for, made for this cluster and kept in memory.
+KEYS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 
 def main() -> None:
@@ -44,9 +51,11 @@ def main() -> None:
 
     import dask
     from distributed import LocalCluster
+    from distributed.security import Security
 
     workers, memory = map(int, sys.argv[1:])
     dask.config.set(SETTINGS)
+    security = Security.temporary()  # a port of 127.0.0.1 is open to every user of the machine
     cluster = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -54,9 +63,11 @@ def main() -> None:
         memory_limit=memory,
         host="127.0.0.1",
         dashboard_address=None,
+        security=security,
         silence_logs=False,
     )
-    print(cluster.scheduler_address, file=answers, flush=True)
+    keys = {name: getattr(security, name) for name in KEYS}
+    print(json.dumps({"address": cluster.scheduler_address, "keys": keys}), file=answers, flush=True)
     while cluster.scheduler.status.name == "running":
         time.sleep(0.5)
     os._exit(0)
