@@ -40,6 +40,7 @@ WITHOUT = {
     "gradient-norm", "training-speed", "end-accuracy", "test-accuracy", "unit-shape", "noise-draws", "diverged",
     "linear-correlation", "order-parameters", "lambda-max", "lambda-max-batch", "lambda-max-constant",
     "lambda-max-population", "after-training", "decay-rate", "alignment", "descends", "gradient-direction", "linear-loss",
+    "hessian-top", "curvature-along",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ PUBLIC = {
     "bnbook.probes.landscape": ("along_gradient", "Landscape"),
     "bnbook.probes.covariate_shift": ("measure", "CovariateShift"),
     "bnbook.probes.fisher": ("largest_eigenvalue",),
+    "bnbook.probes.hessian": ("largest_curvature", "curvature_along_gradient"),
     "bnbook.probes.statistics": ("use_statistics",),
     "bnbook.meanfield": ("solve", "FullyConnected", "Convolutional", "MeanFieldTheory"),
     "bnbook.data": ("load",),
