@@ -85,6 +85,8 @@ CONSTANTS = {
     "probes.order_parameters": dict(CHUNK=64),
     "probes.summaries": dict(PAPER_REACH=(0.5, 4.0)),
     "studies.bands": dict(LARGEST=1e200),
+    "studies.batches.inference": dict(CHUNK=512),
+    "studies.batches.networks": dict(CHANNELS=(16, 32, 64), HIDDEN=64, PER_GROUP=8),
     "studies.critical_rate": dict(EXPLOSION=1e6, TOLERANCE=1e-4),
     "studies.curvature_theory": dict(STARTS={"from0": 0.0, "from1": 1.0}),
     "studies.deep_linear.curves": dict(DRAWN=110),

@@ -19,6 +19,7 @@ from bnbook.plots import length_direction
 #: Module of plots -> the arms that its figures show, in their inks; one that is not named here shows none.
 #: A network with batch norm is the arm `batch`, whichever part of it is drawn.
 SHOWN = {
+    "batches": {"batch"},
     "critical_rate": {"batch"},
     "first_gamma": {"batch"},
     "fisher": {"none", "batch"},
