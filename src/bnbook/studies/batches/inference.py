@@ -34,9 +34,9 @@ def precise(model: nn.Sequential, images: Tensor, members: int) -> nn.Sequential
         def add(
             module: nn.Module, inputs: tuple[Tensor], sums: Tensor = sums, count: list[int] = count
         ) -> None:
-            values = inputs[0].double()
-            sums[0] += values.sum((0, 2, 3))
-            sums[1] += values.square().sum((0, 2, 3))
+            values, exact = inputs[0], dict(dim=(0, 2, 3), dtype=torch.float64)
+            sums[0] += values.sum(**exact)
+            sums[1] += values.square().sum(**exact)
             count[0] += values[:, 0].numel()
             raise Stop
 
