@@ -41,6 +41,7 @@ WITHOUT = {
     "linear-correlation", "order-parameters", "lambda-max", "lambda-max-batch", "lambda-max-constant",
     "lambda-max-population", "after-training", "decay-rate", "alignment", "descends", "gradient-direction", "linear-loss",
     "hessian-top", "curvature-along",
+    "two-modes", "answered-by", "added-up", "slips",
 }  # fmt: skip
 
 
