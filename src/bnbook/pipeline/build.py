@@ -160,7 +160,7 @@ def with_links_to_exercises(html: str) -> str:
 def names_at_dots(html: str) -> str:
     """Let a long name of code in a heading break behind a dot or a bar."""
     return re.sub(
-        r'(<h[1-6]>(?:(?!</h[1-6]>).)*?<span class="pre">)([^<]+)',
+        r'(<h[1-6]>(?:(?:(?!</h[1-6]>).)*?<span class="pre">)?)([\w.]+)(?=<)',
         lambda name: name[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", name[2]),
         html,
     )
