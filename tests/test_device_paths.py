@@ -20,7 +20,8 @@ from bnbook.data import load
 from bnbook.models import mlp, resnet
 from bnbook.probes import covariate_shift, fisher, landscape, layer_gradients
 from bnbook.probes.statistics import STATISTICS
-from bnbook.report import moments
+from bnbook.report import finding, instruments, moments
+from bnbook.report.subject import Subject
 from bnbook.small_networks.arm import PhaseArm
 from bnbook.small_networks.descent import Descent
 from bnbook.training.arm import Arm
@@ -101,11 +102,22 @@ def reads_give_ones(monkeypatch):
 
 
 LOSS = torch.nn.functional.cross_entropy
+
+
+def of_the_report(subject):
+    """Moments, gradients by layer, shift and landscape, as `bnbook.measure` takes them from copies."""
+    found, (start, gradient) = finding.inspect(subject), subject.gradient()
+    instruments.landscape(subject, start, gradient, [0.1])
+    instruments.shift(subject, found, gradient, (), 0.1)
+    instruments.by_layer(subject, found, start)
+    return moments.measure(subject, found, gradient, 0.1)[0].variance
+
+
 PROBES = {
     "landscape": lambda model, batch: landscape.along_gradient(model, LOSS, batch, [0.1, 0.2]).loss,
     "covariate shift": lambda model, batch: covariate_shift.measure(model, LOSS, batch, 0.1).cosine,
     "gradients": lambda model, batch: layer_gradients.measure(model, LOSS, batch).weight,
-    "moments": lambda model, batch: moments.measure(model, LOSS, batch, 0.1).variance,
+    "report": lambda model, batch: of_the_report(Subject(model, LOSS, batch)),
 } | {
     f"fisher, {each}": lambda model, batch, each=each: (
         fisher.largest_eigenvalue(model, batch[0], outputs="all", parameters="all", statistics=each).value

@@ -289,3 +289,10 @@ def test_none_is_the_identity_and_one_example_with_positions_is_a_batch():
     assert make_normalizer("none", 4, 2)(x) is x
     y = make_normalizer("batch", 4, 2).double()(x[:1])
     torch.testing.assert_close(y.mean((0, 2, 3)), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["layer", "group", "instance"])
+def test_an_empty_batch_is_named_as_one(name):
+    layer = make_normalizer(name, 4, 2, **({"groups": 2} if name == "group" else {}))
+    with pytest.raises(BnbookError, match="got no example"):
+        layer(torch.empty(0, 4, 3, 3))

@@ -17,6 +17,7 @@ from bnbook import cli, elsewhere
 from bnbook.errors import BnbookError
 from bnbook.probes import covariate_shift, fisher, landscape
 from bnbook.report import command, finding
+from bnbook.report.subject import Subject
 
 B, K = 12, 4
 
@@ -56,12 +57,10 @@ def test_numbers_are_those_of_the_instruments():
     assert torch.equal(report.shift.cosine, shift.cosine)
     assert report.eigenvalues.population is None  # nothing has been averaged yet
     assert any("population" in warning for warning in report.warnings)
-    wanted = fisher.largest_eigenvalue(model, data[0], "all", "all", "detached", tolerance=1e-3)
-    # the dropped units differ from call to call
     model[3].p = 0.0
     again = bnbook.measure(model, F.cross_entropy, data, progress=False)
     wanted = fisher.largest_eigenvalue(model, data[0], "all", "all", "detached", tolerance=1e-3)
-    assert again.eigenvalues.constant == pytest.approx(float(wanted), rel=1e-6)
+    assert again.eigenvalues.constant == pytest.approx(float(wanted), rel=1e-4)
     assert again.eigenvalues.batch < again.eigenvalues.constant  # less gradient along 1 and x-hat
 
 
@@ -121,8 +120,9 @@ def test_what_normalizes_and_what_cannot_be_measured():
     assert [each.kind for each in report.normalizers] == ["LayerNorm"]
     assert not report.normalizers[0].over_batch
     words = " ".join(report.warnings)
-    assert "another order" in words and "inputs of type torch.int64" in words and "same quantity" in words
-    assert report.landscape is not None and report.eigenvalues.batch is None
+    assert "another order" in words and "same quantity" in words
+    assert report.landscape is not None
+    assert report.eigenvalues.batch == report.eigenvalues.constant == report.eigenvalues.population > 0
     summed = bnbook.measure(
         dense(),
         lambda o, t: F.cross_entropy(o, t, reduction="sum"),
@@ -140,19 +140,33 @@ def test_what_normalizes_and_what_cannot_be_measured():
     )
 
 
-@pytest.mark.parametrize("norm", [nn.InstanceNorm1d, lambda n: nn.BatchNorm1d(n, track_running_stats=False)])
-def test_without_running_averages_there_is_no_population(norm):
-    model = nn.Sequential(nn.Linear(6, 8), nn.Unflatten(1, (4, 2)), norm(4), nn.Flatten()).double()
-    report = bnbook.measure(model, F.cross_entropy, batch(), progress=False)
+def test_without_running_averages_there_is_no_population():
+    def measured(norm):
+        model = nn.Sequential(nn.Linear(6, 8), nn.Unflatten(1, (4, 2)), norm, nn.Flatten()).double()
+        return bnbook.measure(model, F.cross_entropy, batch(), progress=False)
+
+    report = measured(nn.BatchNorm1d(4, track_running_stats=False))
     assert report.eigenvalues.batch is not None and report.eigenvalues.population is None
     assert any("keeps no running averages" in warning for warning in report.warnings)
+    alone = measured(nn.InstanceNorm1d(4)).eigenvalues  # no examples meet: there is but one
+    assert alone.batch == alone.constant == alone.population > 0
+
+
+def found_in(model, shape):
+    subject = Subject(model, F.cross_entropy, (torch.randn(B, *shape), torch.arange(B) % K))
+    return finding.inspect(subject).normalizers
 
 
 def test_known_and_unknown_normalizers():
-    resnet = torchvision.models.resnet18()
-    assert len(finding.normalizers(resnet)) == 20 and all(f.over_batch for f in finding.normalizers(resnet))
-    groups = nn.Sequential(nn.GroupNorm(2, 4), nn.InstanceNorm2d(4), nn.Identity())
-    assert [f.over_batch for f in finding.normalizers(groups)] == [False, False]
+    resnet = found_in(torchvision.models.resnet18(num_classes=K), (3, 33, 33))
+    assert len(resnet) == 20 and all(f.over_batch for f in resnet)
+    groups = nn.Sequential(
+        nn.GroupNorm(2, 4), nn.InstanceNorm2d(4), nn.Identity(), nn.Flatten(), nn.Linear(36, K)
+    )
+    assert [(f.kind, f.over_batch) for f in found_in(groups, (4, 3, 3))] == [
+        ("GroupNorm", False),
+        ("InstanceNorm2d", False),
+    ]
 
 
 def test_report_as_table_json_and_figure():
@@ -318,14 +332,14 @@ def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
 
 
 def test_units_lie_on_the_last_axis_of_what_works_on_it():
-    values = torch.arange(24.0).view(2, 3, 4)
+    values = torch.arange(24.0).view(2, 3, 4).square() + 1
     assert (
         finding.by_unit(nn.LayerNorm(4), values).shape
         == finding.by_unit(nn.Linear(4, 4), values).shape
         == (4, 6)
     )
     assert finding.by_unit(nn.BatchNorm1d(3), values).shape == (3, 8)
-    assert finding.by_unit(nn.LayerNorm(4), values)[1].tolist() == [1, 5, 9, 13, 17, 21]
+    assert finding.by_unit(nn.LayerNorm(4), values)[1].tolist() == values[..., 1].flatten().tolist()
 
 
 def test_a_batch_of_a_data_set_is_of_its_training_images():

@@ -48,7 +48,7 @@ def guarded(command: Callable[[], int]) -> int:
         )
         return USAGE
     except KeyboardInterrupt:
-        print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
+        print("\nbnbook: interrupted", file=sys.stderr)
         return INTERRUPTED
     return code
 
@@ -121,7 +121,11 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    return DONE if running.run(arguments) else FAILED
+    try:
+        return DONE if running.run(arguments) else FAILED
+    except KeyboardInterrupt:
+        print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _lock(arguments: argparse.Namespace) -> int:

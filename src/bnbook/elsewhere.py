@@ -32,13 +32,19 @@ def add_commands(add: Add) -> None:
 
 
 def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("factory", metavar="FILE.py:FACTORY", help="a function without arguments -> module")
-    parser.add_argument(
-        "--data", required=True, metavar="NAME|FILE", help="a data set, or FILE.pt / FILE.npz"
-    )
+    words = "a function or class without arguments -> module, or a module; or package.module:FACTORY"
+    parser.add_argument("factory", metavar="FILE.py:FACTORY", help=words)
+    parser.add_argument("--data", metavar="NAME|FILE", help="a data set, or FILE.pt / FILE.npz")
+    words = "of one example, such as 3,32,32: of the data, or of normal random numbers without --data"
+    parser.add_argument("--input-shape", metavar="SHAPE", help=words)
     parser.add_argument("--beside", metavar="FILE.py:FACTORY", help="a second network, on the same batch")
+    words = "a checkpoint; a second time for --beside"
+    parser.add_argument("--weights", metavar="FILE", action="append", help=words)
+    words = "which of several outputs, by name or place, such as logits or 0"
+    parser.add_argument("--output", metavar="NAME|K", help=words)
     parser.add_argument("--batch", type=int, default=64, metavar="B", help="examples (default 64)")
-    parser.add_argument("--loss", default="cross_entropy", choices=LOSSES)
+    words = f"{', '.join(LOSSES)}, or your own (outputs, targets) -> number (default {LOSSES[0]})"
+    parser.add_argument("--loss", default=LOSSES[0], metavar="NAME|FILE.py:FUNCTION", help=words)
     parser.add_argument("--learning-rate", type=float, default=0.1, metavar="η", help="default 0.1")
     parser.add_argument("--seed", type=int, default=0, help="of the random state that a factory draws from")
     parser.add_argument("--no-eigenvalues", action="store_true", help="leave out λ_max, which costs most")
@@ -49,7 +55,7 @@ def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
 def _measure(arguments: argparse.Namespace) -> int:
     from bnbook.report import command
 
-    print(command.report(arguments).table())
+    command.report(arguments, lambda found: print(found.table(), flush=True))
     return 0
 
 

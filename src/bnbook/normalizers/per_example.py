@@ -29,8 +29,9 @@ class GroupNorm(Normalizer):
         self.check(x)
         if x.numel() == x.shape[0] * self.groups:
             raise BnbookError(
-                f"{type(self).__name__} got one value per example and group, shape {tuple(x.shape)}; "
-                "expected two or more; use fewer groups or larger feature maps"
+                f"{type(self).__name__} got {'one value per example and group' if len(x) else 'no example'}, "
+                f"shape {tuple(x.shape)}; expected two or more values in a group; use fewer groups or larger "
+                "feature maps, and leave empty batches out"
             )
         return F.group_norm(x, self.groups, self.weight, self.bias, self.eps)
 

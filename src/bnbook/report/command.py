@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-from collections.abc import Callable
+import io
+import os
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from bnbook import atomic, data
-from bnbook.errors import BnbookError
+from bnbook.errors import BnbookError, reason
+from bnbook.report import foreign
+from bnbook.report.foreign import tried
 from bnbook.report.measuring import measure
 from bnbook.report.report import Report
+from bnbook.report.subject import Subject, described
 
 
 def _mse(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -28,28 +33,42 @@ LOSSES = {"cross_entropy": nn.functional.cross_entropy, "mse": _mse}
 FIGURES = (".svg", ".png", ".pdf")
 
 
-def report(arguments: argparse.Namespace) -> Report:
-    """Measure, write what was asked for, and give the report; BnbookError for whatever cannot be read, and
-    for a network or loss that does not take the batch."""
+def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda _: None) -> Report:
+    """Measure, show, write and draw what was asked for, in this order, and give the report; BnbookError for
+    whatever cannot be read or written, before anything is measured, and for a network or loss that does not
+    take the batch."""
     kind = Path(arguments.figure or "report.svg").suffix
     if kind not in FIGURES:  # before the minutes that a measurement may take
         raise BnbookError(f"a figure {Path(arguments.figure).name!r}; expected {', '.join(FIGURES)}")
-    batch = read_batch(arguments.data, arguments.batch)
+    for place in (arguments.json, arguments.figure):
+        if place:
+            _require_writable(Path(place))
     named = [each for each in (arguments.factory, arguments.beside) if each]
-    models = [build(each, arguments.seed) for each in named]
-    inputs, targets = (f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in batch)
-    found = _tried(
-        f"inputs {inputs} with targets {targets}; expected a network and a --loss that take these",
-        lambda: measure(
+    weights = arguments.weights or []
+    if len(weights) > len(named):
+        raise BnbookError(f"{len(weights)} --weights for {len(named)} network; expected one for each at most")
+    if not arguments.data and not arguments.input_shape:
+        raise BnbookError("neither --data nor --input-shape given; expected one, for a batch")
+    given = read_batch(arguments.data, arguments.batch) if arguments.data else None
+    with foreign.own_command_line(arguments.factory):
+        loss = _loss(arguments.loss)
+        models = [foreign.network(each, arguments.seed) for each in named]
+        for model, file in zip(models, weights, strict=False):
+            foreign.load_weights(model, file)
+        output = _output(arguments.output)
+        shape = _shape(arguments.input_shape)
+        batch = shaped(given, shape) if given else made_up(models[0], loss, output, shape, arguments)
+        found = measure(
             models[0],
-            LOSSES[arguments.loss],
+            loss,
             batch,
             learning_rate=arguments.learning_rate,
             eigenvalues=not arguments.no_eigenvalues,
+            output=output,
             beside=models[1] if len(models) > 1 else None,
-            names=[each.rpartition(":")[2] for each in named],
-        ),
-    )
+            names=_names(named),
+        )
+    show(found)
     if arguments.json:
         atomic.write_bytes(Path(arguments.json), (found.to_json() + "\n").encode())
     if arguments.figure:
@@ -57,23 +76,83 @@ def report(arguments: argparse.Namespace) -> Report:
     return found
 
 
-def build(named: str, seed: int) -> nn.Module:
-    """The module that FACTORY in FILE.py makes, torch's random state set to the seed before."""
-    path, _, name = named.rpartition(":")
-    if not path:
-        raise BnbookError(f"{named!r} names no function; expected FILE.py:FACTORY, such as nets.py:make")
-    if not Path(path).is_file():
-        raise BnbookError(f"no file {path!r}; expected FILE.py:FACTORY, such as nets.py:make")
-    spec = importlib.util.spec_from_file_location("measured_network", path)
-    module = importlib.util.module_from_spec(spec)
-    factory = _tried(f"{path} cannot be read", lambda: (spec.loader.exec_module(module), module)[1])
-    factory: Callable[[], Any] | None = getattr(factory, name, None)
-    if not callable(factory):
+def _loss(named: str) -> Callable[..., Any]:
+    if named in LOSSES:
+        return LOSSES[named]
+    if ":" not in named:
+        raise BnbookError(f"--loss {named!r}; expected {', '.join(LOSSES)}, or FILE.py:FUNCTION")
+    return foreign.loss(named)
+
+
+def _names(named: Sequence[str]) -> list[str]:
+    """What the columns are called: the factories, with their files where these are called alike."""
+    short = [each.rpartition(":")[2] for each in named]
+    if len(set(short)) < len(named):
+        short = list(named)
+    return [f"{each} (2)" if k and each == short[0] else each for k, each in enumerate(short)]
+
+
+def _output(named: str | None) -> int | str | None:
+    return int(named) if named and named.lstrip("-").isdigit() else named
+
+
+def _shape(named: str | None) -> tuple[int, ...] | None:
+    if not named:
+        return None
+    parts = named.replace("x", ",").split(",")
+    if not all(part.strip().isdigit() and int(part) for part in parts):
+        raise BnbookError(f"--input-shape {named!r}; expected the shape of one example, such as 3,32,32")
+    return tuple(int(part) for part in parts)
+
+
+def shaped(batch: tuple[Tensor, Tensor], shape: tuple[int, ...] | None) -> tuple[Tensor, Tensor]:
+    """The batch with its examples in that shape, contiguous."""
+    inputs, targets = batch
+    if shape is not None:
+        try:
+            inputs = inputs.reshape(len(inputs), *shape)
+        except RuntimeError:
+            own = tuple(inputs.shape[1:])
+            raise BnbookError(f"--input-shape {shape} of examples {own}; expected as many numbers") from None
+    return inputs.contiguous(), targets.contiguous()
+
+
+def made_up(
+    model: nn.Module, loss: Callable, output: int | str | None, shape: tuple[int, ...], arguments
+) -> tuple[Tensor, Tensor]:
+    """Inputs from a standard normal distribution, and targets that fit what the network gives: classes in
+    turn for cross entropy, else numbers from a standard normal distribution."""
+    draw = torch.Generator().manual_seed(arguments.seed)
+    inputs = torch.randn(arguments.batch, *shape, generator=draw)
+    try:
+        with Subject(model, loss, (inputs, torch.zeros(arguments.batch)), output).twin() as twin:
+            outputs = twin.outputs()
+    except BnbookError:
+        raise
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [""])[0]
+        said = f"the network does not take inputs {tuple(inputs.shape)} of float32"
+        raise BnbookError(f"{said}: {type(error).__name__}: {line}") from error
+    if not isinstance(outputs, Tensor) or outputs.dim() < 2:
         raise BnbookError(
-            f"{path} has no function {name!r}; expected one without arguments that gives a module"
+            f"the network gives {described(outputs)}; expected --output, or targets from --data"
         )
-    _tried(f"--seed {seed}; expected a number of 64 bits", lambda: torch.manual_seed(seed))
-    return _tried(f"{named} fails", factory)
+    if arguments.loss == "cross_entropy":
+        rest = (len(outputs), *outputs.shape[2:])
+        return inputs, (torch.arange(outputs.numel() // outputs.shape[1]) % outputs.shape[1]).view(rest)
+    return inputs, torch.randn(outputs.shape, generator=draw)
+
+
+def _require_writable(path: Path) -> None:
+    """BnbookError where the file could not be written, before the minutes that a measurement may take."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(21, os.strerror(21), str(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise BnbookError(f"{path} cannot be written: {reason(error)}; expected a file that can") from None
 
 
 def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
@@ -82,11 +161,11 @@ def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
         raise BnbookError(f"a batch of {examples}; expected at least 2")
     path = Path(named)
     if path.suffix == ".pt":
-        content = _tried(f"{named} cannot be read", lambda: torch.load(path, weights_only=True))
+        content = tried(f"{named} cannot be read", lambda: torch.load(path, weights_only=True))
     elif path.suffix == ".npz":
         import numpy as np
 
-        content = _tried(f"{named} cannot be read", lambda: dict(np.load(path, allow_pickle=False)))
+        content = tried(f"{named} cannot be read", lambda: dict(np.load(path, allow_pickle=False)))
     else:
         dataset = data.load(named)
         images, labels = data.fixed_sample(dataset, examples, "train")
@@ -96,22 +175,10 @@ def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
     if not isinstance(content, (list, tuple)) or len(content) != 2 or any(part is None for part in content):
         raise BnbookError(f"{named} holds no pair; expected inputs and targets")
     words = f"{named} holds no pair of arrays of numbers"
-    return _tried(words, lambda: tuple(torch.as_tensor(part)[:examples] for part in content))
-
-
-def _tried(words: str, function: Callable[[], Any]) -> Any:
-    """Somebody else's code or file: whatever it raises becomes one line."""
-    try:
-        return function()
-    except BnbookError:
-        raise
-    except Exception as error:
-        raise BnbookError(f"{words}: {type(error).__name__}: {error}") from error
+    return tried(words, lambda: tuple(torch.as_tensor(part)[:examples] for part in content))
 
 
 def _draw(found: Report, path: Path) -> None:
-    import io
-
     buffer = io.BytesIO()
     found.figure().savefig(buffer, format=path.suffix[1:])
     atomic.write_bytes(path, buffer.getvalue())

@@ -1,19 +1,25 @@
-"""Which layers of a foreign network normalize, which have weights, and along which axis their units lie."""
+"""The layers of a foreign network, found by running each of them alone: which normalize, in which the examples
+of a batch meet, which have weights, and along which axis their units lie."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from bnbook.normalizers.base import BatchNormalizer, Normalizer
+from bnbook.report.experiments import watch
+from bnbook.report.reaching import random_states, set_random_states
+from bnbook.report.subject import Subject
 
-_BATCH = (BatchNormalizer, nn.modules.batchnorm._NormBase)
-_OWN = tuple(kind for kind in (nn.LayerNorm, getattr(nn, "RMSNorm", None), nn.LocalResponseNorm) if kind)
+_BATCH = (BatchNormalizer, nn.modules.batchnorm._BatchNorm)
 _INSTANCE = nn.modules.instancenorm._InstanceNorm
-WEIGHTED = (nn.Linear, nn.modules.conv._ConvNd)
+_KNOWN = (*_BATCH, _INSTANCE, Normalizer, nn.LayerNorm, nn.GroupNorm, nn.LocalResponseNorm, nn.RMSNorm)
+_FEW = 16  # examples with which a layer is tried
 
 
 @dataclass(frozen=True)
@@ -22,59 +28,263 @@ class Found:
 
     name: str  # as in `named_modules`
     kind: str  # its class
-    over_batch: bool  # whether the examples of a batch meet in it
+    over_batch: bool  # whether the examples of a batch meet in it in training mode
     training: bool  # whether it is in training mode
+    axis: int = 1  # of its units
+    meets_now: bool = False  # whether they meet in the mode that it is in
 
 
-def normalizers(model: nn.Module) -> tuple[Found, ...]:
-    """The normalizing layers in the order of registration.
+@dataclass(frozen=True)
+class Layer:
+    """A layer with weights: a module that owns a parameter with two or more axes."""
 
-    Known are torch's, the book's, and any class whose name ends in Norm, Norm1d, Norm2d or Norm3d; an
-    `nn.Identity` or the book's "none" is no normalizer.
-    """
-    return tuple(
-        Found(name, type(module).__name__, _over_batch(module), module.training)
-        for name, module in model.named_modules()
-        if is_normalizer(module)
+    name: str
+    kind: str
+    parameters: tuple[str, ...]  # their names, in the network
+    runs: int  # in one pass, as far as it can be seen
+    axis: int | None  # of the units of what it receives; None where that is no tensor of features
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    normalizers: tuple[Found, ...]  # in the order of registration
+    layers: tuple[Layer, ...]  # in the order in which they first run, then those that are not seen to run
+    meeting: tuple[str, ...]  # layers in which the examples meet in training mode
+    in_order: bool  # whether layers run in the order of registration
+
+
+@dataclass
+class _Tried:
+    over_batch: bool = False
+    meets_now: bool = False
+    scale_free: bool = False
+    axis: int | None = None
+
+
+def inspect(subject: Subject) -> Anatomy:
+    """One pass over a copy, in which each layer is tried alone on what it receives."""
+    tried: dict[str, _Tried] = {}
+    runs: dict[str, int] = {}
+    axes: dict[str, int | None] = {}
+    with subject.twin() as twin:
+        modules = {n: m for n, m in twin.network.named_modules() if "parametrizations" not in n.split(".")}
+        weighted = {name: own for name, module in modules.items() if (own := weights(name, module))}
+
+        def look(name: str) -> Callable[..., None]:
+            def before(module: nn.Module, got: tuple, more: dict) -> None:
+                runs[name] = runs.get(name, 0) + 1
+                if runs[name] > 1 or not (got or more):
+                    return
+                if name in weighted:
+                    axes[name] = _input_axis(module, got, more)
+                if _worth_trying(module):
+                    tried[name] = _try(module, got, more)
+
+            return before
+
+        for name, module in modules.items():
+            if name:
+                watch(module, look(name), None)
+        twin.value()
+        normal = tuple(
+            Found(name, kind(module), each.over_batch, module.training, _axis(each), each.meets_now)
+            for name, module in modules.items()
+            if (each := tried.get(name) or _unseen(module)) and _normalizes(module, each)
+        )
+        names = {id(p): n for n, p in reversed(list(twin.network.named_parameters(remove_duplicate=False)))}
+        layers = [
+            Layer(
+                name,
+                kind(modules[name]),
+                tuple(dict.fromkeys(names[id(each)] for each in own)),
+                runs.get(name, 0),
+                axes.get(name),
+            )
+            for name, own in weighted.items()
+        ]
+    order = [name for name in runs if name in weighted]
+    layers.sort(key=lambda each: order.index(each.name) if each.name in order else len(order))
+    meet = [n for n, t in tried.items() if t.over_batch] + [
+        f.name for f in normal if f.name not in tried and f.over_batch
+    ]
+    return Anatomy(normal, tuple(layers), tuple(meet), order == [name for name in weighted if name in runs])
+
+
+def kind(module: nn.Module) -> str:
+    """The class of a module, as it was before it was scripted or its weights were parametrized."""
+    name = getattr(module, "original_name", None)
+    return name if isinstance(name, str) else type(module).__name__.removeprefix("Parametrized")
+
+
+def weights(name: str, module: nn.Module) -> list[Tensor]:
+    """The parameters with two or more axes that a module owns, those behind a parametrization too."""
+    own = list(module.parameters(recurse=False))
+    if nn.utils.parametrize.is_parametrized(module):
+        own += list(module.parametrizations.parameters())
+    return [p for p in own if p.dim() >= 2 and p.is_floating_point()] if not is_named_norm(module) else []
+
+
+def is_named_norm(module: nn.Module) -> bool:
+    named = kind(module).rstrip("123d").endswith("Norm")
+    return isinstance(module, _KNOWN) or (named and not list(module.children()))
+
+
+def _normalizes(module: nn.Module, tried: _Tried) -> bool:
+    return is_named_norm(module) or tried.scale_free
+
+
+def _unseen(module: nn.Module) -> _Tried | None:
+    """A normalizer that cannot be tried, for it does not run or runs inside a scripted block: by its name."""
+    if not is_named_norm(module):
+        return None
+    over_batch = isinstance(module, _BATCH) or "Batch" in kind(module)
+    return _Tried(over_batch, over_batch and module.training)
+
+
+def _worth_trying(module: nn.Module) -> bool:
+    """All but layers of torch that are known to treat each example alone, and containers."""
+    of_torch = type(module).__module__.startswith("torch.nn.modules")
+    return is_named_norm(module) or not (of_torch or list(module.children()))
+
+
+def _axis(tried: _Tried) -> int:
+    return 1 if tried.axis is None else tried.axis
+
+
+def _try(module: nn.Module, got: tuple, more: dict) -> _Tried:
+    run, x = _alone(module, got, more)
+    if run is None:
+        return _unseen(module) or _Tried()
+    with torch.enable_grad():  # as in training: a layer may infer where no gradient is asked for
+        try:
+            y = run(x)
+            if not isinstance(y, Tensor) or not y.is_floating_point() or len(y) != len(x):
+                return _unseen(module) or _Tried()
+            other = x.clone()
+            other[0] = 3 * x[0].flip(-1) + x.std() + 0.1
+            over_batch = _apart((run(other, train=True) - run(x, train=True))[1:], y)
+            now = _apart((run(other) - y)[1:], y)
+            alike = y.shape == x.shape
+            free = alike and _scale_free(lambda v: run(v, train=True), x)
+            axis = (
+                _unit_axis(module, run, x, y, over_batch)
+                if alike and (free or is_named_norm(module))
+                else None
+            )
+        except Exception:  # somebody else's code
+            return _unseen(module) or _Tried()
+    return _Tried(over_batch, now, free, axis)
+
+
+def _alone(module: nn.Module, got: tuple, more: dict) -> tuple[Callable[..., Any] | None, Tensor | None]:
+    """The layer by itself, as a function of the first tensor that it receives, from a fresh copy each time."""
+    key = next((k for k, v in [*enumerate(got), *more.items()] if isinstance(v, Tensor)), None)
+    x = None if key is None else (got[key] if isinstance(key, int) else more[key])
+    if x is None or x.dim() < 2 or not x.is_floating_point() or len(x) < 2:
+        return None, None
+
+    def run(values: Tensor, train: bool = False, change: Callable[[nn.Module], None] | None = None) -> Any:
+        states = random_states()
+        try:
+            layer = copy.deepcopy(module)
+            if train:
+                layer.train()
+            for parameter in [] if change else layer.parameters(recurse=False):
+                if not parameter.any():  # a γ of zero hides what the layer does
+                    parameter.data.fill_(1.0)
+            if change:
+                change(layer)
+            placed = [values if k == key else v for k, v in enumerate(got)]
+            return layer.forward(*placed, **{k: values if k == key else v for k, v in more.items()})
+        finally:
+            set_random_states(states)
+
+    return run, x.detach()[:_FEW].clone()
+
+
+def _apart(difference: Tensor, size: Tensor, share: float = 1e-5) -> bool:
+    return bool(difference.abs().max() > share * size.abs().max() + 1e-12) if difference.numel() else False
+
+
+def _scale_free(run: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    """Whether the output stays when the input is made larger, though it moves when the input is bent."""
+    y, larger = run(8 * x), run(64 * x)
+    bent = run(8 * x * (1 + 0.05 * torch.arange(x.numel(), device=x.device).view(x.shape).cos()).to(x.dtype))
+    return not _apart(larger - y, y, 1e-2) and _apart(bent - y, y, 1e-3)
+
+
+def _unit_axis(
+    module: nn.Module, run: Callable[..., Tensor], x: Tensor, y: Tensor, over_batch: bool
+) -> int | None:
+    """Where one entry of the layer's own γ or β acts; without these, by the axes over which it pools."""
+    if y.dim() == 2 or isinstance(module, _INSTANCE):
+        return 1
+    axes = [axis for axis in range(1, y.dim()) if y.shape[axis] > 1]
+    for name, parameter in module.named_parameters(recurse=False):
+        if not parameter.numel() > 1:
+            continue
+
+        def change(layer: nn.Module, name: str = name) -> None:
+            getattr(layer, name).data.view(-1)[-1].add_(1.0)
+
+        acts = (run(x, change=change) - y).abs() > 0
+        one = [a for a in axes if int(acts.transpose(0, a).flatten(1).any(1).sum()) == 1]
+        if len(one) == 1:
+            return one[0]
+    pools = [axis for axis in axes if _pools(run, x, y, axis)]
+    alone = [axis for axis in axes if axis not in pools]
+    if over_batch:
+        return alone[0] if len(alone) == 1 else 1
+    return pools[0] if len(pools) == 1 else 1
+
+
+def _pools(run: Callable[..., Tensor], x: Tensor, y: Tensor, axis: int) -> bool:
+    other = x.clone()
+    other.select(axis, 0).mul_(3).add_(0.5)
+    rest = slice(1, None)
+    return _apart((run(other) - y).transpose(0, axis)[rest], y)
+
+
+def _input_axis(module: nn.Module, got: tuple, more: dict) -> int | None:
+    """The axis of the input on which a slice loses its effect when a row or column of the weight is zero."""
+    default = (
+        -1 if isinstance(module, nn.Linear) else 1 if isinstance(module, nn.modules.conv._ConvNd) else None
     )
+    run, x = _alone(module, got, more)
+    if run is None:
+        return default
+    own = [n for n, p in module.named_parameters(recurse=False) if p.dim() >= 2]
+    for name in own[:1]:
+        for side in (1, 0):
 
+            def change(layer: nn.Module, name: str = name, side: int = side) -> None:
+                getattr(layer, name).data.select(side, 0).zero_()
 
-def is_normalizer(module: nn.Module) -> bool:
-    known = isinstance(module, (*_BATCH, *_OWN, nn.GroupNorm, Normalizer))
-    named = type(module).__name__.rstrip("123d").endswith("Norm")
-    return known or (named and not list(module.children()))
-
-
-def _over_batch(module: nn.Module) -> bool:
-    return isinstance(module, _BATCH) and not isinstance(module, _INSTANCE)
+            try:
+                leaf = x[:2].clone().requires_grad_()
+                gave = run(leaf, change=change)
+                gave = gave[0] if isinstance(gave, (tuple, list)) else gave
+                weight = torch.arange(1, gave.numel() + 1, device=gave.device).sin().view(gave.shape)
+                (slope,) = torch.autograd.grad((gave * weight.to(gave.dtype)).sum(), leaf)
+            except Exception:  # somebody else's code
+                continue
+            still = {a: slope.transpose(0, a).flatten(1).abs().sum(1) == 0 for a in range(1, slope.dim())}
+            one = [a for a, zero in still.items() if zero[0] and int(zero.sum()) == 1 and len(zero) > 1]
+            if len(one) == 1:
+                return one[0]
+    return default
 
 
 def by_unit(module: nn.Module, values: Tensor) -> Tensor:
-    """What a layer gets or gives, unit by unit: (units, values of the unit), float64.
+    """What a layer gets, (B, ...), unit by unit: (units, values of the unit), float64.
 
-    The unit is the last axis for layers that work on it (linear, layer norm, RMS norm) and for two axes,
-    else axis 1 (channels).
+    The axis of the units is found by trying the layer on the values; where nothing tells it is axis 1.
     """
-    last = values.dim() == 2 or isinstance(module, (nn.Linear, *_OWN))
-    values = values.detach().double()
-    return values.reshape(-1, values.shape[-1]).T if last else values.transpose(0, 1).flatten(1)
+    axis = _try(module, (values,), {}).axis
+    axis = _input_axis(module, (values,), {}) if axis is None else axis
+    return units_along(1 if axis is None else axis, values)
 
 
-@torch.no_grad()
-def orders(model: nn.Module, inputs: Tensor) -> tuple[list[str], list[str]]:
-    """Names of the layers with weights that run, as they are registered and as they first run."""
-    run: list[str] = []
-    layers = {name: module for name, module in model.named_modules() if isinstance(module, WEIGHTED)}
-    hooks = [
-        module.register_forward_pre_hook(lambda _m, _a, name=name: run.append(name))
-        for name, module in layers.items()
-    ]
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    try:
-        with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):
-            functional_call(model, buffers, (inputs,))
-    finally:
-        for hook in hooks:
-            hook.remove()
-    first = list(dict.fromkeys(run))
-    return [name for name in layers if name in first], first
+def units_along(axis: int, values: Tensor) -> Tensor:
+    """(…) -> (units, values of the unit), float64."""
+    return values.detach().double().movedim(axis, 0).flatten(1)

@@ -12,11 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.probes import covariate_shift, fisher, landscape, layer_gradients
-from bnbook.probes.functional import Batch, Loss, loss_at
-from bnbook.probes.statistics import STATISTICS, batch_normalizers
-from bnbook.report import finding, moments
-from bnbook.report.report import Eigenvalues, Report
+from bnbook.probes.functional import Batch, Loss, total_norm
+from bnbook.report import curvature, experiments, instruments, moments
+from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
+from bnbook.report.finding import Anatomy, inspect
+from bnbook.report.instruments import LeftOut
+from bnbook.report.reaching import moved
+from bnbook.report.report import Findings, Report
+from bnbook.report.subject import Subject, described, entangled, unwrapped
 
 #: Step lengths along the gradient, in learning rates (Santurkar et al. 2018, A.2.2: 1/2 to 4).
 LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
@@ -30,87 +33,203 @@ def measure(
     learning_rate: float = 0.1,
     lengths: Sequence[float] = LENGTHS,
     eigenvalues: bool = True,
+    output: int | str | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
     beside: nn.Module | None = None,
     names: Sequence[str] = ("network", "beside"),
     progress: bool | None = None,
 ) -> Report:
     """Landscape, effective β, covariate shift, gradients and moments by layer, and λ_max of any network.
 
-    loss(outputs, targets) -> (), a mean over the batch; batch: inputs (B, ...) and targets. The model runs
-    in the mode it is in, as training sees it in training mode; `eigenvalues` are measured with the batch's
-    statistics, with these held constant, and with running averages, on all outputs (B, outputs) and all
-    parameters, and cost most. What cannot be measured is None in the report, with a warning. `beside`: a
-    second model on the same batch. `progress`: None shows a bar where somebody watches. Parameters, buffers,
-    .grad, mode, hooks and random state stay bit-identical. Errors: BnbookError for anything but a module, a
-    pair of tensors, a positive learning rate, and for a first loss that is not one finite number.
+    loss(outputs, targets) -> (), a mean over the batch; batch: inputs (B, ...) and targets; output: which
+    of several outputs, by place or name; optimizer: whose weight decay the `diagnosis` looks at. The
+    model runs in the mode it is in; `eigenvalues` are measured with the batch's statistics, with these
+    held constant, and with running averages, on all outputs and all parameters, and cost most. What an
+    instrument does not apply to is None or left out by name, and `warnings` and `findings` say why.
+    `beside`: a second model on the same batch. `progress`: None shows a bar where somebody watches.
+    Nothing runs on the model itself: every pass takes a copy, with the random states of torch, CUDA,
+    NumPy and Python set back. Errors: BnbookError for anything but a module, a pair of tensors, a
+    positive learning rate; for a network or loss that does not take the batch, or whose loss is not one
+    finite number; where something has moved all the same, with its name.
     """
     _check(model, batch, learning_rate)
-    models = [model] if beside is None else [model, beside]
+    require_optimizer(optimizer)
+    models = [unwrapped(each) for each in ([model] if beside is None else [model, beside])]
+    for each in models:
+        _refuse_lazy(each)
     with _bar(len(models) * (4 + 3 * eigenvalues), progress) as step:
         found = [
-            _one(each, loss, batch, learning_rate, lengths, eigenvalues, name, step)
+            _One(
+                Subject(each, loss, batch, output), learning_rate, lengths, eigenvalues, step, optimizer
+            ).report(name)
             for each, name in zip(models, names, strict=False)
         ]
     return found[0] if beside is None else replace(found[0], beside=found[1])
 
 
-def _one(
-    model: nn.Module,
-    loss: Loss,
-    batch: Batch,
-    learning_rate: float,
-    lengths: Sequence[float],
-    eigenvalues: bool,
-    name: str,
-    step: Callable[[], Any],
-) -> Report:
-    warnings = list(_cannot(model, batch))
-    state = torch.get_rng_state()
+class _One:
+    """The measurement of one network: first what can be tried, then each instrument by itself."""
 
-    def attempt(what: str, instrument: Callable[[], Any]) -> Any:
+    def __init__(
+        self,
+        subject: Subject,
+        learning_rate: float,
+        lengths: Sequence[float],
+        eigenvalues: bool,
+        step: Callable[[], Any],
+        optimizer: torch.optim.Optimizer | None = None,
+    ) -> None:
+        self.subject, self.learning_rate, self.lengths = subject, learning_rate, lengths
+        self.eigenvalues, self.step, self.optimizer = eigenvalues, step, optimizer
+        self.warnings: list[str] = []
+        self.left_out: list[LeftOut] = []
+
+    def report(self, name: str) -> Report:
+        subject = self.subject
+        if not subject.parameters:
+            raise BnbookError("a model without trained parameters; expected at least one with requires_grad")
+        before = subject.marks()
+        _first_pass(subject)
+        start, raw = self._gradient()
+        self.unused = tuple(n for n, g in raw.items() if g is None)
+        self.gradient = {
+            n: torch.zeros_like(subject.parameters[n]) if g is None else g for n, g in raw.items()
+        }
+        self.start = start
+        anatomy = inspect(subject)
+        findings = self._tried(anatomy, raw)
+        seen = shift = by_layer = places = values = None
+        said: tuple[Sentence, ...] = ()
+        hindrance = self._hindrance(findings)
+        if hindrance:
+            self.warnings.append(hindrance)
+        else:
+            seen = self._attempt("landscape", self._landscape)
+            shift = self._attempt("covariate shift", lambda: self._shift(anatomy, findings))
+            by_layer = self._attempt("gradients by layer", lambda: self._by_layer(anatomy))
+            places = self._attempt("moments", lambda: self._moments(anatomy))
+            if self.eigenvalues:
+                values = curvature.measure(subject, anatomy, self._attempt, self.warnings.append)
+            said = diagnose(
+                subject, anatomy, float(start), self.gradient, by_layer, self.learning_rate, self.optimizer
+            )
+        self.warnings += _left_out(self.left_out)
+        if changed := moved(before, subject.marks()):
+            raise BnbookError(
+                f"measuring moved what lies outside of the network's copy: {', '.join(changed[:5])}; expected a network "
+                "that keeps what it counts or draws in itself"
+            )
+        return Report(
+            name, self.learning_rate, len(subject.batch[0]), float(start), anatomy.normalizers, seen, shift, by_layer,
+            places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said,
+        )  # fmt: skip
+
+    def _gradient(self) -> tuple[Tensor, dict[str, Tensor | None]]:
+        try:
+            return self.subject.gradient()
+        except RuntimeError as error:
+            if "checkpoint" not in str(error).lower():
+                raise
+            self.subject.by_backward = True
+            return self.subject.gradient()
+
+    def _tried(self, anatomy: Anatomy, raw: dict[str, Tensor | None]) -> Findings:
+        """What the experiments say of the network; warnings of what a reader has to know before the numbers."""
+        subject, gradient = self.subject, self.gradient
+        value, again = self.subject.gradient()
+        same = {n: torch.zeros_like(gradient[n]) if g is None else g for n, g in again.items()}
+        repeats = experiments.repeats((self.start, gradient), (value, same))
+        broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
+        zero = tuple(n for n, g in raw.items() if g is not None and not g.any())
+        size = float(total_norm(list(gradient.values())))
+        slope = experiments.slope(subject) if repeats and not broken and size else None
+        mean = _twice(subject)
+        self.warnings += _to_know(subject, anatomy, mean)
+        frozen = tuple(n for n, p in subject.network.named_parameters() if not p.requires_grad)
+        return Findings(
+            repeats, (float(self.start), float(value)), slope, experiments.meeting(subject), mean, anatomy.in_order,
+            self.unused, zero, broken, frozen,
+        )  # fmt: skip
+
+    def _hindrance(self, findings: Findings) -> str | None:
+        """Why nothing that rests on the gradient can be measured, if so."""
+        if not findings.repeats:
+            one, other = findings.losses
+            return (
+                f"only the loss is measured: a second pass over the same batch from the same random state gives {other:.7g} "
+                f"for {one:.7g}, or another gradient; something outside of the network counts or draws"
+            )
+        if findings.not_finite:
+            return f"only the loss is measured: it is finite, but its gradient is not, in {_some(findings.not_finite)}"
+        if findings.slope and not findings.slope.fits:
+            slope = findings.slope
+            return (
+                f"only the loss is measured: its gradient is not its slope ({slope.gradient:.4g} says the gradient, "
+                f"{slope.ahead:.4g} ahead and {slope.behind:.4g} behind says the loss along it), as with straight-through "
+                "estimators, detached parts or a dropout that is drawn anew"
+            )
+        return None
+
+    def _attempt(self, what: str, instrument: Callable[[], Any]) -> Any:
         try:
             return instrument()
-        except (BnbookError, RuntimeError, NotImplementedError, IndexError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            warnings.append(f"{what} not measured: {reason}")
-            return None
+        except BnbookError as error:
+            self.warnings.append(f"{what} not measured: {error}")
+        except Exception as error:
+            self.warnings.append(f"{what} not measured: a pass of this network fails there ({_line(error)})")
         finally:
-            torch.set_rng_state(state)
-            step()
+            self.step()
+        return None
 
-    with torch.enable_grad():
-        start, outputs = _start(model, loss, batch, warnings)
-        steps = [length * learning_rate for length in lengths]
-        seen = attempt("landscape", lambda: landscape.along_gradient(model, loss, batch, steps))
-        shift = attempt("covariate shift", lambda: covariate_shift.measure(model, loss, batch, learning_rate))
-        by_layer = attempt("gradients by layer", lambda: layer_gradients.measure(model, loss, batch))
-        places = attempt("moments", lambda: moments.measure(model, loss, batch, learning_rate))
-        values = None
-        if eigenvalues:
-            values = Eigenvalues(
-                *(attempt(f"λ_max ({s})", lambda s=s: _lambda(model, batch, outputs, s)) for s in STATISTICS)
-            )
-    return Report(
-        name, learning_rate, len(batch[0]), start, finding.normalizers(model), seen, shift, by_layer, places,
-        values, tuple(warnings),
-    )  # fmt: skip
-
-
-def _lambda(model: nn.Module, batch: Batch, outputs: Any, statistics: str) -> float:
-    if not isinstance(outputs, Tensor) or outputs.dim() != 2:
-        shape = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-        raise BnbookError(f"outputs of shape {shape}; expected (B, outputs)")
-    if not batch[0].is_floating_point():
-        raise BnbookError(f"inputs of type {batch[0].dtype}; expected floating point")
-    untracked = [m for m in batch_normalizers(model) if m.num_batches_tracked is None]
-    if statistics == "population" and untracked:
-        raise BnbookError(
-            f"{type(untracked[0]).__name__} keeps no running averages; expected track_running_stats=True"
+    def _landscape(self) -> Any:
+        if not any(g.any() for g in self.gradient.values()):
+            raise BnbookError("the gradient is zero in every parameter, so that there is no way along it")
+        seen = instruments.landscape(
+            self.subject, self.start, self.gradient, [length * self.learning_rate for length in self.lengths]
         )
-    found = fisher.largest_eigenvalue(
-        model, batch[0], outputs="all", parameters="all", statistics=statistics, tolerance=1e-3
-    )
-    return float(found)
+        lost = [k for k, g in zip(self.lengths, seen.gradient_distance, strict=True) if not torch.isfinite(g)]
+        lost += [k for k, v in zip(self.lengths, seen.loss, strict=True) if not torch.isfinite(v)]
+        if lost:
+            self.warnings.append(
+                f"from {min(lost):g} learning rates along the gradient on, loss or gradient is no finite number: effective β is "
+                "infinite"
+            )
+        return seen
+
+    def _shift(self, anatomy: Anatomy, findings: Findings) -> Any:
+        shift, out = instruments.shift(self.subject, anatomy, self.gradient, self.unused, self.learning_rate)
+        self.left_out += out
+        none = [n for n, c in zip(shift.names, shift.cosine, strict=True) if torch.isnan(c)]
+        if none:
+            self.warnings.append(
+                f"{len(none)} of {len(shift.names)} layers have no gradient here or after the step ({_some(none)}): the mean cosine "
+                "is that of the others"
+            )
+        if not findings.in_order:
+            self.warnings.append(
+                'layers run in another order than they are registered: "the layers before" of the covariate '
+                "shift are those registered before"
+            )
+        return shift
+
+    def _by_layer(self, anatomy: Anatomy) -> Any:
+        found, out = instruments.by_layer(self.subject, anatomy, self.start)
+        self.left_out += out
+        return found
+
+    def _moments(self, anatomy: Anatomy) -> Any:
+        found, out = moments.measure(self.subject, anatomy, self.gradient, self.learning_rate)
+        self.left_out += out
+        lost = [
+            n
+            for n, x in zip(found.names, found.mean_change + found.variance_change, strict=True)
+            if not math.isfinite(x)
+        ]
+        if lost:
+            self.warnings.append(
+                f"moments are not finite numbers, before or after one step, in {_some(lost)}"
+            )
+        return found
 
 
 def _check(model: nn.Module, batch: Batch, learning_rate: float) -> None:
@@ -122,51 +241,119 @@ def _check(model: nn.Module, batch: Batch, learning_rate: float) -> None:
             f"a batch of type {type(batch).__name__}; expected a pair of tensors (inputs, targets); "
             "wrap a model that takes anything else in a module that takes one tensor"
         )
+    if not batch[0].dim() or len(batch[0]) < 1:
+        raise BnbookError(
+            f"inputs of shape {tuple(batch[0].shape)}; expected (B, ...) with at least one example"
+        )
     if not 0 < learning_rate < math.inf:
         raise BnbookError(f"learning rate {learning_rate!r}; expected a finite number above 0")
 
 
-def _start(model: nn.Module, loss: Loss, batch: Batch, warnings: list[str]) -> tuple[float, Any]:
-    """L(θ) and the outputs; warns of a loss that is no mean over the examples."""
-    inputs, targets = batch
-    with loss_at(model, loss, batch) as at:
-        value, _ = at({}, list(at.parameters)[:1])
-        if not torch.isfinite(value):
-            raise BnbookError(f"the loss of the batch is {float(value)}; expected a finite number")
-        buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-        with torch.no_grad():
-            outputs = torch.func.functional_call(model, at.parameters | buffers, (inputs,))
-            if isinstance(outputs, Tensor) and len(outputs) == len(targets):
-                once, twice = loss(outputs, targets), loss(torch.cat([outputs] * 2), torch.cat([targets] * 2))
-                if not torch.allclose(once.double(), twice.double(), rtol=1e-3, atol=1e-8):
-                    warnings.append(
-                        "the loss is no mean over the examples (the batch twice gives "
-                        f"{float(twice / once):.3g} times the loss): gradients and β scale with the batch"
-                    )
-    return float(value), outputs
+def _refuse_lazy(network: nn.Module) -> None:
+    lazy = [n for n, p in network.named_parameters() if isinstance(p, nn.parameter.UninitializedTensorMixin)]
+    if lazy:
+        raise BnbookError(
+            f"{lazy[0]} of a lazy layer has no values yet; call the network once on a batch before"
+        )
 
 
-def _cannot(model: nn.Module, batch: Batch) -> Iterator[str]:
-    """What a reader has to know before the numbers."""
-    found = finding.normalizers(model)
-    still = [each.name or each.kind for each in found if each.over_batch and not each.training]
+def _first_pass(subject: Subject) -> None:
+    """One pass forwards and backwards; whatever fails becomes one line that says where."""
+    inputs, targets = (
+        f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in subject.batch
+    )
+    try:
+        with subject.twin() as twin:
+            outputs = twin.outputs()
+    except BnbookError:
+        raise
+    except Exception as error:
+        raise BnbookError(f"the network does not take inputs {inputs}: {_line(error)}") from error
+    try:
+        with subject.twin() as twin:
+            value = twin.value()
+    except BnbookError:
+        raise
+    except Exception as error:
+        raise BnbookError(
+            f"the loss does not take what the network gives, {described(outputs)}, with targets {targets}; expected a "
+            f"loss that does, or output= (in a shell --output) for one of several: {_line(error)}"
+        ) from error
+    if not torch.isfinite(value):
+        raise BnbookError(f"the loss of the batch is {float(value.detach())}; expected a finite number")
+    if not value.requires_grad:
+        raise BnbookError("the loss has no gradient; expected one that depends on trained parameters")
+    try:
+        touched = entangled(subject)
+    except BnbookError:
+        raise
+    except Exception as error:
+        raise BnbookError(f"the gradient of the loss cannot be taken: {_line(error)}") from error
+    if touched:
+        raise BnbookError(
+            f"a pass over a copy moves the network itself ({_some(touched)}): its code or its loss reaches it from outside; "
+            "expected code that reaches all through self, and a loss of outputs and targets"
+        )
+
+
+def _twice(subject: Subject) -> float | None:
+    """The loss of the outputs twice over the loss of the outputs: 1 for a mean over the examples."""
+    with subject.twin() as twin:
+        outputs = twin.outputs()
+        if not isinstance(outputs, Tensor) or not outputs.dim() or len(outputs) != len(twin.targets):
+            return None
+        try:
+            with torch.no_grad():
+                once = twin.loss(outputs, twin.targets)
+                twice = twin.loss(torch.cat([outputs] * 2), torch.cat([twin.targets] * 2))
+        except Exception:
+            return None
+    return float(twice / once) if once else None
+
+
+def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator[str]:
+    if mean is not None and not abs(mean - 1) <= 1e-3 * (10 if _half(subject) else 1):
+        yield (
+            f"the loss is no mean over the examples (the batch twice gives {mean:.3g} times the loss): "
+            "gradients and β scale with the batch"
+        )
+    over = [each for each in anatomy.normalizers if each.over_batch]
+    still = [each.name or each.kind for each in over if not each.meets_now]
     if still:
-        some = ", ".join(still[:3]) + (", …" if len(still) > 3 else "")
         yield (
-            f"{len(still)} of {sum(each.over_batch for each in found)} batch normalizers are in inference "
-            f"mode ({some}): landscape, shift and moments are those of running averages; call "
-            "model.train() for those of training"
+            f"{len(still)} of {len(over)} batch normalizers are in inference mode ({_some(still)}): landscape, shift, "
+            "gradients and moments are those of running averages; call model.train() for those of training"
         )
-    if not any(each.over_batch for each in found):
-        yield "no layer in which the examples of a batch meet: the three λ_max are the same quantity"
-    registered, run = finding.orders(model, batch[0])
-    if registered != run:
-        yield (
-            'layers run in another order than they are registered: "the layers before" of the covariate '
-            "shift are those registered before"
-        )
-    if len(batch[0]) < 8:
-        yield f"a batch of {len(batch[0])}: batch statistics of few examples are mostly noise"
+    if len(subject.batch[0]) < 8:
+        yield f"a batch of {len(subject.batch[0])}: batch statistics of few examples are mostly noise"
+    if _half(subject):
+        yield "the weights are in half precision: changes below a part in 256 (bfloat16) or 2048 (float16) of a weight are lost"
+
+
+def _half(subject: Subject) -> bool:
+    return any(p.dtype in (torch.float16, torch.bfloat16) for p in subject.network.parameters())
+
+
+def _left_out(every: Sequence[LeftOut]) -> Iterator[str]:
+    for instrument in dict.fromkeys(each.instrument for each in every):
+        own = [each for each in every if each.instrument == instrument]
+        said = {
+            why: [each.layer for each in own if each.why == why]
+            for why in dict.fromkeys(each.why for each in own)
+        }
+        parts = [f"{_some(layers)} ({why})" for why, layers in said.items()]
+        yield f"{instrument} without {'; '.join(parts)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(name or "the network itself" for name in names[:3]) + (
+        f" and {len(names) - 3} more" if len(names) > 3 else ""
+    )
+
+
+def _line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
 @contextmanager

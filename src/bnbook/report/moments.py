@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import Tensor
 
 from bnbook.probes.activations import moment_change
-from bnbook.probes.functional import Batch, Loss, loss_at
-from bnbook.report.finding import WEIGHTED, by_unit, is_normalizer
+from bnbook.report.experiments import watch
+from bnbook.report.finding import Anatomy, units_along
+from bnbook.report.instruments import LeftOut
+from bnbook.report.subject import Subject
 
 #: Before a normalizer; behind it; what a layer with weights receives.
 PLACES = ("before normalization", "behind normalization", "input of a weight layer")
@@ -30,57 +30,67 @@ class Moments:
     variance_change: np.ndarray  # (K,)  2 |v' - v| / (v + v'), in [0, 2]
 
 
-def measure(model: nn.Module, loss: Loss, batch: Batch, learning_rate: float) -> Moments:
+def measure(
+    subject: Subject, anatomy: Anatomy, gradient: Mapping[str, Tensor], learning_rate: float
+) -> tuple[Moments, list[LeftOut]]:
     """Moments over the batch (and positions) of every unit before and after one step θ - η ∇L(θ) on it.
 
-    A layer that runs several times in one pass is taken at its first. The model runs in the mode it is in
-    and stays bit-identical. Source: the quantities of Santurkar et al. 2018, section 2, v1 Figure 8.
+    A layer that runs several times in one pass is taken at its first. Source: the quantities of Santurkar et
+    al. 2018, section 2, v1 Figure 8.
     """
-    with loss_at(model, loss, batch) as at:
-        names = list(at.parameters)
-        _, gradient = at({}, names)
-        before = _look(at, {})
-        moved = {n: at.parameters[n] - learning_rate * g for n, g in zip(names, gradient, strict=True)}
-        after = _look(at, moved)
+    before = _look(subject, anatomy, {})
+    moved = {n: subject.parameters[n] - learning_rate * g for n, g in gradient.items()}
+    after = _look(subject, anatomy, moved)
     rows = []
     for place, (mean, variance) in before.items():
+        if place not in after or after[place][0].shape != mean.shape:
+            continue
         mean, variance = np.stack([mean, after[place][0]]), np.stack([variance, after[place][1]])
         (shift,), (spread,) = moment_change(mean, variance)
         rows.append((*place, np.abs(mean[0]).mean(), variance[0].mean(), shift, spread))
     places, layers, *numbers = zip(*rows) if rows else ((),) * 6
-    return Moments(places, layers, *(np.array(each, dtype=float) for each in numbers))
+    seen = {name for _, name in before}
+    out = [
+        LeftOut("moments", each.name, "receives no features that can be told apart" if each.runs else _UNSEEN)
+        for each in anatomy.layers
+        if each.name not in seen
+    ]
+    out += [LeftOut("moments", each.name, _UNSEEN) for each in anatomy.normalizers if each.name not in seen]
+    return Moments(places, layers, *(np.array(each, dtype=float) for each in numbers)), out
 
 
-def _look(at, changed: Mapping[str, Tensor]) -> dict[tuple[str, str], tuple[np.ndarray, np.ndarray]]:
-    """(place, layer) -> mean and variance of each unit, at other parameters than the model's."""
+_UNSEEN = "is not seen to run by itself"
+
+
+def _look(
+    subject: Subject, anatomy: Anatomy, changed: Mapping[str, Tensor]
+) -> dict[tuple[str, str], tuple[np.ndarray, np.ndarray]]:
+    """(place, layer) -> mean and variance of each unit, at other parameters than the network's."""
     found: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
 
-    def keep(place: str, name: str, module: nn.Module, values: Tensor) -> None:
-        if isinstance(values, Tensor) and values.dim() >= 2:
-            units = by_unit(module, values)
+    def keep(place: str, name: str, axis: int, values: object) -> None:
+        if isinstance(values, Tensor) and values.dim() >= 2 and values.is_floating_point():
+            units = units_along(axis, values)
             moments = units.mean(1), units.var(1, correction=0)
             found.setdefault((place, name), tuple(each.cpu().numpy() for each in moments))
 
-    hooks = []
-    for name, module in at.model.named_modules():
-        if is_normalizer(module):
-            hooks.append(module.register_forward_pre_hook(_before(keep, PLACES[0], name)))
-            hooks.append(module.register_forward_hook(_behind(keep, PLACES[1], name)))
-        elif isinstance(module, WEIGHTED):
-            hooks.append(module.register_forward_pre_hook(_before(keep, PLACES[2], name)))
-    buffers = {name: buffer.clone() for name, buffer in at.model.named_buffers()}
-    try:
-        with torch.no_grad():
-            functional_call(at.model, at.parameters | dict(changed) | buffers, (at.batch[0],))
-    finally:
-        for hook in hooks:
-            hook.remove()
+    def first(got: tuple, more: dict) -> object:
+        return next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
+
+    with subject.twin(changed) as twin:
+        modules = dict(twin.network.named_modules())
+        for each in anatomy.normalizers:
+            watch(
+                modules[each.name],
+                lambda _m, got, more, e=each: keep(PLACES[0], e.name, e.axis, first(got, more)),
+                lambda _m, _got, gave, e=each: keep(PLACES[1], e.name, e.axis, gave),
+            )
+        for each in anatomy.layers:
+            if each.axis is not None:
+                watch(
+                    modules[each.name],
+                    lambda _m, got, more, e=each: keep(PLACES[2], e.name, e.axis, first(got, more)),
+                    None,
+                )
+        twin.network(twin.inputs)
     return found
-
-
-def _before(keep: Callable[..., None], place: str, name: str):
-    return lambda module, arguments: keep(place, name, module, arguments[0] if arguments else None)
-
-
-def _behind(keep: Callable[..., None], place: str, name: str):
-    return lambda module, _arguments, output: keep(place, name, module, output)

@@ -13,7 +13,11 @@ import torch
 from bnbook.probes.covariate_shift import CovariateShift
 from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
+from bnbook.report.curvature import NAMES, Eigenvalues
+from bnbook.report.diagnosis import Sentence
+from bnbook.report.experiments import Slope
 from bnbook.report.finding import Found
+from bnbook.report.instruments import LeftOut
 from bnbook.report.moments import Moments
 
 if TYPE_CHECKING:
@@ -21,12 +25,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Eigenvalues:
-    """λ_max of the Fisher matrix (1/m) Σ_x Σ_o ∇f_o(x) ∇f_o(x)^T, all outputs and parameters."""
+class Findings:
+    """What was tried of the network before it was measured, and how it came out."""
 
-    batch: float | None  # gradients flow through the batch's statistics
-    constant: float | None  # the same statistics, held constant
-    population: float | None  # running averages, as in inference
+    repeats: bool  # whether two passes from one state gave one loss and one gradient
+    losses: tuple[float, float]  # of these two passes
+    slope: Slope | None  # of the loss along its gradient; None where there is no gradient to go along
+    meeting: (
+        tuple[str, ...] | None
+    )  # where the examples meet in the mode that the network is in; "" is its own code
+    mean: float | None  # loss of the batch twice over that of the batch: 1 for a mean over the examples
+    in_order: bool  # whether layers run in the order of registration
+    unused: tuple[str, ...]  # trained parameters that do not reach the loss
+    zero: tuple[str, ...]  # trained parameters whose gradient is zero
+    not_finite: tuple[str, ...]  # trained parameters whose gradient is no finite number
+    frozen: tuple[str, ...]  # parameters that are not trained
+    left_out: tuple[LeftOut, ...] = ()  # layers that an instrument leaves out, and why
 
 
 @dataclass(frozen=True)
@@ -43,7 +57,9 @@ class Report:
     gradients: LayerGradients | None
     moments: Moments | None
     eigenvalues: Eigenvalues | None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
+    findings: Findings
+    diagnosis: tuple[Sentence, ...] = ()  # the heaviest first
     beside: Report | None = None
 
     @property
@@ -64,17 +80,17 @@ class Report:
         yield "effective β", self.effective_smoothness
         later = slice(1, None)  # the first layer has none before it
         some = shift is not None and len(shift.names) > 1
+        known = some and bool(shift.cosine[later].isfinite().any())
         yield (
             "covariate shift, cosine (mean over layers)",
-            float(shift.cosine[later].mean()) if some else None,
+            float(shift.cosine[later].nanmean()) if known else None,
         )
         yield (
             "covariate shift, ‖G − G'‖ (mean over layers)",
             float(shift.distance[later].mean()) if some else None,
         )
-        for name in ("batch", "constant", "population"):
-            value = getattr(self.eigenvalues, name) if self.eigenvalues else None
-            yield f"λ_max, statistics: {name}", value
+        for name in NAMES if self.eigenvalues else ():
+            yield f"λ_max, statistics: {name}", getattr(self.eigenvalues, name)
         for place in dict.fromkeys(moments.places) if moments else ():
             chosen = np.array([each == place for each in moments.places])
             yield f"{place}: change of the mean by one update", float(moments.mean_change[chosen].mean())
@@ -97,6 +113,12 @@ class Report:
             counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "none"
             text.append(f"{each.name}: normalizers: {counted}")
             text += [f"{each.name}: {warning}" for warning in each.warnings]
+        if any(each.eigenvalues for each in self._all()):
+            text.append("λ_max is that of the squared error ½‖f‖² of the outputs f, whatever the loss is")
+        for each in self._all():
+            if each.diagnosis:
+                text.append(f"\n{each.name}: what to know, the heaviest first")
+                text += [f"  {k}. {s.says} ({s.chapter})" for k, s in enumerate(each.diagnosis, 1)]
         return "\n".join(text)
 
     def to_json(self) -> str:

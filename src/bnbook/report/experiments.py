@@ -1,0 +1,165 @@
+"""Questions about a network that are answered by trying: does it repeat, is its gradient the slope of its loss,
+do the examples of a batch meet?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from bnbook.errors import BnbookError
+from bnbook.probes.functional import total_norm
+from bnbook.report.subject import Subject
+
+Prepare = Callable[[nn.Module], object]  # puts a copy into the state that is asked about
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The loss along its gradient g, at θ ± h g/‖g‖."""
+
+    gradient: float  # ‖g‖, which the slopes should be
+    ahead: float  # (L(θ + h g/‖g‖) - L(θ)) / h
+    behind: float  # (L(θ) - L(θ - h g/‖g‖)) / h
+    kind: str  # "fits"; "kink", where the two sides differ and g is neither; "other"
+
+    @property
+    def fits(self) -> bool:
+        return self.kind != "other"
+
+
+def repeats(one: tuple[Tensor, dict], other: tuple[Tensor, dict], tolerance: float = 1e-4) -> bool:
+    """Whether two passes from one state gave one loss and one gradient; the order of sums on a GPU may differ."""
+    (value, gradient), (again, same) = one, other
+    if not torch.isfinite(value):
+        return not torch.isfinite(again)
+    away = total_norm([g - s for g, s in zip(gradient.values(), same.values(), strict=True)])
+    size = total_norm(list(gradient.values()))
+    near = (value - again).abs() <= 1e-6 * value.abs() + 1e-12
+    return bool(near) and not bool(away > tolerance * size)
+
+
+def slope(subject: Subject) -> Slope:
+    """The slope of the loss along its gradient, by differences; in 64 bits where the network runs in them."""
+    found = None
+    for each, changes, within in ((subject.in_double(), (1e-6, 1e-7), 0.02), (subject, (1e-2, 1e-3), 0.1)):
+        try:
+            start, gradient = each.gradient()
+        except (RuntimeError, TypeError, NotImplementedError, BnbookError):
+            continue
+        gradient = {name: g.double() for name, g in gradient.items() if g is not None}
+        size = float(total_norm(list(gradient.values())))
+        if not 0 < size < float("inf"):
+            continue
+        sides = []
+        for change in changes:
+            h = change * max(float(start.abs()), 1e-6) / size
+            ahead, behind = (_moved(each, gradient, sign * h / size) for sign in (1, -1))
+            sides.append((float(ahead - start) / h, float(start - behind) / h))
+            if abs(sum(sides[-1]) / 2 / size - 1) < within:
+                return Slope(size, *sides[-1], "fits")
+        if _kink(sides, size, within):
+            return Slope(size, *sides[-1], "kink")
+        found = Slope(size, *sides[-1], "other")
+    if found is None:
+        raise BnbookError("the slope of the loss cannot be tried")
+    return found
+
+
+def _moved(subject: Subject, gradient: dict[str, Tensor], step: float) -> Tensor:
+    changed = {n: subject.parameters[n].double() + step * g for n, g in gradient.items()}
+    with subject.twin(changed) as twin:
+        return twin.value().detach().double()
+
+
+def _kink(sides: list[tuple[float, float]], size: float, within: float) -> bool:
+    """Both sides are straight, differ, and have the gradient between them: a ReLU at exactly zero."""
+    straight = all(abs(far - near) <= within * size for far, near in zip(*sides, strict=True))
+    low, high = sorted(sides[-1])
+    return straight and high - low > within * size and low - within * size <= size <= high + within * size
+
+
+def meeting(subject: Subject, prepare: Prepare = lambda _: None) -> tuple[str, ...] | None:
+    """Where the examples of a batch meet: the smallest modules that hand on other values for an example when
+    another one is changed, though they received the same; ("",) is the network's own code; None where no
+    example can be changed."""
+    plain = _prints(subject, prepare, None)
+    places: dict[str, None] = {}
+    for k in (0, -1):
+        other = _changed(subject.batch[0], k)
+        if other is None:
+            return None
+        seen = _prints(subject, prepare, other)
+        apart = {key: _others_apart(plain[key], seen[key], k) for key in plain if key in seen}
+        here = [
+            n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"), False)
+        ]
+        places |= dict.fromkeys(n for n in here if not any(m != n and _within(m, n) for m in here))
+        if any(apart.values()) and not here:
+            places[""] = None
+    return tuple(places)
+
+
+def _within(name: str, parent: str) -> bool:
+    return name.startswith(f"{parent}.") or not parent
+
+
+def _changed(inputs: Tensor, k: int) -> Tensor | None:
+    changed = inputs.detach().clone()
+    if not inputs.is_floating_point():
+        others = [row for row in inputs if not torch.equal(row, inputs[k])]
+        if not others:
+            return None
+        changed[k] = others[0]
+        return changed
+    wave = torch.arange(inputs[k].numel(), device=inputs.device).cos().view(inputs[k].shape)
+    changed[k] = inputs[k] + (wave * (inputs.double().std(correction=0) + 0.1)).to(inputs.dtype)
+    return changed
+
+
+def _prints(subject: Subject, prepare: Prepare, inputs: Tensor | None) -> dict[tuple[str, str], Tensor]:
+    """(module, "in" or "out") -> two numbers an example, (runs, B, 2), of what the module got or gave."""
+    size, found = len(subject.batch[0]), {}
+
+    def keep(name: str, side: str, values: object) -> None:
+        for value in values if isinstance(values, (tuple, list)) else [values]:
+            if isinstance(value, Tensor) and value.dim() and len(value) == size and not value.is_complex():
+                flat = value.detach().reshape(size, -1).double()
+                found.setdefault((name, side), []).append(torch.stack([flat.sum(1), flat.square().sum(1)], 1))
+
+    with subject.twin() as twin:
+        prepare(twin.network)
+        for name, module in twin.network.named_modules():
+            if not isinstance(module, torch.jit.ScriptFunction):
+                watch(
+                    module,
+                    lambda _m, got, more, name=name: keep(name, "in", [*got, *more.values()]),
+                    lambda _m, _got, gave, name=name: keep(name, "out", gave),
+                )
+        output = twin.pick(twin.network(twin.inputs if inputs is None else inputs.to(twin.inputs.dtype)))
+        keep("", "out", output)
+    return {key: torch.stack(values) for key, values in found.items()}
+
+
+def watch(module: nn.Module, before: Callable | None, behind: Callable | None) -> None:
+    """Hooks that only look; a module inside a scripted one runs unseen."""
+    try:
+        if before:
+            module.register_forward_pre_hook(
+                lambda m, got, more: before(m, got, more) and None, with_kwargs=True
+            )
+        if behind:
+            module.register_forward_hook(lambda m, got, gave: behind(m, got, gave) and None)
+    except RuntimeError:
+        pass
+
+
+def _others_apart(one: Tensor, other: Tensor, k: int) -> bool:
+    if one.shape != other.shape:
+        return True
+    kept = torch.ones(one.shape[1], dtype=torch.bool, device=one.device)
+    kept[k] = False
+    one, other = one[:, kept], other[:, kept]
+    return bool(((one - other).abs() > 1e-5 * one.abs() + 1e-9).any())

@@ -1,0 +1,242 @@
+"""Somebody else's code: a network, a loss or weights by their names, read as their owner's program would."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from bnbook.errors import BnbookError
+
+EXAMPLE = "FILE.py:FACTORY, such as nets.py:make, or package.module:FACTORY"
+GUARD = "put what runs under `if __name__ == '__main__':`, or the network into a file of its own"
+#: Where checkpoints keep the weights, and what wrappers put before their names.
+BOXES = ("state_dict", "model_state_dict", "model", "net", "network", "weights")
+PREFIXES = ("module.", "_orig_mod.", "model.")
+
+
+def network(named: str, seed: int) -> nn.Module:
+    """The module of that name, or what a factory (or class) of that name gives without arguments; torch's
+    random state is set to the seed before."""
+    tried(f"--seed {seed}; expected a number of 64 bits", lambda: torch.manual_seed(seed))
+    found = _named(named)
+    if isinstance(found, nn.Module):
+        return found
+    made = tried(f"{named} fails", found, f"{named} ends the program; expected a module")
+    if not isinstance(made, nn.Module):
+        raise BnbookError(f"{named} gives a {type(made).__name__}; expected a torch.nn.Module")
+    return made
+
+
+def loss(named: str) -> Callable[..., Any]:
+    """A function (outputs, targets) -> (), or a class of losses or a loss module, by its name."""
+    found = _named(named)
+    return tried(f"{named} fails", found) if isinstance(found, type) else found
+
+
+def load_weights(model: nn.Module, file: str) -> None:
+    """Parameters and buffers of a checkpoint: a state dict, or a dictionary that holds one under a usual name."""
+    words = f"{file} cannot be read as weights"
+    content = tried(words, lambda: torch.load(file, weights_only=True, map_location="cpu"))
+    for box in BOXES:
+        if isinstance(content, dict) and isinstance(content.get(box), dict):
+            content = content[box]
+            break
+    if not isinstance(content, dict) or not any(isinstance(v, torch.Tensor) for v in content.values()):
+        raise BnbookError(f"{file} holds a {type(content).__name__}; expected a state dict")
+    state, wanted = dict(content), model.state_dict()
+    for prefix in PREFIXES:
+        if state.keys() - wanted.keys() and all(key.startswith(prefix) for key in state):
+            state = {key.removeprefix(prefix): value for key, value in state.items()}
+    absent = [key for key in wanted if key not in state and not key.endswith("num_batches_tracked")]
+    if absent or state.keys() - wanted.keys():
+        known = absent[:2] or sorted(state.keys() - wanted.keys())[:2]
+        what = "lacks" if absent else "has"
+        raise BnbookError(f"{file} {what} {', '.join(known)}; expected the weights of this network")
+    tried(words, lambda: model.load_state_dict(state, strict=False))
+
+
+def _named(named: str) -> Any:
+    place, _, name = named.rpartition(":")
+    if not place or not name:
+        raise BnbookError(f"{named!r} names no function; expected {EXAMPLE}")
+    module = _file(Path(place)) if place.endswith(".py") or "/" in place else _module(place)
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise BnbookError(
+            f"{place} has no function {name!r}; expected one without arguments that gives a module"
+        )
+    return found
+
+
+def _module(dotted: str) -> ModuleType:
+    _forget_others(Path.cwd())
+    _on_path(Path.cwd())
+    return _imported(dotted, dotted)
+
+
+def _file(path: Path) -> ModuleType:
+    """The module of a file: of its package where it lies in one, else under its own name; its folder, its
+    package's folder and the working directory are on the path, and the module is registered."""
+    if not path.is_file():
+        raise BnbookError(f"no file {str(path)!r}; expected {EXAMPLE}")
+    path = path.resolve()
+    parts = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    _forget_others(folder, path.parent)
+    for each in (Path.cwd(), path.parent, folder):
+        _on_path(each)
+    dotted = ".".join(parts)
+    if not _is_free(dotted, path):
+        dotted = f"measured_{path.stem}"
+    try:
+        return _imported(str(path), dotted, path)
+    except _Relative:  # it lies in a package that has no __init__.py
+        _on_path(path.parent.parent)
+        return _imported(str(path), f"{path.parent.name}.{path.stem}")
+
+
+class _Relative(Exception):
+    pass
+
+
+class _Trains(BaseException):
+    """Passes by `except Exception` of the file that is read."""
+
+
+def _imported(said: str, dotted: str, path: Path | None = None, tries: int = 3) -> ModuleType:
+    words = f"{said} cannot be read"
+
+    def read() -> ModuleType:
+        if path is None or (path.parent / "__init__.py").is_file():
+            return importlib.import_module(dotted)
+        spec = importlib.util.spec_from_file_location(dotted, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[dotted] = module  # dataclasses and pickles look their module up
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(dotted, None)
+            raise
+        return module
+
+    try:
+        with _no_training():
+            return tried(words, read, f"{said} ends the program while it is read; {GUARD}")
+    except _Trains:
+        raise BnbookError(f"{said} trains while it is read; {GUARD}") from None
+    except BnbookError as error:
+        cause = error.__cause__
+        if isinstance(cause, ImportError) and "relative import" in str(cause) and path:
+            raise _Relative from None
+        missing = (getattr(cause, "name", None) or "").split(".")[0]
+        root = _above(path, missing) if path and isinstance(cause, ModuleNotFoundError) and missing else None
+        if root is None or not tries:
+            raise
+        _on_path(root)
+        return _imported(said, dotted, path, tries - 1)
+
+
+def _above(path: Path, missing: str) -> Path | None:
+    """The nearest folder above a file that has the module which it misses."""
+    for folder in path.parents:
+        if str(folder) not in sys.path and (
+            (folder / missing).is_dir() or (folder / f"{missing}.py").is_file()
+        ):
+            return folder
+    return None
+
+
+def _on_path(folder: Path) -> None:
+    if str(folder) in sys.path:
+        sys.path.remove(str(folder))
+    sys.path.insert(0, str(folder))
+    _READ.append(folder)
+    importlib.invalidate_caches()
+
+
+def _is_free(dotted: str, path: Path) -> bool:
+    held = sys.modules.get(dotted)
+    return held is None or Path(getattr(held, "__file__", None) or "/").resolve() == path
+
+
+_READ: list[Path] = []  # folders of what was read, within one command
+_BEFORE: set[str] = set()  # modules that were there before it
+
+
+def _forget_others(*folders: Path) -> None:
+    """Neighbours of an earlier file go, for those of the next may have the same names."""
+    for name, module in list(sys.modules.items()):
+        if name not in _BEFORE and any(_lies_in(module, root) for root in _READ if root not in folders):
+            sys.modules.pop(name)
+
+
+@contextlib.contextmanager
+def _no_training() -> Iterator[None]:
+    """A file that is read takes no gradient of a loss and no step."""
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise _Trains
+
+    backward = torch.autograd.backward
+    hook = register_optimizer_step_pre_hook(stop)
+    torch.autograd.backward = stop
+    try:
+        yield
+    finally:
+        torch.autograd.backward = backward
+        hook.remove()
+
+
+@contextlib.contextmanager
+def own_command_line(named: str) -> Iterator[None]:
+    """The file sees a command line of its own, without words; on leaving all is as before."""
+    words, path = sys.argv, list(sys.path)
+    _BEFORE.update(sys.modules)
+    sys.argv = [named.rpartition(":")[0]]
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = words, path
+        _forget_others()
+        _READ.clear(), _BEFORE.clear()
+
+
+def _lies_in(module: ModuleType | None, folder: Path) -> bool:
+    """Whether it was read from there and is nobody's installed package."""
+    file = Path(getattr(module, "__file__", None) or "/")
+    installed = {"site-packages", "dist-packages"} & set(file.parts) or "bnbook" in file.parts
+    return not installed and file.is_relative_to(folder)
+
+
+def tried(words: str, function: Callable[[], Any], on_exit: str = "") -> Any:
+    """Somebody else's code or file: whatever it raises becomes one line, and what it says on the way to a
+    sys.exit is not shown."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            found = function()
+    except BnbookError:
+        raise
+    except SystemExit as error:
+        raise BnbookError(f"{on_exit or words} (sys.exit({error.code!r}))") from error
+    except Exception as error:
+        first = str(error).strip().splitlines() or [""]
+        raise BnbookError(f"{words}: {type(error).__name__}: {first[0]}") from error
+    sys.stderr.write(said.getvalue())
+    return found

@@ -1,0 +1,281 @@
+"""What is measured: a network, its loss and its batch, of which every pass takes a fresh copy."""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bnbook.errors import BnbookError
+from bnbook.probes.functional import Batch, Loss
+from bnbook.report.reaching import marks, moved, random_states, reach, set_random_states
+
+
+@dataclass(frozen=True)
+class Twin:
+    """One copy, for one pass."""
+
+    network: nn.Module
+    loss: Loss
+    inputs: Tensor
+    targets: Tensor
+    pick: Callable[[Any], Any]
+
+    def outputs(self) -> Any:
+        return self.pick(self.network(self.inputs))
+
+    def value(self) -> Tensor:
+        """L, ()."""
+        found = self.loss(self.outputs(), self.targets)
+        if not isinstance(found, Tensor) or found.dim():
+            kind = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise BnbookError(f"a loss of shape {kind}; expected one number; reduce it by mean or sum")
+        return found
+
+
+@dataclass
+class Subject:
+    """A network in the mode that it is in, its loss and a batch.
+
+    Nothing ever runs on the network itself: `twin` gives a deep copy of network, loss and batch, with the
+    random states of torch, CUDA, NumPy and Python set back, so that every pass starts from the same state
+    and is the network's own pass, forwards and backwards. A loss or a hook that reaches the network through
+    its closure or by a global name reaches the copy in its place.
+    """
+
+    network: nn.Module
+    loss: Loss
+    batch: Batch
+    output: int | str | None = None
+    shared: dict[int, Any] = field(default_factory=dict)  # what cannot be copied, by its id
+    by_backward: bool = False  # whether gradients come by .backward() alone (reentrant checkpoints)
+    double: bool = False
+
+    def __post_init__(self) -> None:
+        self.states = random_states()
+        self.parameters = {n: p.detach() for n, p in self.network.named_parameters() if p.requires_grad}
+        self.shared = _uncopied(self.network, self.loss)
+
+    def marks(self) -> dict[str, Any]:
+        return marks(("", self.network), ("the loss", self.loss), ("the batch", self.batch))
+
+    @contextmanager
+    def twin(self, changed: Mapping[str, Tensor] | None = None) -> Iterator[Twin]:
+        """A fresh copy with some parameters changed; in its context the random states are the subject's."""
+        outside = random_states()
+        with ExitStack() as stack:
+            stack.callback(set_random_states, outside)
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
+            stack.enter_context(_uncompiled())
+            memo = dict(self.shared)
+            network = _copied(self.network, memo)
+            _rebind_inside(network, memo)
+            loss = _rebound(self.loss, memo)
+            inputs, targets = (copy.deepcopy(each.detach()) for each in self.batch)
+            if self.double:
+                network, inputs = network.double(), _wide(inputs)
+                loss = loss.double() if isinstance(loss, nn.Module) else loss
+                targets = _wide(targets)
+            for name, parameter in network.named_parameters() if changed else ():
+                if name in changed:
+                    parameter.data = changed[name].detach().clone().to(parameter.dtype)
+            set_random_states(self.states)
+            yield Twin(network, loss, inputs, targets, self._pick)
+
+    def gradient(
+        self, changed: Mapping[str, Tensor] | None = None, wanted: Sequence[str] | None = None
+    ) -> tuple[Tensor, dict[str, Tensor | None]]:
+        """L(θ), (), float64, and its gradient by the wanted parameters (all); None where it is not reached."""
+        with self.twin(changed) as twin:
+            named = dict(twin.network.named_parameters())
+            names = list(self.parameters) if wanted is None else list(wanted)
+            value = twin.value()
+            found = self.differentiate(value, [named[name] for name in names])
+        return value.detach().double(), dict(zip(names, found, strict=True))
+
+    def differentiate(self, value: Tensor, leaves: Sequence[Tensor]) -> list[Tensor | None]:
+        if not self.by_backward:
+            return list(torch.autograd.grad(value, leaves, allow_unused=True))
+        value.backward()
+        return [leaf.grad for leaf in leaves]
+
+    def in_double(self) -> Subject:
+        """The same in 64 bits, where it can be."""
+        found = copy.copy(self)
+        found.double = True
+        return found
+
+    def _pick(self, outputs: Any) -> Any:
+        if self.output is None:
+            return outputs
+        try:
+            if isinstance(self.output, str) and not isinstance(outputs, Mapping):
+                return getattr(outputs, self.output)
+            return outputs[self.output]
+        except (KeyError, IndexError, AttributeError, TypeError):
+            raise BnbookError(f"no output {self.output!r} in {described(outputs)}") from None
+
+
+def described(outputs: Any) -> str:
+    """What a network gives, in words."""
+    if isinstance(outputs, Tensor):
+        return f"a tensor {tuple(outputs.shape)}"
+    if isinstance(outputs, Mapping):
+        parts = [f"{key}: {described(each)}" for key, each in outputs.items()]
+    elif isinstance(outputs, (tuple, list)):
+        parts = [described(each) for each in outputs]
+    else:
+        parts = [
+            f"{k}: {described(v)}"
+            for k, v in getattr(outputs, "__dict__", {}).items()
+            if isinstance(v, Tensor)
+        ]
+    return (
+        f"a {type(outputs).__name__} of {len(parts)} ({', '.join(parts[:4])})"
+        if parts
+        else f"a {type(outputs).__name__}"
+    )
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The network inside data parallel, distributed and compiled wrappers."""
+    while True:
+        if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            model = model.module
+        elif isinstance(getattr(model, "_orig_mod", None), nn.Module):
+            model = model._orig_mod
+        else:
+            return model
+
+
+def entangled(subject: Subject) -> list[str]:
+    """What of the network itself one pass over a copy moves, forwards and backwards."""
+    before = subject.marks()
+    kept = [(p, p.grad) for p in subject.network.parameters()]
+    try:
+        for parameter, _ in kept:
+            parameter.grad = None
+        with subject.twin() as twin:
+            twin.value().backward()
+        touched = [name for name, p in subject.network.named_parameters() if p.grad is not None]
+    finally:
+        for parameter, gradient in kept:
+            parameter.grad = gradient
+    return [f"the gradient of {name}" for name in touched] + moved(before, subject.marks())
+
+
+def _copied(network: nn.Module, memo: dict[int, Any]) -> nn.Module:
+    with torch.no_grad():  # torch copies a scripted module's tensors by an operation that has a gradient
+        found = copy.deepcopy(network, memo)
+    for one, other in zip(network.parameters(), found.parameters(), strict=True):
+        other.requires_grad_(one.requires_grad)
+    return found
+
+
+@contextmanager
+def _uncompiled() -> Iterator[None]:
+    """Compiled functions run as they were written: copies would be compiled anew at each pass."""
+    import sys
+
+    if "torch._dynamo" not in sys.modules:
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
+
+
+def _wide(values: Tensor) -> Tensor:
+    return values.double() if values.is_floating_point() else values
+
+
+def _uncopied(network: nn.Module, loss: Loss) -> dict[int, Any]:
+    """What a deep copy takes as it is: tensors inside a graph without their graph, locks and the like themselves."""
+    memo: dict[int, Any] = {}
+    for _, value in reach((network, loss)):
+        if isinstance(value, Tensor) and not value.is_leaf:
+            memo[id(value)] = value.detach().clone().requires_grad_(value.requires_grad)
+    try:
+        copy.deepcopy(network, dict(memo))
+    except KeyboardInterrupt:
+        raise
+    except Exception:
+        for _, value in reach(network):
+            if not isinstance(value, (nn.Module, dict, list, tuple, set)) and not _copies(value, memo):
+                memo[id(value)] = value
+    return memo
+
+
+def _copies(value: Any, memo: dict[int, Any]) -> bool:
+    if isinstance(value, Tensor):
+        return True
+    try:
+        copy.deepcopy(value, dict(memo))
+    except Exception:
+        return False
+    return True
+
+
+def _rebind_inside(network: nn.Module, memo: dict[int, Any]) -> None:
+    """Functions that hang on a copied network (hooks, a replaced forward) reach the copy, too."""
+    for module in network.modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            continue
+        for key, value in vars(module).items():
+            if isinstance(value, types.FunctionType):
+                vars(module)[key] = _rebound(value, memo)
+            elif isinstance(value, dict) and key.endswith("_hooks"):
+                for k, each in value.items():
+                    value[k] = _rebound(each, memo)
+
+
+def _rebound(function: Any, memo: dict[int, Any]) -> Any:
+    """A copy of a function whose closure, kept arguments and global names lead to copies; other callables as
+    deep copies."""
+    if not isinstance(function, types.FunctionType):
+        try:
+            return copy.deepcopy(function, memo)
+        except Exception:
+            return function
+    kept = memo.get(id(function))
+    if isinstance(kept, types.FunctionType) and kept is not function:
+        return kept
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, types.FunctionType):
+            return _rebound(value, memo)
+        try:
+            return copy.deepcopy(value, memo)
+        except Exception:
+            return value
+
+    cells = tuple(types.CellType() for _ in function.__closure__ or ())
+    reached = {
+        n: memo[id(v)] for n, v in function.__globals__.items() if id(v) in memo and n in _names(function)
+    }
+    around = {**function.__globals__, **reached} if reached else function.__globals__
+    made = types.FunctionType(function.__code__, around, function.__name__, None, cells or None)
+    memo[id(function)] = made
+    for cell, old in zip(cells, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not filled yet
+            cell.cell_contents = copied(old.cell_contents)
+    made.__defaults__ = copied(function.__defaults__)
+    made.__kwdefaults__ = copied(function.__kwdefaults__)
+    made.__dict__.update(function.__dict__)
+    return made
+
+
+def _names(function: types.FunctionType) -> set[str]:
+    """Global names that a function or one written inside it speaks of."""
+    todo, names = [function.__code__], set()
+    while todo:
+        code = todo.pop()
+        names |= set(code.co_names)
+        todo += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return names

@@ -1,0 +1,182 @@
+"""Each sentence of the diagnosis: a network that has the fault, and one that has not; its number by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import bnbook
+from bnbook.errors import BnbookError
+from bnbook.pipeline.chapters import chapters
+from bnbook.report.diagnosis import RULES
+
+B, K = 32, 4
+
+
+def batch():
+    draw = torch.Generator().manual_seed(1)
+    return torch.randn(B, 6, generator=draw, dtype=torch.float64), torch.arange(B) % K
+
+
+def network(*, bias=False, norm=None, width=8, depth=1, seen=200, **options):
+    """Dense layers, batch norm and a ReLU each; averages filled by the batch that is measured."""
+    torch.manual_seed(0)
+    layers, inputs = [], 6
+    for _ in range(depth):
+        make = nn.BatchNorm1d if norm is None else norm
+        layers += [nn.Linear(inputs, width, bias=bias), make(width, **options), nn.ReLU()]
+        inputs = width
+    model = nn.Sequential(*layers, nn.Linear(width, K)).double()
+    for _ in range(seen):
+        model(batch()[0])
+    return model
+
+
+def said(model, data=None, **more):
+    how = {"learning_rate": 0.1, "eigenvalues": False, "progress": False, **more}
+    return bnbook.measure(model, F.cross_entropy, data or batch(), **how)
+
+
+def about(report):
+    return {each.about: each for each in report.diagnosis}
+
+
+def test_a_sound_network_is_told_nothing():
+    assert said(network()).diagnosis == ()
+
+
+def test_training_and_inference_differ_where_few_batches_filled_the_averages():
+    model = network(seen=2)
+    found = about(said(model))
+    x, _ = batch()
+    other, one = (model.train(mode)(x).detach() for mode in (False, True))
+    model.train()
+    assert found["modes"].value == pytest.approx(float((one - other).norm() / one.norm()))
+    assert found["averages"].value == pytest.approx(0.9**2) and "81%" in found["averages"].says
+    assert "few batches" in found["modes"].says
+    assert "averages" not in about(said(network(seen=40)))  # 0.9⁴⁰ is 1.5 %
+
+
+def test_averages_of_other_data():
+    model = network()
+    x, y = batch()
+    found = about(said(model, (3 * x + 2, y)))
+    assert "other weights or other data" in found["modes"].says
+
+
+def test_momentum_the_other_way_round():
+    assert about(said(network(momentum=0.9)))["momentum"].value == 0.9
+    assert "momentum" not in about(said(network(momentum=0.1)))
+
+
+def test_few_values_a_unit():
+    x, y = batch()
+    found = about(said(network(), (x[:8], y[:8])))
+    assert found["values"].value == 8 and "8 values" in found["values"].says
+    assert "values" not in about(said(network(), (x[:16], y[:16])))
+
+
+def test_epsilon_beside_small_variances():
+    model = network()
+    with torch.no_grad():
+        model[0].weight.mul_(1e-3)
+    for _ in range(200):
+        model(batch()[0])
+    found = about(said(model, learning_rate=1e-9))
+    variance = model[0](batch()[0]).detach().var(0, correction=0)
+    assert found["epsilon"].value == pytest.approx(float((1e-5 / variance).max()))
+    with torch.no_grad():
+        model[0].weight.mul_(1e3)
+    assert "epsilon" not in about(said(model))
+
+
+def test_constant_units():
+    model = network()
+    with torch.no_grad():
+        model[0].weight[2:5] = 0.0
+    found = about(said(model))
+    assert found["constant"].value == 3 and "3 of 8 units" in found["constant"].says
+
+
+def test_biases_before_batch_norm():
+    found = about(said(network(bias=True, depth=2)))
+    assert found["bias"].value == 2 and found["bias"].layers == ("0.bias", "3.bias")
+    assert "bias" not in about(said(network(bias=True, norm=lambda n: nn.Identity())))
+
+
+def test_layers_that_a_step_turns():
+    model = network()
+    with torch.no_grad():
+        model[0].weight.mul_(0.05)  # a gradient of twenty times the length
+    for _ in range(200):
+        model(batch()[0])
+    found = about(said(model, learning_rate=1.0))
+    x, y = batch()
+    (slope,) = torch.autograd.grad(F.cross_entropy(model(x), y), model[0].weight)
+    assert found["turn"].value == pytest.approx(float(slope.norm() / model[0].weight.norm()))
+    assert found["turn"].layers == ("0",) and "turn" not in about(said(model, learning_rate=1e-4))
+    plain = network(norm=lambda n: nn.Identity())
+    assert "turn" not in about(said(plain, learning_rate=1.0))
+
+
+def test_decay_of_gamma_and_beta():
+    model = network()
+    every = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=1e-4)
+    assert about(said(model, optimizer=every))["decay"].layers == ("1.weight", "1.bias")
+    norms = list(model[1].parameters())
+    others = [p for p in model.parameters() if p.dim() > 1]
+    apart = torch.optim.SGD(
+        [{"params": others, "weight_decay": 1e-4}, {"params": norms, "weight_decay": 0.0}], lr=0.1
+    )
+    assert "decay" not in about(said(model, optimizer=apart))
+    with pytest.raises(BnbookError, match="an optimizer of type float"):
+        said(model, optimizer=0.1)
+
+
+def test_the_last_layer_breaks_at_a_rate():
+    model = network()
+    found = about(said(model, learning_rate=50.0))["last layer"]
+    x, y = batch()
+    loss = F.cross_entropy(model(x), y)
+    slopes = torch.autograd.grad(loss, list(model[3].parameters()))
+    with torch.no_grad():
+        for parameter, slope in zip(model[3].parameters(), slopes, strict=True):
+            parameter -= 50.0 * slope
+    assert found.value == pytest.approx(float(F.cross_entropy(model(x), y).detach() / loss.detach()))
+    assert found.value > 1 and "last layer" not in about(said(network(), learning_rate=0.1))
+
+
+def test_gradients_that_grow_a_layer():
+    deep = network(depth=12, width=24)
+    growth = about(said(deep))["growth"]
+    assert growth.value > 1.2  # batch norm at first weights: sqrt(π/(π−1)) = 1.21 in width without end
+    norms = said(deep).gradients.preactivation
+    places = range(len(norms))
+    centre = sum(places) / len(norms)
+    slope = sum((k - centre) * math.log(n) for k, n in enumerate(norms)) / sum(
+        (k - centre) ** 2 for k in places
+    )
+    assert growth.value == pytest.approx(math.exp(-slope))
+    assert "growth" not in about(said(network(depth=12, width=24, norm=lambda n: nn.Identity())))
+
+
+def test_the_heaviest_comes_first_and_all_is_data():
+    x, y = batch()
+    report = said(network(seen=2, bias=True, momentum=0.9), (x[:6], y[:6]))
+    weights = [each.weight for each in report.diagnosis]
+    assert len(weights) > 2 and weights == sorted(weights, reverse=True)
+    data = json.loads(report.to_json())["diagnosis"]
+    assert [each["about"] for each in data] == [each.about for each in report.diagnosis]
+    assert data[0]["value"] == report.diagnosis[0].value
+    lines = report.table().split("what to know, the heaviest first\n")[1].splitlines()
+    assert len(lines) == len(data) and data[0]["says"] in lines[0]
+
+
+def test_every_sentence_names_a_chapter_of_the_book():
+    names = {chapter.name for chapter in chapters.discover()}
+    assert {chapter for _, chapter in RULES.values()} <= names

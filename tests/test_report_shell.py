@@ -1,0 +1,200 @@
+"""`bnbook measure` from a shell: somebody else's files are read as their owner's programs would be."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from bnbook import cli, elsewhere
+from bnbook.errors import BnbookError
+from bnbook.report import command
+
+HEAD = "import torch\nfrom torch import nn\n"
+MAKE = "def make(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
+
+
+def run(*words, show=lambda _: None):
+    parser = argparse.ArgumentParser()
+    elsewhere.add_measure_arguments(parser)
+    return command.report(parser.parse_args([*words, "--no-eigenvalues"]), show)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        path = folder / f"{name.replace('__in', '/').replace('INIT', '__init__')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(HEAD + text)
+
+
+DIGITS = ("--data", "digits-standin", "--batch", "16")
+
+
+def test_neighbours_packages_and_modules(here):
+    write(here, parts=MAKE, nets="from parts import make\n")
+    (here / "kit").mkdir()
+    write(here / "kit", INIT="from .layers import make\n", layers=MAKE, relative="from .layers import make\n")
+    (here / "loose").mkdir()
+    write(here / "loose", layers=MAKE, relative="from .layers import make\n")
+    (here / "deep").mkdir()
+    (here / "deep" / "models").mkdir()
+    write(here / "deep", helper="WIDTH = 10\n")
+    write(here / "deep" / "models", one=f"from helper import WIDTH\n{MAKE}")
+    before = list(sys.path), set(sys.modules)
+    losses = {
+        run(f"{name}:make", *DIGITS).loss
+        for name in (
+            "nets.py", "nets", "kit/__init__.py", "kit", "kit/relative.py", "kit.layers", "loose/relative.py",
+            "deep/models/one.py",
+        )
+    }  # fmt: skip
+    assert len(losses) == 1  # one seed, one network
+    assert sys.path == before[0]
+    assert not {"parts", "nets", "kit", "kit.layers", "helper", "one"} & set(sys.modules)
+
+
+def test_a_class_an_instance_and_a_module_that_is_registered(here):
+    text = (
+        f"{MAKE}class Net(nn.Sequential):\n    def __init__(self): super().__init__(*make())\nnet = make()\n"
+    )
+    text += "import dataclasses, sys\n@dataclasses.dataclass\nclass Out:\n    logits: 'torch.Tensor'\n"
+    text += "class Wrapped(Net):\n    def forward(self, x): return Out(super().forward(x))\n"
+    text += "assert sys.modules[__name__].Out is Out and sys.argv[1:] == []\n"
+    write(here, nets=text)
+    assert run("nets.py:Net", *DIGITS).loss == run("nets.py:make", *DIGITS).loss
+    assert run("nets.py:net", *DIGITS).effective_smoothness > 0
+    assert run("nets.py:Wrapped", *DIGITS, "--output", "logits").loss == run("nets.py:Net", *DIGITS).loss
+    with pytest.raises(BnbookError, match="gives, a Out.*output="):
+        run("nets.py:Wrapped", *DIGITS)
+
+
+def test_two_factories_of_one_name_are_told_apart(here):
+    for folder, width in (("a", 10), ("b", 10)):
+        (here / folder).mkdir()
+        bias = folder == "a"
+        write(
+            here / folder,
+            parts=f"def last(): return nn.Linear(64, {width}, bias={bias})\n",
+            net="from parts import last\ndef make(): return nn.Sequential(nn.Flatten(), last())\n",
+        )
+    report = run("a/net.py:make", "--beside", "b/net.py:make", *DIGITS)
+    assert (report.name, report.beside.name) == ("a/net.py:make", "b/net.py:make")
+    assert report.loss != report.beside.loss  # each has its own neighbour
+    assert run("a/net.py:make", "--beside", "a/net.py:make", *DIGITS).beside.name == "a/net.py:make (2)"
+
+
+def test_weights_of_a_checkpoint(here):
+    write(here, nets=MAKE)
+    torch.manual_seed(5)
+    other = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    state = other.state_dict()
+    torch.save(state, "plain.pt")
+    torch.save({"epoch": 3, "state_dict": {f"module.{k}": v for k, v in state.items()}}, "boxed.pt")
+    torch.save({"1.weight": state["1.weight"]}, "part.pt")
+    torch.save(torch.ones(3), "tensor.pt")
+    batch = command.read_batch("digits-standin", 16)
+    wanted = float(nn.functional.cross_entropy(other(batch[0]), batch[1]).detach())
+    for file in ("plain.pt", "boxed.pt"):
+        assert run("nets.py:make", *DIGITS, "--weights", file).loss == pytest.approx(wanted)
+    for file, words in (
+        ("part.pt", "lacks 1.bias"),
+        ("tensor.pt", "expected a state dict"),
+        ("no.pt", "cannot"),
+    ):
+        with pytest.raises(BnbookError, match=words):
+            run("nets.py:make", *DIGITS, "--weights", file)
+
+
+def test_shapes_and_own_losses(here):
+    write(
+        here,
+        nets="def small(): return nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(144, 5))\n"
+        "def flat(): return nn.Linear(64, 10)\n"
+        "def own(outputs, targets): return (outputs ** 2).mean()\n"
+        "class Own(nn.Module):\n    def forward(self, outputs, targets): return (outputs ** 2).mean()\n",
+    )
+    made = run("nets.py:small", "--input-shape", "3,8,8", "--batch", "16")
+    assert made.examples == 16 and made.effective_smoothness > 0
+    assert run("nets.py:flat", *DIGITS, "--input-shape", "64").loss > 0
+    one, other = (
+        run("nets.py:flat", "--input-shape", "64", "--loss", f"nets.py:{n}") for n in ("own", "Own")
+    )
+    assert one.loss == other.loss > 0
+    for words, said in (
+        (["nets.py:flat", *DIGITS, "--input-shape", "63"], "expected as many numbers"),
+        (["nets.py:flat", "--input-shape", "a,b"], "expected the shape of one example"),
+        (["nets.py:flat"], "neither --data nor --input-shape"),
+        (["nets.py:flat", "--input-shape", "63"], "does not take inputs"),
+        (["nets.py:flat", *DIGITS, "--loss", "hinge"], "or FILE.py:FUNCTION"),
+    ):
+        with pytest.raises(BnbookError, match=said):
+            run(*words)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import sys\nsys.exit(0)\n", r"ends the program while it is read.*__main__.*sys.exit\(0\)"),
+        (
+            "w = torch.ones(1, requires_grad=True)\ntry: w.sum().backward()\nexcept Exception: pass\n",
+            "trains while it is read; put what runs under",
+        ),
+        (
+            "w = torch.ones(1, requires_grad=True); w.grad = w.detach()\ntorch.optim.SGD([w], 0.1).step()\n",
+            "trains while it is read",
+        ),
+        (
+            "import argparse\np = argparse.ArgumentParser(); p.add_argument('--data', required=True); p.parse_args()\n",
+            "ends the program while it is read",
+        ),
+        ("import nowhere_at_all\n", "cannot be read: ModuleNotFoundError"),
+    ],
+)
+def test_scripts_are_stopped_with_a_line_that_helps(here, capsys, text, said):
+    write(here, script=text + MAKE)
+    with pytest.raises(BnbookError, match=said):
+        run("script.py:make", *DIGITS)
+    assert capsys.readouterr().err == ""
+    w = torch.ones(1, requires_grad=True)
+    w.sum().backward()  # what stops a script is taken back
+    torch.optim.SGD([w], 0.1).step()
+    assert float(w) == pytest.approx(0.9)
+
+
+def test_a_command_line_of_its_own(here):
+    words = "p = argparse.ArgumentParser(); p.add_argument('--lr', default=0.1); opt = p.parse_args()\n"
+    write(here, script=f"import argparse\n{words}{MAKE}")
+    argv = list(sys.argv)
+    assert run("script.py:make", *DIGITS).loss > 0 and sys.argv == argv
+
+
+def test_places_are_found_before_and_numbers_are_written_before_they_are_drawn(here, monkeypatch):
+    write(here, nets=MAKE)
+    (here / "taken").mkdir()
+    monkeypatch.setattr(command, "measure", lambda *_, **__: pytest.fail("measured"))
+    for option, place in (("--json", "taken"), ("--figure", "nets.py/r.svg")):
+        with pytest.raises(BnbookError, match="cannot be written"):
+            run("nets.py:make", *DIGITS, option, place)
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    shown = []
+    monkeypatch.setattr(command, "_draw", lambda *_: (_ for _ in ()).throw(BnbookError("no ink")))
+    with pytest.raises(BnbookError, match="no ink"):
+        run("nets.py:make", *DIGITS, "--json", "r.json", "--figure", "r.svg", show=shown.append)
+    assert json.loads((here / "r.json").read_text())["loss"] == shown[0].loss
+
+
+def test_interrupted_it_promises_nothing(here, capsys):
+    write(here, nets="def make(): raise KeyboardInterrupt\n")
+    assert cli.main(["measure", "nets.py:make", *DIGITS]) == cli.INTERRUPTED
+    assert capsys.readouterr().err == "\nbnbook: interrupted\n"

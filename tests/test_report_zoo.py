@@ -1,0 +1,188 @@
+"""`bnbook.measure` on a zoo of networks: each number is that of a slow twin, and nothing of a network moves."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+import zoo
+from torch import nn
+from zoo import ZOO, B, K
+
+import bnbook
+from bnbook.errors import BnbookError
+
+
+def measured(animal, model=None, **more):
+    model, batch = animal.build() if model is None else model, animal.batch()
+    zoo.seed(7)
+    how = {"learning_rate": zoo.RATE, "output": animal.output, "progress": False, **more}
+    return bnbook.measure(model, animal.loss, batch, **how)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_number_is_that_of_a_slow_twin_and_nothing_moves(name):
+    animal = ZOO[name]
+    model = animal.build()
+    zoo.seed(7)
+    before, drawn = zoo.everything(model), zoo.states()
+    report = measured(animal, model)
+    assert zoo.states() == drawn
+    after = zoo.everything(model)
+    assert [key for key in {**before, **after} if before.get(key) != after.get(key)] == []
+
+    near = lambda value: pytest.approx(value, rel=animal.exact, abs=1e-9)
+    loss, gradient = zoo.gradient(animal)
+    assert report.loss == near(loss)
+    assert float(report.landscape.start_norm) == near(zoo.length(*gradient.values()))
+    assert report.effective_smoothness == near(zoo.smoothness(animal))
+    for layer, norm in zip(report.gradients.names, report.gradients.weight, strict=True):
+        own = gradient.get(f"{layer}.weight")
+        assert own is None or norm == near(zoo.length(own)), layer
+    if animal.shifted:
+        assert report.shift.cosine.tolist() == [
+            pytest.approx(each, rel=animal.exact, nan_ok=True) for each in zoo.shift(animal)
+        ]
+    for state in ("batch", "constant", "population"):
+        value = getattr(report.eigenvalues, state)
+        assert (value is None) is (state in animal.lacks), state
+        if value is not None and animal.curved:
+            assert value == pytest.approx(zoo.curvature(animal, state), rel=max(1e-3, animal.exact)), state
+    said = "\n".join(report.warnings)
+    assert [words for words in animal.says if not re.search(words, said)] == []
+    assert animal.normalizers in (None, len(report.normalizers))
+    assert all(math.isfinite(value) for _, value in report.summary() if value is not None)
+
+
+def test_a_fused_activation_is_the_same_network_as_a_separate_one():
+    fused, apart = ZOO["norm and activation in one"], ZOO["batch norm"]
+    apart = measured(apart).eigenvalues
+    found = measured(fused).eigenvalues
+    assert found.batch == pytest.approx(apart.batch) and found.constant == pytest.approx(apart.constant)
+
+
+def test_recomputation_changes_no_number():
+    plain = zoo.Animal(
+        lambda: zoo.net(
+            lambda s, x: s.f(s.body(s.a(x))), a=nn.Linear(6, 8), body=zoo.body(), f=nn.Linear(8, K)
+        )
+    )
+    wanted = measured(plain)
+    for name in ("checkpoint", "reentrant checkpoint"):
+        found = measured(ZOO[name])
+        assert dict(found.summary()) == pytest.approx(dict(wanted.summary())), name
+
+
+def test_wrappers_are_taken_off():
+    plain = ZOO["batch norm"]
+    wanted = dict(measured(plain).summary())
+    for wrap in (
+        nn.DataParallel,
+        lambda m: torch.compile(m, backend="eager"),
+        lambda m: nn.DataParallel(nn.DataParallel(m)),
+    ):
+        assert dict(measured(plain, wrap(plain.build())).summary()) == pytest.approx(wanted)
+
+
+def batch(kind=torch.float64, shape=(6,)):
+    return zoo.Animal(zoo.NORMED, shape).batch()
+
+
+def dead():
+    model = zoo.NORMED(nn.Identity())
+    nn.init.constant_(model[0].bias, -100.0)
+    model[3].bias = None
+    return model
+
+
+class Saturated(nn.Module):
+    """A norm of one's own over a unit that is the same for all: √0 has no slope."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.f = nn.Linear(6, 8), nn.Linear(8, K)
+        nn.init.constant_(self.a.bias[:1], -100.0)
+
+    def forward(self, x):
+        h = torch.tanh(self.a(x))
+        return self.f((h - h.mean(0)) / (h.var(0).sqrt() + 1e-5))
+
+
+class Outside(nn.Module):
+    """Another function at each call, counted where no copy reaches."""
+
+    calls = []
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, K)
+
+    def forward(self, x):
+        Outside.calls.append(1)
+        return self.a(x)
+
+
+ONLY_THE_LOSS = {
+    "zero": (dead, "the gradient is zero in every parameter"),
+    "not finite": (Saturated, "its gradient is not, in a.weight, a.bias"),
+    "straight through": (
+        lambda: zoo.net(lambda s, x: s.f(zoo.Straight.apply(3 * s.a(x))), a=nn.Linear(6, 8), f=nn.Linear(8, K).requires_grad_(False)),
+        "its gradient is not its slope",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONLY_THE_LOSS)
+def test_where_a_gradient_says_nothing_no_number_rests_on_it(name):
+    make, words = ONLY_THE_LOSS[name]
+    torch.manual_seed(0)
+    model = make().double()
+    report = bnbook.measure(model, F.cross_entropy, batch(), progress=False)
+    x, y = batch()
+    assert report.loss == pytest.approx(float(F.cross_entropy(model(x), y)))
+    assert report.landscape is None and report.effective_smoothness is None
+    assert any(words in each for each in report.warnings)
+    assert "nan" not in report.table() and "inf" not in report.table().replace("inference", "")
+
+
+REFUSED = {
+    "counts outside of itself": (Outside, "a pass over a copy moves the network itself.*calls"),
+    "lazy": (lambda: nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.LazyLinear(K)), "call the network once on a batch"),
+    "nothing to train": (lambda: nn.Sequential(nn.Linear(6, K)).requires_grad_(False), "without trained parameters"),
+    "several outputs": (lambda: zoo.Net(lambda s, x: (s.a(x), 1), a=nn.Linear(6, K)), "output= "),
+    "another shape": (lambda: nn.Sequential(nn.Linear(5, K)), r"does not take inputs \(12, 6\) of float32"),
+    "no gradient": (lambda: zoo.Net(lambda s, x: s.a(x).detach(), a=nn.Linear(6, K)), "the loss has no gradient"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_measured_is_one_line(name):
+    make, words = REFUSED[name]
+    Outside.calls.clear()
+    with pytest.raises(BnbookError, match=words) as caught:
+        bnbook.measure(make(), F.cross_entropy, (batch()[0].float(), batch()[1]), progress=False)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_lazy_network_that_has_run_is_measured():
+    model = nn.Sequential(nn.LazyLinear(8), nn.LazyBatchNorm1d(), nn.ReLU(), nn.LazyLinear(K)).double()
+    model(batch()[0])
+    report = bnbook.measure(model, F.cross_entropy, batch(), progress=False)
+    assert report.effective_smoothness > 0 and report.eigenvalues.constant > 0
+    assert len(batch()[0]) == B
+
+
+def test_moments_are_those_of_units_wherever_they_lie():
+    for name, layer, axis in (("layer norm of one's own", "n", -1), ("layer norm of channels", "1", 1)):
+        animal = ZOO[name]
+        model, caught = animal.build(), []
+        model.get_submodule(layer).register_forward_hook(lambda _m, got, _gave, c=caught: c.append(got[0]))
+        model(animal.batch()[0])
+        units = caught[0].detach().movedim(axis, 0).flatten(1)
+        moments = measured(animal, eigenvalues=False).moments
+        place = [*zip(moments.places, moments.names, strict=True)].index(("before normalization", layer))
+        assert moments.mean[place] == pytest.approx(float(units.mean(1).abs().mean()))
+        assert moments.variance[place] == pytest.approx(float(units.var(1, correction=0).mean()))

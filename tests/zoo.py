@@ -1,0 +1,579 @@
+"""Small networks as people have them, one for each construction, and the same measurements taken slowly.
+
+A network is built anew for each pass, with changed parameters put into it: nothing here is shared with the
+report. Sizes: B = 12 examples, K = 4 classes.
+"""
+
+from __future__ import annotations
+
+import random
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils import parametrizations
+from torch.utils.checkpoint import checkpoint
+
+from bnbook.normalizers import make_normalizer
+
+B, K, RATE = 12, 4, 0.3
+LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+
+
+@dataclass
+class Animal:
+    """A network, its batch, and what is to be said of it."""
+
+    make: Callable[[], nn.Module]
+    shape: tuple[int, ...] = (6,)
+    loss: Callable = F.cross_entropy
+    output: int | str | None = None
+    says: tuple[str, ...] = ()  # words of its warnings
+    lacks: tuple[str, ...] = ()  # of "constant", "population": λ_max that is not defined there
+    normalizers: int | None = None  # how many there are
+    exact: float = 1e-6  # relative, to which numbers agree
+    shifted: bool = True  # whether the covariate shift is taken again by hand
+    curved: bool = True  # and λ_max
+    tokens: int = 0  # vocabulary, for inputs of whole numbers
+
+    def batch(self) -> tuple[Tensor, Tensor]:
+        draw = torch.Generator().manual_seed(1)
+        if self.tokens:
+            inputs = torch.randint(self.tokens, (B, *self.shape), generator=draw)
+        else:
+            inputs = torch.randn(B, *self.shape, generator=draw, dtype=torch.float64).to(self.dtype)
+        return inputs, torch.arange(B) % K
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(iter(self.build().parameters())).dtype
+
+    def build(self) -> nn.Module:
+        seed(0)
+        return self.make()
+
+
+def seed(value: int) -> None:
+    torch.manual_seed(value), np.random.seed(value), random.seed(value)
+
+
+def states() -> tuple:
+    return torch.get_rng_state().tolist(), repr(np.random.get_state(legacy=False)), random.getstate()
+
+
+def everything(model: nn.Module) -> dict[str, Any]:
+    """All of a network that may move: tensors with their gradients as bytes, attributes, modes, hooks."""
+    found: dict[str, Any] = {}
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            continue
+        for key, value in vars(module).items():
+            if key in ("_parameters", "_buffers"):
+                for inner, tensor in value.items():
+                    if tensor is not None and not isinstance(tensor, nn.parameter.UninitializedTensorMixin):
+                        found[f"{name}.{inner}"] = frozen(tensor), id(tensor)
+                        found[f"{name}.{inner}.grad"] = frozen(tensor.grad) if tensor.is_leaf else None
+            elif key == "_modules":
+                found[f"{name}.children"] = [(k, id(v)) for k, v in value.items()]
+            elif key.endswith("_hooks") or "_hooks_" in key:
+                found[f"{name}.{key}"] = [(k, id(v)) for k, v in value.items()]
+            elif isinstance(value, Tensor):
+                found[f"{name}.{key}"] = frozen(value)
+            elif not isinstance(value, nn.Module):
+                found[f"{name}.{key}"] = repr(value)
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        if not isinstance(tensor, nn.parameter.UninitializedTensorMixin):
+            found[f"tensor {name}"] = frozen(tensor)
+    return found
+
+
+def frozen(tensor: Tensor | None) -> Any:
+    if tensor is None:
+        return None
+    return tuple(tensor.shape), tensor.dtype, tensor.requires_grad, tensor.detach().double().tolist()
+
+
+# --- the same measurements, slowly -------------------------------------------------------------------
+
+
+def picked(animal: Animal, given: Any) -> Any:
+    if animal.output is None:
+        return given
+    named = isinstance(animal.output, str) and not isinstance(given, dict)
+    return getattr(given, animal.output) if named else given[animal.output]
+
+
+def gradient(animal: Animal, changed: dict[str, Tensor] | None = None) -> tuple[float, dict[str, Tensor]]:
+    """Loss and gradient of a network that is built anew, with some parameters changed."""
+    model, (x, y) = animal.build(), animal.batch()
+    for name, parameter in model.named_parameters():
+        if changed and name in changed:
+            parameter.data = changed[name].clone()
+    model.zero_grad()
+    seed(7)
+    loss = animal.loss(picked(animal, model(x)), y)
+    loss.backward()
+    own = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    return loss.item(), {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in own.items()}
+
+
+def length(*tensors: Tensor) -> float:
+    return torch.cat([each.flatten().double() for each in tensors]).norm().item()
+
+
+def smoothness(animal: Animal) -> float:
+    """max over the lengths a of ‖∇L(θ) − ∇L(θ − a∇L)‖ / ‖a∇L‖."""
+    start = {n: p.detach().clone() for n, p in animal.build().named_parameters()}
+    _, g = gradient(animal)
+    found = []
+    for a in (RATE * each for each in LENGTHS):
+        _, there = gradient(animal, {n: start[n] - a * g[n] for n in g})
+        found.append(length(*(g[n] - there[n] for n in g)) / (a * length(*g.values())))
+    return max(found)
+
+
+def shift(animal: Animal) -> list[float]:
+    """Cosine of the gradient of each weight before and after the parameters registered before it moved."""
+    start = {n: p.detach().clone() for n, p in animal.build().named_parameters()}
+    _, g = gradient(animal)
+    cosines, names = [], list(g)
+    for name in names:
+        if g[name].dim() < 2:
+            continue
+        owner = name.rpartition(".")[0]
+        before = [n for n in names[: names.index(name)] if n.rpartition(".")[0] != owner]
+        _, there = gradient(animal, {n: start[n] - RATE * g[n] for n in before})
+        one, other = g[name].double(), there[name].double()
+        both = length(one) * length(other)
+        cosines.append(float((one * other).sum()) / both if both else float("nan"))
+    return cosines
+
+
+def curvature(animal: Animal, state: str) -> float:
+    """λ_max of (1/m) J J^T from all rows of J, one backward pass each."""
+    model, (x, _) = animal.build(), animal.batch()
+    if state == "constant":
+        for module in model.modules():
+            if isinstance(module, nn.modules.batchnorm._BatchNorm):
+                module.forward = types.MethodType(held, module)
+    if state == "population":
+        for module in model.modules():
+            if isinstance(module, nn.modules.batchnorm._BatchNorm):
+                module.eval()
+    leaves = list(model.parameters())
+    for leaf in leaves:
+        leaf.requires_grad_()
+    seed(7)
+    outputs = picked(animal, model(x)).reshape(len(x), -1)
+    rows = []
+    for each in outputs.flatten():
+        slopes = torch.autograd.grad(each, leaves, retain_graph=True, allow_unused=True)
+        filled = [torch.zeros_like(p) if g is None else g for p, g in zip(leaves, slopes, strict=True)]
+        rows.append(torch.cat([g.flatten() for g in filled]))
+    jacobian = torch.stack(rows).double()
+    return float(torch.linalg.eigvalsh(jacobian @ jacobian.T / len(x))[-1])
+
+
+def held(module: nn.Module, input: Tensor) -> Tensor:
+    """Batch norm with the mean and variance of the batch, no gradient through them."""
+    x = input
+    axes = [axis for axis in range(x.dim()) if axis != 1]
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    m, v = x.detach().mean(axes).view(shape), x.detach().var(axes, correction=0).view(shape)
+    y = (x - m) / (v + module.eps).sqrt()
+    return y if module.weight is None else y * module.weight.view(shape) + module.bias.view(shape)
+
+
+# --- the networks ------------------------------------------------------------------------------------
+
+
+def stack(*layers: nn.Module) -> nn.Module:
+    return nn.Sequential(*layers).double()
+
+
+def seen(model: nn.Module, shape: tuple[int, ...] = (6,), times: int = 60) -> nn.Module:
+    """After some batches, so that running averages hold something."""
+    for _ in range(times):
+        model(torch.randn(B, *shape, dtype=torch.float64))
+    return model
+
+
+class Net(nn.Module):
+    """Parts by name, and a function of them."""
+
+    def __init__(self, function: Callable, **parts: nn.Module) -> None:
+        super().__init__()
+        self.function = function
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x):
+        return self.function(self, x)
+
+
+def net(function: Callable, **parts: nn.Module) -> nn.Module:
+    return Net(function, **parts).double()
+
+
+class ByHand(nn.Module):
+    """Batch norm as in a course: averages are plain attributes, inference is told by the gradient mode."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.scale, self.offset = nn.Parameter(torch.ones(n)), nn.Parameter(torch.zeros(n))
+        self.mean, self.var = torch.zeros(n), torch.ones(n)
+
+    def forward(self, x):
+        if not torch.is_grad_enabled():
+            return self.scale * (x - self.mean) / (self.var + 1e-5).sqrt() + self.offset
+        m, v = x.mean(0), x.var(0, correction=0)
+        self.mean, self.var = 0.9 * self.mean + 0.1 * m.detach(), 0.9 * self.var + 0.1 * v.detach()
+        return self.scale * (x - m) / (v + 1e-5).sqrt() + self.offset
+
+
+class Activated(nn.BatchNorm1d):
+    def forward(self, x):
+        return F.relu(super().forward(x))
+
+
+class Ghost(nn.BatchNorm1d):
+    """Each half of the batch by itself."""
+
+    def forward(self, x):
+        return torch.cat([super(Ghost, self).forward(part) for part in x.chunk(2)])
+
+
+class Tokens(nn.Module):
+    """A layer norm over the last axis, of no class that torch has."""
+
+    def forward(self, x):
+        return F.layer_norm(x, x.shape[-1:])
+
+
+class Channels(nn.LayerNorm):
+    """Over axis 1 of (B, C, H, W)."""
+
+    def forward(self, x):
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
+@dataclass
+class Output:
+    hidden: Tensor
+    logits: Tensor
+    extra: dict = field(default_factory=dict)
+
+
+class Counting(nn.Module):
+    """Its factor changes from call to call, kept in itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.seen = 0, []
+
+    def forward(self, x):
+        self.calls += 1
+        self.seen.append(float(x.mean()))
+        return x * (1 + 0.1 * self.calls)
+
+
+class Everywhere(nn.Module):
+    """Counts in its class, for all networks together."""
+
+    calls = 0
+
+    def forward(self, x):
+        Everywhere.calls += 1
+        return x
+
+
+class Straight(torch.autograd.Function):
+    @staticmethod
+    def forward(_ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(_ctx, slope):
+        return slope
+
+
+class Flip(nn.Module):
+    def __init__(self, draw):
+        super().__init__()
+        self.draw = draw
+
+    def forward(self, x):
+        return x if self.draw() < 0.5 else torch.tanh(3 * x)
+
+
+class Drawn(nn.Module):
+    """Noise from a generator of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(3)
+
+    def forward(self, x):
+        return x + 0.1 * torch.randn(x.shape, generator=self.generator, dtype=x.dtype)
+
+
+class Attention(nn.Module):
+    def __init__(self, heads=2):
+        super().__init__()
+        self.attend, self.norm = nn.MultiheadAttention(6, heads, batch_first=True), nn.LayerNorm(6)
+        self.last = nn.Linear(6, K)
+
+    def forward(self, x):
+        y, _ = self.attend(x, x, x, need_weights=False)
+        return self.last(self.norm(x + y).mean(1))
+
+
+class Fused(nn.Module):
+    """torch's fused kernel of attention, called directly."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix, self.last = nn.Linear(6, 18), nn.Linear(6, K)
+
+    def forward(self, x):
+        return self.last(F.scaled_dot_product_attention(*self.mix(x).chunk(3, -1)).mean(1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.run, self.norm, self.last = nn.LSTM(6, 5, batch_first=True), nn.BatchNorm1d(5), nn.Linear(5, K)
+
+    def forward(self, x):
+        return self.last(self.norm(self.run(x)[0][:, -1]))
+
+
+def body():
+    return nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 8))
+
+
+def tied():
+    model = net(lambda s, x: s.c(torch.tanh(s.b(torch.tanh(s.a(x))))), a=_l(6, 6), b=_l(6, 6), c=_l(6, K))
+    model.b.weight = model.a.weight
+    return model
+
+
+def _l(*sizes):
+    return nn.Linear(*sizes)
+
+
+def zeroed():
+    model = net(
+        lambda s, x: s.f(torch.tanh(s.a(x)) + s.n(s.b(torch.tanh(s.a(x))))),
+        a=_l(6, 8), b=_l(8, 8), n=nn.BatchNorm1d(8), f=_l(8, K),
+    )  # fmt: skip
+    nn.init.zeros_(model.n.weight)
+    return model
+
+
+def frozen_part():
+    model = stack(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU(), _l(8, 8), nn.Tanh(), _l(8, K))
+    model[0].requires_grad_(False)
+    return model
+
+
+def hooked():
+    """A forward hook of the owner's, which keeps what it sees, and a gradient that is there already."""
+    model = stack(_l(6, 8), nn.BatchNorm1d(8), nn.Tanh(), _l(8, K))
+    model.kept = []
+    model[0].register_forward_hook(lambda _m, _x, y: model.kept.append(float(y.detach().sum())))
+    model[3].weight.grad = torch.ones_like(model[3].weight)
+    return model
+
+
+def scripted():
+    block = nn.Sequential(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU()).double()
+    return nn.Sequential(torch.jit.script(block), _l(8, K).double())
+
+
+def negative():
+    model = seen(stack(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU(), _l(8, K)))
+    model[1].running_var.fill_(-1.0)
+    return model
+
+
+def uncounted():
+    model = seen(stack(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU(), _l(8, K)))
+    model[1].num_batches_tracked.zero_()
+    return model
+
+
+def old_weight_norm():
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return nn.Sequential(nn.utils.weight_norm(_l(6, 8)), nn.Tanh(), _l(8, K)).double()
+
+
+def longer(model):
+    with torch.no_grad():  # the direction's length is free: the function is the same
+        model[0].parametrizations.weight.original1.mul_(5)
+    return model
+
+
+NORMED = lambda norm=None, width=8: stack(
+    _l(6, width), nn.BatchNorm1d(width) if norm is None else norm, nn.ReLU(), _l(width, K)
+)
+CONV = lambda kind, norm, **more: stack(
+    kind(2, 4, 3, padding=1, **more),
+    norm(4),
+    nn.ReLU(),
+    kind(4, 4, 3),
+    nn.ReLU(),
+    nn.Flatten(),
+    nn.LazyLinear(K),
+)
+
+
+def conv(kind, norm, shape, **more):
+    model = CONV(kind, norm, **more)
+    model.eval()(torch.zeros(2, *shape, dtype=torch.float64))
+    return model.train()
+
+
+NONE_MEET = ("no layer in which the examples of a batch meet",)
+
+ZOO: dict[str, Animal] = {
+    "plain": Animal(lambda: stack(_l(6, 8), nn.Tanh(), _l(8, K)), says=NONE_MEET, normalizers=0),
+    "batch norm": Animal(NORMED, lacks=("population",), normalizers=1, says=("no population statistics yet",)),
+    "filled averages": Animal(lambda: seen(NORMED()), normalizers=1),
+    "averages without their counter": Animal(uncounted, normalizers=1),
+    "a variance below zero": Animal(negative, lacks=("population",), says=("below zero",)),
+    "no averages": Animal(
+        lambda: NORMED(nn.BatchNorm1d(8, track_running_stats=False)), lacks=("population",),
+        says=("keeps no running averages",),
+    ),
+    "in inference": Animal(lambda: seen(NORMED()).eval(), says=("inference mode",), curved=False),
+    "batch norm without γ and β": Animal(
+        lambda: NORMED(nn.BatchNorm1d(8, affine=False)), lacks=("population",), normalizers=1
+    ),
+    "images": Animal(
+        lambda: conv(nn.Conv2d, nn.BatchNorm2d, (2, 5, 5)), (2, 5, 5), lacks=("population",), normalizers=1
+    ),
+    "sequences": Animal(lambda: conv(nn.Conv1d, nn.BatchNorm1d, (2, 7)), (2, 7), lacks=("population",)),
+    "volumes": Animal(
+        lambda: conv(nn.Conv3d, nn.BatchNorm3d, (2, 4, 4, 4)), (2, 4, 4, 4), lacks=("population",)
+    ),
+    "transposed and grouped": Animal(
+        lambda: stack(
+            nn.ConvTranspose2d(2, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.Conv2d(4, 4, 3, groups=2),
+            nn.Flatten(), _l(36, K),
+        ),
+        (2, 3, 3), says=NONE_MEET, normalizers=1,
+    ),
+    "tokens": Animal(
+        lambda: net(lambda s, x: s.f(s.n(s.e(x)).mean(1)), e=nn.Embedding(9, 6), n=nn.LayerNorm(6), f=_l(6, K)),
+        (3,), tokens=9, says=NONE_MEET, normalizers=1,
+    ),
+    "attention": Animal(lambda: Attention().double(), (3, 6), normalizers=1),
+    "fused attention": Animal(lambda: Fused().double(), (3, 6), normalizers=0),
+    "recurrent": Animal(
+        lambda: Recurrent().double(), (3, 6), lacks=("population",), normalizers=1,
+    ),
+    "dropout": Animal(lambda: stack(_l(6, 20), nn.ReLU(), nn.Dropout(0.5), _l(20, K)), says=NONE_MEET),
+    "dropout at rest": Animal(lambda: stack(_l(6, 20), nn.ReLU(), nn.Dropout(0.9), _l(20, K)).eval()),
+    "in place": Animal(
+        lambda: stack(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), _l(8, 8), nn.SiLU(inplace=True), _l(8, K)),
+        lacks=("population",),
+    ),
+    "added in place": Animal(
+        lambda: net(
+            lambda s, x: s.f(s.n(s.a(x)).add_(1.0).mul_(0.5)), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)
+        ),
+        lacks=("population",), normalizers=1,
+    ),
+    "tied weights": Animal(tied, says=("shares its weights",), shifted=False),
+    "one layer run twice": Animal(
+        lambda: net(lambda s, x: s.f(torch.tanh(s.a(torch.tanh(s.a(x))))), a=_l(6, 6), f=_l(6, K)),
+        says=("runs 2 times",),
+    ),
+    "by keyword": Animal(
+        lambda: net(
+            lambda s, x: s.f(torch.relu(s.n(input=s.a(x)))), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)
+        ),
+        lacks=("population",), normalizers=1,
+    ),
+    "an unused layer": Animal(
+        lambda: net(lambda s, x: (s.spare(x), s.f(torch.tanh(s.a(x))))[1], a=_l(6, 8), f=_l(8, K), spare=_l(6, 8)),
+        says=("spare", "does not reach the loss"), shifted=False,
+    ),
+    "a zero at the end": Animal(zeroed, lacks=("population",), says=("have no gradient",)),
+    "a frozen part": Animal(frozen_part, lacks=("population",), says=("is frozen",), normalizers=1),
+    "averages by hand": Animal(lambda: NORMED(ByHand(8)), lacks=("constant", "population"), normalizers=1),
+    "norm and activation in one": Animal(
+        lambda: stack(_l(6, 8), Activated(8), _l(8, K)), lacks=("population",), normalizers=1, curved=False
+    ),
+    "ghost batches": Animal(
+        lambda: NORMED(Ghost(8)), lacks=("constant", "population"), normalizers=1, says=("does more than normalize",)
+    ),
+    "layer norm of one's own": Animal(
+        lambda: net(lambda s, x: s.f(s.n(s.a(x)).mean(1)), a=_l(6, 5), n=Tokens(), f=_l(5, K)), (3, 6),
+        normalizers=1,
+    ),
+    "layer norm of channels": Animal(
+        lambda: stack(nn.Conv2d(2, 4, 3), Channels(4), nn.GELU(), nn.Flatten(), _l(36, K)), (2, 5, 5), normalizers=1
+    ),
+    "weight norm": Animal(
+        lambda: longer(stack(parametrizations.weight_norm(_l(6, 8)), nn.Tanh(), _l(8, K))), normalizers=0,
+        shifted=False,
+    ),
+    "spectral norm": Animal(
+        lambda: stack(parametrizations.spectral_norm(_l(6, 8)), nn.Tanh(), _l(8, K)), normalizers=0, shifted=False
+    ),
+    "orthogonal": Animal(
+        lambda: stack(parametrizations.orthogonal(_l(6, 6)), nn.Tanh(), _l(6, K)), normalizers=0, shifted=False,
+        exact=1e-5,
+    ),
+    "weight norm by a hook": Animal(old_weight_norm, normalizers=0, shifted=False),
+    "checkpoint": Animal(
+        lambda: net(
+            lambda s, x: s.f(checkpoint(s.body, s.a(x), use_reentrant=False)), a=_l(6, 8), body=body(), f=_l(8, K)
+        ),
+        lacks=("population",), normalizers=1,
+    ),
+    "reentrant checkpoint": Animal(
+        lambda: net(
+            lambda s, x: s.f(checkpoint(s.body, s.a(x), use_reentrant=True)), a=_l(6, 8), body=body(), f=_l(8, K)
+        ),
+        lacks=("population",), normalizers=1, curved=False,
+    ),
+    "several outputs": Animal(
+        lambda: net(lambda s, x: (s.a(x), s.f(torch.tanh(s.a(x)))), a=_l(6, 8), f=_l(8, K)), output=1
+    ),
+    "a dictionary": Animal(
+        lambda: net(lambda s, x: {"loss": None, "logits": s.f(torch.tanh(s.a(x)))}, a=_l(6, 8), f=_l(8, K)),
+        output="logits",
+    ),
+    "a dataclass": Animal(
+        lambda: net(lambda s, x: Output(s.a(x), s.f(torch.tanh(s.a(x)))), a=_l(6, 8), f=_l(8, K)), output="logits"
+    ),
+    "bfloat16": Animal(
+        lambda: stack(_l(6, 8), nn.Tanh(), _l(8, K)).bfloat16(), says=("half precision",), exact=5e-2, shifted=False
+    ),
+    "single precision": Animal(lambda: NORMED().float(), lacks=("population",), exact=1e-3),
+    "a scripted block": Animal(
+        scripted, lacks=("constant", "population"), normalizers=1, says=("scripted block",)
+    ),
+    "Python's random numbers": Animal(lambda: stack(_l(6, 8), Flip(random.random), _l(8, K)), says=NONE_MEET),
+    "NumPy's random numbers": Animal(lambda: stack(_l(6, 8), Flip(np.random.rand), _l(8, K)), says=NONE_MEET),
+    "a generator of its own": Animal(lambda: stack(_l(6, 8), Drawn(), _l(8, K)), says=NONE_MEET),
+    "counts in itself": Animal(lambda: stack(_l(6, 8), Counting(), nn.Tanh(), _l(8, K)), says=NONE_MEET),
+    "hooks of the owner": Animal(hooked, lacks=("population",), normalizers=1),
+    "the book's batch norm": Animal(
+        lambda: NORMED(make_normalizer("batch", 8)), lacks=("population",), normalizers=1, curved=False
+    ),
+    "the book's noise": Animal(
+        lambda: NORMED(make_normalizer("noisy", 8)), lacks=("population",), curved=False
+    ),
+}  # fmt: skip
