@@ -16,11 +16,18 @@ def perceptron(norm: bool, inputs: int, classes: int, width: int = 64, depth: in
     return nn.Sequential(*layers, nn.Linear(width, classes))
 
 
-def residual(norm: bool, classes: int) -> nn.Module:
-    """torchvision's residual network with one block a stage; without batch norm an identity in its place."""
+def residual(norm: bool, classes: int, stages: int = 4) -> nn.Module:
+    """torchvision's residual network with one block a stage; without batch norm an identity in its place.
+
+    Of its four stages the last may be left out: stage k has 32 · 2^k channels, so that most weights are there.
+    """
     from torchvision.models.resnet import BasicBlock, ResNet
 
-    return ResNet(BasicBlock, [1, 1, 1, 1], classes, norm_layer=None if norm else lambda _: nn.Identity())
+    network = ResNet(BasicBlock, [1] * 4, classes, norm_layer=None if norm else lambda _: nn.Identity())
+    for stage in range(stages + 1, 5):
+        setattr(network, f"layer{stage}", nn.Identity())
+    network.fc = network.fc if stages == 4 else nn.Linear(32 * 2**stages, classes)
+    return network
 
 
 class Block(nn.Module):

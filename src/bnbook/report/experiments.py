@@ -18,7 +18,7 @@ Prepare = Callable[[nn.Module], object]  # puts a copy into the state that is as
 
 @dataclass(frozen=True)
 class Slope:
-    """The loss along its gradient g, at θ ± h g/‖g‖."""
+    """The loss along its gradient g, at θ ± h g/‖g‖; where both sides together fit it at once, they stand for each."""
 
     gradient: float  # ‖g‖, which the slopes should be
     ahead: float  # (L(θ + h g/‖g‖) - L(θ)) / h
@@ -41,9 +41,11 @@ def repeats(one: tuple[Tensor, dict], other: tuple[Tensor, dict], tolerance: flo
     return bool(near) and not bool(away > tolerance * size)
 
 
-def slope(subject: Subject) -> Slope:
+def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
     """The slope of the loss along its gradient, by differences; in 64 bits where the network runs in them."""
-    found = None
+    found = _at_once(subject, loss, gradient)
+    if found:
+        return found
     for each, changes, within in ((subject.in_double(), (1e-6, 1e-7), 0.02), (subject, (1e-2, 1e-3), 0.1)):
         try:
             start, gradient = each.gradient()
@@ -68,6 +70,19 @@ def slope(subject: Subject) -> Slope:
     return found
 
 
+def _at_once(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope | None:
+    """By one central difference of the loss in 64 bits, where that fits the gradient as the network takes it."""
+    double, size = subject.in_double(), float(total_norm(list(gradient.values())))
+    gradient = {name: g.double() for name, g in gradient.items()}
+    h = 1e-6 * max(float(loss.abs()), 1e-6) / size
+    try:
+        ahead, behind = (float(_moved(double, gradient, sign * h / size)) for sign in (1, -1))
+    except (RuntimeError, TypeError, NotImplementedError, BnbookError):
+        return None
+    both = (ahead - behind) / (2 * h)
+    return Slope(size, both, both, "fits") if abs(both / size - 1) < 0.02 else None
+
+
 def _moved(subject: Subject, gradient: dict[str, Tensor], step: float) -> Tensor:
     changed = {n: subject.parameters[n].double() + step * g for n, g in gradient.items()}
     with subject.twin(changed) as twin:
@@ -87,12 +102,12 @@ def meeting(subject: Subject, prepare: Prepare = lambda _: None) -> tuple[str, .
     example can be changed."""
     plain = _prints(subject, prepare, None)
     places: dict[str, None] = {}
-    for k in (0, -1):
-        other = _changed(subject.batch[0], k)
+    for which in _TRIED_TOGETHER if len(subject.batch[0]) >= _ENOUGH else _TRIED_APART:
+        other = _changed(subject.batch[0], which)
         if other is None:
             return None
         seen = _prints(subject, prepare, other)
-        apart = {key: _others_apart(plain[key], seen[key], k) for key in plain if key in seen}
+        apart = {key: _others_apart(plain[key], seen[key], which) for key in plain if key in seen}
         here = [
             n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"), False)
         ]
@@ -102,20 +117,25 @@ def meeting(subject: Subject, prepare: Prepare = lambda _: None) -> tuple[str, .
     return tuple(places)
 
 
+#: Examples that are changed: pairs (first with last, neighbours, halves) are told apart from these three at once.
+_TRIED_TOGETHER, _TRIED_APART, _ENOUGH = ((0, 1, -1),), ((0,), (-1,)), 6
+
+
 def _within(name: str, parent: str) -> bool:
     return name.startswith(f"{parent}.") or not parent
 
 
-def _changed(inputs: Tensor, k: int) -> Tensor | None:
+def _changed(inputs: Tensor, which: tuple[int, ...]) -> Tensor | None:
     changed = inputs.detach().clone()
-    if not inputs.is_floating_point():
+    for k in which:
+        if inputs.is_floating_point():
+            wave = torch.arange(inputs[k].numel(), device=inputs.device).cos().view(inputs[k].shape)
+            changed[k] = inputs[k] + (wave * (inputs.double().std(correction=0) + 0.1)).to(inputs.dtype)
+            continue
         others = [row for row in inputs if not torch.equal(row, inputs[k])]
         if not others:
             return None
         changed[k] = others[0]
-        return changed
-    wave = torch.arange(inputs[k].numel(), device=inputs.device).cos().view(inputs[k].shape)
-    changed[k] = inputs[k] + (wave * (inputs.double().std(correction=0) + 0.1)).to(inputs.dtype)
     return changed
 
 
@@ -156,10 +176,10 @@ def watch(module: nn.Module, before: Callable | None, behind: Callable | None) -
         pass
 
 
-def _others_apart(one: Tensor, other: Tensor, k: int) -> bool:
+def _others_apart(one: Tensor, other: Tensor, which: tuple[int, ...]) -> bool:
     if one.shape != other.shape:
         return True
     kept = torch.ones(one.shape[1], dtype=torch.bool, device=one.device)
-    kept[k] = False
+    kept[list(which)] = False
     one, other = one[:, kept], other[:, kept]
     return bool(((one - other).abs() > 1e-5 * one.abs() + 1e-9).any())

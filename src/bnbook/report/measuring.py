@@ -19,7 +19,7 @@ from bnbook.report.finding import Anatomy, inspect
 from bnbook.report.instruments import LeftOut
 from bnbook.report.reaching import moved
 from bnbook.report.report import Findings, Report
-from bnbook.report.subject import Subject, described, entangled, unwrapped
+from bnbook.report.subject import Subject, dense, described, unwrapped, watched
 
 #: Step lengths along the gradient, in learning rates (Santurkar et al. 2018, A.2.2: 1/2 to 4).
 LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
@@ -89,8 +89,7 @@ class _One:
         if not subject.parameters:
             raise BnbookError("a model without trained parameters; expected at least one with requires_grad")
         before = subject.marks()
-        _first_pass(subject)
-        start, raw = self._gradient()
+        start, raw = _first_pass(subject, before)
         self.unused = tuple(n for n, g in raw.items() if g is None)
         self.gradient = {
             n: torch.zeros_like(subject.parameters[n]) if g is None else g for n, g in raw.items()
@@ -124,7 +123,7 @@ class _One:
             places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said,
         )  # fmt: skip
 
-    def _gradient(self) -> tuple[Tensor, dict[str, Tensor | None]]:
+    def _again(self) -> tuple[Tensor, dict[str, Tensor | None]]:
         try:
             return self.subject.gradient()
         except RuntimeError as error:
@@ -136,13 +135,13 @@ class _One:
     def _tried(self, anatomy: Anatomy, raw: dict[str, Tensor | None]) -> Findings:
         """What the experiments say of the network; warnings of what a reader has to know before the numbers."""
         subject, gradient = self.subject, self.gradient
-        value, again = self.subject.gradient()
+        value, again = self._again()
         same = {n: torch.zeros_like(gradient[n]) if g is None else g for n, g in again.items()}
         repeats = experiments.repeats((self.start, gradient), (value, same))
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
         zero = tuple(n for n, g in raw.items() if g is not None and not g.any())
         size = float(total_norm(list(gradient.values())))
-        slope = experiments.slope(subject) if repeats and not broken and size else None
+        slope = experiments.slope(subject, self.start, gradient) if repeats and not broken and size else None
         mean = _twice(subject)
         self.warnings += _to_know(subject, anatomy, mean)
         frozen = tuple(n for n, p in subject.network.named_parameters() if not p.requires_grad)
@@ -257,43 +256,49 @@ def _refuse_lazy(network: nn.Module) -> None:
         )
 
 
-def _first_pass(subject: Subject) -> None:
-    """One pass forwards and backwards; whatever fails becomes one line that says where."""
-    inputs, targets = (
-        f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in subject.batch
-    )
-    try:
-        with subject.twin() as twin:
-            outputs = twin.outputs()
-    except BnbookError:
-        raise
-    except Exception as error:
-        raise BnbookError(f"the network does not take inputs {inputs}: {_line(error)}") from error
-    try:
-        with subject.twin() as twin:
-            value = twin.value()
-    except BnbookError:
-        raise
-    except Exception as error:
-        raise BnbookError(
-            f"the loss does not take what the network gives, {described(outputs)}, with targets {targets}; expected a "
-            f"loss that does, or output= (in a shell --output) for one of several: {_line(error)}"
-        ) from error
-    if not torch.isfinite(value):
-        raise BnbookError(f"the loss of the batch is {float(value.detach())}; expected a finite number")
-    if not value.requires_grad:
-        raise BnbookError("the loss has no gradient; expected one that depends on trained parameters")
-    try:
-        touched = entangled(subject)
-    except BnbookError:
-        raise
-    except Exception as error:
-        raise BnbookError(f"the gradient of the loss cannot be taken: {_line(error)}") from error
+def _first_pass(subject: Subject, before: dict[str, Any]) -> tuple[Tensor, dict[str, Tensor | None]]:
+    """Loss and gradient of one pass; whatever fails becomes one line that says where."""
+    touched: list[str] = []
+    with watched(subject, before, touched):
+        found = _one_pass(subject)
     if touched:
         raise BnbookError(
             f"a pass over a copy moves the network itself ({_some(touched)}): its code or its loss reaches it from outside; "
             "expected code that reaches all through self, and a loss of outputs and targets"
         )
+    return found
+
+
+def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
+    inputs, targets = (
+        f"{tuple(each.shape)} of {str(each.dtype).removeprefix('torch.')}" for each in subject.batch
+    )
+    with subject.twin() as twin:
+        try:
+            outputs = twin.outputs()
+        except BnbookError:
+            raise
+        except Exception as error:
+            raise BnbookError(f"the network does not take inputs {inputs}: {_line(error)}") from error
+        try:
+            value = twin.reduced(outputs)
+        except BnbookError:
+            raise
+        except Exception as error:
+            raise BnbookError(
+                f"the loss does not take what the network gives, {described(outputs)}, with targets {targets}; expected a "
+                f"loss that does, or output= (in a shell --output) for one of several: {_line(error)}"
+            ) from error
+        if not torch.isfinite(value):
+            raise BnbookError(f"the loss of the batch is {float(value.detach())}; expected a finite number")
+        if not value.requires_grad:
+            raise BnbookError("the loss has no gradient; expected one that depends on trained parameters")
+        named = dict(twin.network.named_parameters())
+        try:
+            value.backward()
+        except Exception as error:
+            raise BnbookError(f"the gradient of the loss cannot be taken: {_line(error)}") from error
+        return value.detach().double(), {name: dense(named[name].grad) for name in subject.parameters}
 
 
 def _twice(subject: Subject) -> float | None:
