@@ -8,6 +8,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+import zoo
 from torch import nn
 
 import bnbook
@@ -107,6 +108,35 @@ def test_biases_before_batch_norm():
     found = about(said(network(bias=True, depth=2)))
     assert found["bias"].value == 2 and found["bias"].layers == ("0.bias", "3.bias")
     assert "bias" not in about(said(network(bias=True, norm=lambda n: nn.Identity())))
+
+
+def test_a_bias_that_something_else_hides_is_no_bias_before_batch_norm():
+    model = network(bias=True, depth=2)
+    with torch.no_grad():
+        model[4].weight.zero_()  # as where a residual branch starts at zero
+    assert "bias" not in about(said(model))
+    spare = zoo.Net(lambda s, x: (s.spare(x), s.body(x))[1], body=network(), spare=nn.Linear(6, 3)).double()
+    assert "bias" not in about(said(spare))
+
+
+class Switched(nn.Module):
+    """A layer that does something else where no gradient is asked for."""
+
+    def forward(self, x):
+        return x if torch.is_grad_enabled() else 100 * x
+
+
+def test_layers_that_infer_where_gradients_are_off_are_told_what_they_do_in_training():
+    plain, other = network(bias=True), network(bias=True)
+    other.append(Switched())
+    one, two = said(plain, learning_rate=20.0), said(other, learning_rate=20.0)
+    assert [(s.about, s.value) for s in one.diagnosis] == [(s.about, s.value) for s in two.diagnosis]
+
+
+def test_averages_without_a_counter():
+    found = about(said(network(norm=zoo.Functional, seen=0)))
+    assert found["averages"].value == 1.0 and "few batches" in found["modes"].says
+    assert "averages" not in about(said(network(norm=zoo.Functional)))
 
 
 def test_layers_that_a_step_turns():

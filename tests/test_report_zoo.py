@@ -125,7 +125,42 @@ class Outside(nn.Module):
         return self.a(x)
 
 
+COUNTED = [0]
+
+
+class Counted(nn.Module):
+    """Counts in a list of its file."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, K)
+
+    def forward(self, x):
+        COUNTED[0] += 1
+        return self.a(x)
+
+
+class Late(nn.Module):
+    """Makes its last layer when it first runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.f = nn.Linear(6, 8), None
+
+    def forward(self, x):
+        self.f = self.f or nn.Linear(8, K)
+        return self.f(torch.relu(self.a(x)))
+
+
+def scaled():
+    """Its owner makes what reaches the first layer smaller on the way back."""
+    model = zoo.NORMED(nn.Identity())
+    model[3].register_full_backward_hook(lambda _m, got, _gave: tuple(0.1 * g for g in got))
+    return model
+
+
 ONLY_THE_LOSS = {
+    "scaled by a hook": (scaled, "its gradient is not its slope"),
     "zero": (dead, "the gradient is zero in every parameter"),
     "not finite": (Saturated, "its gradient is not, in a.weight, a.bias"),
     "straight through": (
@@ -150,6 +185,12 @@ def test_where_a_gradient_says_nothing_no_number_rests_on_it(name):
 
 REFUSED = {
     "counts outside of itself": (Outside, "a pass over a copy moves the network itself.*calls"),
+    "counts in its file": (Counted, "a pass over a copy moves the network itself.*COUNTED"),
+    "made in its first pass": (Late, "f.weight is made in the first pass; call the network once"),
+    "complex": (
+        lambda: zoo.Net(lambda s, x: s.a(x) * s.c.abs(), a=nn.Linear(6, K), c=nn.Parameter(torch.ones(K) * 1j)),
+        "c is complex; expected",
+    ),
     "lazy": (lambda: nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.LazyLinear(K)), "call the network once on a batch"),
     "nothing to train": (lambda: nn.Sequential(nn.Linear(6, K)).requires_grad_(False), "without trained parameters"),
     "several outputs": (lambda: zoo.Net(lambda s, x: (s.a(x), 1), a=nn.Linear(6, K)), "output= "),

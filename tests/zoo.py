@@ -59,11 +59,13 @@ class Animal:
 
 
 def seed(value: int) -> None:
-    torch.manual_seed(value), np.random.seed(value), random.seed(value)
+    torch.manual_seed(value), np.random.seed(value), random.seed(value), GENERATOR.manual_seed(3)
+    ARRAYS.bit_generator.state = np.random.default_rng(3).bit_generator.state
 
 
 def states() -> tuple:
-    return torch.get_rng_state().tolist(), repr(np.random.get_state(legacy=False)), random.getstate()
+    outside = GENERATOR.get_state().tolist(), repr(ARRAYS.bit_generator.state)
+    return torch.get_rng_state().tolist(), repr(np.random.get_state(legacy=False)), random.getstate(), outside
 
 
 def everything(model: nn.Module) -> dict[str, Any]:
@@ -119,7 +121,8 @@ def gradient(animal: Animal, changed: dict[str, Tensor] | None = None) -> tuple[
     loss = animal.loss(picked(animal, model(x)), y)
     loss.backward()
     own = {n: p for n, p in model.named_parameters() if p.requires_grad}
-    return loss.item(), {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in own.items()}
+    slopes = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in own.items()}
+    return loss.item(), {n: g.to_dense() if g.is_sparse else g for n, g in slopes.items()}
 
 
 def length(*tensors: Tensor) -> float:
@@ -320,6 +323,26 @@ class Drawn(nn.Module):
 
     def forward(self, x):
         return x + 0.1 * torch.randn(x.shape, generator=self.generator, dtype=x.dtype)
+
+
+GENERATOR = torch.Generator().manual_seed(3)
+ARRAYS = np.random.default_rng(3)
+
+
+class Functional(nn.Module):
+    """Batch norm by torch's function, of no class that torch has."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.scale, self.offset, self.eps = nn.Parameter(torch.ones(n)), nn.Parameter(torch.zeros(n)), 1e-5
+        (
+            self.register_buffer("running_mean", torch.zeros(n)),
+            self.register_buffer("running_var", torch.ones(n)),
+        )
+
+    def forward(self, x):
+        own = self.running_mean, self.running_var, self.scale, self.offset
+        return F.batch_norm(x, *own, self.training, 0.1, self.eps)
 
 
 class Attention(nn.Module):
@@ -568,6 +591,16 @@ ZOO: dict[str, Animal] = {
     "Python's random numbers": Animal(lambda: stack(_l(6, 8), Flip(random.random), _l(8, K)), says=NONE_MEET),
     "NumPy's random numbers": Animal(lambda: stack(_l(6, 8), Flip(np.random.rand), _l(8, K)), says=NONE_MEET),
     "a generator of its own": Animal(lambda: stack(_l(6, 8), Drawn(), _l(8, K)), says=NONE_MEET),
+    "by torch's function": Animal(
+        lambda: NORMED(Functional(8)), lacks=("population",), normalizers=1, curved=False
+    ),
+    "attention with a fast path": Animal(
+        lambda: net(
+            lambda s, x: s.f(s.n(s.e(x).mean(1))), e=nn.TransformerEncoderLayer(6, 2, 8, 0.0, batch_first=True),
+            n=nn.BatchNorm1d(6), f=_l(6, K),
+        ),
+        (3, 6), lacks=("population",), normalizers=3,
+    ),
     "counts in itself": Animal(lambda: stack(_l(6, 8), Counting(), nn.Tanh(), _l(8, K)), says=NONE_MEET),
     "hooks of the owner": Animal(hooked, lacks=("population",), normalizers=1),
     "the book's batch norm": Animal(

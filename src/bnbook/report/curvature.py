@@ -15,7 +15,7 @@ from bnbook.errors import BnbookError
 from bnbook.probes.functional import total_norm
 from bnbook.report.experiments import Prepare, meeting, watch
 from bnbook.report.finding import Anatomy
-from bnbook.report.subject import Subject, dense, described
+from bnbook.report.subject import Subject, dense, described, part
 
 NAMES = ("batch", "constant", "population")
 TOLERANCE, STEPS = 1e-4, 300  # of λ_max itself, by `lanczos`
@@ -42,16 +42,16 @@ class Statistics:
 
     def batch(self, network: nn.Module) -> None:
         for name in self.names:
-            network.get_submodule(name).train()
+            part(network, name).train()
 
     def population(self, network: nn.Module) -> None:
         for name in self.names:
-            network.get_submodule(name).eval()
+            part(network, name).eval()
 
     def constant(self, network: nn.Module) -> None:
         """Each layer infers with the statistics of this batch in the place of its running averages."""
         for name in self.names:
-            module, kept = network.get_submodule(name), self.held[name]
+            module, kept = part(network, name), self.held[name]
             module.training, held = False, iter(kept)
 
             def give(module: nn.Module, _got: tuple, _more: dict, kept=kept, held=held) -> None:
@@ -64,7 +64,7 @@ class Statistics:
         """BnbookError where there are no running averages to infer with; warnings of what they hold."""
         said = []
         for name in self.names:
-            module = self.subject.network.get_submodule(name)
+            module = part(self.subject.network, name)
             averages = {k: b for k, b in module.named_buffers(recurse=False) if k.startswith("running_")}
             if not averages:
                 continue  # whether it infers without the batch is tried
@@ -99,7 +99,7 @@ class Statistics:
         with self.subject.twin() as twin:
             self.batch(twin.network)
             for name in self.names:
-                module = twin.network.get_submodule(name)
+                module = part(twin.network, name)
                 if isinstance(module, torch.jit.ScriptModule):
                     raise BnbookError(
                         f"{_said(self.subject, [name])} is inside a scripted block, in which nothing can be held"
@@ -114,7 +114,7 @@ class Statistics:
         with self.subject.twin() as twin:
             self.constant(twin.network)
             for name in self.names:
-                watch(twin.network.get_submodule(name), None, partial(_print, again, name))
+                watch(part(twin.network, name), None, partial(_print, again, name))
             try:
                 twin.outputs()
             except Exception as error:  # somebody else's code
@@ -147,7 +147,7 @@ def _said(subject: Subject, names: list[str] | tuple[str, ...]) -> str:
     from bnbook.report.finding import kind
 
     name = names[0]
-    return f"{name} ({kind(subject.network.get_submodule(name))})" if name else "the network's own forward"
+    return f"{name} ({kind(part(subject.network, name))})" if name else "the network's own forward"
 
 
 def measure(
@@ -228,7 +228,9 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
             r = r - basis.T @ (basis @ r)
         betas.append(float(r.norm()))
         side = torch.tensor(betas[:-1], dtype=torch.float64)
-        small = torch.diag(torch.tensor(alphas, dtype=torch.float64)) + torch.diag(side, 1) + torch.diag(side, -1)
+        small = (
+            torch.diag(torch.tensor(alphas, dtype=torch.float64)) + torch.diag(side, 1) + torch.diag(side, -1)
+        )
         if not small.isfinite().all():
             return float("nan")
         values, vectors = torch.linalg.eigh(small)
@@ -236,7 +238,11 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
         apart = value - float(values[-2] + away[-2]) if step > 1 else 0.0
         rest = float(away[-1])
         wrong = min(rest, rest**2 / apart) if apart > 0 else rest
-        if betas[-1] == 0 or step == len(start) or (wrong <= TOLERANCE * value and rest <= 100 * TOLERANCE * value):
+        if (
+            betas[-1] == 0
+            or step == len(start)
+            or (wrong <= TOLERANCE * value and rest <= 100 * TOLERANCE * value)
+        ):
             return value
         basis = torch.cat([basis, (r / betas[-1])[None]])
     raise BnbookError(f"λ_max is not found to {TOLERANCE:g} within {STEPS} steps")

@@ -14,7 +14,7 @@ from bnbook.errors import BnbookError
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.experiments import watch
 from bnbook.report.finding import Anatomy, units_along
-from bnbook.report.subject import Subject
+from bnbook.report.subject import Subject, part
 
 #: What each sentence is about -> the number from which it is said, and the chapter that shows it.
 RULES = {
@@ -64,18 +64,18 @@ def diagnose(
     """All that is found, the heaviest first; what cannot be tried is not said."""
     seen = _Inputs(subject, anatomy)
     found: list[Sentence] = []
-    parts: list[Callable[[], Iterator[Sentence]]] = [
+    rules: list[Callable[[], Iterator[Sentence]]] = [
         lambda: _modes(subject, anatomy, seen),
         lambda: _units(seen),
-        lambda: _biases(subject, anatomy, start),
+        lambda: _biases(subject, anatomy, start, gradient),
         lambda: _blind(subject, start, by_layer, learning_rate),
         lambda: _last_layer(subject, anatomy, start, gradient, learning_rate),
         lambda: _growth(by_layer),
         lambda: _decay(subject.network, anatomy, optimizer),
     ]
-    for part in parts:
+    for rule in rules:
         try:
-            found += part()
+            found += rule()
         except Exception:  # a pass of somebody else's code that fails where it is changed
             continue
     return tuple(sorted(found, key=lambda each: -each.weight))
@@ -92,19 +92,20 @@ class _Inputs:
     def __init__(self, subject: Subject, anatomy: Anatomy) -> None:
         self.variance: dict[str, Tensor] = {}  # (units,)
         self.values: dict[str, int] = {}  # per unit
-        self.layers = {name: subject.network.get_submodule(name) for name in anatomy.meeting}
+        self.layers = {name: part(subject.network, name) for name in anatomy.meeting}
         self.outputs = {mode: self._pass(subject, anatomy, mode) for mode in (True, False)}
 
     def _pass(self, subject: Subject, anatomy: Anatomy, training: bool) -> object:
         axes = {each.name: each.axis for each in anatomy.normalizers}
         try:
-            with subject.twin() as twin, torch.no_grad():
+            with subject.twin() as twin:  # with gradients on: some layers infer where these are off
                 for name in self.layers:
-                    module = twin.network.get_submodule(name)
+                    module = part(twin.network, name)
                     module.train(training)
                     if training and name in axes:
                         watch(module, lambda _m, got, _k, n=name: self._keep(n, axes[n], got), None)
-                return twin.outputs()
+                given = twin.outputs()
+                return given.detach() if isinstance(given, Tensor) else given
         except Exception:  # in a mode that the network is not in it may fail
             return None
 
@@ -122,21 +123,20 @@ def _modes(subject: Subject, anatomy: Anatomy, seen: _Inputs) -> Iterator[Senten
     why = []
     for name, module in seen.layers.items():
         momentum, counted = getattr(module, "momentum", None), getattr(module, "num_batches_tracked", None)
-        if momentum is None or counted is None:
-            continue
-        count = int(counted)
-        share = (1 - momentum) ** count if count or _as_made(module) else 0.0
+        count = 0 if counted is None else int(counted)
+        share = 1.0 if _as_made(module) else (1 - (momentum or 1)) ** count if count else 0.0
+        after = f", after {count} batches at momentum {momentum:g}" if count and momentum else ""
         if share >= RULES["averages"][0]:
             why.append(
                 _say(
                     "averages",
                     share,
-                    f"{share:.0%} of the running averages of {name} is what they were made with, after {count} batches at "
-                    f"momentum {momentum:g}: let it see more batches in training mode before it infers",
+                    f"{share:.0%} of the running averages of {name} is what they were made with{after}: let it see "
+                    "more batches in training mode before it infers",
                     (name,),
                 )
             )
-        if momentum >= RULES["momentum"][0]:
+        if (momentum or 0) >= RULES["momentum"][0]:
             why.append(
                 _say(
                     "momentum",
@@ -176,6 +176,11 @@ def _modes(subject: Subject, anatomy: Anatomy, seen: _Inputs) -> Iterator[Senten
             anatomy.meeting,
         )
     yield from kept.values()
+
+
+def _loss(subject: Subject, changed: Mapping[str, Tensor]) -> float:
+    with subject.twin(changed) as twin:
+        return float(twin.value().detach())
 
 
 def _batches(momentum: float) -> str:
@@ -222,19 +227,20 @@ def _units(seen: _Inputs) -> Iterator[Sentence]:
         )
 
 
-def _biases(subject: Subject, anatomy: Anatomy, start: float) -> Iterator[Sentence]:
-    """Biases of layers with weights that may be changed, each entry by another number, while the loss stays."""
-    names = [n for n, p in subject.network.named_parameters() if n.endswith("bias") and p.requires_grad]
-    weighted = {each.name for each in anatomy.layers}
+def _biases(
+    subject: Subject, anatomy: Anatomy, start: float, gradient: Mapping[str, Tensor]
+) -> Iterator[Sentence]:
+    """Biases that may be changed, each entry by another number, while the loss stays, of layers whose weights
+    have a gradient: where these have none either, it is not a mean that hides the bias."""
+    weights = {each.name: [gradient[n] for n in each.parameters if n in gradient] for each in anatomy.layers}
     idle = []
-    for name in names if anatomy.meeting else ():
-        if name.rpartition(".")[0] not in weighted:
+    for name in [n for n in gradient if n.endswith("bias")] if anatomy.meeting else ():
+        if not any(each.any() for each in weights.get(name.rpartition(".")[0], ())):
             continue
         own = subject.parameters[name]
         wave = torch.arange(1, own.numel() + 1, device=own.device).cos().to(own.dtype).view_as(own)
         moved = {name: own + wave}
-        with subject.twin(moved) as twin, torch.no_grad():
-            again = float(twin.value())
+        again = _loss(subject, moved)
         if abs(again - start) <= 1e-5 * max(abs(start), 1e-6):
             idle.append(name)
     if idle:
@@ -264,11 +270,8 @@ def _blind(
 
     def alike(names: Iterable[str]) -> bool:
         """Whether the loss stays when the weights of these layers are twice as long."""
-        with (
-            subject.twin({f"{n}.weight": 2 * subject.parameters[f"{n}.weight"] for n in names}) as twin,
-            torch.no_grad(),
-        ):
-            return abs(float(twin.value()) - start) <= BLIND * max(abs(start), 1e-6)
+        longer = {f"{n}.weight": 2 * subject.parameters[f"{n}.weight"] for n in names}
+        return abs(_loss(subject, longer) - start) <= BLIND * max(abs(start), 1e-6)
 
     blind = maybe if alike(maybe) else {name: turn for name, turn in maybe.items() if alike([name])}
     if not blind:
@@ -295,8 +298,7 @@ def _last_layer(
     moved = {n: subject.parameters[n] - learning_rate * gradient[n] for n in own}
     if not own or not any(gradient[n].any() for n in own):
         return
-    with subject.twin(moved) as twin, torch.no_grad():
-        after = float(twin.value())
+    after = _loss(subject, moved)
     ratio = after / start if start > 0 else math.nan
     if ratio > RULES["last layer"][0]:
         yield _say(

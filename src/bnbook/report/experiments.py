@@ -18,11 +18,12 @@ Prepare = Callable[[nn.Module], object]  # puts a copy into the state that is as
 
 @dataclass(frozen=True)
 class Slope:
-    """The loss along its gradient g, at θ ± h g/‖g‖; where both sides together fit it at once, they stand for each."""
+    """The loss along its gradient g, at θ ± h u, u = g_i/‖g_i‖ in each parameter i, so that a small one counts as
+    much as a large one; where both sides together fit it at once, they stand for each."""
 
-    gradient: float  # ‖g‖, which the slopes should be
-    ahead: float  # (L(θ + h g/‖g‖) - L(θ)) / h
-    behind: float  # (L(θ) - L(θ - h g/‖g‖)) / h
+    gradient: float  # Σ_i ‖g_i‖, which the slopes should be
+    ahead: float  # (L(θ + h u) - L(θ)) / h
+    behind: float  # (L(θ) - L(θ - h u)) / h
     kind: str  # "fits"; "kink", where the two sides differ and g is neither; "other"
 
     @property
@@ -51,14 +52,13 @@ def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
             start, gradient = each.gradient()
         except (RuntimeError, TypeError, NotImplementedError, BnbookError):
             continue
-        gradient = {name: g.double() for name, g in gradient.items() if g is not None}
-        size = float(total_norm(list(gradient.values())))
+        way, size = _way({name: g for name, g in gradient.items() if g is not None})
         if not 0 < size < float("inf"):
             continue
         sides = []
         for change in changes:
             h = change * max(float(start.abs()), 1e-6) / size
-            ahead, behind = (_moved(each, gradient, sign * h / size) for sign in (1, -1))
+            ahead, behind = (_moved(each, way, sign * h) for sign in (1, -1))
             sides.append((float(ahead - start) / h, float(start - behind) / h))
             if abs(sum(sides[-1]) / 2 / size - 1) < within:
                 return Slope(size, *sides[-1], "fits")
@@ -72,19 +72,24 @@ def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
 
 def _at_once(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope | None:
     """By one central difference of the loss in 64 bits, where that fits the gradient as the network takes it."""
-    double, size = subject.in_double(), float(total_norm(list(gradient.values())))
-    gradient = {name: g.double() for name, g in gradient.items()}
+    double, (way, size) = subject.in_double(), _way(gradient)
     h = 1e-6 * max(float(loss.abs()), 1e-6) / size
     try:
-        ahead, behind = (float(_moved(double, gradient, sign * h / size)) for sign in (1, -1))
+        ahead, behind = (float(_moved(double, way, sign * h)) for sign in (1, -1))
     except (RuntimeError, TypeError, NotImplementedError, BnbookError):
         return None
     both = (ahead - behind) / (2 * h)
     return Slope(size, both, both, "fits") if abs(both / size - 1) < 0.02 else None
 
 
-def _moved(subject: Subject, gradient: dict[str, Tensor], step: float) -> Tensor:
-    changed = {n: subject.parameters[n].double() + step * g for n, g in gradient.items()}
+def _way(gradient: dict[str, Tensor]) -> tuple[dict[str, Tensor], float]:
+    """u, in 64 bits, and ⟨g, u⟩."""
+    norms = {n: float(g.double().norm()) for n, g in gradient.items()}
+    return {n: g.double() / norms[n] for n, g in gradient.items() if norms[n]}, sum(norms.values())
+
+
+def _moved(subject: Subject, way: dict[str, Tensor], step: float) -> Tensor:
+    changed = {n: subject.parameters[n].double() + step * u for n, u in way.items()}
     with subject.twin(changed) as twin:
         return twin.value().detach().double()
 

@@ -20,7 +20,7 @@ from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.experiments import watch
 from bnbook.report.finding import Anatomy
-from bnbook.report.subject import Subject
+from bnbook.report.subject import Subject, dense
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
         if weight is not None:
             pairs = [(weight, caught[0])] if caught and same else []
         else:
-            pairs = [(p.detach(), p.grad) for p in own if p.grad is not None]
+            pairs = [(p.detach(), dense(p.grad)) for p in own if p.grad is not None]
         output = gave.get(name, [])
         why = (
             "is frozen"

@@ -56,8 +56,8 @@ def measure(
     require_optimizer(optimizer)
     models = [unwrapped(each) for each in ([model] if beside is None else [model, beside])]
     for each in models:
-        _refuse_lazy(each)
-    with _bar(len(models) * (4 + 3 * eigenvalues), progress) as step:
+        _refuse_unready(each)
+    with _bar(len(models) * (5 + 3 * eigenvalues), progress) as step:
         found = [
             _One(
                 Subject(each, loss, batch, output), learning_rate, lengths, eigenvalues, step, optimizer
@@ -109,8 +109,17 @@ class _One:
             places = self._attempt("moments", lambda: self._moments(anatomy))
             if self.eigenvalues:
                 values = curvature.measure(subject, anatomy, self._attempt, self.warnings.append)
-            said = diagnose(
-                subject, anatomy, float(start), self.gradient, by_layer, self.learning_rate, self.optimizer
+            said = self._attempt(
+                "diagnosis",
+                lambda: diagnose(
+                    subject,
+                    anatomy,
+                    float(start),
+                    self.gradient,
+                    by_layer,
+                    self.learning_rate,
+                    self.optimizer,
+                ),
             )
         self.warnings += _left_out(self.left_out)
         if changed := moved(before, subject.marks()):
@@ -120,7 +129,7 @@ class _One:
             )
         return Report(
             name, self.learning_rate, len(subject.batch[0]), float(start), anatomy.normalizers, seen, shift, by_layer,
-            places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said,
+            places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said or (),
         )  # fmt: skip
 
     def _again(self) -> tuple[Tensor, dict[str, Tensor | None]]:
@@ -248,7 +257,10 @@ def _check(model: nn.Module, batch: Batch, learning_rate: float) -> None:
         raise BnbookError(f"learning rate {learning_rate!r}; expected a finite number above 0")
 
 
-def _refuse_lazy(network: nn.Module) -> None:
+def _refuse_unready(network: nn.Module) -> None:
+    complex_ = [n for n, p in network.named_parameters() if p.is_complex()]
+    if complex_:
+        raise BnbookError(f"{complex_[0]} is complex; expected parameters that are real numbers")
     lazy = [n for n, p in network.named_parameters() if isinstance(p, nn.parameter.UninitializedTensorMixin)]
     if lazy:
         raise BnbookError(
@@ -280,6 +292,11 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
             raise
         except Exception as error:
             raise BnbookError(f"the network does not take inputs {inputs}: {_line(error)}") from error
+        new = [
+            n for n, _ in twin.network.named_parameters() if n not in dict(subject.network.named_parameters())
+        ]
+        if new:
+            raise BnbookError(f"{new[0]} is made in the first pass; call the network once on a batch before")
         try:
             value = twin.reduced(outputs)
         except BnbookError:

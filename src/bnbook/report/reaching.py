@@ -6,7 +6,7 @@ import hashlib
 import random
 import types
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 _BOXES = (list, tuple, deque, set, frozenset)
+GENERATORS = (torch.Generator, random.Random, np.random.Generator, np.random.RandomState)
 _ENDS = (str, bytes, int, float, complex, bool, type(None), torch.dtype, torch.device, torch.Size)
 
 
@@ -43,7 +44,7 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
         named = [
             (k, v) for box in ("_parameters", "_buffers", "_modules") for k, v in vars(value)[box].items()
         ]
-        return named + own + _own_class(type(value))
+        return named + own + _own_class(type(value)) + _globals(type(value))
     if isinstance(value, Mapping):
         return [(str(key), each) for key, each in value.items()]
     if isinstance(value, _BOXES):
@@ -54,7 +55,7 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
         cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
         kept = [(name, cell.cell_contents) for name, cell in cells if _full(cell)]
         return kept + [(f"argument {k}", each) for k, each in enumerate(value.__defaults__ or ())]
-    if isinstance(value, (type, random.Random, np.random.Generator, np.random.RandomState)):
+    if isinstance(value, (type, *GENERATORS)):
         return []
     slots = [slot for kind in type(value).__mro__ for slot in getattr(kind, "__slots__", ())]
     return [
@@ -78,6 +79,23 @@ def _own_class(kind: type) -> list[tuple[str, Any]]:
         for each in own
         for name, value in vars(each).items()
         if not name.startswith("__") and isinstance(value, (int, float, list, dict, set, Tensor, np.ndarray))
+    ]
+
+
+def _globals(kind: type) -> list[tuple[str, Any]]:
+    """Numbers, tensors, containers and random generators that the methods of an own class name from outside of it."""
+    own = [
+        each
+        for each in kind.__mro__
+        if each.__module__.partition(".")[0] not in ("torch", "builtins", "bnbook")
+    ]
+    functions = [f for each in own for f in vars(each).values() if isinstance(f, types.FunctionType)]
+    kinds = (int, float, list, dict, set, Tensor, np.ndarray, *GENERATORS)
+    return [
+        (f"{function.__module__}.{name}", function.__globals__[name])
+        for function in functions
+        for name in function.__code__.co_names
+        if isinstance(function.__globals__.get(name), kinds)
     ]
 
 
@@ -140,17 +158,38 @@ def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     return [name for name in {**before, **after} if before.get(name, "absent") != after.get(name, "absent")]
 
 
-def random_states() -> tuple[Any, ...]:
-    """Of torch, of every CUDA device in use, of NumPy and of Python."""
+def random_states(generators: Sequence[Any] = ()) -> tuple[Any, ...]:
+    """Of torch, of every CUDA device in use, of NumPy and of Python, and of further generators."""
     cuda = (
         torch.cuda.get_rng_state_all() if torch.cuda.is_available() and torch.cuda.is_initialized() else None
     )
-    return torch.get_rng_state(), cuda, np.random.get_state(), random.getstate()
+    return (
+        torch.get_rng_state(),
+        cuda,
+        np.random.get_state(),
+        random.getstate(),
+        [_get(g) for g in generators],
+    )
 
 
-def set_random_states(states: tuple[Any, ...]) -> None:
+def _get(generator: Any) -> Any:
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    return (generator.getstate if isinstance(generator, random.Random) else generator.get_state)()
+
+
+def _set(generator: Any, state: Any) -> None:
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    else:
+        (generator.setstate if isinstance(generator, random.Random) else generator.set_state)(state)
+
+
+def set_random_states(states: tuple[Any, ...], generators: Sequence[Any] = ()) -> None:
     torch.set_rng_state(states[0])
     if states[1] is not None:
         torch.cuda.set_rng_state_all(states[1])
     np.random.set_state(states[2])
     random.setstate(states[3])
+    for generator, state in zip(generators, states[4], strict=bool(generators)):
+        _set(generator, state)

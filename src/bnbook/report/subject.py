@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss
-from bnbook.report.reaching import marks, moved, random_states, reach, set_random_states
+from bnbook.report.reaching import GENERATORS, marks, moved, random_states, reach, set_random_states
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Subject:
     """A network in the mode that it is in, its loss and a batch.
 
     Nothing ever runs on the network itself: `twin` gives a deep copy of network, loss and batch, with the
-    random states of torch, CUDA, NumPy and Python set back, so that every pass starts from the same state
-    and is the network's own pass, forwards and backwards. A loss or a hook that reaches the network through
-    its closure or by a global name reaches the copy in its place.
+    random states of torch, CUDA, NumPy, Python and all generators that it reaches set back, so that every pass
+    starts from the same state and is the network's own pass, forwards and backwards. A loss or a hook
+    that reaches the network through its closure or by a global name reaches the copy in its place.
     """
 
     network: nn.Module
@@ -64,7 +64,8 @@ class Subject:
     double: bool = False
 
     def __post_init__(self) -> None:
-        self.states = random_states()
+        self.outside = [v for _, v in reach((self.network, self.loss)) if isinstance(v, GENERATORS)]
+        self.states = random_states(self.outside)
         self.parameters = {n: p.detach() for n, p in self.network.named_parameters() if p.requires_grad}
         self.shared = _uncopied(self.network, self.loss)
 
@@ -74,9 +75,9 @@ class Subject:
     @contextmanager
     def twin(self, changed: Mapping[str, Tensor] | None = None) -> Iterator[Twin]:
         """A fresh copy with some parameters changed; in its context the random states are the subject's."""
-        outside = random_states()
+        outside = random_states(self.outside)
         with ExitStack() as stack:
-            stack.callback(set_random_states, outside)
+            stack.callback(set_random_states, outside, self.outside)
             stack.enter_context(torch.inference_mode(False))
             stack.enter_context(torch.enable_grad())
             stack.enter_context(_uncompiled())
@@ -92,7 +93,7 @@ class Subject:
             for name, parameter in network.named_parameters() if changed else ():
                 if name in changed:
                     parameter.data = changed[name].detach().clone().to(parameter.dtype)
-            set_random_states(self.states)
+            set_random_states(self.states, self.outside)
             yield Twin(network, loss, inputs, targets, self._pick)
 
     def gradient(
@@ -132,6 +133,11 @@ class Subject:
 def dense(gradient: Tensor | None) -> Tensor | None:
     """Embeddings may give a sparse one."""
     return gradient if gradient is None or gradient.layout == torch.strided else gradient.to_dense()
+
+
+def part(network: nn.Module, name: str) -> nn.Module:
+    """As `get_submodule`, which scripted modules lack."""
+    return dict(network.named_modules())[name]
 
 
 def described(outputs: Any) -> str:
@@ -215,8 +221,12 @@ _ATOMS = (type(None), bool, int, float, str)
 @functools.cache
 def _is_plain(kind: type[nn.Module]) -> bool:
     """Whether a copy of such a module is one of its attributes, no more: nobody but torch says how it is copied."""
-    said = [getattr(kind, name, None) for name in ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")]
-    of_torch = all(getattr(each, "__module__", "torch.nn.modules").startswith("torch.nn.modules") for each in said)
+    said = [
+        getattr(kind, name, None) for name in ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
+    ]
+    of_torch = all(
+        getattr(each, "__module__", "torch.nn.modules").startswith("torch.nn.modules") for each in said
+    )
     return of_torch and not hasattr(kind, "__deepcopy__") and not copyreg._slotnames(kind)
 
 
