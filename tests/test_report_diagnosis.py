@@ -13,7 +13,7 @@ from torch import nn
 
 import bnbook
 from bnbook.errors import BnbookError
-from bnbook.pipeline.chapters import chapters
+from bnbook.pipeline import chapters
 from bnbook.report.diagnosis import RULES
 
 B, K = 32, 4

@@ -14,6 +14,7 @@ PUBLIC = {
     "bnbook": ("measure",),
     "bnbook.report.report": ("Report",),
     "bnbook.normalizers": ("make_normalizer", "frozen_noise"),
+    "bnbook.normalizers.exchange": ("as_torch",),
     "bnbook.models": ("vgg", "cnn", "resnet", "mlp", "deep_linear"),
     "bnbook.models.building": ("initialise",),
     "bnbook.probes.landscape": ("along_gradient", "Landscape"),

@@ -1,0 +1,46 @@
+"""The book's batch norm for torch's own tools, which look for torch's class and pass over every other without a word."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from torch import nn
+
+from bnbook.errors import BnbookError
+from bnbook.normalizers.base import BatchNormalizer
+from bnbook.normalizers.batch import BatchNorm
+from bnbook.normalizers.noisy import NoisyBatchNorm
+
+TWINS = {0: nn.BatchNorm1d, 2: nn.BatchNorm2d}
+
+
+def as_torch(model: nn.Module) -> nn.Module:
+    """A copy of the model with torch's batch norm in the place of the book's: same γ, β, averages, ε and momentum.
+
+    For tools that ask for torch's class: `torch.optim.swa_utils.update_bn`, conversion to SyncBatchNorm, checkpoints
+    without `num_batches_tracked`. Keys and shapes are the same both ways, so that
+    `model.load_state_dict(copy.state_dict())` takes back what such a tool did.
+    Errors: BnbookError for a layer that pools over the batch and has no twin in torch (lp norms, noisy batch norm).
+    """
+    found = deepcopy(model)
+    for name, layer in list(found.named_modules()):
+        if (
+            isinstance(layer, NoisyBatchNorm)
+            or isinstance(layer, BatchNormalizer)
+            and type(layer) is not BatchNorm
+        ):
+            raise BnbookError(
+                f"layer {name or 'itself'} is a {type(layer).__name__}, which torch does not have; expected a model "
+                'whose only layers over the batch are make_normalizer("batch", …) or torch\'s own'
+            )
+        if type(layer) is not BatchNorm:
+            continue
+        twin = TWINS[layer.dim](layer.features, eps=layer.eps, momentum=layer.momentum)
+        twin.to(device=layer.weight.device, dtype=layer.weight.dtype).train(layer.training)
+        twin.load_state_dict(layer.state_dict())
+        for part in ("weight", "bias"):
+            getattr(twin, part).requires_grad_(getattr(layer, part).requires_grad)
+        if not name:
+            return twin
+        found.set_submodule(name, twin)
+    return found
