@@ -22,6 +22,9 @@ from bnbook.probes import fisher
 from bnbook.runs import kinds
 from bnbook.small_networks import PhaseArm
 from bnbook.studies.critical_rate import explosion_step
+from bnbook.studies.decay.network import answers
+from bnbook.studies.decay.recipes import answers_by_step
+from bnbook.studies.decay.training import Recipe
 from bnbook.studies.gradient_growth import chain, growth, residual
 
 DRAWN = dict(sigma_w2=2.0, gamma=1.0)
@@ -48,6 +51,9 @@ DEFAULTS = [
     (per_example.InstanceNorm, dict(dim=2, eps=1e-5)),
     *((of, dict(eps=1e-5)) for of in (formulas.batch_norm_forward, formulas.batch_norm_backward)),
     *((of, dict(eps=1e-5)) for of in (formulas.fold_into_linear, formulas.fold_into_convolution)),
+    (answers, dict(norm="batch", eps=1e-30, statistics=None, used=None)),
+    (answers_by_step, dict(norm="batch", eps=1e-30)),
+    (Recipe, dict(momentum=0.0, decayed="hidden", norm="batch", optimizer="sgd")),
     (chain, DRAWN | dict(phi="relu", normalized=None, sigma_b2=0.0)),
     (residual, DRAWN | dict(phi="relu")),
     (growth, dict(m=None, gamma=1.0, beta=0.0, kinks=())),
@@ -89,6 +95,10 @@ CONSTANTS = {
     "studies.batches.networks": dict(CHANNELS=(16, 32, 64), HIDDEN=64, PER_GROUP=8),
     "studies.critical_rate": dict(EXPLOSION=1e6, TOLERANCE=1e-4),
     "studies.curvature_theory": dict(STARTS={"from0": 0.0, "from1": 1.0}),
+    "studies.decay.network": dict(NO_EPS=1e-30),
+    "studies.decay.training": dict(FIRST=0.9, SECOND=0.999, SMALL=1e-8, SEEN=5000, LOOKS=3),
+    "studies.decay.trials": dict(RATE=0.05, MOMENTUM=0.9, DECAYS=(5e-4, 5e-3), ADAMW=(2e-3, 0.5), DRAWN=36)
+    | dict(PAIR=(0.1, 0.1), FACTOR=10.0, DOUBLED=2.0, WAITED=2.5),
     "studies.deep_linear.curves": dict(DRAWN=110),
     "studies.deep_linear.numbers": dict(ALIGNED=0.9, NEAR=0.05),
     "studies.deep_linear.plan": dict(PAPER=1e-6, TINY=(1e-10, 1e-9)),

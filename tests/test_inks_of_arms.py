@@ -30,6 +30,7 @@ SHOWN = {
     "mean_field": {"none", "batch"},
     "noisy": {"none", "noisy"},
     "theorems": {"none", "batch"},
+    "weight_decay": {"none", "batch"},
 }
 FOLDER = Path(plots.__file__).parent
 MODULES = sorted(FOLDER.rglob("*.py"))

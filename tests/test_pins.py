@@ -21,6 +21,7 @@ from bnbook.probes import over_steps, summaries
 from bnbook.probes.activations import moment_change
 from bnbook.small_networks import bisect, works
 from bnbook.studies.critical_rate import explosion_step
+from bnbook.studies.decay.trials import e_folding
 from bnbook.studies.gradient_growth.measuring import depth_growth, fitted_growth, steadiness
 from bnbook.studies.gradient_growth.outcomes import largest_usable
 from bnbook.studies.ladder import windows
@@ -42,6 +43,7 @@ WITHOUT = {
     "lambda-max-population", "after-training", "decay-rate", "alignment", "descends", "gradient-direction", "linear-loss",
     "hessian-top", "curvature-along",
     "two-modes", "answered-by", "added-up", "slips",
+    "angle-a-step", "recipes-apart", "accuracy-spread",
 }  # fmt: skip
 
 
@@ -240,6 +242,7 @@ PINS = [
     Pin("explosion", "explodes at once", lambda steps: explosion_step(np.array([1.0, *[math.inf] * steps])), 120, 1, "step 1"),
     Pin("steps-to-arrive", "never arrives", lambda steps: steps_to(np.ones(steps + 1), 1e-4), of("decoupling/halfspaces", "steps"), 601, "counts 601", 1200),
     Pin("steps-to-arrive", "begins there", lambda steps: steps_to(np.zeros(steps + 1), 1e-4), 600, 0, "below the target has 0"),
+    Pin("relaxation", "falls too slowly", lambda steps: float(math.isnan(e_folding(np.exp(-np.arange(steps) / steps)))), 625, 1, "none where it has not fallen so far within two and a half"),
     Pin("shift-cosine", "two directions at random", lambda d: round(math.sqrt(2 / math.pi / d), 2), 100, 0.08, "0.08 for the 100 weights"),
 ]  # fmt: skip
 
