@@ -18,7 +18,7 @@ INSTRUMENTS = (
     "data normalizers models probes meanfield training small_networks deep_linear studies intervals "
     "report".split()
 )
-BASEMENT = ("errors", "paths", "atomic")
+BASEMENT = ("errors", "paths", "atomic", "cores")
 MODULES = sorted(
     "bnbook." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for path in ROOT.rglob("*.py")

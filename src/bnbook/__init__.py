@@ -2,8 +2,8 @@
 
 Instruments, which measure and know nothing of the book: data normalizers models probes meanfield training
 small_networks deep_linear studies intervals report. The machine of the book: claims fingerprint pipeline
-plots parameters runs site coursework results rows figures encoding contents texts profiles cores cli
-running elsewhere. Below both: errors paths atomic.
+plots parameters runs site coursework results rows figures encoding contents texts profiles cli
+running elsewhere. Below both: errors paths atomic cores.
 """
 
 __version__ = "0.1.0"
