@@ -102,3 +102,12 @@ def test_a_publication_that_is_cut_short_is_whole_after_the_next(ran, monkeypatc
     found = chapter_runs.published(laptop_run().chapter, "laptop").results
     assert found.entries["heads"]["values"][0] == 0.4
     assert not [*paths.executed_folder().rglob(".*"), *paths.executed_folder().rglob("*.old")]
+
+
+@pytest.mark.parametrize("said", ["{", "[]", "{}", '{"chapter": "part/gone", "profile": "laptop"}'])
+def test_a_strange_publication_that_was_cut_short_is_one_clear_line(ran, capsys, said):
+    folder = paths.executed_folder() / ".laptop.publishing"
+    folder.mkdir(parents=True)
+    (folder / publishing.WHOLE).write_text(said)
+    assert main(["publish", "coin", "--profile", "laptop"]) == 2
+    assert "was cut short, of a chapter that is not there" in capsys.readouterr().err and folder.is_dir()

@@ -326,9 +326,7 @@ def settle() -> list[str]:
     with locks.alone():
         for folder in sorted(paths.executed_folder().glob(".*.publishing")):
             if (folder / WHOLE).is_file():
-                about = json.loads((folder / WHOLE).read_text(encoding="utf-8"))
-                _go_forward(folder, about)
-                done.append(about["chapter"])
+                done.append(_go_forward(folder))
             shutil.rmtree(folder, ignore_errors=True)
     return done
 
@@ -354,19 +352,28 @@ def _make_ready(run: Evidence, old: Results | None, events: list[dict[str, Any]]
         ) from None
 
 
-def _go_forward(folder: Path, about: dict[str, Any]) -> None:
-    (chapter,) = (each for each in discover() if each.name == about["chapter"])
-    ready, target = Evidence(chapter, folder), published(chapter, about["profile"])
+def _go_forward(folder: Path) -> str:
+    try:
+        about = json.loads((folder / WHOLE).read_text(encoding="utf-8"))
+        (chapter,) = (each for each in discover() if each.name == about["chapter"])
+        profile, first, content = about["profile"], int(about["lines"]), _content(about)
+    except (ValueError, KeyError, TypeError, StopIteration):
+        raise BnbookError(
+            f"{folder} holds a publication that was cut short, of a chapter that is not there or with a {WHOLE} that "
+            "cannot be read; remove the folder and publish the chapter again"
+        ) from None
+    ready, target = Evidence(chapter, folder), published(chapter, profile)
     draws = results.draws_path(target.results_path)
     if (folder / DRAWS).is_file():
         draws.parent.mkdir(parents=True, exist_ok=True)
         os.replace(folder / DRAWS, draws)
-    elif not about["draws"]:
+    elif not about.get("draws"):
         draws.unlink(missing_ok=True)
     move(ready, target)
-    later = locks.read().lines[about["lines"] :]
-    if not any(line.event == "published" and line.get("content") == _content(about) for line in later):
+    later = locks.read().lines[first:]
+    if not any(line.event == "published" and line.get("content") == content for line in later):
         locks.append(about["events"])
+    return chapter.name
 
 
 def _content(about: dict[str, Any]) -> str:
