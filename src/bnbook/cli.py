@@ -103,6 +103,10 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
     claims.add_argument("--json", action="store_true", help="all that was found, as data")
     claims.add_argument("--instrument", metavar="NAME", help="those that rest on it, such as effective-beta")
+    claims.add_argument(
+        "--as", dest="form", choices=("evaluable-artifact", "ara"), help="all published claims, exported"
+    )
+    claims.add_argument("--to", metavar="FOLDER", help="the folder that an export makes")
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     elsewhere.add_commands(add)
     return parser
@@ -190,12 +194,28 @@ def _build(arguments: argparse.Namespace) -> int:
 def _claims(arguments: argparse.Namespace) -> int:
     from bnbook.pipeline import chapters, ledger
 
+    if arguments.form or arguments.to:
+        return _exported(arguments)
     if arguments.instrument:
         print(ledger.of_instrument(arguments.instrument), end="")
         return DONE
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     profile = arguments.profile if arguments.runs else None
     print(ledger.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
+    return DONE
+
+
+def _exported(arguments: argparse.Namespace) -> int:
+    from bnbook.pipeline import exports
+
+    others = {"--runs": arguments.runs, "--json": arguments.json, "--instrument": arguments.instrument}
+    given = [name for name, value in {**others, "chapters": arguments.chapters}.items() if value]
+    if not (arguments.form and arguments.to) or given:
+        raise BnbookError(
+            f"an export needs --as and --to and takes nothing else{', not ' + given[0] if given else ''}; for example "
+            "bnbook claims --as ara --to ara"
+        )
+    print(f"{exports.export(arguments.form, arguments.to)} claims in {arguments.to}")
     return DONE
 
 

@@ -1,5 +1,6 @@
 """From chapter to site, a module a step, each on those before it: chapters, chapter_runs, locking, inks, phones,
-pictures, prose, compare, rerun_figure, gate, publishing, execution, handout, ledger, explorers, pages, build, doctor."""
+pictures, prose, compare, rerun_figure, gate, publishing, execution, handout, ledger, exports, explorers, pages, build,
+doctor."""
 
 import sys
 
