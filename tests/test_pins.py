@@ -43,7 +43,7 @@ WITHOUT = {
     "lambda-max-population", "after-training", "decay-rate", "alignment", "descends", "gradient-direction", "linear-loss",
     "hessian-top", "curvature-along",
     "two-modes", "answered-by", "added-up", "slips",
-    "angle-a-step", "recipes-apart", "accuracy-spread",
+    "angle-a-step", "recipes-apart", "accuracy-spread", "soft-rank", "orthogonality-gap",
 }  # fmt: skip
 
 
