@@ -319,6 +319,8 @@ def test_a_missing_result_is_an_error_only_where_it_would_be_evidence():
         (RATIO, dict(a=[-1, 2], b=[1, 2]), "negative"),
         (AGREE, dict(a=[1, 2], b=[0, 0]), "theory is zero"),
         (BOUND, dict(a=[3, 2], b=[1, 1]), "5 violations in 2 trials"),
+        (BOUND, dict(a=[3, 2], b=[np.inf, 1]), "5 violations in inf trials"),
+        (BOUND, dict(a=[3, np.nan], b=[9, 9]), "nan violations in 18 trials"),
     ],
 )
 def test_results_that_do_not_fit_are_one_line(test, results, words):

@@ -214,13 +214,21 @@ def test_a_number_edited_by_hand(ran):
     assert "coin.json is not the file that the run wrote" in refused()
 
 
-@pytest.mark.parametrize("part", ["claims", "judged", "parameters", "provenance"])
-def test_a_header_edited_by_hand(ran, part):
+@pytest.mark.parametrize(
+    "part, words",
+    [
+        ("claims", "is not the file that the run wrote"),
+        ("judged", "is not a whole results file: judged.coin-fair is '0', expected names with values"),
+        ("parameters", "is not the file that the run wrote"),
+        ("provenance", "is not a whole results file: provenance."),
+    ],
+)
+def test_a_header_edited_by_hand(ran, part, words):
     run = laptop_run()
     content = json.loads(run.results_path.read_text())
     content[part] = dict.fromkeys(content[part], "0")
     run.results_path.write_text(json.dumps(content))
-    assert "coin.json is not the file that the run wrote" in refused()
+    assert f"coin.json {words}" in refused()
 
 
 def test_a_file_that_is_not_whole_is_one_line_of_its_chapter(ran):

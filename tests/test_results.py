@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import torch
 
 from bnbook import results
 from bnbook.errors import BnbookError
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +97,44 @@ def test_broken_files_are_one_clear_line(tmp_path):
             results.read(path)
     with pytest.raises(BnbookError, match="no results file"):
         results.read(tmp_path / "none.json")
+
+
+WRONG = ("x", 3, 0.5, True, None, [], ["x"], {}, {"a": 1}, {"a": ["x"]})
+DEEP = "[" * 5_000 + "]" * 5_000
+
+
+@pytest.mark.parametrize("key", [*results.FILE, *(f"provenance.{key}" for key in results.FILE["provenance"])])
+def test_every_wrong_type_of_a_header_is_one_line_that_names_its_place(tmp_path, key):
+    path, refused = tmp_path / "y.json", 0
+    whole = json.loads((ROOT / "executed/laptop/practice/batch.json").read_text(encoding="utf-8"))
+    for wrong in WRONG:
+        content = copy.deepcopy(whole)
+        place, name = (content["provenance"], key.split(".")[1]) if "." in key else (content, key)
+        place[name] = wrong
+        path.write_text(json.dumps(content))
+        try:
+            read = results.read(path)
+        except BnbookError as error:
+            refused += 1
+            assert "not a whole results file" in str(error) and "\n" not in str(error)
+        else:
+            kept = {"results": read.entries, **read.header}
+            assert not list(results.misfits(kept, results.FILE))
+    assert refused >= 5
+
+
+def test_a_file_nested_ten_thousands_deep_is_one_line(tmp_path):
+    path = tmp_path / "executed" / "laptop" / "part" / "y.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(f'{{"schema": 1, "results": {{}}, "data": {DEEP}}}')
+    with pytest.raises(BnbookError, match="not a whole results file"):
+        results.read(path)
+    path.write_text('{"schema": 1, "results": {}}')
+    draws = results.draws_path(path)
+    draws.parent.mkdir(parents=True)
+    draws.write_text(f'{{"draws": {DEEP}}}')
+    with pytest.raises(BnbookError, match="no whole file of draws"):
+        results.read(path)
 
 
 def test_interactively_a_cell_may_run_twice(monkeypatch):

@@ -58,6 +58,16 @@ def test_what_was_published_need_not_be_made_again(own_store, monkeypatch, tmp_p
     assert store.read("key", ABOUT) is None and committed.exists()  # it is not the store's to remove
 
 
+@pytest.mark.parametrize("names", [("loss", "step"), ("loss", "step", "diverged", "more")])
+def test_a_training_with_an_array_too_few_or_too_many_is_trained_again(own_store, names):
+    store.write("key", ARRAYS, seconds=2.5, about=ABOUT)
+    with np.load(own_store / "key.npz") as file:
+        whole = {name: file[name] for name in file.files}
+    altered = {name: whole.get(name, np.zeros(1)) for name in (*names, "meta")}
+    np.savez_compressed(own_store / "key.npz", **altered)
+    assert store.read("key", ABOUT) is None and not (own_store / "key.npz").exists()
+
+
 def test_every_flipped_bit_is_healed_or_harmless(own_store):
     store.write("key", ARRAYS, seconds=2.5, about=ABOUT)
     path = own_store / "key.npz"

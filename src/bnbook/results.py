@@ -158,15 +158,79 @@ def read(path: Path) -> Results:
         entries = content.pop("results")
         if content["schema"] != SCHEMA:
             raise BnbookError(f"{name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again")
-        parts = (content.get(part, {}) for part in ("parameters", "fingerprint", "files", "provenance"))
-        rows = ((decode(e["values"]).ndim, type(e["seeds"]) is list, "unit" in e) for e in entries.values())
-        if not all(isinstance(part, dict) for part in (entries, *parts)) or not all(map(all, rows)):
+        need = ("values", "unit", "seeds")
+        rows = (
+            decode(entry["values"]).ndim and all(each in entry for each in need) for entry in entries.values()
+        )
+        if not all(rows):
             raise TypeError
+        if wrong := next(misfits({"results": entries, **content}, FILE), ""):
+            raise BnbookError(f"{name} is not a whole results file: {wrong}; run the chapter again")
     except FileNotFoundError:
         raise BnbookError(f"no results file {name}; run the chapter first (bnbook run)") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BnbookError(f"{name} is not a whole results file; run the chapter again") from None
     return Results(content, entries, read_draws(draws_path(path)))
+
+
+# ---- What a results file holds, by its keys; a key may be missing where a file is older than it ---------------------
+
+_TEXTS, _NUMBER = {str: str}, (int, float)
+FILE: dict[Any, Any] = {
+    "chapter": str,
+    "profile": str,
+    "parameters": dict,
+    "default_parameters": bool,
+    "fingerprint": _TEXTS,
+    "claims": _TEXTS,
+    "locks": str,
+    "judged": {str: _TEXTS},
+    "files": _TEXTS,
+    "data": [
+        {"name": str, "train": int, "test": int, "shape": [int], "sha256": (str, type(None)), "exact": bool}
+    ],
+    "provenance": {
+        "commit": str,
+        "dirty": bool,
+        "date": str,
+        "device": str,
+        "kernels": str,
+        "threads": int,
+        "seeds": [int],
+        "seconds": _NUMBER,
+        "store": dict,
+        "peak_memory_mib": (int, float, type(None)),
+        "platform": str,
+        "versions": _TEXTS,
+    },
+    "content": str,
+    "results": {str: {"values": list, "unit": str, "seeds": [int], "note": str}},
+}
+_NAMES = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    list: "a list",
+    dict: "names with values",
+}
+
+
+def misfits(value: Any, kind: Any, where: str = "") -> Iterator[str]:
+    """Which part of a value has another type than its kind says, one line each: `seeds is 'x', expected a list`.
+
+    A kind is a type or several, [KIND] for a list, {str: KIND} for any names and {NAME: KIND, …} for those names.
+    """
+    outer = kind if isinstance(kind, type | tuple) else type(kind)
+    if not isinstance(value, outer) or isinstance(value, bool) and outer is not bool:
+        first = outer[0] if isinstance(outer, tuple) else outer
+        yield f"{where} is {str(value)[:40]!r}, expected {_NAMES.get(first, 'a number')}"
+    elif isinstance(kind, list):
+        for place, each in enumerate(value):
+            yield from misfits(each, kind[0], f"{where}[{place}]")
+    elif isinstance(kind, dict):
+        for name, each in value.items():
+            if inner := kind.get(str) or kind.get(name):
+                yield from misfits(each, inner, f"{where}.{name}".lstrip("."))
 
 
 #: What a draw is told apart by and shown with.
@@ -186,11 +250,12 @@ def read_draws(path: Path) -> tuple[Results, ...]:
         listed = json.loads(path.read_text(encoding="utf-8"))["draws"]
         found = tuple(Results(draw["header"], draw["results"]) for draw in listed)
         assert all(draw.header.keys() >= DRAWN_WITH for draw in found)
+        assert not any(next(misfits({**draw.header, "results": draw.entries}, FILE), "") for draw in found)
         for entry in (each for draw in found for each in draw.entries.values()):
             assert entry.keys() >= {"unit"} and len(entry["values"]) == len(set(entry["seeds"]))
     except FileNotFoundError:
         return ()
-    except (ValueError, LookupError, TypeError, AttributeError, AssertionError):
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError):
         name = "/".join(path.parts[-4:])
         raise BnbookError(f"{name} is no whole file of draws; git checkout executed puts it back") from None
     return found

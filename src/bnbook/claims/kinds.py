@@ -598,7 +598,7 @@ class Inequality(Kind):
         else:
             own = np.full(len(violations), violations[0].size if test.b is None else test.b)
         found, trials = violations.sum(), own.sum()
-        if not (np.isfinite(violations).all() and 0 <= found <= trials and trials > 0):
+        if not (np.isfinite([found, trials]).all() and 0 <= found <= trials and trials > 0):
             raise BnbookError(
                 f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected a count of "
                 "them"

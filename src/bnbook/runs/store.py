@@ -25,7 +25,7 @@ from bnbook.runs.progress import note
 Arrays = dict[str, np.ndarray]
 _META = "meta"
 #: What the file says of a training besides that on which its numbers rest.
-NOT_IDENTITY = ("seconds", "chapter", "finished")
+NOT_IDENTITY = ("seconds", "chapter", "finished", "arrays")
 
 
 def is_written() -> bool:
@@ -94,6 +94,7 @@ def write(name: str, arrays: Arrays, *, seconds: float, about: dict[str, Any]) -
         "seconds": seconds,
         "chapter": os.environ.get("BNBOOK_CHAPTER", ""),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "arrays": sorted(arrays),
     }
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays, **{_META: np.array(json.dumps(meta, sort_keys=True))})
@@ -146,6 +147,7 @@ def _unpack(content: bytes) -> tuple[Arrays, dict[str, Any]] | None:
             arrays = {entry: file[entry] for entry in file.files}
         meta = json.loads(str(arrays.pop(_META)))
         float(meta["seconds"])
+        whole &= meta.get("arrays", sorted(arrays)) == sorted(arrays)  # older files do not name them
     except MemoryError:
         raise
     except Exception:  # zipfile, zlib and NumPy raise a dozen kinds of error at a flipped bit

@@ -1,0 +1,42 @@
+"""YAML that somebody has written: what cannot be read, or never ends, is one line."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from bnbook import texts
+from bnbook.errors import BnbookError
+
+
+def bomb(levels: int) -> str:
+    """Each line is ten times the one before it."""
+    lines = ["a0: &a0 [x]"] + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, levels)]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "text", [bomb(9), "&a [*a]", "a: &a {b: *a}", f"- &x [{', '.join(['1'] * 2000)}]\n" + "- *x\n" * 600]
+)
+@pytest.mark.parametrize("loader", [texts.yaml.SafeLoader, texts.FAST])
+def test_aliases_that_never_end_are_one_line_at_once(text, loader):
+    began = time.perf_counter()
+    with pytest.raises(
+        BnbookError, match=r"^file.yml repeats itself by aliases to more than 1,000,000 values"
+    ):
+        texts.parse_yaml(text, "file.yml", loader)
+    assert time.perf_counter() - began < 20
+
+
+def test_aliases_that_end_are_read():
+    assert texts.parse_yaml(bomb(3), "file.yml")["a2"] == [[["x"]] * 10] * 10
+    shared = texts.parse_yaml("- &a {b: 1}\n- *a\n", "file.yml")
+    assert shared == [{"b": 1}, {"b": 1}]
+
+
+@pytest.mark.parametrize("text", ["a: [", "2024-99-99", "- a\n  b: c", "[" * 3_000])
+def test_what_is_no_yaml_names_the_file(text):
+    with pytest.raises(BnbookError, match=r"^file.yml.* is not YAML: ") as caught:
+        texts.parse_yaml(text, "file.yml")
+    assert "\n" not in str(caught.value)
