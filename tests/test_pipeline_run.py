@@ -144,7 +144,8 @@ def test_set_seeds_and_params_reach_the_chapter_and_are_no_default_run(tiny):
 
 def test_a_rerun_with_fewer_seeds_than_a_test_needs_passes_and_judges_nothing_by_it(tiny, capsys):
     page, claims = (tiny / "book" / "part" / name for name in ("coin.md", "coin.claims.yml"))
-    page.write_text(page.read_text().replace("seeds = 3", "seeds = 6").replace("seeds: 5", "seeds: 6"))
+    text = page.read_text().replace("seeds = 3", "seeds = 6").replace("seeds: 5", "seeds: 6")
+    page.write_text(text.replace("tosses: 400", "tosses: 1"))
     events = "side: less, threshold: 0.5, events: true"  # six of six tails are needed to show it
     claims.write_text(tiny_book.CLAIMS.replace("expected: 0.5, tolerance: 0.2", events))
     assert main(["run", "coin", "--profile", "laptop", "--seeds", "2"]) == 0
