@@ -46,9 +46,7 @@ def lengths(parts: dict[str, Tensor]) -> Tensor:
 
 def moved(network: Network, parts: dict[str, Tensor], distance: Tensor) -> Network:
     """The network with member m at distance[m] times its gradient against it."""
-    steps = {
-        name: network[name] - by_member(name, distance, part) * part for name, part in parts.items()
-    }
+    steps = {name: network[name] - by_member(name, distance, part) * part for name, part in parts.items()}
     return network | steps
 
 
