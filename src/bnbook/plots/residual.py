@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.figures import COLORS, log_band
-from bnbook.plots.axes import name_ticks
+from bnbook.figures import COLORS, LABELS, log_band
+from bnbook.plots.axes import name_ticks, points
 
 #: Recipe -> ink, dash and words: what has no batch norm has one ink, whatever it has in its place.
 RECIPES = {
@@ -51,4 +51,55 @@ def best_rates(sizes: Sequence[int], curves: Mapping[str, np.ndarray]) -> plt.Fi
     ax.set(xscale="log", yscale="log", xlabel="batch size", ylabel="best learning rate")
     name_ticks(ax.set_xticks, sizes)
     ax.legend(loc="upper left", fontsize=9.5)
+    return fig
+
+
+#: Recipe of a trained network -> ink, dash and words.
+TRAINED = {
+    "batch": ("batch", "-", "batch norm"),
+    "zero": ("batch", "--", r"batch norm, last $\gamma=0$"),
+    "skipinit": ("none", "--", r"SkipInit, $\alpha=0$"),
+    "scaled": ("none", ":", r"SkipInit, $\alpha=1/\sqrt{L}$"),
+    "halved": ("none", "-.", r"sum over $\sqrt{2}$"),
+    "plain": ("none", "-", "nothing"),
+}
+
+
+def by_depth(depths: Sequence[int], rates: Sequence[float], found: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Test accuracy by learning rate, "NAME.dDEPTH" (S, rates), a panel for each depth."""
+    fig, axes = plt.subplots(1, len(depths), figsize=(8.0, 4.2), sharey=True, squeeze=False)
+    for ax, depth in zip(axes[0], depths):
+        for name, (ink, dash, words) in TRAINED.items():
+            style = {"color": COLORS[ink], "linestyle": dash, "label": words}
+            points(ax, rates, 100 * found[f"{name}.d{depth}"], "o", **style)
+        ax.axhline(20, color=COLORS["theory"], linewidth=0.8)
+        ax.set(xscale="log", xlabel="learning rate", title=f"{depth} blocks")
+        name_ticks(ax.set_xticks, rates)
+    axes[0, 0].set_ylabel("test accuracy (%)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9.5)
+    return fig
+
+
+#: Network of the far gradients -> ink, mark and place on the axis.
+FOLLOWED = {
+    "chain.none": ("none", 0.9, "no skip"),
+    "chain.batch": ("batch", 1.1, "no skip"),
+    "sum.none": ("none", 1.9, "skip"),
+    "sum.batch": ("batch", 2.1, "skip"),
+    "skipinit.none": ("none", 3.0, "SkipInit"),
+}
+
+
+def far(found: Mapping[str, np.ndarray]) -> plt.Figure:
+    """How wrong a gradient is 16 learning rates on, "NETWORK.NORM" (S,), a dot for each seed."""
+    fig, ax = plt.subplots(figsize=(6.0, 3.4))
+    for name, (ink, place, _) in FOLLOWED.items():
+        values = found[name]
+        style = {"color": COLORS[ink], "markersize": 4.5, "alpha": 0.8}
+        label = LABELS[ink] if name.startswith("chain") else None
+        ax.plot(np.full(len(values), place), values, "o", label=label, **style)
+    ax.set(yscale="log", xlim=(0.5, 3.5), ylabel="change of the gradient, over itself")
+    ax.set_xticks([1, 2, 3], labels=[FOLLOWED[name][2] for name in ("chain.none", "sum.none", "skipinit.none")])
+    ax.legend(loc="upper right", fontsize=9.5)
     return fig

@@ -107,7 +107,7 @@ def answers(
 
     f(x) = norm(W₂ relu(norm(W₁ x))); without norm f(x) = W₂ relu(W₁ x + b₁) + b₂. With batch norm a norm
     stands in front of the readout, too. `watch` takes of each block the mean squares over units and examples
-    of x_ℓ and of its branch α f_ℓ / s, (2, M). Source: the blocks of He et al. 2015 without the rectifier
+    of x_ℓ and of its branch α f_ℓ / s, (2, M). Source: the blocks of He et al., "Deep residual learning", without the rectifier
     behind the sum, so that the last γ can silence a branch.
     """
     batch = arms[0].norm == "batch"
