@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bnbook.data import Dataset, load
+from bnbook.data import load
 from bnbook.studies.decay.network import pooled
 
 #: Parts of a network with the members first in each block, (L, M, ...), or first of all, (M, ...).
@@ -166,14 +167,19 @@ class Images:
     test_labels: Tensor
 
 
-def images(data: str, pool: int, examples: int, seed: int, dtype: torch.dtype = torch.float32) -> Images:
-    """So many training images of a seed and all test images, means over pool × pool pixels; each value less its
-    mean, over its standard deviation, of all training images."""
-    dataset: Dataset = load(data)
+@lru_cache(maxsize=1)  # a seed asks for the same again for each of its trainings
+def standardised(data: str, pool: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """All training images as rows (m, values) with their labels, and the test images: means over pool × pool
+    pixels, each value less its mean, over its standard deviation, of the training images."""
+    dataset = load(data)
     (rows, labels), (tests, test_labels) = (pooled(dataset, split, pool) for split in ("train", "test"))
     mean, std = rows.mean(0), rows.std(0)
+    return (rows - mean) / std, labels, (tests - mean) / std, test_labels
+
+
+def images(data: str, pool: int, examples: int, seed: int, dtype: torch.dtype = torch.float32) -> Images:
+    """So many training images, those of a seed, and all test images."""
+    rows, labels, tests, test_labels = standardised(data, pool)
     generator = torch.Generator().manual_seed(2_000_003 + seed)
     chosen = torch.randperm(len(rows), generator=generator)[:examples]
-    scaled = ((part - mean) / std for part in (rows[chosen], tests))
-    first, second = (part.to(dtype) for part in scaled)
-    return Images(first, labels[chosen], second, test_labels)
+    return Images(rows[chosen].to(dtype), labels[chosen], tests.to(dtype), test_labels)
