@@ -102,7 +102,7 @@ def test_a_member_answers_and_is_judged_as_torchs_layers(arms):
     for member, arm in enumerate(arms):
         twin = Twin(network, arm, member)
         torch.testing.assert_close(found[member].T, twin(X), rtol=1e-11, atol=1e-11)
-        assert judgement["loss"][member] == pytest.approx(float(nn.functional.cross_entropy(twin(X), Y)))
+        assert judgement["loss"][member] == pytest.approx(nn.functional.cross_entropy(twin(X), Y).item())
         right = twin.eval()(X[:15]).argmax(1) == Y[:15]
         assert judgement["accuracy"][member] == pytest.approx(float(right.double().mean()))
     assert len(keep) == (2 * BLOCKS + 1 if arms is NORMED else 0)
