@@ -134,6 +134,7 @@ CONSTANTS = {
     "studies.length_direction.unit_descent": dict(BRACKET=(-4.0, 4.25)),
     "studies.lp.linear": dict(EXAMPLES=1000),
     "studies.residual.network": dict(EPS=1e-5),
+    "studies.residual.trials": dict(PER_DOUBLING=4),
     "studies.residual.training": dict(SEEN=2000, FAR=16.0),
     "studies.theorems.assumption_trials": dict(EPS=1e-5),
     "studies.theorems.margins": dict(TOLERANCE=1e-9),

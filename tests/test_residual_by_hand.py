@@ -58,7 +58,7 @@ class Twin(nn.Module):
             layer.weight.data, layer.bias.data = gamma.clone(), beta.clone()
             return layer
 
-        part = {name: values for name, values in network.items()}
+        part = network
         self.stem, self.readout = linear(part["stem"][member]), linear(part["readout"][member])
         self.blocks = nn.ModuleList()
         for k in range(BLOCKS):
@@ -73,9 +73,7 @@ class Twin(nn.Module):
         self.alphas = nn.ParameterList(
             nn.Parameter(part["alpha"][k, member].clone(), requires_grad=arm.learned) for k in range(BLOCKS)
         )
-        self.final = (
-            norm(part["final_gamma"][member], part["final_beta"][member]) if batch else nn.Identity()
-        )
+        self.final = norm(part["final_gamma"][member], part["final_beta"][member]) if batch else nn.Identity()
 
     def forward(self, u):
         x = self.stem(u)
@@ -224,20 +222,24 @@ def test_losses_are_means_by_member():
 
 
 def test_the_best_rate_is_a_parabolas_and_stays_on_the_grid_where_there_is_none():
-    rates = [2.0**k for k in range(-4, 4)]
+    rates = trials.grid(2**-4, 29)
+    assert rates[[0, 4, 28]].tolist() == [2**-4, 2**-3, 2**3]
     for true in (0.3, 0.7, 1.9):
         loss = np.exp(0.2 * (np.log(rates) - math.log(true)) ** 2 - 1)
-        assert trials.best_rate(rates, loss) == pytest.approx(true)
-    loss = np.array([3.0, 2.0, 1.0, np.nan, np.inf, np.nan, np.nan, np.nan])
-    assert trials.best_rate(rates, loss) == rates[2] and trials.best_place(loss) == 2
-    assert trials.best_rate(rates, np.arange(8.0)[::-1] + 1) == rates[-1]
-    assert trials.best_rate(rates, np.full(8, np.nan)) == rates[0]
-    assert trials.best_rate(rates, np.ones(8)) == rates[0]
+        assert trials.best_rate(2**-4, loss) == pytest.approx(true)
+    bowl = np.abs(np.arange(29.0) - 10) + 1
+    assert trials.best_rate(2**-4, bowl) == pytest.approx(rates[10])
+    bowl[14] = np.nan
+    assert trials.best_rate(2**-4, bowl) == rates[10] and trials.best_place(bowl) == 10
+    bowl[6], bowl[14] = 5.0, 3.0
+    assert rates[10] < trials.best_rate(2**-4, bowl) < rates[12]
+    assert trials.best_rate(2**-4, np.arange(29.0)[::-1] + 1) == rates[-1]
+    assert trials.best_rate(2**-4, np.full(29, np.nan)) == trials.best_rate(2**-4, np.ones(29)) == rates[0]
 
 
 PLAN = trials.Plan(
     *("textures-standin", 8, 4, 32, 8, 3, 16, (2, 3), (0.01, 0.1), 8, 2, 2),
-    *((0.01, 0.02, 0.04), (8, 16), 1, 2, 0.01, 8, 6, 2),
+    *((8, 16), (0.01, 0.02), 3, 1, 2, 0.01, 8, 6, 2),
 )
 
 

@@ -100,6 +100,8 @@ def far(found: Mapping[str, np.ndarray]) -> plt.Figure:
         label = LABELS[ink] if name.startswith("chain") else None
         ax.plot(np.full(len(values), place), values, "o", label=label, **style)
     ax.set(yscale="log", xlim=(0.5, 3.5), ylabel="change of the gradient, over itself")
-    ax.set_xticks([1, 2, 3], labels=[FOLLOWED[name][2] for name in ("chain.none", "sum.none", "skipinit.none")])
+    ax.set_xticks(
+        [1, 2, 3], labels=[FOLLOWED[name][2] for name in ("chain.none", "sum.none", "skipinit.none")]
+    )
     ax.legend(loc="upper right", fontsize=9.5)
     return fig

@@ -13,6 +13,9 @@ from bnbook.studies.residual.network import Arm, answers, draw, first_order, ima
 from bnbook.studies.residual.training import far_change, judged, train
 from bnbook.training.numerics import numerics
 
+#: Rates of a grid for a factor of two.
+PER_DOUBLING = 4
+
 
 def arms_by_norm(blocks: int) -> dict[str, dict[str, Arm]]:
     """The recipes for networks of so many blocks, by norm: plain sums, SkipInit from 0 and from 1/√L, sums
@@ -44,8 +47,9 @@ class Plan:
     depth_batch: int
     depth_steps: int
     blocks: int  # of the networks at all batch sizes
-    rates: Sequence[float]  # a geometric grid
     batch_sizes: Sequence[int]
+    lowest: Sequence[float]  # for each batch size the first rate of a geometric grid
+    tried: int  # rates of each grid
     epochs: int  # the same for all batch sizes
     far_blocks: int
     far_rate: float
@@ -100,10 +104,10 @@ def by_depth(plan: Plan, seed: int) -> dict[str, np.ndarray]:
 
 def by_batch(plan: Plan, seed: int) -> dict[str, np.ndarray]:
     """Batch norm and SkipInit at each batch size and rate, so many epochs: "NAME.bSIZE.loss" and ".accuracy"."""
-    found, rates = {}, list(plan.rates)
+    found = {}
     for name, arm in (("batch", Arm("batch")), ("skipinit", Arm(alpha=0.0, learned=True))):
-        for size in plan.batch_sizes:
-            arms = [arm] * len(rates)
+        for size, low in zip(plan.batch_sizes, plan.lowest):
+            rates, arms = list(grid(low, plan.tried)), [arm] * plan.tried
             data, rows = plan.batches(size, seed)
             network = draw(arms, data.inputs.shape[1], plan.width, plan.blocks, seed)
             network = train(network, arms, rates, rows, plan.epochs * plan.examples // size)
@@ -153,18 +157,22 @@ def best_place(loss: np.ndarray) -> int:
     return int(np.argmin(np.where(np.isfinite(loss), loss, np.inf)))
 
 
-def best_rate(rates: Sequence[float], loss: np.ndarray) -> float:
-    """The rate with the smallest loss: between those of a geometric grid, by the parabola through the logarithm
-    of the loss at the best rate and its two neighbours.
+def grid(lowest: float, count: int) -> np.ndarray:
+    """So many rates from the lowest on, `PER_DOUBLING` for a factor of two."""
+    return lowest * 2.0 ** (np.arange(count) / PER_DOUBLING)
 
-    log η = log η_k + (step / 2) (a - c) / (a - 2 b + c) for log losses a, b, c. At an end of the grid, or
-    beside a training that diverged, the rate of the grid itself.
+
+def best_rate(lowest: float, loss: np.ndarray) -> float:
+    """The rate with the smallest loss (rates,) on `grid`: by the parabola through the logarithms of the losses at
+    the best rate of the grid, at half of it and at twice it.
+
+    log η = log η_k + (log 2 / 2) (a - c) / (a - 2 b + c) for log losses a, b, c. Where half or twice the rate
+    lies outside of the grid or diverged, the rate of the grid itself.
     """
-    place, logs = best_place(loss), np.log(np.asarray(rates, float))
-    near = loss[max(place - 1, 0) : place + 2]
-    if len(near) < 3 or not np.isfinite(near).all() or (near <= 0).any():
+    rates, place = grid(lowest, len(loss)), best_place(loss)
+    low, high = place - PER_DOUBLING, place + PER_DOUBLING
+    if low < 0 or high >= len(loss) or not np.isfinite(loss[[low, place, high]]).all():
         return float(rates[place])
-    a, b, c = np.log(near)
+    a, b, c = np.log(loss[[low, place, high]])
     bend = a - 2 * b + c
-    shift = 0.5 * (a - c) / bend if bend > 0 else 0.0
-    return float(np.exp(logs[place] + shift * (logs[1] - logs[0])))
+    return float(rates[place] * 2 ** (0.5 * (a - c) / bend if bend > 0 else 0.0))
