@@ -13,6 +13,10 @@ from bnbook.studies.residual.network import Arm, answers, draw, first_order, ima
 from bnbook.studies.residual.training import far_change, judged, train
 from bnbook.training.numerics import numerics
 
+#: Recipes by name: those that are drawn at the start, that are trained, and networks whose gradient is followed.
+STARTED = ("batch", "plain", "halved", "scaled")
+TRAINED = ("batch", "zero", "skipinit", "scaled", "halved", "plain")
+FOLLOWED = ("chain.none", "chain.batch", "sum.none", "sum.batch", "skipinit.none")
 #: Rates of a grid for a factor of two.
 PER_DOUBLING = 4
 
