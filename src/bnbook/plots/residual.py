@@ -31,6 +31,7 @@ def starts(curves: Mapping[str, np.ndarray], laws: Mapping[str, np.ndarray]) -> 
             ax.plot(blocks, laws[f"{what}.{name}"], **style)
         ax.set(xscale="log", yscale="log", xlabel="block")
         name_ticks(ax.set_xticks, [place for place in (1, 2, 4, 8, 16, 32) if place <= blocks[-1]])
+    name_ticks(axes[1].set_yticks, (0.02, 0.05, 0.1, 0.2, 0.5))
     axes[0].set(ylabel="mean square behind the block", title="what is passed on")
     axes[1].set(ylabel="of it the branch's", title="share of the branch")
     handles, labels = axes[0].get_legend_handles_labels()
