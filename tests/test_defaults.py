@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import bnbook
 from bnbook import figures, models, normalizers, results
@@ -26,6 +27,7 @@ from bnbook.studies.decay.network import answers
 from bnbook.studies.decay.recipes import answers_by_step
 from bnbook.studies.decay.training import Recipe
 from bnbook.studies.gradient_growth import chain, growth, residual
+from bnbook.studies.residual import network as residual_network
 
 DRAWN = dict(sigma_w2=2.0, gamma=1.0)
 IMAGES = dict(classes=10, channels=3, image_size=32, width=1.0)
@@ -53,6 +55,10 @@ DEFAULTS = [
     *((of, dict(eps=1e-5)) for of in (formulas.fold_into_linear, formulas.fold_into_convolution)),
     (answers, dict(norm="batch", eps=1e-30, statistics=None, used=None)),
     (answers_by_step, dict(norm="batch", eps=1e-30)),
+    (residual_network.answers, dict(keep=None, given=None, watch=None)),
+    (residual_network.draw, dict(classes=10, dtype=torch.float32)),
+    (residual_network.images, dict(dtype=torch.float32)),
+    (residual_network.Arm, dict(norm="none", alpha=1.0, learned=False, gamma=1.0, divisor=1.0, skip=True)),
     (Recipe, dict(momentum=0.0, decayed="hidden", norm="batch", optimizer="sgd")),
     (chain, DRAWN | dict(phi="relu", normalized=None, sigma_b2=0.0)),
     (residual, DRAWN | dict(phi="relu")),
@@ -127,6 +133,9 @@ CONSTANTS = {
     "studies.length_direction.ratios": dict(SLACK=1e-9),
     "studies.length_direction.unit_descent": dict(BRACKET=(-4.0, 4.25)),
     "studies.lp.linear": dict(EXAMPLES=1000),
+    "studies.residual.network": dict(EPS=1e-5),
+    "studies.residual.trials": dict(PER_DOUBLING=4),
+    "studies.residual.training": dict(SEEN=2000, FAR=16.0),
     "studies.theorems.assumption_trials": dict(EPS=1e-5),
     "studies.theorems.margins": dict(TOLERANCE=1e-9),
     "studies.theorems.smoothness": dict(TRILINEAR=(4 / 3) ** 0.5, SWING=27**0.5 / 8),

@@ -30,6 +30,7 @@ SHOWN = {
     "mean_field": {"none", "batch"},
     "noisy": {"none", "noisy"},
     "rank": {"none", "batch", "layer"},
+    "residual": {"none", "batch"},
     "theorems": {"none", "batch"},
     "weight_decay": {"none", "batch"},
 }

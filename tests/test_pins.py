@@ -29,6 +29,7 @@ from bnbook.studies.ladder.curves import STARTS
 from bnbook.studies.ladder.pairs import at_equal_loss
 from bnbook.studies.learning_rate import best_rates
 from bnbook.studies.length_direction.races import steps_to
+from bnbook.studies.residual.trials import best_rate
 from bnbook.studies.vgg.shift import rank_correlation
 from bnbook.studies.vgg.starts import matched
 from bnbook.training.curves import started
@@ -44,6 +45,7 @@ WITHOUT = {
     "hessian-top", "curvature-along",
     "two-modes", "answered-by", "added-up", "slips",
     "angle-a-step", "recipes-apart", "accuracy-spread", "soft-rank", "orthogonality-gap",
+    "branch-share", "silent-branches", "best-of-rates", "far-in-sums",
 }  # fmt: skip
 
 
@@ -243,6 +245,7 @@ PINS = [
     Pin("steps-to-arrive", "never arrives", lambda steps: steps_to(np.ones(steps + 1), 1e-4), of("decoupling/halfspaces", "steps"), 601, "counts 601", 1200),
     Pin("steps-to-arrive", "begins there", lambda steps: steps_to(np.zeros(steps + 1), 1e-4), 600, 0, "below the target has 0"),
     Pin("relaxation", "falls too slowly", lambda steps: float(math.isnan(e_folding(np.exp(-np.arange(steps) / steps)))), 625, 1, "none where it has not fallen so far within two and a half"),
+    Pin("best-rate", "a loss that falls", lambda lowest: best_rate(lowest[-1], 1 / np.arange(1.0, 22)), of("batch-norm/residual", "lowest"), 2, "at most 2", [1.0, 2.0]),
     Pin("shift-cosine", "two directions at random", lambda d: round(math.sqrt(2 / math.pi / d), 2), 100, 0.08, "0.08 for the 100 weights"),
 ]  # fmt: skip
 

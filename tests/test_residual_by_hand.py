@@ -1,0 +1,265 @@
+"""The chapter on residual networks: its stack, its descent and its instruments against torch's own layers and loops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bnbook.data import load
+from bnbook.studies.decay.network import pooled
+from bnbook.studies.decay.training import Rows
+from bnbook.studies.residual import trials
+from bnbook.studies.residual.network import (
+    Arm,
+    Images,
+    Statistics,
+    answers,
+    draw,
+    first_order,
+    images,
+    losses,
+)
+from bnbook.studies.residual.training import FAR, far_change, gradients, judged, lengths, train
+
+DOUBLE, INPUTS, WIDTH, BLOCKS, CLASSES = torch.float64, 7, 5, 3, 4
+X = torch.randn(40, INPUTS, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
+Y = torch.arange(40) % CLASSES
+PLAIN = [
+    Arm(),
+    Arm(alpha=0.3, learned=True),
+    Arm(divisor=2**0.5),
+    Arm(skip=False),
+    Arm(alpha=0.0, learned=True),
+]
+NORMED = [Arm("batch"), Arm("batch", gamma=0.0), Arm("batch", skip=False)]
+
+
+class Twin(nn.Module):
+    """One member, of torch's own layers."""
+
+    def __init__(self, network, arm, member):
+        super().__init__()
+        self.arm = arm
+        batch = arm.norm == "batch"
+
+        def linear(weight, bias=None):
+            layer = nn.Linear(*weight.shape[::-1], bias=bias is not None, dtype=DOUBLE)
+            layer.weight.data = weight.clone()
+            if bias is not None:
+                layer.bias.data = bias.clone()
+            return layer
+
+        def norm(gamma, beta):
+            layer = nn.BatchNorm1d(len(gamma), momentum=1.0, dtype=DOUBLE)
+            layer.weight.data, layer.bias.data = gamma.clone(), beta.clone()
+            return layer
+
+        part = network
+        self.stem, self.readout = linear(part["stem"][member]), linear(part["readout"][member])
+        self.blocks = nn.ModuleList()
+        for k in range(BLOCKS):
+            betas = [part[f"{where}_beta"][k, member] for where in ("inner", "outer")]
+            weights = [part[where][k, member] for where in ("inner", "outer")]
+            if batch:
+                gammas = [part[f"{where}_gamma"][k, member] for where in ("inner", "outer")]
+                one, two = (nn.Sequential(linear(w), norm(g, b)) for w, g, b in zip(weights, gammas, betas))
+            else:
+                one, two = (linear(w, b) for w, b in zip(weights, betas))
+            self.blocks.append(nn.Sequential(one, nn.ReLU(), two))
+        self.alphas = nn.ParameterList(
+            nn.Parameter(part["alpha"][k, member].clone(), requires_grad=arm.learned) for k in range(BLOCKS)
+        )
+        self.final = norm(part["final_gamma"][member], part["final_beta"][member]) if batch else nn.Identity()
+
+    def forward(self, u):
+        x = self.stem(u)
+        for branch, alpha in zip(self.blocks, self.alphas):
+            kept = x if self.arm.skip else 0 * x
+            x = (kept + alpha * branch(x)) / self.arm.divisor
+        return self.readout(self.final(x))
+
+
+def uneven(arms):
+    """Members whose biases, γ and β are not at their start."""
+    network = draw(arms, INPUTS, WIDTH, BLOCKS, 1, CLASSES, DOUBLE)
+    for name, part in network.items():
+        if "beta" in name or "gamma" in name:
+            part += 0.3 * torch.sin(torch.arange(part.numel(), dtype=DOUBLE)).view_as(part)
+    return network
+
+
+@pytest.mark.parametrize("arms", [PLAIN, NORMED], ids=["none", "batch"])
+def test_a_member_answers_and_is_judged_as_torchs_layers(arms):
+    network, keep = uneven(arms), Statistics()
+    found = answers(network, arms, X, keep)
+    judgement = judged(network, arms, Images(X, Y, X[:15], Y[:15]))
+    for member, arm in enumerate(arms):
+        twin = Twin(network, arm, member)
+        torch.testing.assert_close(found[member].T, twin(X), rtol=1e-11, atol=1e-11)
+        assert judgement["loss"][member] == pytest.approx(nn.functional.cross_entropy(twin(X), Y).item())
+        right = twin.eval()(X[:15]).argmax(1) == Y[:15]
+        assert judgement["accuracy"][member] == pytest.approx(float(right.double().mean()))
+    assert len(keep) == (2 * BLOCKS + 1 if arms is NORMED else 0)
+
+
+@pytest.mark.parametrize("arms", [PLAIN, NORMED], ids=["none", "batch"])
+def test_a_member_is_trained_as_by_torchs_own_optimizer_at_its_own_rate(arms):
+    network, rates = uneven(arms), [0.02 * (1 + k) for k in range(len(arms))]
+    twins = [Twin(network, arm, member) for member, arm in enumerate(arms)]
+    ended = train(network, arms, rates, Rows(X, Y, 10, 5), 9)
+    for member, (twin, rate) in enumerate(zip(twins, rates)):
+        rows = Rows(X, Y, 10, 5)
+        descent = torch.optim.SGD([p for p in twin.parameters() if p.requires_grad], lr=rate)
+        for _ in range(9):
+            inputs, labels = next(rows)
+            descent.zero_grad()
+            nn.functional.cross_entropy(twin(inputs), labels).backward()
+            descent.step()
+        wanted = Twin(ended, arms[member], member)
+        for (name, one), (_, other) in zip(twin.named_parameters(), wanted.named_parameters()):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10, msg=name)
+
+
+def test_only_a_learned_alpha_moves():
+    ended = train(uneven(PLAIN), PLAIN, [0.05] * 5, Rows(X, Y, 10, 5), 3)
+    start = torch.tensor([arm.alpha for arm in PLAIN], dtype=DOUBLE)
+    moved = (ended["alpha"] != start).any(0)
+    assert moved.tolist() == [arm.learned for arm in PLAIN]
+
+
+@pytest.mark.parametrize("arms", [PLAIN, NORMED], ids=["none", "batch"])
+def test_how_wrong_a_gradient_is_far_along_itself_by_a_loop(arms):
+    network, rates = uneven(arms), [0.003 * (1 + k) for k in range(len(arms))]
+    found = far_change(network, arms, rates, X, Y)
+    _, parts = gradients(network, arms, X, Y)
+    for member, (arm, rate) in enumerate(zip(arms, rates)):
+        twin = Twin(network, arm, member)
+        leaves = [p for p in twin.parameters() if p.requires_grad]
+
+        def gradient(twin=twin, leaves=leaves):
+            return torch.autograd.grad(nn.functional.cross_entropy(twin(X), Y), leaves)
+
+        here = gradient()
+        with torch.no_grad():
+            for leaf, step in zip(leaves, here):
+                leaf -= 16 * rate * step
+        change = math.sqrt(sum(float((b - a).square().sum()) for a, b in zip(here, gradient())))
+        length = math.sqrt(sum(float(a.square().sum()) for a in here))
+        assert found[member] == pytest.approx(change / length, rel=1e-9) and FAR == 16
+        assert float(lengths(parts)[member]) == pytest.approx(length, rel=1e-9)
+
+
+def test_last_gammas_of_zero_leave_stem_norm_and_readout_and_are_woken_by_training():
+    arms = [Arm("batch", gamma=0.0), Arm("batch")]
+    network = draw(arms, INPUTS, WIDTH, 30, 2, CLASSES, DOUBLE)
+    x = (network["stem"][0] @ X.T).numpy()
+    wanted = network["readout"][0].numpy() @ (
+        (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    )
+    found = answers(network, arms, X).numpy()
+    assert np.abs(found[0] - wanted).max() < 1e-12 and np.abs(found[1] - wanted).max() > 0.1
+    _, parts = gradients(network, arms, X, Y)
+    assert parts["outer_gamma"][:, 0].abs().min() > 0 and parts["inner"][:, 0].abs().max() == 0
+
+
+@pytest.mark.parametrize("arm", [Arm(), Arm(alpha=0.25), Arm(divisor=2**0.5), Arm("batch")])
+def test_squares_by_block_are_those_of_a_loop_and_near_their_laws(arm):
+    width, blocks = 400, 6
+    network, watch = draw([arm], INPUTS, width, blocks, 4, CLASSES, DOUBLE), []
+    u = X * math.sqrt(INPUTS) / X.norm(dim=1, keepdim=True)
+    answers(network, [arm], u, watch=watch)
+    squares = torch.stack(watch)[..., 0].numpy()
+    x = network["stem"][0] @ u.T
+    assert squares[0] == pytest.approx([float(x.square().mean())] * 2)
+    for k in range(blocks):
+        z, f = network["inner"][k, 0] @ x, None
+        for weight in (None, network["outer"][k, 0]):
+            z = z if weight is None else weight @ z.clamp(min=0)
+            if arm.norm == "batch":
+                z = (z - z.mean(1, keepdim=True)) / (z.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
+        f = arm.alpha * z / arm.divisor
+        x = x / arm.divisor + f
+        assert squares[k + 1] == pytest.approx([float(x.square().mean()), float(f.square().mean())])
+    law = blocks + 1 if arm.norm == "batch" else ((1 + arm.alpha**2) / arm.divisor**2) ** blocks
+    assert squares[-1, 0] / law == pytest.approx(1, abs=0.35)
+
+
+def test_the_other_order_of_a_branch_by_a_loop():
+    network, watch = draw([Arm("batch")], INPUTS, 300, 4, 4, CLASSES, DOUBLE), []
+    first_order(network, X, watch)
+
+    def norm(z):
+        return (z - z.mean(1, keepdim=True)) / (z.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
+
+    x = network["stem"][0] @ X.T
+    for k in range(4):
+        z = math.sqrt(2) * network["inner"][k, 0] @ norm(x).clamp(min=0)
+        f = network["outer"][k, 0] @ norm(z).clamp(min=0)
+        x = x + f
+        wanted = [float(x.square().mean()), float(f.square().mean())]
+        assert torch.stack(watch)[k + 1, :, 0].tolist() == pytest.approx(wanted)
+        assert wanted[1] == pytest.approx(1, abs=0.15)
+
+
+def test_images_are_a_seeds_own_choice_and_standardised():
+    found, other = images("textures-standin", 8, 100, 1), images("textures-standin", 8, 100, 2)
+    rows, labels = pooled(load("textures-standin"), "train", 8)
+    whole = (rows - rows.mean(0)) / rows.std(0)
+    places = [int((whole - row).abs().sum(1).argmin()) for row in found.inputs[:9]]
+    torch.testing.assert_close(found.inputs[:9], whole[places])
+    assert found.labels[:9].tolist() == labels[places].tolist()
+    assert not torch.equal(found.labels, other.labels) and len(set(places)) == 9
+
+
+def test_losses_are_means_by_member():
+    found = torch.randn(2, CLASSES, 40, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+    wanted = [-(torch.log_softmax(one.T, 1)[range(40), Y]).mean() for one in found]
+    torch.testing.assert_close(losses(found, Y), torch.stack(wanted))
+
+
+def test_the_best_rate_is_a_parabolas_and_stays_on_the_grid_where_there_is_none():
+    rates = trials.grid(2**-4, 29)
+    assert rates[[0, 4, 28]].tolist() == [2**-4, 2**-3, 2**3]
+    for true in (0.3, 0.7, 1.9):
+        loss = np.exp(0.2 * (np.log(rates) - math.log(true)) ** 2 - 1)
+        assert trials.best_rate(2**-4, loss) == pytest.approx(true)
+    bowl = np.abs(np.arange(29.0) - 10) + 1
+    assert trials.best_rate(2**-4, bowl) == pytest.approx(rates[10])
+    bowl[14] = np.nan
+    assert trials.best_rate(2**-4, bowl) == rates[10] and trials.best_place(bowl) == 10
+    bowl[6], bowl[14] = 5.0, 3.0
+    assert rates[10] < trials.best_rate(2**-4, bowl) < rates[12]
+    assert trials.best_rate(2**-4, np.arange(29.0)[::-1] + 1) == rates[-1]
+    assert trials.best_rate(2**-4, np.full(29, np.nan)) == trials.best_rate(2**-4, np.ones(29)) == rates[0]
+
+
+PLAN = trials.Plan(
+    *("textures-standin", 8, 4, 32, 8, 3, 16, (2, 3), (0.01, 0.1), 8, 2, 2),
+    *((8, 16), (0.01, 0.02), 3, 1, 2, 0.01, 8, 6, 2),
+)
+
+
+def test_a_seeds_trainings_have_all_names_and_repeat():
+    one, again = trials.trainings(PLAN, 1), trials.trainings(PLAN, 1)
+    assert all(np.array_equal(one[name], again[name]) for name in one)
+    recipes = ("plain", "skipinit", "scaled", "halved", "batch", "zero")
+    for name in recipes:
+        for depth in (2, 3):
+            assert one[f"depth:{name}.d{depth}.loss"].shape == (2,)
+    assert one["size:skipinit.b16.accuracy"].shape == (3,) and one["far:chain.batch"].shape == (2,)
+    assert set(trials.start(PLAN, 1)) == {"plain", "scaled", "halved", "batch", "first"}
+    assert trials.start(PLAN, 1)["first"].shape == (4, 2)
+
+
+def test_a_recipe_at_a_rate_is_that_training_by_itself():
+    """Of the stack of `by_depth` one member, trained alone."""
+    data, rows = PLAN.batches(8, 1)
+    arm = [trials.arms_by_norm(3)["none"]["scaled"]]
+    alone = train(draw(arm, data.inputs.shape[1], 4, 3, 1), arm, [0.1], rows, 2)
+    wanted = judged(alone, arm, data)["loss"][0]
+    assert trials.by_depth(PLAN, 1)["scaled.d3.loss"][1] == pytest.approx(wanted, rel=1e-4)
+    assert arm[0].alpha == pytest.approx(3**-0.5)
