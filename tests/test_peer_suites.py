@@ -141,6 +141,15 @@ def translated(cls: str, row: dict) -> Case:
     return Case(cls, row, asked, name, options, features, dim, frozenset(gaps))
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Tensors this small are slower in two."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="module")
 def listed(tmp_path_factory) -> dict[str, list[dict]]:
     """Torch's cases, or a skip that says why there are none."""
