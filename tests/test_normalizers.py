@@ -296,3 +296,15 @@ def test_an_empty_batch_is_named_as_one(name):
     layer = make_normalizer(name, 4, 2, **({"groups": 2} if name == "group" else {}))
     with pytest.raises(BnbookError, match="got no example"):
         layer(torch.empty(0, 4, 3, 3))
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a check in LpNorm makes the runs of 18 chapters stale; with their next runs"
+)
+@pytest.mark.parametrize("name", ["l1", "l2", "linf"])
+def test_an_empty_batch_of_an_lp_norm_is_one_line_and_moves_no_average(name):
+    """As it is, linf fails with torch's line, and the others take nan into their averages, which torch's own do not."""
+    layer = make_normalizer(name, 4, 2)
+    with pytest.raises(BnbookError, match="no example"):
+        layer(torch.empty(0, 4, 3, 3))
+    assert layer.running_mean.isfinite().all()
