@@ -47,6 +47,12 @@ def about(report):
     return {each.about: each for each in report.diagnosis}
 
 
+def test_averages_of_ones_own_in_buffers():
+    found = about(said(network(norm=zoo.InBuffers, seen=0)))
+    assert found["averages"].value == 1.0 and "few batches" in found["modes"].says
+    assert "averages" not in about(said(network(norm=zoo.InBuffers)))
+
+
 def test_a_sound_network_is_told_nothing():
     assert said(network()).diagnosis == ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 
 import pytest
 import torch
@@ -206,6 +207,47 @@ def test_what_cannot_be_measured_is_one_line(name):
     with pytest.raises(BnbookError, match=words) as caught:
         bnbook.measure(make(), F.cross_entropy, (batch()[0].float(), batch()[1]), progress=False)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("made_inside", [False, True])
+def test_where_no_gradient_is_asked_for_all_is_measured_just_the_same(made_inside):
+    animal = ZOO["batch norm"]
+    wanted, model = dict(measured(animal).summary()), animal.build()
+    with torch.inference_mode():
+        found = measured(animal, animal.build() if made_inside else model)
+    with torch.no_grad():
+        again = measured(animal, model)
+    assert dict(found.summary()) == wanted == dict(again.summary())
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda s, x: torch.complex(s.a(x), s.a(x)), r"a tensor \(12, 4\) of complex numbers"),
+        (lambda s, x: s.a(x).square().mean(), "the network gives a single number"),
+    ],
+)
+def test_outputs_that_have_no_curvature_are_named(function, words):
+    model = zoo.net(function, a=nn.Linear(6, K))
+    report = bnbook.measure(model, lambda y, _t: y.abs().mean(), batch(), progress=False)
+    assert report.effective_smoothness > 0 and report.eigenvalues.batch is None
+    assert any(re.search(words, each) for each in report.warnings)
+
+
+def test_a_norm_of_examples_that_are_all_alike_is_a_norm():
+    """Rounding is all that is left of them; it is no other output of the layer."""
+    x, y = batch()
+    model = zoo.stack(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, K)).float()
+    report = bnbook.measure(model, F.cross_entropy, (x[:1].float().expand(B, 6), y), progress=False)
+    assert report.eigenvalues.constant is not None
+    assert not any("more than normalize" in each for each in report.warnings)
+
+
+def test_nothing_is_printed_or_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("a slope inside", "averages in buffers", "mixed precision"):
+            measured(ZOO[name])
 
 
 def test_a_lazy_network_that_has_run_is_measured():

@@ -7,6 +7,7 @@ report. Sizes: B = 12 examples, K = 4 classes.
 from __future__ import annotations
 
 import random
+import threading
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils import parametrizations
+from torch.nn.utils import parametrizations, prune
 from torch.utils.checkpoint import checkpoint
 
 from bnbook.normalizers import make_normalizer
@@ -177,6 +178,7 @@ def curvature(animal: Animal, state: str) -> float:
     for each in outputs.flatten():
         slopes = torch.autograd.grad(each, leaves, retain_graph=True, allow_unused=True)
         filled = [torch.zeros_like(p) if g is None else g for p, g in zip(leaves, slopes, strict=True)]
+        filled = [g.to_dense() if g.is_sparse else g for g in filled]
         rows.append(torch.cat([g.flatten() for g in filled]))
     jacobian = torch.stack(rows).double()
     return float(torch.linalg.eigvalsh(jacobian @ jacobian.T / len(x))[-1])
@@ -329,6 +331,87 @@ GENERATOR = torch.Generator().manual_seed(3)
 ARRAYS = np.random.default_rng(3)
 
 
+class InBuffers(nn.Module):
+    """Batch norm by hand, its averages in buffers of its own names, moved in place."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.scale, self.offset = nn.Parameter(torch.ones(n)), nn.Parameter(torch.zeros(n))
+        self.register_buffer("centre", torch.zeros(n)), self.register_buffer("spread", torch.ones(n))
+
+    def forward(self, x):
+        m, v = self.centre, self.spread
+        if self.training:
+            m, v = x.mean(0), x.var(0, correction=0)
+            with torch.no_grad():
+                self.centre.lerp_(m, 0.1), self.spread.lerp_(v, 0.1)
+        return self.scale * (x - m) / (v + 1e-5).sqrt() + self.offset
+
+
+class Energy(nn.Module):
+    """Hands on the slope of a scalar by its input: every derivative of it is one of second order."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.f = nn.Linear(6, 8), nn.Linear(8, 1), nn.Linear(6, K)
+
+    def forward(self, x):
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            (slope,) = torch.autograd.grad(self.b(torch.tanh(self.a(x))).sum(), x, create_graph=True)
+        return self.f(slope)
+
+
+class Mixed(nn.Module):
+    """Its layers run in half precision, its weights are whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.n, self.f = nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, K)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.f(torch.relu(self.n(self.a(x))))
+        return y.float()
+
+
+class Whitened(nn.Module):
+    """Batch norm that also takes away what units have in common."""
+
+    def forward(self, x):
+        centred = x - x.mean(0)
+        shared = centred.t() @ centred / len(x) + 0.1 * torch.eye(x.shape[1], dtype=x.dtype)
+        return centred @ torch.linalg.inv(torch.linalg.cholesky(shared)).t()
+
+
+class Experts(nn.Module):
+    """Each example goes through one of three layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.f = nn.Linear(6, 3), nn.Linear(8, K)
+        self.each = nn.ModuleList([nn.Linear(6, 8) for _ in range(3)])
+
+    def forward(self, x):
+        weight = torch.softmax(self.gate(x), 1)
+        best, out = weight.argmax(1), x.new_zeros(len(x), 8)
+        for k, expert in enumerate(self.each):
+            out[best == k] = weight[best == k, k : k + 1] * expert(x[best == k])
+        return self.f(torch.relu(out))
+
+
+class Locked(nn.Module):
+    """Holds what cannot be copied."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.f, self.lock = nn.Linear(6, 8), nn.Linear(8, K), threading.Lock()
+
+    def forward(self, x):
+        with self.lock:
+            return self.f(torch.tanh(self.a(x)))
+
+
 class Functional(nn.Module):
     """Batch norm by torch's function, of no class that torch has."""
 
@@ -437,6 +520,17 @@ def old_weight_norm():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return nn.Sequential(nn.utils.weight_norm(_l(6, 8)), nn.Tanh(), _l(8, K)).double()
+
+
+def pruned():
+    model = NORMED()
+    prune.l1_unstructured(model[0], "weight", 0.4)
+    return model
+
+
+def normed_twice():
+    norm = nn.BatchNorm1d(8)
+    return stack(_l(6, 8), norm, nn.ReLU(), _l(8, 8), norm, nn.ReLU(), _l(8, K))
 
 
 def longer(model):
@@ -603,6 +697,47 @@ ZOO: dict[str, Animal] = {
     ),
     "counts in itself": Animal(lambda: stack(_l(6, 8), Counting(), nn.Tanh(), _l(8, K)), says=NONE_MEET),
     "hooks of the owner": Animal(hooked, lacks=("population",), normalizers=1),
+    "averages in buffers": Animal(
+        lambda: NORMED(InBuffers(8)), lacks=("constant", "population"), normalizers=1,
+        says=("no population statistics yet",),
+    ),
+    "averages in buffers, filled": Animal(
+        lambda: seen(NORMED(InBuffers(8))), lacks=("constant",), normalizers=1, curved=False
+    ),
+    "a slope inside": Animal(lambda: Energy().double(), says=NONE_MEET, normalizers=0),
+    "mixed precision": Animal(
+        lambda: Mixed(), lacks=("population",), normalizers=1, exact=5e-2, shifted=False, curved=False
+    ),
+    "whitened": Animal(lambda: NORMED(Whitened()), lacks=("constant", "population")),
+    "experts": Animal(lambda: Experts().double(), says=NONE_MEET, shifted=False),
+    "a lock": Animal(lambda: Locked().double(), says=NONE_MEET),
+    "pruned": Animal(pruned, lacks=("population",), normalizers=1, shifted=False),
+    "one norm twice": Animal(normed_twice, lacks=("population",), normalizers=1),
+    "the largest of a batch": Animal(
+        lambda: NORMED(Net(lambda _s, x: x / (x.abs().amax(0) + 1e-5))), lacks=("constant", "population"),
+        normalizers=1,
+    ),
+    "attention over the batch": Animal(
+        lambda: net(
+            lambda s, x: s.f(torch.softmax(s.a(x) @ s.a(x).t(), 1) @ x), a=_l(6, 6), f=_l(6, K)
+        ),
+        lacks=("constant", "population"), says=("runs 2 times",),
+    ),
+    "embeddings of bounded length": Animal(
+        lambda: net(lambda s, x: s.f(s.e(x).flatten(1)), e=nn.Embedding(9, 6, max_norm=1.0), f=_l(18, K)), (3,),
+        tokens=9,
+    ),
+    "embeddings with sparse gradients": Animal(
+        lambda: net(lambda s, x: s.f(s.e(x).mean(1)), e=nn.Embedding(9, 6, sparse=True), f=_l(6, K)), (3,),
+        tokens=9, says=NONE_MEET,
+    ),
+    "both ways in time": Animal(
+        lambda: net(
+            lambda s, x: s.f(s.g(x)[1].transpose(0, 1).flatten(1)),
+            g=nn.GRU(6, 5, batch_first=True, bidirectional=True), f=_l(10, K),
+        ),
+        (3, 6), says=NONE_MEET,
+    ),
     "the book's batch norm": Animal(
         lambda: NORMED(make_normalizer("batch", 8)), lacks=("population",), normalizers=1, curved=False
     ),

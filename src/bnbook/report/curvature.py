@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import total_norm
-from bnbook.report.experiments import Prepare, meeting, watch
+from bnbook.report.experiments import Prepare, as_made, averages, meeting, watch
 from bnbook.report.finding import Anatomy
 from bnbook.report.subject import Subject, dense, described, part
 
@@ -63,16 +63,16 @@ class Statistics:
     def check_population(self) -> list[str]:
         """BnbookError where there are no running averages to infer with; warnings of what they hold."""
         said = []
-        for name in self.names:
+        for name, kept in averages(self.subject, self.names).items():
             module = part(self.subject.network, name)
-            averages = {k: b for k, b in module.named_buffers(recurse=False) if k.startswith("running_")}
-            if not averages:
+            if not kept:
                 continue  # whether it infers without the batch is tried
-            bad = [k for k, b in averages.items() if not torch.isfinite(b).all()]
-            bad += [k for k, b in averages.items() if "mean" not in k and bool((b < 0).any())]
+            bad = [k for k, b in kept.items() if not torch.isfinite(b).all()]
+            named = {k: b for k, b in kept.items() if k.startswith("running_") and "mean" not in k}
+            bad += [k for k, b in named.items() if bool((b < 0).any())]
             if bad:
                 raise BnbookError(f"{bad[0]} of {name} is below zero or not finite")
-            if all(torch.equal(b, torch.full_like(b, float("mean" not in k))) for k, b in averages.items()):
+            if as_made(kept):
                 raise BnbookError(
                     f"no population statistics yet: the running averages of {name} are those that it was made "
                     "with; run some batches in training mode first"
@@ -121,7 +121,12 @@ class Statistics:
                 raise BnbookError("its layers do not infer with held statistics") from error
         for name in self.names:
             pairs = zip(own.get(name, []), again.get(name, []), strict=True)
-            if not all(torch.allclose(a, b, rtol=1e-3, atol=1e-3 * float(a.abs().max())) for a, b in pairs):
+            gamma = getattr(part(self.subject.network, name), "weight", None)
+            scale = (
+                float(gamma.detach().abs().max()) if isinstance(gamma, Tensor) else 1.0
+            )  # of normalized values
+            near = 1e-3 * max([scale, *(float(a.abs().max()) for a in own.get(name, []))])
+            if not all(torch.allclose(a, b, rtol=1e-3, atol=near) for a, b in pairs):
                 raise BnbookError(
                     f"{_said(self.subject, [name])} does more than normalize by the mean and variance of the batch: with "
                     "these held constant it gives another output"
@@ -134,6 +139,7 @@ class Statistics:
 
     def _take(self, name: str, _module: nn.Module, got: tuple, more: dict) -> None:
         x = next(v for v in [*got, *more.values()] if isinstance(v, Tensor)).detach()
+        x = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x  # under autocast
         axes = [axis for axis in range(x.dim()) if axis != 1]
         self.held[name].append((x.mean(axes), x.var(axes, correction=0)))
 
@@ -327,7 +333,7 @@ def _rows(outputs: object) -> Tensor:
     """(B, ...) -> (B, outputs)."""
     if not isinstance(outputs, Tensor) or not outputs.dim() or not outputs.is_floating_point():
         raise BnbookError(
-            f"the network gives {described(outputs)}; expected one tensor of numbers; choose it with output="
+            f"the network gives {described(outputs)}; expected one tensor (B, ...) of real numbers; choose it with output="
         )
     return outputs.reshape(len(outputs), -1)
 

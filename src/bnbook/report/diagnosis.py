@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.experiments import watch
+from bnbook.report.experiments import as_made, averages, watch
 from bnbook.report.finding import Anatomy, units_along
 from bnbook.report.subject import Subject, part
 
@@ -120,11 +120,11 @@ def _modes(subject: Subject, anatomy: Anatomy, seen: _Inputs) -> Iterator[Senten
     if not anatomy.meeting or not isinstance(one, Tensor) or not isinstance(other, Tensor):
         return
     away = float((one - other).double().norm() / one.double().norm().clamp_min(1e-300))
-    why = []
+    why, kept = [], averages(subject, anatomy.meeting)
     for name, module in seen.layers.items():
         momentum, counted = getattr(module, "momentum", None), getattr(module, "num_batches_tracked", None)
         count = 0 if counted is None else int(counted)
-        share = 1.0 if _as_made(module) else (1 - (momentum or 1)) ** count if count else 0.0
+        share = 1.0 if as_made(kept[name]) else (1 - (momentum or 1)) ** count if count else 0.0
         after = f", after {count} batches at momentum {momentum:g}" if count and momentum else ""
         if share >= RULES["averages"][0]:
             why.append(
@@ -158,24 +158,26 @@ def _modes(subject: Subject, anatomy: Anatomy, seen: _Inputs) -> Iterator[Senten
                 (few[0],),
             )
         )
-    kept: dict[str, Sentence] = {}
+    heaviest: dict[str, Sentence] = {}
     for each in why:  # one layer stands for all that have the same
-        if each.about not in kept or each.weight > kept[each.about].weight:
-            kept[each.about] = each
+        if each.about not in heaviest or each.weight > heaviest[each.about].weight:
+            heaviest[each.about] = each
     if away >= RULES["modes"][0] or not math.isfinite(away):
         reasons = {
             "averages": "averages that few batches filled",
             "momentum": "averages of the last batch only",
         }
         reasons["values"] = "few values a unit"
-        cause = [reasons[about] for about in kept] or ["averages that belong to other weights or other data"]
+        cause = [reasons[about] for about in heaviest] or [
+            "averages that belong to other weights or other data"
+        ]
         yield _say(
             "modes",
             away,
             f"training and inference differ by {away:.0%} of the output on this batch; because of {' and '.join(cause)}",
             anatomy.meeting,
         )
-    yield from kept.values()
+    yield from heaviest.values()
 
 
 def _loss(subject: Subject, changed: Mapping[str, Tensor]) -> float:
@@ -186,13 +188,6 @@ def _loss(subject: Subject, changed: Mapping[str, Tensor]) -> float:
 def _batches(momentum: float) -> str:
     count = max(1, round(1 / momentum))
     return "batch" if count == 1 else f"{count} batches"
-
-
-def _as_made(module: nn.Module) -> bool:
-    averages = {k: b for k, b in module.named_buffers(recurse=False) if k.startswith("running_")}
-    return bool(averages) and all(
-        torch.equal(b, torch.full_like(b, float("mean" not in k))) for k, b in averages.items()
-    )
 
 
 def _units(seen: _Inputs) -> Iterator[Sentence]:

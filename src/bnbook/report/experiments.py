@@ -3,7 +3,8 @@ do the examples of a batch meet?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import total_norm
-from bnbook.report.subject import Subject
+from bnbook.report.subject import Subject, part
 
 Prepare = Callable[[nn.Module], object]  # puts a copy into the state that is asked about
 
@@ -166,6 +167,31 @@ def _prints(subject: Subject, prepare: Prepare, inputs: Tensor | None) -> dict[t
         output = twin.pick(twin.network(twin.inputs if inputs is None else inputs.to(twin.inputs.dtype)))
         keep("", "out", output)
     return {key: torch.stack(values) for key, values in found.items()}
+
+
+def averages(subject: Subject, names: Sequence[str]) -> dict[str, dict[str, Tensor]]:
+    """Layer -> its running averages as they are: buffers with torch's names, and all others that a pass in
+    training mode moves."""
+    layers = {name: part(subject.network, name) for name in names}
+    before = {name: dict(each.named_buffers(recurse=False)) for name, each in layers.items()}
+    after = before
+    with suppress(Exception), subject.twin() as twin:  # in training mode somebody else's code may fail
+        for name in names:
+            part(twin.network, name).train()
+        twin.outputs()
+        after = {name: dict(part(twin.network, name).named_buffers(recurse=False)) for name in names}
+
+    def is_one(name: str, key: str, value: Tensor) -> bool:
+        moved = key in after[name] and not torch.equal(value, after[name][key])
+        return value.is_floating_point() and (moved or key.startswith("running_"))
+
+    return {name: {k: b for k, b in own.items() if is_one(name, k, b)} for name, own in before.items()}
+
+
+def as_made(averages: dict[str, Tensor]) -> bool:
+    """Whether running averages are still what layers start them with: a mean of 0, a variance of 1."""
+    start = [torch.equal(b, torch.full_like(b, value)) for b in averages.values() for value in (0.0, 1.0)]
+    return bool(averages) and all(zero or one for zero, one in zip(start[::2], start[1::2], strict=True))
 
 
 def watch(module: nn.Module, before: Callable | None, behind: Callable | None) -> None:

@@ -174,4 +174,4 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
         reasons = ", ".join(f"{each.layer} {each.why}" for each in out[:3])
         raise BnbookError(f"no layer with weights can be watched{f': {reasons}' if reasons else ''}")
     names, *numbers = zip(*rows, strict=True)
-    return LayerGradients(names, *(np.array([float(x) for x in each]) for each in numbers)), out
+    return LayerGradients(names, *(np.array([float(x.detach()) for x in each]) for each in numbers)), out

@@ -25,6 +25,7 @@ from bnbook.report.subject import Subject, dense, described, unwrapped, watched
 LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 
 
+@torch.inference_mode(False)  # in which no pass has a gradient, whatever it asks for
 def measure(
     model: nn.Module,
     loss: Loss,

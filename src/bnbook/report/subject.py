@@ -143,7 +143,9 @@ def part(network: nn.Module, name: str) -> nn.Module:
 def described(outputs: Any) -> str:
     """What a network gives, in words."""
     if isinstance(outputs, Tensor):
-        return f"a tensor {tuple(outputs.shape)}"
+        if not outputs.dim():
+            return "a single number"
+        return f"a tensor {tuple(outputs.shape)}{' of complex numbers' if outputs.is_complex() else ''}"
     if isinstance(outputs, Mapping):
         parts = [f"{key}: {described(each)}" for key, each in outputs.items()]
     elif isinstance(outputs, (tuple, list)):
