@@ -31,9 +31,14 @@ def variance_only(z: Tensor) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(divisor), divisor
 
 
+def size(z: Tensor) -> Tensor:
+    """|z|; torch's own loads its compiler, seconds, when it is differentiated twice."""
+    return z * z.detach().sign()
+
+
 def l1(z: Tensor) -> tuple[Tensor, Tensor]:
     """μ and the mean of |z| before centring (Santurkar et al. 2018, in the book's reading: `LpNorm`)."""
-    return z.mean(1, keepdim=True), z.abs().mean(1, keepdim=True) + EPS
+    return z.mean(1, keepdim=True), size(z).mean(1, keepdim=True) + EPS
 
 
 def l2(z: Tensor) -> tuple[Tensor, Tensor]:
@@ -43,7 +48,7 @@ def l2(z: Tensor) -> tuple[Tensor, Tensor]:
 
 def linf(z: Tensor) -> tuple[Tensor, Tensor]:
     """μ and the largest |z| of the batch."""
-    return z.mean(1, keepdim=True), z.abs().amax(1, keepdim=True) + EPS
+    return z.mean(1, keepdim=True), size(z).amax(1, keepdim=True) + EPS
 
 
 def layer(z: Tensor) -> tuple[Tensor, Tensor]:

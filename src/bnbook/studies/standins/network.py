@@ -37,13 +37,7 @@ def draw(
     gammas = ones if one.weights is None or one.weights.__name__ != "weight_norm" else lengths(hidden)
     alphas = [torch.full((copies, 1), one.alpha or 0.0, dtype=dtype) for _ in hidden]
     betas = [torch.zeros_like(part) for part in ones]
-    return {
-        "weights": hidden,
-        "gammas": gammas,
-        "betas": betas,
-        "alphas": alphas,
-        "readout": weights[-1:],
-    }
+    return {"weights": hidden, "gammas": gammas, "betas": betas, "alphas": alphas, "readout": weights[-1:]}
 
 
 def lengths(weights: Sequence[Tensor]) -> list[Tensor]:
@@ -116,7 +110,9 @@ def answers(
     """
     h, depth = inputs, len(network["weights"])
     for place in range(depth):
-        weight, gamma, beta, alpha = (network[name][place] for name in ("weights", "gammas", "betas", "alphas"))
+        weight, gamma, beta, alpha = (
+            network[name][place] for name in ("weights", "gammas", "betas", "alphas")
+        )
         here = stands_in(one, place, depth)
         scale, shift = gamma.unsqueeze(1), beta.unsqueeze(1)
 
@@ -150,9 +146,11 @@ def answers(
 
 def mean_loss(found: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of each member, (M,), of its answers (M, B, classes)."""
-    return F.cross_entropy(found.flatten(0, 1), labels.repeat(len(found)), reduction="none").view(
-        len(found), -1
-    ).mean(1)
+    return (
+        F.cross_entropy(found.flatten(0, 1), labels.repeat(len(found)), reduction="none")
+        .view(len(found), -1)
+        .mean(1)
+    )
 
 
 def accuracy(
@@ -170,9 +168,7 @@ def accuracy(
             for batch in seen[: SEEN * size].split(size):
                 batches.append([])
                 answers(one, network, batch, used=batches[-1])
-            fixed = [
-                tuple(torch.stack(parts).mean(0) for parts in zip(*layer)) for layer in zip(*batches)
-            ]
+            fixed = [tuple(torch.stack(parts).mean(0) for parts in zip(*layer)) for layer in zip(*batches)]
         right = [
             answers(one, network, part, fixed=fixed).argmax(-1) == target
             for part, target in zip(inputs.split(1000), labels.split(1000))

@@ -16,21 +16,21 @@ from bnbook.studies.decay.training import Rows
 from bnbook.studies.decay.trials import in_processes
 from bnbook.studies.standins import instruments as of
 from bnbook.studies.standins.layers import TABLE, StandIn
-from bnbook.studies.standins.network import (
-    APART,
-    Network,
-    accuracy,
-    answers,
-    draw,
-    mean_loss,
-    members,
-    noise,
-    pooled,
-    trained,
-)
+from bnbook.studies.standins.network import APART, Network, accuracy, draw, members, noise, pooled, trained
 from bnbook.training.numerics import numerics
 
-__all__ = ["INSTRUMENTS", "OUTCOMES", "Plan", "correlations", "in_processes", "kept", "rank_correlation", "tables", "trials"]
+__all__ = [
+    "INSTRUMENTS",
+    "OUTCOMES",
+    "Plan",
+    "agreement",
+    "correlations",
+    "in_processes",
+    "kept",
+    "rank_correlation",
+    "tables",
+    "trials",
+]
 
 CLASSES = 10
 #: A rate is usable where the mean loss of the last steps at the full rate, a fifth of the training, lies below
@@ -176,8 +176,10 @@ def rank_correlation(score: np.ndarray, outcome: np.ndarray) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def correlations(table: Mapping[str, np.ndarray], chosen: Sequence[str] = tuple(TABLE)) -> dict[str, np.ndarray]:
-    """"INSTRUMENT.OUTCOME" -> (S,), rank correlation over the chosen configurations, seed by seed."""
+def correlations(
+    table: Mapping[str, np.ndarray], chosen: Sequence[str] = tuple(TABLE)
+) -> dict[str, np.ndarray]:
+    """ "INSTRUMENT.OUTCOME" -> (S,), rank correlation over the chosen configurations, seed by seed."""
     columns = [list(TABLE).index(name) for name in chosen]
     return {
         f"{name}.{outcome}": np.array(
@@ -195,3 +197,13 @@ def kept(rate: np.ndarray, name: str) -> np.ndarray:
     """Octaves of usable rate above half of batch norm's gain over nothing, (S,), from log2 rates (S, K)."""
     plain, full, own = (rate[:, list(TABLE).index(each)] for each in ("none", "batch", name))
     return own - (plain + full) / 2
+
+
+def agreement(table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Outcome -> (S,): rank correlation of each seed's outcome with the mean of the other seeds'."""
+    found = {}
+    for outcome in OUTCOMES:
+        values = table[outcome]
+        others = [np.delete(values, seed, axis=0).mean(axis=0) for seed in range(len(values))]
+        found[outcome] = np.array([rank_correlation(*pair) for pair in zip(values, others)])
+    return found
