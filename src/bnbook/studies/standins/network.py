@@ -120,8 +120,8 @@ def answers(
             mean, divisor = fixed[place] if fixed and one.meet else one.statistics(z)
             if used is not None:
                 used.append((mean, divisor))
-            z = (z - mean) / divisor * scale + shift
-            return z * shaken[place][0] + shaken[place][1] if shaken else z
+            z = torch.addcmul(shift, z - mean, scale / divisor)
+            return torch.addcmul(shaken[place][1], z, shaken[place][0]) if shaken else z
 
         z = h @ (one.weights(weight, gamma) if one.weights else weight)
         if here and one.alpha is not None:
