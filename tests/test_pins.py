@@ -30,7 +30,6 @@ from bnbook.studies.ladder.pairs import at_equal_loss
 from bnbook.studies.learning_rate import best_rates
 from bnbook.studies.length_direction.races import steps_to
 from bnbook.studies.standins import trials as standins
-from bnbook.studies.standins.layers import TABLE
 from bnbook.studies.vgg.shift import rank_correlation
 from bnbook.studies.vgg.starts import matched
 from bnbook.training.curves import started
@@ -45,7 +44,7 @@ WITHOUT = {
     "lambda-max-population", "after-training", "decay-rate", "alignment", "descends", "gradient-direction", "linear-loss",
     "hessian-top", "curvature-along",
     "two-modes", "answered-by", "added-up", "slips",
-    "angle-a-step", "recipes-apart", "accuracy-spread",
+    "angle-a-step", "recipes-apart", "accuracy-spread", "half-of-the-gain",
 }  # fmt: skip
 
 
@@ -191,12 +190,6 @@ def orders_at_random(layers):
     return round(float(np.std([standins.rank_correlation(*pair) for pair in drawn])), 1)
 
 
-def half_gain(octaves):
-    """What a layer keeps that lies one place of the grid above nothing, where batch norm gains nothing."""
-    rates = octaves * (np.array(list(TABLE)) == "mean")[None]
-    return float(standins.kept(rates, "mean")[0] - standins.kept(0 * rates, "mean")[0]) / 2
-
-
 @dataclass(frozen=True)
 class Pin:
     """With this grid an instrument that is fed with nothing takes this value; with another grid another one, if it hangs on it."""
@@ -259,7 +252,6 @@ PINS = [
     Pin("relaxation", "falls too slowly", lambda steps: float(math.isnan(e_folding(np.exp(-np.arange(steps) / steps)))), 625, 1, "none where it has not fallen so far within two and a half"),
     Pin("rank-over-layers", "two orders at random", orders_at_random, 25, 0.2, "0.2 for 25 layers", 12),
     Pin("rank-over-layers", "two orders at random, examples do not meet", orders_at_random, 12, 0.3, "0.3 for 12", 25),
-    Pin("half-of-the-gain", "one place of the grid", half_gain, 1.0, 0.5, "whole number of half octaves", 2.0),
     Pin("shift-cosine", "two directions at random", lambda d: round(math.sqrt(2 / math.pi / d), 2), 100, 0.08, "0.08 for the 100 weights"),
 ]  # fmt: skip
 

@@ -34,7 +34,7 @@ __all__ = [
 
 CLASSES = 10
 #: A rate is usable where the mean loss of the last steps at the full rate, a fifth of the training, lies below
-#: this share of that of guessing, ln 10.
+#: this share of that of guessing.
 USABLE = 0.9
 #: Instrument -> sign with which a larger score promises more, and words.
 INSTRUMENTS = {
@@ -97,7 +97,7 @@ def trials(plan: Plan, seed: int) -> dict[str, dict[str, float]]:
 def trial(one: StandIn, plan: Plan, seed: int, seen: tuple, test: tuple) -> dict[str, float]:
     """Instruments at the common rate, by the names of `INSTRUMENTS`, and outcomes, by those of `OUTCOMES`.
 
-    rate: log2 of the largest usable one, an octave below the grid where none is; speed: minus the mean loss
+    rate: log2 of the largest usable one (`largest_usable`); speed: minus the mean loss
     over the steps at the full rate, at the rate where that is smallest; accuracy: on the test images, at the
     rate whose loss over the last fifth of the steps is smallest. What diverges is NaN.
     """
@@ -155,11 +155,27 @@ def outcomes(one, plan: Plan, network: Network, losses: np.ndarray, seen, test) 
     losses = np.where(np.isfinite(losses), losses, np.inf)
     whole, falling = losses[: plan.full].mean(0), losses[plan.full - 1 :].mean(0)
     late = losses[plan.full - max(plan.steps // 5, 1) : plan.full].mean(0)  # the last at the full rate
-    usable = np.flatnonzero((late < USABLE * np.log(CLASSES)) & np.isfinite(whole))
-    rate = plan.rates[usable[-1]] if usable.size else plan.rates[0] / 2
     best = members(network, [int(falling.argmin())])
     right = accuracy(one, best, seen[0], *test, plan.batch_size)
-    return {"rate": float(np.log2(rate)), "speed": -float(whole.min()), "accuracy": float(right)}
+    late = np.where(np.isfinite(whole), late, np.inf)
+    return {"rate": largest_usable(plan.rates, late), "speed": -float(whole.min()), "accuracy": float(right)}
+
+
+def largest_usable(rates: Sequence[float], late: np.ndarray) -> float:
+    """log2 of the rate above the largest usable one of the grid (A,) where the late loss (A,) reaches the limit.
+
+    Between it and the next by a straight line of the loss, of which more than guessing's counts as guessing's, over
+    the logarithm of the rate. An octave below the grid where none is usable; the last of the grid where that is.
+    """
+    guess = np.log(CLASSES)
+    usable = np.flatnonzero(late < USABLE * guess)
+    if not usable.size:
+        return float(np.log2(rates[0])) - 1
+    low, last = usable[-1], len(rates) - 1
+    if low == last:
+        return float(np.log2(rates[low]))
+    share = (USABLE * guess - late[low]) / (min(late[low + 1], guess) - late[low])
+    return float((1 - share) * np.log2(rates[low]) + share * np.log2(rates[low + 1]))
 
 
 def tables(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, np.ndarray]:
