@@ -12,8 +12,18 @@ from bnbook.figures import COLORS
 from bnbook.studies.standins.layers import TABLE
 from bnbook.studies.standins.trials import INSTRUMENTS, OUTCOMES
 
-#: Points of a scatter that have their name beside them: layers that the text speaks of.
-NAMED = ("none", "small", "large", "batch", "variance", "linf", "layer", "standardized", "tanh_two")
+#: Points of a scatter that have a name beside them -> its words: layers that the text speaks of.
+NAMED = {
+    "none": "nothing",
+    "small": "nothing × 0.7",
+    "large": "nothing × 1.4",
+    "batch": "batch norm",
+    "mean": "mean",
+    "variance": "variance",
+    "layer": "layer norm",
+    "tanh_half": "tanh(z/2)",
+    "tanh_two": "tanh(2z)",
+}
 
 
 def mean_ranks(values: np.ndarray) -> np.ndarray:
@@ -45,6 +55,8 @@ def scatter(drawn: Mapping[str, np.ndarray]) -> plt.Figure:
     for ax, name, words in zip(
         axes, ("far", "readout"), ("change of the gradient 16η away", "readout's critical rate")
     ):
+        numbers = middle[name][np.isfinite(middle[name])]
+        least, most = numbers.min(), numbers.max()
         for place, (key, one) in enumerate(TABLE.items()):
             ink = COLORS["batch"] if key == "batch" else COLORS["none"] if key == "none" else COLORS["theory"]
             x, y = middle[name][place], middle["rate"][place]
@@ -59,7 +71,9 @@ def scatter(drawn: Mapping[str, np.ndarray]) -> plt.Figure:
                 fillstyle="full" if one.meet else "none",
             )
             if key in NAMED:
-                ax.annotate(one.words, (x, y), (4, 3), textcoords="offset points", fontsize=7.5, color=ink)
+                left = np.log(x) > (np.log(least) + np.log(most)) / 2  # of its point, in the right half
+                where = {"ha": "right" if left else "left", "va": "center", "fontsize": 8, "color": ink}
+                ax.annotate(NAMED[key], (x, y), (-6 if left else 6, 0), textcoords="offset points", **where)
         ax.set(xscale="log", yscale="log", xlabel=words)
     axes[0].set_ylabel("largest usable rate")
     axes[0].plot([], [], "o", color=COLORS["theory"], label="examples meet")
