@@ -31,6 +31,7 @@ SHOWN = {
     "noisy": {"none", "noisy"},
     "rank": {"none", "batch", "layer"},
     "residual": {"none", "batch"},
+    "standins": {"none", "batch"},
     "theorems": {"none", "batch"},
     "weight_decay": {"none", "batch"},
 }
