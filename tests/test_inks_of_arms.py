@@ -29,6 +29,7 @@ SHOWN = {
     "lp": {"batch"},
     "mean_field": {"none", "batch"},
     "noisy": {"none", "noisy"},
+    "spectrum": {"none", "batch"},
     "theorems": {"none", "batch"},
     "weight_decay": {"none", "batch"},
 }

@@ -44,6 +44,7 @@ WITHOUT = {
     "hessian-top", "curvature-along",
     "two-modes", "answered-by", "added-up", "slips",
     "angle-a-step", "recipes-apart", "accuracy-spread",
+    "spectral-outliers", "gradient-in-top", "trace-by-mode", "trace-in-halves", "pairs-alike",
 }  # fmt: skip
 
 
