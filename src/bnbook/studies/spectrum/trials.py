@@ -52,7 +52,7 @@ def look(plan: Plan, model: nn.Module, batch: Batch, matrix: str, statistics: st
     """Of one matrix: "top" (TOP,), their "residual" over the largest, "trace", "share" of the gradient in the
     first ten eigenvectors, "loss", "nodes" and "weights" (probes, k); the space itself as "basis" (k, N)."""
     with curvature(model, F.cross_entropy, batch, matrix, statistics) as found:
-        starts = signs(plan.probes + plan.signs, len(found.gradient), DRAWS + seed)
+        starts = signs(plan.probes + plan.signs, len(found.gradient), DRAWS + seed).to(found.gradient)
         runs = [krylov(found.product, start, plan.krylov) for start in starts[: plan.probes]]
         first = runs[0]
         largest = top(first, TOP)
@@ -73,7 +73,7 @@ def look(plan: Plan, model: nn.Module, batch: Batch, matrix: str, statistics: st
 def in_halves(plan: Plan, model: nn.Module, batch: Batch, basis: torch.Tensor, seed: int) -> float:
     """The trace of the mean of two half-batches' Hessians, by the same probes as in `look`."""
     with curvature(model, F.cross_entropy, batch, "hessian", "batch", parts=2) as found:
-        starts = signs(plan.probes + plan.signs, len(found.gradient), DRAWS + seed)
+        starts = signs(plan.probes + plan.signs, len(found.gradient), DRAWS + seed).to(found.gradient)
         return trace(found.product, basis, starts[plan.probes :])
 
 
