@@ -85,7 +85,6 @@ MEASURING = (
     "probes studies training models normalizers meanfield small_networks deep_linear intervals".split()
 )
 BETWEEN = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0)
-SPECTRUM_ARMS = (("none", "batch"), ("batch", "batch"), ("batch", "detached"), ("batch", "population"))
 MOMENTS = {"m_mean": 0, "m_variance": 0.26 / 3, "m_size_of_unit": 0.25}
 MOMENTS |= {"s_mean": 1.125, "s_variance": 0.73 / 48}
 CONSTANTS = {
@@ -129,8 +128,7 @@ CONSTANTS = {
     "studies.length_direction.unit_descent": dict(BRACKET=(-4.0, 4.25)),
     "studies.lp.linear": dict(EXAMPLES=1000),
     "studies.spectrum.network": dict(SIGMA_W2=0.5, MOMENTUM=0.9, WARM=50),
-    "studies.spectrum.trials": dict(TOP=11, LOOKED=4_000_037, DRAWS=5_000_011)
-    | dict(ARMS=dict(zip("none batch constant running".split(), SPECTRUM_ARMS))),
+    "studies.spectrum.trials": dict(TOP=11, LOOKED=4_000_037, DRAWS=5_000_011),
     "studies.theorems.assumption_trials": dict(EPS=1e-5),
     "studies.theorems.margins": dict(TOLERANCE=1e-9),
     "studies.theorems.smoothness": dict(TRILINEAR=(4 / 3) ** 0.5, SWING=27**0.5 / 8),

@@ -155,6 +155,12 @@ def test_logarithms_and_pairs():
     assert trials.alike(one[:1], np.array([[5.0, 4.0, 9.0]])).tolist() == [pytest.approx(2 / 3)]
 
 
+def test_arms_are_two_networks_and_three_modes():
+    plain, *normalized = trials.ARMS.values()
+    assert list(trials.ARMS) == ["none", "batch", "constant", "running"] and plain == ("none", "batch")
+    assert normalized == [("batch", "batch"), ("batch", "detached"), ("batch", "population")]
+
+
 def test_a_seed_gives_the_same_whatever_its_neighbours_and_all_that_the_page_reads():
     one, other = in_processes(trials.measure, PLAN, (1, 2), 1)
     again = trials.measure(PLAN, 2)
