@@ -145,6 +145,8 @@ CONSTANTS = {
     "studies.standins.layers": dict(EPS=1e-5),
     "studies.standins.network": dict(SHAKE=(0.5, 0.25, 0.1, 0.1), SEEN=32, APART=1_000_003),
     "studies.standins.trials": dict(CLASSES=10, USABLE=0.9),
+    "studies.spectrum.network": dict(SIGMA_W2=0.5, MOMENTUM=0.9, WARM=50),
+    "studies.spectrum.trials": dict(TOP=11, LOOKED=4_000_037, DRAWS=5_000_011),
     "studies.theorems.assumption_trials": dict(EPS=1e-5),
     "studies.theorems.margins": dict(TOLERANCE=1e-9),
     "studies.theorems.smoothness": dict(TRILINEAR=(4 / 3) ** 0.5, SWING=27**0.5 / 8),

@@ -32,6 +32,7 @@ SHOWN = {
     "rank": {"none", "batch", "layer"},
     "residual": {"none", "batch"},
     "standins": {"none", "batch"},
+    "spectrum": {"none", "batch"},
     "theorems": {"none", "batch"},
     "weight_decay": {"none", "batch"},
 }

@@ -47,6 +47,7 @@ WITHOUT = {
     "two-modes", "answered-by", "added-up", "slips",
     "angle-a-step", "recipes-apart", "accuracy-spread", "soft-rank", "orthogonality-gap",
     "branch-share", "silent-branches", "best-of-rates", "far-in-sums", "half-of-the-gain",
+    "spectral-outliers", "gradient-in-top", "trace-by-mode", "trace-in-halves", "pairs-alike",
 }  # fmt: skip
 
 
