@@ -28,6 +28,7 @@ from bnbook.studies.decay.recipes import answers_by_step
 from bnbook.studies.decay.training import Recipe
 from bnbook.studies.gradient_growth import chain, growth, residual
 from bnbook.studies.residual import network as residual_network
+from bnbook.studies.standins.layers import StandIn
 
 DRAWN = dict(sigma_w2=2.0, gamma=1.0)
 IMAGES = dict(classes=10, channels=3, image_size=32, width=1.0)
@@ -60,6 +61,8 @@ DEFAULTS = [
     (residual_network.images, dict(dtype=torch.float32)),
     (residual_network.Arm, dict(norm="none", alpha=1.0, learned=False, gamma=1.0, divisor=1.0, skip=True)),
     (Recipe, dict(momentum=0.0, decayed="hidden", norm="batch", optimizer="sgd")),
+    (StandIn, dict(statistics=None, weights=None, alpha=None, meet=False, after=False, frozen=False)),
+    (StandIn, dict(only=None, gain=1.0, shaken=0.0)),
     (chain, DRAWN | dict(phi="relu", normalized=None, sigma_b2=0.0)),
     (residual, DRAWN | dict(phi="relu")),
     (growth, dict(m=None, gamma=1.0, beta=0.0, kinks=())),
@@ -136,6 +139,14 @@ CONSTANTS = {
     "studies.residual.network": dict(EPS=1e-5),
     "studies.residual.trials": dict(PER_DOUBLING=4),
     "studies.residual.training": dict(SEEN=2000, FAR=16.0),
+    "studies.standins.instruments": dict(
+        NEAR=0.05, WITHIN=(0.5, 1.0, 2.0, 4.0), FAR=16.0, TOLERANCE=0.02, ITERATIONS=200
+    ),
+    "studies.standins.layers": dict(EPS=1e-5),
+    "studies.standins.network": dict(SHAKE=(0.5, 0.25, 0.1, 0.1), SEEN=32, APART=1_000_003),
+    "studies.standins.trials": dict(CLASSES=10, USABLE=0.9),
+    "studies.spectrum.network": dict(SIGMA_W2=0.5, MOMENTUM=0.9, WARM=50),
+    "studies.spectrum.trials": dict(TOP=11, LOOKED=4_000_037, DRAWS=5_000_011),
     "studies.theorems.assumption_trials": dict(EPS=1e-5),
     "studies.theorems.margins": dict(TOLERANCE=1e-9),
     "studies.theorems.smoothness": dict(TRILINEAR=(4 / 3) ** 0.5, SWING=27**0.5 / 8),

@@ -31,6 +31,8 @@ SHOWN = {
     "noisy": {"none", "noisy"},
     "rank": {"none", "batch", "layer"},
     "residual": {"none", "batch"},
+    "standins": {"none", "batch"},
+    "spectrum": {"none", "batch"},
     "theorems": {"none", "batch"},
     "weight_decay": {"none", "batch"},
 }

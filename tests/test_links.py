@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 
@@ -42,6 +43,33 @@ def test_each_host_has_its_own_ways(tiny, repository, edit, commit, issue):
     assert "href" not in shell.at_commit("", "abc", "book/x.md")
 
 
+def test_a_page_can_be_cited_by_a_sentence_and_by_bibtex(tiny):
+    (tiny / "CITATION.cff").write_text(
+        "title: A book\nauthors: [{name: Ann}, {name: Bob}]\nversion: 1.2\ndate-released: 2026-01-02\n"
+    )
+    shown = html.unescape(
+        shell.citation("Is <it> & so?", "https://x.org/p.html", "abcdef0123456", "2026-11-27")
+    )
+    sentence, bibtex = re.search(r"<p>(.*?)</p><pre[^>]*>(.*?)</pre>", shown, flags=re.S).groups()
+    assert sentence == (
+        "Ann and Bob (2026): “Is <it> & so?”, in A book, version 1.2, commit abcdef0123, 2026-11-27. https://x.org/p.html"
+    )
+    assert bibtex.startswith("@misc{bnbook-is-it-so,\n  author = {{Ann and Bob}},") and bibtex.endswith(
+        "}\n}"
+    )
+    fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", bibtex, flags=re.M))
+    assert (
+        fields["year"] == "2026"
+        and fields["url"] == "https://x.org/p.html"
+        and "1.2" in fields["howpublished"]
+    )
+    assert "<it>" not in shell.citation("Is <it> & so?", "", "", ""), "a title is no markup"
+    bare = shell.citation("A book", "", "", "")
+    assert "“" not in bare and "http" not in bare and "2026-01-02" in bare and "commit" not in bare
+    (tiny / "CITATION.cff").unlink()
+    assert "Batch normalization, measured" in shell.citation("Coin", "", "", "")
+
+
 def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
     config, commit = ran / "_config.yml", {}
     assert (yaml.safe_load(config.read_text())["repository"] or {})["url"] == "", (
@@ -64,6 +92,7 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
             continue
         assert len(found) >= 5 and all(HUB in each for each in found.values())
         assert all(any("/issues/new" in to for to in each) for each in found.values())
+        assert all((site / name).read_text().count('class="cite-this"') == 1 for name in found)
         page = found["part/coin.html"]
         assert f"{HUB}/edit/main/book/part/coin.md" in page, "the text, not a notebook that is made from it"
         assert f"{HUB}/blob/{commit}/book/part/coin.md" in page, "the code under its figure"

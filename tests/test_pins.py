@@ -30,6 +30,7 @@ from bnbook.studies.ladder.pairs import at_equal_loss
 from bnbook.studies.learning_rate import best_rates
 from bnbook.studies.length_direction.races import steps_to
 from bnbook.studies.residual.trials import best_rate
+from bnbook.studies.standins import trials as standins
 from bnbook.studies.vgg.shift import rank_correlation
 from bnbook.studies.vgg.starts import matched
 from bnbook.training.curves import started
@@ -45,7 +46,8 @@ WITHOUT = {
     "hessian-top", "curvature-along",
     "two-modes", "answered-by", "added-up", "slips",
     "angle-a-step", "recipes-apart", "accuracy-spread", "soft-rank", "orthogonality-gap",
-    "branch-share", "silent-branches", "best-of-rates", "far-in-sums",
+    "branch-share", "silent-branches", "best-of-rates", "far-in-sums", "half-of-the-gain",
+    "spectral-outliers", "gradient-in-top", "trace-by-mode", "trace-in-halves", "pairs-alike",
 }  # fmt: skip
 
 
@@ -185,6 +187,12 @@ PROBES = probe_schedule(2000, 100, (5, 10, 20, 50, 100, 150, 200, 250, 300, 350,
 VGG = [0.05, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 8, 16]
 
 
+def orders_at_random(layers):
+    """Standard deviation of the rank correlation of two orders that have nothing to do with one another."""
+    drawn = np.random.default_rng(0).normal(size=(4000, 2, layers))
+    return round(float(np.std([standins.rank_correlation(*pair) for pair in drawn])), 1)
+
+
 @dataclass(frozen=True)
 class Pin:
     """With this grid an instrument that is fed with nothing takes this value; with another grid another one, if it hangs on it."""
@@ -246,6 +254,8 @@ PINS = [
     Pin("steps-to-arrive", "begins there", lambda steps: steps_to(np.zeros(steps + 1), 1e-4), 600, 0, "below the target has 0"),
     Pin("relaxation", "falls too slowly", lambda steps: float(math.isnan(e_folding(np.exp(-np.arange(steps) / steps)))), 625, 1, "none where it has not fallen so far within two and a half"),
     Pin("best-rate", "a loss that falls", lambda lowest: best_rate(lowest[-1], 1 / np.arange(1.0, 22)), of("batch-norm/residual", "lowest"), 2, "at most 2", [1.0, 2.0]),
+    Pin("rank-over-layers", "two orders at random", orders_at_random, 25, 0.2, "0.2 for 25 layers", 12),
+    Pin("rank-over-layers", "two orders at random, examples do not meet", orders_at_random, 12, 0.3, "0.3 for 12", 25),
     Pin("shift-cosine", "two directions at random", lambda d: round(math.sqrt(2 / math.pi / d), 2), 100, 0.08, "0.08 for the 100 weights"),
 ]  # fmt: skip
 

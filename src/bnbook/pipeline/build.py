@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from bnbook import paths
 from bnbook.errors import BnbookError
-from bnbook.pipeline import handout, ledger, pages, pictures
+from bnbook.pipeline import gate, handout, ledger, pages, pictures
 from bnbook.pipeline.chapters import discover
 from bnbook.site import claim_pages, notation, shell, ways
 from bnbook.site.staged import MARK
@@ -71,7 +71,7 @@ def _built(folder: Path, profile: str | None) -> Path:
     ways.write(rendered, chapters, shown, shell.repository())
     shell.write_previews(rendered, chapters, shown.rows.values(), shell.address())
     notation.write(rendered, [chapter.name for chapter in chapters])
-    shell.write_links(rendered, shell.repository())
+    shell.write_feet(rendered, shell.repository(), shell.address(), *gate.head())
     handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
     ledger.write(rendered, shown)
     shell.write_policies(rendered)

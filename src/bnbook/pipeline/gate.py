@@ -438,6 +438,16 @@ def commit(package: Path | None = None) -> dict[str, Any]:
     return {"commit": head, "dirty": changed or locks.has_new_tests(git("show", f"HEAD:{lines}").strip())}
 
 
+def head() -> tuple[str, str]:
+    """The commit checked out and its day, YYYY-MM-DD; both empty where there is no git or no commit."""
+    if not shutil.which("git"):
+        return "", ""
+    words = ["git", "-C", str(paths.repository_root()), "show", "-s", "--format=%H %cs", "HEAD"]
+    done = subprocess.run(words, capture_output=True, encoding="utf-8")
+    commit, _, day = done.stdout.strip().partition(" ") if done.returncode == 0 else ("", "", "")
+    return commit, day
+
+
 def _files(folder: Path) -> list[Path]:
     """What of a folder can measure or is a chapter's: no caches, nothing hidden."""
     found = (path for path in folder.rglob("*") if path.is_file())

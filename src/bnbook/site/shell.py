@@ -88,7 +88,7 @@ def clone() -> str:
 
 def configuration() -> str:
     """jupyter-book's configuration, without the repository: the theme's links lead to notebooks that it does
-    not have, `write_links` leads to the text."""
+    not have, `write_feet` leads to the text."""
     content = _content()
     content.pop("repository", None)
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
@@ -110,16 +110,55 @@ HOSTS = {
 BEFORE = re.compile(r'<footer class="prev-next-footer|</main>')
 
 
-def write_links(site: Path, repository: str) -> None:
-    """Put the links on every page; nothing where no address is set."""
-    if not repository:
-        return
+def write_feet(site: Path, repository: str, address: str, commit: str, day: str) -> None:
+    """Put at the foot of every page how to cite it, and the links where the repository has an address; `day` is
+    that of the commit, YYYY-MM-DD, both empty where they are not known."""
     for page in site.rglob("*.html"):
         name = page.relative_to(site).with_suffix("").as_posix()
         text = page.read_text(encoding="utf-8")
         if not name.startswith("_") and "<article" in text:
-            said = nav(repository, name)
+            said = citation(
+                _title(text), f"{address.rstrip('/')}/{name}.html" if address else "", commit, day
+            )
+            said += nav(repository, name) if repository else ""
             page.write_text(BEFORE.sub(lambda at: f"{said}{at[0]}", text, count=1), encoding="utf-8")
+
+
+def _title(text: str) -> str:
+    """The heading of a page, without its link to itself; the book's own title where it has none."""
+    heading = re.search(r"<h1[^>]*>(.*?)(<a class=\"headerlink|</h1>)", text, flags=re.S)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", heading[1])).split()) if heading else ""
+
+
+def citation(title: str, address: str, commit: str, day: str) -> str:
+    """How to cite a page, folded: a sentence, and the same as BibTeX."""
+    book, who, version, released = _about()
+    day = day or released
+    inside = f"“{title}”, in " if title and title != book else ""
+    state = (
+        ", ".join([f"version {version}"] * bool(version) + [f"commit {commit[:10]}"] * bool(commit))
+        or "no version"
+    )
+    sentence = f"{who} ({day[:4]}): {inside}{book}, {state}, {day}." + (f" {address}" if address else "")
+    key = "-".join(["bnbook", *re.findall(r"[a-z0-9]+", title.lower())[:4]])
+    fields = {"author": f"{{{who}}}", "title": f"{{{title or book}}}", "howpublished": f"In: {book}, {state}"}
+    fields |= {"year": day[:4], "note": day} | ({"url": address} if address else {})
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    bibtex = html.escape(f"@misc{{{key},\n{lines}\n}}")
+    return (
+        f'<details class="cite-this"><summary>Cite this page</summary><p>{html.escape(sentence)}</p>'
+        f'<pre tabindex="0">{bibtex}</pre></details>'
+    )
+
+
+def _about() -> tuple[str, str, str, str]:
+    """Title, authors, version and day of the book: of CITATION.cff, or what `_config.yml` has of them."""
+    file, own = paths.repository_root() / "CITATION.cff", _content()
+    if not file.is_file():
+        return str(own.get("title", "")), str(own.get("author", "")), "", str(own.get("copyright", ""))
+    told = read_yaml(file, file.name)
+    who = " and ".join(each["name"] for each in told["authors"])
+    return told["title"], who, str(told["version"]), str(told["date-released"])
 
 
 def nav(repository: str, page: str) -> str:

@@ -1,0 +1,245 @@
+"""Spectra by products: against dense matrices, Gauss' exactness, SciPy, and Hessians that are written down."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy.sparse.linalg import LinearOperator, eigsh
+from test_probes_landscape import assert_untouched, snapshot
+from torch import nn
+
+from bnbook.errors import BnbookError
+from bnbook.normalizers import make_normalizer
+from bnbook.probes.spectrum import curvature, density, krylov, quadrature, share, signs, top, trace
+
+DOUBLE = torch.float64
+
+
+def symmetric(n=12, seed=0):
+    a = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
+    return (a + a.T) / 2
+
+
+def start(n=12, seed=1):
+    return torch.randn(n, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
+
+
+def test_as_many_steps_as_dimensions_give_every_eigenvalue_and_the_weights_of_the_start():
+    a, q = symmetric(), start()
+    values, vectors = np.linalg.eigh(a.numpy())
+    nodes, weights = quadrature(krylov(lambda u: a @ u, q, 12))
+    assert nodes == pytest.approx(values, abs=1e-10)
+    assert weights == pytest.approx((vectors.T @ (q / q.norm()).numpy()) ** 2, abs=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_quadrature_is_exact_below_degree_2k_and_not_at_it(k):
+    a, q = symmetric(), start()
+    nodes, weights = quadrature(krylov(lambda u: a @ u, q, k))
+    unit = (q / q.norm()).numpy()
+    for degree in range(2 * k + 1):
+        wanted = float(unit @ np.linalg.matrix_power(a.numpy(), degree) @ unit)
+        close = float((weights * nodes**degree).sum()) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+        assert close == (degree < 2 * k), degree
+
+
+def test_the_basis_stays_orthonormal_where_plain_recursion_loses_it():
+    values = torch.cat([torch.tensor([1e4, 1e3, 1e2], dtype=DOUBLE), torch.linspace(0, 1, 57, dtype=DOUBLE)])
+    basis = krylov(lambda u: values * u, torch.ones(60, dtype=DOUBLE), 40).basis
+    assert float((basis @ basis.T - torch.eye(40, dtype=DOUBLE)).abs().max()) < 1e-12
+
+
+def test_an_invariant_space_ends_the_iteration():
+    values = torch.tensor([3.0, 1.0, 1.0, 1.0], dtype=DOUBLE)
+    nodes, weights = quadrature(krylov(lambda u: values * u, torch.ones(4, dtype=DOUBLE), 4))
+    assert nodes == pytest.approx([1, 3]) and weights == pytest.approx([0.75, 0.25])
+
+
+def test_the_largest_are_scipys_and_know_their_error():
+    a = symmetric(40)
+    a = a @ a + 30 * torch.outer(start(40), start(40)) / 40
+    found = top(krylov(lambda u: a @ u, start(40, 5), 22), 4)
+    operator = LinearOperator((40, 40), matvec=lambda u: a.numpy() @ u, dtype=np.float64)
+    wanted = np.sort(eigsh(operator, 4, which="LA", return_eigenvectors=False))[::-1]
+    assert found.values[:2] == pytest.approx(wanted[:2], rel=1e-6)
+    assert (found.values <= wanted * (1 + 1e-12)).all()  # from below
+    for value, vector, residual in zip(found.values, found.vectors, found.residuals):
+        assert float((a @ vector - value * vector).norm()) == pytest.approx(residual, rel=1e-6, abs=1e-10)
+    gram = found.vectors @ found.vectors.T
+    assert float((gram - torch.eye(4, dtype=DOUBLE)).abs().max()) < 1e-10
+
+
+def test_density_is_a_sum_of_bells_whose_area_is_one():
+    nodes, weights = (
+        np.array([[-2.0, 0.0, 0.5], [0.1, 1.0, 9.0]]),
+        np.array([[0.2, 0.7, 0.1], [0.5, 0.3, 0.2]]),
+    )
+    places = np.linspace(-12, 12, 241)
+    found = density(nodes, weights, places, 0.05)
+    step = places[1] - places[0]
+    assert found.sum() * step == pytest.approx(1, rel=1e-6)
+    wanted = 0.0
+    for row, shares in zip(nodes, weights):
+        for node, weight in zip(row, shares):
+            away = places[130] - math.asinh(node / 0.05)
+            wanted += weight * math.exp(-(away**2) / (2 * step**2)) / (step * math.sqrt(2 * math.pi)) / 2
+    assert found[130] == pytest.approx(wanted)
+
+
+def test_the_trace_has_no_bias_whatever_the_basis():
+    """The mean over all 2ⁿ probes of signs is the trace exactly; with the whole space one probe will do."""
+    a, n = symmetric(6), 6
+    every = torch.tensor(list(itertools.product([-1.0, 1.0], repeat=n)), dtype=DOUBLE)
+    run = krylov(lambda u: a @ u, start(n), 2)
+    for basis in (run.basis, torch.linalg.qr(start(18, 3).view(n, 3))[0].T):
+        assert trace(lambda u: a @ u, basis, every) == pytest.approx(float(a.trace()))
+    known = trace(lambda u: a @ u, run.basis, every, float(run.alphas.sum()))
+    assert known == pytest.approx(float(a.trace()))
+    whole = krylov(lambda u: a @ u, start(n), n).basis
+    assert trace(lambda u: a @ u, whole, every[:1]) == pytest.approx(float(a.trace()))
+
+
+def test_probes_are_signs_of_their_seed():
+    one = signs(3, 1000, 4)
+    assert set(one.unique().tolist()) == {-1.0, 1.0} and one.shape == (3, 1000)
+    assert torch.equal(one, signs(3, 1000, 4)) and not torch.equal(one, signs(3, 1000, 5))
+    assert abs(float(one.mean())) < 0.06 and abs(float(one[0] @ one[1])) < 130
+
+
+def test_a_share_is_the_squared_cosine_with_a_space():
+    rows = torch.linalg.qr(start(15).view(5, 3))[0].T
+    v = start(5, 2)
+    wanted = sum(float(row @ v) ** 2 for row in rows) / float(v @ v)
+    assert share(v, rows) == pytest.approx(wanted) and share(rows[1] * 7, rows) == pytest.approx(1)
+    assert math.isnan(share(torch.zeros(5, dtype=DOUBLE), rows))
+
+
+# ---- Networks ----
+
+
+def smooth(norm="batch"):
+    torch.manual_seed(3)
+    model = nn.Sequential(
+        nn.Linear(3, 4, bias=norm == "none"), make_normalizer(norm, 4), nn.Softplus(), nn.Linear(4, 3)
+    ).double()
+    if norm == "batch":
+        with torch.no_grad():
+            model[1].weight.copy_(torch.tensor([0.5, 1.5, -1.0, 2.0]))
+            model[1].bias.copy_(torch.tensor([0.3, -0.2, 0.1, 0.0]))
+            model[1].running_mean.copy_(torch.tensor([0.2, -0.4, 0.1, 0.3]))
+            model[1].running_var.copy_(torch.tensor([0.5, 2.0, 1.0, 0.7]))
+            model[1].num_batches_tracked.fill_(7)
+    return model
+
+
+def batch(size=8):
+    generator = torch.Generator().manual_seed(11)
+    return torch.randn(size, 3, generator=generator, dtype=DOUBLE), torch.arange(size) % 3
+
+
+def written(model, statistics, x):
+    """θ -> the answers, every formula written out, and the model's θ; held statistics are those at that θ."""
+    own, norm = [p.detach() for p in model.parameters()], model[1]
+    first = x @ own[0].T
+
+    def answers(theta):
+        parts = [part.view_as(p) for part, p in zip(theta.split([p.numel() for p in own]), own)]
+        z = x @ parts[0].T
+        if isinstance(norm, nn.Identity):
+            z = z + parts[1]
+        else:
+            mean, variance = {
+                "batch": (z.mean(0), ((z - z.mean(0)) ** 2).mean(0)),
+                "detached": (first.mean(0), first.var(0, correction=0)),
+                "population": (norm.running_mean, norm.running_var),
+            }[statistics]
+            z = parts[1] * (z - mean) / torch.sqrt(variance + norm.eps) + parts[2]
+        return torch.log1p(torch.exp(z)) @ parts[-2].T + parts[-1]
+
+    return answers, torch.cat([p.flatten() for p in own])
+
+
+def dense_by_formula(model, statistics, pair):
+    x, y = pair
+    answers, theta = written(model, statistics, x)
+
+    def loss(at):
+        z = answers(at)
+        return (torch.logsumexp(z, 1) - z[torch.arange(len(y)), y]).mean()
+
+    hessian = torch.autograd.functional.hessian(loss, theta)
+    jacobian = torch.autograd.functional.jacobian(answers, theta)  # (B, K, N)
+    p = torch.softmax(answers(theta), 1)
+    gauss = sum(j.T @ (torch.diag(q) - torch.outer(q, q)) @ j for j, q in zip(jacobian, p)) / len(y)
+    gradient = torch.autograd.functional.jacobian(loss, theta)
+    return {"hessian": hessian, "gauss_newton": gauss}, gradient
+
+
+def dense(found):
+    eye = torch.eye(len(found.gradient), dtype=DOUBLE)
+    return torch.stack([found.product(u) for u in eye])
+
+
+@pytest.mark.parametrize("matrix", ["hessian", "gauss_newton"])
+@pytest.mark.parametrize(
+    ("norm", "statistics"),
+    [("none", "batch"), ("batch", "batch"), ("batch", "detached"), ("batch", "population")],
+)
+def test_products_are_those_of_the_written_matrix(norm, statistics, matrix):
+    model, pair = smooth(norm), batch()
+    wanted, gradient = dense_by_formula(model, statistics, pair)
+    before = snapshot(model)
+    with curvature(model, F.cross_entropy, pair, matrix, statistics) as found:
+        torch.testing.assert_close(dense(found), wanted[matrix], rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(found.gradient, gradient, rtol=1e-9, atol=1e-11)
+    assert_untouched(before, model)
+
+
+def test_the_modes_are_three_matrices_and_a_hessian_is_no_gauss_newton_matrix():
+    model, pair = smooth(), batch()
+    every = {s: dense_by_formula(model, s, pair)[0] for s in ("batch", "detached", "population")}
+    for a, b in itertools.combinations(every.values(), 2):
+        assert float((a["hessian"] - b["hessian"]).abs().max()) > 1e-2
+    for one in every.values():
+        assert float((one["hessian"] - one["gauss_newton"]).abs().max()) > 1e-2
+        assert float(torch.linalg.eigvalsh(one["gauss_newton"])[0]) > -1e-12
+
+
+@pytest.mark.parametrize("matrix", ["hessian", "gauss_newton"])
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_parts_are_the_mean_of_their_matrices(norm, matrix):
+    model, (x, y) = smooth(norm), batch()
+    halves = [dense_by_formula(model, "batch", (x[k : k + 4], y[k : k + 4])) for k in (0, 4)]
+    with curvature(model, F.cross_entropy, (x, y), matrix, parts=2) as found:
+        together = dense(found)
+        torch.testing.assert_close(found.gradient, sum(g for _, g in halves) / 2, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(together, sum(m[matrix] for m, _ in halves) / 2, rtol=1e-9, atol=1e-11)
+    whole = dense_by_formula(model, "batch", (x, y))[0][matrix]
+    gap = float((whole - together).abs().max())
+    assert gap < 1e-12 if norm == "none" else gap > 1e-2
+
+
+def test_refusals():
+    model, pair = smooth(), batch()
+    with (
+        pytest.raises(BnbookError, match="matrix 'fisher' is unknown"),
+        curvature(model, F.cross_entropy, pair, "fisher"),
+    ):
+        pass
+    with pytest.raises(BnbookError, match="3 parts of 8"), curvature(model, F.cross_entropy, pair, parts=3):
+        pass
+    with pytest.raises(BnbookError, match="loss of nan"):
+        bad = pair[0] * float("nan"), pair[1]
+        with curvature(model, F.cross_entropy, bad):
+            pass
+    with pytest.raises(BnbookError, match="length 0"):
+        krylov(lambda u: u, torch.zeros(3), 2)
+    with pytest.raises(BnbookError, match="not finite"):
+        krylov(lambda u: u * float("inf"), torch.ones(3), 2)
+    with pytest.raises(BnbookError, match="3 eigenvalues of 2 steps"):
+        top(krylov(lambda u: symmetric() @ u, start(), 2), 3)

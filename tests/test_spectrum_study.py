@@ -1,0 +1,180 @@
+"""The chapter on the spectrum: its network, its training and its looks against torch's own and dense matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.func import functional_call
+
+from bnbook.data import load
+from bnbook.errors import BnbookError
+from bnbook.studies.decay.network import pooled
+from bnbook.studies.decay.training import Rows
+from bnbook.studies.decay.trials import in_processes
+from bnbook.studies.spectrum import trials
+from bnbook.studies.spectrum.network import Block, images, residual, train, warm
+
+PLAN = trials.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, 12, 1, 1)
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return pooled(load("textures-standin"), "train", 4)
+
+
+@pytest.mark.parametrize(("depth", "norm"), [(4, "none"), (8, "batch"), (20, "batch")])
+def test_depth_counts_the_layers_with_weights(depth, norm):
+    model = residual(depth, 3, norm, 0)
+    layers = [m for m in model.modules() if isinstance(m, (nn.Conv2d, nn.Linear))]
+    assert len(layers) == depth and model(torch.randn(5, 3, 8, 8)).shape == (5, 10)
+    with pytest.raises(BnbookError, match="even number"):
+        residual(depth + 1, 3, norm, 0)
+
+
+def test_first_weights_do_not_know_the_norm_and_have_the_spread_of_the_page():
+    def weights(norm, seed):
+        model = residual(20, 5, norm, seed)
+        return [m.weight for m in model.modules() if isinstance(m, (nn.Conv2d, nn.Linear))]
+
+    one, other, fresh = weights("none", 1), weights("batch", 1), weights("none", 2)
+    assert all(torch.equal(a, b) for a, b in zip(one, other)) and not torch.equal(one[0], fresh[0])
+    inner = torch.cat([w.flatten() for w in one[1:-1]])
+    assert float(inner.detach().std()) == pytest.approx((0.5 / 45) ** 0.5, rel=0.05)
+
+
+def test_a_block_is_the_formula():
+    block = Block(2, "batch").train()
+    x = torch.randn(6, 2, 4, 4)
+
+    def normal(z):
+        return (z - z.mean((0, 2, 3), keepdim=True)) / (
+            z.var((0, 2, 3), correction=0, keepdim=True) + 1e-5
+        ).sqrt()
+
+    inner = normal(F.conv2d(x, block.conv1.weight, padding=1)).clamp(min=0)
+    wanted = (x + normal(F.conv2d(inner, block.conv2.weight, padding=1))).clamp(min=0)
+    torch.testing.assert_close(block(x), wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_training_is_torchs_gradient_descent_with_momentum(rows, norm):
+    own, twin = residual(4, 2, norm, 3), residual(4, 2, norm, 3)
+    found = train(own, Rows(*rows, 16, 5), 6, 0.05)
+    optimizer, order = torch.optim.SGD(twin.parameters(), lr=0.05, momentum=0.9), Rows(*rows, 16, 5)
+    losses = []
+    for _ in range(6):
+        inputs, labels = next(order)
+        loss = F.cross_entropy(twin(images(inputs)), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert found.tolist() == pytest.approx(losses, rel=1e-5)
+    for p, q in zip(own.parameters(), twin.parameters()):
+        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-6)
+
+
+def test_warming_fills_the_running_averages_and_nothing_else(rows):
+    model = residual(4, 2, "batch", 3)
+    before = [p.clone() for p in model.parameters()]
+    warm(model, Rows(*rows, 64, 5))
+    assert all(torch.equal(p, q) for p, q in zip(before, model.parameters()))
+    stem = model[0](images(rows[0]))
+    assert int(model[1].num_batches_tracked) == 50
+    assert model[1].running_var.tolist() == pytest.approx(stem.var((0, 2, 3)).tolist(), rel=0.1)
+
+
+def dense(model, pair):
+    """The Hessian of the loss, a row a parameter, by torch.func on one vector of all parameters."""
+    named = {name: p.detach() for name, p in model.named_parameters()}
+    buffers = {name: b.clone() for name, b in model.named_buffers()}
+    sizes = [p.numel() for p in named.values()]
+
+    def loss(theta):
+        parts = {k: part.view_as(p) for (k, p), part in zip(named.items(), theta.split(sizes))}
+        copies = {name: b.clone() for name, b in buffers.items()}
+        return F.cross_entropy(functional_call(model, parts | copies, (pair[0],)), pair[1])
+
+    theta = torch.cat([p.flatten() for p in named.values()])
+    return torch.autograd.functional.hessian(loss, theta), torch.autograd.functional.jacobian(loss, theta)
+
+
+@pytest.mark.parametrize("arm", ["none", "batch", "running"])
+def test_a_look_with_as_many_steps_as_parameters_is_the_dense_matrix(rows, arm):
+    norm, statistics = trials.ARMS[arm]
+    model = residual(4, 2, norm, 3)
+    order = Rows(*rows, 16, 5)
+    warm(model, order)
+    train(model, order, 20, 0.05)
+    pair = images(rows[0][:16]).double(), rows[1][:16]
+    model = model.double()
+    count = sum(p.numel() for p in model.parameters())
+    plan = trials.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, count, 1, 1)
+    found = trials.look(plan, model, pair, "hessian", statistics, 0)
+    halves = trials.in_halves(plan, model, pair, found["basis"], 0)
+    hessian, gradient = dense(model.train(statistics == "batch"), pair)
+    values, vectors = torch.linalg.eigh(hessian)
+    assert found["top"] == pytest.approx(values.flip(0)[:11].numpy(), rel=1e-6, abs=1e-9)
+    assert found["trace"] == pytest.approx(float(hessian.trace()), rel=1e-6)
+    wanted = float(((vectors.T @ gradient)[-10:] ** 2).sum() / (gradient @ gradient))
+    assert found["share"] == pytest.approx(wanted, rel=1e-5)
+    assert found["residual"].max() < 1e-6 and found["weights"].sum() == pytest.approx(1)
+    if statistics == "batch":
+        parts = [dense(model.train(), (pair[0][k : k + 8], pair[1][k : k + 8]))[0] for k in (0, 8)]
+        assert halves == pytest.approx(float(sum(part.trace() for part in parts)) / 2, rel=1e-6)
+
+
+def test_contrasts_are_coefficients_of_a_factorial_design():
+    """Regress log traces of all eight cells on ±1 codes of norm, mode and depth: twice the coefficients."""
+    rng = np.random.default_rng(0)
+    plain, with_norm = rng.normal(size=(5, 2)), rng.normal(size=(5, 2, 2))
+    found = trials.contrasts(with_norm - plain[:, None])
+    for seed in range(5):
+        cells, design = [], []
+        for norm in (-1, 1):
+            for mode in (0, 1):
+                for depth in (0, 1):
+                    cells.append(with_norm[seed, mode, depth] if norm == 1 else plain[seed, depth])
+                    m, d = 2 * mode - 1, 2 * depth - 1
+                    design.append([1, norm, m, d, norm * m, norm * d, m * d, norm * m * d])
+        fitted = np.linalg.solve(np.array(design, float), np.array(cells))
+        assert found[0][seed] == pytest.approx(2 * abs(fitted[1]))
+        assert found[1][seed] == pytest.approx(2 * abs(fitted[7]))
+
+
+def test_logarithms_and_pairs():
+    found = trials.log_ratio(np.array([[10.0, -1.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 3.0]]))
+    assert found[0, 0] == pytest.approx(1) and found[1, 1] == 0
+    assert np.isnan(found[0, 1]) and np.isnan(found[1, 0])
+    one, other = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]), np.array([[4.0, 5.0, 9.0], [9.0, 5.0, 4.0]])
+    assert trials.alike(one, other).tolist() == [1, 0]
+    assert trials.alike(one[:1], np.array([[5.0, 4.0, 9.0]])).tolist() == [pytest.approx(2 / 3)]
+
+
+def test_arms_are_two_networks_and_three_modes():
+    plain, *normalized = trials.ARMS.values()
+    assert list(trials.ARMS) == ["none", "batch", "constant", "running"] and plain == ("none", "batch")
+    assert normalized == [("batch", "batch"), ("batch", "detached"), ("batch", "population")]
+
+
+def test_a_seed_gives_the_same_whatever_its_neighbours_and_all_that_the_page_reads():
+    one, other = in_processes(trials.measure, PLAN, (1, 2), 1)
+    again = trials.measure(PLAN, 2)
+    assert all(np.array_equal(other[name], again[name]) for name in other)
+    assert not np.array_equal(one["end.hessian.none.top"], other["end.hessian.none.top"])
+    shapes = {name: values.shape for name, values in one.items()}
+    for arm in trials.ARMS:
+        assert shapes[f"end.gauss_newton.{arm}.top"] == shapes[f"start.hessian.{arm}.top"] == (2, 11)
+        assert shapes[f"end.hessian.{arm}.nodes"] == (2, 1, 12) and shapes[f"end.hessian.{arm}.trace"] == (2,)
+    assert shapes["training.none"] == shapes["training.batch"] == (2, 3)
+    assert one["halves.none"] == pytest.approx(one["end.hessian.none.trace"], rel=1e-3)
+    assert one["start.hessian.batch.loss"] == pytest.approx(one["start.hessian.constant.loss"], rel=1e-5)
+    for depth in range(
+        2
+    ):  # of one network the two modes of the batch are the same loss, the running averages another
+        loss = {arm: one[f"end.hessian.{arm}.loss"][depth] for arm in trials.ARMS}
+        assert loss["batch"] == pytest.approx(loss["constant"], rel=1e-5) and loss["batch"] != loss["running"]
