@@ -365,4 +365,47 @@ WRONG = {
         "(np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))",
         ("test_shortest",),
     ),
+    # Only γ and β are trained
+    "gamma and beta: the readout as well": (
+        "gamma-and-beta",
+        "freeze",
+        "isinstance(layer, nn.modules.batchnorm._BatchNorm)",
+        "isinstance(layer, (nn.modules.batchnorm._BatchNorm, nn.Linear))",
+        ("test_count", "test_which", "test_anywhere"),
+    ),
+    "gamma and beta: vectors only": (
+        "gamma-and-beta",
+        "freeze",
+        "nn.modules.batchnorm._BatchNorm",
+        "nn.BatchNorm1d",
+        ("test_anywhere",),
+    ),
+    "gamma and beta: nothing is thawed": (
+        "gamma-and-beta",
+        "freeze",
+        "layer.requires_grad_(True)",
+        "pass",
+        ("test_which", "test_anywhere"),
+    ),
+    "gamma and beta: gradients add up": (
+        "gamma-and-beta",
+        "train",
+        "optimizer.zero_grad()",
+        "pass",
+        ("test_steps",),
+    ),
+    "gamma and beta: left in training mode": (
+        "gamma-and-beta",
+        "train",
+        "return model.eval()",
+        "return model",
+        ("test_steps",),
+    ),
+    "gamma and beta: beta goes straight into the bias": (
+        "gamma-and-beta",
+        "absorb",
+        "bias + weight @ beta",
+        "bias + beta.sum()",
+        ("test_same",),
+    ),
 }

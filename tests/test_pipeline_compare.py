@@ -9,6 +9,7 @@ import pytest
 from test_pipeline_gate import edit_results, laptop_run
 
 from bnbook import cli
+from bnbook.coursework import measuring
 from bnbook.errors import BnbookError
 from bnbook.pipeline import chapter_runs, compare, execution, publishing, rerun_figure
 
@@ -54,6 +55,13 @@ def test_a_rerun_is_judged_by_the_published_band(ran):
     assert outcome == compare.DIFFERS and "heads: 0.9, book" in words and "DIFFERS" in words
     assert "other rate: 0.9; book: 0.5" in words
     assert "claim coin-fair: not reproduced (“reproduced” when it ran); book: reproduced" in words
+
+
+def test_the_course_reads_the_outcome_from_the_lines_of_a_run(ran):
+    publishing.publish(laptop_run().chapter, "laptop")
+    words, found = judged()
+    printed = f"passed part/coin (laptop) in 2.0 s\n{words}\n"
+    assert measuring.outcome(printed).startswith(found) and measuring.outcome(printed) in words
 
 
 def test_the_bands_of_several_results_are_wider_together(ran):

@@ -97,9 +97,15 @@ def rerun(words: Sequence[str]) -> dict[str, Any]:
         differs = 1  # is no error: the page asks why
         more = {"BNBOOK_RUNS": scratch}
         ran = _timed(["bnbook", *words], paths.repository_root(), more, good=(0, differs))
-    (said,) = re.findall(r"^ *((?:agrees|differs).*the book.*)$", ran.pop("said"), flags=re.M)
+    said = outcome(ran.pop("said"))
     print(f"{words[1]}: {ran['seconds']} s, {said}", flush=True)
     return ran | {"command": " ".join(words), "said": said}
+
+
+def outcome(printed: str) -> str:
+    """What `--compare` found, among the lines that `bnbook run` printed: the words behind "this … run"."""
+    (said,) = re.findall(r"^[\w/-]+: this \w+ run (\w+ .*the book.*)$", printed, flags=re.M)
+    return said
 
 
 def _timed(
