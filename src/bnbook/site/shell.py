@@ -143,7 +143,7 @@ def citation(title: str, address: str, commit: str, day: str) -> str:
     key = "-".join(["bnbook", *re.findall(r"[a-z0-9]+", title.lower())[:4]])
     fields = {"author": f"{{{who}}}", "title": f"{{{title or book}}}", "howpublished": f"In: {book}, {state}"}
     fields |= {"year": day[:4], "note": day} | ({"url": address} if address else {})
-    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    lines = ",\n".join(f'  {name} = "{value}"' for name, value in fields.items())
     bibtex = html.escape(f"@misc{{{key},\n{lines}\n}}")
     return (
         f'<details class="cite-this"><summary>Cite this page</summary><p>{html.escape(sentence)}</p>'
@@ -329,6 +329,8 @@ INLINE = re.compile(
 )
 HANDLER = re.compile(r'<[a-z][^<>]*?\son[a-z]+="([^"]*)"')
 CONTENT = re.compile(r"<(main|article)\b.*</\1>", re.S)
+#: What the theme's own buttons above the text do, to print and to fill the screen.
+BUTTONS = ("window.print()", "toggleFullScreen()")
 #: Sphinx's own page, whose content has a script and nothing of a run.
 WITHOUT_RUNS = ("search.html",)
 #: A page may be opened from a folder (file:) or a server ('self'); nothing comes from another host.
@@ -350,7 +352,7 @@ def write_policies(site: Path) -> None:
 def with_policy(text: str, whole: bool = False) -> str:
     """The page with its policy as the first of its head; `whole`: what stands in its content may run, too."""
     own = text if whole else CONTENT.sub("", text)
-    scripts = [*INLINE.findall(own), *(html.unescape(each) for each in HANDLER.findall(own))]
+    scripts = [*INLINE.findall(own), *(html.unescape(each) for each in HANDLER.findall(own)), *BUTTONS]
     digests = sorted({base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts})
     policy = POLICY.format(hashes=" ".join(f"'sha256-{each}'" for each in digests))
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
