@@ -54,10 +54,9 @@ def test_a_page_can_be_cited_by_a_sentence_and_by_bibtex(tiny):
     assert sentence == (
         "Ann and Bob (2026): “Is <it> & so?”, in A book, version 1.2, commit abcdef0123, 2026-11-27. https://x.org/p.html"
     )
-    assert bibtex.startswith("@misc{bnbook-is-it-so,\n  author = {{Ann and Bob}},") and bibtex.endswith(
-        "}\n}"
-    )
-    fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", bibtex, flags=re.M))
+    assert bibtex.startswith('@misc{bnbook-is-it-so,\n  author = "{Ann and Bob}",')
+    assert bibtex.endswith('"\n}') and "{{" not in bibtex, "two braces are a token that was not filled"
+    fields = dict(re.findall(r'^  (\w+) = "(.*)",?$', bibtex, flags=re.M))
     assert (
         fields["year"] == "2026"
         and fields["url"] == "https://x.org/p.html"
