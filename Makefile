@@ -61,13 +61,13 @@ site: install
 	$(BNBOOK) build
 
 pdf: site
-	$(BIN)/python -m bnbook.site.pdf
+	$(BIN)/python -m bookpress.site.pdf
 
 bench: install
 	$(BIN)/python -m benchmarks
 
 lab: install
-	$(BIN)/python -m bnbook.pipeline.handout lab
+	$(BIN)/python -m bookpress.pipeline.handout lab
 	$(BIN)/python -m jupyter lab lab
 
 clean:

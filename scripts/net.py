@@ -35,8 +35,8 @@ def text_of(page: Path) -> str:
 
 def fingerprints() -> dict[str, dict[str, str]]:
     """What the code of each chapter is hashed to, by the parts that hang on code."""
-    from bnbook.fingerprint import chapter_fingerprint
-    from bnbook.pipeline.chapters import discover
+    from bookpress.fingerprint import chapter_fingerprint
+    from bookpress.pipeline.chapters import discover
 
     found = {}
     for chapter in discover():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnbook.site import board
+from bookpress.site import board
 
 
 def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 import pytest
 from conftest import ROOT
 
-from bnbook.pipeline import chapter_runs, prose
+from bookpress.pipeline import chapter_runs, prose
 
 PAGES = {
     path.relative_to(ROOT / "book").with_suffix("").as_posix(): path.read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from conftest import ROOT
 from test_report_diagnosis import batch, network, said
 from torch import nn
 
-from bnbook import contents
+from bookpress import contents
 
 PAGE = (ROOT / "book" / "asked.md").read_text(encoding="utf-8")
 QUESTIONS = {

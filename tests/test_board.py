@@ -7,8 +7,8 @@ import pytest
 from conftest import ROOT
 from site_rows import rows
 
-from bnbook.pipeline.chapters import Chapter
-from bnbook.site import board
+from bookpress.pipeline.chapters import Chapter
+from bookpress.site import board
 
 pytestmark = pytest.mark.skipif(browsing.CHROMIUM is None, reason="no browser is installed")
 SHOWN = "li.claim:not([hidden])"

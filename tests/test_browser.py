@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import pytest
 from browsing import LOCAL, THEMES, WIDTHS, Visits
 
-from bnbook.pipeline import inks, pictures
+from bookpress.pipeline import inks, pictures
 
 pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bnbook.pipeline import chapters
+from bookpress.pipeline import chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 LINES, COLUMNS = 24, 110

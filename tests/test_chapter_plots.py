@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
-from bnbook.fingerprint.sources import NOT_MEASURING
-from bnbook.pipeline import chapters
+from bookpress.fingerprint.sources import NOT_MEASURING
+from bookpress.pipeline import chapters
 
 DRAWING = "bnbook.plots"
 #: What cells use of it all the same; every one is pinned, with its value, in test_plots_chosen.py.

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 import pytest
-
-from bnbook import intervals
-from bnbook.claims.claim import Claim, Part, Source, Test
-from bnbook.claims.judging import judge
-from bnbook.claims.kinds import evaluate, least_seeds
-from bnbook.claims.ledger import effect_and_interval
-from bnbook.claims.recorded import Recorded
 from bnbook.errors import BnbookError
-from bnbook.results import Results
+
+from bookpress import intervals
+from bookpress.claims.claim import Claim, Part, Source, Test
+from bookpress.claims.judging import judge
+from bookpress.claims.kinds import evaluate, least_seeds
+from bookpress.claims.ledger import effect_and_interval
+from bookpress.claims.recorded import Recorded
+from bookpress.results import Results
 
 T2 = 4.302652729696142  # Student's t at 97.5 % and 2 degrees of freedom
 SPREAD = np.array([-1.0, 0.0, 1.0])  # deviation 1: the interval of three seeds is mean ± t/√3

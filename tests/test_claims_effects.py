@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bnbook.errors import BnbookError
 
-from bnbook.claims import (
+from bookpress.claims import (
     Claim,
     Part,
     Source,
@@ -21,15 +22,14 @@ from bnbook.claims import (
     load_claims,
     markdown_table,
 )
-from bnbook.claims.claim import Effect
-from bnbook.claims.judging import at_other_margins
-from bnbook.claims.kinds import kind_of
-from bnbook.claims.words import alike, spelled, telling
-from bnbook.errors import BnbookError
-from bnbook.pipeline import ledger, prose
-from bnbook.pipeline.chapters import discover
-from bnbook.pipeline.gate import passed_run
-from bnbook.results import Results
+from bookpress.claims.claim import Effect
+from bookpress.claims.judging import at_other_margins
+from bookpress.claims.kinds import kind_of
+from bookpress.claims.words import alike, spelled, telling
+from bookpress.pipeline import ledger, prose
+from bookpress.pipeline.chapters import discover
+from bookpress.pipeline.gate import passed_run
+from bookpress.results import Results
 
 SOURCE = Source("santurkar2018", "v1", "Figure 1")
 RATIO = Test("ratio", a="loss.none", b="loss.batch", side="greater", threshold=1.0)

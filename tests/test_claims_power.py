@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bnbook.errors import BnbookError
 from scipy import stats
 
-from bnbook.claims import power
-from bnbook.claims.claim import Claim, Effect, Source, Test
-from bnbook.claims.kinds import evaluate
-from bnbook.claims.power import Earlier
-from bnbook.errors import BnbookError
+from bookpress.claims import power
+from bookpress.claims.claim import Claim, Effect, Source, Test
+from bookpress.claims.kinds import evaluate
+from bookpress.claims.power import Earlier
 
 BOOKS = 500
 CLAIM = Claim("c", "part/coin", Source("k", "v", "w"), "says", "f")

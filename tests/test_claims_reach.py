@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
+from bnbook.errors import BnbookError
 from scipy import stats
 
-from bnbook.claims import Claim, Source, Test, kinds, load_claims
-from bnbook.claims.kinds import kind_of
-from bnbook.errors import BnbookError
-from bnbook.pipeline import gate
-from bnbook.results import Results
+from bookpress.claims import Claim, Source, Test, kinds, load_claims
+from bookpress.claims.kinds import kind_of
+from bookpress.pipeline import gate
+from bookpress.results import Results
 
 NINE_IN_TEN = Test("level", a="a", side="greater", threshold=0.9, events=True)
 

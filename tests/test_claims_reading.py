@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import tiny_book
 import yaml
-
-from bnbook.claims import load_claims
 from bnbook.errors import BnbookError
+
+from bookpress.claims import load_claims
 
 GOOD = {
     "id": "faster-lr0.1",

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 import yaml
-
-from bnbook import paths
-from bnbook.claims import judge, load_claims
-from bnbook.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
-from bnbook.claims.ledger import ends, rung_table, turned
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters, prose, publishing
-from bnbook.results import Results
+
+from bookpress import paths
+from bookpress.claims import judge, load_claims
+from bookpress.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
+from bookpress.claims.ledger import ends, rung_table, turned
+from bookpress.pipeline import chapters, prose, publishing
+from bookpress.results import Results
 
 HEAD = {
     "source": {"key": "santurkar2018", "version": "v1"},

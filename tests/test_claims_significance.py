@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bnbook.claims import Test
-from bnbook.claims.claim import Outcome
-from bnbook.claims.judging import deciding_words, seeds_for_claim, seeds_needed
-from bnbook.claims.kinds import evaluate
-from bnbook.claims.ledger import benjamini_hochberg, significance
+from bookpress.claims import Test
+from bookpress.claims.claim import Outcome
+from bookpress.claims.judging import deciding_words, seeds_for_claim, seeds_needed
+from bookpress.claims.kinds import evaluate
+from bookpress.claims.ledger import benjamini_hochberg, significance
 
 RNG = np.random.default_rng(20260711)
 A, B = RNG.normal(1.2, 1, 12), RNG.normal(0.2, 1, 12)

@@ -9,8 +9,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from bnbook.errors import BnbookError
 
-from bnbook.claims import (
+from bookpress.claims import (
     Claim,
     Part,
     Source,
@@ -21,9 +22,8 @@ from bnbook.claims import (
     markdown_table,
     verdict_rows,
 )
-from bnbook.claims.judging import combine
-from bnbook.errors import BnbookError
-from bnbook.results import Results
+from bookpress.claims.judging import combine
+from bookpress.results import Results
 
 YES, NO, OPEN3 = "reproduced", "not reproduced", "open"
 
@@ -391,7 +391,7 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
 
 
 def test_claims_are_read_and_formatted_without_scipy():
-    code = "import sys, bnbook.claims; sys.exit('scipy' in sys.modules or 'torch' in sys.modules)"
+    code = "import sys, bookpress.claims; sys.exit('scipy' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

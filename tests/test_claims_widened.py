@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bnbook.errors import BnbookError
 from scipy import stats
 
-from bnbook.claims import Claim, Source, Test, judge
-from bnbook.errors import BnbookError
+from bookpress.claims import Claim, Source, Test, judge
 
 RNG = np.random.default_rng(20260712)
 

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from bnbook.errors import BnbookError, reason
 from conftest import ROOT, VARIABLES, bnbook
 
-from bnbook import cli
-from bnbook.errors import BnbookError, reason
+from bookpress import cli
 
 
 def test_a_reader_that_leaves_early_is_not_told_that_all_is_well(ran):
@@ -134,7 +134,7 @@ def test_chapters_may_stand_behind_options(tiny, capsys):
 
 
 def test_a_check_of_the_doctor_that_fails_is_a_row(monkeypatch):
-    from bnbook.pipeline import doctor
+    from bookpress.pipeline import doctor
 
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "psutil", None)
@@ -147,7 +147,7 @@ def test_a_check_of_the_doctor_that_fails_is_a_row(monkeypatch):
 
 def test_the_notebooks_of_make_lab_end_in_one_line_too(tiny):
     (tiny / "_toc.yml").write_text("root: [")
-    command = [sys.executable, "-m", "bnbook.pipeline.handout"]
+    command = [sys.executable, "-m", "bookpress.pipeline.handout"]
     for folders, word in ([[str(tiny / "lab")], "_toc.yml"], [[], "one folder is needed"]):
         done = subprocess.run([*command, *folders], capture_output=True, encoding="utf-8")
         assert done.returncode == cli.USAGE and done.stderr.count("\n") == 1 and word in done.stderr
@@ -176,7 +176,7 @@ def test_no_home_and_no_name(ran, monkeypatch):
 
 def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
     """With the package alone, as from its wheel."""
-    from bnbook.pipeline import doctor
+    from bookpress.pipeline import doctor
 
     def none():
         raise BnbookError("no book found")
@@ -195,7 +195,7 @@ def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
 
 
 def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):
-    from bnbook.pipeline import doctor
+    from bookpress.pipeline import doctor
 
     assert doctor._operators() == []
     (tmp_path / "_C.so").write_text("of another build")

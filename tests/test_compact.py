@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bnbook.pipeline.pictures import compact
+from bookpress.pipeline.pictures import compact
 
 EXECUTED = Path(__file__).parents[1] / "executed/laptop"
 SVG = "{http://www.w3.org/2000/svg}"

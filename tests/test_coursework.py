@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bnbook.errors import BnbookError
 from coursework_answers import WRONG
 from torch import nn
 
-from bnbook.coursework import making, measuring, reading
-from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes import covariate_shift, landscape
+from bookpress.coursework import making, measuring, reading
 
 otter = pytest.importorskip("otter.test_files", reason="otter-grader is not installed")
 NAMES = [path.stem for path in reading.discover()]
@@ -164,7 +164,7 @@ def right(name: str) -> dict:
 def test_what_the_page_says_is_found_was_measured_with_this_code(name):
     record = json.loads(measuring.record_file().read_text(encoding="utf-8"))
     own = record["sheets"][name]
-    again = "measure again: python -m bnbook.coursework.measuring " + name
+    again = "measure again: python -m bookpress.coursework.measuring " + name
     assert own["code"] == measuring.digest(assignment(name)), again
     assert own["points"] == assignment(name).points and own["run"]["seconds"] < 300
     if name in ("transform", "inference", "lp-norms"):  # at once
@@ -255,7 +255,7 @@ def test_bad_input_is_one_clear_line(tmp_path, monkeypatch):
 def test_time_of_the_processor_is_that_of_the_program_and_of_the_system(monkeypatch, tmp_path):
     from types import SimpleNamespace
 
-    from bnbook.coursework import measuring
+    from bookpress.coursework import measuring
 
     used = iter([SimpleNamespace(ru_utime=1.0, ru_stime=2.0), SimpleNamespace(ru_utime=4.0, ru_stime=7.0)])
     monkeypatch.setattr("resource.getrusage", lambda _: next(used))
@@ -265,7 +265,7 @@ def test_time_of_the_processor_is_that_of_the_program_and_of_the_system(monkeypa
 def test_points_are_those_that_were_earned(monkeypatch):
     from types import SimpleNamespace
 
-    from bnbook.coursework import measuring
+    from bookpress.coursework import measuring
 
     def ran(words, place, *_, **__):
         if "otter" in words:
@@ -281,7 +281,7 @@ def test_points_are_those_that_were_earned(monkeypatch):
 
 
 def test_a_secret_that_would_reach_the_students_is_refused(monkeypatch, tmp_path):
-    from bnbook.coursework import making, reading
+    from bookpress.coursework import making, reading
 
     name = reading.discover()[0].stem
     for secret in ("BEGIN SOLUTION", "hidden=True"):

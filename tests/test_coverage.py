@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 import tiny_book
 import yaml
+from bnbook.errors import BnbookError
 from conftest import ROOT, bnbook
 
-from bnbook import claims
-from bnbook.claims import load_coverage
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, chapters, pages, prose
-from bnbook.site import board
+from bookpress import claims
+from bookpress.claims import load_coverage
+from bookpress.pipeline import chapter_runs, chapters, pages, prose
+from bookpress.site import board
 
 HALF = {
     "where": "Verse 1",

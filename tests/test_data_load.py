@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 import tiny_data
 import torch
+from bnbook.errors import BnbookError
 
-from bnbook import atomic, data, paths, results
+from bnbook import data
 from bnbook.data import dataset, listeners, sources
 from bnbook.data.identity import known_sets
-from bnbook.errors import BnbookError
+from bookpress import atomic, paths, results
 
 DIGITS = tuple(str(digit) for digit in range(10))
 MNIST = tiny_data.make_arrays((1, 28, 28), seed=1)

@@ -14,13 +14,12 @@ import pytest
 import torch
 
 import bnbook
-from bnbook import figures, models, normalizers, results
+from bnbook import figures, models, normalizers
 from bnbook.deep_linear import LinearArm, draw_problem, spread_probes
 from bnbook.deep_linear.network import Network
 from bnbook.normalizers import formulas, lp, noisy, per_example
 from bnbook.normalizers.batch import BatchNorm
 from bnbook.probes import fisher
-from bnbook.runs import kinds
 from bnbook.small_networks import PhaseArm
 from bnbook.studies.critical_rate import explosion_step
 from bnbook.studies.decay.network import answers
@@ -29,6 +28,8 @@ from bnbook.studies.decay.training import Recipe
 from bnbook.studies.gradient_growth import chain, growth, residual
 from bnbook.studies.residual import network as residual_network
 from bnbook.studies.standins.layers import StandIn
+from bookpress import results
+from bookpress.runs import kinds
 
 DRAWN = dict(sigma_w2=2.0, gamma=1.0)
 IMAGES = dict(classes=10, channels=3, image_size=32, width=1.0)

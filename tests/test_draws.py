@@ -15,19 +15,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_book
+from bnbook.errors import BnbookError
 from conftest import ROOT, bnbook
 from scipy import stats
 
-from bnbook import claims, results
-from bnbook.claims import Test, judging, locks
-from bnbook.claims.claim import Claim, Source
-from bnbook.claims.kinds import evaluate
-from bnbook.claims.locks import measure, plan
-from bnbook.claims.recorded import Recorded
-from bnbook.cli import main
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, chapters, pages, publishing
-from bnbook.results import Results
+from bookpress import claims, results
+from bookpress.claims import Test, judging, locks
+from bookpress.claims.claim import Claim, Source
+from bookpress.claims.kinds import evaluate
+from bookpress.claims.locks import measure, plan
+from bookpress.claims.recorded import Recorded
+from bookpress.cli import main
+from bookpress.pipeline import chapter_runs, chapters, pages, publishing
+from bookpress.results import Results
 
 MEASURED = {"code": "c", "package": "p", "data": "d"}
 COIN = "part/coin"
@@ -273,7 +273,7 @@ def coin():
 
 def stamped(found, change):
     """A run whose numbers were changed and whose hashes were made to fit."""
-    from bnbook.pipeline import gate
+    from bookpress.pipeline import gate
 
     content = json.loads(found.results_path.read_text())
     change(content)

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from bnbook import cli, results
+from bookpress import cli, results
 
 CHAPTER = "theory/minima"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import tiny_book
 import yaml
+from bnbook.errors import BnbookError
 from conftest import ROOT, bnbook
 
-from bnbook import claims, paths
-from bnbook.claims import load_errata
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, chapters, pages, prose
+from bookpress import claims, paths
+from bookpress.claims import load_errata
+from bookpress.pipeline import chapter_runs, chapters, pages, prose
 
 GOOD = {
     "id": "coin-two-sides",

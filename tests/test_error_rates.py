@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from bnbook.errors import BnbookError
 from scipy import stats
 
-from bnbook import claims
-from bnbook.claims import Test, error_rates
-from bnbook.claims.kinds import evaluate
-from bnbook.errors import BnbookError
-from bnbook.pipeline import pages, prose
-from bnbook.pipeline.chapters import discover
-from bnbook.pipeline.gate import passed_run
+from bookpress import claims
+from bookpress.claims import Test, error_rates
+from bookpress.claims.kinds import evaluate
+from bookpress.pipeline import pages, prose
+from bookpress.pipeline.chapters import discover
+from bookpress.pipeline.gate import passed_run
 
 RNG = np.random.default_rng(20260714)
 #: 2.5 % and four standard errors of the share in so many books.
@@ -146,7 +146,7 @@ def test_a_blank_that_nothing_fills_is_one_line():
 
 def test_the_spreads_of_the_data_are_theirs():
     """Of t with three degrees of freedom 3, of beta(4½, ½) 4.5 · 0.5 / (25 · 6) = 0.015."""
-    from bnbook.claims.error_rates import DATA_SPREAD
+    from bookpress.claims.error_rates import DATA_SPREAD
 
     spreads = {"normal": 1.0, "heavy tails": 3**0.5, "shares near 1": 0.015**0.5}
     assert pytest.approx(spreads) == DATA_SPREAD

@@ -18,19 +18,19 @@ import scipy.stats
 import torch
 from conftest import ROOT
 
-from bnbook import claims, intervals
-from bnbook.claims import judging
-from bnbook.claims.kinds import kind_of
-from bnbook.claims.recorded import Recorded
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
-from bnbook.pipeline import chapter_runs, chapters, explorers, prose
-from bnbook.pipeline.explorers import landscape
-from bnbook.pipeline.inks import PALETTE
-from bnbook.results import Results
-from bnbook.runs import store
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
+from bookpress import claims, intervals
+from bookpress.claims import judging
+from bookpress.claims.kinds import kind_of
+from bookpress.claims.recorded import Recorded
+from bookpress.pipeline import chapter_runs, chapters, explorers, prose
+from bookpress.pipeline.explorers import landscape
+from bookpress.pipeline.inks import PALETTE
+from bookpress.results import Results
+from bookpress.runs import store
 
 pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,

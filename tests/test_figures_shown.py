@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bnbook.figures import COLORS
-from bnbook.pipeline import inks, phones, pictures
-from bnbook.pipeline.pictures import compact
-from bnbook.site.claim_pages import caption_of
+from bookpress.pipeline import inks, phones, pictures
+from bookpress.pipeline.pictures import compact
+from bookpress.site.claim_pages import caption_of
 
 #: Every committed figure, and those whose legend is in the figure.
 COMMITTED = sorted((Path(__file__).parents[1] / "executed").rglob("*.svg"))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bnbook import fingerprint
-from bnbook.fingerprint.closure import Closure
-from bnbook.fingerprint.sources import Outside, Sources, measures
-from bnbook.pipeline.chapters import select
+from bookpress import fingerprint
+from bookpress.fingerprint.closure import Closure
+from bookpress.fingerprint.sources import Outside, Sources, measures
+from bookpress.pipeline.chapters import select
 
 SRC = Path(fingerprint.__file__).resolve().parents[1]
 SANTURKAR = (
@@ -62,7 +62,7 @@ TABLE = {0: "settings.yml", 1: 2.0}
     "results.py": "def record(name, value):\n    print(name, value)\n",
 }
 CELL = """from bnbook.models import build
-from bnbook.results import record
+from bookpress.results import record
 for w in (1, 2):
     record('a', build(w))
 """
@@ -201,7 +201,7 @@ def test_an_arm_rests_on_what_trains_it(tmp_path: Path) -> None:
         "runs/__init__.py": "def train_all(arms):\n    return arms\n",
         "engine.py": "def train(arm):\n    return 1\n",
     }
-    cell = "from bnbook.rates import Rate\nfrom bnbook.runs import train_all\ntrain_all([Rate()])\n"
+    cell = "from bnbook.rates import Rate\nfrom bookpress.runs import train_all\ntrain_all([Rate()])\n"
 
     def texts(files: dict[str, str]) -> list[str]:
         stamp(tmp_path, files)

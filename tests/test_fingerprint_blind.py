@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import bnbook
-from bnbook.fingerprint.sources import _idle, measures, take_apart
-from bnbook.pipeline import chapters
+from bookpress.fingerprint.sources import _idle, measures, take_apart
+from bookpress.pipeline import chapters
 
 SRC = Path(bnbook.__file__).parent
 #: Names that find what no name leads to, and what else opens a file.

@@ -13,23 +13,23 @@ from typing import Any
 
 import pytest
 
-from bnbook import fingerprint
 from bnbook.deep_linear import LinearArm
-from bnbook.fingerprint.closure import Closure
-from bnbook.fingerprint.sources import Sources, measures
-from bnbook.pipeline.chapters import Chapter, discover
-from bnbook.runs import kinds, task, train_all
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm
+from bookpress import fingerprint
+from bookpress.fingerprint.closure import Closure
+from bookpress.fingerprint.sources import Sources, measures
+from bookpress.pipeline.chapters import Chapter, discover
+from bookpress.runs import kinds, task, train_all
 
 SRC = Path(fingerprint.__file__).resolve().parents[2]
 #: Bands and verdicts call these on behalf of parts that do not measure; `fingerprint.BANDS` is followed by
 #: itself.
 #: The runner asks which set a name stands for; the SHA-256 vouches for it.
-ON_BEHALF = ("bnbook.intervals:", "bnbook.data:prepare")
+ON_BEHALF = ("bookpress.intervals:", "bnbook.data:prepare")
 
 
 @pytest.mark.parametrize("chapter", discover(), ids=lambda chapter: chapter.name)

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from bnbook.errors import BnbookError
 from conftest import ROOT
 
-from bnbook import __version__, claims, encoding, results
-from bnbook.claims import ledger, reading
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, chapters, handout, prose
+from bnbook import __version__
+from bookpress import claims, encoding, results
+from bookpress.claims import ledger, reading
+from bookpress.pipeline import chapter_runs, chapters, handout, prose
 
 #: Anything of MyST that a notebook editor would show as it is written.
 RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"", re.M)
@@ -174,7 +175,7 @@ def test_a_chapter_as_it_is_handed_out(ran):
     assert "| A coin shows heads half of the time." in text(page)
     assert kinds[-1] == (
         "code",
-        'from bnbook.claims import show_verdicts\n\nshow_verdicts("part/coin", profile)',
+        'from bookpress.claims import show_verdicts\n\nshow_verdicts("part/coin", profile)',
     )
 
 

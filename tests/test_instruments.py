@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 import yaml
+from bnbook.errors import BnbookError
 from site_rows import row
 
-from bnbook import claims
-from bnbook.claims import Claim, Source, Test
-from bnbook.cli import main
-from bnbook.errors import BnbookError
-from bnbook.pipeline import pages
-from bnbook.site import claim_pages
+from bookpress import claims
+from bookpress.claims import Claim, Source, Test
+from bookpress.cli import main
+from bookpress.pipeline import pages
+from bookpress.site import claim_pages
 
 ONE = dict(id="beta", name="Effective β", measures="It.", own="2/η.", silent="Else.", reads=["smoothness.*"])
 
@@ -125,7 +125,7 @@ def test_a_claim_and_its_sibling_on_the_ladder_lead_to_each_other():
 
 
 def test_the_book_refuses_a_sibling_that_it_does_not_have(monkeypatch):
-    from bnbook.claims import reading
+    from bookpress.claims import reading
 
     real = reading._read
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from bnbook import intervals
+from bookpress import intervals
 
 RNG_SEED = 20180521
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import yaml
 
-from bnbook import claims
-from bnbook.cli import main
-from bnbook.pipeline import exports, ledger, prose
-from bnbook.pipeline.chapters import discover
-from bnbook.pipeline.gate import passed_run
+from bookpress import claims
+from bookpress.cli import main
+from bookpress.pipeline import exports, ledger, prose
+from bookpress.pipeline.chapters import discover
+from bookpress.pipeline.gate import passed_run
 
 
 @pytest.fixture(scope="module")

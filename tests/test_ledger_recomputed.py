@@ -294,8 +294,8 @@ def read(run):
 def that_count(claim, needed, runs, profile):
     """The results of the draws by which a claim is judged: measured as the last run, with all that is needed, other
     numbers than in a later one, and not seen by a test that the last run had not shown its data to."""
-    from bnbook import claims
-    from bnbook.results import Results
+    from bookpress import claims
+    from bookpress.results import Results
 
     (own,) = (each for each in claims.chapter_claims(runs[-1]["chapter"]) if each.id == claim["id"])
     seen = lambda run: bool(
@@ -338,8 +338,8 @@ def same_numbers(draw, later, names):
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parts[-3]}-{chapter_of(run)}")
 def test_the_ledger_is_what_other_code_finds(run):
-    from bnbook import claims
-    from bnbook import results as package
+    from bookpress import claims
+    from bookpress import results as package
 
     chapter, profile, exact = chapter_of(run), run.parts[-3], is_exact(chapter_of(run))
     drawn, published = read(run), package.read(run)
@@ -366,8 +366,8 @@ def test_the_ledger_is_what_other_code_finds(run):
 
 def test_no_refuted_claim_reads_open():
     """By the raw files: a claim of which every part has to hold, with one that is refuted, is not open."""
-    from bnbook import claims
-    from bnbook.results import Results
+    from bookpress import claims
+    from bookpress.results import Results
 
     books = {claim.id: claim for claim in claims.load_claims()}
     judged = refuted = 0
@@ -404,10 +404,10 @@ def raw_values(test: dict, runs: list[dict]):
 
 
 def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds():
-    from bnbook import claims
-    from bnbook.pipeline import ledger, prose
-    from bnbook.pipeline.chapters import discover
-    from bnbook.pipeline.gate import passed_run
+    from bookpress import claims
+    from bookpress.pipeline import ledger, prose
+    from bookpress.pipeline.chapters import discover
+    from bookpress.pipeline.gate import passed_run
 
     evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
     rows = ledger.ledger(prose.Pages(evidence, claims.load_claims()))

@@ -9,8 +9,8 @@ import re
 import pytest
 import yaml
 
-from bnbook.pipeline import build
-from bnbook.site import shell
+from bookpress.pipeline import build
+from bookpress.site import shell
 
 HUB = "https://github.com/someone/a-book"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from bnbook.pipeline import chapters
+from bookpress.pipeline import chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("src", "tests", "benchmarks")

@@ -9,17 +9,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bnbook.errors import BnbookError
 from conftest import bnbook
 
-from bnbook import claims, paths, results
-from bnbook.claims import locks, power
-from bnbook.cli import main
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, chapters, gate, locking, pages, publishing
-from bnbook.pipeline.locking import Known
-from bnbook.runs import kinds, store
-from bnbook.site import board
-from bnbook.site.claim_pages import Context, claim_page
+from bookpress import claims, paths, results
+from bookpress.claims import locks, power
+from bookpress.cli import main
+from bookpress.pipeline import chapter_runs, chapters, gate, locking, pages, publishing
+from bookpress.pipeline.locking import Known
+from bookpress.runs import kinds, store
+from bookpress.site import board
+from bookpress.site.claim_pages import Context, claim_page
 
 COIN = "part/coin"
 

@@ -10,12 +10,12 @@ import sys
 from dataclasses import replace
 
 import pytest
-
-from bnbook.claims import locks
-from bnbook.claims.claim import Claim, Source, Test
-from bnbook.claims.locks import LATE, OTHER_SEEDS, REMEASURED, RESET, UNLOCKED, UNPLANNED, measure, plan
 from bnbook.errors import BnbookError
-from bnbook.results import Results
+
+from bookpress.claims import locks
+from bookpress.claims.claim import Claim, Source, Test
+from bookpress.claims.locks import LATE, OTHER_SEEDS, REMEASURED, RESET, UNLOCKED, UNPLANNED, measure, plan
+from bookpress.results import Results
 
 MEASURED = {"code": "c", "package": "p"}
 CLAIM = Claim(
@@ -412,7 +412,7 @@ def test_a_write_that_fails_or_is_killed_leaves_the_file_as_it_was(book, monkeyp
 def test_two_at_once_take_turns(book):
     """Four processes append three lines each: one chain of twelve."""
     code = (
-        "import json, sys; from bnbook.claims import locks\n"
+        "import json, sys; from bookpress.claims import locks\n"
         "for event in json.loads(sys.argv[1]): locks.append([event])"
     )
     events = [lock(replace(CLAIM, id=f"c{k}")) for k in range(3)]
@@ -423,7 +423,7 @@ def test_two_at_once_take_turns(book):
 
 
 def test_who_looks_and_then_writes_is_alone_meanwhile(book):
-    code = "from bnbook.claims import locks; print('waits', flush=True)\nwith locks.alone(): print('in')"
+    code = "from bookpress.claims import locks; print('waits', flush=True)\nwith locks.alone(): print('in')"
     with locks.alone():
         with locks.alone():
             other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

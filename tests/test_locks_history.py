@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bnbook.claims import locks
+from bookpress.claims import locks
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = "book/locks.jsonl"

@@ -6,12 +6,12 @@ import re
 
 import browsing
 import pytest
+from bnbook.errors import BnbookError
 from conftest import ROOT
 
-from bnbook import contents
-from bnbook.errors import BnbookError
-from bnbook.site import notation, shell
-from bnbook.site.notation import Notation
+from bookpress import contents
+from bookpress.site import notation, shell
+from bookpress.site.notation import Notation
 
 MATH = '<span class="math notranslate nohighlight">\\({}\\)</span>'
 CODE = '<code class="docutils literal notranslate"><span class="pre">{}</span></code>'

@@ -141,7 +141,7 @@ def test_binder_installs_the_lock_with_a_small_torch():
         shlex.split(line) for line in script.read_text("utf-8").splitlines() if line.startswith("python")
     ]
     assert steps[1][-4:] == ["--torch-backend", "cpu", "-r", "requirements.lock"]
-    assert steps[-1] == ["python", "-m", "bnbook.pipeline.handout", "lab"]
+    assert steps[-1] == ["python", "-m", "bookpress.pipeline.handout", "lab"]
 
 
 def test_the_same_pythons_everywhere():
@@ -189,7 +189,7 @@ def test_importing_the_package_is_quick():
 
 
 def test_the_pipeline_starts_without_a_grammar_that_no_notebook_needs():
-    program = "import sys, bnbook.pipeline.execution, papermill, jupytext; print('lark' in sys.modules)"
+    program = "import sys, bookpress.pipeline.execution, papermill, jupytext; print('lark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

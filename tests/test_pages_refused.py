@@ -10,15 +10,15 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from bnbook.errors import BnbookError
 from nbformat import v4
 from test_pipeline_gate import edit_results, laptop_run
 
-from bnbook import paths
-from bnbook.claims import locks
-from bnbook.cli import main
-from bnbook.errors import BnbookError
-from bnbook.pipeline import build, chapter_runs, gate, pages, publishing
-from bnbook.site import shell
+from bookpress import paths
+from bookpress.claims import locks
+from bookpress.cli import main
+from bookpress.pipeline import build, chapter_runs, gate, pages, publishing
+from bookpress.site import shell
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/javascript", "image/svg+xml"])

@@ -16,19 +16,21 @@ from pathlib import Path
 import pytest
 
 import bnbook
-from bnbook.fingerprint.sources import _idle, measures, take_apart
+from bookpress.fingerprint.sources import _idle, measures, take_apart
 
 SRC = Path(bnbook.__file__).parent
 #: What stands in the package; nothing of it reaches into what is measured.
 STANDS = {
-    "bnbook.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
-    "bnbook.pipeline.phones": {  # how SVG is written
+    "bookpress.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
+    "bookpress.pipeline.phones": {  # how SVG is written
         "ElementTree.register_namespace('', SVG.strip('{}'))",
         "ElementTree.register_namespace('xlink', 'http://www.w3.org/1999/xlink')",
     },
-    "bnbook.pipeline.prose": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
+    "bookpress.pipeline.prose": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
     # Runs before anything else, in a process of its own, to say what is imported there.
-    "bnbook.results": {"LISTENERS.append(record_data)"},  # which data a chapter loads goes into its results
+    "bookpress.results": {
+        "LISTENERS.append(record_data)"
+    },  # which data a chapter loads goes into its results
 }
 #: By their last name: they give something back and change nothing.
 DECORATORS = set(
@@ -128,7 +130,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("source", PLANTED)
 def test_a_planted_patch_is_refused(source: str):
-    assert refused(source, "bnbook.results") == PLANTED[source]
+    assert refused(source, "bookpress.results") == PLANTED[source]
 
 
 def test_an_import_for_what_it_does_is_refused_where_no_stamp_sees_it():

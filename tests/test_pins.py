@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bnbook.claims import load_instruments
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import summaries as linear
 from bnbook.deep_linear.arm import LENGTHS
-from bnbook.pipeline import chapters
 from bnbook.probes import over_steps, summaries
 from bnbook.probes.activations import moment_change
 from bnbook.small_networks import bisect, works
@@ -36,6 +34,8 @@ from bnbook.studies.vgg.starts import matched
 from bnbook.training.curves import started
 from bnbook.training.placed import PARTS
 from bnbook.training.probed import probe_schedule
+from bookpress.claims import load_instruments
+from bookpress.pipeline import chapters
 
 GUESS = math.log(10)
 #: Which work on no grid of their own: one number of one network, a mean of accuracies, a fit.

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from bnbook import claims
-from bnbook.claims.locks import UNLOCKED
-from bnbook.claims.words import format_number
 from bnbook.errors import BnbookError
-from bnbook.pipeline import build, chapter_runs, chapters, gate, pages, prose
-from bnbook.pipeline.chapters import discover
+
+from bookpress import claims
+from bookpress.claims.locks import UNLOCKED
+from bookpress.claims.words import format_number
+from bookpress.pipeline import build, chapter_runs, chapters, gate, pages, prose
+from bookpress.pipeline.chapters import discover
 
 
 def text_of(path) -> str:
@@ -64,7 +64,7 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
 
 
 def test_the_highest_fresh_profile_is_shown_and_stale_evidence_is_not(ran, tmp_path):
-    from bnbook.pipeline import publishing
+    from bookpress.pipeline import publishing
 
     chapter = chapters.select(["coin"])[0]
     publishing.publish(chapter, "laptop")
@@ -143,8 +143,8 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     object.__setattr__(run.chapter, "exact", True)
     assert chapter_runs.judged(claim, run).words.endswith("(“not tested at this scale” when it ran)")
     laptop = chapter_runs.fresh_run(run.chapter, "laptop")
-    monkeypatch.setattr("bnbook.claims.judging.NOT_REPRODUCED", "reproduced")
-    monkeypatch.setattr("bnbook.claims.judging.REPRODUCED", "not reproduced")
+    monkeypatch.setattr("bookpress.claims.judging.NOT_REPRODUCED", "reproduced")
+    monkeypatch.setattr("bookpress.claims.judging.REPRODUCED", "not reproduced")
     assert chapter_runs.judged(claim, laptop).words == "not reproduced (“reproduced” when it ran)"
 
 

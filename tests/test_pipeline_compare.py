@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from bnbook.errors import BnbookError
 from test_pipeline_gate import edit_results, laptop_run
 
-from bnbook import cli
-from bnbook.coursework import measuring
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, compare, execution, publishing, rerun_figure
+from bookpress import cli
+from bookpress.coursework import measuring
+from bookpress.pipeline import chapter_runs, compare, execution, publishing, rerun_figure
 
 
 def judged():

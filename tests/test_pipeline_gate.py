@@ -10,13 +10,13 @@ import nbformat
 import numpy as np
 import pytest
 import tiny_book
-
-from bnbook import paths, results
-from bnbook.claims import load_claims
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, chapters, gate, pages, prose, publishing
-from bnbook.pipeline.gate import passed_run
-from bnbook.runs import kinds, store
+
+from bookpress import paths, results
+from bookpress.claims import load_claims
+from bookpress.pipeline import chapter_runs, chapters, gate, pages, prose, publishing
+from bookpress.pipeline.gate import passed_run
+from bookpress.runs import kinds, store
 
 
 def laptop_run():
@@ -470,7 +470,7 @@ def test_trainings_that_a_run_keeps_are_published_with_it(ran, monkeypatch, tmp_
 
 
 def test_published_results_that_cannot_be_read_are_one_problem_among_others(ran, monkeypatch, capsys):
-    from bnbook.cli import main
+    from bookpress.cli import main
 
     publishing.publish(laptop_run().chapter, "laptop")
     results_file = paths.executed_folder() / "laptop" / "part" / "coin.json"
@@ -493,7 +493,7 @@ def test_published_results_that_cannot_be_read_are_one_problem_among_others(ran,
 
 
 def test_finished_trainings_of_a_run_that_is_not_wait_for_the_rest_of_it(ran, monkeypatch, tmp_path, capsys):
-    from bnbook.cli import main
+    from bookpress.cli import main
 
     monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
     chapter, code = laptop_run().chapter, kinds.edition("bnbook.training.arm:Arm", None)["code"]
@@ -539,7 +539,7 @@ def test_a_disk_that_is_full_is_said(ran, monkeypatch):
 
 
 def test_runs_made_with_other_versions_than_the_lock_are_noticed(ran, capsys):
-    from bnbook.cli import main
+    from bookpress.cli import main
 
     publishing.publish(laptop_run().chapter, "laptop")
     lock = ran / "requirements.lock"
@@ -556,7 +556,7 @@ def test_runs_made_with_other_versions_than_the_lock_are_noticed(ran, capsys):
 
 @pytest.mark.parametrize("name", ["errata.yml", "index.md"])
 def test_a_page_beside_the_chapters_that_asks_for_a_missing_result_is_found(ran, capsys, name):
-    from bnbook.cli import main
+    from bookpress.cli import main
 
     publishing.publish(laptop_run().chapter, "laptop")
     assert main(["check"]) == 0 and "pages beside the chapters" in capsys.readouterr().out
@@ -570,7 +570,7 @@ def test_a_page_beside_the_chapters_that_asks_for_a_missing_result_is_found(ran,
 
 @pytest.mark.parametrize("token", ["{{ verdict:coin-unfair }}", "{{ times:heads / draws | .2q }}"])
 def test_a_chapter_that_asks_for_what_does_not_exist_is_found(ran, capsys, token):
-    from bnbook.cli import main
+    from bookpress.cli import main
 
     publishing.publish(laptop_run().chapter, "laptop")
     path = ran / "book" / "part" / "coin.md"
@@ -602,9 +602,9 @@ def test_what_a_run_with_other_parameters_lacks_is_said_on_its_page(ran):
 def test_what_is_large_or_lies_beside_the_files_of_a_run(tmp_path):
     from types import SimpleNamespace
 
-    from bnbook.pipeline import gate
-    from bnbook.pipeline.gate import content_digest
-    from bnbook.results import Results
+    from bookpress.pipeline import gate
+    from bookpress.pipeline.gate import content_digest
+    from bookpress.results import Results
 
     path = tmp_path / "coin.ipynb"
     for size, lines in ((2 * 2**20, 0), (2 * 2**20 + 1, 1)):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from bnbook.errors import BnbookError
 from conftest import ROOT
 
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, chapters, gate, prose
+from bookpress.pipeline import chapter_runs, chapters, gate, prose
 
 
 def table(body: str) -> str:

@@ -4,9 +4,9 @@ names)."""
 from __future__ import annotations
 
 import pytest
-
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters
+
+from bookpress.pipeline import chapters
 
 DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment": False, "data": "mnist"}
 

@@ -16,9 +16,9 @@ from conftest import bnbook
 from filelock import FileLock
 
 import bnbook as bnbook_package
-from bnbook import fingerprint
-from bnbook.cli import main
-from bnbook.pipeline import chapter_runs, chapters, execution, gate
+from bookpress import fingerprint
+from bookpress.cli import main
+from bookpress.pipeline import chapter_runs, chapters, execution, gate
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),
@@ -109,7 +109,7 @@ def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch):
         ("run", "coin", "--profile", "overnight"): "no overnight profile; it has: smoke, laptop, paper",
         ("publish", "coin", "--profile", "smoke"): "never published",
     }
-    from bnbook.cli import main
+    from bookpress.cli import main
 
     monkeypatch.chdir(tiny)
     path = tiny / "book" / "part" / "coin.md"
@@ -154,7 +154,7 @@ def test_a_rerun_with_fewer_seeds_than_a_test_needs_passes_and_judges_nothing_by
 
 
 def test_a_chapter_without_an_overnight_profile_is_skipped_by_all(tiny, capsys):
-    from bnbook.cli import main
+    from bookpress.cli import main
 
     assert main(["run", "--all", "--profile", "overnight"]) == 0
     assert capsys.readouterr().out == "skipped part/coin: no overnight profile\n"
@@ -171,7 +171,7 @@ def test_places_named_from_here_are_the_same_for_the_kernel(tiny, monkeypatch):
     monkeypatch.setenv("BNBOOK_RUNS", "~/runs")
     monkeypatch.chdir(tiny)
     path = tiny / "book" / "part" / "coin.md"
-    cell = "import bnbook.paths\nbnbook.paths.store_folder().mkdir()"
+    cell = "import bookpress.paths\nbnbook.paths.store_folder().mkdir()"
     path.write_text(path.read_text() + f"\n```{{code-cell}}\n{cell}\n```\n")
     assert main(["run", "coin"]) == 0
     assert (tiny / "kept").is_dir() and (tiny / "home" / "runs" / "smoke" / "part" / "coin.json").is_file()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from bnbook import claims
-from bnbook.claims import judging
 from bnbook.errors import BnbookError
-from bnbook.pipeline import chapter_runs, prose
-from bnbook.results import Results
+
+from bookpress import claims
+from bookpress.claims import judging
+from bookpress.pipeline import chapter_runs, prose
+from bookpress.results import Results
 
 A, B = np.array([0.30, 0.34, 0.41]), np.array([0.10, 0.11, 0.12])
 
@@ -196,7 +196,7 @@ def test_no_page_keeps_a_token_that_nothing_fills():
 
 
 def test_a_median_counts_a_diverged_seed_as_infinite_and_a_value_is_exactly_that_of_every_seed():
-    from bnbook.pipeline.prose import VERBS
+    from bookpress.pipeline.prose import VERBS
 
     assert VERBS["median"](np.array([1.0, 2.0, np.nan]), ".3g") == "2"
     assert VERBS["median"](np.array([1.0, np.nan, np.nan]), ".3g") == "∞"
@@ -208,8 +208,8 @@ def test_a_median_counts_a_diverged_seed_as_infinite_and_a_value_is_exactly_that
 def test_the_last_entry_of_a_parameter(monkeypatch):
     from types import SimpleNamespace
 
-    from bnbook.pipeline import prose
-    from bnbook.results import Results
+    from bookpress.pipeline import prose
+    from bookpress.results import Results
 
     held = SimpleNamespace(results=Results({"parameters": {"widths": [4, 5, 6]}}))
     pages = SimpleNamespace(evidence={"part/coin": held}, claims=[])
@@ -218,7 +218,7 @@ def test_the_last_entry_of_a_parameter(monkeypatch):
 
 
 def test_seeds_that_are_equal_are_on_no_side(monkeypatch):
-    from bnbook.pipeline import prose
+    from bookpress.pipeline import prose
 
     both = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])
     monkeypatch.setattr(prose, "values", lambda *_: both)

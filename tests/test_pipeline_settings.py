@@ -6,10 +6,10 @@ import re
 
 import pytest
 import tiny_book
+from bnbook.errors import BnbookError
 from conftest import ROOT
 
-from bnbook.errors import BnbookError
-from bnbook.pipeline import chapters
+from bookpress.pipeline import chapters
 
 SHARED = """
 short:  # a group

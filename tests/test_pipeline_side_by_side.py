@@ -15,7 +15,7 @@ import pytest
 import tiny_book
 from conftest import ROOT, VARIABLES, bnbook
 
-from bnbook.cores import cores
+from bookpress.cores import cores
 
 HEAD = tiny_book.CHAPTER[: tiny_book.CHAPTER.index("# A coin")]
 WAIT = """
@@ -34,7 +34,7 @@ def write(root: Path, **sources: str) -> Path:
     for name, source in sources.items():
         cells = [
             'profile = "smoke"\nseeds = 1',
-            source + "\nfrom bnbook.results import record\nrecord('x', [1.0])",
+            source + "\nfrom bookpress.results import record\nrecord('x', [1.0])",
         ]
         tags = [":tags: [parameters]\n\n", "\n"]
         body = "".join(f"```{{code-cell}} ipython3\n{t}{c}\n```\n\n" for t, c in zip(tags, cells))
@@ -52,7 +52,7 @@ def test_outcomes_come_in_order_and_one_failure_stops_no_other(tmp_path):
         quick="import os; open(os.environ['SIGN'], 'w').close()",
         wrong="raise ValueError('no luck')",
         killed="import os; os.kill(os.getppid(), 9)",
-        last=f"from bnbook.cores import cores; assert cores() == {max(1, cores() // 2)}",
+        last=f"from bookpress.cores import cores; assert cores() == {max(1, cores() // 2)}",
     )
     done = bnbook("run", "--all", "--jobs", "2", root=root, code=1, SIGN=str(tmp_path / "sign"))
     said = [line.split(" in ")[0] for line in done.stdout.splitlines()]

@@ -10,14 +10,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torchvision
+from bnbook.errors import BnbookError
 from torch import nn
 
 import bnbook
-from bnbook import cli, elsewhere
-from bnbook.errors import BnbookError
 from bnbook.probes import covariate_shift, fisher, landscape
 from bnbook.report import command, finding
 from bnbook.report.subject import Subject
+from bookpress import cli, elsewhere
 
 B, K = 12, 4
 

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 import torch
+from bnbook.errors import BnbookError
 from torch import nn
 
-from bnbook import cli, elsewhere
-from bnbook.errors import BnbookError
 from bnbook.report import command
+from bookpress import cli, elsewhere
 
 HEAD = "import torch\nfrom torch import nn\n"
 MAKE = "def make(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-
-from bnbook import results
 from bnbook.errors import BnbookError
+
+from bookpress import results
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -179,7 +179,7 @@ def test_the_highest_published_profile_is_taken(monkeypatch, tmp_path):
 
 
 def test_rows_say_seed_and_place(fresh_session):
-    from bnbook import rows
+    from bookpress import rows
 
     results.record("a", np.arange(8.0).reshape(2, 2, 2), unit="bits", seeds=[7, 9])
     found = list(rows.rows(results.current()))

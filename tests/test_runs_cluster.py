@@ -21,17 +21,17 @@ import numpy as np
 import psutil
 import pytest
 import tiny_data
+from bnbook.errors import BnbookError
 
 import bnbook
-from bnbook import cli, results
 from bnbook.deep_linear import LinearArm
-from bnbook.errors import BnbookError
-from bnbook.pipeline import execution
-from bnbook.runs import cluster, kinds, train_members
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
+from bookpress import cli, results
+from bookpress.pipeline import execution
+from bookpress.runs import cluster, kinds, train_members
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="SIGKILL and SIGINT of one process"),
@@ -265,7 +265,7 @@ CALLER = """
 import json, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from bnbook.deep_linear import LinearArm
-from bnbook.runs import train_members
+from bookpress.runs import train_members
 train_members([(LinearArm.from_settings(each), 0) for each in json.loads(sys.argv[1])], workers=2)
 """
 
@@ -325,7 +325,7 @@ sys.path.insert(0, {tests!r})
 import tiny_data
 from bnbook.data.identity import describe, known_sets
 arrays = tiny_data.make_arrays((1, 28, 28), seed={seed})
-from bnbook.runs import driving
+from bookpress.runs import driving
 driving.EVERY = 0.0
 known_sets()["mnist"] |= dict(train=30, test=10, sha256=describe(arrays, 10).sha256, groups=None)
 """

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bnbook.errors import BnbookError
 
 import bnbook
-from bnbook import results
 from bnbook.deep_linear import LinearArm
-from bnbook.errors import BnbookError
-from bnbook.runs import driving, kinds, task, train_all, train_members
-from bnbook.runs.progress import Progress, duration
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
+from bookpress import results
+from bookpress.runs import driving, kinds, task, train_all, train_members
+from bookpress.runs.progress import Progress, duration
 
 SMALL = dict(steps=5, depth=3, width=4, examples=20, probe_steps=(0, 4))
 ARM = LinearArm("batch", learning_rate=1e-3, **SMALL)
@@ -140,7 +140,7 @@ def test_a_stored_training_under_another_key_is_not_taken(trained, own_store):
 KILLED = """
 import json, os, signal, sys
 from bnbook.deep_linear import LinearArm
-from bnbook.runs import store, train_all
+from bookpress.runs import store, train_all
 write = store.write
 def once(*arguments, **options):
     write(*arguments, **options)
@@ -178,7 +178,7 @@ EDITING = """
 import os, pathlib
 from bnbook.errors import BnbookError
 from bnbook.deep_linear import LinearArm
-from bnbook.runs import train_all
+from bookpress.runs import train_all
 path = pathlib.Path(__import__("bnbook").__file__).parent / "deep_linear" / "descent.py"
 text = path.read_text()
 def with_file(content, arm, **more):
@@ -329,7 +329,7 @@ def test_stacks_are_no_larger_than_they_may_be_and_the_slowest_comes_first():
 
 
 def test_a_member_of_a_stack_took_its_share_of_the_time(monkeypatch):
-    from bnbook.runs import driving
+    from bookpress.runs import driving
 
     monkeypatch.setattr(driving, "drive", lambda training, keys, tell: ({"loss": np.zeros((4, 1))}, 20.0))
     members = [(ARM, seed) for seed in range(4)]

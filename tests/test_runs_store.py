@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from bnbook.errors import BnbookError
 
-from bnbook import atomic, paths
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear.target import TargetArm
-from bnbook.errors import BnbookError
-from bnbook.runs import kinds, store
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm
+from bookpress import atomic, paths
+from bookpress.runs import kinds, store
 
 ARRAYS = {"loss": np.linspace(0, 1, 7), "step": np.arange(3), "diverged": np.float64(0)}
 ABOUT = {"arm": {"norm": "batch", "data": "cifar10-auto", "hidden": (3, 2)}, "seed": 1}
@@ -187,8 +187,8 @@ def test_each_kind_of_arm_has_its_own_code():
 
 
 def test_one_gpu_of_several_is_as_good_as_another():
-    from bnbook.runs import kinds
     from bnbook.training.arm import Arm
+    from bookpress.runs import kinds
 
     found = [kinds.identity(Arm(), 0, {}, device)["device"] for device in ("cpu", "cuda", "cuda:1")]
     assert found == ["cpu", "cuda", "cuda"]

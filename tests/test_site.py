@@ -13,10 +13,10 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bnbook import paths
-from bnbook.claims import count_sentences, load_claims, load_coverage
-from bnbook.claims.words import spelled
-from bnbook.pipeline import prose
+from bookpress import paths
+from bookpress.claims import count_sentences, load_claims, load_coverage
+from bookpress.claims.words import spelled
+from bookpress.pipeline import prose
 
 CHAPTERS = sorted(
     path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md")
@@ -181,7 +181,7 @@ def test_no_page_relies_on_glue():
 
 
 def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
-    from bnbook.pipeline import chapters
+    from bookpress.pipeline import chapters
 
     chapter = chapters.read(
         ROOT / "book" / "mean-field" / "order-parameters.md", "mean-field/order-parameters"
@@ -206,7 +206,7 @@ def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
 
 
 def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
-    from bnbook.pipeline import chapters, publishing
+    from bookpress.pipeline import chapters, publishing
 
     for name in ("BNBOOK_ROOT", "BNBOOK_EXECUTED"):
         monkeypatch.delenv(name, raising=False)

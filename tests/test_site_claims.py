@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from site_rows import row, rows
 
-from bnbook.claims import Claim, Source, Test, judging
-from bnbook.pipeline.chapters import Chapter
-from bnbook.pipeline.prose import Pages
-from bnbook.results import Results
-from bnbook.site import board, claim_pages, front
-from bnbook.site.claim_pages import Context, claim_page
+from bookpress.claims import Claim, Source, Test, judging
+from bookpress.pipeline.chapters import Chapter
+from bookpress.pipeline.prose import Pages
+from bookpress.results import Results
+from bookpress.site import board, claim_pages, front
+from bookpress.site.claim_pages import Context, claim_page
 
 
 def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
@@ -323,7 +323,7 @@ def test_the_numbers_of_a_claim_keep_their_nine_digits():
 
 
 def test_the_board_says_what_its_squares_and_rows_are():
-    from bnbook.pipeline import pages
+    from bookpress.pipeline import pages
 
     said = pages._population([*rows(), row("a-rung", rungs=True)])
     assert said == (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from bnbook.errors import BnbookError
 from PIL import Image
 from site_rows import rows
 
-from bnbook.errors import BnbookError
-from bnbook.pipeline import build
-from bnbook.pipeline.chapters import Chapter
-from bnbook.site import pdf, reference, shell
+from bookpress.pipeline import build
+from bookpress.pipeline.chapters import Chapter
+from bookpress.site import pdf, reference, shell
 
 
 def test_mathematics_is_loaded_where_there_is_any():
@@ -120,8 +120,8 @@ def test_neighbouring_folded_cells_have_one_bar():
 
 
 def test_the_picture_of_a_chapter_counts_its_own_claims(tmp_path, monkeypatch):
-    from bnbook.pipeline.chapters import Chapter
-    from bnbook.site import shell
+    from bookpress.pipeline.chapters import Chapter
+    from bookpress.site import shell
 
     drawn = {}
     monkeypatch.setattr(shell, "card", lambda title, own, path: drawn.update({title: len(own)}))

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from bnbook.errors import BnbookError
 
 from bnbook.data import fixed_sample, load, normalise
-from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.probes.fisher import largest_eigenvalue
-from bnbook.runs import train_members
 from bnbook.small_networks import (
     PhaseArm,
     bisect,
@@ -25,6 +24,7 @@ from bnbook.small_networks import (
     works,
 )
 from bnbook.small_networks.descent import STATISTICS_EXAMPLES
+from bookpress.runs import train_members
 
 FC = dict(network="fc", hidden=(12, 9), batch_size=16, steps=12, data="textures-standin")
 CONV = dict(network="conv", hidden=(5, 6), batch_size=16, steps=12, data="textures-standin")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bnbook.pipeline import chapters
 from bnbook.probes.places import PLACES
 from bnbook.studies.ladder import rungs
 from bnbook.studies.vgg import arms, looks, moments, noise, predicting, shift, starts
 from bnbook.training.placed import PlacedArm
+from bookpress.pipeline import chapters
 
 CHAPTERS = (
     "landscape",

@@ -2,9 +2,9 @@
 
 import re
 
-from bnbook import contents
-from bnbook.paths import book_folder
-from bnbook.site import teaching
+from bookpress import contents
+from bookpress.paths import book_folder
+from bookpress.site import teaching
 
 
 def test_the_instructors_page_links_to_pages_that_are_there():

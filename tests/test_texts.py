@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-
-from bnbook import texts
 from bnbook.errors import BnbookError
+
+from bookpress import texts
 
 
 def bomb(levels: int) -> str:

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from bnbook.errors import BnbookError
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.data.batches import Batches
-from bnbook.errors import BnbookError
 from bnbook.models import activation_points
-from bnbook.runs import train_all
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.engine import train
 from bnbook.training.numerics import numerics
 from bnbook.training.probed import ProbedArm, probe_schedule, train_probed
+from bookpress.runs import train_all
 
 SETTINGS = dict(data="textures-standin", width=0.0625, batch_size=16, steps=5, evaluate_every=0)
 PROBES = dict(

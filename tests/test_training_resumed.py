@@ -15,12 +15,12 @@ import torch
 
 from bnbook.data import load
 from bnbook.deep_linear import LinearArm
-from bnbook.runs import kinds
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm
+from bookpress.runs import kinds
 
 TEXTURES = "textures-standin"
 VGG = dict(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bnbook import contents
-from bnbook.pipeline.chapters import Chapter
-from bnbook.profiles import PROFILES
-from bnbook.site import ways
+from bookpress import contents
+from bookpress.pipeline.chapters import Chapter
+from bookpress.profiles import PROFILES
+from bookpress.site import ways
 
 CELLS = [
     "import numpy as np\nrates = [1, 2]\nrecord('speed', rates)",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import bnbook
-from bnbook import pipeline
-from bnbook.fingerprint.sources import Sources
+from bookpress import pipeline
+from bookpress.fingerprint.sources import Sources
 
 ROOT = Path(bnbook.__file__).parent
 INSTRUMENTS = (
@@ -64,7 +64,7 @@ def test_the_modules_of_the_pipeline_stand_on_each_other_in_the_order_that_it_na
     climbs = {
         (name, other)
         for name in MODULES
-        if name.startswith("bnbook.pipeline.")
+        if name.startswith("bookpress.pipeline.")
         for other in imports(name)
         if other.startswith("pipeline.")
         and order.index(other.split(".")[1]) > order.index(name.split(".")[2])
@@ -72,8 +72,8 @@ def test_the_modules_of_the_pipeline_stand_on_each_other_in_the_order_that_it_na
     # The rows of the ledger are made from the pages' own object, which hands them to tokens.
     # And a run's notebook is written as it is handed out.
     assert climbs == {
-        ("bnbook.pipeline.prose", "pipeline.ledger"),
-        ("bnbook.pipeline.gate", "pipeline.handout"),
+        ("bookpress.pipeline.prose", "pipeline.ledger"),
+        ("bookpress.pipeline.gate", "pipeline.handout"),
     }
 
 

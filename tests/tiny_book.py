@@ -44,7 +44,7 @@ names = ["a"]
 
 import numpy as np
 from bnbook.figures import save_figure, use_style
-from bnbook.results import record
+from bookpress.results import record
 import matplotlib.pyplot as plt
 
 use_style()

@@ -15,16 +15,16 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook import atomic, parameters
 from bnbook.errors import BnbookError
-from bnbook.intervals import mean_and_interval
-from bnbook.pipeline.inks import PALETTE
-from bnbook.pipeline.pictures import PHONE
 from bnbook.plots.legends import clear_legends
 from bnbook.plots.line_names import name_lines
 from bnbook.plots.narrow import narrowed
 from bnbook.plots.ticks import name_few_decades, thin_numbers, uncut_marks
-from bnbook.results import record_table
+from bookpress import atomic, parameters
+from bookpress.intervals import mean_and_interval
+from bookpress.pipeline.inks import PALETTE
+from bookpress.pipeline.pictures import PHONE
+from bookpress.results import record_table
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
 

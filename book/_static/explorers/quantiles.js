@@ -70,7 +70,7 @@
       9,
     );
 
-  /* bnbook.intervals: [estimate, low, high] of values, one a seed. */
+  /* bookpress.intervals: [estimate, low, high] of values, one a seed. */
   const mean = values => values.reduce((a, b) => a + b, 0) / values.length;
   const student = (values, level) => {
     const n = values.length,

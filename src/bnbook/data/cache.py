@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from bnbook import atomic
 from bnbook.data.identity import SPLITS, Arrays, DataIdentity
 from bnbook.errors import BnbookError
-from bnbook.paths import cache_folder
+from bookpress import atomic
+from bookpress.paths import cache_folder
 
 SCHEMA = 1
 LINE = 100_000  # no line of the file is longer; keeps us from reading a foreign file whole

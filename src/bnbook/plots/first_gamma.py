@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS
-from bnbook.intervals import mean_and_interval
 from bnbook.studies.first_gamma import tag
+from bookpress.intervals import mean_and_interval
 
 RATE, MOMENTUM = 0.1, 0.9  # of the paper's trainings, section 6.5
 NAMES = {"vgg16": "VGG-16", "resnet": "PreAct-ResNet18"}

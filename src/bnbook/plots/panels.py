@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.ticker import LogLocator
 
 from bnbook.figures import COLORS, LABELS
-from bnbook.intervals import clopper_pearson
 from bnbook.plots.axes import power
 from bnbook.plots.line_names.marks import marks
 from bnbook.plots.line_names.places import letters
+from bookpress.intervals import clopper_pearson
 
 Curves = Mapping[str, np.ndarray]
 FEW = 60.0  # an axis from low to FEW times that would have no more than two powers of ten

@@ -13,13 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bnbook import atomic, data
+from bnbook import data
 from bnbook.errors import BnbookError, reason
 from bnbook.report import foreign
 from bnbook.report.foreign import tried
 from bnbook.report.measuring import measure
 from bnbook.report.report import Report
 from bnbook.report.subject import Subject, described
+from bookpress import atomic
 
 
 def _mse(outputs: Tensor, targets: Tensor) -> Tensor:

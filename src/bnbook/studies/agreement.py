@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnbook.intervals import mean_and_interval
+from bookpress.intervals import mean_and_interval
 
 
 def furthest_from_one(ratios: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnbook.intervals import mean_and_interval
+from bookpress.intervals import mean_and_interval
 
 LARGEST = 1e200  # what an overflow is drawn as: a logarithmic axis still has room above it
 

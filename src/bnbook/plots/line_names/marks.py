@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 
-from bnbook.pipeline.inks import PALETTE
 from bnbook.plots.line_names.places import Place, letters, places_of, write
+from bookpress.pipeline.inks import PALETTE
 
 NEUTRAL = PALETTE["printed"][0]
 DASHED = (0, (4, 3))

@@ -10,8 +10,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 
-from bnbook.pipeline.inks import COLUMN, LEAST
 from bnbook.plots.line_names.ink import Ink, others, points_of
+from bookpress.pipeline.inks import COLUMN, LEAST
 
 GAP = 2.0  # points between a name and its own line
 CLEAR = 4.5  # points between a name and anything else

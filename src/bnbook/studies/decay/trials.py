@@ -11,12 +11,12 @@ from functools import partial
 import numpy as np
 import torch
 
-from bnbook.cores import cores
 from bnbook.data import load
 from bnbook.studies.decay.network import NO_EPS, Network, copied, draw, pooled
 from bnbook.studies.decay.recipes import answers_by_step, apart, scaled
 from bnbook.studies.decay.training import Recipe, Rows, train
 from bnbook.training.numerics import numerics
+from bookpress.cores import cores
 
 #: Of the strengths that one takes with SGD and momentum: the usual decay and ten times that.
 RATE, MOMENTUM, DECAYS = 0.05, 0.9, (5e-4, 5e-3)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bnbook.deep_linear import summaries as of
-from bnbook.intervals import student
 from bnbook.probes.over_steps import over_training
 from bnbook.studies.bands import geometric, quartiles
 from bnbook.studies.deep_linear.plan import NORMS, PAIR, PAPER, Trained, tag
+from bookpress.intervals import student
 
 Curves = dict[str, np.ndarray]
 DRAWN = 110  # points of a curve of the loss, even on the logarithmic axis

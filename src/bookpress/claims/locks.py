@@ -1,0 +1,546 @@
+"""What was fixed before the data: book/locks.jsonl, a file that only grows.
+
+lines: what a line says · chain: the file, read and added to · standing: whether a run judges a claim by a
+test that stood before it · deviations: which tests were changed, and why.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bookpress.errors import BnbookError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where two commands at once are not kept apart
+    fcntl = None
+from bookpress import atomic, paths
+from bookpress.claims.claim import Claim
+from bookpress.fingerprint import digest
+from bookpress.results import Results
+from bookpress.texts import read_text
+
+# ---- The lines of book/locks.jsonl: one JSON object an event, each with the hash of the line before it -------------
+# "Before it" is the line before of the same chapter, so that work on two chapters can be merged; what is in the
+# file is never rewritten.
+#
+# | event | says | fields besides `event`, `chapter`, `date`, `previous` |
+# |---|---|---|
+# | locked | a first test | `claim`, `test`, `says`, `measure`, `planned`, `stop`, `seen`, `why`, `power` |
+# | changed | another test, plan or way to measure | the same |
+# | carried | measured otherwise, with the same numbers | `profile`, `claims`, `was`, `now` |
+# | published | results that are known from here on | `profile`, `content`, `seeds` |
+# | withdrawn | the book no longer lists the claim | `claim`, `why` |
+
+NAME = "locks.jsonl"
+FIXED = "fixed n"  # the one rule for stopping: the planned seeds are run, all of them, and no more
+AFTER = " after its data"  # what the reason of a line ends with that had something in `seen`
+TESTED = {"claim", "test", "says", "measure", "planned", "stop", "seen"}
+#: Event -> fields that it needs; `why` may stand in every line, `commit` in those entered from the history.
+EVENTS = {
+    "locked": TESTED,
+    "changed": TESTED,
+    "carried": {"profile", "claims", "was", "now"},
+    "published": {"profile", "content", "seeds"},
+    "withdrawn": {"claim", "why"},
+}
+ALL = {"event", "chapter", "date", "previous"}
+MAY = {"why", "commit", "power"}
+#: To the minute, in UTC: as texts they are in the order of time.
+DATE = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\dZ")
+#: Fields that are no text.
+TYPES = dict.fromkeys(("planned", "seen", "power"), dict)
+TYPES |= dict.fromkeys(("claims", "was", "now", "seeds"), list)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One event; `number` counts the lines of the file from 1, `digest` is the SHA-256 of the line's text."""
+
+    number: int
+    digest: str
+    content: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    def get(self, key: str, default: Any = "") -> Any:
+        return self.content.get(key, default)
+
+    @property
+    def event(self) -> str:
+        return self.content["event"]
+
+    @property
+    def tests(self) -> bool:
+        """Whether it fixes a test."""
+        return self.event in ("locked", "changed")
+
+    def names(self, claim: str) -> bool:
+        return self.get("claim") == claim or claim in self.get("claims", ())
+
+
+def hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def short(value: str) -> str:
+    """As much of a hash as a line keeps."""
+    return value[:16]
+
+
+def ranges(seeds: Iterable[int]) -> list[list[int]]:
+    """Seeds as first and last of each run of them: [0, 1, 2, 7] is [[0, 2], [7, 7]]."""
+    found: list[list[int]] = []
+    for seed in sorted(set(seeds)):
+        if found and seed == found[-1][1] + 1:
+            found[-1][1] = seed
+        else:
+            found.append([seed, seed])
+    return found
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """A line as it is written: whatever its texts hold, it has no line break and is UTF-8."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def written_by_hand(text: str) -> str:
+    """A reason as one line of characters that print: all white space is one space, all else its number."""
+    words = " ".join(text.split())
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
+
+
+def content_of(number: int, written: str) -> Mapping[str, Any]:
+    """What a line says; BnbookError where it is no event with the fields that it needs."""
+    try:
+        content = json.loads(written)
+        event = content["event"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        fail(number, "it is no event", '{"event": "locked", …}, as `bnbook lock` writes it')
+    if event not in list(EVENTS):
+        fail(number, f"event {event!r} is unknown", f"one of {', '.join(EVENTS)}")
+    needed, given = ALL | EVENTS[event], set(content)
+    if missing := sorted(needed - given):
+        fail(number, f"it lacks {', '.join(missing)}", f"{event} with {', '.join(sorted(needed))}")
+    if unknown := sorted(given - needed - MAY):
+        fail(number, f"it has unknown {', '.join(unknown)}", f"{event} with {', '.join(sorted(needed))}")
+    for name in sorted(given):
+        if not _is_well(name, content[name]):
+            fail(number, f"its {name} is {str(content[name])[:60]!r}", "one as `bnbook lock` writes it")
+    if content.get("seen") and not content.get("why"):
+        fail(number, "its data were known and it does not say why it came after them", "`why`")
+    return content
+
+
+def _is_well(name: str, value: Any) -> bool:
+    """Whether a field has the form that its readers rest on."""
+    if not isinstance(value, TYPES.get(name, str)):
+        return False
+    if name == "date":
+        return bool(DATE.fullmatch(value))
+    if name == "planned":
+        plans = value.values()
+        return all(isinstance(each, dict) and isinstance(each.get("settings"), str) for each in plans)
+    if name in ("seen", "power") and not all(isinstance(each, list) for each in value.values()):
+        return False
+    listed = [each for part in value.values() for each in part] if isinstance(value, dict) else value
+    if name in ("seen", "seeds"):
+        return all(map(_is_range, listed))
+    return isinstance(listed, str) or all(isinstance(each, str) for each in listed)
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(seed, int) for seed in value)
+
+
+def fail(number: int, wrong: str, expected: str) -> NoReturn:
+    """BnbookError about one line."""
+    raise BnbookError(f"{NAME}, line {number}: {wrong}; expected {expected}")
+
+
+# ---- The chain of book/locks.jsonl: read whole, added to at its end ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chain:
+    """All lines in their order."""
+
+    lines: tuple[Line, ...] = ()
+
+    @cached_property
+    def _by_chapter(self) -> dict[str, dict[str, Line]]:
+        """Chapter -> its lines in their order, by their hashes."""
+        found: dict[str, dict[str, Line]] = {}
+        for line in self.lines:
+            found.setdefault(line["chapter"], {})[line.digest] = line
+        return found
+
+    @cached_property
+    def _by_claim(self) -> dict[str, list[Line]]:
+        found: dict[str, list[Line]] = {}
+        for line in self.lines:
+            for name in filter(None, (line.get("claim"), *line.get("claims", ()))):
+                found.setdefault(name, []).append(line)
+        return found
+
+    def of_chapter(self, chapter: str) -> list[Line]:
+        return list(self._by_chapter.get(chapter, {}).values())
+
+    def of_claim(self, claim: str) -> list[Line]:
+        return self._by_claim.get(claim, [])
+
+    def head(self, chapter: str) -> str:
+        """The hash of a chapter's last line: what a run notes when it starts; "" where it has none."""
+        own = self.of_chapter(chapter)
+        return own[-1].digest if own else ""
+
+    def position(self, chapter: str, head: str) -> int | None:
+        """The number of the chapter's line with that hash, 0 for "", None where there is no such line."""
+        if not head:
+            return 0
+        line = self._by_chapter.get(chapter, {}).get(head)
+        return line and line.number
+
+
+def path() -> Path:
+    return paths.book_folder() / NAME
+
+
+def read(file: Path | None = None) -> Chain:
+    """Every line, in order; none where there is no file.
+
+    Raises BnbookError, one line, for what is no JSON object, an unknown event, a field that is missing or
+    unknown or of another form, and a line that was changed, removed, put between others or dated before the
+    one above it.
+    """
+    global _last
+    file = file or path()
+    if not file.is_file():
+        return Chain()
+    content = file.read_bytes()
+    if content != _last[0]:  # one command asks for every verdict; bytes compare faster than they decode
+        _last = content, parse(read_text(file, file.name))
+    return _last[1]
+
+
+_last: tuple[bytes, Chain] = (b"", Chain())
+
+
+@lru_cache(maxsize=8)
+def parse(text: str) -> Chain:
+    """The chain that a text holds; BnbookError as `read` says."""
+    lines, heads, dates = [], {}, {}
+    if text and not text.endswith("\n"):
+        fail(text.count("\n") + 1, "it is cut off", "a line break at the end of the file")
+    for number, written in enumerate(text.split("\n")[:-1], start=1):  # other separators stand inside texts
+        line = Line(number, hash_of(written), content_of(number, written))
+        chapter = line["chapter"]
+        if line["previous"] != heads.get(chapter, ""):
+            fail(
+                number,
+                f"`previous` is not the hash of the line of {chapter} before it: a line was changed, "
+                "removed or put between",
+                "a file that only grows; git log -p book/locks.jsonl shows what it was",
+            )
+        if line["date"] < dates.get(chapter, "") and not line.get("commit"):
+            above = dates[chapter]
+            fail(number, f"{line['date']} is before {chapter}'s line above it", f"{above} or later")
+        heads[chapter], dates[chapter] = line.digest, line["date"]
+        lines.append(line)
+    return Chain(tuple(lines))
+
+
+def has_new_tests(committed: str) -> bool:
+    """Whether the file has more than publications that the committed text has not, or is another."""
+    chain = read()
+    then = parse(committed + "\n" * bool(committed and not committed.endswith("\n")))
+    new = chain.lines[len(then.lines) :]
+    same = [line.digest for line in then.lines] == [line.digest for line in chain.lines[: len(then.lines)]]
+    return not same or any(line.event not in ("published", "carried") for line in new)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let one process at a time look at the file and add to it; the others wait. Within itself it is free.
+
+    The lock is one of the folder, for the file is replaced, and dies with the process that holds it.
+    """
+    global _alone
+    if _alone or fcntl is None:
+        yield
+        return
+    folder = os.open(path().parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        _alone = True
+        yield
+    finally:
+        _alone = False
+        os.close(folder)
+
+
+_alone = False
+
+
+def now() -> str:
+    """The date of a line that is written now."""
+    return _text(datetime.datetime.now(datetime.UTC))
+
+
+def _text(date: datetime.datetime) -> str:
+    return date.strftime("%Y-%m-%dT%H:%MZ")
+
+
+def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
+    """Write new events below what is there, all of them or none, each with its date and `previous`; returns
+    the chain that the file now holds.
+
+    The date is now's, or that of the chapter's line before where another clock was ahead.
+    """
+    with alone():
+        chain, file = read(), path()
+        last = {content["chapter"]: chain.of_chapter(content["chapter"])[-1:] for content in contents}
+        heads = {chapter: chain.head(chapter) for chapter in last}
+        dates = {chapter: max([now(), *(line["date"] for line in lines)]) for chapter, lines in last.items()}
+        written = []
+        for content in contents:
+            chapter = content["chapter"]
+            text = as_text({**content, "date": dates[chapter], "previous": heads[chapter]})
+            content_of(len(chain.lines) + len(written) + 1, text)
+            heads[chapter] = hash_of(text)
+            written.append(text + "\n")
+        before = file.read_bytes() if file.is_file() else b""
+        atomic.write_bytes(file, before + "".join(written).encode("utf-8"))
+        return read(file)
+
+
+def misdated() -> list[str]:
+    """Lines whose date cannot be, one line each: it is to come, or after the commit that brought the line."""
+    latest, committed, found = now(), _committed(), []
+    for line in read().lines:
+        bound = min(latest, committed.get(line.number, latest))
+        if line["date"] > bound:
+            found.append(f"{NAME}, line {line.number} is dated {line['date']}; expected {bound} or earlier")
+    return found
+
+
+def _committed() -> dict[int, str]:
+    """Line -> date of the commit that brought it, as far as git knows."""
+    words = ["git", "-C", str(path().parent), "blame", "--porcelain", "--", NAME]
+    try:
+        said = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace").stdout
+    except OSError:  # no git
+        return {}
+    brought, dates, commit = {}, {}, ""
+    for row in said.split("\n"):
+        if head := re.match(r"([0-9a-f]{40}) \d+ (\d+)", row):
+            commit, brought[int(head[2])] = head[1], head[1]
+        elif row.startswith("committer-time "):
+            dates[commit] = _text(datetime.datetime.fromtimestamp(int(row.split()[1]), datetime.UTC))
+    return {number: dates[commit] for number, commit in brought.items() if int(commit, 16)}
+
+
+# ---- Where a preregistered test was changed, and why: shown wherever the verdict is --------------------------------
+
+#: What a line says by itself where nobody said why.
+UNSAID = "test changed"
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One changed test of a claim."""
+
+    claim: str
+    chapter: str
+    date: str  # of the day
+    why: str
+    late: bool  # some of its data were known
+
+    @property
+    def words(self) -> str:
+        """ "2026-11-22, after some of its data: seeds spread by powers of ten"."""
+        return f"{self.date}{', after some of its data' * self.late}: {self.why}"
+
+
+def power(own: Iterable[Line], test: str, profile: str | None) -> tuple[str, ...]:
+    """What the last lock of a test says of the smallest effect that its planned seeds show at a profile."""
+    said = [line["power"].get(profile, ()) for line in own if line.get("power") and line["test"] == test]
+    return tuple(dict.fromkeys(said[-1])) if said else ()
+
+
+def deviations(lines: Iterable[Line]) -> list[Deviation]:
+    """The changes of tests among a chain's lines, in their order; a test that is measured or planned
+    otherwise is the same."""
+    tests: dict[str, str] = {}
+    found = []
+    for line in (each for each in lines if each.tests):
+        claim = line["claim"]
+        if tests.setdefault(claim, line["test"]) != line["test"]:
+            why = line.get("why").removesuffix(AFTER)
+            why = "no reason was written" if why.startswith(UNSAID) else why
+            late = bool(line.get("seen"))
+            found.append(Deviation(claim, line["chapter"], line["date"][:10], why, late))
+        tests[claim] = line["test"]
+    return found
+
+
+# ---- Whether a run judges a claim by a test that stood before its data ---------------------------------------------
+# A line of the locks counts for a run if it has the claim's present test, stands before the head of the chain
+# that the run noted when it started, and none of the run's seeds had been looked at when it was written. Then
+# the run has to measure in the way that was locked, or in one that gave the same numbers, at a profile that was
+# planned, with the planned number of seeds and from the first that was planned. More seeds than planned are not
+# tested in any sequential way: the new ones alone decide, under a lock of their own.
+
+UNLOCKED = "its test is not locked"
+LATE = "test locked after the run began"
+REMEASURED = "measured otherwise than locked"
+RESET = "other settings than locked"
+OTHER_SEEDS = "other seeds than planned"
+FIRST_SEED = "first_seed"
+UNPLANNED = "no run at this profile was planned"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """`exploratory` says why in a few words, "" where the test is locked; `date` and `line` are those of the
+    lock that counts."""
+
+    exploratory: str = ""
+    date: str = ""
+    line: int = 0
+
+
+def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
+    """How the verdict on a claim by these results stands; of several locks of one test the first counts."""
+    own = chain.of_claim(claim.id)
+    candidates = [line for line in own if line.tests and line["test"] == short(claim.test_hash)]
+    reasons = []
+    for line in candidates:
+        reason = _against(line, own, claim, recorded, chain)
+        if not reason:
+            return Standing("", line["date"], line.number)
+        reasons.append(reason)
+    if reasons and not is_reached(claim, recorded):  # what stands on no data needs no lock before them
+        return Standing("", candidates[-1]["date"], candidates[-1].number)
+    return Standing(next((each for each in reasons if each != LATE), LATE) if reasons else UNLOCKED)
+
+
+def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain: Chain) -> str:
+    """Why a lock does not count for a run, or nothing."""
+    header = recorded.header
+    used, profile = seeds_used(claim, recorded), header.get("profile", "smoke")
+    seen = line["seen"].get(profile) if profile in line["planned"] else sum(line["seen"].values(), [])
+    if any(first <= seed <= last for seed in used for first, last in seen or ()):
+        return _late(line, own)
+    if not _stood_before(line, header, chain):
+        return LATE
+    if (planned := line["planned"].get(profile)) is None:
+        return "" if profile == "smoke" else UNPLANNED
+    now = run_measure(header)
+    if now not in same_numbers(line, own, profile):
+        return RESET if now[0] == line["measure"] else REMEASURED
+    return _other_seeds(claim, recorded, planned)
+
+
+def _late(line: Line, own: list[Line]) -> str:
+    """What came after the data, in a few words; the line's own `why` may be long."""
+    if line.get("commit"):
+        return line["why"]
+    before = [each for each in own if each.tests and each.number < line.number]
+    if not before:
+        return "test written after its data"
+    if before[-1]["test"] != line["test"]:
+        return "test changed after its data"
+    remeasured = before[-1]["measure"] != line["measure"]
+    return f"{'measured otherwise' if remeasured else 'planned anew'} after its data"
+
+
+def _stood_before(line: Line, header: Mapping[str, Any], chain: Chain) -> bool:
+    """A run from before the locks has no head: for it counts what was entered from the history."""
+    if "locks" not in header:
+        return bool(line.get("commit"))
+    head = chain.position(header.get("chapter", ""), header["locks"])
+    return head is not None and line.number <= head
+
+
+def same_numbers(line: Line, own: list[Line], profile: str) -> set[tuple[str, str]]:
+    """(measure, settings) that gave the same numbers as those of a lock, by the `carried` lines of its
+    claim."""
+    found = {(line["measure"], line["planned"][profile]["settings"])} if profile in line["planned"] else set()
+    for each in own:
+        if each.event == "carried" and each["profile"] == profile and tuple(each["was"]) in found:
+            found.add(tuple(each["now"]))
+    return found
+
+
+def run_measure(header: Mapping[str, Any]) -> tuple[str, str]:
+    """What a run measured with: hash of its code and the package's, and of its settings."""
+    print_, parameters = header.get("fingerprint", {}), header.get("parameters", {})
+    return measure(print_), plan(parameters)["settings"]
+
+
+def measure(fingerprint: Mapping[str, str]) -> str:
+    return short(digest([fingerprint.get("code"), fingerprint.get("package")]))
+
+
+def plan(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What a lock fixes of a profile: numbers of seeds (parameters named …seeds), the first seeds (…first_seed),
+    and a hash of all other parameters."""
+    seeds = {name: value for name, value in parameters.items() if is_count_of_seeds(name)}
+    first = {name: value for name, value in parameters.items() if name.endswith(FIRST_SEED) and value}
+    settings = digest({n: value for n, value in parameters.items() if not is_of_seeds(n) and n != "profile"})
+    return {**seeds, **first, "settings": settings[:8]}
+
+
+def firsts(planned: Mapping[str, Any]) -> set[int]:
+    """The seeds from which a plan counts: its first seed, and those of arms that have one of their own."""
+    return {planned.get(FIRST_SEED, 0)} | {planned[name] for name in planned if name.endswith(FIRST_SEED)}
+
+
+def is_count_of_seeds(name: str) -> bool:
+    return name == "seeds" or name.endswith("_seeds")
+
+
+def is_of_seeds(name: str) -> bool:
+    """Whether a parameter says how many seeds are drawn, or which."""
+    return is_count_of_seeds(name) or name.endswith(FIRST_SEED)
+
+
+def is_reached(claim: Claim, recorded: Results) -> bool:
+    """Whether a run has all that one of the claim's tests reads: of rungs it may have none."""
+    return any(set(test.result_names()) <= set(recorded) for test in claim.tests)
+
+
+def seeds_used(claim: Claim, recorded: Results) -> set[int]:
+    """Seeds of the results that a claim reads; a theory's one value beside measured ones has none."""
+    listed = [recorded.entries[name]["seeds"] for name in claim.result_names() if name in recorded.entries]
+    several = [seeds for seeds in listed if len(seeds) > 1]
+    return {seed for seeds in several or listed for seed in seeds}
+
+
+def _other_seeds(claim: Claim, recorded: Results, planned: Mapping[str, Any]) -> str:
+    parameters, used = recorded.header.get("parameters", {}), seeds_used(claim, recorded)
+    if used and min(used) not in firsts(planned):
+        return OTHER_SEEDS
+    counts = {
+        len(recorded.entries[name]["seeds"]) for name in claim.result_names() if name in recorded.entries
+    }
+    for name, count in planned.items():
+        now = parameters.get(name)
+        if is_count_of_seeds(name) and isinstance(now, int) and now != count and now in counts:
+            return f"{now} seeds where {count} were planned"
+    return ""

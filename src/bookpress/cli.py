@@ -1,0 +1,228 @@
+"""The command line: bnbook list | lock | run | publish | check | build | claims | doctor."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from bnbook import __version__
+from bookpress import elsewhere, paths, running
+from bookpress.errors import BnbookError, reason
+from bookpress.profiles import PROFILES
+
+DONE, FAILED, USAGE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run one command.
+
+    Exit codes: 0 done; 1 a chapter or check failed; 2 bad usage or parameter, or a file that cannot be
+    written; 130 interrupted; 141 the reader of a pipe (such as head) left before the end.
+    """
+    return guarded(lambda: _command(words))
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """What a command gives, or the exit code of what went wrong, which is said in one line."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who called
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal that lacks a character shows its number instead
+        sys.stdout.reconfigure(errors="backslashreplace")
+    paths.settle()
+    try:
+        code = command()
+        sys.stdout.flush()
+    except BnbookError as error:
+        print(f"bnbook: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        return UNREAD
+    except OSError as error:
+        print(
+            f"bnbook: {reason(error)}; expected a file or folder that can be read and written",
+            file=sys.stderr,
+        )
+        return USAGE
+    except KeyboardInterrupt:
+        print("\nbnbook: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def _command(words: list[str] | None) -> int:
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(words)
+    if hasattr(arguments, "chapters"):  # argparse takes them from one place only
+        arguments.chapters += [word for word in rest if not word.startswith("-")]
+        rest = [word for word in rest if word.startswith("-")]
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if arguments.command in (_check, _build, _claims):
+        if arguments.profile and not arguments.runs:
+            raise BnbookError(f"--profile {arguments.profile} chooses among your own runs; give --runs, too")
+        arguments.profile = arguments.profile or "smoke"
+    return arguments.command(arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bnbook", description="A book that runs: chapters, evidence, site.")
+    parser.add_argument("--version", action="version", version=f"bnbook {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, function, help: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help, description=help)
+        command.set_defaults(command=function)
+        return command
+
+    add("list", _list, "list the chapters with their parameters and their published evidence")
+    run = add("run", _run, "run chapters into runs/PROFILE")
+    publish = add("publish", _publish, "take passed runs over into executed/")
+    publish.add_argument(
+        "--trainings", action="store_true", help="only what is finished of a run that is not, for going on"
+    )
+    lock = add("lock", _lock, "fix the tests of new and changed claims, before the run that judges them")
+    lock.add_argument("--why", default="", help="why a test or a plan changed; needed for a test")
+    words = "how far seeds spread, of a ratio as a factor, where no earlier run tells"
+    lock.add_argument("--spread", action="append", default=[], metavar="CLAIM=NUMBER", help=words)
+    for command, profile in ((lock, "laptop"), (run, "smoke"), (publish, "laptop")):
+        command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
+        command.add_argument("--all", action="store_true", help="every chapter that has the profile")
+        command.add_argument("--profile", default=profile, choices=PROFILES)
+    running.add_arguments(run)
+    check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
+    build = add("build", _build, "render the site into _build/html")
+    claims = add("claims", _claims, "every claim with its verdict")
+    for command in (check, build, claims):
+        command.add_argument("--runs", action="store_true", help="runs/PROFILE instead of executed/")
+        command.add_argument("--profile", choices=PROFILES, help="with --runs (default smoke)")
+    for command in (check, claims):
+        command.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
+    claims.add_argument("--json", action="store_true", help="all that was found, as data")
+    claims.add_argument("--instrument", metavar="NAME", help="those that rest on it, such as effective-beta")
+    claims.add_argument(
+        "--as", dest="form", choices=("evaluable-artifact", "ara"), help="all published claims, exported"
+    )
+    claims.add_argument("--to", metavar="FOLDER", help="the folder that an export makes")
+    add("doctor", _doctor, "Python, torch, device, memory, disk, data")
+    elsewhere.add_commands(add)
+    return parser
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import chapters
+    from bookpress.pipeline.gate import passed_run
+
+    for chapter in chapters.discover():
+        best = passed_run(chapter)
+        print(f"{chapter.name:<32} {best.profile if best else 'no fresh evidence':<18} {chapter.title}")
+        for name, value in chapter.defaults.items():
+            print(f"    {name} = {value!r}")
+    return DONE
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    try:
+        return DONE if running.run(arguments) else FAILED
+    except KeyboardInterrupt:
+        print("\nbnbook: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _lock(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import locking
+
+    arguments.all |= not arguments.chapters
+    spreads = locking.spreads(arguments.spread)
+    print("\n".join(locking.lock(running.chosen(arguments), arguments.profile, arguments.why, spreads)))
+    return DONE
+
+
+def _publish(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import publishing
+
+    for name in publishing.settle():
+        print(f"published {name}, whose publication had been cut short")
+    for chapter in running.chosen(arguments):
+        if arguments.trainings:
+            print(f"published {len(publishing.take_finished(chapter))} finished trainings of {chapter.name}")
+            continue
+        made = publishing.publish(chapter, arguments.profile)
+        print("\n".join([f"published {chapter.name} ({arguments.profile})", *publishing.words(made)]))
+    return DONE
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import chapter_runs, chapters, gate, pages, publishing
+
+    found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
+    if arguments.runs:
+        runs = [chapter_runs.fresh_run(c, arguments.profile) for c in found if c.has(arguments.profile)]
+        problems = {run.name: gate.problems(run) if run.exists else ["no run"] for run in runs}
+    elif arguments.chapters:
+        problems = publishing.published_problems(found)
+    else:
+        problems = publishing.executed_problems(found)
+    for name, lines in problems.items():
+        print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
+    sound = [c for c in found if not any(problems.get(f"{each}/{c.name}") for each in PROFILES)]
+    notes = [*publishing.cut_short(), *publishing.other_versions(sound), *pages.turned(sound)]
+    notes += publishing.waiting()
+    for line in [] if arguments.runs else notes:
+        print(f"note {line}")
+    if not problems:
+        paths.require_named()
+        of = f" of {', '.join(chapter.name for chapter in found)}" if arguments.chapters else ""
+        print(f"nothing to check: executed/ holds no run{of} yet")
+    lines, well = pages.ledger(found, arguments.runs)
+    print("\n".join(lines))
+    return DONE if well and not any(problems.values()) else FAILED
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import build
+
+    started = time.perf_counter()
+    page = build.build(arguments.profile if arguments.runs else None)
+    print(f"built in {time.perf_counter() - started:.0f} s; open {page.as_uri()}")
+    return DONE
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import chapters, ledger
+
+    if arguments.form or arguments.to:
+        return _exported(arguments)
+    if arguments.instrument:
+        print(ledger.of_instrument(arguments.instrument), end="")
+        return DONE
+    chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
+    profile = arguments.profile if arguments.runs else None
+    print(ledger.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
+    return DONE
+
+
+def _exported(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import exports
+
+    others = {"--runs": arguments.runs, "--json": arguments.json, "--instrument": arguments.instrument}
+    given = [name for name, value in {**others, "chapters": arguments.chapters}.items() if value]
+    if not (arguments.form and arguments.to) or given:
+        raise BnbookError(
+            f"an export needs --as and --to and takes nothing else{', not ' + given[0] if given else ''}; for example "
+            "bnbook claims --as ara --to ara"
+        )
+    print(f"{exports.export(arguments.form, arguments.to)} claims in {arguments.to}")
+    return DONE
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import doctor
+
+    lines, good = doctor.report()
+    print("\n".join(lines))
+    return DONE if good else FAILED

@@ -1,0 +1,180 @@
+"""What a chapter's parameters may be: said in words where its first cell assigns them, checked wherever the
+values come from.
+
+A parameter is `name: KIND = value  # what it is`, and KIND is bool, int, float, str or a list of one of them; in
+quotes it may go on with conditions, separated by commas: `"float in rates"`, `"int from 0, below steps"`,
+`"list[float] with 1 over 2, once each"`. An int is at least 1 and a float above 0 where it says nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import math
+import re
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bookpress.errors import BnbookError
+from bookpress.profiles import PROFILES
+from bookpress.texts import parse_yaml
+
+ITEMS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
+KIND = re.compile(rf"(?P<list>list\[)?(?P<item>{'|'.join(ITEMS)})(?(list)\])(?: (?P<conditions>.+))?")
+BOUNDS = {
+    "from": lambda value, bound: value >= bound,
+    "above": lambda value, bound: value > bound,
+    "up to": lambda value, bound: value <= bound,
+    "below": lambda value, bound: value < bound,
+}
+CONDITION = re.compile(
+    rf"(?P<what>{'|'.join(BOUNDS)}|in|with) (?P<other>\w+)(?: over (?P<over>\d+))?"
+    r"|(?P<least>\d+) or more|(?P<just>\d+) of them|(?P<once>once each)"
+)
+#: How papermill begins the cell that it adds.
+INJECTED = "# Parameters\n"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one parameter may be."""
+
+    text: str  # as it was said
+    item: type
+    many: bool
+    conditions: tuple[str, ...] = ()
+    free: bool = False  # a number without a condition may be any
+
+    def read(self, value: Any) -> Any:
+        """The value as this kind, text read as it; ValueError where it is no such thing."""
+        if not self.many:
+            return _item(value, self.item)
+        if isinstance(value, str) and value.lstrip()[:1] == "[":
+            try:
+                value = parse_yaml(value, "")
+            except BnbookError:
+                raise ValueError from None
+        if isinstance(value, str):
+            value = [part.strip() for part in value.split(",")]
+        items = [_item(each, self.item) for each in (value if isinstance(value, (list, tuple)) else [value])]
+        if not items:
+            raise ValueError
+        return items
+
+    def unmet(self, value: Any, values: Mapping[str, Any]) -> str:
+        """The first condition that the value does not meet, beside the values of all parameters; "" for none."""
+        conditions = self.conditions
+        if (
+            not self.free
+            and self.item in (int, float)
+            and not any(each.startswith(("from", "above")) for each in conditions)
+        ):
+            conditions = ("from 1" if self.item is int else "above 0", *conditions)
+        return next((each for each in conditions if not self._meets(each, value, values)), "")
+
+    def _meets(self, condition: str, value: Any, values: Mapping[str, Any]) -> bool:
+        said, items = CONDITION.fullmatch(condition), value if self.many else [value]
+        if said["least"]:
+            return len(items) >= int(said["least"])
+        if said["just"]:
+            return len(items) == int(said["just"])
+        if said["once"]:
+            return len(set(items)) == len(items)
+        other = (
+            int(said["other"]) / int(said["over"] or 1) if said["other"].isdigit() else values[said["other"]]
+        )
+        if said["what"] in BOUNDS:
+            return all(BOUNDS[said["what"]](item, other) for item in items)
+        return all(item in other for item in items) if said["what"] == "in" else other in items
+
+
+def kind(annotation: Any) -> Kind:
+    """The kind that a type hint says, as an object or in words; BnbookError where it says none."""
+    text = annotation.strip("'\"") if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    said = KIND.fullmatch(text)
+    conditions = tuple(each.strip() for each in (said["conditions"] or "").split(",") if each) if said else ()
+    if not said or not all(CONDITION.fullmatch(each) for each in conditions):
+        raise BnbookError(
+            f"the type {text!r} is none that a parameter has; expected {', '.join(ITEMS)} or list[…] and conditions: "
+            'from, above, up to, below, in, with 2, 1 over 2 or another parameter, "2 or more", "2 of them", "once each"'
+        )
+    return Kind(text, ITEMS[said["item"]], bool(said["list"]), conditions)
+
+
+def like(default: Any) -> Kind:
+    """The kind of a parameter that is only given a value, which may be any of its type."""
+    if isinstance(default, list):
+        return replace(kind(f"list[{type(default[0]).__name__ if default else 'str'}]"), free=True)
+    return replace(kind(type(default).__name__), free=True)
+
+
+def checked(kinds: Mapping[str, Kind], values: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """The values, each read as its kind says; BnbookError, one line, for a name that there is not, a value of
+    another kind and a condition that is not met."""
+    found = {}
+    for name, value in values.items():
+        if name not in kinds:
+            near = difflib.get_close_matches(name, kinds, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise BnbookError(
+                f"{where or 'this notebook'} has no parameter {name!r}; {hint}it has: {', '.join(sorted(kinds))}"
+            )
+        try:
+            found[name] = kinds[name].read(value)
+        except (ValueError, TypeError, OverflowError):
+            raise _refused(where, name, value, kinds[name].text) from None
+    for name, value in found.items():
+        if name == "profile" and value not in PROFILES:
+            raise _refused(where, name, value, f"one of {', '.join(PROFILES)}")
+        if unmet := kinds[name].unmet(value, found):
+            other = unmet.rpartition(" ")[2]
+            beside = f", and {other} is {found[other]!r}" if other in found else ""
+            raise _refused(where, name, value, f"{kinds[name].text.partition(' ')[0]} {unmet}{beside}")
+    return found
+
+
+def check(namespace: MutableMapping[str, Any]) -> None:
+    """Check the parameters of a notebook in its namespace, and put each in as what it was said to be.
+
+    Silent where no parameters are declared. Papermill only warns of a name that the notebook does not have, and
+    injects it; here it is refused.
+    """
+    hints = namespace.get("__annotations__", {})
+    if "profile" not in hints:
+        return
+    kinds = {name: kind(hint) for name, hint in hints.items() if name in namespace}
+    injected = [text for text in namespace.get("In", ()) if text.startswith(INJECTED)]
+    names = [node.targets[0].id for node in ast.parse(injected[-1]).body] if injected else []
+    asked = {name: namespace[name] for name in (*kinds, *names)}
+    namespace.update(checked(kinds, asked))
+
+
+def _refused(where: str, name: str, value: Any, expected: str) -> BnbookError:
+    return BnbookError(f"{where}{': ' if where else ''}parameter {name} is {value!r}; expected {expected}")
+
+
+def _item(value: Any, wanted: type) -> Any:
+    """One value as the type wanted; ValueError or OverflowError where it is none."""
+    if wanted is bool:
+        words = {"true": True, "false": False}
+        if isinstance(value, str) and value.strip().lower() in words:
+            return words[value.strip().lower()]
+        if not isinstance(value, bool):
+            raise ValueError
+        return value
+    if wanted is str:
+        if isinstance(value, (list, dict, bool)) or value is None:
+            raise ValueError
+        return str(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError
+    if wanted is int and not isinstance(value, float):
+        with suppress(ValueError):  # 1e3 is a whole number, too, but no float keeps 2**53 + 1
+            return int(value)
+    number = float(value)
+    if not math.isfinite(number) or wanted is int and not number.is_integer():
+        raise ValueError
+    return wanted(number)

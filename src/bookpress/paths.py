@@ -1,0 +1,98 @@
+"""Where things lie: the repository root, chapters, runs, evidence and the built site."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bookpress.errors import BnbookError
+
+#: Variables that name a place.
+PLACES = [f"BNBOOK_{place}" for place in "ROOT RUNS STORE CACHE EXECUTED BUILD DATA".split()]
+
+
+def settle() -> None:
+    """Make the places that the environment names those that they are here: a kernel works in a folder that
+    goes away, and everything in it."""
+    for name in PLACES:
+        if os.environ.get(name):
+            os.environ[name] = os.path.abspath(os.path.expanduser(os.environ[name]))
+
+
+def repository_root() -> Path:
+    """The folder that holds `_config.yml` and `book/`: BNBOOK_ROOT, else upwards from here, else from this
+    package."""
+    named = os.environ.get("BNBOOK_ROOT")
+    starts = [Path(named)] if named else [Path.cwd(), Path(__file__).resolve().parent]
+    for start in starts:
+        for folder in (start, *start.parents):
+            if (folder / "_config.yml").is_file() and (folder / "book").is_dir():
+                return folder
+            if named:
+                break
+    raise BnbookError(
+        "no book found: expected a folder with _config.yml and book/ here or above; "
+        "run the command inside the repository or set BNBOOK_ROOT to it"
+    )
+
+
+def book_folder() -> Path:
+    return repository_root() / "book"
+
+
+def runs_folder() -> Path:
+    """Fresh runs, ignored by git; BNBOOK_RUNS names another place."""
+    named = os.environ.get("BNBOOK_RUNS")
+    return Path(named) if named else repository_root() / "runs"
+
+
+def store_folder() -> Path:
+    """The results store: finished trainings, one file each; BNBOOK_STORE names another place.
+
+    Where there is no book, as for a notebook opened by itself, it is in the user's cache.
+    """
+    named = os.environ.get("BNBOOK_STORE")
+    if named:
+        return Path(named)
+    try:
+        return runs_folder() / "store"
+    except BnbookError:
+        if os.environ.get("BNBOOK_ROOT"):
+            raise
+        return cache_folder() / "store"
+
+
+def cache_folder() -> Path:
+    """Decoded data sets, kept for all books of this user; BNBOOK_CACHE names another place."""
+    import platformdirs
+
+    named = os.environ.get("BNBOOK_CACHE")
+    return Path(named).expanduser() if named else platformdirs.user_cache_path("bnbook", False, opinion=False)
+
+
+def executed_folder() -> Path:
+    """Committed evidence; BNBOOK_EXECUTED names another place."""
+    named = os.environ.get("BNBOOK_EXECUTED")
+    return Path(named) if named else repository_root() / "executed"
+
+
+def rewritten() -> Path:
+    """Notebooks of evidence that were rewritten after their run: SHA-256 now -> SHA-256 as the run wrote it."""
+    return executed_folder() / "rewritten.json"
+
+
+def require_named() -> None:
+    """BnbookError where BNBOOK_EXECUTED names a folder that is not there."""
+    if not executed_folder().is_dir() and os.environ.get("BNBOOK_EXECUTED"):
+        raise BnbookError(f"BNBOOK_EXECUTED={executed_folder()}: no such folder; expected the evidence")
+
+
+def trainings_folder() -> Path:
+    """Committed trainings of chapters that take hours: entries of the results store."""
+    return executed_folder() / "trainings"
+
+
+def build_folder() -> Path:
+    """Where the site is staged and rendered (html/); BNBOOK_BUILD names another place."""
+    named = os.environ.get("BNBOOK_BUILD")
+    return Path(named) if named else repository_root() / "_build"

@@ -1,0 +1,438 @@
+"""One run of one chapter on disk: NAME.ipynb, NAME.json and NAME.figures/, in runs/PROFILE or
+executed/PROFILE.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bookpress import claims, fingerprint, paths, results
+from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
+from bookpress.claims.kinds import evaluate
+from bookpress.claims.locks import ranges, short
+from bookpress.errors import BnbookError
+from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
+from bookpress.profiles import PUBLISHED
+from bookpress.results import Results
+
+
+class LeftOut(ValueError):
+    """A run with other parameters lacks a result, as it may; the message stands in its place."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The files of one run; `folder` is runs/PROFILE or executed/PROFILE."""
+
+    chapter: Chapter
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder.name}/{self.chapter.name}"
+
+    @property
+    def notebook_path(self) -> Path:
+        return self.folder / f"{self.chapter.name}.ipynb"
+
+    @property
+    def results_path(self) -> Path:
+        return self.folder / f"{self.chapter.name}.json"
+
+    @property
+    def figures_folder(self) -> Path:
+        return self.folder / f"{self.chapter.name}.figures"
+
+    @property
+    def comparison_path(self) -> Path:
+        return self.folder / f"{self.chapter.name}.compare.svg"
+
+    @property
+    def exists(self) -> bool:
+        return self.results_path.is_file() and self.notebook_path.is_file()
+
+    @cached_property
+    def results(self) -> results.Results:
+        return results.read(self.results_path)
+
+    @cached_property
+    def notebook(self) -> Any:
+        """The executed notebook; BnbookError where the file is not a whole one."""
+        from nbformat import v4
+
+        try:
+            found = v4.reads(self.notebook_path.read_text(encoding="utf-8"))
+            assert all(cell.cell_type and isinstance(cell.source, str) for cell in found.cells)
+        except (ValueError, AttributeError, TypeError, KeyError, AssertionError):
+            name = self.notebook_path.name
+            raise BnbookError(f"{name} is not a whole notebook; run the chapter again") from None
+        return found
+
+    def read(self) -> None:
+        """BnbookError where a file is missing or not whole."""
+        if not self.exists:
+            raise BnbookError("notebook or results file is missing")
+        assert self.results is not None and self.notebook is not None
+
+    @property
+    def is_published(self) -> bool:
+        return self.folder.parent == paths.executed_folder()
+
+    @property
+    def profile(self) -> str:
+        return self.results.profile
+
+    def quoted(self, name: str) -> tuple[list[int], np.ndarray]:
+        """Seeds and values of a recorded result as pages quote it: where a claim reads it, by all its draws."""
+        if name not in self._quoted:
+            self._quoted[name] = judging.as_quoted(name, self.results, self._drawn)
+        return self._quoted[name]
+
+    @cached_property
+    def _drawn(self) -> list[tuple[Claim, list[results.Results]]]:
+        """The chapter's claims, each with the earlier draws by which it is judged."""
+        listed = chapter_claims(self.chapter.name) if self.results.draws else []
+        return [(claim, judging.counting(claim, self.results)) for claim in listed]
+
+    @cached_property
+    def _quoted(self) -> dict[str, tuple[list[int], np.ndarray]]:
+        return {}
+
+    def per_seed(self, name: str, index: str | None = None, *, alone: bool = False) -> np.ndarray:
+        """One number per seed (S,) of a recorded result, at one place of its second axis, as pages quote it;
+        `alone`: by this run without earlier draws. ValueError says why there is none."""
+        if name not in self.results:
+            if not self.results.header.get("default_parameters"):
+                raise LeftOut("(not in this run)")
+            raise ValueError(f"{self.chapter.name} recorded no result {name!r}")
+        values = self.results[name] if alone else self.quoted(name)[1]
+        if index is not None:
+            if values.ndim < 2 or not -values.shape[1] <= int(index) < values.shape[1]:
+                raise ValueError(f"{name!r} has shape {values.shape} and no [{index}]")
+            values = values[:, int(index)]
+        if values.ndim != 1:
+            raise ValueError(f"{name!r} is not one number per seed; name an [index]")
+        return values
+
+    def files(self) -> dict[str, str]:
+        """SHA-256 of the notebook and of every figure, by name relative to the part's folder; of a notebook that was
+        rewritten after its run, for papermill, that of the file that the run wrote."""
+        found = [self.notebook_path, *(p for p in sorted(self.figures_folder.glob("*")) if p.is_file())]
+        here = self.notebook_path.parent
+        hashes = {p.relative_to(here).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
+        before = json.loads(paths.rewritten().read_bytes()) if paths.rewritten().is_file() else {}
+        return {name: before.get(value, value) for name, value in hashes.items()}
+
+    def stale(self) -> list[str]:
+        """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the
+        gate)."""
+        header = self.results.header
+        now = fingerprint.chapter_fingerprint(
+            self.chapter.code_cells, self.expected_parameters(), header.get("data", [])
+        )
+        then = header.get("fingerprint", {})
+        return [part for part, value in now.items() if then.get(part) != value]
+
+    def expected_parameters(self) -> dict[str, Any]:
+        """For a default run the profile's parameters as the chapter now states them, else those that were
+        given."""
+        header = self.results.header
+        if header.get("default_parameters"):
+            return self.chapter.parameters(self.profile)
+        return header.get("parameters", {})
+
+
+def published(chapter: Chapter, profile: str) -> Evidence:
+    return Evidence(chapter, paths.executed_folder() / profile)
+
+
+def fresh_run(chapter: Chapter, profile: str, name: str | None = None) -> Evidence:
+    """In runs/PROFILE, or in runs/NAME where the run was given a name."""
+    return Evidence(chapter, paths.runs_folder() / (name or profile))
+
+
+def move(source: Evidence, target: Evidence) -> None:
+    """Take over the three parts, those that are still there; the results file, which carries the hashes of the
+    others, goes last."""
+    target.notebook_path.parent.mkdir(parents=True, exist_ok=True)
+    old = target.figures_folder.with_suffix(".old")
+    if source.figures_folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        if target.figures_folder.exists():
+            os.replace(target.figures_folder, old)
+        os.replace(source.figures_folder, target.figures_folder)
+    shutil.rmtree(old, ignore_errors=True)
+    for part in ("notebook_path", "results_path"):
+        if getattr(source, part).exists():
+            os.replace(getattr(source, part), getattr(target, part))
+
+
+# ---- What each draw of a chapter gives by itself, beside the verdict on all of them together -----------------------
+
+#: Relative difference up to which two draws count as the same where they are counted.
+NEAR = 1e-3
+#: How a test was drawn again.
+WAYS = (
+    "the same seeds, the same measure",
+    "the same seeds, measured otherwise",
+    "other seeds, or more of them",
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One draw and the judgement on it alone; `left_out` says why it does not count, "" where it does."""
+
+    run: Results
+    found: Judgement
+    left_out: str = ""
+
+    @property
+    def as_data(self) -> dict[str, Any]:
+        """In plain JSON types: date, commit and device of its run, its seeds, and as in a row of the ledger what
+        it found."""
+        made, row = self.run.header["provenance"], claims.ledger_row(self.found.claim, self.found)
+        names = [name for name in self.found.claim.result_names() if name in self.run]
+        seeds = {seed for name in names for seed in self.run.entries[name]["seeds"]}
+        return {
+            **{key: made.get(key) for key in ("date", "commit", "device")},
+            "seeds": ranges(seeds),
+            **{key: row[key] for key in ("verdict", "effect", "interval", "n")},
+            "tests": [
+                {key: test[key] for key in ("holds", "effect", "interval", "n")} for test in row["tests"]
+            ],
+            "left_out": self.left_out,
+        }
+
+
+def each_alone(claim: Claim, evidence: Evidence) -> list[Drawn]:
+    """Every draw of what a claim reads by itself, the last run at the end; none where there is but one.
+
+    A draw is left away where it lacks what the test reads, or cannot be judged by today's.
+    """
+    last, found = evidence.results, []
+    for draw, left_out in judging.beside(claim, last):
+        if set(claim.required_names()) <= set(draw):
+            found += _judged(claim, draw, evidence, left_out)
+    return [*found, *_judged(claim, replace(last, draws=()), evidence)] if found else []
+
+
+def _judged(claim: Claim, run: Results, evidence: Evidence, left_out: str = "") -> list[Drawn]:
+    try:
+        return [
+            Drawn(run, claims.judge(claim, run, evidence.profile, exact=evidence.chapter.exact), left_out)
+        ]
+    except BnbookError:
+        return []
+
+
+def remark_on_draws(claim: Claim, verdict: str, evidence: Evidence) -> str:
+    """What the draws say by themselves, where one of them says something else than all together."""
+    alone = [one.found.verdict for one in each_alone(claim, evidence) if not one.left_out]
+    words = ", ".join(f"“{word}”" for word in alone)
+    return f"its draws alone: {words}" if set(alone) - {verdict} else ""
+
+
+def redrawn(listed: Iterable[Claim]) -> Iterator[tuple[str, bool | None, bool | None]]:
+    """(way, what a run says, what the next one says that gave a test other numbers), for each test of each claim
+    by all that was published, on whatever page it is shown; `way` is one of `WAYS`."""
+    by_chapter = defaultdict(list)
+    for claim in listed:
+        by_chapter[claim.chapter].append(claim)
+    for name, own in by_chapter.items():
+        for profile in PUBLISHED:
+            path = paths.executed_folder() / profile / f"{name}.json"
+            if path.is_file() and (last := results.read(path)).draws:
+                runs = [*last.draws, replace(last, draws=())]
+                for claim in own:
+                    for test in claim.tests:
+                        yield from _turns(claim, test, runs)
+
+
+def _turns(claim: Claim, test: Test, runs: list[Results]) -> Iterator[tuple[str, bool | None, bool | None]]:
+    """Of one test, from each run that it can be judged by to the next one."""
+    names, said = test.result_names(), []
+    for run in (each for each in runs if set(names) <= set(each)):
+        try:
+            found = evaluate(test, run, claim.id)
+        except BnbookError:  # not as the test of today needs it
+            continue
+        if found.n and not (said and judging.is_in(said[-1][0], run, names, relative=NEAR)):
+            said.append((run, found.holds))
+    for (old, then), (new, now) in pairwise(said):
+        if any(old.entries[name]["seeds"] != new.entries[name]["seeds"] for name in names):
+            yield WAYS[2], then, now
+        else:
+            yield WAYS[judging.otherwise(claim, old, new) != ""], then, now
+
+
+# ---- The one way from recorded values to the verdicts that readers see: claims judged by a run ---------------------
+
+REWORDED = "reworded after the run"
+
+
+def judged(claim: Claim, evidence: Evidence) -> Judgement:
+    """The judgement as every page shows it: exploratory where its test did not stand before the data, with a
+    remark where its words are not those that the run was made under."""
+    found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
+    chain = locks.read()
+    stands, own = locks.standing(claim, evidence.results, chain), chain.of_claim(claim.id)
+    remark = remark_on_draws(claim, found.verdict, evidence) or _remark(found, evidence.results.header, chain)
+    changed = tuple(each.words for each in locks.deviations(own))
+    power = locks.power(own, short(claim.test_hash), evidence.profile)
+    before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed, "power": power}
+    return replace(found, remark=remark, **before)
+
+
+def chapter_verdicts(evidence: Evidence) -> list[Judgement]:
+    """Every claim of the chapter that the run has the results for."""
+    own = claims.chapter_claims(evidence.chapter.name)
+    return [judged(claim, evidence) for claim in own if set(claim.required_names()) <= set(evidence.results)]
+
+
+def as_recorded(
+    listed: Iterable[Claim], recorded: Results, profile: str, exact: bool
+) -> dict[str, dict[str, str]]:
+    """What a run notes of its own verdicts, so that whatever turns them later shows."""
+    noted = {}
+    for claim in listed:
+        try:
+            word = claims.judge(claim, recorded, profile, exact=exact).verdict
+        except BnbookError:  # a result is missing or not as the test needs it: the gate says so
+            continue
+        noted[claim.id] = {"says": wording(claim), "verdict": word, "terms": terms(claim)}
+    return noted
+
+
+def wording(claim: Claim) -> str:
+    """All that the claim says, in its parts too, in the words of its lock."""
+    return " | ".join([claim.was or claim.says, *(part.says for part in claim.parts)])
+
+
+def terms(claim: Claim) -> str:
+    """What a verdict adds to it: the condition under which it holds, how it is corrected."""
+    return " | ".join((claim.condition, claim.correction))
+
+
+def withdrawn(evidence: Evidence) -> list[str]:
+    """Ids of claims that the run was made under and that the book no longer lists."""
+    listed = {claim.id for claim in claims.chapter_claims(evidence.chapter.name)}
+    return [name for name in evidence.results.header.get("claims", {}) if name not in listed]
+
+
+def how_sure(judgements: Iterable[Judgement]) -> str:
+    """How many of a chapter's tests stood before its run, in words; the others are exploratory, and why."""
+    found = list(judgements)
+    reasons = Counter(one.exploratory for one in found if one.exploratory)
+    count, late = len(found), reasons.total()
+    if not late:
+        return f"all {count} tests of this chapter were fixed before its run" if count else "no test"
+    why = ", ".join(reason for reason, _ in reasons.most_common())
+    if late == count:
+        return f"the {count} tests of this chapter are exploratory ({why})"
+    some = f"{late} {'is' if late == 1 else 'are'} exploratory ({why})"
+    return f"{count - late} of the {count} tests of this chapter were fixed before its run, {some}"
+
+
+def tally(words: Iterable[str]) -> str:
+    """How many of each verdict, the most frequent first: "3 reproduced · 1 open"."""
+    counts = Counter(words)
+    return " · ".join(f"{count} {word}" for word, count in counts.most_common())
+
+
+def says(claim: Claim) -> str:
+    """Hash of a claim's words, as a lock keeps it."""
+    return hashlib.sha256(wording(claim).encode()).hexdigest()[:8]
+
+
+def _remark(found: Judgement, header: Mapping[str, Any], chain: locks.Chain) -> str:
+    """Why the verdict is not what it was when the run ended, or nothing; runs from before `judged` was noted
+    are held to the words of the locks."""
+    claim = found.claim
+    if "judged" not in header:
+        words = {line["says"] for line in chain.of_claim(claim.id) if line.tests}
+        return REWORDED if words and says(claim) not in words else ""
+    then = header.get("judged", {}).get(claim.id)
+    if then and (then["says"] != wording(claim) or then.get("terms", terms(claim)) != terms(claim)):
+        return REWORDED
+    before = then and judging.NOW.get(then["verdict"], then["verdict"])
+    return f"“{before}” when it ran" if before and before != found.verdict else ""
+
+
+# ---- Text and evidence joined: the chapter's current words with the outputs and figures of a run -------------------
+
+#: Metadata of an executed cell that is evidence; everything else (times, paths, frontends' notes) goes.
+KEPT_STATUS = ("status", "exception")
+#: The tag of a code cell that is not the chapter's: it installs, carries the claims or shows the verdicts.
+ADDED = "added"
+
+
+def scrub(notebook: Any) -> None:
+    """Remove what papermill and the kernel wrote about this machine: paths, times, identities; in place."""
+    notebook.metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+    for cell in notebook.cells:
+        status = {k: v for k, v in cell.metadata.get("papermill", {}).items() if k in KEPT_STATUS}
+        cell.metadata = {k: v for k, v in cell.metadata.items() if k in ("tags", "mystnb")}
+        if cell.cell_type == "code":
+            cell.metadata["papermill"] = status
+            cell.outputs = [output for output in cell.outputs if not _noise(output)]
+            for output in cell.outputs:
+                output.get("metadata", {}).pop("papermill", None)
+
+
+def _noise(output: Any) -> bool:
+    """Progress frames: text with a carriage return on standard error; they belong to the terminal."""
+    return output.output_type == "stream" and output.name == "stderr" and "\r" in output.text
+
+
+def ran_cells(notebook: Any) -> list[Any]:
+    """The chapter's own code cells of an executed notebook: not those that papermill or the book added."""
+    code = (cell for cell in notebook.cells if cell.cell_type == "code")
+    return [cell for cell in code if not {ADDED, "injected-parameters"} & {*cell.metadata.get("tags", [])}]
+
+
+def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
+    """The chapter's notebook with the outputs of a run put under the code cells that made them.
+
+    Cells are matched in order: that the code is the code that ran is the fingerprint's to say.
+    """
+    page, ran = chapter.notebook.copy(), iter(ran_cells(evidence.notebook))
+    cells = []
+    for original in chapter.notebook.cells:
+        cell = original.copy()
+        if cell.cell_type == "code":
+            made = next(ran)  # the gate has counted them
+            cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
+            cell["metadata"] = cell.metadata | {
+                "tags": sorted({*cell.metadata.get("tags", []), "hide-input"})
+            }
+        if is_parameters(cell):
+            cell["source"] = with_values(cell.source, evidence.results.header["parameters"])
+        cells.append(cell)
+    page["cells"] = cells
+    return page
+
+
+def referenced_figures(text: str) -> list[tuple[str, str, str]]:
+    """(path, alternative text, whole directive) of every `{figure}` directive in a text."""
+    found = []
+    for match in re.finditer(r"^(`{3,}|:{3,})\{figure\} +(\S+)\n(.*?)^\1", text, flags=re.M | re.S):
+        alt = re.search(r"^:alt: *(.*)$", match.group(3), flags=re.M)
+        found.append((match.group(2), alt.group(1).strip() if alt else "", match.group(0)))
+    return found

@@ -1,0 +1,429 @@
+"""A chapter and a run of it: its text and settings, the files of a run, the verdicts that it gives."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bookpress import contents, paths
+from bookpress.errors import BnbookError
+from bookpress.parameters import Kind, checked, kind, like
+from bookpress.profiles import OPTIONAL, PROFILES
+from bookpress.texts import parse_yaml, read_text, read_yaml
+
+# ---- The parameters of a chapter, read from its own `parameters` cell, and what a command changes of them ----------
+
+#: Bytes of a parameter file; YAML is read slowly, and a chapter has some tens of parameters.
+LARGEST = 64 << 10
+
+
+def read_cell(source: str, chapter: str) -> tuple[dict[str, Any], dict[str, Kind]]:
+    """The names and literal defaults that a parameters cell assigns, and what each may be."""
+    values: dict[str, Any] = {}
+    kinds: dict[str, Kind] = {}
+    try:
+        nodes = ast.parse(source).body
+    except (SyntaxError, ValueError) as error:  # ValueError: a null byte, before Python 3.12
+        where = f"line {getattr(error, 'lineno', 1)} of its parameters cell"
+        raise BnbookError(f"{chapter}: {where}: {getattr(error, 'msg', error)}") from None
+    for node in nodes:
+        try:
+            target = node.target if isinstance(node, ast.AnnAssign) else _only(node.targets)
+            name, values[name] = target.id, ast.literal_eval(node.value)
+        except (ValueError, TypeError, AttributeError):
+            raise BnbookError(
+                f"{chapter}: line {node.lineno} of its parameters cell is not `name: kind = literal`; move other "
+                "code to the next cell"
+            ) from None
+        hint = node.annotation if isinstance(node, ast.AnnAssign) else None
+        try:
+            said = hint.value if isinstance(hint, ast.Constant) else ast.unparse(hint) if hint else None
+            kinds[name] = kind(said) if said else like(values[name])
+        except BnbookError as error:
+            raise BnbookError(f"{chapter}: parameter {name}: {error}") from None
+    return values, kinds
+
+
+def with_values(source: str, values: Mapping[str, Any], beside: Mapping[str, Any] | None = None) -> str:
+    """The source of a parameters cell that assigns these values in place of its own; `beside`: the book's, said
+    in the comment where they differ."""
+    lines = source.split("\n")
+    for node in reversed(ast.parse(source).body):
+        target = node.target if isinstance(node, ast.AnnAssign) else _only(node.targets)
+        first, last, place = node.lineno - 1, node.end_lineno - 1, node.value
+        own = ast.literal_eval(place)
+        value, said = values.get(target.id, own), (beside or {}).get(target.id, own)
+        comment = lines[last].encode()[place.end_col_offset :].decode()
+        if beside and said != value and target.id != "profile":
+            comment = f"{comment}; the book's run: {said!r}" if comment else f"  # the book's run: {said!r}"
+        start = lines[place.lineno - 1].encode()[: place.col_offset].decode()
+        lines[first : last + 1] = [f"{start}{_literal(value)}{comment}"]
+    return "\n".join(lines)
+
+
+def override(
+    defaults: dict[str, Any], changes: dict[str, Any], chapter: str, kinds: Mapping[str, Kind] | None = None
+) -> dict[str, Any]:
+    """The defaults with `changes` applied; BnbookError for an unknown name, a value of the wrong type and one that
+    does not go with the others."""
+    kinds = kinds or {name: like(value) for name, value in defaults.items()}
+    return checked(kinds, {**defaults, **changes}, chapter)
+
+
+def parse_assignments(pairs: list[str]) -> dict[str, str]:
+    """`["lr=1e-3"]` -> `{"lr": "1e-3"}`, the `--set` options of the command line."""
+    changes: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise BnbookError(
+                f"--set {pair!r} is not of the form name=value; write for example --set steps=100"
+            )
+        changes[name.strip()] = value.strip()
+    return changes
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """The parameters of a `--params` YAML file."""
+    try:
+        size = Path(path).stat().st_size
+        if size > LARGEST:
+            raise BnbookError(f"--params {path} has {size >> 10} KiB; expected at most {LARGEST >> 10}")
+        content = read_yaml(Path(path), f"--params {path}")
+    except OSError as error:
+        why = (error.strerror or "cannot be read").lower()
+        raise BnbookError(f"--params {path}: {why}; expected a YAML file of name: value lines") from None
+    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
+        raise BnbookError(f"--params {path} holds no parameters; expected name: value lines")
+    return content
+
+
+def _only(targets: list[ast.expr]) -> ast.expr:
+    (target,) = targets
+    return target
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+# ---- The settings of a chapter at each profile: its own, those of all evidence, and those that it shares -----------
+
+#: In place of a profile: every profile whose runs are evidence, that is all but smoke.
+EVIDENCE = "evidence"
+
+Layer = tuple[str, Mapping[str, Mapping[str, Any]]]  # where it stands, profile -> settings
+
+
+def by_profile(
+    chapter: str, path: Path, about: Mapping, profiles: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Profile -> settings of a chapter, for each of `profiles`.
+
+    path: the chapter's file; about: its front matter, in which `profiles:` holds its own settings by profile
+    and `settings: {FILE: [GROUP, …]}` names groups of a file beside it, each again settings by profile.
+    BnbookError, one line, for an unknown profile, file or group and for a setting that is given twice.
+    """
+    layers: list[Layer] = [("its header", _checked(chapter, "its header", about.get("profiles"), profiles))]
+    layers += _shared(chapter, path, about.get("settings", {}), profiles)
+    return {profile: _one(chapter, profile, layers) for profile in profiles}
+
+
+def _one(chapter: str, profile: str, layers: Sequence[Layer]) -> dict[str, Any]:
+    """The settings at one profile."""
+    found: dict[str, tuple[str, Any]] = {}
+    for where, layer in layers:
+        for part in (EVIDENCE, profile) if profile != "smoke" else (profile,):
+            for name, value in layer.get(part, {}).items():
+                if name in found:
+                    raise BnbookError(
+                        f"{chapter}: {name} at profile {profile} is given twice, in {found[name][0]} and in "
+                        f"{where} ({part}); expected it once"
+                    )
+                found[name] = (f"{where} ({part})", value)
+    return {name: value for name, (_, value) in found.items()}
+
+
+def _shared(chapter: str, path: Path, named: Any, profiles: Sequence[str]) -> Iterator[Layer]:
+    """The groups that a chapter takes from files beside it."""
+    lists = isinstance(named, dict) and all(isinstance(groups, list) for groups in named.values())
+    if not lists or not all(isinstance(text, str) for pair in named.items() for text in (pair[0], *pair[1])):
+        raise BnbookError(f"{chapter}: settings {named!r}; expected {{FILE: [GROUP, …]}}, a file beside it")
+    for file, groups in named.items():
+        if not (path.parent / file).is_file():
+            raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter")
+        content = read_yaml(path.parent / file, f"{chapter}: {file}")
+        for group in groups:
+            if not isinstance(content, dict) or group not in content:
+                known = ", ".join(map(str, content)) if isinstance(content, dict) else "none"
+                raise BnbookError(f"{chapter}: {file} has no group {group!r}; it has: {known}")
+            where = f"{file}, {group}"
+            yield where, _checked(chapter, where, content[group], profiles)
+
+
+def _checked(chapter: str, where: str, content: Any, profiles: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Settings by profile; BnbookError for what is none."""
+    content = content or {}
+    allowed = (*profiles, EVIDENCE)
+    if not isinstance(content, dict) or set(content) - set(allowed):
+        raise BnbookError(
+            f"{chapter}: profiles {sorted(map(str, content))} in {where}; expected {', '.join(allowed)}"
+        )
+    for profile, values in content.items():
+        if not isinstance(values, (dict, type(None))):
+            raise BnbookError(f"{chapter}: {profile} in {where} is {values!r}; expected name: value lines")
+    return {profile: values or {} for profile, values in content.items()}
+
+
+# ---- The chapters: MyST text in book/PART/chapter.md, read as notebooks --------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One chapter: its name (`part/chapter`), its file and what its front matter says."""
+
+    name: str
+    path: Path
+    title: str
+    exact: bool = False
+    data: tuple[str, ...] = ()
+    profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def notebook(self) -> Any:
+        """The chapter as a notebook (nbformat), its text cells and code cells in order, no outputs."""
+        import jupytext
+        from jupytext.myst import MystMetadataParsingError
+
+        try:
+            notebook = jupytext.reads(self.text, fmt="md:myst")
+        except (ValueError, MystMetadataParsingError) as error:
+            raise BnbookError(f"{self.name}: no MyST notebook: {error}") from None
+        notebook.metadata.pop("bnbook", None)
+        notebook.metadata.pop("jupytext", None)
+        notebook.metadata["kernelspec"] = {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
+        for number, cell in enumerate(notebook.cells):
+            cell["id"] = f"cell-{number}"  # jupytext's are random, and the evidence should not be
+        return notebook
+
+    @cached_property
+    def code_cells(self) -> list[str]:
+        """Sources of the code cells but the parameters cell; BnbookError where one is no Python."""
+        cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and not is_parameters(cell)]
+        for number, cell in enumerate(cells, start=1):
+            try:
+                ast.parse(cell.source)
+            except SyntaxError as error:
+                where = f"code cell {number} behind the parameters, line {error.lineno}"
+                raise BnbookError(f"{self.name}: {where}: {error.msg}: {error.text or ''}") from None
+        return [cell.source for cell in cells]
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters cell: names and smoke values."""
+        return self._declared[0]
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What each parameter may be."""
+        return self._declared[1]
+
+    @cached_property
+    def _declared(self) -> tuple[dict[str, Any], dict[str, Kind]]:
+        cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and is_parameters(cell)]
+        if len(cells) != 1:
+            raise BnbookError(f"{self.name}: {len(cells)} cells tagged `parameters`; expected exactly one")
+        values, kinds = read_cell(cells[0].source, self.name)
+        for name in ("profile", "seeds"):
+            if name not in values:
+                raise BnbookError(f"{self.name}: its parameters cell lacks {name!r}; add it")
+        return values, kinds
+
+    def has(self, profile: str) -> bool:
+        """Whether the chapter runs at a profile."""
+        return profile not in OPTIONAL or profile in self.profiles
+
+    def parameters(self, profile: str) -> dict[str, Any]:
+        """All parameters at a profile."""
+        if profile not in PROFILES:
+            raise BnbookError(f"unknown profile {profile!r}; expected one of {', '.join(PROFILES)}")
+        if not self.has(profile):
+            known = ", ".join(each for each in PROFILES if self.has(each))
+            raise BnbookError(f"{self.name} has no {profile} profile; it has: {known}")
+        changes = self.profiles.get(profile, {}) | {"profile": profile}
+        return override(self.defaults, changes, self.name, self.kinds)
+
+    def changed(self, profile: str, changes: dict[str, Any]) -> dict[str, Any]:
+        """Changes to the parameters at a profile, each read as what it has to be; BnbookError before anything runs."""
+        if "profile" in changes:
+            raise BnbookError("profile is not set with --set; use --profile")
+        values = override(self.parameters(profile), changes, self.name, self.kinds)
+        for name in changes if profile != "smoke" else ():
+            if any(
+                str(each).endswith("-standin")
+                for each in (values[name] if isinstance(values[name], list) else [values[name]])
+            ):
+                raise BnbookError(
+                    f"{self.name}: parameter {name} is {values[name]!r}, generated stand-ins; the {profile} profile needs "
+                    f"real data, such as {self.parameters(profile)[name]!r}"
+                )
+        return {name: values[name] for name in changes}
+
+
+def is_parameters(cell: Any) -> bool:
+    return "parameters" in cell.metadata.get("tags", [])
+
+
+def discover() -> list[Chapter]:
+    """Every chapter of the book, in the order of `_toc.yml`."""
+    book = paths.book_folder()
+    return [read(book / f"{name}.md", name) for name in contents.chapter_names()]
+
+
+def read(path: Path, name: str) -> Chapter:
+    """One chapter from its file; BnbookError when its front matter is not a chapter's."""
+    lines = read_text(path, f"{name}: its file").split("\n")
+    if lines[0] != "---" or "---" not in lines[1:]:
+        raise BnbookError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
+    front = parse_yaml("\n".join(lines[: lines.index("---", 1)]), f"{name}: its front matter")
+    about = front.get("bnbook") if isinstance(front, dict) else None
+    if not isinstance(about, dict) or not isinstance(about.get("title"), str):
+        raise BnbookError(
+            f"{name}: its front matter lacks `bnbook: title:`; see CONTRIBUTING.md for the template"
+        )
+    unknown = set(about) - {"title", "exact", "data", "profiles", "settings"}
+    if unknown:
+        raise BnbookError(
+            f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles, settings"
+        )
+    exact, families = about.get("exact", False), about.get("data") or []
+    families = [] if families in ("none", ["none"]) else families
+    if not isinstance(exact, bool):
+        raise BnbookError(f"{name}: its front matter has exact {exact!r}; expected true or false")
+    if not isinstance(families, list) or not all(isinstance(each, str) for each in families):
+        raise BnbookError(f"{name}: its front matter has data {families!r}; expected a list, such as [mnist]")
+    values = by_profile(name, path, about, PROFILES)
+    own = about.get("profiles") or {}
+    return Chapter(
+        name=name,
+        path=path,
+        title=about["title"],
+        exact=exact,
+        data=tuple(families),
+        profiles={each: values[each] for each in PROFILES if each not in OPTIONAL or each in own},
+    )
+
+
+def select(names: list[str]) -> list[Chapter]:
+    """The chapters named (`part/chapter`, or just `chapter` where that is unambiguous); BnbookError lists the
+    known."""
+    known = {chapter.name: chapter for chapter in discover()}
+    chosen = []
+    for name in names:
+        clean = name.removeprefix("book/").removesuffix(".md")
+        matches = (
+            [known[clean]] if clean in known else [c for n, c in known.items() if n.split("/")[-1] == clean]
+        )
+        if len(matches) != 1:
+            near = difflib.get_close_matches(clean, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise BnbookError(f"no chapter {name!r}; {hint}the chapters are: {', '.join(known)}")
+        chosen.append(matches[0])
+    return chosen
+
+
+# ---- The statements of a chapter's cells: what each reads and binds, and what it calls -----------------------------
+
+CHANGES = ("append", "extend", "update", "setdefault", "add", "insert")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a chapter's cell: its text, and the names that it reads and binds."""
+
+    cell: int
+    node: ast.stmt
+    text: str
+    reads: frozenset[str]
+    binds: frozenset[str]
+
+
+def statements(chapter: Chapter) -> tuple[Statement, ...]:
+    """The top statements of the chapter's code cells, but the parameters."""
+    return _of_cells(tuple(chapter.code_cells))
+
+
+@functools.cache  # every figure of a chapter asks, on every page that shows it
+def _of_cells(cells: tuple[str, ...]) -> tuple[Statement, ...]:
+    found = []
+    for number, source in enumerate(cells):
+        rows = source.splitlines()
+        for node in ast.parse(source).body:
+            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+            text = "\n".join(rows[first - 1 : node.end_lineno])
+            found.append(Statement(number, node, text, frozenset(_read(node)), frozenset(_bound(node))))
+    return tuple(found)
+
+
+def calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
+
+
+def called(call: ast.Call) -> str:
+    name = call.func
+    return name.id if isinstance(name, ast.Name) else name.attr if isinstance(name, ast.Attribute) else ""
+
+
+def _inner(node: ast.AST) -> set[str]:
+    """Names that mean something inside the statement only: of its loops, comprehensions and functions."""
+    held: list[ast.AST] = []
+    for each in ast.walk(node):
+        if isinstance(each, ast.For | ast.comprehension):
+            held.append(each.target)
+        elif isinstance(each, ast.FunctionDef):
+            held += each.body
+    names = {each.id for part in held for each in ast.walk(part) if _stored(each)}
+    return names | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
+
+
+def _stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _read(node: ast.AST) -> set[str]:
+    named = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and not _stored(each)}
+    return named - _inner(node)
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """Names that hold something else afterwards: bound, or changed by an entry or one of CHANGES."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    found = set()
+    for each in ast.walk(node):
+        if _stored(each):
+            found.add(each.id)
+        elif isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
+            found |= {name.id for name in ast.walk(each.value) if isinstance(name, ast.Name)}
+        elif (
+            isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CHANGES
+        ):
+            found |= {name.id for name in ast.walk(each.func.value) if isinstance(name, ast.Name)}
+    return found - _inner(node)

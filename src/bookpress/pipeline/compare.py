@@ -1,0 +1,231 @@
+"""Where a rerun's mean must fall: the band that the published seeds span, and whether it tells anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bookpress import claims
+from bookpress.claims.judging import HOLDS, NOT_TESTED, OPEN, Judgement
+from bookpress.claims.kinds import kind_of
+from bookpress.errors import BnbookError
+from bookpress.intervals import is_share
+from bookpress.pipeline import chapter_runs, prose
+from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.profiles import PUBLISHED
+
+#: All results together agree within bands that 99 of 100 honest reruns would keep to.
+COVERAGE = 0.99
+#: Two exact results agree up to rounding on another machine.
+ROUNDING = 1e-6
+#: A band that reaches further from the book's value than this factor tells nothing, nor a wider one of
+#: shares.
+WIDEST_FACTOR, WIDEST_SHARE = 10.0, 0.5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One result beside the book's: the mean of the rerun, and the band for it."""
+
+    name: str
+    mine: float
+    book: float
+    low: float
+    high: float
+    telling: bool = True  # whether the band is narrow enough for "agrees" to mean something
+    mine_seeds: np.ndarray = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
+    book_seeds: np.ndarray = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
+    log: bool = False  # whether means and band are those of logarithms
+
+    @property
+    def outcome(self) -> str:
+        if self.mine == self.book or np.isnan(self.mine) and np.isnan(self.book):  # infinities among them
+            return "agrees"
+        if not self.low <= self.mine <= self.high:
+            return "DIFFERS"
+        return "agrees" if self.telling else "cannot tell (the band is too wide)"
+
+
+def prediction_band(values: np.ndarray, count: int, coverage: float = COVERAGE) -> tuple[float, float]:
+    """Where the mean of `count` new seeds falls with probability `coverage`; values (S,) are the published
+    seeds.
+
+    mean ± t s √(1/S + 1/count); for shares of seeds (all values 0 or 1) the shares that Fisher's exact test
+    does not tell from the published one. One published seed, or equal numbers that are no shares, leave only
+    rounding.
+    """
+    from scipy import stats
+
+    values = np.asarray(values, dtype=float)
+    mean, seeds = values.mean(), len(values)
+    if seeds > 1 and is_share(values):
+        hits = int(values.sum())
+        tables = ([[hits, seeds - hits], [k, count - k]] for k in range(count + 1))
+        kept = [k for k, table in enumerate(tables) if stats.fisher_exact(table).pvalue > 1 - coverage]
+        return min(kept) / count, max(kept) / count
+    half = ROUNDING * max(abs(mean), ROUNDING)
+    if seeds > 1:
+        t = stats.t.ppf(0.5 + coverage / 2, seeds - 1)
+        with np.errstate(invalid="ignore"):  # infinities have no spread
+            half = max(half, t * values.std(ddof=1) * np.sqrt(1 / seeds + 1 / count))
+    return float(mean) - float(half), float(mean) + float(half)
+
+
+def compare_one(
+    name: str,
+    mine: np.ndarray,
+    theirs: np.ndarray,
+    coverage: float,
+    *,
+    ratio: bool = False,
+    share: bool = False,
+) -> Row:
+    """One result (S, ...) of both runs: on a logarithmic scale where it is the side of a ratio and positive,
+    between 0 and 1 where it is a share."""
+    mine, theirs = (values.reshape(len(values), -1).mean(axis=1) for values in (mine, theirs))
+    if ratio and (mine > 0).all() and (theirs > 0).all():
+        low, high = np.exp(prediction_band(np.log(theirs), len(mine), coverage))
+        middle, book = (float(np.exp(np.log(values).mean())) for values in (mine, theirs))
+        telling = bool(high <= WIDEST_FACTOR * book)
+        return Row(name, middle, book, float(low), float(high), telling, mine, theirs, log=True)
+    low, high = prediction_band(theirs, len(mine), coverage)
+    book = float(theirs.mean())
+    telling = low * high >= 0 or high - low <= 2 * ROUNDING  # it knows the sign
+    if share or is_share(theirs):
+        low, high = max(low, 0.0), min(high, 1.0)
+        telling = high - low <= WIDEST_SHARE
+    return Row(name, float(mine.mean()), book, low, high, bool(telling), mine, theirs)
+
+
+# ---- Does a rerun agree with the book? Results against the bands that the published seeds span, and verdicts -------
+
+#: Units whose values lie between 0 and 1, as those that the text shows with {{ share:… }}.
+SHARES = ("share", "accuracy")
+
+AGREES, DIFFERS, UNTOLD, OTHER = (
+    "agrees with",
+    "differs from",
+    "cannot be told from",
+    "is not comparable with",
+)
+#: Outcomes that are no failure; another profile was asked for, not another answer.
+PASSING = (AGREES, OTHER)
+
+
+def compare(run: Evidence, details: bool = False) -> tuple[list[str], str]:
+    """The report of `--compare`, its outcome first, and the outcome: AGREES, DIFFERS, UNTOLD or OTHER.
+
+    Results that claims rest on are compared by their bands, where the book has a run at the same profile, and
+    verdicts by what they say: exact checks at the same profile, all of an exact chapter at every profile, but
+    for an exception that a smaller profile's search has not met.
+    UNTOLD: nothing could be compared, or no band was narrow enough. OTHER: the book has other profiles only; then the
+    rest is said with `details` alone.
+    Raises BnbookError where the chapter has no published run.
+    """
+    book = counterpart(run)
+    same_profile = run.profile == book.profile
+    lines = _differences(run, book)
+    found = list(rows(run, book)) if same_profile else []
+    for row in found:
+        lines.append(
+            f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: "
+            f"{row.outcome}"
+        )
+    pairs = [(mine, chapter_runs.judged(mine.claim, book)) for mine in chapter_runs.chapter_verdicts(run)]
+    for mine, theirs in pairs:
+        missed = ": too few trials to tell" if not same_profile and _missed(mine, theirs) else ""
+        lines.append(f"  claim {mine.claim.id}: {mine.words}; book: {theirs.marked}{missed}")
+    counted = [pair for pair in pairs if _counts(pair, run.chapter.exact, same_profile)]
+    flipped = sum(mine.verdict != theirs.verdict for mine, theirs in counted)
+    tally = {word: sum(row.outcome.startswith(word) for row in found) for word in ("agrees", "DIFFERS")}
+    if flipped or tally["DIFFERS"]:
+        outcome = DIFFERS
+    elif counted or tally["agrees"]:
+        outcome = AGREES
+    else:
+        outcome = UNTOLD if same_profile else OTHER
+    said = [f"{tally['agrees']} of {len(found)} results in their bands"] if found else []
+    if wide := len(found) - sum(tally.values()):
+        said.append(f"{wide} cannot be told, their bands are too wide")
+    said += [f"{len(counted) - flipped} of {len(counted)} exact verdicts as in the book"] if counted else []
+    said += [f"try --profile {book.profile}; --details says what differs"] if outcome == OTHER else []
+    first = f"{run.chapter.name}: this {run.profile} run {outcome} the book's {book.profile} run: "
+    shown = lines if details or outcome != OTHER else []
+    return [first + (", ".join(said) or "nothing to compare"), *shown], outcome
+
+
+def rows(run: Evidence, book: Evidence) -> Iterator[Row]:
+    """The results that decide claims by measurement and that both runs have, at whatever profile; of exact
+    checks the size of the rounding errors says nothing, the verdict all."""
+    tests = [test for claim in claims.chapter_claims(run.chapter.name) for test in claim.tests]
+    judged = {name: None for test in tests if not kind_of(test).exact for name in test.result_names()}
+    ratios = {name for test in tests if kind_of(test).in_factors for name in test.result_names()}
+    shares = prose.names_shown_as("share", run.chapter.text)
+    mine, theirs = run.results, book.results
+    names = [name for name in judged if name in mine and name in theirs]
+    for name in names:
+        yield compare_one(
+            name,
+            mine[name],
+            theirs[name],
+            1 - (1 - COVERAGE) / len(names),
+            ratio=name in ratios,
+            share=name in shares or theirs.unit(name) in SHARES,
+        )
+
+
+def _counts(pair: tuple[Judgement, Judgement], exact_chapter: bool, same_profile: bool) -> bool:
+    """Whether two verdicts on a claim have to be the same: both decided, and decided without chance."""
+    if not same_profile and _missed(*pair):
+        return False
+    exact = exact_chapter or same_profile and all(kind_of(test).exact for test in pair[0].claim.tests)
+    return exact and not any(each.verdict in (NOT_TESTED, OPEN) for each in pair)
+
+
+def _missed(mine: Judgement, theirs: Judgement) -> bool:
+    """Whether a search of fewer trials may just not have met the exception that the book has found."""
+    searched = any(test.kind == "inequality" for test in mine.claim.tests)
+    return searched and mine.verdict == HOLDS and theirs.verdict not in (HOLDS, NOT_TESTED, OPEN)
+
+
+def counterpart(run: Evidence) -> Evidence:
+    """The book's run at the same profile, else its highest; BnbookError where there is none."""
+    for profile in (run.profile, *PUBLISHED):
+        candidate = published(run.chapter, profile)
+        if candidate.exists:
+            return candidate
+    raise BnbookError(
+        f"{run.chapter.name} has no published run to compare with; publish one first (bnbook publish)"
+    )
+
+
+def _differences(run: Evidence, book: Evidence) -> list[str]:
+    """What was not the same in the two runs, data first: then bands are those of other data."""
+    mine, theirs = run.results.header, book.results.header
+    lines = []
+    data = [_data_words(header) for header in (mine, theirs)]
+    if data[0] != data[1]:
+        lines.append(f"  OTHER DATA: {data[0]}; book: {data[1]}; the bands are those of the book's data")
+    stale = [part for part in book.stale() if part in ("code", "package")]
+    if stale:
+        lines.append(f"  other code: the book's run is stale ({' and '.join(stale)} changed since)")
+    for name in sorted(mine["parameters"].keys() & theirs["parameters"].keys() - {"profile"}):
+        if mine["parameters"][name] != theirs["parameters"][name]:
+            lines.append(
+                f"  other {name}: {mine['parameters'][name]!r}; book: {theirs['parameters'][name]!r}"
+            )
+    measured = set(run.results)
+    missing = {n for c in claims.chapter_claims(run.chapter.name) for n in c.required_names()} - measured
+    return lines + [f"  {name}: not measured in this run" for name in sorted(missing & set(book.results))]
+
+
+def _data_words(header: Mapping) -> str:
+    """Each data set with whether it is the exact one."""
+    rows = header.get("data", [])
+    words = (
+        f"{row['name']} {row['sha256'][:12]} ({'exact' if row.get('exact') else 'not the exact set'})"
+        for row in rows
+    )
+    return ", ".join(words) or "none"

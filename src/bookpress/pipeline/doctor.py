@@ -1,0 +1,129 @@
+"""What this machine has: Python, torch, device, memory, disk, data."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from bookpress import paths
+from bookpress.errors import BnbookError
+
+WANTED = ("jupyter-book", "jupytext", "papermill", "torch", "torchvision", "numpy", "matplotlib")
+NEEDED_GIB = 1
+NOT_HERE = "not here; downloaded and checked when a chapter asks for it"
+
+
+def report() -> tuple[list[str], bool]:
+    """The lines of `bnbook doctor`, and whether everything that the smoke profile needs is there."""
+    checks = (_python, _packages, _device, _memory, _book, _disk, _data)
+    rows = [row for check in checks for row in _tried(check)]
+    lines = [f"{'ok ' if good else 'BAD'}  {name:<12} {words}" for name, words, good in rows]
+    return lines, all(good for _, _, good in rows)
+
+
+Row = tuple[str, str, bool]
+
+
+def _tried(check: Callable[[], list[Row]]) -> list[Row]:
+    """The rows of a check; where it fails, as for a package that is missing or broken, one that says so."""
+    try:
+        return check()
+    except Exception as error:
+        words = str(error).partition("\n")[0]
+        return [(check.__name__.strip("_"), f"cannot be told: {type(error).__name__}: {words}", False)]
+
+
+def _python() -> list[Row]:
+    good = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    return [("Python", f"{platform.python_version()} on {platform.system()} (3.11 to 3.13 expected)", good)]
+
+
+def _packages() -> list[Row]:
+    rows = []
+    for name in WANTED:
+        try:
+            rows.append((name, version(name), True))
+        except PackageNotFoundError:
+            rows.append((name, "not installed; run make book, or pip install -r requirements.lock", False))
+    return rows + _operators()
+
+
+def _operators() -> list[Row]:
+    """torchvision's own operators, loaded without the rest of it: that takes seconds. They do not load where
+    torch and torchvision come from different builds."""
+    try:
+        import torch
+
+        folder = Path(find_spec("torchvision").origin).parent
+        for library in [*folder.glob("_C.so"), *folder.glob("_C.pyd")]:
+            torch.ops.load_library(str(library))
+    except (ImportError, AttributeError, OSError, RuntimeError) as error:
+        words = str(error).splitlines()[0]
+        return [("torchvision", f"does not fit torch ({words}); install both from the same index", False)]
+    return []
+
+
+def _device() -> list[Row]:
+    import torch
+
+    if torch.cuda.is_available():
+        gibibytes = torch.cuda.get_device_properties(0).total_memory / 2**30
+        return [("device", f"{torch.cuda.get_device_name(0)}, {gibibytes:.0f} GiB", True)]
+    return [
+        (
+            "device",
+            f"no GPU; CPU with {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads",
+            True,
+        )
+    ]
+
+
+def _memory() -> list[Row]:
+    import psutil
+
+    gibibytes = psutil.virtual_memory().available / 2**30
+    return [("memory", f"{gibibytes:.1f} GiB free (smoke needs 4, laptop 8)", gibibytes >= 2)]
+
+
+def _book() -> list[Row]:
+    """Without a book nothing is wrong: the instruments and downloaded notebooks need none."""
+    try:
+        return [("book", str(paths.repository_root()), True)]
+    except BnbookError:
+        words = "none here: measure and downloaded notebooks work; the rest needs the book's repository"
+        return [("book", words, True)]
+
+
+def _disk() -> list[Row]:
+    free = shutil.disk_usage(Path.cwd()).free / 2**30
+    return [("disk", f"{free:.1f} GiB free here ({NEEDED_GIB} needed for runs and site)", free >= NEEDED_GIB)]
+
+
+def _data() -> list[Row]:
+    """The sets that can be loaded at once; missing ones are no fault, the smoke profile has its own."""
+    from bnbook import data
+
+    named = os.environ.get("BNBOOK_DATA")
+    rows = [
+        (
+            "data",
+            f"BNBOOK_DATA is {'set' if named else 'not set; sets are downloaded when a chapter asks'}",
+            True,
+        )
+    ]
+    for name in ("mnist", "cifar10", "cifar10-jpeg75"):
+        try:
+            words = data.whereabouts(name)
+            if words.endswith(": download"):
+                here = (paths.cache_folder() / "decoded" / f"{name}.bin").is_file()
+                words = "downloaded before, in the cache" if here else NOT_HERE
+            rows.append((name, words, True))
+        except BnbookError as error:
+            rows.append((name, f"not found: {error}", not named or name != "mnist"))
+    return rows

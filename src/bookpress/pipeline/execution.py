@@ -1,0 +1,411 @@
+"""Running chapters: kernels, processes side by side, and what watches them."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from filelock import FileLock, Timeout
+
+import bnbook
+from bnbook import data
+from bookpress import fingerprint, paths
+from bookpress.cores import cores
+from bookpress.errors import BnbookError, reason
+from bookpress.fingerprint.sources import Sources
+from bookpress.pipeline import chapter_runs, compare, gate
+from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
+from bookpress.pipeline.chapters import Chapter
+from bookpress.profiles import BUDGETS
+
+# ---- One notebook executed by papermill, in a kernel of this Python that finds the run's own copy of the package
+# and nothing that its user's own sessions start with.
+
+#: What marks a chapter's own BnbookError among the failures of its cells.
+MENDABLE = "bad input: "
+#: Attempts at starting a kernel: two that start at once may have picked the same free port.
+STARTS = 3
+#: Seconds within which a kernel must answer: on a machine busy with other things a minute is too short.
+ANSWERS_WITHIN = 180
+
+
+def copy_package(scratch: Path) -> Path:
+    """The package as it is now, in `scratch/code`: what the run imports and is hashed by. An edit during the
+    run does not reach it."""
+    copy = scratch / "code" / "bnbook"
+    shutil.copytree(Path(bnbook.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    traced = "import bnbook_tracing\n" if os.environ.get("BNBOOK_TRACES") else ""  # of the tests
+    (copy.parent / "sitecustomize.py").write_text(traced, encoding="utf-8")
+    (copy.parent / "usercustomize.py").touch()
+    return copy
+
+
+def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> str | None:
+    """Execute `source`, beside which lies the copy of the package; the first line of what went wrong, or
+    None."""
+    import papermill
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+    _reach_own_machine()
+    (source.parent / "own").mkdir(exist_ok=True)
+    (source.parent / "matplotlibrc").touch()  # the first that Matplotlib looks for is the working folder's
+    for start in range(1, STARTS + 1):
+        try:
+            with _environment(source.parent, work), _progress(work.chapter.name, source.parent / "progress"):
+                papermill.execute_notebook(
+                    source,
+                    work.notebook_path,
+                    parameters=values,
+                    kernel_name="python3",
+                    progress_bar=False,
+                    start_timeout=ANSWERS_WITHIN,
+                    cwd=source.parent,
+                    extra_arguments=["--log-level=CRITICAL"],  # its own remarks do not belong in the terminal
+                )
+        except papermill.PapermillExecutionError as error:
+            mendable = error.ename == BnbookError.__name__
+            where = f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+            return f"{MENDABLE}{error.evalue}" if mendable else where
+        except (DeadKernelError, CellTimeoutError) as error:
+            return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        except RuntimeError as error:
+            if "before replying" not in str(error) and "didn't respond" not in str(error):
+                raise
+            if start == STARTS:
+                return f"the kernel did not start in {STARTS} attempts: {error}"
+        else:
+            return None
+    raise AssertionError("a kernel starts at least once")
+
+
+@contextmanager
+def _environment(scratch: Path, work: Evidence) -> Iterator[None]:
+    """What a kernel finds around it while it runs, and this process again afterwards."""
+    before = dict(os.environ)
+    os.environ.pop("PYTHONSTARTUP", None)
+    os.environ |= {
+        "BNBOOK_RESULTS": str(work.results_path),
+        "BNBOOK_FIGURES": str(work.figures_folder),
+        "BNBOOK_CHAPTER": work.chapter.name,
+        "BNBOOK_PROGRESS": str(scratch / "progress"),
+        "BNBOOK_ROOT": str(paths.repository_root()),
+        "MPLBACKEND": "agg",
+        "MPLCONFIGDIR": str(scratch / "own"),
+        "IPYTHONDIR": str(scratch / "own" / "ipython"),
+        "JUPYTER_RUNTIME_DIR": str(scratch / "own" / "jupyter"),
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": _before(str(scratch / "code"), "PYTHONPATH"),
+        "PATH": _before(str(Path(sys.executable).parent), "PATH"),
+    }
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ |= before
+
+
+def _before(first: str, name: str) -> str:
+    """A list of folders with one more in front."""
+    return os.pathsep.join([first, *filter(None, [os.environ.get(name)])])
+
+
+@contextmanager
+def _progress(label: str, said: Path) -> Iterator[None]:
+    """What the chapter's trainings say of themselves goes to the terminal: the newest line in place, in a log
+    one each half minute."""
+    said.touch()
+    over, watched = threading.Event(), sys.stderr.isatty()
+
+    def show() -> None:
+        shown = ""
+        while not over.wait(0.5 if watched else 30):
+            line = said.read_text(encoding="utf-8").rpartition("\n")[0].rpartition("\n")[2]
+            if line and line != shown:
+                shown = line
+                text = f"\r\x1b[K{label}: {line}" if watched else f"{label}: {line}\n"
+                sys.stderr.write(text)
+                sys.stderr.flush()
+        if shown and watched:
+            sys.stderr.write("\n")
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _reach_own_machine() -> None:
+    """Raises BnbookError where processes cannot speak to each other by 127.0.0.1, as a kernel must."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=5).close()
+    except OSError as error:
+        raise BnbookError(
+            f"a notebook's kernel is reached by 127.0.0.1, which does not answer here ({error}): bring the "
+            "loopback device up (ip link set lo up)"
+        ) from None
+
+
+# ---- Run one chapter with papermill in a scratch folder, then put notebook, results and figures in place -----------
+# together.
+
+
+class ChapterFailed(Exception):
+    """A chapter whose run stopped or did not pass the gate; the message is what to read."""
+
+
+def run_chapter(
+    chapter: Chapter, profile: str, changes: dict[str, Any], *, name: str | None = None
+) -> Evidence:
+    """Execute `chapter` at `profile` with `changes` to its parameters; returns the evidence, in runs/PROFILE
+    or runs/NAME.
+
+    Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as
+    NAME.failed.ipynb and an earlier good run stays as it was. Raises BnbookError where the chapter met input
+    that the user can mend.
+    """
+    import nbformat
+
+    parameters = chapter.parameters(profile)
+    values = parameters | changes
+    target = fresh_run(chapter, profile, name)
+    if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
+        data.prepare(values["data"])
+
+    with _alone(target), _scratch_folder(target) as scratch:
+        # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
+        package = copy_package(scratch)
+        began = fingerprint.chapter_fingerprint(chapter.code_cells, values, [], Sources(package))
+        made_from = gate.made_from(chapter, began, package)
+        work = Evidence(chapter, scratch)
+        work.figures_folder.mkdir(parents=True)
+        nbformat.write(chapter.notebook, scratch / "input.ipynb")
+        started = time.time()
+        failure = execute_notebook(scratch / "input.ipynb", work, values)
+        if failure and failure.startswith(MENDABLE):
+            raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
+        gate.complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
+        problems = [failure] if failure else gate.problems(work, fresh=True)
+        failed_path = target.notebook_path.with_suffix(".failed.ipynb")
+        if problems:
+            os.replace(work.notebook_path, failed_path)
+            raise ChapterFailed(
+                "\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems])
+            )
+        move(work, target)
+        for path in (failed_path, target.comparison_path):  # of the run before
+            path.unlink(missing_ok=True)
+    return target
+
+
+@contextmanager
+def _alone(target: Evidence):
+    """No other process runs the same chapter into the same place (the system ends the lock of a dead one)."""
+    path = target.notebook_path.parent / f".{target.notebook_path.stem}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ChapterFailed(
+            f"{target.chapter.name} is being run by another process into {path.parent}; wait for it, or name "
+            "another folder by BNBOOK_RUNS"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed runs left: scratch folders whose lock nobody holds."""
+    for left in folder.rglob(".*.running"):
+        lock = FileLock(left.with_suffix(".lock"), timeout=0)
+        with suppress(Timeout), lock:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _scratch_folder(target: Evidence):
+    """A folder beside the target that is gone afterwards, however the run ends (after a kill: at the next
+    run)."""
+    scratch = target.notebook_path.parent / f".{target.notebook_path.stem}.running"
+    shutil.rmtree(scratch, ignore_errors=True)
+    sweep(target.folder)
+    scratch.mkdir(parents=True)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def peak_mib() -> int:
+    """The most memory that one process of this run took, in MiB; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit // 2**20
+
+
+def check_budget(evidence: Evidence) -> str | None:
+    """A warning where the run took longer than its profile's budget."""
+    seconds, limit = evidence.results.header["provenance"]["seconds"], BUDGETS[evidence.profile]
+    if seconds <= limit:
+        return None
+    return f"{evidence.chapter.name}: {seconds:.0f} s, over the {evidence.profile} budget of {limit} s"
+
+
+# ---- Chapters one after the other or several at once, each in its own process; outcomes in the order given ---------
+
+
+@dataclass
+class ChapterOutcome:
+    """How one chapter went: whether it passed (and, where asked, agrees with the book), and what to say."""
+
+    passed: bool = True
+    lines: list[tuple[bool, str]] = field(default_factory=list)  # (an error, text)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with each chapter."""
+
+    profile: str
+    changes: dict[str, dict[str, Any]]  # by the name of the chapter
+    compare: bool = False
+    figure: bool = False  # of the comparison
+    name: str | None = None  # into runs/NAME
+    details: bool = False  # of a comparison that is none
+
+    def run(self, chapter: Chapter) -> ChapterOutcome:
+        """Run it here; BnbookError where the chapter met input that the user can mend."""
+        started = time.perf_counter()
+        before = _parameters(chapter, self.profile, self.name)
+        try:
+            done = run_chapter(chapter, self.profile, self.changes[chapter.name], name=self.name)
+        except ChapterFailed as error:
+            return ChapterOutcome(False, [(True, f"FAILED {error}")])
+        except OSError as error:  # a full disk, a folder that cannot be written
+            return ChapterOutcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])
+        seconds = time.perf_counter() - started
+        outcome = ChapterOutcome(
+            lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
+        )
+        if over := check_budget(done):
+            outcome.lines.append((True, f"warning: {over}"))
+        if len(self.changes) == 1:
+            files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
+            words = chapter_runs.tally(found.verdict for found in chapter_runs.chapter_verdicts(done))
+            outcome.lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
+            if other := _differing(before, done.results.header["parameters"]):
+                words = f"it replaced a run with {other}; --name NAME keeps both"
+                outcome.lines.append((False, words))
+        if self.compare:
+            lines, found = compare.compare(done, self.details)
+            outcome.passed = found in compare.PASSING
+            outcome.lines += [(False, line) for line in lines]
+        if self.figure:
+            from bookpress.pipeline import rerun_figure
+
+            path = rerun_figure.write(done) or "none, for no number of this chapter is judged by a band"
+            outcome.lines.append((False, f"figure: {path}"))
+        return outcome
+
+
+def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[ChapterOutcome]:
+    """The outcome of each chapter, in order; at most `jobs` at once: by default one a core, at the paper
+    profile one, which fills the accelerator. BnbookError and Ctrl-C end what runs."""
+    jobs = max(1, min(jobs or (1 if job.profile == "paper" else cores()), len(chapters)))
+    if len(chapters) == 1:
+        yield job.run(chapters[0])
+        return
+    ends = threading.Event()
+    with ThreadPoolExecutor(jobs) as threads:
+        pending = [threads.submit(_apart, chapter, job, cores() // jobs, ends) for chapter in chapters]
+        try:
+            for future in pending:
+                while not future.done():  # one whose input has to be mended ends all, whichever it is
+                    wait([each for each in pending if not each.done()], return_when=FIRST_COMPLETED)
+                    for each in pending:
+                        if each.done() and each.exception():
+                            each.result()
+                yield future.result()
+        except BaseException:
+            ends.set()
+            threads.shutdown(wait=False, cancel_futures=True)
+            for child in psutil.Process().children():  # each stops its kernel and tidies up
+                child.terminate()
+            raise
+
+
+def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event) -> ChapterOutcome:
+    """Run it in a process of its own, whose end is this chapter's failure and no other's."""
+    if ends.is_set():
+        return ChapterOutcome(False)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, initializer=_begin, initargs=(max(1, share),)) as pool:
+        try:
+            return pool.submit(job.run, chapter).result()
+        except BnbookError:
+            ends.set()
+            raise
+        except BrokenExecutor:
+            words = f"FAILED {chapter.name}: its process was ended; perhaps memory ran out"
+            return ChapterOutcome(False, [(True, words)])
+        except Exception:
+            return ChapterOutcome(False, [(True, f"FAILED {chapter.name}\n{traceback.format_exc()}")])
+
+
+def _begin(share: int) -> None:
+    """In the process: its share of the cores, and an end with its parent."""
+    os.environ["BNBOOK_CORES"] = str(share)
+    os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
+    for how in (signal.SIGTERM, signal.SIGINT):  # Ctrl-C reaches every process of the terminal
+        signal.signal(how, _interrupt)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _interrupt(*_: object) -> None:
+    for how in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(how, signal.SIG_IGN)
+    logging.disable()  # an event loop that is torn down tells of its tasks, each with a traceback
+    raise KeyboardInterrupt
+
+
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()
+    os._exit(1)  # the kernel sees that and ends, too
+
+
+def _parameters(chapter: Chapter, profile: str, name: str | None) -> dict[str, Any]:
+    """Those of the run that is there already, if there is one."""
+    try:
+        return chapter_runs.fresh_run(chapter, profile, name).results.header["parameters"]
+    except (BnbookError, OSError, KeyError):
+        return {}
+
+
+def _differing(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """What the parameters were where they differ: "width = 0.25, steps = 50"."""
+    return ", ".join(f"{key} = {value!r}" for key, value in before.items() if now.get(key, value) != value)

@@ -1,0 +1,540 @@
+"""The ledger as others read it: a folder that stands alone, in one of two public formats for checked claims.
+
+- `evaluable-artifact`: evaluable-artifact/v2 of the Universal Artifact SDK (its SPEC.md, sections 2 and 5).
+- `ara`: Agent-Native Research Artifact 1.0 (Liu et al., arXiv 2604.24658; its ara-schema.md).
+
+Neither has a place for seeds, intervals, preregistration or equivalence; what it has no place for stands in the
+artifact's open block `bnbook`, in ARA's beside the fields that it knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bookpress import atomic, claims, paths
+from bookpress.errors import BnbookError
+from bookpress.pipeline import chapters
+from bookpress.pipeline.chapter_runs import Evidence
+from bookpress.pipeline.gate import passed_run
+from bookpress.pipeline.ledger import as_json, ledger
+from bookpress.pipeline.prose import Pages
+from bookpress.texts import read_yaml
+
+#: What ARA calls a claim of which we say this; every other verdict is a hypothesis: open, mixed, not tested.
+SUPPORTED = ("holds", "holds if", "reproduced", "yes")
+REFUTED = ("wrong", "corrected", "not reproduced", "no")
+#: Keys of a test that name recorded results.
+NAMED = ("a", "b", "results")
+#: Where each set is published; what was loaded is known by its hash, `bnbook.data.identity`.
+PUBLISHED_AT = {
+    "mnist": "https://yann.lecun.org/exdb/mnist/",
+    "cifar10": "https://www.cs.toronto.edu/~kriz/cifar.html",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A published run as the formats see it."""
+
+    evidence: Evidence
+    rows: Sequence[Mapping[str, Any]]  # of the claims that it judges
+
+    @property
+    def slug(self) -> str:
+        return f"{self.evidence.profile}/{self.evidence.chapter.name}".replace("/", "-")
+
+    @property
+    def file(self) -> str:
+        """Where its results stand in the folder."""
+        return f"results/{self.evidence.profile}/{self.evidence.chapter.name}.json"
+
+    @property
+    def command(self) -> str:
+        return f"bnbook run {self.evidence.chapter.name} --profile {self.evidence.profile}"
+
+    @cached_property
+    def header(self) -> Mapping[str, Any]:
+        return self.evidence.results.header
+
+    @cached_property
+    def former(self) -> list[Mapping[str, Any]]:
+        """The headers of earlier draws, which are kept and judged together with this one."""
+        return [draw.header for draw in self.evidence.results.draws]
+
+
+def export(kind: str, target: Path) -> int:
+    """Write the ledger of the published runs to the new folder `target`; the number of claims.
+
+    BnbookError for a folder that is there already. The folder is whole or not there.
+    """
+    target = Path(target).absolute()
+    if target.exists():
+        raise BnbookError(f"{target} exists already; expected a folder to make, such as --to {target}-2")
+    runs, rows = _runs()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as made:
+        folder = Path(made) / "whole"
+        for run in runs:
+            copy = folder / run.file
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(run.evidence.results_path, copy)
+        atomic.write_text(folder / "results" / "ledger.json", as_json(rows))
+        for name, text in FORMATS[kind](runs, rows):
+            atomic.write_text(folder / name, text)
+        os.replace(folder, target)
+    return len(rows)
+
+
+def _runs() -> tuple[list[Run], list[dict[str, Any]]]:
+    """The published runs in the book's order, each with the rows of its claims; and all those rows."""
+    evidence = {chapter.name: passed_run(chapter) for chapter in chapters.discover()}
+    there = {name: one for name, one in evidence.items() if one}
+    pages = Pages(there, [claim for claim in claims.load_claims() if claim.chapter in there])
+    rows = ledger(pages)
+    own = {name: [row for row in rows if row["chapter"] == name] for name in there}
+    return [Run(one, own[name]) for name, one in there.items()], rows
+
+
+def _about() -> Mapping[str, Any]:
+    """CITATION.cff: title, authors, abstract, keywords, version."""
+    path = paths.repository_root() / "CITATION.cff"
+    return read_yaml(path, path.name)
+
+
+# ---- evaluable-artifact/v2 ------------------------------------------------------------------------------------------
+
+
+def _evaluable(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The files of an evaluable artifact: name and text."""
+    data = {each["name"]: each for run in runs for each in run.header["data"] if each.get("sha256")}
+    results = [_result(run) for run in runs if run.rows]
+    experiments = [each for run in runs for each in _experiments(run)]
+    files = {
+        "claims.yml": {"claims": [_claim(row, run) for run in runs for row in run.rows]},
+        "results.yml": {"results": results},
+        "datasets.yml": {"datasets": [_dataset(name, each) for name, each in data.items()]},
+    }
+    active = [each for each in experiments if "disposition" not in each]
+    inventory = {
+        "has_runnable_experiments": bool(active),
+        "has_traces": False,
+        "trace_count": 0,
+        "has_exhibits": False,
+        "exhibit_count": 0,
+        "has_released_data": bool(data),
+        "has_paper_source": True,
+        "has_citations_export": True,
+        "has_journal": False,
+        "has_research_agent": False,
+        "experiments_attempted": len(experiments),
+        "experiments_reported": len(active),
+        "evidence_kinds": ["metrics"],
+        "validation_modes": ["re-analyze"],
+    }
+    about = _about()
+    files["manifest.yml"] = {
+        "format_version": "evaluable-artifact/v2",
+        "sdk_version": "artifact-sdk/v1",
+        "id": f"bnbook-{about['version']}",
+        "title": about["title"],
+        "producer": {"name": "bnbook", "version": about["version"]},
+        "experiments": experiments,
+        "paths": {name.removesuffix(".yml"): name for name in files},
+        "paper": {"source": "book", "references_export": "book/references.bib"},
+        "evidence_inventory": inventory,
+    }
+    texts = {name: _yaml(content) for name, content in files.items()}
+    texts |= dict(_book())
+    yield from texts.items()
+    sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    sums |= {run.file: hashlib.sha256(run.evidence.results_path.read_bytes()).hexdigest() for run in runs}
+    sums["results/ledger.json"] = hashlib.sha256(as_json(list(rows)).encode()).hexdigest()
+    yield "SHA256SUMS", "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+
+
+def _book() -> Iterator[tuple[str, str]]:
+    """The book's own text, of which each claim names the chapter."""
+    book = paths.book_folder()
+    for path in sorted([*book.glob("*.md"), *book.glob("*/*.md"), book / "references.bib"]):
+        yield f"book/{path.relative_to(book).as_posix()}", path.read_text(encoding="utf-8")
+
+
+def _claim(row: Mapping[str, Any], run: Run) -> dict[str, Any]:
+    """A claim as a hypothesis that its run tests: what a source says is not ours to assert."""
+    told = ("kind", "words", "effect", "interval", "n", "scope", "locked", "exploratory", "rests_on")
+    where = {
+        "source": row["source"]["key"],
+        "version": row["source"]["version"],
+        "section": row["source"]["where"],
+    }
+    return {
+        "id": row["id"],
+        "statement": row["says"],
+        "stance": "hypothesis",
+        "tested_by": [run.slug],
+        "paper_ref": {name: value for name, value in where.items() if value},
+        "validators": [
+            {
+                "id": f"{row['id']}-verdict",
+                "kind": "procedure",
+                "instructions": f"With the package installed and its repository checked out, `bnbook claims {row['chapter']} "
+                f"--json` computes the verdict from the published results. What must hold: {_asked(row)}.",
+                "tools": [{"name": "bnbook", "version": str(_about()["version"])}],
+                "inputs": [f"R-{run.slug}"],
+                "success_criteria": f"the claim {row['id']} has the verdict “{row['verdict']}”",
+            }
+        ],
+        "bnbook": {name: row[name] for name in told if row[name] not in (None, "", [])},
+    }
+
+
+def _asked(row: Mapping[str, Any]) -> str:
+    joined = "; or " if row["combine"] == "any" else "; and "
+    return joined.join(test["asks"] for test in row["tests"]) or "nothing was tested at this size"
+
+
+def _experiments(run: Run) -> Iterator[dict[str, Any]]:
+    """The run that is published, and before it those that it followed."""
+    what = {"directory": str(Path(run.file).parent), "run": {"command": run.command}}
+    uses = [
+        {"dataset": each["name"], "at": "BNBOOK_DATA"} for each in run.header["data"] if each.get("sha256")
+    ]
+    for number, header in enumerate(run.former, start=1):
+        why = f"An earlier draw, of {header['provenance']['date']}; it is kept, and what it measured alike is judged with the later."
+        gone = {"status": "superseded", "rationale": why, "superseded_by": run.slug}
+        yield {"slug": f"{run.slug}-draw-{number}", **what, "disposition": gone}
+    origin = run.header["provenance"]
+    alone = origin.get("seconds") and not origin.get("store")  # nothing was taken from the store
+    took = {"expected_runtime": f"{origin['seconds']:.0f}s"} if alone else {}
+    yield {"slug": run.slug, **what, **({"uses_data": uses} if uses else {}), **took}
+
+
+def _result(run: Run) -> dict[str, Any]:
+    names = {name: {"json": f"results.{name}.values"} for row in run.rows for name in _read_by(row)}
+    recorded = {name: place for name, place in names.items() if name in run.evidence.results}
+    return {
+        "id": f"R-{run.slug}",
+        "produced_by": run.slug,
+        "validates": [row["id"] for row in run.rows],
+        "evidence": run.file,
+        "kind": "metrics",
+        "validation_mode": "re-analyze",
+        "locators": recorded,
+    }
+
+
+def _read_by(row: Mapping[str, Any]) -> Iterator[str]:
+    for test in row["tests"]:
+        for key in NAMED:
+            named = test["test"].get(key)
+            yield from [named] if isinstance(named, str) else named if isinstance(named, list) else []
+
+
+def _dataset(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    size = f"{known['train']} training and {known['test']} test examples"
+    exact = "the published set" if known["exact"] else "not the published set to the last bit"
+    home = next((at for key, at in PUBLISHED_AT.items() if name.startswith(key)), "https://scikit-learn.org")
+    place = {"kind": "external", "uri": home, "sha256": known["sha256"], "access": "public"}
+    return {
+        "id": name,
+        "description": f"{size}; {exact}; the hash is of the decoded arrays",
+        "location": place,
+    }
+
+
+# ---- ARA 1.0 --------------------------------------------------------------------------------------------------------
+
+
+def _ara(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The files of an ARA: name and text. C001 is the first claim, E01 the first chapter."""
+    ids = {row["id"]: f"C{number:03d}" for number, row in enumerate(rows, start=1)}
+    numbered = {run.slug: f"E{number:02d}" for number, run in enumerate(runs, start=1)}
+    own = {row["id"]: run for run in runs for row in run.rows}
+    yield "logic/claims.md", "# Claims\n" + "".join(_ara_claim(row, ids, own, numbered) for row in rows)
+    yield (
+        "logic/experiments.md",
+        "# Experiments\n" + "".join(_ara_experiment(run, ids, numbered) for run in runs),
+    )
+    yield "logic/problem.md", PROBLEM
+    yield "logic/concepts.md", "# Concepts\n" + "".join(map(_ara_concept, claims.load_instruments()))
+    yield "logic/related_work.md", "# Related work\n" + "".join(_ara_work(rows, ids))
+    yield "logic/solution/constraints.md", CONSTRAINTS
+    yield "src/environment.md", _ara_environment(runs)
+    for run in runs:
+        yield f"evidence/tables/derived_{run.slug}.md", _ara_table(run, ids)
+    yield "evidence/README.md", _ara_index(runs, ids)
+    yield "trace/exploration_tree.yaml", _yaml({"tree": [_ara_tree(runs, ids)]})
+    yield "PAPER.md", _ara_paper(runs, rows)
+
+
+def _ara_claim(
+    row: Mapping[str, Any], ids: Mapping[str, str], own: Mapping[str, Run], numbered: Mapping[str, str]
+) -> str:
+    run = own[row["id"]]
+    known = (
+        "supported"
+        if row["verdict"] in SUPPORTED
+        else "refuted"
+        if row["verdict"] in REFUTED
+        else "hypothesis"
+    )
+    measured = row["effect"]["words"] if row["effect"] else "not measured"
+    interval = f", 95 % interval {row['interval']['words']}" if row["interval"] else ""
+    fields = {
+        "Statement": _line(row["says"]),
+        "Conditions": row["scope"] or "not tested at this size",
+        "Sources": f"[{row['source']['key']} ← {_line(row['source']['where'])}]",
+        "Status": known,
+        "Verdict": _line(row["words"]),
+        "Falsification criteria": f"what must hold is not so: {_line(_asked(row))}",
+        "Proof": f"[{numbered[run.slug]}]",
+        "Evidence basis": f"{_line(measured)}{interval}, n = {row['n']} (evidence/tables/derived_{run.slug}.md)",
+        "Preregistered": row["locked"] or "no",
+        "Dependencies": f"[{ids[row['of']]}]" if row["of"] in ids else "[]",
+        "Tags": ", ".join([row["id"], row["kind"], *row["rests_on"]]),
+    }
+    return f"\n## {ids[row['id']]}: {row['id'].replace('-', ' ')}\n" + _bullets(fields)
+
+
+def _ara_experiment(run: Run, ids: Mapping[str, str], numbered: Mapping[str, str]) -> str:
+    origin = run.header["provenance"]
+    data = ", ".join(each["name"] for each in run.header["data"]) or "none"
+    fields = {
+        "Verifies": f"[{', '.join(ids[row['id']] for row in run.rows)}]",
+        "Evidence": f"evidence/tables/derived_{run.slug}.md, {run.file}",
+        "Run": f"`{run.command}` at commit {origin['commit']}",
+        "Setup": f"{origin['device']}, {origin['platform']}; data: {data}; {len(origin['seeds'])} seeds",
+        "Procedure": f"the cells of book/{run.evidence.chapter.name}.md, from the top",
+        "Metrics": "the recorded results that the tests name, with their units",
+        "Expected outcome": "what each claim's test asks, fixed before the run where it is preregistered",
+        "Baselines": "the arms of the chapter, paired by seed",
+        "Dependencies": "none",
+    }
+    return f"\n## {numbered[run.slug]}: {_line(run.evidence.chapter.title)}\n" + _bullets(fields)
+
+
+def _ara_concept(one: claims.Instrument) -> str:
+    fields = {"Notation": "—", "Definition": one.measures, "Boundary conditions": f"{one.own} {one.silent}"}
+    return f"\n## {_line(one.name)}\n" + _bullets({key: _line(value) for key, value in fields.items()})
+
+
+def _ara_work(rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Iterator[str]:
+    titles, places = claims.source_titles(), _places()
+    sources = dict.fromkeys(row["source"]["key"] for row in rows)
+    for number, key in enumerate(sources, start=1):
+        judged = [ids[row["id"]] for row in rows if row["source"]["key"] == key]
+        fields = {
+            "DOI": places.get(key, "Not specified"),
+            "Type": "bounds",
+            "Delta": "each checkable sentence of it is measured, with an interval and a verdict",
+            "Claims affected": f"[{', '.join(judged)}]",
+        }
+        yield f"\n## RW{number:02d}: {_line(titles.get(key, key))}\n" + _bullets(fields)
+
+
+def _places() -> dict[str, str]:
+    """Key -> arXiv number or address of every entry of book/references.bib that has one."""
+    text = (paths.book_folder() / "references.bib").read_text(encoding="utf-8")
+    found = {}
+    for key, fields in re.findall(r"^@\w+\{\s*([^\s,]+),(.*?)(?=^@|\Z)", text, flags=re.M | re.S):
+        if place := re.search(r"^\s*(eprint|url)\s*=\s*\{(.*?)\}", fields, flags=re.M):
+            found[key] = f"arXiv:{place[2]}" if place[1] == "eprint" else place[2]
+    return found
+
+
+def _ara_environment(runs: Sequence[Run]) -> str:
+    rows = [
+        f"| {run.slug} | {origin['device']} | {origin['platform']} | "
+        f"{', '.join(f'{name} {version}' for name, version in origin['versions'].items())} |\n"
+        for run in runs
+        for origin in [run.header["provenance"]]
+    ]
+    return "# Environment\n\n| run | device | platform | versions |\n|---|---|---|---|\n" + "".join(rows)
+
+
+def _ara_table(run: Run, ids: Mapping[str, str]) -> str:
+    lines = [
+        f"| {ids[row['id']]} | {_line(test['asks'])} | {_line(test['effect']['words'])} | "
+        f"{test['interval']['words'] if test['interval'] else '–'} | {test['n']} | {test['verdict']} |\n"
+        for row in run.rows
+        for test in row["tests"]
+    ]
+    return (
+        f"# {_line(run.evidence.chapter.title)}\n\n- **Source**: {run.file}\n- **Extraction type**: derived_subset\n\n"
+        "| claim | what must hold | measured | 95 % interval | n | verdict |\n|---|---|---|---|---|---|\n"
+        + "".join(lines)
+    )
+
+
+def _ara_index(runs: Sequence[Run], ids: Mapping[str, str]) -> str:
+    lines = [
+        f"| [derived_{run.slug}.md](tables/derived_{run.slug}.md) | {run.file} | "
+        f"{', '.join(ids[row['id']] for row in run.rows)} |\n"
+        for run in runs
+    ]
+    return "# Evidence\n\n| table | made from | claims |\n|---|---|---|\n" + "".join(lines)
+
+
+def _ara_tree(runs: Sequence[Run], ids: Mapping[str, str]) -> dict[str, Any]:
+    """A question with an experiment for each chapter; below each the draws that it followed."""
+    number = iter(range(1, 10_000))
+
+    def node(kind: str, title: str, **more: Any) -> dict[str, Any]:
+        return {
+            "id": f"N{next(number):02d}",
+            "type": kind,
+            "title": title,
+            "support_level": "explicit",
+            **more,
+        }
+
+    def experiment(run: Run) -> dict[str, Any]:
+        counted: dict[str, int] = {}
+        for row in run.rows:
+            counted[row["verdict"]] = counted.get(row["verdict"], 0) + 1
+        result = ", ".join(f"{count} {word}" for word, count in counted.items()) or "no claim"
+        evidence = [ids[row["id"]] for row in run.rows]
+        whole = node(
+            "experiment",
+            run.command,
+            source_refs=[f"book/{run.evidence.chapter.name}.md"],
+            result=result,
+            evidence=evidence,
+        )
+        earlier = [
+            node(
+                "experiment",
+                f"an earlier draw, {header['provenance']['date']}",
+                source_refs=[run.file],
+                result="kept; what it measured alike is judged with the later one",
+            )
+            for header in run.former
+        ]
+        return {**whole, "children": earlier} if earlier else whole
+
+    asks = "What of what is said of batch normalization holds, and why does it help?"
+    root = node("question", "Why does batch norm help?", source_refs=["book/index.md"], description=asks)
+    children = []
+    for run in runs:
+        title = run.evidence.chapter.title
+        question = node(
+            "question", title, source_refs=[f"book/{run.evidence.chapter.name}.md"], description=title
+        )
+        children.append({**question, "children": [experiment(run)]})
+    return {**root, "children": children}
+
+
+def _ara_paper(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> str:
+    about = _about()
+    front = {
+        "title": about["title"],
+        "authors": [each["name"] for each in about["authors"]],
+        "year": int(str(about["date-released"])[:4]),
+        "venue": "a book that runs",
+        "doi": "Not specified",
+        "ara_version": "1.0",
+        "domain": "Machine learning",
+        "keywords": list(about["keywords"]),
+        "claims_summary": [
+            row["says"] for row in rows if row["kind"] == "question" and row["verdict"] == "yes"
+        ][:10],
+        "abstract": _line(about["abstract"]),
+    }
+    layers = {
+        "Cognitive layer (`/logic`)": {
+            "logic/problem.md": "what was seen, what is missing, the idea",
+            "logic/claims.md": f"{len(rows)} claims, each with what would refute it",
+            "logic/concepts.md": "the instruments and what they say by themselves",
+            "logic/experiments.md": f"{len(runs)} published runs",
+            "logic/related_work.md": "the sources that are judged",
+            "logic/solution/constraints.md": "limits",
+        },
+        "Physical layer (`/src`)": {"src/environment.md": "device, platform and versions of each run"},
+        "Exploration graph (`/trace`)": {
+            "trace/exploration_tree.yaml": "a question and its experiment for each chapter"
+        },
+        "Evidence (`/evidence`, `/results`)": {
+            "evidence/README.md": "a table for each run",
+            "results/ledger.json": "every claim with all that was found",
+        },
+    }
+    text = f"---\n{_yaml(front)}---\n\n# {about['title']}\n\n## Overview\n\n{_line(about['abstract'])}\n\n## Layer Index\n"
+    for layer, listed in layers.items():
+        text += f"\n### {layer}\n| File | Description |\n|------|-------------|\n"
+        text += "".join(f"| [{Path(name).name}]({name}) | {what} |\n" for name, what in listed.items())
+    return text
+
+
+PROBLEM = """# Problem Specification
+
+## Observations
+
+### O1: Two papers and an encyclopedia say why batch normalization helps
+- **Statement**: They name smoother landscapes, larger usable rates, and steadier inputs, and give figures of single networks.
+- **Evidence**: Santurkar et al. 2018 in two versions; a mean-field analysis of 2018; Wikipedia
+- **Implication**: A reader can't tell what holds, at what size, and with what error.
+
+## Gaps
+
+### G1: No verdict with an error bar for each sentence
+- **Statement**: Nobody had measured each checkable sentence with seeds, intervals and tests fixed beforehand.
+- **Caused by**: O1
+- **Existing attempts**: replications of single figures
+- **Why they fail**: They compare pictures, with a seed or two.
+
+## Key Insight
+- **Insight**: A claim can be a test on recorded numbers whose verdict is computed, so that it can come out against its source.
+- **Derived from**: O1
+- **Enables**: a book whose every sentence with a number can be run again
+
+## Assumptions
+- A1: The seeds of a run stand for those that somebody else would draw.
+- A2: A test says what its sentence says; each is shown beside it.
+"""
+CONSTRAINTS = """# Constraints
+
+- **Size**: most trainings are narrower or shorter than the papers'; every verdict names its size.
+- **Data**: a set whose name ends in jpeg75 is CIFAR-10 that went through JPEG.
+- **Margins**: thresholds are choices; each claim has its verdict at half and at twice its margin.
+- **Draws**: trainings at large rates are chaotic; another processor is another draw of the same seeds.
+"""
+
+
+# ---- What both write ------------------------------------------------------------------------------------------------
+
+
+class _Plain(yaml.SafeDumper):
+    """YAML without anchors: what stands twice is written twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _yaml(content: Mapping[str, Any]) -> str:
+    return yaml.dump(content, Dumper=_Plain, allow_unicode=True, sort_keys=False, width=10_000)
+
+
+def _line(text: str) -> str:
+    """A line of plain words: no breaks, and no bar that would end a cell."""
+    return re.sub(r"\s+", " ", text).replace("|", "∣").strip()
+
+
+def _bullets(fields: Mapping[str, str]) -> str:
+    return "".join(f"- **{name}**: {value}\n" for name, value in fields.items())
+
+
+FORMATS: dict[str, Callable[[Sequence[Run], Sequence[Mapping[str, Any]]], Iterator[tuple[str, str]]]] = {
+    "evaluable-artifact": _evaluable,
+    "ara": _ara,
+}

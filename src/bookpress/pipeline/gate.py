@@ -1,0 +1,609 @@
+"""What a run must be before its numbers may be shown; publishing, locking, comparing a rerun with it."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import operator
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import bnbook
+from bnbook import data
+from bookpress import atomic, claims, fingerprint, paths, results
+from bookpress.claims import judging, kinds, locks
+from bookpress.claims.judging import NOT_TESTED
+from bookpress.errors import BnbookError
+from bookpress.pipeline import chapter_runs, prose
+from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published
+from bookpress.pipeline.chapters import Chapter
+from bookpress.pipeline.pictures import PHONE
+from bookpress.profiles import PUBLISHED
+from bookpress.texts import read_text
+
+# ---- What evidence must not tell of the one who made it: paths of a machine, mail addresses ------------------------
+
+#: Absolute paths of somebody's machine; a results file or a page must not carry them.
+PLACES = (
+    "home|root|Users|tmp|private|var|work|workspace|mnt|media|opt|srv|data|scratch|nfs|gpfs|lustre|storage|"
+    "project|projects|content|kaggle|run|proc|Volumes|usr/local|usr/lib|usr/share"
+)
+#: Each begins with a plain character, which makes the search in megabytes of figures fast.
+LOCAL_PATHS = (
+    re.compile(rf"/(?<![\w.:/)\]}}]/)(?:{PLACES})/[\w.~-]"),
+    re.compile(r":(?<=\b[A-Za-z]:)(?:\\{1,2}|/)(?:Users|Windows|Program Files|ProgramData|Temp)\b"),
+    re.compile(r"file:///?\w"),
+)
+#: Mail addresses; `a@b.T` and `a@b.to(…)` are products of matrices.
+ADDRESS = re.compile(
+    r"@(?<=[\w.+-]@)(?:[\w-]+\.)+(?:com|org|net|edu|gov|info|io|ai|dev|example|local|[a-z]{2})\b(?!\w|\(|\[|\.\w)"
+)
+
+
+#: What Python prints where the code of a cell warns: the file of the cell, the line, the warning.
+WARNED = re.compile(
+    r"(?:ipykernel_\d+[^\s\"]*\.py|\(a path of this machine\)):\d+: (\w*Warning: [^\\\"]{1,80})"
+)
+
+
+#: In place of a path in what a cell printed; such a run is for its owner and is not published.
+SCRUBBED = "(a path of this machine)"
+
+
+def scrub(notebook: Any) -> None:
+    """Take the paths of this machine out of what cells printed, in place."""
+    patterns = [re.escape(place) for place in sorted(_here(), key=len, reverse=True)]
+    pattern = re.compile(
+        rf"(?:{'|'.join([*patterns, *(each.pattern for each in LOCAL_PATHS)])})[^\s\"'<>|:()]*"
+    )
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if output.output_type == "stream":
+                output.text = pattern.sub(SCRUBBED, output.text)
+            for kind, text in output.get("data", {}).items():
+                if kind.startswith("text/") and isinstance(text, str):
+                    output.data[kind] = pattern.sub(SCRUBBED, text)
+
+
+def scrubbed(evidence: Evidence) -> list[str]:
+    """What a cell printed with a path of the machine is not published."""
+    text = evidence.notebook_path.read_text(encoding="utf-8")
+    warned = WARNED.search(text)
+    why = f": {warned[1]}" if warned else ""
+    found = SCRUBBED in text
+    return [f"{evidence.notebook_path.name}: a cell prints {SCRUBBED[1:-1]}, mend it{why}"] if found else []
+
+
+def _here() -> set[str]:
+    places = (paths.repository_root(), os.path.expanduser("~"), sys.prefix, tempfile.gettempdir())
+    return {str(place) for place in places} - {"/", "~"}
+
+
+def local_paths(evidence: Evidence) -> list[str]:
+    """No path of the machine that ran it, in the notebook, the results or a figure."""
+    here, found = _here(), []
+    for path in [
+        evidence.notebook_path,
+        evidence.results_path,
+        *sorted(evidence.figures_folder.glob("*.svg")),
+    ]:
+        text = path.read_text(encoding="utf-8")
+        leaks = [match[0] for pattern in LOCAL_PATHS if (match := pattern.search(text))]
+        leaks += [place for place in here if json.dumps(place)[1:-1] in text]
+        warned = WARNED.search(text)
+        why = f": a cell prints a warning, mend what it is about: {warned[1]}" if warned else ""
+        found += [f"{path.name} carries a local path ({leak}…){why}" for leak in leaks[:1]]
+        found += [
+            f"{path.name} carries a mail address (…{match[0]})" for match in [ADDRESS.search(text)] if match
+        ]
+    return found
+
+
+#: The start of a tag of HTML.
+TAG = re.compile(r"<[A-Za-z/!?]")
+
+
+def plain(evidence: Evidence) -> list[str]:
+    """No markup in what a results file says of its run: its words stand on pages."""
+    recorded = evidence.results
+    about = {
+        name: {key: entry.get(key) for key in ("unit", "note")} for name, entry in recorded.entries.items()
+    }
+    return [
+        f"{evidence.results_path.name}: {text[:60]!r} has markup; expected plain words"
+        for text in _texts([recorded.header, about])
+        if TAG.search(text)
+    ][:3]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in nested JSON, names of fields as well."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _texts(str(key))
+            yield from _texts(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _texts(each)
+
+
+# ---- What a run must hold: cells that ran, figures with words, every result that is read, the data it names --------
+
+#: Outputs that a page may show: none that a browser runs.
+SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
+LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
+
+
+def cells(evidence: Evidence) -> list[str]:
+    """Every code cell ran to its end, none raised, no picture without alternative text, no progress
+    frames."""
+    found = []
+    code = chapter_runs.ran_cells(evidence.notebook)
+    for number, cell in enumerate(code, start=1):
+        status = cell.metadata.get("papermill", {}).get("status")
+        if cell.source.strip() and status != "completed":
+            found.append(
+                f"code cell {number} is {status or 'not run'}, expected completed: {cell.source[:60]!r}"
+            )
+        for output in cell.outputs:
+            if output.output_type == "error":
+                found.append(f"code cell {number} raised {output.ename}: {output.evalue}")
+            if active := sorted(set(output.get("data", {})) - SHOWN):
+                found.append(
+                    f"code cell {number} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}"
+                )
+            if TAG.search(str(output.get("data", {}).get("text/markdown", ""))):
+                found.append(f"code cell {number} shows HTML in Markdown; expected Markdown alone")
+            if any(kind.startswith("image/") for kind in output.get("data", {})):
+                alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+                found += _alt_problems(f"code cell {number} shows a picture", alt)
+            if output.output_type == "stream" and "\r" in output.text:
+                found.append(f"code cell {number} printed progress frames; progress belongs to the terminal")
+    expected = sum(cell.cell_type == "code" for cell in evidence.chapter.notebook.cells)
+    if len(code) != expected:
+        found.append(f"{len(code)} code cells ran, the chapter has {expected}")
+    return found
+
+
+def figures(evidence: Evidence) -> list[str]:
+    """Every figure of the text was drawn and says in words what it shows; every figure drawn is in the
+    text."""
+    found, named = [], set()
+    own = f"{evidence.chapter.path.stem}.figures/"
+    for path, alt, _ in chapter_runs.referenced_figures(evidence.chapter.text):
+        found += _alt_problems(f"figure {path}", alt)
+        if path.startswith(own):
+            named.add(path.removeprefix(own))
+            if not (evidence.figures_folder / path.removeprefix(own)).is_file():
+                found.append(f"figure {path} is in the text but the run did not draw it")
+        else:
+            found.append(f"figure {path} is not from {own}; expected a figure that this chapter's run draws")
+    drawn = {path.name.replace(PHONE, ".svg") for path in evidence.figures_folder.glob("*")}
+    found += [
+        f"{name} among the figures is no file"
+        for name in sorted(drawn)
+        if not (evidence.figures_folder / name).is_file()
+    ]
+    found += [f"figure {name} was drawn but the text does not show it" for name in sorted(drawn - named)]
+    return found
+
+
+def required_results(evidence: Evidence) -> list[str]:
+    """Everything that the claims and the prose read was recorded, and nothing is an empty or malformed
+    token."""
+    chapter, found = evidence.chapter, []
+    if not evidence.results.header.get("default_parameters"):
+        # other parameters may well leave out an arm that the text is about; nothing of it is published
+        return []
+    try:
+        named = prose.result_names(chapter.text)
+        spared = named - prose.result_names(chapter.text, or_else=False)
+    except BnbookError as malformed_table:
+        return [str(malformed_table)]
+    own = {name for owner, name in named if owner in (None, chapter.name)}
+    wanted = own - {name for _, name in spared if _has_sibling(name, evidence.results)}
+    # A smoke run stands for the laptop run: it must record whatever that one is judged by.
+    profile = "laptop" if evidence.profile == "smoke" else evidence.profile
+    for claim in claims.chapter_claims(chapter.name):
+        if claim.counts_as_evidence(profile, chapter.exact):
+            wanted.update(claim.required_names())
+        if not (evidence.figures_folder / f"{claim.figure}.svg").is_file():
+            found.append(f"claim {claim.id} points to figure {claim.figure!r}, which the run did not draw")
+    missing = sorted(wanted - set(evidence.results))
+    found += [f"result {name!r} is missing; the text or a claim needs it" for name in missing]
+    return found + [f"{token} is not a token that pages know" for token in prose.malformed(chapter.text)]
+
+
+def _has_sibling(name: str, recorded: Collection[str]) -> bool:
+    """Whether a recorded name differs in one of several parts: `hours.w1_8` for `hours.w1_4`."""
+    parts = name.split(".")
+    alike = (each.split(".") for each in recorded)
+    return len(parts) > 1 and any(
+        len(each) == len(parts) and sum(map(operator.ne, each, parts)) == 1 for each in alike
+    )
+
+
+def seeds(evidence: Evidence) -> list[str]:
+    """Every result has one row for each seed that it names, and names each once."""
+    return [
+        f"result {name!r} has {len(entry['values'])} rows for {len(set(entry['seeds']))} seeds"
+        for name, entry in evidence.results.entries.items()
+        if not len(entry["values"]) == len(entry["seeds"]) == len(set(entry["seeds"]))
+    ]
+
+
+def judgeable(evidence: Evidence) -> list[str]:
+    """The claims can be judged by what was recorded."""
+    try:
+        chapter_runs.chapter_verdicts(evidence)
+    except BnbookError as error:
+        return [str(error)]
+    return []
+
+
+def within_reach(evidence: Evidence) -> list[str]:
+    """With the seeds that a profile gives a test it could have held; a smoke run judges nothing, and a rerun with
+    fewer seeds leaves such a claim open."""
+    if evidence.profile == "smoke" or not evidence.results.header.get("default_parameters"):
+        return []
+    results, own = evidence.results, claims.chapter_claims(evidence.chapter.name)
+    own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= set(results)]
+    try:
+        judged = [claims.judge(claim, results, evidence.profile) for claim in own]
+    except BnbookError:  # what is recorded does not fit the test: another check says so
+        return []
+    return [
+        f"claim {found.claim.id}: with {outcome.n} seeds its test cannot hold; expected at least "
+        f"{kinds.least_seeds(outcome.test)}, or `out_of_reach: true` beside it"
+        for found in judged
+        if found.verdict != NOT_TESTED
+        for outcome in found.outcomes
+        if not kinds.can_hold(outcome.test, outcome.n)
+    ]
+
+
+def data_identity(evidence: Evidence) -> list[str]:
+    """The data are those the chapter names, are what their hash says, and are no stand-ins above smoke."""
+    header = evidence.results.header
+    rows, families = header.get("data", []), evidence.chapter.data
+    asked = str(header.get("parameters", {}).get("data", "-auto"))
+    if rows and not asked.endswith("-auto") and asked not in [row.get("name") for row in rows]:
+        return [
+            f"the run asked for data {asked} and rests on {', '.join(str(row.get('name')) for row in rows)}"
+        ]
+    if families and not rows:
+        return [f"the run names no data set; expected {' or '.join(families)} through bnbook.data.load"]
+    found = []
+    for row in rows:
+        found += _identity_problems(row)
+        stand_in = str(row.get("name", "")).endswith("-standin")
+        if stand_in and evidence.profile != "smoke":
+            found.append(f"data {row['name']} are stand-ins; the {evidence.profile} profile needs real data")
+        if not stand_in and not any(str(row.get("name", "")).startswith(family) for family in families):
+            found.append(
+                f"data {row.get('name')} are not what the chapter declares ({', '.join(families) or 'none'})"
+            )
+    return found
+
+
+def _identity_problems(row: dict) -> list[str]:
+    """A data row against what the named set is known to be."""
+    name = row.get("name")
+    known = data.known_sets().get(name)
+    if known is None:
+        return [
+            f"data {name!r} are no set that the book knows; expected one of {', '.join(data.known_sets())}"
+        ]
+    wrong = [part for part in ("train", "test", "shape", "exact") if row.get(part) != known[part]]
+    wrong += ["sha256"] if known["sha256"] not in (None, row.get("sha256")) else []
+    return [f"data {name}: {part} is {row.get(part)}, expected {known[part]}" for part in wrong]
+
+
+def _alt_problems(what: str, alt: str) -> list[str]:
+    if len(alt) < 20 or LONGEST_HASH.search(alt):
+        return [f"{what} lacks an alternative text; expected a sentence that says what is seen"]
+    return []
+
+
+# ---- The header of a results file: what a run was made from, and how -----------------------------------------------
+
+KERNELS = re.compile(r"(ATEN_CPU_|(ONE)?DNN|MKL_|OPENBLAS_|KMP_|OMP_|CUBLAS_|NVIDIA_TF32|TORCH_ALLOW_TF32)")
+PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
+
+
+def made_from(chapter: Chapter, began: dict[str, str], package: Path) -> dict[str, Any]:
+    """Fingerprint, claims, head of the locks and commit as they are before a run starts, which imports the
+    package from the folder `package`."""
+    listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
+    return {"fingerprint": began, "claims": listed, "locks": head, **commit(package)}
+
+
+def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
+    """Scrub the notebook and complete the results file's header."""
+    import nbformat
+
+    from bookpress.pipeline import handout
+
+    notebook = nbformat.read(work.notebook_path, as_version=4)
+    chapter_runs.scrub(notebook)
+    scrub(notebook)
+    nbformat.write(notebook, work.notebook_path)
+    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
+    run, chapter = recorded.header, work.chapter
+    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    other = judging.other_settings(values, chapter.parameters(values["profile"]), rows)
+    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
+    recorded.header = {
+        "chapter": chapter.name,
+        "profile": values["profile"],
+        "parameters": values,
+        "default_parameters": default,
+        **({"other_settings": other} if other else {}),
+        "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
+        "claims": {claim.id: claim.test_hash for claim in made["claims"]},
+        "locks": made["locks"],
+        "judged": chapter_runs.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
+        "files": {},
+        "data": rows,
+        "provenance": {
+            "commit": made["commit"],
+            "dirty": made["dirty"],
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            "device": device.get("name", "cpu"),
+            "threads": device.get("threads", 1),
+            "kernels": kernels(),
+            "seeds": seeds,
+            "seconds": round(seconds, 1),
+            "store": store,
+            "peak_memory_mib": peak_mib,
+            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "versions": {name: version(name) for name in PACKAGES},
+        },
+    }
+    atomic.write_json(work.results_path, results.as_content(recorded))
+    with suppress(BnbookError, StopIteration):  # of a chapter that failed; why is said where it is judged
+        handout.finish(Evidence(chapter, work.folder))
+    recorded.header["files"] = work.files()
+    recorded.header["content"] = content_digest(recorded)
+    atomic.write_json(work.results_path, results.as_content(recorded))
+
+
+def not_as_locked(header: Mapping[str, Any]) -> str:
+    """Versions of a run that are not those of requirements.lock, in words; empty where all are."""
+    lock = paths.repository_root() / "requirements.lock"
+    text = read_text(lock, lock.name) if lock.is_file() else ""
+    pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", text, flags=re.M)
+    versions = header.get("provenance", {}).get("versions", {})
+    words = []
+    for name, then in versions.items():
+        locked = [pin for package, pin in pins if package == name]
+        if locked and then.split("+")[0] not in locked:
+            words.append(f"{name} {then} (locked: {', '.join(locked)})")
+    return ", ".join(words)
+
+
+def kernels() -> str:
+    """What of this processor torch's kernels use, and the variables that choose others: with other kernels the
+    same training rounds otherwise, and after some hundred steps is another draw."""
+    import torch
+
+    set_here = [f"{name}={value}" for name, value in sorted(os.environ.items()) if KERNELS.match(name)]
+    return "; ".join([torch.backends.cpu.get_cpu_capability(), *set_here])
+
+
+def content_digest(recorded: results.Results) -> str:
+    """SHA-256 of everything in a results file but this hash itself: a number edited by hand shows."""
+    return fingerprint.digest({k: v for k, v in results.as_content(recorded).items() if k != "content"})
+
+
+def commit(package: Path | None = None) -> dict[str, Any]:
+    """The commit checked out, and whether what runs differs from it: the files of `package` (by default those
+    of the checkout), the chapters and the lock. Asked of the files' content, not of git's own notes of it."""
+    root = paths.repository_root()
+    package = package or root / "src" / "bnbook"
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, encoding="utf-8")
+        return done.stdout if done.returncode == 0 else ""
+
+    if not shutil.which("git") or not (head := git("rev-parse", "HEAD").strip()):
+        return {"commit": "unknown", "dirty": True}
+    lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
+    listed = git("ls-tree", "-r", "-z", "HEAD", "--", "src/bnbook", "book", "requirements.lock")
+    held = {
+        name: words.split()[2]
+        for words, _, name in (row.partition("\t") for row in listed.split("\0"))
+        if name
+    }
+    owned = any(name.startswith("src/") for name in held)  # a book may stand without the package's sources
+    there = {f"src/bnbook/{path.relative_to(package).as_posix()}": path for path in _files(package) if owned}
+    there |= {path.relative_to(root).as_posix(): path for path in _files(root / "book")}
+    there |= {"requirements.lock": root / "requirements.lock"} if "requirements.lock" in held else {}
+    changed = held.keys() != there.keys() or any(
+        not _is_blob(path, held[name]) for name, path in there.items() if name != lines
+    )
+    return {"commit": head, "dirty": changed or locks.has_new_tests(git("show", f"HEAD:{lines}").strip())}
+
+
+def head() -> tuple[str, str]:
+    """The commit checked out and its day, YYYY-MM-DD; both empty where there is no git or no commit."""
+    if not shutil.which("git"):
+        return "", ""
+    words = ["git", "-C", str(paths.repository_root()), "show", "-s", "--format=%H %cs", "HEAD"]
+    done = subprocess.run(words, capture_output=True, encoding="utf-8")
+    commit, _, day = done.stdout.strip().partition(" ") if done.returncode == 0 else ("", "", "")
+    return commit, day
+
+
+def _files(folder: Path) -> list[Path]:
+    """What of a folder can measure or is a chapter's: no caches, nothing hidden."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    inner = ((path, path.relative_to(folder).parts) for path in found)
+    return [
+        path for path, parts in inner if "__pycache__" not in parts and not any(p[0] == "." for p in parts)
+    ]
+
+
+def _is_blob(path: Path, name: str) -> bool:
+    """Whether a file is what git stores under this hash, in this system's line ends or in git's own."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    kind = hashlib.sha1 if len(name) == 40 else hashlib.sha256
+    forms = (content, content.replace(b"\r\n", b"\n"))
+    return any(kind(b"blob %d\0" % len(form) + form).hexdigest() == name for form in forms)
+
+
+# ---- The gate: what a run must be before its numbers may be shown --------------------------------------------------
+
+MEBIBYTE = 2**20
+
+
+def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
+    """Everything that forbids showing this run, one line each; empty for a run that passed.
+
+    `fresh`: the run has just ended, so its hashes are its own and only its content is judged.
+    """
+    try:
+        evidence.read()
+    except BnbookError as error:
+        return [str(error)]
+    wanted: list[Callable[[Evidence], list[str]]] = [
+        cells,
+        figures,
+        required_results,
+        seeds,
+        local_paths,
+        plain,
+        data_identity,
+        within_reach,
+    ]
+    wanted += [judgeable] if fresh else [in_its_place, unaltered, freshness, size]
+    if evidence.is_published:
+        wanted.append(default_parameters)
+    return [line for check in wanted for line in check(evidence)]
+
+
+def default_parameters(evidence: Evidence) -> list[str]:
+    """A published run has the parameters that the chapter gives its profile."""
+    own = evidence.results.header.get("default_parameters")
+    return [] if own else ["made with other parameters than the profile's"]
+
+
+def in_its_place(evidence: Evidence) -> list[str]:
+    """A run lies in the folder of its own profile and under the name of its own chapter."""
+    header = evidence.results.header
+    found = []
+    if header.get("chapter") != evidence.chapter.name:
+        found.append(
+            f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}"
+        )
+    if header.get("profile") != evidence.folder.name:
+        found.append(f"a {header.get('profile')} run lies among the {evidence.folder.name} runs")
+    return found
+
+
+def unaltered(evidence: Evidence) -> list[str]:
+    """Notebook, figures and results are those that the run wrote."""
+    then, now = evidence.results.header.get("files", {}), evidence.files()
+    changed = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    if evidence.results.header.get("content") != content_digest(evidence.results):
+        changed.append(evidence.results_path.name)
+    return [f"{name} is not the file that the run wrote" for name in changed]
+
+
+def freshness(evidence: Evidence) -> list[str]:
+    """The fingerprint fits the checkout."""
+    words = {
+        "code": "the chapter's code cells changed",
+        "package": "the bnbook code that it imports changed",
+        "parameters": f"the {evidence.profile} parameters changed",
+        "data": "the data rows in the results file changed",
+    }
+    commit = evidence.results.header.get("provenance", {}).get("commit", "")[:10]
+    diff = {"package": f" (git diff {commit} -- src/bnbook)"} if re.fullmatch("[0-9a-f]{10}", commit) else {}
+    return [
+        f"stale: {words[part]} since the run{diff.get(part, '')}; run it again" for part in evidence.stale()
+    ]
+
+
+def size(evidence: Evidence) -> list[str]:
+    megabytes = evidence.notebook_path.stat().st_size / MEBIBYTE
+    return [f"the notebook has {megabytes:.1f} MiB; at most 2 are allowed"] if megabytes > 2 else []
+
+
+# ---- What pages and lists show of a chapter: the run that passes the gate, whose answers are kept by content -------
+
+
+def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
+    """What every page and list shows of a chapter: the fresh run at `profile`, or with None the committed
+    evidence at the highest profile that passes; None where there is nothing to show.
+
+    Raises BnbookError for a fresh run that does not pass.
+    """
+    if profile is None:
+        candidates = (published(chapter, each) for each in PUBLISHED)
+        return next((each for each in candidates if each.exists and not _remembered(each)), None)
+    run = fresh_run(chapter, profile)
+    if not run.exists:
+        return None
+    if found := problems(run):
+        lines = "; ".join(found[:3])
+        raise BnbookError(
+            f"the {profile} run of {chapter.name} does not pass the gate: {lines}; run it again"
+        )
+    return run
+
+
+def _remembered(evidence: Evidence) -> list[str]:
+    """What the gate says of committed evidence, asked again only when something that it reads has changed."""
+    memory = paths.runs_folder() / ".gate.json"
+    name, key = f"{evidence.folder.name}/{evidence.chapter.name}", _key(evidence)
+    try:
+        known = dict(json.loads(memory.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        known = {}
+    if isinstance(last := known.get(name), dict) and last.get("key") == key:
+        return list(last["problems"])
+    found = problems(evidence)
+    with suppress(OSError):  # else there is nowhere to remember it
+        atomic.write_json(memory, known | {name: {"key": key, "problems": found}})
+    return found
+
+
+def _key(evidence: Evidence) -> str:
+    """SHA-256 of all that the gate reads: run, chapter, claims, settings, package, the machine's paths."""
+    beside = evidence.chapter.path.parent
+    own = [*beside.glob(f"{evidence.chapter.path.stem}.*"), *beside.glob("_*")]
+    run = [evidence.notebook_path, evidence.results_path, *evidence.figures_folder.rglob("*")]
+    machine = (str(paths.repository_root()), os.path.expanduser("~"), sys.version)
+    return _digest([*sorted(own), *sorted(run)], f"{_package()} {machine}")
+
+
+@cache
+def _package() -> str:
+    folder = Path(bnbook.__file__).parent
+    return _digest(sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".yml")), "")
+
+
+def _digest(files: list[Path], more: str) -> str:
+    found = hashlib.sha256(more.encode())
+    for path in files:
+        content = path.read_bytes() if path.is_file() else b""
+        found.update(f"{path} {len(content)} ".encode() + content)
+    return found.hexdigest()

@@ -1,0 +1,366 @@
+"""The notebook that a reader takes away, which runs by itself. `python -m bookpress.pipeline.handout DIR`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from bnbook import __version__
+from bookpress import atomic, claims, paths
+from bookpress.claims import reading
+from bookpress.claims.ledger import format_effect
+from bookpress.errors import BnbookError
+from bookpress.pipeline import chapter_runs, prose
+from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
+from bookpress.pipeline.gate import passed_run
+from bookpress.profiles import PUBLISHED
+from bookpress.site import shell
+from bookpress.texts import read_text
+
+# ---- The first code cell of a notebook that is handed out: where something is missing, it installs it --------------
+
+#: Module -> package of all that a chapter's cells lead to; the site's own packages are not among them, and a
+#: hosted notebook keeps the torch that it has.
+NEEDED = {
+    "IPython": "ipython",
+    "PIL": "pillow",
+    "cloudpickle": "cloudpickle",
+    "distributed": "distributed",
+    "filelock": "filelock",
+    "matplotlib": "matplotlib",
+    "numpy": "numpy",
+    "platformdirs": "platformdirs",
+    "psutil": "psutil",
+    "scipy": "scipy",
+    "torch": "torch",
+    "torchvision": "torchvision",
+    "tqdm": "tqdm",
+    "yaml": "pyyaml",
+}
+WHEEL = f"bnbook-{__version__}-py3-none-any.whl"
+BY_HAND = (
+    f"bnbook is not installed: put its wheel, {WHEEL}, beside this notebook and run the cell again, or "
+    "pip install . in a copy of the book's repository"
+)
+SOURCE = """# @title Set-up: installs what is missing; where all is there it does nothing
+import importlib
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+source = {source!r}  # the book's repository
+needed = {needed!r}
+pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+wanted = [[package for module, package in needed.items() if not find_spec(module)]]
+if not find_spec("bnbook"):
+    book = [*map(str, sorted(Path().glob("bnbook-*.whl"))), *filter(None, [source])]
+    if not book:
+        raise ModuleNotFoundError({by_hand!r})
+    wanted.append(["--no-deps", book[0]])
+for packages in filter(None, wanted):
+    if subprocess.run([*pip, *packages]).returncode:
+        raise RuntimeError("pip could not install " + " ".join(packages) + ": see above; is there a network?")
+importlib.invalidate_caches()"""
+
+
+def setup_cell(address: str) -> Any:
+    """The folded cell; `address` of the book's repository, empty while it has none.
+
+    bnbook comes from a wheel beside the notebook, else from the address; with neither the cell says in one
+    line what to do. What the chapter's own parameters need is inside the package; real data are fetched by
+    the chapter itself when its `data` names them.
+    """
+    source = f"git+{address}" if address else ""
+    cell = nbformat.v4.new_code_cell(SOURCE.format(source=source, needed=NEEDED, by_hand=BY_HAND))
+    cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+    return cell
+
+
+# ---- A chapter's MyST text as plain Markdown, which every notebook editor shows ------------------------------------
+
+BLOCK = re.compile(
+    r"^(?P<fence>`{3,}|:{3,})\{(?P<name>[a-z:-]+)\}[ \t]*(?P<argument>[^\n]*)\n"
+    r"(?P<body>.*?)^(?P=fence)[ \t]*$",
+    re.M | re.S,
+)
+OPTION = re.compile(r"^:([a-z-]+):[ \t]*(.*)\n", re.M)
+LABELLED = re.compile(r"\$\$(?P<formula>[^$]*?)\s*\$\$ \((?P<label>[a-z0-9-]+)\)")
+ROLE = re.compile(r"\{(?P<name>cite|cite:t|eq|ref)\}`(?P<text>[^`]*)`")
+LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\]\[]|\[[^\]]*\])*)\]\((?P<target>/[\w/.-]+\.ipynb|#[\w-]+)\)")
+EXPLORER = re.compile(r'^<div class="explorer"[^>]*>\n(?P<still>.*?)\n</div>$', re.M | re.S)
+
+
+def equation_numbers(text: str) -> dict[str, int]:
+    """Label -> number of each labelled formula, in order."""
+    return {match["label"]: number for number, match in enumerate(LABELLED.finditer(text), start=1)}
+
+
+def plain(text: str, numbers: Mapping[str, int], figure: Callable[[str, str], str]) -> str:
+    """The text without directives, roles and links that only the site can follow.
+
+    numbers: of the chapter's labelled formulas. figure: (path, caption) -> what stands in place of a figure.
+    An exercise becomes a headed paragraph, a solution folds, a citation is author and year, a labelled
+    formula has its number.
+    """
+
+    def block(match: re.Match) -> str:
+        name, argument = match["name"], match["argument"].strip()
+        options = dict(OPTION.findall(match["body"]))
+        body = inside(OPTION.sub("", match["body"]).strip())
+        if name == "figure":
+            return figure(argument, body)
+        if name == "exercise":
+            return f"**Exercise{': ' + argument if argument else ''}**\n\n{body}"
+        if name == "solution":
+            return f"<details>\n<summary>Solution</summary>\n\n{body}\n\n</details>"
+        title = argument or options.get("title", name.capitalize())
+        return f"**{title}**\n\n{body}"
+
+    def inside(text: str) -> str:
+        text = EXPLORER.sub(r"*On the site of the book this can be explored by hand.*\n\g<still>", text)
+        text = LABELLED.sub(lambda m: f"$${m['formula']} \\tag{{{numbers[m['label']]}}}\n$$", text)
+        text = ROLE.sub(lambda m: _role(m["name"], m["text"], numbers), text)
+        text = LINK.sub(lambda m: _link(m["text"], m["target"]), text)
+        return re.sub(r"^\([a-z0-9-]+\)=\n", "", text, flags=re.M)
+
+    return inside(BLOCK.sub(block, text))
+
+
+def _role(name: str, text: str, numbers: Mapping[str, int]) -> str:
+    if name == "eq":
+        return f"({numbers[text]})"
+    if name == "ref":
+        return text.partition(" <")[0]
+    shown = [_citation(key.strip(), in_text=name == "cite:t") for key in text.split(",")]
+    return ", ".join(shown) if name == "cite:t" else f"({'; '.join(shown)})"
+
+
+def _link(text: str, target: str) -> str:
+    """The words of a link, and the chapter that it leads to."""
+    if target.startswith("#"):
+        return text
+    return f"{text} (*{target.strip('/').removesuffix('.ipynb')}*)"
+
+
+def _citation(key: str, in_text: bool) -> str:
+    """Author and year of an entry of book/references.bib: "Ioffe and Szegedy 2015"."""
+    bibliography = read_text(paths.book_folder() / "references.bib", "references.bib")
+    entry = re.search(rf"^@\w+\{{{re.escape(key)},(.*?)(?=^@|\Z)", bibliography, flags=re.M | re.S)
+    fields = dict(re.findall(r"^\s*(author|year)\s*=\s*\{+(.*?)\}+,?\s*$", entry[1] if entry else "", re.M))
+    names = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]
+    who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} et al."
+    year = fields.get("year", "")
+    return who + (f" ({year})" if in_text else f" {year}") if year else who
+
+
+# ---- The notebook that is handed out: a chapter in plain Markdown that runs by itself, at the smoke profile --------
+
+TO_RUN = (
+    "**To run it**, here or in a hosted notebook such as Colab, run all cells: the first one installs what "
+    f"is missing, the book's package (bnbook {__version__}) among it. The parameters are those of the smoke "
+    "profile (seconds on two cores, no download, too small for evidence); those of the book's run stand "
+    "beside them. Change them in their cell, or run it from a shell with other ones: "
+    "`papermill NOTEBOOK.ipynb out.ipynb -p seeds 3`."
+)
+TO_RUN_AGAIN = (
+    "**To run it again**, run all cells, or `papermill NOTEBOOK.ipynb out.ipynb -p seeds 3` from a shell: what `-p` "
+    "names changes, all other parameters stay those of this run. The first cell installs what is missing, the book's "
+    f"package (bnbook {__version__}) among it."
+)
+
+
+def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
+    """The chapter's notebook for a reader's own machine.
+
+    Its text is plain Markdown with the numbers of the run that `shown` has, each caption under the cell that
+    draws its figure; the smoke parameters are active, the run's stand beside them; the last cell judges what
+    the notebook has measured by the book's claims. own: with the run's parameters active and its outputs.
+    """
+    evidence = shown.evidence.get(chapter.name)
+    used = evidence.results.header["parameters"] if evidence else {}
+    made = iter(chapter_runs.ran_cells(evidence.notebook)) if own else None
+    mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
+    page = chapter.notebook.copy()
+    texts, captions = _plain_texts(chapter, page.cells, shown)
+    cells: list[Any] = []
+    for number, original in enumerate(page.cells):
+        source = original.source
+        if original.cell_type == "markdown":
+            cells.append(_markdown(texts[number]))
+        elif is_parameters(original):
+            cells += [_claims_cell(mine, shown)] if mine else []
+            cells.append(_code(with_values(source, *((used,) if own else ({}, used))), tags=["parameters"]))
+        elif own or not source.startswith("show_verdicts("):
+            cells.append(_code(source))
+        if made and original.cell_type == "code":
+            ran = next(made)
+            cells[-1] |= {"outputs": ran.outputs, "execution_count": ran.execution_count}
+            cells[-1]["metadata"] = ran.metadata
+        cells.append(_markdown(captions.get(number, "")))
+    cells[0].source = _after_title(
+        cells[0].source, f"{_about(evidence, own)}\n\n{TO_RUN_AGAIN if own else TO_RUN}"
+    )
+    cells.insert(1, setup_cell(shell.repository()))
+    if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
+        call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
+        cells.append(_markdown("## This run beside the book's"))
+        cells.append(_code(f"from bookpress.claims import show_verdicts\n\n{call}"))
+    if own:
+        for cell in cells:
+            if cell.cell_type == "code" and "papermill" not in cell.metadata:
+                cell.metadata["tags"] = [chapter_runs.ADDED]
+    page["cells"] = [cell for cell in cells if cell.source]
+    for number, cell in enumerate(page.cells):
+        cell["id"] = f"cell-{number}"
+    page.metadata["bnbook"] = {"chapter": chapter.name, "content": content(page)}
+    return page
+
+
+def finish(evidence: Evidence) -> None:
+    """Write a run's own notebook as it is handed out: its numbers in the text, its parameters in their cell, so
+    that papermill's `-p` changes one of them and leaves the others."""
+    found = {chapter.name: _any_published(chapter) for chapter in discover()}
+    shown = prose.Pages(found | {evidence.chapter.name: evidence}, claims.load_claims())
+    page = notebook(evidence.chapter, shown, own=True)
+    atomic.write_text(evidence.notebook_path, nbformat.writes(page))
+
+
+def _any_published(chapter: Chapter) -> Evidence | None:
+    runs = (published(chapter, profile) for profile in PUBLISHED)
+    return next((run for run in runs if run.exists), None)
+
+
+def _plain_texts(
+    chapter: Chapter, cells: Sequence[Any], shown: prose.Pages
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Number of a cell -> its text made plain, and number of a cell -> captions of the figures it draws."""
+    numbers, drawn = equation_numbers(chapter.text), _drawing_cells(cells)
+    captions: dict[int, str] = {}
+
+    def caption(path: str, text: str) -> str:
+        words = f"*Figure {Path(path).stem}.* {text}"
+        place = drawn.get(Path(path).stem)
+        if place is None:
+            return words
+        captions[place] = "\n\n".join(filter(None, (captions.get(place), words)))
+        return ""
+
+    texts = {}
+    for number, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            text = plain(prose.fill(cell.source, chapter.name, shown), numbers, caption)
+            texts[number] = re.sub(r"\n{3,}", "\n\n", text).strip()
+    return texts, captions
+
+
+def _markdown(source: str) -> Any:
+    return nbformat.v4.new_markdown_cell(source)
+
+
+def _code(source: str, **metadata: Any) -> Any:
+    return nbformat.v4.new_code_cell(source, metadata=metadata)
+
+
+def content(page: Any) -> str:
+    """SHA-256 of the sources of a notebook's cells: tells whether somebody has worked in it."""
+    return hashlib.sha256("\0".join(cell.source for cell in page.cells).encode()).hexdigest()
+
+
+def write(folder: Path, chapters: Sequence[Chapter], shown: prose.Pages, keep: bool = False) -> list[Path]:
+    """Write PART/chapter.ipynb for each chapter; `keep`: not over one in which somebody has worked.
+
+    Returns those that were kept although the book's differ.
+    """
+    kept = []
+    for chapter in chapters:
+        path, page = folder / f"{chapter.name}.ipynb", notebook(chapter, shown)
+        if keep and path.is_file():
+            try:
+                old = nbformat.read(path, as_version=4)
+                written, now = old.metadata.get("bnbook", {}).get("content"), content(old)
+            except Exception:  # whatever nbformat says of a file that is no notebook: it is its reader's
+                written, now = None, ""
+            if written == page.metadata["bnbook"]["content"]:
+                continue  # with the outputs and the edits of its reader
+            if now != written:
+                kept.append(path)
+                continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_text(path, nbformat.writes(page))
+    return kept
+
+
+def _drawing_cells(cells: Sequence[Any]) -> dict[str, int]:
+    """Figure -> number of the code cell that saves it under that name, where one does."""
+    return {
+        name: number
+        for number, cell in enumerate(cells)
+        if cell.cell_type == "code"
+        for name in re.findall(r"save_figure\([^\n]*?\"([a-z0-9-]+)\"", cell.source)
+    }
+
+
+def _about(evidence: Evidence | None, own: bool = False) -> str:
+    """On which run the printed numbers rest."""
+    if evidence is None:
+        return "*The book has no run of this chapter: its numbers are missing (—) until you run the cells.*"
+    made = evidence.results.header["provenance"]
+    run = f"{evidence.profile} run of {made['date']} (commit {made['commit'][:7]})"
+    if own:
+        return (
+            f"*The numbers and verdicts in the text are those of the {run} whose outputs stand below, also after you "
+            "run the cells again; then the last cell sets yours beside the book's.*"
+        )
+    return (
+        f"*The numbers and verdicts in the text are those of the book's {run}, not of this notebook; its last cell "
+        "sets your own beside them.*"
+    )
+
+
+def _after_title(text: str, addition: str) -> str:
+    title, _, rest = text.partition("\n")
+    return f"{title}\n\n{addition}\n{rest}"
+
+
+def _claims_cell(mine: Sequence[claims.Claim], shown: prose.Pages) -> Any:
+    """A folded cell with the chapter's claims and the book's verdicts: the notebook may be alone."""
+    rows = []
+    for claim in mine:
+        found = shown.judgement(claim)
+        rows.append(
+            reading.Carried(claim, format_effect(found), found.marked) if found else reading.Carried(claim)
+        )
+    head = (
+        "# @title The book's claims and verdicts, for the last cell\nfrom bookpress.claims import carry\n\n"
+    )
+    run = shown.evidence.get(mine[0].chapter)
+    beside = f", {run.results.header['parameters']!r}" if run else ""
+    cell = _code(f"{head}carry(r'''{reading.as_text(rows)}'''{beside})")
+    cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+    return cell
+
+
+def main(folders: list[str]) -> int:
+    """Write the notebooks of all chapters into the one folder that is named, as `make lab` does."""
+    if len(folders) != 1:
+        raise BnbookError("one folder is needed: python -m bookpress.pipeline.handout DIR")
+    chapters = discover()
+    evidence = {chapter.name: passed_run(chapter) for chapter in chapters}
+    kept = write(Path(folders[0]), chapters, prose.Pages(evidence, claims.load_claims()), keep=True)
+    for path in kept:
+        print(f"{path} stays as you left it, and the book has a newer one: delete it to get that")
+    return 0
+
+
+if __name__ == "__main__":
+    from bookpress import cli
+
+    sys.exit(cli.guarded(lambda: main(sys.argv[1:])))

@@ -1,0 +1,104 @@
+"""The data behind the board: `ledger.json`, every claim with all that was found, `ledger.csv`, a line a test.
+
+`ledger.json` is {"schema": 1, "claims": [row, …]}; `bookpress.claims.ledger` says what a row holds.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from bookpress import atomic, claims
+from bookpress.pipeline import chapter_runs
+from bookpress.pipeline.chapters import discover
+from bookpress.pipeline.gate import passed_run
+from bookpress.pipeline.prose import Pages
+
+SCHEMA = 1
+#: Columns of the CSV file: of the claim, then of its test.
+OF_CLAIM = ("id", "chapter", "kind", "verdict", "words", "scope", "profile", "remark")
+OF_CLAIM += ("exploratory", "locked")
+OF_TEST = ("role", "says", "asks", "holds", "n", "side", "p", "sign_p", "kept")
+
+
+def listing(names: list[str], profile: str | None = None, *, as_data: bool = False) -> str:
+    """The named chapters' claims for a terminal, or as JSON, from runs of `profile` or the committed ones."""
+    known = [chapter for chapter in discover() if as_data or chapter.name in names]
+    evidence = {chapter.name: passed_run(chapter, profile) for chapter in known}  # what is kept hangs on all
+    pages = Pages(evidence, [claim for claim in claims.load_claims() if claim.chapter in evidence])
+    return as_json(ledger(pages, names)) if as_data else as_text(pages, names)
+
+
+def of_instrument(name: str) -> str:
+    """The claims that rest on an instrument, for a terminal: id, chapter, and below it what it says."""
+    one = claims.find_instrument(name)
+    return "".join(
+        f"{claim.id:<40} {claim.chapter}\n    {claim.says}\n"
+        for claim in claims.load_claims()
+        if one.under(claim)
+    )
+
+
+def ledger(pages: Pages, chapters: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """The rows of the whole book, or of the named chapters; what is kept is judged over the whole book."""
+    known = claims.load_instruments()
+    rows = [_row(claim, pages, [one.id for one in claims.rests_on(claim, known)]) for claim in pages.claims]
+    claims.keep(rows)
+    wanted = None if chapters is None else set(chapters)
+    return [row for row in rows if wanted is None or row["chapter"] in wanted]
+
+
+def as_json(rows: list[dict[str, Any]]) -> str:
+    """A line for each claim."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
+    return f'{{"schema": {SCHEMA}, "claims": [\n{lines}\n]}}\n'
+
+
+def as_csv(rows: list[dict[str, Any]]) -> str:
+    """A line for each test; `effect` and `interval` as numbers, then in words."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    numbers = ("effect", "unit", "low", "high", "effect_words", "interval_words", "half", "twice")
+    table.writerow([*OF_CLAIM, "source", "where", *(f"test_{name}" for name in OF_TEST), *numbers])
+    for row in rows:
+        half, twice = row["other_margins"] or ("", "")
+        of_claim = [row[name] for name in OF_CLAIM] + [row["source"]["key"], row["source"]["where"]]
+        for test in row["tests"]:
+            effect, interval = test["effect"], test["interval"] or dict.fromkeys(("low", "high", "words"))
+            found = [effect["number"], effect["unit"], interval["low"], interval["high"]]
+            found += [effect["words"], interval["words"], half, twice]
+            table.writerow([*of_claim, *(test[name] for name in OF_TEST), *found])
+    return text.getvalue()
+
+
+def as_text(pages: Pages, chapters: Iterable[str]) -> str:
+    """Three lines for each claim of the chapters: its id, what it says, and what was found."""
+    lines = []
+    for chapter in chapters:
+        for claim in (claim for claim in pages.claims if claim.chapter == chapter):
+            found = pages.judgement(claim)
+            words = f"{found.marked}: {claims.format_effect(found)}" if found else "not run"
+            lines += [claim.id, f"    {claim.says}", f"    {words}"]
+        evidence = pages.evidence[chapter]
+        for name in chapter_runs.withdrawn(evidence) if evidence else []:
+            lines += [name, "    judged by the run and withdrawn since"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write(folder: Path, pages: Pages) -> None:
+    """Both files into the built site."""
+    rows = list(pages.rows.values())
+    atomic.write_text(folder / "ledger.json", as_json(rows))
+    atomic.write_text(folder / "ledger.csv", as_csv(rows))
+
+
+def _row(claim: claims.Claim, pages: Pages, rests_on: list[str]) -> dict[str, Any]:
+    found, evidence = pages.judgement(claim), pages.evidence.get(claim.chapter)
+    if not found or not evidence:
+        return claims.ledger_row(claim, None, rests_on=rests_on)
+    elsewhere = claims.at_other_margins(claim, evidence.results, found.profile, exact=evidence.chapter.exact)
+    return claims.ledger_row(claim, found, elsewhere, rests_on)

@@ -1,0 +1,391 @@
+"""What had been looked at when a test is locked: published results, finished runs and finished trainings."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from bnbook.data import STANDINS
+from bookpress import claims, fingerprint, paths
+from bookpress.claims import Claim, Test, locks, power
+from bookpress.claims.locks import (
+    AFTER,
+    FIXED,
+    NAME,
+    Line,
+    firsts,
+    is_count_of_seeds,
+    measure,
+    ranges,
+    same_numbers,
+    short,
+    written_by_hand,
+)
+from bookpress.errors import BnbookError
+from bookpress.pipeline.chapter_runs import fresh_run, published, says
+from bookpress.pipeline.chapters import Chapter
+from bookpress.profiles import PROFILES, PUBLISHED
+from bookpress.results import Results, read
+from bookpress.runs import kinds, store
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that is there of one chapter: what it plans at each profile, and what of that was seen."""
+
+    chapter: Chapter
+    chain: locks.Chain
+    planned: Mapping[str, Mapping[str, Any]]
+
+    def seen(self, claim: Claim, locked: bool) -> dict[str, list[list[int]]]:
+        """Profile -> seeds for which something that the claim hangs on was there: one of its tests could have
+        been computed.
+
+        `locked`: it was locked before, so that all that ever was there counts. But of rungs that were locked
+        before, those that are published stay (publishing sees to it), and the others are fresh.
+        """
+        found = {
+            each: self.public(claim, each, locked) | self._private(claim, each, locked) for each in PUBLISHED
+        }
+        return {profile: ranges(seeds) for profile, seeds in found.items() if seeds}
+
+    def public(self, claim: Claim, profile: str, locked: bool) -> set[int]:
+        """The same, of what was published at a profile."""
+        run, seeds = self.published.get(profile), set()
+        if run and locks.is_reached(claim, run):
+            seeds = locks.seeds_used(claim, run)
+        return seeds | self._ever(claim, profile) if seeds or locked and not claim.rungs else set()
+
+    def _private(self, claim: Claim, profile: str, locked: bool) -> set[int]:
+        """The same, of runs and trainings that are finished and not published."""
+        runs, seeds = [run for at, run in self.runs if at == profile], set()
+        for run in runs:
+            if locked and not claim.rungs:
+                seeds |= {seed for entry in run.entries.values() for seed in entry["seeds"]}
+            elif locks.is_reached(claim, run):
+                seeds |= locks.seeds_used(claim, run)
+        spared = self.kept if locked and claim.rungs else set()
+        return seeds | {seed for name, at, seed in self.trained if at == profile and name not in spared}
+
+    def _ever(self, claim: Claim, profile: str) -> set[int]:
+        return {
+            seed
+            for line in self.chain.of_chapter(self.chapter.name)
+            if line.event == "published" and line["profile"] == profile and _held_it(line, claim, self.chain)
+            for low, high in line["seeds"]
+            for seed in range(low, high + 1)
+        }
+
+    @cached_property
+    def published(self) -> dict[str, Results]:
+        """Profile -> its published run."""
+        places = {profile: published(self.chapter, profile) for profile in PUBLISHED}
+        return {profile: run.results for profile, run in places.items() if run.results_path.is_file()}
+
+    @cached_property
+    def finished(self) -> list[tuple[str, Results]]:
+        """The whole runs in runs/, each with the name of its folder."""
+        found = []
+        for path in sorted(paths.runs_folder().glob(f"*/{self.chapter.name}.json")):
+            try:
+                found.append((path.relative_to(paths.runs_folder()).parts[0], read(path)))
+            except BnbookError:  # what is no whole run cannot be published
+                continue
+        return found
+
+    @cached_property
+    def runs(self) -> list[tuple[str, Results]]:
+        """The same by the profiles whose data they show: their own, and any with the same settings."""
+        found = []
+        for _, run in self.finished:
+            settings = locks.plan(run.header.get("parameters", {}))["settings"]
+            alike = {profile for profile, plan in self.planned.items() if plan["settings"] == settings}
+            found += [(profile, run) for profile in PUBLISHED if profile in alike | {run.profile}]
+        return found
+
+    @cached_property
+    def kept(self) -> set[str]:
+        """Names of the trainings that the published runs keep."""
+        made = (run.header.get("provenance", {}) for run in self.published.values())
+        return {name for each in made for name in each.get("store", {}).get("kept", [])}
+
+    @cached_property
+    def trained(self) -> list[tuple[str, str, int]]:
+        """(name, profile, seed) of each finished training, in store or book, that a run could take up.
+
+        Those that this chapter made, and those of the same settings whoever made them; not those on a
+        stand-in for data, nor those of as many steps as other profiles have alone.
+        """
+        there = []
+        for name, about in store.every():
+            arm = next((about[label] for label in set(kinds.LABELS.values()) if label in about), None)
+            if isinstance(arm, dict) and arm.get("data") not in STANDINS:
+                there.append((name, about, arm, json.dumps(kinds.nameless({"arm": arm}), sort_keys=True)))
+        own = {text for _, about, _, text in there if about.get("chapter") == self.chapter.name}
+        mine = [(name, about["seed"], arm.get("steps")) for name, about, arm, text in there if text in own]
+        return [(name, profile, seed) for name, seed, steps in mine for profile in self._with(steps)]
+
+    def _with(self, steps: Any) -> list[str]:
+        """The planned profiles that train for so many steps; all, where no profile names that number."""
+        named = {profile: self._steps(profile) for profile in PROFILES if self.chapter.has(profile)}
+        if not any(steps in each for each in named.values()):
+            return list(self.planned)
+        return [profile for profile in self.planned if steps in named[profile]]
+
+    def _steps(self, profile: str) -> set[Any]:
+        given = self.chapter.parameters(profile)
+        return {value for name, value in given.items() if name == "steps" or name.endswith("_steps")}
+
+
+def _held_it(line: Line, claim: Claim, chain: locks.Chain) -> bool:
+    """Whether a published run may have held what the claim reads: not if it came before the claim's first
+    lock and that one had no data."""
+    own = [each for each in chain.of_claim(claim.id) if each.tests]
+    return not own or own[0].number < line.number or bool(own[0]["seen"])
+
+
+# ---- What the planned seeds of a chapter can decide, by the spread that an earlier run had -------------------------
+
+
+def powers(claim: Claim, known: Known, profile: str, spread: float | None = None) -> list[str]:
+    """The smallest effect that each test of a claim shows at a profile, in words.
+
+    By the spread of the published run at the profile, else at another, else of a run in runs/, or by the
+    `spread` that was given. BnbookError where a test cannot answer.
+    """
+    shown = [part.effect or claim.effect for part in claim.parts] or [claim.effect] * len(claim.tests)
+    found = []
+    for test, effect in zip(claim.tests, shown, strict=True):
+        earlier, results = _earlier(claim, test, known, profile)
+        seeds = _seeds(known.planned[profile], earlier, results)
+        if spread is not None:
+            earlier = power.given(claim, test, spread, earlier)
+        found.append(power.power(claim, test, seeds, earlier, effect))
+    return found
+
+
+def _earlier(
+    claim: Claim, test: Test, known: Known, profile: str
+) -> tuple[power.Earlier | None, Results | None]:
+    """What the first run says that has the results of the test; those of another size where none has reached
+    its own."""
+    for alike in (test, *(claim.tests if claim.rungs else ())):
+        for source, results in _runs(known, profile):
+            if found := power.earlier_of(alike, results, source):
+                elsewhere = "" if alike == test else " at another size"
+                return replace(found, source=source + elsewhere), results
+    return None, None
+
+
+def _runs(known: Known, profile: str) -> Iterator[tuple[str, Results]]:
+    order = [profile, *(each for each in PROFILES[::-1] if each != profile)]
+    for each in order:
+        if each in known.published:
+            yield f"the published {each} run", known.published[each]
+    for name, run in sorted(known.finished, key=lambda one: order.index(one[1].profile)):
+        yield f"the {run.profile} run in runs/{name}", run
+
+
+def _seeds(planned: dict[str, Any], earlier: power.Earlier | None, results: Results | None) -> int:
+    """How many seeds a test gets: as many as are planned of the parameter that the earlier run had as many
+    of; the most of several, or of all where there is none."""
+    counts = {name: count for name, count in planned.items() if is_count_of_seeds(name)}
+    if earlier is None or results is None:
+        return max(counts.values())
+    had, given = earlier.columns.shape[1], results.header.get("parameters", {})
+    return max((count for name, count in counts.items() if given.get(name) == had), default=had)
+
+
+# ---- `bnbook lock`: the events that the locks lack before a run, and no other --------------------------------------
+
+MEASURED, SET = "measured otherwise", "settings changed"
+SHOWN = 3  # of the results that no run has, those that are named
+
+
+def lock(
+    chapters: Sequence[Chapter], profile: str, why: str = "", spreads: Mapping[str, float] | None = None
+) -> list[str]:
+    """Write what is missing, and return it in words, or that nothing is.
+
+    why: the reason for what changed; spreads: claim -> the spread of one seed, where another is expected than
+    an earlier run had. BnbookError, and nothing is written, for a test that changed without a reason and for
+    one that the planned seeds cannot answer.
+    """
+    why, spreads = written_by_hand(why), spreads or {}
+    listed = {claim.id for chapter in chapters for claim in claims.chapter_claims(chapter.name)}
+    if unknown := sorted(spreads.keys() - listed):
+        raise BnbookError(f"--spread {unknown[0]}: no claim of these chapters; expected CLAIM=NUMBER")
+    with locks.alone():
+        events = [event for chapter in chapters for event in missing(chapter, profile, why, spreads)]
+        if not events:
+            names = ", ".join(chapter.name for chapter in chapters) if len(chapters) < 4 else "every chapter"
+            return [f"nothing to lock: {names} has its claims in {NAME} as they are"]
+        _require_reason(events, why)
+        chain = locks.append(events)
+    notes = [note for chapter in chapters for note in _unrecorded(chapter, {e["claim"] for e in events})]
+    written = chain.lines[-len(events) :]
+    return [*(words for line in written for words in (_words(line), *_power_words(line))), *notes]
+
+
+def spreads(words: Sequence[str]) -> dict[str, float]:
+    """The spreads that `--spread CLAIM=NUMBER` gives."""
+    found = {}
+    for each in words:
+        name, _, number = each.partition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise BnbookError(f"--spread {each}; expected CLAIM=NUMBER") from None
+    return found
+
+
+def _require_reason(events: Sequence[Mapping[str, Any]], why: str) -> None:
+    """BnbookError where a test that was locked is another now, and nobody says why."""
+    last = {line["claim"]: line["test"] for line in locks.read().lines if line.tests}
+    tests = {event["claim"]: event["test"] for event in events if "test" in event}
+    changed = [claim for claim, test in tests.items() if last.get(claim, test) != test]
+    if changed and not why:
+        more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
+        raise BnbookError(
+            f"the preregistered test of {', '.join(changed[:SHOWN])}{more} changed; expected the reason, "
+            'which stands beside the verdict from then on: bnbook lock --why "…"'
+        )
+
+
+def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
+    """A line on the results that a claim just locked reads and none of the chapter's runs here has: a slip
+    of the pen that is locked is mended only by another lock."""
+    runs = [fresh_run(chapter, "smoke"), *(published(chapter, profile) for profile in PUBLISHED)]
+    known: set[str] = set()
+    for run in runs:
+        with suppress(BnbookError):  # a run that cannot be read is for the gate to judge
+            known |= set(run.results if run.results_path.is_file() else ())
+    listed = [c for c in claims.chapter_claims(chapter.name) if c.id in locked]
+    wanted = [claim for claim in listed if claim.counts_as_evidence("laptop", chapter.exact)]
+    missing = sorted({name for claim in wanted for name in claim.required_names()} - known) if known else []
+    if not missing:
+        return []
+    named = []
+    for name in missing[:SHOWN]:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        named.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
+    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+    return [
+        f"note: no run of {chapter.name} here has {', '.join(named)}{more}; see whether bnbook run "
+        f"{chapter.name} records them. Until it is committed, git checkout book/{NAME} takes the lock back"
+    ]
+
+
+def _words(line: Line) -> str:
+    planned = (f"{profile} n = {plan['seeds']}" for profile, plan in line.get("planned", {}).items())
+    notes = ", ".join(filter(None, (line.get("why"), *planned)))
+    exploratory = "; exploratory until seeds decide that nobody has seen" if line.get("seen") else ""
+    return f"{line.event} {line['claim']} ({notes}{exploratory})"
+
+
+def _power_words(line: Line) -> list[str]:
+    found = [words for said in line.get("power", {}).values() for words in said]
+    return [f"    {words}" for words in dict.fromkeys(found)]
+
+
+def missing(
+    chapter: Chapter, profile: str, why: str = "", spreads: Mapping[str, float] | None = None
+) -> list[dict[str, Any]]:
+    """The events that the locks lack before a run of the chapter at `profile`.
+
+    A claim without a lock, or with another test, plan or way to measure than its last one. Where the data are
+    known and only the way to measure differs, nothing: publishing tells whether the numbers are the same.
+    """
+    chain, now = locks.read(), _now(chapter)
+    _require_what_is_known(chapter, chain)
+    listed, known = claims.chapter_claims(chapter.name), Known(chapter, chain, now.planned)
+    found = [_event(claim, known, chain.of_claim(claim.id), now, profile, why) for claim in listed]
+    for claim, event in zip(listed, found, strict=True):
+        if event and claim.counts_as_evidence(profile, chapter.exact) and profile in now.planned:
+            event["power"] = {profile: powers(claim, known, profile, (spreads or {}).get(claim.id))}
+    ids = {claim.id for claim in listed}
+    for name in dict.fromkeys(line["claim"] for line in chain.of_chapter(chapter.name) if line.tests):
+        last = [line for line in chain.of_claim(name) if line.event != "carried"][-1]
+        if name not in ids and last.event != "withdrawn" and last["chapter"] == chapter.name:
+            gone = {"event": "withdrawn", "chapter": chapter.name, "claim": name}
+            found.append({**gone, "why": why or "no longer listed"})
+    return [event for event in found if event]
+
+
+def _require_what_is_known(chapter: Chapter, chain: locks.Chain) -> None:
+    """BnbookError where a published run is not in its place: a lock says which seeds had been looked at."""
+    last = {line["profile"]: line for line in chain.of_chapter(chapter.name) if line.event == "published"}
+    for profile, line in last.items():
+        path = published(chapter, profile).results_path
+        if not path.is_file() or short(read(path).header.get("content", "")) != line["content"]:
+            raise BnbookError(
+                f"executed/{profile}/{chapter.name}.json is not the run that was published last, whose seeds "
+                "a lock has to name; put it back (git checkout executed) or publish it, then lock"
+            )
+
+
+@dataclass(frozen=True)
+class _Now:
+    """How a chapter measures in this checkout: hash of code and package, plan of each profile."""
+
+    measure: str
+    planned: dict[str, dict[str, Any]]
+
+
+def _now(chapter: Chapter) -> _Now:
+    planned = {each: locks.plan(chapter.parameters(each)) for each in PUBLISHED if chapter.has(each)}
+    return _Now(measure(fingerprint.chapter_fingerprint(chapter.code_cells, {}, [])), planned)
+
+
+def _event(
+    claim: Claim, known: Known, own: list[Line], now: _Now, profile: str, why: str
+) -> dict[str, Any] | None:
+    last = next((line for line in reversed(own) if line.tests), None)
+    locked = last is not None
+    differs = _differences(claim, last, own, now, profile) if last else ["test written"]
+    # Where seeds that were published are to be measured again, in another way, publishing tells.
+    again = firsts(now.planned.get(profile, {})) & known.public(claim, profile, locked)
+    if not differs or again and set(differs) <= {MEASURED, SET}:
+        return None
+    seen, words = known.seen(claim, locked), why or ", ".join(differs)
+    event = {
+        "event": "changed" if last else "locked",
+        "chapter": known.chapter.name,
+        "claim": claim.id,
+        "test": short(claim.test_hash),
+        "says": says(claim),
+        "measure": now.measure,
+        "planned": now.planned,
+        "stop": FIXED,
+        "seen": seen,
+    }
+    if seen:
+        event["why"] = words + AFTER
+    elif last:
+        event["why"] = words
+    return event
+
+
+def _differences(claim: Claim, last: Line, own: list[Line], now: _Now, profile: str) -> list[str]:
+    found = []
+    if own[-1].event == "withdrawn":
+        found.append("listed again")
+    if last["test"] != short(claim.test_hash):
+        found.append("test changed")
+    was, plan = last["planned"].get(profile), now.planned.get(profile)
+    if plan is None:
+        return found
+    if was is None:
+        return [*found, f"{profile} planned"]
+    for name in sorted(was.keys() | plan.keys() - {"settings"}):
+        if name != "settings" and was.get(name, 0) != plan.get(name, 0):
+            found.append(f"{name} {was.get(name, 0)} to {plan.get(name, 0)}")
+    alike = same_numbers(last, own, profile)
+    if (now.measure, plan["settings"]) not in alike:
+        found += [MEASURED] if now.measure not in {each for each, _ in alike} else [SET]
+    return found

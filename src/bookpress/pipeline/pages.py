@@ -1,0 +1,914 @@
+"""The generated pages, and the site that is built from them."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bookpress import atomic, claims, paths
+from bookpress.claims import (
+    CHANGES,
+    REASONS,
+    Claim,
+    Coverage,
+    Erratum,
+    Sentence,
+    Test,
+    error_rates,
+    format_number,
+    kinds,
+    locks,
+    without_markup,
+)
+from bookpress.claims import without_markup as _words
+from bookpress.claims.judging import HOLDS, HOLDS_IF, POWER, TOO_MANY
+from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
+from bookpress.claims.locks import short
+from bookpress.claims.sources import Instrument
+from bookpress.claims.words import DATA_NAMES, literal
+from bookpress.errors import BnbookError
+from bookpress.intervals import LEVEL, clopper_pearson, is_share
+from bookpress.pipeline import chapter_runs, explorers, gate, inks, pictures, prose
+from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapters import Chapter, discover
+from bookpress.pipeline.gate import passed_run
+from bookpress.pipeline.prose import ABSENT, Pages
+from bookpress.profiles import PUBLISHED
+from bookpress.site import board, claim_pages, front, notation, reference, shell, teaching
+from bookpress.site.board import Row, source_name, source_version
+
+# ---- The generated board: every claim with its verdict, effect and scope, and how the verdicts fell ----------------
+
+#: How to read the board.
+WORDS = (
+    "- A **measurement** of a source is *reproduced* where the whole 95 % interval lies on the claim's side "
+    "of its threshold, *not reproduced* where it lies wholly on the other, *open* where it straddles it. Of "
+    "a claim with several parts, *mixed* says that some hold and some are refuted, *partly refuted, "
+    "rest open* that some are refuted and the others open.",
+    "- A **formula or theorem** *holds*, *holds if* its condition is met, is *wrong as printed, "
+    "corrected* (a corrected form holds), or *wrong*.",
+    "- A **question of the book's own**, which no source answers, gets *yes*, *no* or *open*, and is counted "
+    "apart.",
+    "- *Not tested here*: no run at a scale that counts has tried it.",
+    "- *Exploratory*: the test was made or changed after its data. All others were locked before the run.",
+    "- The small plot: on green ground the claim holds; dots are seeds, the bar is the 95 % interval.",
+)
+
+
+#: Where scripts are on, any verdict can be judged anew.
+GOALPOSTS = (
+    '<div class="explorer" data-explorer="goalposts" data-claim="noisy-nearly-matches">\n\n'
+    "Every claim stands below with its effect, its interval and what its verdict would be at other margins."
+    "\n\n</div>"
+)
+
+
+def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
+    """Every claim: the waffle, and below it a row each with verdict, effect, interval, place and scope."""
+    rows = list(pages.rows.values())
+    lines = [
+        "# The board",
+        "",
+        "Every claim of the sources, each with its verdict, computed from the recorded results and going as "
+        "far as its scope: data, size and length of what was trained, number of seeds. A claim that does "
+        "not hold is a result like any other. Each has a page of its own with its numbers.",
+        "",
+        _population(rows),
+        "",
+        raw(board.waffle(rows)),
+        "",
+        GOALPOSTS,
+        "",
+        ":::{admonition} How to read it",
+        ":class: dropdown",
+        "",
+        *WORDS,
+        "",
+        ":::",
+        "",
+        raw(board.board(rows, chapters)),
+        "",
+    ]
+    for chapter in chapters:
+        evidence = pages.evidence[chapter.name]
+        if evidence and (gone := chapter_runs.withdrawn(evidence)):
+            names = ", ".join(f"`{name}`" for name in gone)
+            link = f"[{chapter.title}](/{chapter.name}.ipynb)"
+            lines += [f"Withdrawn since its run, in {link}: {names}.", ""]
+    return "\n".join(lines)
+
+
+def _population(rows: list[Row]) -> str:
+    """What the squares and the rows are, and why there are more rows."""
+    squares = [row for row in rows if not row["rungs"]]
+    own = sum(row["kind"] == "question" for row in squares)
+    again = (
+        f"; {len(rows) - len(squares)} judge claims again at several sizes"
+        if len(rows) > len(squares)
+        else ""
+    )
+    return (
+        f"A square each for {len(squares) - own} claims of the sources and {own} questions of the book's "
+        f"own. Below them {len(rows)} rows: one for each square{again}."
+    )
+
+
+def raw(html: str) -> str:
+    """HTML that goes into a page as it is."""
+    return f"````{{raw}} html\n{html}\n````"
+
+
+def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
+    """One row a chapter: how many claims of the sources and how their verdicts fell; apart from them the
+    book's own questions."""
+    lines = ["| Chapter | Claims | Verdicts | Own questions |", "|---|---|---|---|"]
+    for chapter in chapters:
+        own = [claim for claim in pages.claims if claim.chapter == chapter.name]
+        claimed, asked = (
+            [_bare_word(pages, claim) for claim in own if claim.asks is asks] for asks in (False, True)
+        )
+        link = f"[{chapter.title}](/{chapter.name}.ipynb)"
+        counted = chapter_runs.tally(claimed) or ABSENT
+        lines.append(f"| {link} | {len(claimed)} | {counted} | {chapter_runs.tally(asked) or ABSENT} |")
+    return "\n".join(lines)
+
+
+def _bare_word(pages: Pages, claim: claims.Claim) -> str:
+    judgement = pages.judgement(claim)
+    return judgement.verdict if judgement else "not run"
+
+
+def anchor(chapter: Chapter, figure: str) -> str:
+    """The label of a claim's figure, from the `:name:` option of its directive."""
+    for path, _, directive in chapter_runs.referenced_figures(chapter.text):
+        name = re.search(r"^:name: *(\S+)", directive, flags=re.M)
+        if path.endswith(f"/{figure}.svg") and name:
+            return name.group(1)
+    return figure
+
+
+# ---- The generated page of coverage: every checkable sentence of every source, and what became of it ---------------
+
+#: A bar inside a cell of a table.
+BAR = "\\|"
+
+
+def coverage(lists: list[Coverage], pages: Pages) -> str:
+    """Counts, the kinds of reasons, and one table for each text of a source."""
+    lines = [
+        "# Every sentence of the sources",
+        "",
+        f"**Sentences: {counted(lists)}.** A sentence is named by its place and told in our words.",
+        "Either claims or errata judge it, and their chips lead to its page, where the verdict is",
+        "computed from a run, or to the errata with their tests; or the reason stands there why nothing",
+        "does. A sentence that repeats another is counted once.",
+        "",
+        "| Source | sentences | judged | not judged | of these open | repeats |",
+        "|:---|---:|---:|---:|---:|---:|",
+    ]
+    titles, errata = claims.source_titles(), {row.id: row for row in claims.load_errata()}
+    for one in lists:
+        found = claims.count_sentences([one])
+        shown = f"[{titles[one.source]}, {one.version}](#coverage-{one.name})"
+        numbers = (found.sentences, found.judged, found.not_judged, found.open, found.repeats)
+        lines.append(f"| {' | '.join([shown, *map(str, numbers)])} |")
+    used = {sentence.reason for one in lists for sentence in one.sentences}
+    lines += ["", "Reasons why a sentence is not judged:", ""]
+    lines += [f"- *{kind}*: {meaning}" for kind, meaning in REASONS.items() if kind in used]
+    for one in lists:
+        lines += ["", f"(coverage-{one.name})=", f"## {titles[one.source]}, {one.version}", ""]
+        lines += [f"{{cite:t}}`{one.source}`" + ("" if one.complete else ". This list is not finished."), ""]
+        lines += ["| Place | It says | Verdict |", "|:---|:---|:---|"]
+        lines += [_row(sentence, pages, errata) for sentence in one.sentences]
+    return "\n".join(lines) + "\n"
+
+
+def counted(lists: list[Coverage]) -> str:
+    """For the front page: how many sentences, and which source's list is not finished."""
+    found, titles = claims.count_sentences(lists), claims.source_titles()
+    missing = [f"“{titles.get(key, key)}”" for key in claims.unfinished_sources(lists)]
+    rest = f" (the list of {' and '.join(missing)} is not finished)" if missing else ""
+    return f"{found.judged} of {found.sentences} judged, {found.open} open{rest}"
+
+
+def _row(sentence: Sentence, pages: Pages, errata: Mapping[str, Erratum]) -> str:
+    cells = (_words(sentence.where), _words(sentence.says), _verdict(sentence, pages, errata))
+    return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
+
+
+def _verdict(sentence: Sentence, pages: Pages, errata: Mapping[str, Erratum]) -> str:
+    """The claims' verdicts, each a link to its row, or why there is none."""
+    if sentence.repeats:
+        return f"as {_words(sentence.repeats)}"
+    if not sentence.judged:
+        kind, _, reason = sentence.not_judged.partition(":")
+        return f"*not judged* · {kind}: {_words(reason.strip())}"
+    rows = [pages.rows[name] for name in sentence.claims]
+    shown = [board.chip(row) for row in rows]
+    if len(rows) > 1:  # then each says what it judges
+        said = board.told_apart([row["says"] for row in rows])
+        shown = [f"{chip} <small>{start}</small>" for chip, start in zip(shown, said)]
+    shown += [
+        f'<a class="verdict" href="errata.html#{errata[name].anchor}" '
+        f'title="{html.escape(errata[name].title)}">erratum, {errata[name].kind}</a>'
+        for name in sentence.errata
+    ]
+    note = f'<small class="remark">{_words(sentence.note)}</small>' if sentence.note else ""
+    return "<br>".join(shown) + note
+
+
+# ---- The generated page of errata: what is printed, what holds, why, and the verdict or test that shows it ---------
+
+
+def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
+    """Every row of book/errata.yml, gravest first: one block with an anchor (`erratum-ID`) for each; tokens
+    are filled in."""
+    titles = claims.source_titles()
+    lines = [
+        "# Errata of the sources",
+        "",
+        f"**{len(rows)} places where a source is wrong, unclear or contradicts another**, ordered by what "
+        "they change; *incomplete* is what holds on a condition that is not stated. Each comes with what "
+        "holds instead and with what shows it: a claim of this book, whose "
+        "verdict is computed from a run, or a test of its code. Where the text of a source came to us "
+        "through a conversion, slips that the conversion may have made are left out.",
+        "",
+        *_counts(rows, titles),
+    ]
+    known = {chapter.name: chapter for chapter in chapters}
+    titles_seen: Counter[str] = Counter()
+    for change, meaning in CHANGES.items():
+        own = sorted(
+            (row for row in rows if row.changes == change),
+            key=lambda row: claims.ERRATUM_KINDS.index(row.kind),
+        )
+        if not own:
+            continue
+        lines += ["", f"(errata-{change})=", f"## {meaning}", "", *map(_line, own), ""]
+        for row in own:
+            titles_seen[row.title] += 1
+            again = (
+                f" ({titles_seen[row.title]})" if titles_seen[row.title] > 1 else ""
+            )  # equal headings would share an address
+            lines += _errata_block(row, row.title + again, known, pages)
+    return prose.fill("\n".join(lines) + "\n", "errata", pages)
+
+
+def _line(row: Erratum) -> str:
+    """One line of the list above the blocks."""
+    return f"- [{without_markup(row.short or row.title)}](#{row.anchor}) *{source_name(row.source.key)}*"
+
+
+def _counts(rows: list[Erratum], titles: dict[str, str]) -> list[str]:
+    """A table: how many of each class in each source."""
+    by_source: dict[str, Counter[str]] = {}
+    for row in rows:
+        by_source.setdefault(row.source.key, Counter())[row.changes] += 1
+    lines = [f"| Source | {' | '.join(CHANGES)} |", "|:---|" + "---:|" * len(CHANGES)]
+    for key, tally in by_source.items():
+        lines.append(f"| {titles[key]} {{cite:t}}`{key}` | {' | '.join(str(tally[c]) for c in CHANGES)} |")
+    return lines
+
+
+def _errata_block(row: Erratum, title: str, chapters: dict[str, Chapter], pages: Pages) -> list[str]:
+    """Heading, kind and printing, and a definition list that a narrow screen shows as it is."""
+    items = {
+        "Printed": without_markup(row.printed),
+        "Holds": without_markup(row.correct),
+        "Why": without_markup(row.why),
+        "Shown by": _shown_by(row, chapters, pages),
+    }
+    body = [line for word, text in items.items() for line in (word, f": {text}", "")]
+    head = f"**{row.kind}** · {without_markup(source_version(row.source.key, row.source.version))}"
+    head += f" · {without_markup(row.short)}" if row.short else ""
+    return [
+        f"({row.anchor})=",
+        f"### {without_markup(title)}",
+        "",
+        ":::{container} erratum",
+        head,
+        "",
+        *body,
+        ":::",
+        "",
+    ]
+
+
+def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
+    """The claim's verdict with its chapter and figure, then the test."""
+    found = []
+    for claim in pages.claims:
+        if claim.id == row.claim:
+            chapter = chapters.get(claim.chapter)
+            links = (
+                f" in [{chapter.title}](/{chapter.name}.ipynb), [figure](#{anchor(chapter, claim.figure)})"
+                if chapter
+                else ""
+            )
+            says, shown = without_markup(claim.says).rstrip("."), board.chip(pages.rows[claim.id])
+            found.append(f"the claim “{says}”: {shown}{links}")
+    if row.test:
+        file, _, function = row.test.partition("::")
+        # words, which a narrow page can break
+        words = function.removeprefix("test_").replace("_s_", "’s_").replace("_", " ")
+        found.append(f"the test “{words}” in `{file}`")
+    return "; ".join(found)
+
+
+# ---- The generated page of instruments: what each measures, its own values, when it says nothing, its claims -------
+
+HEAD = """# Instruments
+
+**{count} instruments gave the numbers of this book's measured claims.** Each takes some values by itself: the
+end of a grid, a floor, a window of steps. Those that we know stand here and on the page of each claim that
+rests on them; a test computes them from the grids that were used. Where one is found wanting,
+`bnbook claims --instrument NAME` lists its claims."""
+
+
+def instruments(found: list[Instrument], pages: Pages) -> str:
+    """Every instrument of book/instruments.yml with an anchor (`instrument-ID`); tokens are filled in."""
+    text = "\n\n".join([HEAD.format(count=len(found)), *(_instruments_block(one, pages) for one in found)])
+    return prose.fill(f"{text}\n", "instruments", pages)
+
+
+def _instruments_block(one: Instrument, pages: Pages) -> str:
+    rows = [row for row in pages.rows.values() if one.id in row["rests_on"]]
+    listed = "\n".join(
+        f"- {board.chip(row)} {without_markup(row['says'].partition('; we ')[0].rstrip('.'))}" for row in rows
+    )
+    paragraphs = {
+        "Measures.": one.measures,
+        "Values of its own.": one.own,
+        "When it says nothing.": one.silent,
+    }
+    return "\n\n".join(
+        [
+            f"({one.anchor})=\n## {without_markup(one.name)}",
+            *(f"**{word}** {without_markup(text)}" for word, text in paragraphs.items()),
+            f":::{{admonition}} Claims that rest on `{one.id}`: {len(rows)}\n:class: dropdown\n",
+            f"{listed}\n:::",
+        ]
+    )
+
+
+# ---- The generated page of provenance, and the stamp on every chapter: with what its numbers were made -------------
+
+
+def provenance(chapters: list[Chapter], pages: Pages) -> str:
+    """Every chapter: commit, data, device, seeds, time, memory, versions."""
+    lines = [
+        "# Provenance",
+        "",
+        "Where every number comes from. A *fresh* result is one whose fingerprint (code cells, imported "
+        "package code,",
+        "parameters, data) fits this edition of the book; only fresh results are shown.",
+        "",
+    ]
+    for chapter in chapters:
+        lines += [f"## {chapter.title}", "", *_provenance_rows(chapter, pages.evidence[chapter.name]), ""]
+    return "\n".join(lines)
+
+
+def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
+    """The line under a chapter's answer: with what its numbers were made, and at which other profiles those
+    that it quotes."""
+    if evidence is None:
+        text = (
+            f"No fresh evidence for this chapter in this edition: run `bnbook run {chapter.name}` to make it."
+        )
+    else:
+        made = evidence.results.header["provenance"]
+        smoke = (
+            "; a smoke run proves that the code runs, it is no evidence"
+            if evidence.profile == "smoke"
+            else ""
+        )
+        smoke = "" if chapter.exact else smoke
+        text = (
+            f"Numbers on this page: **{evidence.profile}** profile{smoke}"
+            f"{_quoted(chapter, evidence, pages)} · data {_data_names(evidence)} · "
+            f"{made['device']} · {_seed_words(evidence)} · {_commit_words(made)} · {made['date']} · "
+            f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
+        )
+    return f"```{{container}} run-stamp\n{text}\n```"
+
+
+def _quoted(chapter: Chapter, evidence: Evidence, pages: Pages) -> str:
+    """Other chapters whose numbers the page shows, where they come from another profile."""
+    named = sorted(
+        {owner for owner, _ in prose.result_names(chapter.text) if owner and owner != chapter.name}
+    )
+    runs = {name: run for name in named if (run := pages.evidence.get(name))}
+    others = [f"{name} at **{run.profile}**" for name, run in runs.items() if run.profile != evidence.profile]
+    return f"; quoted: {', '.join(others)}" if others else ""
+
+
+def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
+    if evidence is None:
+        return [f"No fresh run. To make one: `bnbook run {chapter.name} --profile laptop`."]
+    made = evidence.results.header["provenance"]
+    rows = {
+        "Profile": evidence.profile,
+        "Commit": _commit_words(made).removeprefix("commit "),
+        "Date": made["date"],
+        "Data": "<br>".join(_data_row(row) for row in evidence.results.header["data"]) or "none",
+        "Device": f"{made['device']}, {made['threads']} thread{'s' * (made['threads'] != 1)} a run",
+        "Kernels": made.get("kernels"),
+        "Seeds": _seed_words(evidence),
+        "Time": _time_words(made),
+        "Peak memory": f"{made['peak_memory_mib']:,} MiB",
+        "Platform": made["platform"],
+        "Versions": ", ".join(f"{name} {number}" for name, number in made["versions"].items()),
+        "Not as locked": gate.not_as_locked(evidence.results.header),
+        "Parameters": ", ".join(f"`{k}={v!r}`" for k, v in evidence.results.header["parameters"].items()),
+        "Fingerprint": ", ".join(
+            f"{k} `{v[:12]}`" for k, v in evidence.results.header["fingerprint"].items()
+        ),
+    }
+    return [
+        "| what | of this run |",
+        "|---|---|",
+        *(f"| {key} | {str(value).replace('|', chr(92) + '|')} |" for key, value in rows.items() if value),
+    ]
+
+
+def _time_words(made: dict) -> str:
+    store = made.get("store") or {}
+    words = f"{made['seconds']:,.0f} s"
+    if store.get("reused"):
+        seconds = f"{store['reused_seconds']:,.0f} s, one core each"
+        words += f" to put together; its {store['reused']} stored trainings had taken {seconds}"
+    return words
+
+
+def _data_names(evidence: Evidence) -> str:
+    names = (row["name"] for row in evidence.results.header["data"])
+    return ", ".join(DATA_NAMES.get(name, name) for name in names) or "none"
+
+
+def _data_row(row: dict) -> str:
+    counts = f"{row['train']:,} training and {row['test']:,} test examples"
+    return f"{row['name']}: {counts}, SHA-256 `{row['sha256'][:16]}`"
+
+
+def _seed_words(evidence: Evidence) -> str:
+    """Which seeds the results come from; where not all come from the same, how many from which."""
+    counts = Counter(tuple(entry["seeds"]) for entry in evidence.results.entries.values()).most_common()
+    if len(counts) < 2:
+        return f"seeds {_range(counts[0][0])}" if counts else "no seeds"
+    return "seeds " + ", ".join(f"{_range(seeds)} ({number} results)" for seeds, number in counts)
+
+
+def _range(seeds: tuple[int, ...]) -> str:
+    run = len(seeds) > 1 and seeds == tuple(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if run else " and ".join(map(str, seeds))
+
+
+def _commit_words(made: dict) -> str:
+    return f"commit `{made['commit'][:10]}`" + (" with uncommitted changes" if made["dirty"] else "")
+
+
+# ---- The page "How a verdict is made": its text with one worked example, how often tests err, what is shared -------
+
+#: The claim of the worked example: a ratio of five paired seeds.
+EXAMPLE = "landscape-loss-range"
+BLANK = re.compile(r"\{\{\s*here:(\w+)\s*\}\}")
+Tested = list[
+    tuple[dict[str, Any], dict[str, Any]]
+]  # rows of the ledger with those of their tests that have a p
+
+
+def verdict_page(text: str, pages: Pages) -> str:
+    """The text with every `{{ here:… }}` filled in; BnbookError for one that nothing fills."""
+    from scipy.special import betaincinv
+
+    rows = list(pages.rows.values())
+    tested = [(row, test) for row in rows for test in row["tests"] if test["p"] is not None]
+    found = {"power": str(round(100 * POWER)), "too_many": str(TOO_MANY), "errors": error_table()}
+    found |= {"books": f"{error_rates.BOOKS:,}", "example": example(tested)}
+    nine_in_ten = Test("level", a="a", side="greater", threshold=0.9, events=True)
+    found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
+    found |= {"nine_in_ten": str(kinds.least_seeds(nine_in_ten))}
+    found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
+    found |= (
+        redrawings(pages.claims)
+        | _coverage(tested)
+        | _many(rows, tested)
+        | {"shared": _shared(tested, pages)}
+    )
+    found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
+    if unknown := set(BLANK.findall(text)) - found.keys():
+        raise BnbookError(
+            f"how-a-verdict-is-made.md: nothing fills {min(unknown)}; known: {', '.join(found)}"
+        )
+    return BLANK.sub(lambda match: found[match[1]], text)
+
+
+def error_table() -> str:
+    """Percentages of books in which a test says "holds" or "fails" by mistake, by interval and data."""
+    heads = [f"{seeds} seeds" for seeds in error_rates.SEEDS]
+    lines = ["| " + " | ".join(["interval", "data", *heads]) + " |", "|:---|:---|" + "---:|" * len(heads)]
+    means = [
+        (name, rates, data, data) for name, rates in error_rates.KINDS.items() for data in error_rates.DATA
+    ]
+    events = [
+        (name, rates, f"chance {chance}", chance)
+        for name, rates in error_rates.EVENTS.items()
+        for chance in error_rates.CHANCES
+    ]
+    for name, rates, said, case in means + events:
+        found = [rates(case, seeds) for seeds in error_rates.SEEDS]
+        cells = [f"{100 * each.holds:.1f}, {100 * each.fails:.1f}" for each in found]
+        lines.append("| " + " | ".join([name, said, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def redrawings(listed: Sequence[Claim]) -> dict[str, str]:
+    """What published runs say by today's tests against the one before: a table, and the counts that a sentence
+    needs."""
+    counted = {way: [0, 0, 0, 0] for way in chapter_runs.WAYS}
+    for way, then, now in chapter_runs.redrawn(listed):
+        turned, to_open = then != now, None in (then, now)
+        each = (True, turned, turned and to_open, turned and not to_open)
+        counted[way] = [count + one for count, one in zip(counted[way], each, strict=True)]
+    lines = ["| drawn again with | tests | turned | to or from open | from holds to fails or back |"]
+    lines.append("|:---|---:|---:|---:|---:|")
+    lines += [f"| {way} | {' | '.join(map(str, numbers))} |" for way, numbers in counted.items()]
+    said = {"draws": "\n".join(lines)}
+    for kind, way in {"same": chapter_runs.WAYS[0], "other": chapter_runs.WAYS[2]}.items():
+        tests, turned, _, back = counted[way]
+        said |= {f"{kind}_tests": str(tests), f"{kind}_turned": str(turned)}
+        said[f"{kind}_reversed"] = str(back) if back else "none"
+    return said
+
+
+def example(tested: Tested) -> str:
+    """One claim from its test to its verdict, in numbered steps."""
+    chosen = [pair for pair in tested if pair[0]["id"] == EXAMPLE] or tested
+    if not chosen:
+        return ABSENT
+    row, test = chosen[0]
+    values, on_scale = np.array(test["values"]), _on_scale(test)
+    fixed = (
+        f"which makes the row exploratory ({late})" if (late := row["exploratory"]) else "fixed beforehand"
+    )
+    steps = [f"The test, {fixed}: {test['asks']}.", f"What the seeds gave: {_listed(values)}."]
+    if test["test"]["kind"] == "ratio":
+        steps.append(f"They are ratios, so their logarithms count: {_listed(on_scale)}.")
+    if test["interval"] and values.size > 1:
+        from scipy.special import stdtrit
+
+        quantile, spread = float(stdtrit(values.size - 1, 0.975)), float(on_scale.std(ddof=1))
+        numbers = (float(on_scale.mean()), spread, quantile, quantile * spread / math.sqrt(values.size))
+        mean, spread, quantile, half = (format_number(number, ".3f") for number in numbers)
+        size = f"Student's t for {values.size} seeds is {quantile}, so half the interval is {half}"
+        steps.append(f"Mean {mean}, standard deviation {spread}; {size}.")
+        steps.append(f"In words: {test['effect']['words']}, 95 % interval {test['interval']['words']}.")
+    marks = [format_number(test[name], ".2g") for name in ("p", "sign_p")]
+    steps.append(
+        f"The verdict: **{row['verdict']}**. {test['side']} of {test['n']} seeds are on its side; "
+        f"p is {marks[0]} by the interval and {marks[1]} by the sign test."
+    )
+    numbered = [f"{number}. {step}" for number, step in enumerate(steps, start=1)]
+    return "\n".join([f"> {without_markup(test['says'])}", "", *numbered])
+
+
+def changed_tests(found: list[locks.Deviation], listed: Container[str]) -> dict[str, str]:
+    """How many preregistered tests were changed, and a list of them by day, chapter and reason; a claim that
+    is listed is a link to its page."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for each in found:
+        name = f'<a href="claims/{each.claim}.html">{each.claim}</a>' if each.claim in listed else each.claim
+        groups[each.words, each.chapter].append(name)
+    lines = [
+        f"- {literal(words)} ({chapter}: {', '.join(names)})" for (words, chapter), names in groups.items()
+    ]
+    return {"changed": str(len(found)), "changes": "\n".join(lines) or ABSENT}
+
+
+def _coverage(tested: Tested) -> dict[str, str]:
+    """Student's interval of five seeds, drawn from what was recorded with at least twenty."""
+    recorded = [_on_scale(test) for _, test in tested if test["n"] >= 20]
+    recorded = [values for values in recorded if not is_share(values)]
+    if not recorded:
+        return {"samples": "0", "median": ABSENT, "tenth": ABSENT}
+    shares = error_rates.recorded_coverage(recorded, 5)
+    median, tenth = (format_number(float(np.quantile(shares, q)), ".1%") for q in (0.5, 0.1))
+    return {"samples": str(len(recorded)), "median": median, "tenth": f"at most {tenth}"}
+
+
+def _many(rows: list[dict[str, Any]], tested: Tested) -> dict[str, str]:
+    decided = [test for _, test in tested if test["holds"] is not None]
+    many = [test for test in decided if test["n"] >= SIGN_TEST_DECIDES]
+    margins = [row for row in rows if row["other_margins"]]
+    kept = sum(test["kept"] for _, test in tested)
+    steady = sum(set(row["other_margins"]) == {row["verdict"]} for row in margins)
+    counts = {
+        "tests": len(tested),
+        "decided": len(decided),
+        "kept": kept,
+        "bar": format_number(FALSE_SHARE * kept / max(len(tested), 1), ".3f"),
+        "false": math.ceil(FALSE_SHARE * kept),
+        "many": len(many),
+        "disagree": sum(test["sign_p"] > 1 - LEVEL for test in many),
+        "margins": len(margins),
+        "turned": len(margins) - steady,
+    }
+    return {name: str(count) for name, count in counts.items()}
+
+
+def _shared(tested: Tested, pages: Pages) -> str:
+    """How many tests rest on the same seeds of the same network: same data, size, steps and seeds."""
+    groups: dict[tuple, Tested] = defaultdict(list)
+    for row, test in tested:
+        results = pages.evidence[row["chapter"]].results
+        parameters = results.header.get("parameters", {})
+        data = ", ".join(
+            DATA_NAMES.get(found["name"], found["name"]) for found in results.header.get("data", [])
+        )
+        size = tuple(str(parameters.get(key)) for key in ("width", "depth", "steps"))
+        name = test["test"].get("a") or test["test"]["results"][0]
+        groups[data, size, tuple(results.entries[name]["seeds"])].append((row, test))
+    if not groups:
+        return ABSENT
+    (data, _, seeds), largest = max(groups.items(), key=lambda group: len(group[1]))
+    chapters = {row["chapter"] for row, _ in largest}
+    sure = sum(test["holds"] is not None for _, test in largest)
+    where = "one chapter" if len(chapters) == 1 else f"{len(chapters)} chapters"
+    return (
+        f"The largest family, {len(largest)} tests of {where}, {sure} of them decided, "
+        f"rests on the same {len(seeds)} seeds of networks of one size ({data or 'no data set'}): an unlucky "
+        "draw of these seeds would show in many rows at once."
+    )
+
+
+def _on_scale(test: dict[str, Any]) -> np.ndarray:
+    """The values as the interval takes them: ratios by their logarithms."""
+    values = np.array(test["values"], dtype=float)
+    return np.log(values) if test["test"]["kind"] == "ratio" else values
+
+
+def _listed(values: np.ndarray) -> str:
+    return ", ".join(format_number(float(value)) for value in values)
+
+
+# ---- Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata, ----------------
+# coverage and provenance written.
+
+#: Files of book/ that are no pages.
+SUPPORT = ("references.bib", "_static")
+INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
+ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
+INTERVAL = "95 % interval "
+SECTION = re.compile(r"^(?=#+ |:{3,}|```\{figure\})", re.M)
+ROOT = "../"  # from a chapter's page to the first one
+
+
+@np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
+def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages]:
+    """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
+    returns the chapters and what they were filled from."""
+    chapters = discover()
+    evidence = {chapter.name: passed_run(chapter, profile) for chapter in chapters}
+    shown = prose.Pages(evidence, claims.load_claims())
+    root, book = paths.repository_root(), paths.book_folder()
+    folder.mkdir(parents=True)
+    shutil.copy2(root / "_toc.yml", folder / "_toc.yml")
+    atomic.write_text(folder / "_config.yml", shell.configuration())
+    for name in SUPPORT:
+        copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
+        copy(book / name, folder / name)
+    explorers.write(folder, shown)
+    sheets = teaching.sheets()
+    for chapter in chapters:
+        _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))
+    if course := teaching.page():
+        atomic.write_text(folder / teaching.PAGE, course)
+    for name, text in texts(chapters, shown).items():
+        atomic.write_text(folder / name, _without_missing_figures(text, folder) if name == INDEX else text)
+    return chapters, shown
+
+
+@np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
+def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
+    """Every page that is no chapter, by the name of its file."""
+    short, rows = short_scoreboard(chapters, shown), list(shown.rows.values())
+    lists = claims.load_coverage()
+    front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
+    names = {"clone": shell.clone(), "binder": shell.binder(), "names": reference.names()}
+    names["notation"] = notation.table()
+    found = {}
+    for path in paths.book_folder().glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        if path.name == RULES:
+            found[RULES] = verdict_page(text, shown)
+        elif path.name == INDEX:
+            filled = prose.fill(front.pictures(text, shown), "index", shown, extra=front_page)
+            found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
+        else:
+            found[path.name] = prose.fill(text, path.stem, shown, extra=names)
+    if known := claims.load_instruments():
+        found["instruments.md"] = instruments(known, shown)
+    return found | {
+        "scoreboard.md": scoreboard(chapters, shown),
+        "errata.md": errata(claims.load_errata(), chapters, shown),
+        "coverage.md": coverage(lists, shown),
+        "provenance.md": provenance(chapters, shown),
+    }
+
+
+def _chapter_page(
+    chapter: Chapter, evidence: Evidence | None, shown: prose.Pages, folder: Path, sheets: list[str]
+) -> None:
+    import nbformat
+
+    page = chapter_runs.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
+    target = folder / f"{chapter.name}.ipynb"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if evidence:
+        shown_figures = folder / f"{chapter.name}.figures"
+        shutil.copytree(evidence.figures_folder, shown_figures)
+        for path in shown_figures.glob("*.svg"):
+            drawn = path.read_text(encoding="utf-8")
+            phone = path.name.endswith(pictures.PHONE)
+            figure = path.name.removesuffix(pictures.PHONE).removesuffix(".svg")
+            inked = inks.light(drawn, f"{chapter.name}/{figure}")
+            column = inks.PHONE if phone else inks.COLUMN
+            path.write_text(inks.readable(inked, column), encoding="utf-8")
+    for cell in page.cells:
+        if cell.cell_type == "markdown":
+            source = cell.source if evidence else unanswered(cell.source, chapter.name)
+            text = teaching.with_sheets(said_once(filled(source, chapter, shown)), sheets)
+            cell.source = _without_missing_figures(text, target.parent)
+    first = next(cell for cell in page.cells if cell.cell_type == "markdown")
+    first.source = _after_answer(first.source, stamp(chapter, evidence, shown))
+    nbformat.write(page, target)
+
+
+def filled(text: str, chapter: Chapter, shown: prose.Pages) -> str:
+    """A chapter's text with its tokens filled in; BnbookError as `tokens.fill` says."""
+    extra = {"verdict": board.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
+    return prose.fill(text, chapter.name, shown, extra)
+
+
+def said_once(text: str) -> str:
+    """The words that an interval is one of 95 %, once in each section or box; later ones are numbers in
+    brackets."""
+    parts = []
+    for part in SECTION.split(text):
+        before, first, after = part.partition(f"({INTERVAL}")
+        parts.append(before + first + after.replace(f"({INTERVAL}", "("))
+    return "".join(parts)
+
+
+def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
+    """The chapter's claims in a table, each verdict a chip."""
+    own = [shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name]
+    marks = claim_pages.marks(claims.load_instruments(), ROOT)
+
+    def verdict(found: claims.Judgement) -> str:
+        row = shown.rows[found.claim.id]
+        return board.in_words(row, ROOT) + marks(row)
+
+    return claims.markdown_table(filter(None, own), verdict)
+
+
+def unanswered(text: str, chapter: str) -> str:
+    """The answer box of a chapter that has no run yet: sentences in place of missing numbers."""
+    said = (
+        "**Not answered yet.** No run of this chapter is published: nothing is found, no verdict given. "
+        "The page says what will be measured, how, and by which tests; numbers that are missing are shown "
+        f"as {prose.ABSENT}.\n\n**To answer it yourself:** `bnbook run {chapter} --profile laptop`"
+    )
+    return ANSWER.sub(lambda box: f"{box[1]}{said}\n", text)
+
+
+def _after_answer(text: str, addition: str) -> str:
+    box = ANSWER.search(text)
+    end = box.end() + len(box[2]) if box else text.find("\n")
+    return f"{text[:end]}\n\n{addition}\n{text[end:]}"
+
+
+def _without_missing_figures(text: str, folder: Path) -> str:
+    """A figure that no run has drawn yet becomes a line that says so, in place of a broken picture."""
+    for path, _, directive in chapter_runs.referenced_figures(text):
+        if not (folder / path).is_file():
+            name = re.search(r"^:name: *(\S+)", directive, flags=re.M)
+            anchor = f"({name.group(1)})=\n" if name else ""
+            text = text.replace(directive, f"{anchor}*(This figure appears once its chapter has been run.)*")
+    return text
+
+
+# ---- What `bnbook check` says of the ledger beside its runs: errata, coverage, instruments, locks, pages that
+# quote it.
+
+
+def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
+    """Lines to print, and whether all is well; fresh runs (`runs`) are tried before their claims are
+    locked."""
+    found = {
+        "errata": lambda: f"{len(claims.load_errata())} errata",
+        "coverage": _coverage_counted,
+        "instruments": _instruments,
+        "locks": lambda: _locks([] if runs else chapters),
+    }
+    if not runs:  # of those a site is built next
+        found["pages"] = _pages
+    lines, well = [], True
+    for part, look in found.items():  # each is looked at, whatever is wrong with the others
+        try:
+            lines.append(f"ok  {look()}")
+        except BnbookError as error:
+            lines.append(f"BAD {part}\n      {error}")
+            well = False
+    return lines, well
+
+
+def _coverage_counted() -> str:
+    counted = claims.count_sentences(claims.load_coverage())
+    return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
+
+
+def _instruments() -> str:
+    known, listed = claims.load_instruments(), claims.load_claims()
+    if known and (amiss := claims.unmeasured(listed, known)):
+        raise BnbookError("\n      ".join(amiss))
+    return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
+
+
+def _pages() -> str:
+    """Every page can be filled in: the chapters, the front page, the errata and the others."""
+    chapters = discover()
+    shown = prose.Pages({each.name: passed_run(each) for each in chapters}, claims.load_claims())
+    if at_odds := [row.id for row in claims.load_errata() if _is_too_hard(row, shown)]:
+        raise BnbookError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
+    for chapter in chapters:
+        for cell in chapter.notebook.cells:
+            if cell.cell_type == "markdown":
+                filled(cell.source, chapter, shown)
+    return f"{len(texts(chapters, shown))} pages beside the chapters"
+
+
+def _is_too_hard(row: claims.Erratum, shown: prose.Pages) -> bool:
+    """Whether an erratum says wrong of what holds by its claim, if only on a condition (incomplete)."""
+    return row.kind == "wrong" and bool(row.claim) and shown.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)
+
+
+def _locks(chapters: list[Chapter]) -> str:
+    chain = locks.read()
+    if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
+        raise BnbookError("\n      ".join(wrong))
+    return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
+
+
+def turned(chapters: list[Chapter]) -> list[str]:
+    """Published runs with verdicts that are others than when they ran, one line each."""
+    lines = []
+    for evidence in (published(chapter, profile) for chapter in chapters for profile in PUBLISHED):
+        rows = chapter_runs.chapter_verdicts(evidence) if evidence.exists else []
+        words = ", ".join(f"{row.claim.id} {row.words}" for row in rows if "when it ran" in row.remark)
+        if words:
+            lines.append(f"{evidence.name}: verdicts that turned since the run: {words}")
+    return lines
+
+
+def unlocked(found: list[Chapter]) -> list[str]:
+    """What forbids trusting the locks: a claim without one, a published run that is not the last in them."""
+    chain, lines = locks.read(), []
+    listed = {claim.id: claim for claim in claims.load_claims()}
+    for claim in listed.values():
+        tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
+        if short(claim.test_hash) not in tests:
+            state = "another test than its locks have" if tests else "no lock"
+            lines.append(f"claim {claim.id} has {state}: bnbook lock {claim.chapter}")
+    for name in dict.fromkeys(line["claim"] for line in chain.lines if line.tests):
+        if name not in listed and chain.of_claim(name)[-1].event != "withdrawn":
+            lines.append(f"claim {name} is gone without a word: bnbook lock writes that it is withdrawn")
+    for chapter in found:
+        for profile in PUBLISHED:
+            evidence = published(chapter, profile)
+            if evidence.results_path.is_file():
+                lines += _unknown(evidence, profile, chain)
+    return lines
+
+
+def _unknown(evidence: Evidence, profile: str, chain: locks.Chain) -> list[str]:
+    header, name = evidence.results.header, evidence.chapter.name
+    last = [
+        line for line in chain.of_chapter(name) if line.event == "published" and line["profile"] == profile
+    ]
+    if not last or last[-1]["content"] != short(header.get("content", "")):
+        return [
+            f"{profile}/{name} is not the run that was published last; bnbook publish {name} writes it down"
+        ]
+    if "locks" in header and chain.position(name, header["locks"]) is None:
+        return [f"{profile}/{name} began under a lock that is not in the file"]
+    return []

@@ -1,0 +1,672 @@
+"""Numbers in prose: tokens, tables and sentences that are filled in from a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+import yaml
+
+from bookpress import claims
+from bookpress.claims import judging
+from bookpress.claims.ledger import format_effect
+from bookpress.claims.words import DATA_NAMES, alike, format_number, telling
+from bookpress.errors import BnbookError
+from bookpress.intervals import Interval, geometric_ratio, mean_level, paired_difference
+from bookpress.pipeline import chapter_runs
+from bookpress.pipeline.chapter_runs import Evidence, LeftOut
+from bookpress.texts import parse_yaml
+
+# ---- Logarithms to base ten in prose: the factors that they stand for ----------------------------------------------
+
+
+def factor(values: np.ndarray, _spec: str) -> Interval:
+    """Ten to the power of the mean of values (S,), and of the ends of its interval."""
+    middle, low, high = (10.0**edge for edge in mean_level(values))
+    return middle, low, high
+
+
+def power(values: np.ndarray, spec: str) -> str:
+    """The same without its interval."""
+    return format_number(float(10.0 ** values.mean()), spec)
+
+
+# ---- What a token says of one result, of its values for each seed: the verbs `mean`, `ci`, `geo` and others --------
+
+
+def _mean(values: np.ndarray, spec: str) -> str:
+    return format_number(float(values.mean()), spec)
+
+
+def _median(values: np.ndarray, spec: str) -> str:
+    """For what a few seeds carry by orders of magnitude; a seed that diverged counts as infinite."""
+    return format_number(float(np.median(np.where(np.isnan(values), np.inf, values))), spec)
+
+
+def _interval(values: np.ndarray, _spec: str) -> Interval:
+    return mean_level(values)
+
+
+def _geometric(values: np.ndarray, _spec: str) -> Interval:
+    """For what is positive by nature: geometric mean, and an interval of the logarithms, which never reaches
+    zero."""
+    if (values <= 0).any():
+        raise ValueError("a geometric mean needs values above 0; use ci")
+    return geometric_ratio(values, np.ones(len(values)))
+
+
+def _bounded(values: np.ndarray, _spec: str) -> Interval:
+    """For a share of something in each seed: the interval stops at 0 and 1, beyond which no share lies."""
+    if (values < 0).any() or (values > 1).any():
+        raise ValueError("a share lies between 0 and 1; use ci")
+    mean, low, high = mean_level(values)
+    return mean, max(low, 0.0), min(high, 1.0)
+
+
+def with_interval(found: Interval, seeds: int, spec: str, table: bool, fewer: bool) -> str:
+    """In a sentence with words, in a table (where the bar is written \\|) small and below the value.
+
+    fewer: the result has fewer seeds than the run, which is said.
+    """
+    spec = telling(*found[1:], spec)
+    middle, low, high = alike(found, spec)
+    if seeds < 2:
+        return f"{middle} (one seed, no interval)"
+    count = f"; n = {seeds}" if fewer else ""
+    if found[1] == found[2]:
+        same = f"the same for every seed{count}"
+        return f"{middle}<br><small>{same}</small>" if table else f"{middle} ({same})"
+    if table:
+        return f"{middle}<br><small>{low.removesuffix(' %')} to {high}{count}</small>"
+    return f"{middle} (95 % interval {low} to {high}{count})"
+
+
+def _single(values: np.ndarray, spec: str) -> str:
+    """The number that every seed gave."""
+    if not ((values == values[0]) | np.isnan(values) & np.isnan(values[0])).all():
+        raise ValueError("its seeds differ; use mean or ci")
+    return format_number(float(values[0]), spec)
+
+
+def _count(values: np.ndarray, spec: str) -> str:
+    return str(len(values))
+
+
+VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
+    "mean": _mean,
+    "median": _median,
+    "ci": _interval,
+    "geo": _geometric,
+    "factor": factor,
+    "power": power,
+    "share": _bounded,
+    "value": _single,
+    "n": _count,
+}
+
+
+# ---- Tables of measured numbers: a `{measured}` block in a chapter's text becomes a Markdown table of tokens -------
+
+MEASURED = re.compile(
+    r"^(?P<fence>`{3,}|:{3,})\{measured\}[ \t]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S
+)
+# Tokens that take a format, and those that do not.
+FORMATTED = ("mean", "median", "ci", "geo", "factor", "power", "share", "value", "effect")
+PLAIN = ("n", "param", "verdict")
+CELL = re.compile(
+    rf"(?:(?P<verb>{'|'.join(FORMATTED + PLAIN)}):)?"
+    r"(?P<what>(?:[a-z0-9/-]+#)?[A-Za-z][A-Za-z0-9_.-]*(?:\[-?\d+\])?)\s*(?:\|\s*(?P<format>[^\s|]+))?"
+)
+NAME = re.compile(r"\$[^$]*\$|(?<!\{)\{([a-z]\w*)\}(?!\})")  # {column}, not in a formula, no token's braces
+KEYS = {"corner", "columns", "rows", "statistic", "format", "missing"}
+
+Pairs = list[tuple[str, Any]]
+
+
+def expand(text: str, page: str = "") -> str:
+    """The text with every `{measured}` block replaced by a Markdown table whose cells are tokens.
+
+    `columns` and `rows` give a title and a text each, as a mapping or, where a title comes twice, as a list
+    of mappings. The text of a row with a name in braces is the cell of each column, `{column}` standing for
+    the column's text; otherwise the column's text is, with `{row}`. Names with values may stand in place of
+    the text that is put in: `{net: fc, arm: none}` for `{net}` and `{arm}`. A row may also be a list of its
+    cells; a last one with a name in braces serves all further columns.
+
+    A cell is a token without its braces (`geo:smoothness.batch | .3g`) or text, tokens among it. `statistic`
+    and `format` are those of cells that name none; `corner` is the title of the first column; `missing` what
+    stands where the run has no such result, but one whose name differs in a single part. BnbookError, one
+    line that begins with the page, for a block that is none of this.
+    """
+    return MEASURED.sub(lambda match: _Table(match["body"], page).markdown(), text)
+
+
+class _Table:
+    """One block."""
+
+    def __init__(self, body: str, page: str) -> None:
+        self.where = (
+            (f"page {page}: " if page else "")
+            + "{measured} table "
+            + repr(body.strip().partition("\n")[0][:60])
+        )
+        content = parse_yaml(body, self.where, _Strict)
+        if not isinstance(content, dict) or set(content) - KEYS or not {"columns", "rows"} <= set(content):
+            given = ", ".join(map(str, content)) if isinstance(content, dict) else "no keys"
+            self._fail(f"has {given}", "columns and rows; optional corner, statistic, format, missing")
+        self.columns, self.rows = (self._pairs(content[key], key) for key in ("columns", "rows"))
+        self.statistic, self.format = content.get("statistic"), content.get("format", ".3g")
+        self.corner = str(content.get("corner", ""))
+        self.instead = f" or {content['missing']}" if "missing" in content else ""
+        if self.statistic not in (None, *FORMATTED, *PLAIN):
+            self._fail(f"has statistic {self.statistic!r}", f"one of {', '.join(FORMATTED + PLAIN)}")
+
+    def markdown(self) -> str:
+        lines = [[self.corner, *(title for title, _ in self.columns)], ["---"] * (len(self.columns) + 1)]
+        for label, row in self.rows:
+            self.where_row = f"row {label!r}"
+            patterns = self._patterns(row)
+            cells = [
+                self._cell(pattern, row, column)
+                for pattern, (_, column) in zip(patterns, self.columns, strict=True)
+            ]
+            lines.append([label, *cells])
+        return "\n".join("| " + " | ".join(map(_escaped, line)).strip() + " |" for line in lines)
+
+    def _patterns(self, row: Any) -> list[Any]:
+        """What each column of a row is made from: the row's cells, the row's text or the columns' own."""
+        if isinstance(row, list) and row:
+            missing = len(self.columns) - len(row)
+            if missing > 0 and _names(row[-1]):
+                return row + row[-1:] * missing
+            if missing:
+                self._fail(f"{self.where_row} has {len(row)} cells", f"{len(self.columns)}, one a column")
+            return row
+        if isinstance(row, str) and _names(row):
+            return [row] * len(self.columns)
+        return [column for _, column in self.columns]
+
+    def _cell(self, pattern: Any, row: Any, column: Any) -> str:
+        own = isinstance(row, list) or isinstance(row, str) and _names(row)
+        given = column if own else row
+        values = given if isinstance(given, Mapping) else {"column" if own else "row": given}
+        if isinstance(pattern, Mapping) or not own and not _names(pattern):
+            self._fail(
+                f"{self.where_row} has no cells", "a text with {column} there or with {row} in the columns"
+            )
+
+        def value(match: re.Match) -> str:
+            if match[1] is None:
+                return match[0]
+            if match[1] not in values:
+                self._fail(f"{self.where_row} asks for {match[0]}", f"one of {', '.join(map(str, values))}")
+            return str(values[match[1]])
+
+        text = NAME.sub(value, str(pattern))
+        return self._token(text.strip(), default=not isinstance(row, list) or _names(pattern))
+
+    def _token(self, text: str, default: bool) -> str:
+        """A cell that names a result as its token, another as it is."""
+        match = CELL.fullmatch(text)
+        verb = match and (match["verb"] or (self.statistic if default else None))
+        if not verb:
+            if re.match(r"[a-z]+:[a-z]", text) or re.fullmatch(r"[a-z]\w*(\.\w+)+", text):
+                self._fail(f"{self.where_row} has the cell {text!r}", f"{', '.join(FORMATTED + PLAIN)}:NAME")
+            return text
+        suffix = f" | {match['format'] or self.format}{self.instead}" if verb in FORMATTED else ""
+        return f"{{{{ {verb}:{match['what']}{suffix} }}}}"
+
+    def _pairs(self, content: Any, what: str) -> Pairs:
+        """Title and text of each row or column."""
+        listed = [content] if isinstance(content, dict) else content
+        if not listed or not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            self._fail(f"has {what} {content!r}", "`title: text` lines")
+        return [(str(title), text) for one in listed for title, text in one.items()]
+
+    def _fail(self, wrong: str, expected: str) -> NoReturn:
+        raise BnbookError(f"{self.where} {wrong}; expected {expected}")
+
+
+def _names(pattern: Any) -> bool:
+    """Whether a text has a name in braces."""
+    return any(match[1] for match in NAME.finditer(str(pattern)))
+
+
+def _escaped(cell: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\\|", cell)
+
+
+class _Strict(yaml.SafeLoader):
+    """YAML whose texts are text (`.3f`, `1`, `none` stay what was written) and whose keys come once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} comes twice: use a list", None)
+        return super().construct_mapping(node, deep)
+
+
+_Strict.yaml_implicit_resolvers = {}
+
+
+# ---- What pages are filled from: the evidence that is shown for each chapter, and the claims that it judges --------
+
+
+@dataclass(frozen=True)
+class Pages:
+    """All that tokens may ask for: the evidence rendered for each chapter (None where there is none)."""
+
+    evidence: dict[str, Evidence | None]
+    claims: list[claims.Claim]
+
+    @cached_property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The ledger's row of every claim, by its id."""
+        from bookpress.pipeline import ledger
+
+        return {row["id"]: row for row in ledger.ledger(self)}
+
+    @cached_property
+    def _judgements(self) -> dict[claims.Claim, claims.Judgement | None]:
+        return {}
+
+    def judgement(self, claim: claims.Claim) -> claims.Judgement | None:
+        if claim not in self._judgements:
+            evidence = self.evidence.get(claim.chapter)
+            self._judgements[claim] = chapter_runs.judged(claim, evidence) if evidence else None
+        return self._judgements[claim]
+
+    def claim(self, name: str) -> claims.Claim:
+        """The claim of that id; ValueError where no chapter has it."""
+        found = [claim for claim in self.claims if claim.id == name]
+        if not found:
+            raise ValueError(f"no chapter has a claim {name!r}")
+        return found[0]
+
+
+# ---- Numbers in prose: `{{ ci:test_accuracy.batch | .1% }}` becomes the measured value when a page is put ----------
+# together.
+
+TOKEN = re.compile(
+    r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|ends|verdicts"
+    r"|standing|rungs|turned|scoreboard|coverage|waffle|tally|trust|found|clone|binder|names|notation)"
+    r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+|[A-Za-z][\w.]*)\])?)?"
+    r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
+)
+ABSENT = "—"  # in place of a number of a chapter that has no fresh evidence
+
+
+def fill(
+    text: str, chapter: str, pages: Pages, extra: Mapping[str, str | Callable[[re.Match], str]] | None = None
+) -> str:
+    """The text with every token replaced; BnbookError for a token that asks for what does not exist.
+
+    extra: what a verb stands for on this page, or how to tell from the token.
+    """
+
+    def one(match: re.Match) -> str:
+        own = (extra or {}).get(match["verb"])
+        try:
+            if own is not None:
+                return own if isinstance(own, str) else own(match)
+            return _value(match, chapter, pages)
+        except LeftOut as left_out:
+            return str(left_out)
+        except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
+            raise BnbookError(f"token {match[0]} on page {chapter}: {problem}") from None
+
+    if unknown := malformed(text):
+        raise BnbookError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
+    return TOKEN.sub(one, choose(expand(text, chapter), chapter, pages))
+
+
+def result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]:
+    """(chapter or None for this one, result) of every result that the tokens of a text read; without or_else
+    not those for which a token says what stands there where the run has none."""
+    found = [match for match in TOKEN.finditer(expand(text)) if match["verb"] in VERBS]
+    named = {(m["chapter"], m["name"]) for m in found if or_else or not _format_and_else(m)[1]}
+    return named | guard_result_names(expand(text), or_else)
+
+
+def names_shown_as(verb: str, text: str) -> set[str]:
+    """Results of a chapter that its text shows by one verb."""
+    found = TOKEN.finditer(expand(text))
+    return {match["name"] for match in found if match["verb"] == verb and not match["chapter"]}
+
+
+def malformed(text: str) -> list[str]:
+    """Double braces that look like a token and are none; in formulas a command or a brace is before."""
+    rest = TOKEN.sub("", without(expand(text)))
+    return re.findall(r"\{\{\s[^{}]*\}\}|(?<![\w}^])\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
+
+
+def _value(match: re.Match, chapter: str, pages: Pages) -> str:
+    """What one token stands for; ValueError says why it stands for nothing."""
+    verb, name, (spec, instead) = match["verb"], match["name"], _format_and_else(match)
+    where = match["chapter"] or chapter
+    if verb in ("verdict", "effect", "ends"):
+        return _claim_value(verb, name, spec, pages)
+    if where not in pages.evidence:
+        raise ValueError(f"no chapter {where!r}")
+    evidence = pages.evidence[where]
+    if evidence is None:
+        return ABSENT
+    header = evidence.results.header
+    if verb in _OF_JUDGEMENTS:
+        judgements = [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
+        return _OF_JUDGEMENTS[verb](judgements)
+    if verb == "data":
+        return ", ".join(DATA_NAMES.get(row["name"], row["name"]) for row in header["data"]) or "none"
+    if verb == "profile":
+        return header["profile"]
+    if verb == "device":
+        return header["provenance"]["device"]
+    if verb == "param":
+        if name not in header["parameters"]:
+            raise ValueError(f"{where} has no parameter {name!r}")
+        value = header["parameters"][name]
+        value = value[int(match["index"])] if match["index"] else value
+        if spec == "fraction":
+            return str(Fraction(value).limit_denominator(1000))
+        return format(value, spec) if spec else _plain(value)
+    if instead and name not in evidence.results:
+        return instead
+    values = evidence.per_seed(name, match["index"])
+    with np.errstate(invalid="ignore"):  # of a seed that diverged the interval is none, which is shown
+        shown = VERBS[verb](values, spec or ".3g")
+    if isinstance(shown, str):
+        return shown
+    fewer = len(values) < header["parameters"].get("seeds", 0)
+    return with_interval(shown, len(values), spec or ".3g", "\\|" in match[0], fewer)
+
+
+def _format_and_else(match: re.Match) -> tuple[str, str]:
+    """`.1f or not reached`: the format, and what stands there where the run has no such result."""
+    spec, _, instead = (match["format"] or "").partition(" or ")
+    return spec, instead
+
+
+_OF_JUDGEMENTS = {
+    "verdicts": claims.markdown_table,
+    "standing": chapter_runs.how_sure,
+    "rungs": claims.rung_table,
+    "turned": claims.turned,
+}
+
+
+def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
+    judgement = pages.judgement(pages.claim(name))
+    if judgement is None:
+        return ABSENT
+    if verb == "ends":
+        return claims.ends(judgement)
+    return judgement.marked if verb == "verdict" else format_effect(judgement, spec or None)
+
+
+def _plain(value: Any, powers: bool = False) -> str:
+    if isinstance(value, list):  # of numbers read together all that are small are powers of ten, or none is
+        powers = any(isinstance(item, float) and "e" in str(item) for item in value)
+        return ", ".join(_plain(item, powers) for item in value)
+    if isinstance(value, float) and (powers or "e" in str(value)):
+        digits = Decimal(str(value)).normalize().as_tuple().digits
+        return format_number(value, f".{len(digits) - 1}e")
+    return f"{value:,}" if type(value) is int else str(value)
+
+
+# ---- Numbers of two results in prose, a factor or a difference, and which of the two is larger ---------------------
+
+RESULT = r"(?:[a-z0-9/-]+#)?[A-Za-z][A-Za-z0-9_.-]*(?:\[-?\d+\])?"
+PAIR = re.compile(
+    rf"\{{\{{\s*(?P<verb>times|ratio|points|gap|seeds):\s*(?P<a>{RESULT})\s*(?P<sign> [-<>] |/)\s*"
+    rf"(?P<b>{RESULT}|[\d.]+)"
+    r"\s*(?:\\?\|\s*(?P<format>[^}|\\]+?))?\s*\}\}"
+)
+SIGNS = {"times": "/", "ratio": "/", "points": "-", "gap": "-", "seeds": "<>"}
+COMPARISON = re.compile(rf"(?P<geo>geo:)?(?P<a>{RESULT})\s+(?P<sign>[<>])\s+(?P<b>{RESULT}|[\d.]+)")
+PLACE = re.compile(r"(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[^\[]+)(?:\[(?P<index>-?\d+)\])?")
+#: What stands in for a number of a chapter that has no fresh evidence.
+NO_PAIR = "—"
+
+
+def number(match: re.Match, chapter: str, pages: Pages) -> str:
+    """What a match of PAIR stands for: `times:a / b` a factor and `ratio:a / b` with its interval,
+    `points:a - b` a difference of shares in points and `gap:a - b` with its interval, `seeds:a > b` in how
+    many seeds it is so.
+
+    A factor is the geometric mean over the seeds, which are paired. Words behind the format stand between the
+    number and its interval: `gap:a - b | .1f points more`; what stands where the run lacks a result is last:
+    `.1f or –`. In a table the interval stands below, small. ValueError says why there is none.
+    """
+    verb, sign = match["verb"], match["sign"].strip()
+    form, instead = format_and_else(match)
+    spec, _, words = (form or ".2g").partition(" ")
+    if sign not in SIGNS[verb]:
+        raise ValueError(f"expected {' or '.join(SIGNS[verb])} between the two results of {verb}")
+    if instead and _lacks(match, chapter, pages):
+        return instead
+    columns = values(match, chapter, pages)
+    if columns is None:
+        return NO_PAIR
+    a, b = columns
+    if verb == "seeds":
+        return f"{int((a > b).sum() if sign == '>' else (a < b).sum())} of {len(a)}"
+    if verb in ("times", "ratio"):
+        if (a <= 0).any() or (b <= 0).any():
+            raise ValueError("a factor needs values above 0")
+        found, unit = geometric_ratio(a, b), words
+    else:
+        found, unit = tuple(100 * edge for edge in paired_difference(a, b)), words or "points"
+    if verb in ("times", "points"):
+        return format_number(found[0], spec)
+    spec = telling(*found[1:], spec)
+    middle, low, high = alike(found, spec)
+    if "\\|" in match[0]:  # in a table
+        return f"{middle}{' ' * bool(words)}{words}<br><small>{low} to {high}</small>"
+    interval = f"(95 % interval {low} to {high})" if len(a) > 1 else "(one seed, no interval)"
+    return " ".join(part for part in (middle, unit, interval) if part)
+
+
+def is_larger(match: re.Match, chapter: str, pages: Pages) -> tuple[bool | None] | None:
+    """Whether a match of COMPARISON is so, in a tuple; None in it where the 95 % interval has both sides.
+
+    The interval is that of the mean paired difference, with `geo:` of the mean ratio. None without a run; (None,)
+    too where a run has the results of other sizes alone.
+    """
+    if _is_of_another_size(match, chapter, pages):
+        return (None,)
+    columns = values(match, chapter, pages)
+    if columns is None:
+        return None
+    a, b = columns if match["sign"] == ">" else columns[::-1]
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return (None,)
+    _, low, high = geometric_ratio(a, b) if match["geo"] else paired_difference(a, b)
+    even = 1.0 if match["geo"] else 0.0
+    return (True if low > even else False if high < even else None,)
+
+
+def format_and_else(match: re.Match) -> tuple[str, str]:
+    """`.1f points or not reached`: the format, and what stands there where the run has no such result."""
+    form, _, instead = (match["format"] or "").partition(" or ")
+    return form, instead
+
+
+def _lacks(match: re.Match, chapter: str, pages: Pages) -> bool:
+    """Whether a run has not recorded one of the two results."""
+    named = ((where or chapter, name) for where, name in pair_result_names([match]))
+    return any((run := pages.evidence.get(where)) and name not in run.results for where, name in named)
+
+
+def _is_of_another_size(match: re.Match, chapter: str, pages: Pages) -> bool:
+    """Whether a run lacks results of the two and has each of them of another size, `speed.w1.batch` for
+    `speed.long.batch`: what is no slip of the pen."""
+    named = [(pages.evidence.get(where or chapter), name) for where, name in pair_result_names([match])]
+    lacking = [(run.results, name.split(".")) for run, name in named if run and name not in run.results]
+    return bool(lacking) and all(
+        any(len(o) == len(parts) > 1 and o[:1] + o[2:] == parts[:1] + parts[2:] for o in map(_parts, known))
+        for known, parts in lacking
+    )
+
+
+def _parts(name: str) -> list[str]:
+    return name.split(".")
+
+
+def pair_result_names(matches: list[re.Match]) -> set[tuple[str | None, str]]:
+    """(chapter or None for the page's own, result) of all that matches of PAIR or COMPARISON read."""
+    texts = [match[key] for match in matches for key in ("a", "b")]
+    places = [PLACE.fullmatch(text) for text in texts if not text[0].isdigit()]
+    return {(place["chapter"], place["name"]) for place in places}
+
+
+def values(match: re.Match, chapter: str, pages: Pages) -> tuple[np.ndarray, np.ndarray] | None:
+    """Values (S,) of the two results, paired by seed; a number stands for itself, no run is None.
+
+    Where only one of them has earlier draws, with other seeds, both are taken by the last run alone.
+    """
+    found = _values(match, chapter, pages, alone=False)
+    if found and found[1][0] != found[1][-1]:
+        found = _values(match, chapter, pages, alone=True)
+    if found and found[1][0] != found[1][-1]:
+        raise ValueError(f"{match['a']} and {match['b']} come from different seeds; expected the same ones")
+    return found and found[0]
+
+
+def _values(match: re.Match, chapter: str, pages: Pages, alone: bool) -> tuple[tuple, list[list[int]]] | None:
+    """The two columns, and the seeds of those that are results."""
+    found, seeds = [], []
+    for text in (match["a"], match["b"]):
+        if text[0].isdigit():
+            found.append(np.full(len(found[0]), float(text)))
+            continue
+        place = PLACE.fullmatch(text)
+        where = place["chapter"] or chapter
+        if where not in pages.evidence:
+            raise ValueError(f"no chapter {where!r}")
+        evidence = pages.evidence[where]
+        if evidence is None:
+            return None
+        found.append(evidence.per_seed(place["name"], place["index"], alone=alone))
+        entry = evidence.results.entries[place["name"]]
+        seeds.append(entry["seeds"] if alone else evidence.quoted(place["name"])[0])
+    return (found[0], found[1]), seeds
+
+
+# ---- Sentences that stay true: of several written ones, that which the verdict or the numbers call for -------------
+
+SAYS = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|:{3,})\{says\}[ \t]*(?P<guard>[^\n]+)\n(?P<body>.*?)\n[ \t]*(?P=fence)[ \t]*$",
+    re.M | re.S,
+)
+INLINE = re.compile(r"\{\{\s*says:\s*(?P<guard>[^|}]+?)\s*\\?\|\s*(?P<choice>[^{}|]+?)\s*\}\}")
+CLAIM = re.compile(r"(?P<id>[a-z][a-z0-9.-]*)(?:\[(?P<result>[A-Za-z][\w.]*)\])?")
+#: A word before a sentence -> the verdict that it stands for.
+WORDS = {
+    "reproduced": judging.REPRODUCED,
+    "mixed": judging.MIXED,
+    "partly refuted": judging.PARTLY_REFUTED,
+    "not reproduced": judging.NOT_REPRODUCED,
+    "holds": judging.HOLDS,
+    "holds if": judging.HOLDS_IF,
+    "corrected": judging.CORRECTED,
+    "wrong": judging.WRONG,
+    "yes": judging.YES,
+    "no": judging.NO,
+    "open": judging.OPEN,
+}
+OTHERWISE = "otherwise"
+LINE = re.compile(rf"^[ \t]*(?P<words>(?:{'|'.join([*WORDS, OTHERWISE])})(?:, [a-z ]+)*): ", re.M)
+HELD = (judging.REPRODUCED, judging.HOLDS, judging.HOLDS_IF, judging.YES)
+UNKNOWN = (judging.OPEN, judging.NOT_TESTED)
+
+
+def choose(text: str, chapter: str, pages: Pages) -> str:
+    """The text with each `{says}` block and `says:` token replaced by the words that hold, and with the
+    numbers of two results filled in.
+
+    A guard is a claim, `claim-id` or `claim-id[result]` for its part that tests this result, or a comparison
+    of results, `a > b`, `a < 0.5` or `geo:a > b`, which gives yes or no where the 95 % interval of the paired
+    difference (of the ratio, with `geo:`) lies wholly on one side, else open. BnbookError for a guard that
+    asks for what does not exist, and for sentences that are not written as they should be.
+    """
+
+    def filled(value: Callable[[re.Match], str]) -> Callable[[re.Match], str]:
+        def one(match: re.Match) -> str:
+            try:
+                return value(match)
+            except LeftOut as left_out:
+                return str(left_out)
+            except ValueError as problem:
+                shown = match[0].strip().partition("\n")[0]
+                raise BnbookError(f"token {shown} on page {chapter}: {problem}") from None
+
+        return one
+
+    def sentence(match: re.Match) -> str:
+        return _sentence(match["body"], _verdict(match["guard"].strip(), chapter, pages))
+
+    def words(match: re.Match) -> str:
+        return _words(match["choice"], _verdict(match["guard"], chapter, pages))
+
+    text = INLINE.sub(filled(words), SAYS.sub(filled(sentence), text))
+    return PAIR.sub(filled(lambda match: number(match, chapter, pages)), text)
+
+
+def guard_result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]:
+    """(chapter or None for the page's own, result) of all that guards and numbers of two results read; without
+    or_else not those numbers that say what stands there where the run has none."""
+    guards = [match["guard"].strip() for kind in (SAYS, INLINE) for match in kind.finditer(text)]
+    compared = [match for match in map(COMPARISON.fullmatch, guards) if match]
+    numbers = [each for each in PAIR.finditer(text) if or_else or not format_and_else(each)[1]]
+    return pair_result_names([*numbers, *compared])
+
+
+def without(text: str) -> str:
+    """The text without what is chosen or filled in here; all sentences of a block stay."""
+    text = SAYS.sub(lambda match: LINE.sub("", match["body"]), text)
+    return PAIR.sub("", INLINE.sub("", text))
+
+
+def _verdict(guard: str, chapter: str, pages: Pages) -> str | None:
+    """The verdict on a guard; None without a run."""
+    if compared := COMPARISON.fullmatch(guard):
+        found = is_larger(compared, chapter, pages)
+        return found and {True: judging.YES, False: judging.NO, None: judging.OPEN}[found[0]]
+    claim = CLAIM.fullmatch(guard)
+    if not claim:
+        raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
+    asked = pages.claim(claim["id"])
+    judgement, part = pages.judgement(asked), claim["result"] and asked.part_of(claim["result"])
+    if judgement is None or part is None or judgement.verdict == judging.NOT_TESTED:
+        return judgement and judgement.verdict
+    return judgement.parts[part][1]
+
+
+def _sentence(body: str, verdict: str | None) -> str:
+    """The sentence written for a verdict, else the one for all others, else one that names the verdict."""
+    starts = list(LINE.finditer(body))
+    if not starts or body[: starts[0].start()].strip():
+        raise ValueError(f"expected lines `WORD: sentence`, WORD one of {', '.join(WORDS)} or {OTHERWISE}")
+    sentences = {}
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        for word in start["words"].split(", "):
+            if word != OTHERWISE and word not in WORDS:
+                raise ValueError(f"{word!r} is no verdict; expected {', '.join(WORDS)} or {OTHERWISE}")
+            sentences[WORDS.get(word, word)] = body[start.end() : end and end.start()].strip()
+    if verdict is None:
+        return NO_PAIR
+    return sentences.get(verdict) or sentences.get(OTHERWISE) or f"The verdict of this run: *{verdict}*."
+
+
+def _words(choice: str, verdict: str | None) -> str:
+    """Of "smaller / larger / alike" the first where it holds, the second where not, else the third."""
+    options = [option.strip() for option in choice.split(" / ")]
+    if len(options) != 3:
+        raise ValueError("expected three choices, `where it holds / where it does not / where it is open`")
+    return NO_PAIR if verdict is None else options[0 if verdict in HELD else 2 if verdict in UNKNOWN else 1]

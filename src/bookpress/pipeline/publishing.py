@@ -1,0 +1,478 @@
+"""Trainings that are published with a chapter: who runs it again has them without the hours."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bnbook.data import STANDINS
+from bookpress import atomic, claims, fingerprint, paths, results
+from bookpress.claims import Claim, locks
+from bookpress.claims.judging import is_in
+from bookpress.claims.locks import ranges, same_numbers, short
+from bookpress.errors import BnbookError, reason
+from bookpress.pipeline import gate
+from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move, published
+from bookpress.pipeline.chapters import Chapter, discover
+from bookpress.profiles import PUBLISHED
+from bookpress.results import Results
+from bookpress.runs import kinds, store
+
+
+def take_over(run: Evidence) -> None:
+    """Copy the trainings that a run keeps into executed/trainings/, each named by all that it rests on.
+
+    BnbookError for one that the store has no longer, or that is not what its name says.
+    """
+    for name in _named(run.results):
+        target = paths.trainings_folder() / f"{name}.npz"
+        if target.is_file():
+            continue
+        path = store.path_of(name)
+        wrong = store.problem(name, path.read_bytes()) if path.is_file() else "not in the results store"
+        if wrong:
+            raise BnbookError(f"training {name[:12]} of {run.chapter.name} is {wrong}; run the chapter again")
+        atomic.write_bytes(target, path.read_bytes())
+
+
+def take_finished(chapter: Chapter) -> list[str]:
+    """Copy what is finished of a run that is not, and say which: who goes on with it elsewhere makes only the
+    rest. No verdict rests on them before the whole run is published.
+
+    BnbookError where the store has none of this chapter, made with today's code and on real data.
+    """
+    there, taken = {path.stem for path in _files()}, []
+    for path in sorted(paths.store_folder().glob("*.npz")):
+        found = store.kept(path.stem)
+        if found and path.stem not in there and not _strange(found[1], {chapter.name}):
+            atomic.write_bytes(paths.trainings_folder() / path.name, path.read_bytes())
+            taken.append(path.stem)
+    if not taken:
+        raise BnbookError(
+            f"the results store has no finished training of {chapter.name} that executed/trainings/ lacks, "
+            f"made with this code and on real data; run it first: bnbook run {chapter.name} --profile PROFILE"
+        )
+    return taken
+
+
+def tidy(run: Evidence) -> None:
+    """After the publication of `run`: remove what no published run keeps any more and no run that is under
+    way waits for; nothing while a published run cannot be read. A chapter whose run keeps none has used those
+    that waited for it."""
+    if unread():
+        return
+    over = set() if _named(run.results) else {run.chapter.name}
+    waits = {name for name, chapter in _waiting().items() if chapter not in over}
+    for path in _files() - {paths.trainings_folder() / f"{name}.npz" for name in _wanted() | waits}:
+        path.unlink()
+
+
+def waiting() -> list[str]:
+    """How many trainings of which chapter wait for the rest of their run, one line each; none while a
+    published run cannot be read."""
+    if unread():
+        return []
+    counts = Counter(_waiting().values())
+    return [
+        f"{count} training{'s' * (count > 1)} of {name} wait{'s' * (count == 1)} for the rest of the run: "
+        "no published run keeps them yet"
+        for name, count in sorted(counts.items())
+    ]
+
+
+def kept_problems() -> list[str]:
+    """Trainings that are missing, that neither a published run keeps nor one under way waits for, or that are
+    not what their names say; nothing but the published runs that cannot be read, while there are any."""
+    if found := unread():
+        return [f"which of them are kept cannot be told: {line}" for line in found]
+    wanted, there, chapters = _wanted(), {path.stem: path for path in _files()}, _names()
+    found = [
+        f"trainings/{name}.npz is missing; publish its chapter again" for name in sorted(wanted - set(there))
+    ]
+    for name, path in sorted(there.items()):
+        wrong = store.problem(name, path.read_bytes())
+        wrong = f"is {wrong}" if wrong else ""
+        if name not in wanted and (wrong := wrong or _strange(store.kept(name)[1], chapters)):
+            found.append(f"trainings/{path.name} belongs to no published run and {wrong}; remove it")
+        elif wrong:
+            found.append(f"trainings/{path.name} {wrong}; publish its chapter again")
+    return found
+
+
+def _waiting() -> dict[str, str]:
+    """Trainings that no published run keeps but that one under way can use, and their chapters."""
+    orphans = {path.stem for path in _files()} - _wanted()
+    about = {name: found[1] for name in orphans if (found := store.kept(name))}
+    chapters = _names() if about else set()
+    return {name: each["chapter"] for name, each in about.items() if not _strange(each, chapters)}
+
+
+def _strange(about: dict[str, Any], chapters: set[str]) -> str:
+    """Why no run of these chapters can use a training; empty where one can."""
+    if about.get("chapter") not in chapters:
+        return "is of no chapter"
+    if about.get("code") not in _codes():
+        return "was made with other code"
+    if any(isinstance(each, dict) and each.get("data") in STANDINS for each in about.values()):
+        return "was made on a stand-in for data"
+    return ""
+
+
+def _names() -> set[str]:
+    return {chapter.name for chapter in discover()}
+
+
+@cache
+def _codes() -> set[str]:
+    """What today's code of every kind of training is called."""
+    return {kinds.edition(kind, None)["code"] for kind in kinds.TRAINS}
+
+
+def _files() -> set[Path]:
+    return set(paths.trainings_folder().glob("*.npz"))
+
+
+def unread() -> list[str]:
+    """Why published results cannot be read, one line a file."""
+    found = []
+    for path in _published():
+        try:
+            results.read(path)
+        except BnbookError as error:
+            found.append(str(error))
+    return found
+
+
+def _wanted() -> set[str]:
+    """Names of the trainings that the published runs keep."""
+    return {name for path in _published() for name in _named(results.read(path))}
+
+
+def _published() -> list[Path]:
+    folders = [paths.executed_folder() / profile for profile in PUBLISHED]
+    return [path for folder in folders for path in sorted(folder.glob("*/*.json"))]
+
+
+def _named(recorded: results.Results) -> list[str]:
+    return recorded.header.get("provenance", {}).get("store", {}).get("kept", [])
+
+
+# ---- Draws are kept: what a published run gave stays beside the one that takes its place, as numbers only ----------
+
+#: Of a run's header and of its provenance, what a draw keeps.
+HEADER = ("chapter", "profile", "parameters", "fingerprint", "locks", "content")
+MADE = ("commit", "date", "device", "threads", "kernels", "platform")
+
+
+def with_replaced(chapter: Chapter, old: Results, new: Results) -> list[Results]:
+    """The draws of a chapter once `new` takes the place of the published run `old`, the oldest first.
+
+    Of `old` all is kept that a claim reads or could ask of (one number a seed), unless all of it that `new` has is
+    the same there: a run from the results store is no other draw, nor are fewer seeds of the same trainings. An
+    exact chapter, or one without claims, has no draws.
+    """
+    read = {name for claim in claims.chapter_claims(chapter.name) for name in claim.result_names()}
+    if chapter.exact or not read:
+        return []
+    names = [name for name in old if name in read or old[name].ndim == 1]
+    kept = Results(
+        {key: old.header[key] for key in HEADER if key in old.header}
+        | {
+            "provenance": {
+                key: old.header["provenance"][key] for key in MADE if key in old.header["provenance"]
+            }
+        },
+        {name: {key: old.entries[name][key] for key in ("values", "unit", "seeds")} for name in names},
+    )
+    before = [draw for draw in old.draws if draw.header["content"] != old.header["content"]]
+    return [each for each in (*before, kept) if not is_in(each, new, [name for name in each if name in new])]
+
+
+def write(path: Path, found: list[Results]) -> None:
+    """A line for each draw, with its own hash; no file where there is none."""
+    if not found:
+        path.unlink(missing_ok=True)
+        return
+    lines = ",\n".join(json.dumps(_signed(draw), separators=(",", ":")) for draw in found)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write_text(path, f'{{"draws":[\n{lines}\n]}}\n')
+
+
+def _signed(draw: Results) -> dict[str, Any]:
+    header = {key: value for key, value in draw.header.items() if key != "digest"}
+    content = {"header": header, "results": draw.entries}
+    return content | {"header": header | {"digest": fingerprint.digest(content)}}
+
+
+def draw_problems(chapters: list[Chapter]) -> list[str]:
+    """What is wrong with the files of draws, a line each."""
+    lines = []
+    places = {
+        (c.name, p): paths.executed_folder() / p / f"{c.name}.json" for c in chapters for p in PUBLISHED
+    }
+    for (name, profile), path in places.items():
+        try:
+            kept = results.read_draws(results.draws_path(path))
+        except BnbookError as error:
+            lines.append(str(error))
+            continue
+        for draw in kept:
+            own = (draw.header.get("chapter"), draw.header.get("profile")) == (name, profile)
+            if not own or _signed(draw)["header"] != draw.header:
+                made = draw.header.get("provenance", {}).get("date", "unknown")
+                lines.append(f"{profile}/{name}: the draw of {made} is not what was published")
+        if kept and not path.is_file():
+            lines.append(f"{profile}/{name} has draws and no published run")
+    return lines
+
+
+# ---- What a publication adds to the locks: the run, and the claims whose numbers it left as they were --------------
+
+#: Of an identity's tolerance: rounding errors differ from machine to machine, and mean the same.
+ROUNDING = 1e-3
+
+
+def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results) -> list[dict[str, Any]]:
+    """The events of a publication: the claims whose numbers are those of the run before, and the run.
+
+    BnbookError where a result has lost seeds although the parameters are the same, or a rung is gone.
+    """
+    events = []
+    if old is not None:
+        _require_no_seed_lost(chapter, old, new)
+        was, now = locks.run_measure(old.header), locks.run_measure(new.header)
+        same = [claim.id for claim in remeasured(chapter, profile, old, new) if unchanged(claim, old, new)]
+        if same:
+            about = {"event": "carried", "chapter": chapter.name, "profile": profile, "claims": same}
+            events.append({**about, "was": list(was), "now": list(now)})
+    seeds = {seed for entry in new.entries.values() for seed in entry["seeds"]}
+    about = {"event": "published", "chapter": chapter.name, "profile": profile}
+    return [*events, {**about, "content": short(new.header["content"]), "seeds": ranges(seeds)}]
+
+
+def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
+    own = (claim for claim in claims.chapter_claims(chapter.name) if claim.rungs)
+    judged = {name for claim in own for name in claim.result_names()}
+    if gone := sorted(judged & set(old.entries) - set(new.entries)):
+        raise BnbookError(
+            f"{chapter.name}: result {gone[0]} of the published run is gone, by which a claim is judged at "
+            "its rung; expected every rung that was published: run it with them"
+        )
+    if old.header.get("parameters") != new.header.get("parameters"):
+        return
+    for name in old.entries.keys() & new.entries.keys():
+        if lost := sorted(set(old.entries[name]["seeds"]) - set(new.entries[name]["seeds"])):
+            raise BnbookError(
+                f"{chapter.name}: result {name} lacks the seeds {lost} of the published run, with the same "
+                "parameters; expected all that were planned: run it again"
+            )
+
+
+def remeasured(chapter: Chapter, profile: str, old: Results, new: Results) -> list[Claim]:
+    """Claims that the new run measures in a way that no lock of theirs knows, while it knows the old."""
+    chain, was, now = locks.read(), locks.run_measure(old.header), locks.run_measure(new.header)
+    found = []
+    for claim in claims.chapter_claims(chapter.name):
+        own = chain.of_claim(claim.id)
+        known = [same_numbers(line, own, profile) for line in own if line.tests]
+        if any(was in each and now not in each for each in known):
+            found.append(claim)
+    return found
+
+
+def unchanged(claim: Claim, old: Results, new: Results) -> bool:
+    """Whether all that the claim reads has the same numbers on the seeds of the run before; rungs that only
+    the new one has reached were not seen."""
+    slack = max(
+        (ROUNDING * test.tolerance for test in claim.tests if test.kind == "identity" and test.tolerance),
+        default=0.0,
+    )
+    names = [name for name in claim.result_names() if not claim.rungs or name in old]
+    return bool(names) and is_in(old, new, names, slack)
+
+
+def words(evidence: Evidence) -> list[str]:
+    """What a publication did to the standing of the chapter's claims."""
+    chain, name = locks.read(), evidence.chapter.name
+    carried = [line for line in chain.of_chapter(name)[-2:-1] if line.event == "carried"]
+    lines = [f"  measured otherwise, same numbers: {len(line['claims'])} claims" for line in carried]
+    for claim in claims.chapter_claims(name):
+        if reason := locks.standing(claim, evidence.results, chain).exploratory:
+            lines.append(f"  exploratory: {claim.id} ({reason})")
+    return lines
+
+
+# ---- Take a passed run over into executed/, the committed evidence -------------------------------------------------
+
+LARGEST_MIB = 40
+#: Of a publication that is under way: its draws, and the file that is written when all of it is there. From then
+#: on it only goes forward.
+DRAWS, WHOLE = "draws.json", "whole.json"
+
+
+def settle() -> list[str]:
+    """Put in place what a publication has made ready, and take away what one was still making ready when it was
+    cut short; returns the chapters whose publication is whole now.
+
+    Whoever is cut short here leaves it to the next `bnbook publish`, which finds every part either where it was
+    or where it goes.
+    """
+    done = []
+    with locks.alone():
+        for folder in sorted(paths.executed_folder().glob(".*.publishing")):
+            if (folder / WHOLE).is_file():
+                done.append(_go_forward(folder))
+            shutil.rmtree(folder, ignore_errors=True)
+    return done
+
+
+def _make_ready(run: Evidence, old: Results | None, events: list[dict[str, Any]]) -> None:
+    chapter, profile = run.chapter, run.profile
+    staging = Evidence(chapter, paths.executed_folder() / f".{profile}.publishing")
+    shutil.rmtree(staging.folder, ignore_errors=True)
+    try:
+        staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(run.figures_folder, staging.figures_folder)
+        shutil.copy2(run.notebook_path, staging.notebook_path)
+        shutil.copy2(run.results_path, staging.results_path)
+        # a draw that is the published run itself does not count twice
+        draws = with_replaced(chapter, old, run.results) if old is not None else []
+        write(staging.folder / DRAWS, draws)
+        about = {"chapter": chapter.name, "profile": profile, "draws": len(draws), "events": events}
+        atomic.write_json(staging.folder / WHOLE, about | {"lines": len(locks.read().lines)})
+    except OSError as error:
+        shutil.rmtree(staging.folder, ignore_errors=True)
+        raise BnbookError(
+            f"{chapter.name} could not be published ({reason(error)}); nothing was replaced"
+        ) from None
+
+
+def _go_forward(folder: Path) -> str:
+    try:
+        about = json.loads((folder / WHOLE).read_text(encoding="utf-8"))
+        (chapter,) = (each for each in discover() if each.name == about["chapter"])
+        profile, first, content = about["profile"], int(about["lines"]), _content(about)
+    except (ValueError, KeyError, TypeError, StopIteration):
+        raise BnbookError(
+            f"{folder} holds a publication that was cut short, of a chapter that is not there or with a {WHOLE} that "
+            "cannot be read; remove the folder and publish the chapter again"
+        ) from None
+    ready, target = Evidence(chapter, folder), published(chapter, profile)
+    draws = results.draws_path(target.results_path)
+    if (folder / DRAWS).is_file():
+        draws.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(folder / DRAWS, draws)
+    elif not about.get("draws"):
+        draws.unlink(missing_ok=True)
+    move(ready, target)
+    later = locks.read().lines[first:]
+    if not any(line.event == "published" and line.get("content") == content for line in later):
+        locks.append(about["events"])
+    return chapter.name
+
+
+def _content(about: dict[str, Any]) -> str:
+    return next(event["content"] for event in about["events"] if event["event"] == "published")
+
+
+def cut_short() -> list[str]:
+    """What is said of publications that were cut short, one line each."""
+    return [
+        f"a publication at the {folder.name.split('.')[1]} profile was cut short; `bnbook publish` goes on with it"
+        for folder in sorted(paths.executed_folder().glob(".*.publishing"))
+    ]
+
+
+def publish(chapter: Chapter, profile: str) -> Evidence:
+    """Copy the chapter's fresh run at `profile` to executed/, whole or not at all; the locks get its line.
+
+    Raises BnbookError for a smoke run, a run with other parameters than the profile's, and a run that fails
+    the gate.
+    """
+    if profile not in PUBLISHED:
+        known = ", ".join(PUBLISHED[::-1])
+        raise BnbookError(
+            f"a {profile} run is no evidence and is never published; expected --profile one of {known}"
+        )
+    run = fresh_run(chapter, profile)
+    if not run.exists:
+        raise BnbookError(
+            f"{chapter.name} has no {profile} run; run it first: bnbook run {chapter.name} --profile "
+            f"{profile}"
+        )
+    if found := [*gate.problems(run), *gate.scrubbed(run)]:
+        raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
+    if gate.default_parameters(run):
+        raise BnbookError(
+            f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without"
+        )
+    made = run.results.header["provenance"]
+    if made["dirty"]:
+        raise BnbookError(
+            f"{chapter.name}: the run was made from uncommitted code ({made['commit'][:10]}); commit, "
+            "then run it again"
+        )
+    target = published(chapter, profile)
+    old = target.results if target.results_path.is_file() else None
+    events = publishing(chapter, profile, old, run.results)
+    take_over(run)
+    with locks.alone():
+        _make_ready(run, old, events)
+        settle()
+    tidy(run)
+    return published(chapter, profile)
+
+
+def other_versions(chapters: list[Chapter]) -> list[str]:
+    """Published runs made with other versions of packages than requirements.lock asks for, one line each."""
+    lines = []
+    for chapter in chapters:
+        for profile in PUBLISHED:
+            evidence = published(chapter, profile)
+            if evidence.exists and (other := gate.not_as_locked(evidence.results.header)):
+                lines.append(f"{profile}/{chapter.name} was made with {other}")
+    return lines
+
+
+def published_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
+    """For each published run of these chapters (`profile/chapter`) what the gate says now."""
+    return {name: gate.problems(evidence) for name, evidence in _kept_runs(chapters).items()}
+
+
+def _kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
+    places = {f"{profile}/{c.name}": published(c, profile) for c in chapters for profile in PUBLISHED}
+    return {n: run for n, run in places.items() if run.results_path.exists() or run.notebook_path.exists()}
+
+
+def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
+    """For each published run (`profile/chapter`) what the gate says now; files of no chapter are named
+    too."""
+    folder = paths.executed_folder()
+    found = published_problems(chapters)
+    expected = set()
+    for evidence in _kept_runs(chapters).values():
+        expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    trainings = kept_problems()
+    expected |= {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
+    expected |= {
+        results.draws_path(folder / profile / f"{c.name}.json") for c in chapters for profile in PUBLISHED
+    }
+    if broken := draw_problems(chapters):
+        found["draws"] = broken
+    strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
+    if strays:
+        found["executed"] = [f"{name} belongs to no chapter; remove it" for name in strays]
+    if trainings:
+        found["trainings"] = trainings
+    megabytes = sum(path.stat().st_size for path in files) / 2**20
+    if megabytes > LARGEST_MIB:
+        found.setdefault("executed", []).append(
+            f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed"
+        )
+    return found

@@ -1,0 +1,293 @@
+"""The results file: every measured number of a chapter, recorded once, read by prose, tables, claims and
+pages."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnbook.data.listeners import LISTENERS
+from bookpress import atomic, paths, rows
+from bookpress.encoding import as_array, decode, encode
+from bookpress.errors import BnbookError
+from bookpress.profiles import HIGHEST_FIRST
+
+SCHEMA = 1
+NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
+#: Significant digits kept in the file: float32 measurements carry seven, exact float64 checks need their
+#: exponent.
+DIGITS = 9
+
+
+@dataclass
+class Results(Mapping):
+    """The recorded results of one run: `results[name]` is an array (S, ...), first axis the seeds."""
+
+    header: dict[str, Any] = field(default_factory=dict)
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    draws: tuple[Results, ...] = ()  # of a published run: what earlier ones gave, the oldest first
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.entries:
+            known = ", ".join(sorted(self.entries)) or "none"
+            raise KeyError(f"no result {name!r} recorded; recorded: {known}")
+        return decode(self.entries[name]["values"])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def unit(self, name: str) -> str:
+        return self.entries[name]["unit"]
+
+    @property
+    def profile(self) -> str:
+        return self.header.get("profile", "smoke")
+
+    def table(self) -> Any:
+        """One row a number, as a pandas frame (`bookpress.rows`)."""
+        return rows.frame(self)
+
+
+_session = Results()
+_first_seed = 0
+_texts: dict[str, tuple[dict[str, Any], str]] = {}  # each entry of the session, and its JSON
+
+
+def number_seeds_from(first: int) -> None:
+    """Say that what is recorded from here on is of the seeds `first`, `first` + 1, … where it names none."""
+    global _first_seed
+    _first_seed = int(first)
+
+
+def record(
+    name: str,
+    values: Any,
+    *,
+    unit: str = "",
+    seeds: Sequence[int] | None = None,
+    note: str = "",
+    digits: int = DIGITS,
+) -> None:
+    """Record one result, its first axis the seeds (S, ...); under `bnbook run` on disk when this returns.
+
+    unit: as pages print it; note: a remark; digits: significant ones that are kept, fewer for what is only
+    drawn. Raises BnbookError for a malformed name, a name recorded already in this run, a value without a
+    seed axis, or a seed list of another length.
+    """
+    if not NAME.fullmatch(name):
+        raise BnbookError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
+    path = _path()
+    if name in _session.entries and path is not None:
+        raise BnbookError(
+            f"result {name!r} was recorded already in this run; give the second one its own name"
+        )
+    array = as_array(values, name)
+    if array.ndim == 0 or array.shape[0] == 0:
+        raise BnbookError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
+    drawn = range(_first_seed, _first_seed + array.shape[0])
+    listed = list(drawn) if seeds is None else [int(seed) for seed in seeds]
+    if len(listed) != array.shape[0]:
+        raise BnbookError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
+    if len(set(listed)) != len(listed):
+        raise BnbookError(f"result {name!r} has a seed twice: {listed}; expected every seed once")
+    _session.entries[name] = {"values": encode(array, digits), "unit": unit, "seeds": listed, "note": note}
+    _save(path)
+
+
+def record_table(values: Mapping[str, Any], *, unit: str = "", note: str = "", digits: int = DIGITS) -> None:
+    """Record several results that share unit and note, by name."""
+    for name, array in values.items():
+        record(name, array, unit=unit, note=note, digits=digits)
+
+
+def record_data(identity: Any) -> None:
+    """Note the data set that this run's results rest on (name, sizes, SHA-256); called by
+    `bnbook.data.load`."""
+    row = asdict(identity) if is_dataclass(identity) else dict(identity)
+    row["shape"] = list(row.get("shape", ()))
+    rows = _session.header.setdefault("data", [])
+    if row not in rows:
+        rows.append(row)
+    _save(_path())
+
+
+LISTENERS.append(record_data)
+
+
+def record_device(device: str, threads: int) -> None:
+    """Note what the results were computed on (for example `NVIDIA H100` or `cpu`) and with how many threads a
+    run."""
+    _session.header["device"] = {"name": str(device), "threads": int(threads)}
+    _save(_path())
+
+
+def record_training(seconds: float, *, reused: bool, kept: str = "") -> None:
+    """Book one training's time: `reused` where the results store had it already, made then by whichever
+    chapter; `kept` is its name there, if it is published with the chapter."""
+    kind = "reused" if reused else "ran"
+    store = _session.header.setdefault(
+        "store", {"ran": 0, "ran_seconds": 0.0, "reused": 0, "reused_seconds": 0.0}
+    )
+    store[kind] += 1
+    store[f"{kind}_seconds"] = round(store[f"{kind}_seconds"] + float(seconds), 3)
+    if kept:
+        store.setdefault("kept", []).append(kept)
+    _save(_path())
+
+
+def current() -> Results:
+    """What this session has recorded so far."""
+    return _session
+
+
+def read(path: Path) -> Results:
+    """Read one results file; BnbookError when it is missing, truncated or of another schema."""
+    name = "/".join(Path(path).parts[-3:])  # PROFILE/PART/CHAPTER.json
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        entries = content.pop("results")
+        if content["schema"] != SCHEMA:
+            raise BnbookError(f"{name}: schema {content['schema']}, expected {SCHEMA}; run the chapter again")
+        need = ("values", "unit", "seeds")
+        rows = (
+            decode(entry["values"]).ndim and all(each in entry for each in need) for entry in entries.values()
+        )
+        if not all(rows):
+            raise TypeError
+        if wrong := next(misfits({"results": entries, **content}, FILE), ""):
+            raise BnbookError(f"{name} is not a whole results file: {wrong}; run the chapter again")
+    except FileNotFoundError:
+        raise BnbookError(f"no results file {name}; run the chapter first (bnbook run)") from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise BnbookError(f"{name} is not a whole results file; run the chapter again") from None
+    return Results(content, entries, read_draws(draws_path(path)))
+
+
+# ---- What a results file holds, by its keys; a key may be missing where a file is older than it ---------------------
+
+_TEXTS, _NUMBER = {str: str}, (int, float)
+FILE: dict[Any, Any] = {
+    "chapter": str,
+    "profile": str,
+    "parameters": dict,
+    "default_parameters": bool,
+    "fingerprint": _TEXTS,
+    "claims": _TEXTS,
+    "locks": str,
+    "judged": {str: _TEXTS},
+    "files": _TEXTS,
+    "data": [
+        {"name": str, "train": int, "test": int, "shape": [int], "sha256": (str, type(None)), "exact": bool}
+    ],
+    "provenance": {
+        "commit": str,
+        "dirty": bool,
+        "date": str,
+        "device": str,
+        "kernels": str,
+        "threads": int,
+        "seeds": [int],
+        "seconds": _NUMBER,
+        "store": dict,
+        "peak_memory_mib": (int, float, type(None)),
+        "platform": str,
+        "versions": _TEXTS,
+    },
+    "content": str,
+    "results": {str: {"values": list, "unit": str, "seeds": [int], "note": str}},
+}
+_NAMES = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    list: "a list",
+    dict: "names with values",
+}
+
+
+def misfits(value: Any, kind: Any, where: str = "") -> Iterator[str]:
+    """Which part of a value has another type than its kind says, one line each: `seeds is 'x', expected a list`.
+
+    A kind is a type or several, [KIND] for a list, {str: KIND} for any names and {NAME: KIND, …} for those names.
+    """
+    outer = kind if isinstance(kind, type | tuple) else type(kind)
+    if not isinstance(value, outer) or isinstance(value, bool) and outer is not bool:
+        first = outer[0] if isinstance(outer, tuple) else outer
+        yield f"{where} is {str(value)[:40]!r}, expected {_NAMES.get(first, 'a number')}"
+    elif isinstance(kind, list):
+        for place, each in enumerate(value):
+            yield from misfits(each, kind[0], f"{where}[{place}]")
+    elif isinstance(kind, dict):
+        for name, each in value.items():
+            if inner := kind.get(str) or kind.get(name):
+                yield from misfits(each, inner, f"{where}.{name}".lstrip("."))
+
+
+#: What a draw is told apart by and shown with.
+DRAWN_WITH = {"chapter", "profile", "parameters", "fingerprint", "content", "provenance"}
+
+
+def draws_path(path: Path) -> Path:
+    """Where the draws lie that came before the run of a results file: draws/PROFILE/PART/CHAPTER.json beside
+    the profiles' folders."""
+    executed = Path(path).parents[2]
+    return executed / "draws" / Path(path).relative_to(executed)
+
+
+def read_draws(path: Path) -> tuple[Results, ...]:
+    """The draws that a file keeps, none where there is no file; BnbookError where it is not whole."""
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))["draws"]
+        found = tuple(Results(draw["header"], draw["results"]) for draw in listed)
+        assert all(draw.header.keys() >= DRAWN_WITH for draw in found)
+        assert not any(next(misfits({**draw.header, "results": draw.entries}, FILE), "") for draw in found)
+        for entry in (each for draw in found for each in draw.entries.values()):
+            assert entry.keys() >= {"unit"} and len(entry["values"]) == len(set(entry["seeds"]))
+    except FileNotFoundError:
+        return ()
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError):
+        name = "/".join(path.parts[-4:])
+        raise BnbookError(f"{name} is no whole file of draws; git checkout executed puts it back") from None
+    return found
+
+
+def load(chapter: str, profile: str | None = None) -> Results:
+    """Published results at `profile`, or the highest that has any; BnbookError where there are none."""
+    for candidate in [profile] if profile else HIGHEST_FIRST:
+        path = paths.executed_folder() / candidate / f"{chapter}.json"
+        if path.is_file():
+            return read(path)
+    raise BnbookError(f"no published results of {chapter}; run and publish it (bnbook run, bnbook publish)")
+
+
+def as_content(results: Results) -> dict[str, Any]:
+    """The content of the results file."""
+    return {"schema": SCHEMA, **results.header, "results": results.entries}
+
+
+def _path() -> Path | None:
+    named = os.environ.get("BNBOOK_RESULTS")
+    return Path(named) if named else None
+
+
+def _save(path: Path | None) -> None:
+    """An entry is put into JSON once only, for this happens at every record; `bnbook run` ends with the file
+    for readers."""
+    if path is None:
+        return
+    for name, entry in _session.entries.items():
+        if name not in _texts or _texts[name][0] is not entry:
+            _texts[name] = entry, f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}"
+    head = json.dumps({"schema": SCHEMA, **_session.header}, allow_nan=False).removesuffix("}")
+    entries = ", ".join(_texts[name][1] for name in _session.entries)
+    atomic.write_text(path, f'{head}, "results": {{{entries}}}}}\n')

@@ -1,0 +1,167 @@
+"""The first page: what its own tokens stand for, and the small pictures of its findings."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bookpress.claims import format_number
+from bookpress.claims.words import DATA_NAMES
+from bookpress.errors import BnbookError
+from bookpress.pipeline import prose
+from bookpress.site import board
+
+Row = dict[str, Any]
+BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
+LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
+RUNG = re.compile(r"(The whole|\d+/\d+)(?: of the)? width, ([\d,]+) steps")
+LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
+HIGH = 38  # pixels of an arm
+MAIN = "santurkar/training"  # the chapter whose network most others train, too
+#: Verdicts as tokens name them.
+NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in board.ORDER}
+
+
+def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
+    """`waffle`, `tally:KIND.VERDICT`, `trust`; `found:CLAIM[RESULT]`, the number of a claim's test, of the
+    part that tests this result, with its interval."""
+
+    def found(token: re.Match) -> str:
+        tests, part = board.row_of(shown.rows, token)["tests"], token["index"]
+        place = shown.claim(token["name"]).part_of(part) if part else 0
+        if not tests:
+            return prose.ABSENT
+        test = tests[place]
+        ends = f" ({test['interval']['words']})" if test["interval"] else ""
+        return test["effect"]["words"].partition(" ")[0] + ends
+
+    return {
+        "waffle": board.waffle(rows),
+        "tally": lambda token: str(tally(rows, token["name"])),
+        "found": found,
+        "trust": trust(rows, shown),
+        "verdict": board.inlined(shown.rows, ""),
+    }
+
+
+def tally(rows: list[Row], name: str) -> int:
+    """How many claims: `claims` of the sources, `questions`, `exploratory`, `measurement.reproduced` …"""
+    kind, _, verdict = name.partition(".")
+    rows = [row for row in rows if not row["rungs"]]  # the same claims at other sizes
+    if kind == "claims":
+        return sum(row["kind"] != "question" for row in rows)
+    if kind == "questions":
+        return sum(row["kind"] == "question" for row in rows)
+    if kind == "exploratory":
+        return sum(bool(row["exploratory"]) for row in rows)
+    if kind not in ("measurement", "statement", "question") or verdict not in ("", "decided", *NAMES):
+        raise ValueError(f"nothing is counted as {name!r}; expected KIND.VERDICT, one of {', '.join(NAMES)}")
+    found = Counter(row["verdict"] for row in rows if row["kind"] == kind)
+    undecided = found["open"] + found["not run"] + found["not tested at this scale"]
+    return {"": found.total(), "decided": found.total() - undecided}.get(
+        verdict, found[NAMES.get(verdict, "")]
+    )
+
+
+def trust(rows: list[Row], shown: prose.Pages) -> str:
+    """Scale, data, seeds, locks and what was not run, each as one line of a list."""
+    made = [each for each in shown.evidence.values() if each]
+    scales = Counter(each.profile for each in made)
+    names = sorted({row["name"] for each in made for row in each.results.header["data"]})
+    data = [DATA_NAMES.get(name, name) for name in names]
+    seeds = sorted(row["n"] for row in rows if row["n"])
+    scale = _scale(rows, shown)
+    rows = [row for row in rows if not row["rungs"]]  # those that have a square
+    young = sum(bool(row["exploratory"]) for row in rows)
+    untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
+    undecided = sum(row["verdict"] == "open" for row in rows)
+    middle = seeds[len(seeds) // 2] if seeds else 0
+    lines = {
+        "Scale": f"{scale}; {scales.get('paper', 0) or 'none'} of {len(made)} chapters at full size",
+        "Data": ", ".join(data) or "none but formulas",
+        "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
+        "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
+        + f", {young} are exploratory" * bool(young),
+        "Not settled": f"{undecided} open, {untried} not tested at this scale",
+    }
+    return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
+
+
+def _scale(rows: list[Row], shown: prose.Pages) -> str:
+    """Width and steps of the network that most pages train, the widest and the longest rung of the ladder."""
+    evidence = shown.evidence.get(MAIN)
+    if evidence is None:
+        return "no run"
+    made, theirs = evidence.results.header["parameters"], evidence.chapter.parameters("paper")
+    width = Fraction(made["width"]).limit_denominator(1000)
+    steps = f"{made['steps']:,} of {theirs['steps']:,} steps"
+    says = [test["says"] for row in rows if row["rungs"] for test in row["tests"] if test["n"]]
+    rungs = [match for each in says if (match := RUNG.match(each))]
+    reached = [(1 if at[1] == "The whole" else Fraction(at[1]), int(at[2].replace(",", ""))) for at in rungs]
+
+    def named(share: Fraction | int) -> str:
+        return "the whole" if share == 1 else str(share)
+
+    if reached:
+        widest, longest = max(reached), max((long, wide) for wide, long in reached)
+        width = f"{width} of its width (again at up to {named(widest[0])})"
+        steps += f" (again {longest[0]:,} at {named(longest[1])})" * (longest[0] > made["steps"])
+    else:
+        width = f"{width} of its width"
+    return f"VGG at {width}, {steps}"
+
+
+def pictures(text: str, shown: prose.Pages) -> str:
+    """The text with every `{dots}` block as a small plot: a line for each arm, a dot for each seed."""
+    return BLOCK.sub(lambda match: _dots(match[1].split(), match[2].strip().splitlines(), shown), text)
+
+
+def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
+    arms: list[tuple[str, str, np.ndarray]] = []
+    for line in lines:
+        match = LINE.fullmatch(line)
+        if not match or match[3] not in shown.evidence:
+            raise BnbookError(
+                f"index.md: {line!r} in a dots block; expected LABEL | INK | PART/CHAPTER#RESULT"
+            )
+        evidence = shown.evidence[match[3]]
+        if evidence is None:
+            return ""
+        values = np.asarray(evidence.per_seed(match[4], match[5]), dtype=float)
+        arms.append((match[1].strip(), match[2], values[np.isfinite(values)]))
+    log = "log" in options and all((values > 0).all() for _, _, values in arms)
+    every = np.concatenate([values for _, _, values in arms])
+    low, high = (every.min() / 1.3, every.max() * 1.1) if log else (min(0.0, every.min()), every.max())
+
+    def place(value: float) -> float:
+        ends = np.log([low, high, value]) if log else np.array([low, high, value])
+        return round(float(LEFT + (ends[2] - ends[0]) / ((ends[1] - ends[0]) or 1) * (RIGHT - LEFT)), 2)
+
+    def rule(name: str, right: float, y: int) -> str:
+        return f'<line class="{name}" x1="{LEFT}%" x2="{right}%" y1="{y}" y2="{y}"/>'
+
+    def said(value: float) -> str:
+        if "factor" in options:  # the recorded values are logarithms to base ten
+            return f"{format_number(10**value, '.2g')} times"
+        return format_number(value, ".1%" if "percent" in options else ".3g" if value < 1000 else ",.0f")
+
+    parts, words = [], []
+    for number, (label, ink, values) in enumerate(arms):
+        top = number * HIGH
+        middle = float(np.exp(np.log(values).mean())) if log else float(values.mean())
+        words.append(f"{label}: {said(middle)}")
+        parts += [
+            f'<text x="{LEFT}%" y="{top + 13}">{html.escape(label)}</text>',
+            rule("rail", RIGHT, top + 25),
+            rule(f"bar {ink}", place(middle), top + 25),
+            *(f'<circle class="{ink}" cx="{place(v)}%" cy="{top + 25}" r="3"/>' for v in values),
+            f'<text class="value" x="100%" y="{top + 29}">{said(middle)}</text>',
+        ]
+    size = f'width="100%" height="{len(arms) * HIGH}"'
+    label = html.escape("; ".join(words) + f". A dot a seed{', logarithmic scale' if log else ''}.")
+    return f'<div><svg class="dots" {size} role="img" aria-label="{label}">{"".join(parts)}</svg></div>\n'

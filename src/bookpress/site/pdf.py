@@ -1,0 +1,80 @@
+"""The whole book as one PDF: every page's text in order, printed by an installed Chromium.
+
+`python -m bookpress.site.pdf` after `bnbook build` writes _build/book.pdf.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from bookpress import cli, contents, paths
+from bookpress.errors import BnbookError, reason
+from bookpress.site import shell
+from bookpress.texts import read_yaml
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+GENERATED = ("errata", "provenance", "notation")  # pages behind the chapters that a reader of paper needs
+
+
+def write(site: Path, target: Path) -> Path:
+    """Print the site's first page, chapters and appendices into one PDF; BnbookError without a browser."""
+    program = next((found for found in map(shutil.which, BROWSERS) if found), None)
+    if program is None:
+        raise BnbookError(f"no browser to print with; expected one of {', '.join(BROWSERS)} to be installed")
+    names = ["index", *contents.chapter_names(), *GENERATED]
+    pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
+    if not pages:
+        raise BnbookError(f"no site in {site.name}/; build it first (bnbook build)")
+    title = read_yaml(paths.repository_root() / "_config.yml", "_config.yml")["title"]
+    whole = site / "whole-book.html"
+    texts = [
+        article(page.read_text(encoding="utf-8"), page.relative_to(site).parent.as_posix()) for page in pages
+    ]
+    body = "\n".join(f'<section class="printed">{text}</section>' for text in texts)
+    whole.write_text(shell.page(title, body, ""), encoding="utf-8")
+    command = [program, "--headless", "--disable-gpu", "--no-sandbox", "--no-pdf-header-footer"]
+    command += ["--virtual-time-budget=120000", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    try:
+        subprocess.run(
+            [*command, f"--print-to-pdf={target}", whole.as_uri()], check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError) as problem:
+        raise BnbookError(f"the browser printed nothing: {reason(problem)}") from None
+    finally:
+        whole.unlink()
+    return target
+
+
+def article(page: str, folder: str) -> str:
+    """The text of a page, its addresses as seen from the site's first page, what is folded opened."""
+    text = re.search(r"<article[^>]*>(.*)</article>", page, flags=re.S)[1]
+    text = re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    text = re.sub(r'<details(?! open)[^>]*class="[^"]*hide[^"]*".*?</details>', "", text, flags=re.S)
+    text = text.replace("<details", "<details open").replace('loading="lazy"', 'loading="eager"')
+    text = re.sub(r'<img[^>]*class="only-dark"[^>]*/>', "", text)
+
+    def address(match: re.Match) -> str:
+        where = match[2]
+        if re.match(r"[a-z]+:|#", where):
+            return match[0]
+        parts = [part for part in f"{folder}/{where}".split("/") if part not in ("", ".")]
+        while ".." in parts:
+            place = parts.index("..")
+            parts[max(place - 1, 0) : place + 1] = []
+        return f'{match[1]}="{"/".join(parts)}"'
+
+    return re.sub(r'\b(src|href)="([^"]*)"', address, text)
+
+
+def main() -> int:
+    target = write(paths.build_folder() / "html", paths.build_folder() / "book.pdf")
+    print(f"printed {target.name}, {target.stat().st_size / 1e6:.1f} MB; open {target.as_uri()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(cli.guarded(main))

@@ -1,0 +1,359 @@
+"""A page beside those of jupyter-book: the site's styles, theme and mathematics, without its sidebars."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlparse
+
+import yaml
+
+from bookpress import paths
+from bookpress.pipeline.chapters import Chapter
+from bookpress.pipeline.inks import PALETTE
+from bookpress.site import board
+from bookpress.texts import read_yaml
+
+STYLES = (
+    *(f"styles/{name}.css" for name in ("theme", "pydata-sphinx-theme", "sphinx-book-theme")),
+    "pygments.css",
+    "book.css",
+)
+#: Light or dark as chosen on another page, else as the reader's system has it; before anything is drawn.
+THEME = (
+    "(() => { const h = document.documentElement; let t = 'auto';"
+    " try { t = localStorage.getItem('mode') || 'auto'; } catch {}"
+    " const set = () => { h.dataset.theme = t !== 'auto' ? t :"
+    " matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'; };"
+    " set(); matchMedia('(prefers-color-scheme: dark)').addEventListener('change', set); })();"
+)
+MATHJAX = (
+    '<script>window.MathJax = {options: {processHtmlClass: "math", ignoreHtmlClass: ".*"}}</script>'
+    '<script defer src="{root}_static/mathjax/tex-chtml.js"></script>'
+)
+
+
+def page(title: str, body: str, root: str, description: str = "", crumbs: str = "") -> str:
+    """The whole HTML of a page; `root` is its way to the site's first page ("../")."""
+    styles = "".join(f'<link rel="stylesheet" href="{root}_static/{name}">' for name in STYLES)
+    mathematics = MATHJAX.replace("{root}", root) if r"\(" in body else ""
+    said = html.escape(description)
+    return f"""<!DOCTYPE html>
+<html lang="en" data-theme="light" data-content_root="{root}">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title><meta name="description" content="{said}">
+<meta property="og:title" content="{html.escape(title)}"><meta property="og:description" content="{said}">
+<script>{THEME}</script>{styles}{mathematics}</head>
+<body class="alone"><a class="alone-skip" href="#main">Skip to the text</a>
+<nav class="alone-crumbs" aria-label="Where this page is">
+<a href="{root}index.html">Batch normalization, measured</a> {crumbs}</nav>
+<main id="main" class="bd-content"><article class="bd-article">{body}</article></main></body></html>
+"""
+
+
+# ---- What the site knows of the place where its code lives: one setting, `repository: url:` of _config.yml ---------
+
+
+def repository() -> str:
+    """The address of the repository, or nothing while it is not set."""
+    return str((_content().get("repository") or {}).get("url") or "").rstrip("/")
+
+
+def address() -> str:
+    """Where the site is published (`html: baseurl:`), or nothing."""
+    return str((_content().get("html") or {}).get("baseurl") or "")
+
+
+def binder() -> str:
+    """Where the chapters open on Binder, a sentence with a link; nothing while there is no address."""
+    address = repository()
+    if not address:
+        return ""
+    link = f"https://mybinder.org/v2/git/{quote(address, safe='')}/main?urlpath=lab/tree/lab"
+    return f"Nothing to install: [all chapters as notebooks on Binder]({link}), which starts slowly."
+
+
+def clone() -> str:
+    """How to get the code, for the page that says how to run it."""
+    address = repository()
+    if not address:
+        return "Get the book's repository, and in its folder:"
+    return f"```sh\ngit clone {address}\n```\n\nThen, in its folder:"
+
+
+def configuration() -> str:
+    """jupyter-book's configuration, without the repository: the theme's links lead to notebooks that it does
+    not have, `write_feet` leads to the text."""
+    content = _content()
+    content.pop("repository", None)
+    return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
+
+
+def _content() -> dict[str, Any]:
+    return read_yaml(paths.repository_root() / "_config.yml", "_config.yml")
+
+
+# ---- At the foot of each page: the repository, the file to edit, where to report an error; from one setting --------
+
+BRANCH = "main"
+#: Part of a host's name ("": any other) -> how to edit a file, see one at a commit, and open an issue.
+HOSTS = {
+    "gitlab": ("/-/edit/{branch}/{file}", "/-/blob/{commit}/{file}", "/-/issues/new?issue[title]={title}"),
+    "github": ("/edit/{branch}/{file}", "/blob/{commit}/{file}", "/issues/new?title={title}"),
+    "": ("/_edit/{branch}/{file}", "/src/commit/{commit}/{file}", "/issues/new?title={title}"),
+}
+BEFORE = re.compile(r'<footer class="prev-next-footer|</main>')
+
+
+def write_feet(site: Path, repository: str, address: str, commit: str, day: str) -> None:
+    """Put at the foot of every page how to cite it, and the links where the repository has an address; `day` is
+    that of the commit, YYYY-MM-DD, both empty where they are not known."""
+    for page in site.rglob("*.html"):
+        name = page.relative_to(site).with_suffix("").as_posix()
+        text = page.read_text(encoding="utf-8")
+        if not name.startswith("_") and "<article" in text:
+            said = citation(
+                _title(text), f"{address.rstrip('/')}/{name}.html" if address else "", commit, day
+            )
+            said += nav(repository, name) if repository else ""
+            page.write_text(BEFORE.sub(lambda at: f"{said}{at[0]}", text, count=1), encoding="utf-8")
+
+
+def _title(text: str) -> str:
+    """The heading of a page, without its link to itself; the book's own title where it has none."""
+    heading = re.search(r"<h1[^>]*>(.*?)(<a class=\"headerlink|</h1>)", text, flags=re.S)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", heading[1])).split()) if heading else ""
+
+
+def citation(title: str, address: str, commit: str, day: str) -> str:
+    """How to cite a page, folded: a sentence, and the same as BibTeX."""
+    book, who, version, released = _about()
+    day = day or released
+    inside = f"“{title}”, in " if title and title != book else ""
+    state = (
+        ", ".join([f"version {version}"] * bool(version) + [f"commit {commit[:10]}"] * bool(commit))
+        or "no version"
+    )
+    sentence = f"{who} ({day[:4]}): {inside}{book}, {state}, {day}." + (f" {address}" if address else "")
+    key = "-".join(["bnbook", *re.findall(r"[a-z0-9]+", title.lower())[:4]])
+    fields = {"author": f"{{{who}}}", "title": f"{{{title or book}}}", "howpublished": f"In: {book}, {state}"}
+    fields |= {"year": day[:4], "note": day} | ({"url": address} if address else {})
+    lines = ",\n".join(f'  {name} = "{value}"' for name, value in fields.items())
+    bibtex = html.escape(f"@misc{{{key},\n{lines}\n}}")
+    return (
+        f'<details class="cite-this"><summary>Cite this page</summary><p>{html.escape(sentence)}</p>'
+        f'<pre tabindex="0">{bibtex}</pre></details>'
+    )
+
+
+def _about() -> tuple[str, str, str, str]:
+    """Title, authors, version and day of the book: of CITATION.cff, or what `_config.yml` has of them."""
+    file, own = paths.repository_root() / "CITATION.cff", _content()
+    if not file.is_file():
+        return str(own.get("title", "")), str(own.get("author", "")), "", str(own.get("copyright", ""))
+    told = read_yaml(file, file.name)
+    who = " and ".join(each["name"] for each in told["authors"])
+    return told["title"], who, str(told["version"]), str(told["date-released"])
+
+
+def nav(repository: str, page: str) -> str:
+    """The links of a page, named without .html."""
+    edit, _, issue = ways(repository)
+    listed = {"Repository": repository}
+    if file := source(page):
+        listed["Edit this page"] = repository + edit.format(branch=BRANCH, file=quote(file))
+    listed["Report an error"] = repository + issue.format(title=quote(f"{page}: ", safe=""))
+    shown = " · ".join(f'<a href="{html.escape(to)}">{text}</a>' for text, to in listed.items())
+    return f'<nav class="source-links" aria-label="The code of this page">{shown}</nav>'
+
+
+def source(page: str) -> str:
+    """The file that a page is made from, in the repository; nothing where it is made from several."""
+    root = paths.repository_root()
+    return next(
+        (f"book/{page}{end}" for end in (".md", ".yml") if (root / f"book/{page}{end}").is_file()), ""
+    )
+
+
+def at_commit(repository: str, commit: str, file: str) -> str:
+    """A file at a commit: a link to it, or its name and the commit where no address is set."""
+    if not repository or not commit:
+        return f"<code>{file}</code>" + (f" at commit <code>{commit[:10]}</code>" if commit else "")
+    address = repository + ways(repository)[1].format(commit=commit, file=quote(file))
+    return f'<a href="{html.escape(address)}">{file} at {commit[:10]}</a>'
+
+
+def ways(repository: str) -> tuple[str, str, str]:
+    """How the repository's host calls its pages."""
+    host = urlparse(repository).hostname or ""
+    return next(found for name, found in HOSTS.items() if name in host)
+
+
+# ---- Where a line of a page may not break, and what stands together: numbers and their signs, folded cells ---------
+
+#: Tags, and what is no running text.
+ASIDE = re.compile(r"(<(script|style|pre|code|svg|textarea|title)\b.*?</\2>|<[^>]*>)", re.S)
+FIXED = "\u00a0"
+SIGN = r"=|≤|≥|±|≈|&lt;|&gt;"
+JOINT = re.compile(
+    r"\n</details>\n</div>\n"  # the end of a cell that shows nothing, and the start of another folded one
+    r'<div class="cell [^"]*\btag_hide-input\b[^"]*">\n<details class="[^"]*\babove-input\b[^"]*">\n'
+    r"<summary\b.*?</summary>\n",
+    re.S,
+)
+
+
+def with_fixed_spaces(html: str) -> str:
+    """The page with no break inside "95 %", "n = 20", "p < 0.05", "≤ 10⁻⁹"."""
+    parts = ASIDE.split(html)  # text, what is aside, the name of its tag, text, …
+    parts[::3] = map(_fixed, parts[::3])
+    return "".join(part for number, part in enumerate(parts) if number % 3 != 2)
+
+
+def _fixed(text: str) -> str:
+    text = re.sub(r"(?<=\d)[ \n]%", f"{FIXED}%", text)
+    text = re.sub(rf"\b([np])[ \n]({SIGN})[ \n](?=[−\d])", rf"\1{FIXED}\2{FIXED}", text)
+    return re.sub(rf"({SIGN})[ \n](?=[−\d])", rf"\1{FIXED}", text)
+
+
+def with_one_fold(html: str) -> str:
+    """The page with neighbouring folded cells that show nothing between them under one bar."""
+    return JOINT.sub("\n", html)
+
+
+# ---- What other sites show of a page: a description, and a picture of its title and its verdicts -------------------
+
+Row = dict[str, Any]
+SIZE = (1200, 630)
+LONGEST_DESCRIPTION = 200
+INKS = {
+    "true": PALETTE["corrected"][0],
+    "false": PALETTE["wrong"][0],
+    "mended": PALETTE["wrong"][0],
+    "part": PALETTE["part"][0],
+    "open": "#a8adb4",
+    "own": "#5b45a8",
+}
+
+
+def write_previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row], base: str = "") -> None:
+    """A description and a picture for the first page and each chapter; base: the address of the site."""
+    rows = list(rows)
+    folder = site / "_images"
+    listed = [("index", "Batch normalization, measured", rows)]
+    listed += [(c.name, c.title, [row for row in rows if row["chapter"] == c.name]) for c in chapters]
+    for name, title, own in listed:
+        page = site / f"{name}.html"
+        if not page.is_file():
+            continue
+        picture = f"preview-{name.replace('/', '-')}.png"
+        card(title, own, folder / picture)
+        root = "../" * name.count("/")
+        address = f"{base.rstrip('/')}/_images/{picture}" if base else f"{root}_images/{picture}"
+        text = page.read_text(encoding="utf-8")
+        page.write_text(
+            text.replace("</title>", f"</title>\n{tags(title, text, address)}", 1), encoding="utf-8"
+        )
+
+
+def tags(title: str, page: str, image: str) -> str:
+    """The tags of a page's head."""
+    said = html.escape(description(page))
+    named = {
+        "og:title": title,
+        "og:description": html.unescape(said),
+        "og:image": image,
+        "og:type": "article",
+    }
+    lines = [f'<meta name="description" content="{said}">']
+    lines += [f'<meta property="{key}" content="{html.escape(text)}">' for key, text in named.items()]
+    return "\n".join([*lines, '<meta name="twitter:card" content="summary_large_image">'])
+
+
+def description(page: str) -> str:
+    """The first paragraph of a page that is not about its run, without marks, cut at a word."""
+    article = page.partition("<article")[2]
+    article = re.sub(r'<div class="run-stamp.*?</div>', "", article, flags=re.S)
+    for match in re.finditer(r"<p>(.*?)</p>", article, flags=re.S):
+        text = " ".join(html.unescape(re.sub(r"<[^>]+>|\\[()]", "", match[1])).split())
+        if len(text) > 40:
+            return (
+                text
+                if len(text) <= LONGEST_DESCRIPTION
+                else text[:LONGEST_DESCRIPTION].rpartition(" ")[0] + " …"
+            )
+    return ""
+
+
+def card(title: str, rows: Iterable[Row], path: Path) -> None:
+    """A PNG of 1200 by 630 pixels: the title, and a square for each claim in the colour of its verdict."""
+    from PIL import Image, ImageDraw
+
+    picture = Image.new("RGB", SIZE, "white")
+    draw, large, small = ImageDraw.Draw(picture), _font(64), _font(30)
+    lines, line = [], ""
+    for word in title.split():
+        if line and draw.textlength(f"{line} {word}", large) > SIZE[0] - 160:
+            lines, line = [*lines, line], word
+        else:
+            line = f"{line} {word}".strip()
+    for number, text in enumerate([*lines, line][:3]):
+        draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
+    order = {verdict: place for place, verdict in enumerate(board.ORDER)}
+    ordered = sorted(rows, key=lambda row: order.get(row["verdict"], 99))
+    side = 44 if len(ordered) < 60 else 22
+    across = (SIZE[0] - 160) // (side + 6)
+    for number, row in enumerate(ordered):
+        x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
+        draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[board.look(row["verdict"])[0]])
+    draw.text((80, 560), f"{len(ordered)} claims, each measured", PALETTE["printed"][0], small)
+    picture.save(path, optimize=True)
+
+
+def _font(size: int) -> Any:
+    from matplotlib import font_manager
+    from PIL import ImageFont
+
+    return ImageFont.truetype(font_manager.findfont("DejaVu Sans"), size)
+
+
+# ---- What a browser may run on a page: the site's own scripts, and none that came with a run's numbers or notebook -
+
+INLINE = re.compile(
+    r'<script(?![^>]*\b(?:src=|type="(?:application/(?:ld\+)?json|text/x-)))[^>]*>(.*?)</script>', re.S
+)
+HANDLER = re.compile(r'<[a-z][^<>]*?\son[a-z]+="([^"]*)"')
+CONTENT = re.compile(r"<(main|article)\b.*</\1>", re.S)
+#: What the theme's own buttons above the text do, to print and to fill the screen.
+BUTTONS = ("window.print()", "toggleFullScreen()")
+#: Sphinx's own page, whose content has a script and nothing of a run.
+WITHOUT_RUNS = ("search.html",)
+#: A page may be opened from a folder (file:) or a server ('self'); nothing comes from another host.
+POLICY = (
+    "default-src 'self' file:; script-src 'self' file: 'unsafe-hashes' {hashes}; style-src 'self' file: "
+    "'unsafe-inline'; img-src 'self' file: data: blob:; font-src 'self' file: data:; worker-src 'self' file: blob:; "
+    "object-src 'none'; base-uri 'none'; form-action 'self' file:"
+)
+
+
+def write_policies(site: Path) -> None:
+    """Give every page its content security policy: scripts from the site's files, and those inline that stand
+    outside of the content, by their hashes."""
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(with_policy(text, page.name in WITHOUT_RUNS), encoding="utf-8")
+
+
+def with_policy(text: str, whole: bool = False) -> str:
+    """The page with its policy as the first of its head; `whole`: what stands in its content may run, too."""
+    own = text if whole else CONTENT.sub("", text)
+    scripts = [*INLINE.findall(own), *(html.unescape(each) for each in HANDLER.findall(own)), *BUTTONS]
+    digests = sorted({base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts})
+    policy = POLICY.format(hashes=" ".join(f"'sha256-{each}'" for each in digests))
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
+    return re.sub(r"<head\b[^>]*>", lambda head: head[0] + meta, text, count=1)
