@@ -10,10 +10,10 @@ import sys
 from typing import NoReturn
 
 import torch
-from bnbook.errors import BnbookError
 
 from benchmarks.cases import CASES, Setting
 from benchmarks.timing import Ratio, peak_rate, summary
+from bnbook.errors import BnbookError
 
 
 class _Parser(argparse.ArgumentParser):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.models import vgg
 from bnbook.probes.activations import EDGES, measure, moment_change, quantiles
 

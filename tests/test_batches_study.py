@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 from torch import nn
 
 from bnbook.data import load
+from bnbook.errors import BnbookError
 from bnbook.studies.batches.accumulating import as_ghost, distance, gradient
 from bnbook.studies.batches.inference import error, layers_of, outputs, precise
 from bnbook.studies.batches.laws import memory, mode_gap, shrinkage

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress import intervals
 from bookpress.claims.claim import Claim, Part, Source, Test
 from bookpress.claims.judging import judge

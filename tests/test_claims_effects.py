@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress.claims import (
     Claim,
     Part,

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 from scipy import stats
 
+from bnbook.errors import BnbookError
 from bookpress.claims import power
 from bookpress.claims.claim import Claim, Effect, Source, Test
 from bookpress.claims.kinds import evaluate

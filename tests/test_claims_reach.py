@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
-from bnbook.errors import BnbookError
 from scipy import stats
 
+from bnbook.errors import BnbookError
 from bookpress.claims import Claim, Source, Test, kinds, load_claims
 from bookpress.claims.kinds import kind_of
 from bookpress.pipeline import gate

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import tiny_book
 import yaml
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress.claims import load_claims
 
 GOOD = {

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress import paths
 from bookpress.claims import judge, load_claims
 from bookpress.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED

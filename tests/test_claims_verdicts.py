@@ -9,8 +9,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress.claims import (
     Claim,
     Part,

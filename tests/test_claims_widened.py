@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 from scipy import stats
 
+from bnbook.errors import BnbookError
 from bookpress.claims import Claim, Source, Test, judge
 
 RNG = np.random.default_rng(20260712)

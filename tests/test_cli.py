@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from bnbook.errors import BnbookError, reason
 from conftest import ROOT, VARIABLES, bnbook
 
+from bnbook.errors import BnbookError, reason
 from bookpress import cli
 
 

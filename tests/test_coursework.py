@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from coursework_answers import WRONG
 from torch import nn
 
+from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes import covariate_shift, landscape
 from bookpress.coursework import making, measuring, reading

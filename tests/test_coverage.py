@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 import tiny_book
 import yaml
-from bnbook.errors import BnbookError
 from conftest import ROOT, bnbook
 
+from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import load_coverage
 from bookpress.pipeline import chapter_runs, chapters, pages, prose

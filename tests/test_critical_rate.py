@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 
 from bnbook.data import load
+from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm, full_batch, train_part
 from bnbook.studies.critical_rate import brightness, explosion_step, readout_rates
 

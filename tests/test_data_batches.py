@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tiny_data
 import torch
-from bnbook.errors import BnbookError
 
 from bnbook.data import Batches, DataIdentity, Dataset, batches, fixed_sample, normalise
+from bnbook.errors import BnbookError
 
 
 def make(count: int = 23, shape: tuple[int, int, int] = (3, 6, 7)) -> Dataset:

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import tiny_data
 import torch
-from bnbook.errors import BnbookError
 
 from bnbook import data
 from bnbook.data import dataset, listeners, sources
 from bnbook.data.identity import known_sets
+from bnbook.errors import BnbookError
 from bookpress import atomic, paths, results
 
 DIGITS = tuple(str(digit) for digit in range(10))

@@ -9,10 +9,10 @@ import time
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
 from bnbook import data
 from bnbook.data import standins
+from bnbook.errors import BnbookError
 
 
 @pytest.mark.parametrize("name", data.STANDINS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, train_stack
 from bnbook.deep_linear.correlations import correlations
+from bnbook.errors import BnbookError
 
 SIZE = dict(depth=3, width=4, examples=30)
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, summaries
 from bnbook.deep_linear.descent import train_stack
 from bnbook.deep_linear.target import TargetArm, start
+from bnbook.errors import BnbookError
 from bnbook.models import deep_linear
 from bookpress.runs import train_all
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, probed_arm, train_stack
+from bnbook.errors import BnbookError
 from bnbook.models import deep_linear
 
 NORMS = ("none", "batch", "l1", "l2", "linf")

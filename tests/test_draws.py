@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_book
-from bnbook.errors import BnbookError
 from conftest import ROOT, bnbook
 from scipy import stats
 
+from bnbook.errors import BnbookError
 from bookpress import claims, results
 from bookpress.claims import Test, judging, locks
 from bookpress.claims.claim import Claim, Source

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import tiny_book
 import yaml
-from bnbook.errors import BnbookError
 from conftest import ROOT, bnbook
 
+from bnbook.errors import BnbookError
 from bookpress import claims, paths
 from bookpress.claims import load_errata
 from bookpress.pipeline import chapter_runs, chapters, pages, prose

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 from scipy import stats
 
+from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import Test, error_rates
 from bookpress.claims.kinds import evaluate

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.models import mlp
 from bnbook.studies.agreement import furthest_from_one
 from bnbook.studies.gradient_growth import (

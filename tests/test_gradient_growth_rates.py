@@ -9,9 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from scipy import integrate
 
+from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
 from bnbook.studies.gradient_growth.activations import HEIGHT, KINK, STEEPNESS, random_nonlinearities, zigzag

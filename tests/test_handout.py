@@ -14,10 +14,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from bnbook.errors import BnbookError
 from conftest import ROOT
 
 from bnbook import __version__
+from bnbook.errors import BnbookError
 from bookpress import claims, encoding, results
 from bookpress.claims import ledger, reading
 from bookpress.pipeline import chapter_runs, chapters, handout, prose

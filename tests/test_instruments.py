@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from bnbook.errors import BnbookError
 from site_rows import row
 
+from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import Claim, Source, Test
 from bookpress.cli import main

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.studies.length_direction import (
     bounds,
     gdnp,

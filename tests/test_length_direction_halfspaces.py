@@ -8,8 +8,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.studies.length_direction import (
     bounds,
     gdnp,

@@ -8,8 +8,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.studies.length_direction import gradient_descent, least_squares, least_squares_trials, rayleigh
 from bnbook.studies.length_direction.problems import KINDS, Quadratic, draw_quadratic, from_examples
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.studies.length_direction import network_trials, unit_descent
 from bnbook.studies.length_direction.losses import LOSSES
 from bnbook.studies.length_direction.network import TanhNetwork, draw_network, off_line, plane

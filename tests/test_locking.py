@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 from conftest import bnbook
 
+from bnbook.errors import BnbookError
 from bookpress import claims, paths, results
 from bookpress.claims import locks, power
 from bookpress.cli import main

@@ -10,8 +10,8 @@ import sys
 from dataclasses import replace
 
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress.claims import locks
 from bookpress.claims.claim import Claim, Source, Test
 from bookpress.claims.locks import LATE, OTHER_SEEDS, REMEASURED, RESET, UNLOCKED, UNPLANNED, measure, plan

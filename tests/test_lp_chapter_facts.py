@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import nn
 
+from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes import distributions
 from bnbook.probes.activations import EDGES, measure

@@ -9,8 +9,8 @@ from math import asin, pi, sqrt
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, recursions, solve
 
 PAPER = FullyConnected((784, 1000, 1000, 1000, 10))

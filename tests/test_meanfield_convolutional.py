@@ -9,9 +9,9 @@ from math import pi
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import Tensor, nn
 
+from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.models import cnn
 from bnbook.probes.order_parameters import measure

@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)

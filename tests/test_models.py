@@ -7,9 +7,9 @@ import functools
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import nn
 
+from bnbook.errors import BnbookError
 from bnbook.models import activation_points, cnn, deep_linear, mlp, resnet, vgg, vgg16
 from bnbook.normalizers import make_normalizer
 

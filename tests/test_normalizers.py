@@ -6,9 +6,9 @@ import math
 
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import nn
 
+from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 
 BATCH_NAMES = ("batch", "l1", "l2", "linf")

@@ -6,10 +6,10 @@ import copy
 
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import nn
 from torch.optim.swa_utils import update_bn
 
+from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.exchange import as_torch
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.normalizers.formulas import (
     as_rows,
     batch_norm_backward,

@@ -7,10 +7,10 @@ import copy
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from scipy import stats
 from torch import nn
 
+from bnbook.errors import BnbookError
 from bnbook.normalizers import frozen_noise, make_normalizer
 
 LAST = torch.channels_last

@@ -6,9 +6,9 @@ import re
 
 import browsing
 import pytest
-from bnbook.errors import BnbookError
 from conftest import ROOT
 
+from bnbook.errors import BnbookError
 from bookpress import contents
 from bookpress.site import notation, shell
 from bookpress.site.notation import Notation

@@ -7,9 +7,9 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import Tensor, nn
 
+from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.models import mlp
 from bnbook.probes.order_parameters import measure

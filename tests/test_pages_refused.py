@@ -10,10 +10,10 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from bnbook.errors import BnbookError
 from nbformat import v4
 from test_pipeline_gate import edit_results, laptop_run
 
+from bnbook.errors import BnbookError
 from bookpress import paths
 from bookpress.claims import locks
 from bookpress.cli import main

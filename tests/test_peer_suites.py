@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from conftest import made_once
 from torch import Tensor, nn
 from torch.autograd import gradcheck, gradgradcheck
 
+from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 
 #: What torch's cases ask for and the book's layers do not offer, why, and what is tried in its place.

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims.locks import UNLOCKED
 from bookpress.claims.words import format_number

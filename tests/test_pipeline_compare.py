@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 from test_pipeline_gate import edit_results, laptop_run
 
+from bnbook.errors import BnbookError
 from bookpress import cli
 from bookpress.coursework import measuring
 from bookpress.pipeline import chapter_runs, compare, execution, publishing, rerun_figure

@@ -10,8 +10,8 @@ import nbformat
 import numpy as np
 import pytest
 import tiny_book
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress import paths, results
 from bookpress.claims import load_claims
 from bookpress.pipeline import chapter_runs, chapters, gate, pages, prose, publishing

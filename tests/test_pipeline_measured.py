@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from bnbook.errors import BnbookError
 from conftest import ROOT
 
+from bnbook.errors import BnbookError
 from bookpress.pipeline import chapter_runs, chapters, gate, prose
 
 

@@ -4,8 +4,8 @@ names)."""
 from __future__ import annotations
 
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress.pipeline import chapters
 
 DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment": False, "data": "mnist"}

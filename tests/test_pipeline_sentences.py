@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import judging
 from bookpress.pipeline import chapter_runs, prose

@@ -6,9 +6,9 @@ import re
 
 import pytest
 import tiny_book
-from bnbook.errors import BnbookError
 from conftest import ROOT
 
+from bnbook.errors import BnbookError
 from bookpress.pipeline import chapters
 
 SHARED = """

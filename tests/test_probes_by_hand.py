@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import nn
 
+from bnbook.errors import BnbookError
 from bnbook.models import mlp
 from bnbook.probes import (
     activations,

@@ -7,10 +7,10 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 from torch import nn
 
 from bnbook import models
+from bnbook.errors import BnbookError
 from bnbook.probes.covariate_shift import measure
 
 RATE = 0.3

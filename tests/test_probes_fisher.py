@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.models import cnn, mlp
 from bnbook.probes.fisher import lanczos, largest_eigenvalue

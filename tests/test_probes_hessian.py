@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 from scipy.sparse.linalg import LinearOperator, eigsh
 from test_probes_landscape import assert_untouched, snapshot
 from torch import nn
 from torch.func import functional_call
 
 from bnbook import models
+from bnbook.errors import BnbookError
 from bnbook.probes.hessian import curvature_along_gradient, largest_curvature
 
 torch.set_num_threads(1)

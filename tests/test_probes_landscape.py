@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 from torch import nn
 
 from bnbook import models
+from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes.landscape import Landscape, along_direction, along_gradient
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 from torch import nn
 
 from bnbook import models
+from bnbook.errors import BnbookError
 from bnbook.probes.layer_gradients import measure
 from bnbook.studies.gradient_growth import chain
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 from scipy.sparse.linalg import LinearOperator, eigsh
 from test_probes_landscape import assert_untouched, snapshot
 from torch import nn
 
+from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes.spectrum import curvature, density, krylov, quadrature, share, signs, top, trace
 

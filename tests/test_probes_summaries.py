@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.probes import summaries
 
 LENGTHS, RATE = [0.1, 0.5, 2.0, 4.0, 16.0], 0.1

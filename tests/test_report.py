@@ -10,10 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torchvision
-from bnbook.errors import BnbookError
 from torch import nn
 
 import bnbook
+from bnbook.errors import BnbookError
 from bnbook.probes import covariate_shift, fisher, landscape
 from bnbook.report import command, finding
 from bnbook.report.subject import Subject

@@ -9,10 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 import zoo
-from bnbook.errors import BnbookError
 from torch import nn
 
 import bnbook
+from bnbook.errors import BnbookError
 from bnbook.report.diagnosis import RULES
 from bookpress.pipeline import chapters
 

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from torch import nn
 
+from bnbook.errors import BnbookError
 from bnbook.report import command
 from bookpress import cli, elsewhere
 

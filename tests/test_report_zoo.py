@@ -10,11 +10,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 import zoo
-from bnbook.errors import BnbookError
 from torch import nn
 from zoo import ZOO, B, K
 
 import bnbook
+from bnbook.errors import BnbookError
 
 
 def measured(animal, model=None, **more):

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress import results
 
 ROOT = Path(__file__).resolve().parents[1]

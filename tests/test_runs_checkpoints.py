@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
 from bnbook.data import load
 from bnbook.deep_linear import LinearArm
+from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm

@@ -21,10 +21,10 @@ import numpy as np
 import psutil
 import pytest
 import tiny_data
-from bnbook.errors import BnbookError
 
 import bnbook
 from bnbook.deep_linear import LinearArm
+from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm

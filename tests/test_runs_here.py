@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
 import bnbook
 from bnbook.deep_linear import LinearArm
+from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bookpress import results

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear.target import TargetArm
+from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from bnbook.errors import BnbookError
 from PIL import Image
 from site_rows import rows
 
+from bnbook.errors import BnbookError
 from bookpress.pipeline import build
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import pdf, reference, shell

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 
 from bnbook.data import fixed_sample, load, normalise
+from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.small_networks import (

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 from torch import nn
 from torch.func import functional_call
 
 from bnbook.data import load
+from bnbook.errors import BnbookError
 from bnbook.studies.decay.network import pooled
 from bnbook.studies.decay.training import Rows
 from bnbook.studies.decay.trials import in_processes

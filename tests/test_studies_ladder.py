@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
 from bnbook.data import load
+from bnbook.errors import BnbookError
 from bnbook.studies.ladder import rungs
 from bnbook.studies.ladder.curves import numbers
 from bnbook.studies.ladder.pairs import LEVELS, at_equal_loss, compare

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bookpress import texts
 
 

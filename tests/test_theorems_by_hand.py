@@ -15,8 +15,8 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from bnbook.errors import BnbookError
 
+from bnbook.errors import BnbookError
 from bnbook.studies.theorems import (
     lipschitz,
     lipschitz_trials,

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 from matplotlib.colors import to_rgba
 
+from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
 from bnbook.plots.theorems import FIRST, draw_margins
 from bnbook.studies.theorems import lipschitz, one_unit

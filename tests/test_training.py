@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 
 from bnbook.data import load, normalise
+from bnbook.errors import BnbookError
 from bnbook.training import engine
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.curves import guessing, moving_mean, started, steps_to_reach

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.data.batches import Batches
+from bnbook.errors import BnbookError
 from bnbook.models import vgg16
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.studies.first_gamma import first_eigenvalue, tag

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.data.batches import Batches
+from bnbook.errors import BnbookError
 from bnbook.models import vgg
 from bnbook.probes import places, removed_gradient
 from bnbook.probes.activations import moment_change

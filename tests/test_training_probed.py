@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from bnbook.errors import BnbookError
 
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.data.batches import Batches
+from bnbook.errors import BnbookError
 from bnbook.models import activation_points
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.engine import train

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from bnbook.errors import BnbookError
 
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, instruments, spread_probes, train_stack
 from bnbook.deep_linear import summaries as of
 from bnbook.deep_linear.network import Parameters
+from bnbook.errors import BnbookError
 from bnbook.probes import landscape
 from bnbook.small_networks import PhaseArm, bisect, works
 from bnbook.training.curves import guessing, moving_mean, started, steps_to_reach

@@ -1,9 +1,9 @@
 """bnbook: a book about batch normalization in which every statement is a measurement.
 
 Instruments, which measure and know nothing of the book: data normalizers models probes meanfield training
-small_networks deep_linear studies intervals report. The machine of the book: claims fingerprint pipeline
-plots parameters runs site coursework results rows figures encoding contents texts profiles cli
-running elsewhere. Below both: errors paths atomic cores.
+small_networks deep_linear report. On them the chapters' trainings, numbers and drawings: studies plots figures
+palette. What the press (bookpress), which runs, judges and shows them, is told: book trainings explorers. And its
+facades, for chapters' cells and readers' code: results claims runs errors cli.
 """
 
 __version__ = "0.1.0"

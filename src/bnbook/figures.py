@@ -20,16 +20,17 @@ from bnbook.plots.legends import clear_legends
 from bnbook.plots.line_names import name_lines
 from bnbook.plots.narrow import narrowed
 from bnbook.plots.ticks import name_few_decades, thin_numbers, uncut_marks
+from bnbook.results import record_table
 from bookpress import atomic, parameters
 from bookpress.intervals import mean_and_interval
-from bookpress.pipeline.inks import PALETTE
+from bookpress.pipeline.inks import palette
 from bookpress.pipeline.pictures import PHONE
-from bookpress.results import record_table
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
 
 #: The arm's colour everywhere in the book, as the site's palette has it on white.
-COLORS = {name: light for name, (light, _) in PALETTE.items()} | {"theory": PALETTE["text"][0]}
+INKS = palette()
+COLORS = {name: light for name, (light, _) in INKS.items()} | {"theory": INKS["text"][0]}
 LABELS = {
     "none": "without batch norm",
     "batch": "with batch norm",

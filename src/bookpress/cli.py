@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 import time
 from collections.abc import Callable
 
-from bnbook import __version__
 from bookpress import elsewhere, paths, running
+from bookpress.book import book
 from bookpress.errors import BnbookError, reason
 from bookpress.profiles import PROFILES
 
@@ -70,8 +71,10 @@ def _command(words: list[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="bnbook", description="A book that runs: chapters, evidence, site.")
-    parser.add_argument("--version", action="version", version=f"bnbook {__version__}")
+    parser = argparse.ArgumentParser(
+        prog=book().package, description="A book that runs: chapters, evidence, site."
+    )
+    parser.add_argument("--version", action="version", version=f"{book().package} {book().version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, function, help: str) -> argparse.ArgumentParser:
@@ -109,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     claims.add_argument("--to", metavar="FOLDER", help="the folder that an export makes")
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
+    if own := book().commands_module:
+        importlib.import_module(own).add_commands(add)
     elsewhere.add_commands(add)
     return parser
 

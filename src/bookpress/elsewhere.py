@@ -1,4 +1,4 @@
-"""Commands that take the book elsewhere: measure, results, coursework."""
+"""Commands that take the book elsewhere: results, coursework."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from pathlib import Path
 
 from bookpress.profiles import PROFILES
 
-LOSSES = ("cross_entropy", "mse")  # of bnbook.report.command, which imports torch
 Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 
 
 def add_commands(add: Add) -> None:
     """Their names and arguments; what they need is imported when they run."""
-    measure = add("measure", _measure, "put all instruments on your own network (torch is imported)")
-    add_measure_arguments(measure)
     results = add("results", _results, "the recorded numbers of a chapter, to take away")
     results.add_argument("chapter", metavar="PART/CHAPTER")
     results.add_argument("--profile", choices=PROFILES, help="default: the highest that has fresh evidence")
@@ -29,34 +26,6 @@ def add_commands(add: Add) -> None:
     coursework.add_argument(
         "names", nargs="*", default=[], metavar="SHEET", help="some sheets (default: all)"
     )
-
-
-def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
-    words = "a function or class without arguments -> module, or a module; or package.module:FACTORY"
-    parser.add_argument("factory", metavar="FILE.py:FACTORY", help=words)
-    parser.add_argument("--data", metavar="NAME|FILE", help="a data set, or FILE.pt / FILE.npz")
-    words = "of one example, such as 3,32,32: of the data, or of normal random numbers without --data"
-    parser.add_argument("--input-shape", metavar="SHAPE", help=words)
-    parser.add_argument("--beside", metavar="FILE.py:FACTORY", help="a second network, on the same batch")
-    words = "a checkpoint; a second time for --beside"
-    parser.add_argument("--weights", metavar="FILE", action="append", help=words)
-    words = "which of several outputs, by name or place, such as logits or 0"
-    parser.add_argument("--output", metavar="NAME|K", help=words)
-    parser.add_argument("--batch", type=int, default=64, metavar="B", help="examples (default 64)")
-    words = f"{', '.join(LOSSES)}, or your own (outputs, targets) -> number (default {LOSSES[0]})"
-    parser.add_argument("--loss", default=LOSSES[0], metavar="NAME|FILE.py:FUNCTION", help=words)
-    parser.add_argument("--learning-rate", type=float, default=0.1, metavar="η", help="default 0.1")
-    parser.add_argument("--seed", type=int, default=0, help="of the random state that a factory draws from")
-    parser.add_argument("--no-eigenvalues", action="store_true", help="leave out λ_max, which costs most")
-    parser.add_argument("--json", metavar="FILE", help="write every number")
-    parser.add_argument("--figure", metavar="FILE.svg", help="draw (svg, png or pdf)")
-
-
-def _measure(arguments: argparse.Namespace) -> int:
-    from bnbook.report import command
-
-    command.report(arguments, lambda found: print(found.table(), flush=True))
-    return 0
 
 
 def _results(arguments: argparse.Namespace) -> int:

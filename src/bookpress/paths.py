@@ -66,8 +66,14 @@ def cache_folder() -> Path:
     """Decoded data sets, kept for all books of this user; BNBOOK_CACHE names another place."""
     import platformdirs
 
+    from bookpress.book import book
+
     named = os.environ.get("BNBOOK_CACHE")
-    return Path(named).expanduser() if named else platformdirs.user_cache_path("bnbook", False, opinion=False)
+    return (
+        Path(named).expanduser()
+        if named
+        else platformdirs.user_cache_path(book().package, False, opinion=False)
+    )
 
 
 def executed_folder() -> Path:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from bnbook.data.listeners import LISTENERS
 from bookpress import atomic, paths, rows
 from bookpress.encoding import as_array, decode, encode
 from bookpress.errors import BnbookError
@@ -112,16 +111,13 @@ def record_table(values: Mapping[str, Any], *, unit: str = "", note: str = "", d
 
 def record_data(identity: Any) -> None:
     """Note the data set that this run's results rest on (name, sizes, SHA-256); called by
-    `bnbook.data.load`."""
+    whatever loads a set."""
     row = asdict(identity) if is_dataclass(identity) else dict(identity)
     row["shape"] = list(row.get("shape", ()))
     rows = _session.header.setdefault("data", [])
     if row not in rows:
         rows.append(row)
     _save(_path())
-
-
-LISTENERS.append(record_data)
 
 
 def record_device(device: str, threads: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from bookpress import intervals
+from bookpress.book import book
 from bookpress.claims import locks
 from bookpress.claims.claim import Cell, Claim, Effect, Outcome, Test
 from bookpress.claims.kinds import can_hold, decide, evaluate, kind_of
 from bookpress.claims.locks import is_of_seeds, same_numbers
 from bookpress.claims.recorded import by_seed, geometric_mean, mean
-from bookpress.claims.words import DATA_NAMES, spelled
+from bookpress.claims.words import spelled
 from bookpress.results import Results
 
 NOW = {"at most partly": "partly refuted, rest open", "wrong, mended": "wrong as printed, corrected"}
@@ -57,7 +58,7 @@ def scope_words(
     """ "laptop · CIFAR-10 · 1/8 width · 2,000 steps · n = 5", as far as the run's header tells it; of a claim
     with rungs, those that were reached."""
     parameters = header.get("parameters", {})
-    data = [DATA_NAMES.get(row["name"], row["name"]) for row in header.get("data", [])]
+    data = [book().data_names.get(row["name"], row["name"]) for row in header.get("data", [])]
     words = [profile or header.get("profile", "")]
     for name in claim.scope:
         if name == "data":
@@ -532,52 +533,3 @@ def _scaled_claim(claim: Claim, factor: float) -> Claim:
     parts = tuple(replace(part, test=scaled(part.test, part.effect or own)) for part in claim.parts)
     test, corrected = (each and scaled(each, own) for each in (claim.test, claim.corrected))
     return replace(claim, test=test, parts=parts, corrected=corrected)
-
-
-# ---- The tests of claims asked once more of another arm: what they would say at another learning rate --------------
-
-DIVERGED = "diverged"
-
-
-def moved(claim: Claim, old: str, new: str) -> Claim:
-    """The claim with `old`, a part between the dots of the results' names, replaced by `new`."""
-
-    def swapped(test: Test) -> Test:
-        names = {key: getattr(test, key) for key in ("a", "b") if isinstance(getattr(test, key), str)}
-        return replace(test, **{key: _exchanged(name, old, new) for key, name in names.items()})
-
-    if claim.parts:
-        return replace(claim, parts=tuple(replace(part, test=swapped(part.test)) for part in claim.parts))
-    return replace(claim, test=swapped(claim.test))
-
-
-def _exchanged(name: str, old: str, new: str) -> str:
-    return ".".join(new if part == old else part for part in name.split("."))
-
-
-def words_at(
-    claims: Iterable[Claim], found: Mapping[str, np.ndarray], old: str, others: Sequence[str]
-) -> dict[str, list[str]]:
-    """Claim -> the verdict of its test at each of `others`, for claims that name results of `old` alone.
-
-    "diverged" where most trainings of an arm that it compares did not last (`diverged.RATE.NORM`, without
-    and with batch norm where a name does not say).
-    """
-    words: dict[str, list[str]] = {}
-    for claim in claims:
-        names = claim.result_names()
-        if not all(old in name.split(".") for name in names):
-            continue
-        norms = {name.rsplit(".", 1)[-1] for name in names} & {"none", "batch"} or {"none", "batch"}
-        words[claim.id] = []
-        for other in others:
-            lost = max(np.mean(found[f"diverged.{other}.{norm}"]) for norm in norms) > 0.5
-            words[claim.id].append(DIVERGED if lost else _verdict(moved(claim, old, other), found))
-    return words
-
-
-def _verdict(claim: Claim, found: Mapping[str, np.ndarray]) -> str:
-    try:
-        return judge(claim, found).verdict
-    except OverflowError:  # an interval wider than numbers reach decides nothing
-        return OPEN

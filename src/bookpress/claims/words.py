@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
+from bookpress.book import book
 from bookpress.claims.claim import Effect, Test
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -13,7 +14,6 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: What a claim says of itself that no source makes.
 OWN_QUESTION = "own question"
 #: Data sets as people call them; any other by its own name.
-DATA_NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"}
 
 RAISED = re.compile(
     r"(?<=[^\s(^_])\^(?:\((?P<more>(?:[^()]|\([^()]*\))*)\)|\{(?P<less>[^{}]*)\}"
@@ -144,23 +144,6 @@ def scripts(text: str) -> str:
 
 # ---- Effects in words: a factor or a difference, its direction and its interval ------------------------------------
 
-#: What the last part of a result's name says of the arm that it belongs to.
-ARMS = {
-    "none": "without batch norm",
-    "batch": "with batch norm",
-    "noisy": "with noisy batch norm",
-    "l1": "with ℓ1",
-    "l2": "with ℓ2",
-    "linf": "with ℓ∞",
-    "early": "early",
-    "late": "late",
-    "residual": "with skip connections",
-    "deep": "in the deep network",
-    "shallow": "in the shallow network",
-    "through": "with batch norm",
-}
-#: Beside one of these it is not batch norm alone that is absent.
-OTHERS = {"l1", "l2", "linf"}
 Shown = tuple[str, str]  # the effect, and its interval
 #: A factor below is told by what it differs from one by.
 NEAR_ONE = 1.1
@@ -252,10 +235,10 @@ def directions(test: Test, shown: Effect, with_arm: str, without: tuple[str, str
     if shown.more:
         return shown.more, shown.less
     if isinstance(test.a, str) and isinstance(test.b, str):
-        first, second = test.a.split("."), test.b.split(".")
+        first, second, arms = test.a.split("."), test.b.split("."), book().arms
         pairs = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
-        if len(first) == len(second) and len(pairs) == 1 and set(pairs[0]) <= ARMS.keys():
-            names = ARMS | ({"none": "without normalization"} if OTHERS & set(pairs[0]) else {})
+        if len(first) == len(second) and len(pairs) == 1 and set(pairs[0]) <= arms.keys():
+            names = {**arms, **{k: v for each in pairs[0] for k, v in book().beside.get(each, {}).items()}}
             return f"{with_arm} {names[pairs[0][0]]}", f"{with_arm} {names[pairs[0][1]]}"
     return without
 

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
+from bookpress.book import book
 from bookpress.fingerprint.closure import Closure
 from bookpress.fingerprint.sources import Definition, Sources, take_apart
 
-#: Where the runner's table stands: class of an arm -> the function that trains it. An arm is trained by a
-#: part of the package that does not measure, but what it is trained with does.
-TABLE = ("bookpress.runs.kinds", "TRAINS")
+#: What the book calls its table: class of an arm -> the function that trains it. An arm is trained by the press,
+#: which does not measure, but what it is trained with does.
+TABLE = "TRAINS"
 #: The bands of every figure: drawing does not measure, but this does.
 BANDS = ("bookpress.intervals", "mean_and_interval")
 
@@ -74,9 +75,9 @@ def data_digest(rows: Iterable[dict[str, Any]]) -> str:
 
 
 def trainers(sources: Sources) -> dict[str, str]:
-    """The runner's table, read without importing it."""
-    module = sources.module(TABLE[0])
-    nodes = module.definitions.get(TABLE[1], []) if module else []
+    """The book's table, read without importing it."""
+    module = sources.module(book().trainings_module)
+    nodes = module.definitions.get(TABLE, []) if module else []
     return {name: trainer for node in nodes for name, trainer in ast.literal_eval(node.value).items()}
 
 

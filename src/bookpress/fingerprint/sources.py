@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-PACKAGE = "bnbook"
-#: Recording, drawing, judging, running and the pipeline pass results on and never make one; how data are
-#: found and decoded is vouched for by their SHA-256. What these do counts by name only: a change in them
-#: makes nothing stale.
-NOT_MEASURING = tuple(
-    "results encoding figures plots claims pipeline fingerprint runs errors paths texts atomic cli cores "
-    "contents profiles parameters data.cache data.sources data.listeners".split()
-)
+from bookpress.book import PRESS, book
+
+#: The press runs, records, judges and shows, and makes no number but these: a change in it makes nothing stale.
+MEASURES = (f"{PRESS}.intervals",)
 
 
 @dataclass(frozen=True)
@@ -57,16 +52,21 @@ class Module:
 
 
 class Sources:
-    """The package's source files under one folder; a checkout of another commit has another folder."""
+    """The source files of the book's package under one folder, and of the press beside it or, where it is not
+    there, as it is imported; a checkout of another commit has another folder."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or Path(importlib.util.find_spec(PACKAGE).origin).parent
+        self.roots = book().folders
+        if root is not None:
+            self.roots[book().package] = root
+            beside = root.parent / PRESS
+            self.roots[PRESS] = beside if beside.is_dir() else self.roots[PRESS]
         self._modules: dict[str, Module | None] = {}
         self._paths: dict[str, Path | None] = {}
         self.texts: dict[Definition, tuple[list[str], list[Binding], list[Module]]] = {}  # see closure.py
 
     def module(self, name: str) -> Module | None:
-        """A module of the package, taken apart; None for any other name."""
+        """A module of the packages, taken apart; None for any other name."""
         if name not in self._modules:
             path = self.path(name)
             package = name if path is None or path.name == "__init__.py" else name.rpartition(".")[0]
@@ -77,12 +77,12 @@ class Sources:
         return path.read_text(encoding="utf-8")
 
     def path(self, name: str) -> Path | None:
-        """The file of a module of the package."""
+        """The file of a module of the packages."""
         first, *rest = name.split(".")
-        if first != PACKAGE:
+        if first not in self.roots:
             return None
         if name not in self._paths:
-            folder = self.root.joinpath(*rest)
+            folder = self.roots[first].joinpath(*rest)
             files = [folder / "__init__.py", folder.with_suffix(".py")] if rest else [folder / "__init__.py"]
             self._paths[name] = next((path for path in files if path.is_file()), None)
         return self._paths[name]
@@ -95,7 +95,7 @@ class Sources:
         if found is None:
             return Outside(f"{module}.{name}")
         if name in found.definitions:
-            return Definition(module, name) if measures(module) else Outside(f"{PACKAGE}:{name}")
+            return Definition(module, name) if measures(module) else Outside(f"{book().package}:{name}")
         if name in found.imports and found.imports[name] != (
             module,
             name,
@@ -108,7 +108,7 @@ class Sources:
             if not isinstance(bound, Outside) or self.module(star) is None:
                 return bound
         # Not to be found by reading (a module-level __getattr__): the whole module counts.
-        return Whole(module) if measures(module) else Outside(f"{PACKAGE}:{name}")
+        return Whole(module) if measures(module) else Outside(f"{book().package}:{name}")
 
     def imported(self, module: Module) -> list[str]:
         """Modules of the package that run when this one does, itself and the packages around it left out."""
@@ -135,9 +135,10 @@ def take_apart(source: str, name: str, package: str) -> Module:
                 if isinstance(inner, ast.Import | ast.ImportFrom):
                     read_import(inner, module)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    own = name.split(".")[0] == PACKAGE
+    ours = (book().package, PRESS)
+    own = name.split(".")[0] in ours
     for local, (target, part) in module.imports.items():
-        if own and local not in used and not target.startswith(PACKAGE) and target != "__future__":
+        if own and local not in used and target.split(".")[0] not in ours and target != "__future__":
             module.loose.append(ast.parse(f"import {target}.{part}" if part else f"import {target}").body[0])
     return module
 
@@ -164,9 +165,10 @@ def read_import(node: ast.Import | ast.ImportFrom, module: Module) -> None:
 @cache
 def measures(name: str) -> bool:
     """Whether a change in a module can change a result."""
-    inner = name.removeprefix(PACKAGE).removeprefix(".")
-
-    return not any(inner == other or inner.startswith(f"{other}.") for other in NOT_MEASURING)
+    package, _, inner = name.partition(".")
+    if package == PRESS:
+        return name in MEASURES
+    return not any(inner == other or inner.startswith(f"{other}.") for other in book().not_measuring)
 
 
 def _defined(node: ast.stmt) -> list[str]:

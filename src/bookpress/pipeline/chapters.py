@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import contents, paths
+from bookpress.book import book
 from bookpress.errors import BnbookError
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
@@ -212,7 +213,7 @@ class Chapter:
             notebook = jupytext.reads(self.text, fmt="md:myst")
         except (ValueError, MystMetadataParsingError) as error:
             raise BnbookError(f"{self.name}: no MyST notebook: {error}") from None
-        notebook.metadata.pop("bnbook", None)
+        notebook.metadata.pop(book().package, None)
         notebook.metadata.pop("jupytext", None)
         notebook.metadata["kernelspec"] = {
             "name": "python3",
@@ -293,8 +294,8 @@ def is_parameters(cell: Any) -> bool:
 
 def discover() -> list[Chapter]:
     """Every chapter of the book, in the order of `_toc.yml`."""
-    book = paths.book_folder()
-    return [read(book / f"{name}.md", name) for name in contents.chapter_names()]
+    folder = paths.book_folder()
+    return [read(folder / f"{name}.md", name) for name in contents.chapter_names()]
 
 
 def read(path: Path, name: str) -> Chapter:
@@ -303,10 +304,10 @@ def read(path: Path, name: str) -> Chapter:
     if lines[0] != "---" or "---" not in lines[1:]:
         raise BnbookError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
     front = parse_yaml("\n".join(lines[: lines.index("---", 1)]), f"{name}: its front matter")
-    about = front.get("bnbook") if isinstance(front, dict) else None
+    about = front.get(book().package) if isinstance(front, dict) else None
     if not isinstance(about, dict) or not isinstance(about.get("title"), str):
         raise BnbookError(
-            f"{name}: its front matter lacks `bnbook: title:`; see CONTRIBUTING.md for the template"
+            f"{name}: its front matter lacks `{book().package}: title:`; see CONTRIBUTING.md for the template"
         )
     unknown = set(about) - {"title", "exact", "data", "profiles", "settings"}
     if unknown:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bookpress import paths
+from bookpress.book import book
 from bookpress.errors import BnbookError
 
 WANTED = ("jupyter-book", "jupytext", "papermill", "torch", "torchvision", "numpy", "matplotlib")
@@ -107,8 +108,7 @@ def _disk() -> list[Row]:
 
 def _data() -> list[Row]:
     """The sets that can be loaded at once; missing ones are no fault, the smoke profile has its own."""
-    from bnbook import data
-
+    data = book().data
     named = os.environ.get("BNBOOK_DATA")
     rows = [
         (
@@ -117,7 +117,7 @@ def _data() -> list[Row]:
             True,
         )
     ]
-    for name in ("mnist", "cifar10", "cifar10-jpeg75"):
+    for name in (sets := list(book().data_names)):
         try:
             words = data.whereabouts(name)
             if words.endswith(": download"):
@@ -125,5 +125,5 @@ def _data() -> list[Row]:
                 words = "downloaded before, in the cache" if here else NOT_HERE
             rows.append((name, words, True))
         except BnbookError as error:
-            rows.append((name, f"not found: {error}", not named or name != "mnist"))
+            rows.append((name, f"not found: {error}", not named or name != sets[0]))  # the one to have
     return rows

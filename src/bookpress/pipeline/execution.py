@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import multiprocessing
 import os
@@ -22,9 +23,8 @@ from typing import Any
 import psutil
 from filelock import FileLock, Timeout
 
-import bnbook
-from bnbook import data
 from bookpress import fingerprint, paths
+from bookpress.book import book
 from bookpress.cores import cores
 from bookpress.errors import BnbookError, reason
 from bookpress.fingerprint.sources import Sources
@@ -44,19 +44,20 @@ STARTS = 3
 ANSWERS_WITHIN = 180
 
 
-def copy_package(scratch: Path) -> Path:
-    """The package as it is now, in `scratch/code`: what the run imports and is hashed by. An edit during the
-    run does not reach it."""
-    copy = scratch / "code" / "bnbook"
-    shutil.copytree(Path(bnbook.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+def copy_packages(scratch: Path) -> Path:
+    """The book's package and the press as they are now, in `scratch/code`: what the run imports and is hashed by.
+    An edit during the run does not reach them."""
+    code = scratch / "code"
+    for name, folder in book().folders.items():
+        shutil.copytree(folder, code / name, ignore=shutil.ignore_patterns("__pycache__"))
     traced = "import bnbook_tracing\n" if os.environ.get("BNBOOK_TRACES") else ""  # of the tests
-    (copy.parent / "sitecustomize.py").write_text(traced, encoding="utf-8")
-    (copy.parent / "usercustomize.py").touch()
-    return copy
+    (code / "sitecustomize.py").write_text(traced, encoding="utf-8")
+    (code / "usercustomize.py").touch()
+    return code
 
 
 def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> str | None:
-    """Execute `source`, beside which lies the copy of the package; the first line of what went wrong, or
+    """Execute `source`, beside which lie the copies of the packages; the first line of what went wrong, or
     None."""
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -189,13 +190,15 @@ def run_chapter(
     values = parameters | changes
     target = fresh_run(chapter, profile, name)
     if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
-        data.prepare(values["data"])
+        book().data.prepare(values["data"])
 
     with _alone(target), _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
-        package = copy_package(scratch)
-        began = fingerprint.chapter_fingerprint(chapter.code_cells, values, [], Sources(package))
-        made_from = gate.made_from(chapter, began, package)
+        code = copy_packages(scratch)
+        began = fingerprint.chapter_fingerprint(
+            chapter.code_cells, values, [], Sources(code / book().package)
+        )
+        made_from = gate.made_from(chapter, began, code)
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
@@ -364,7 +367,9 @@ def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event) -> Cha
     if ends.is_set():
         return ChapterOutcome(False)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context, initializer=_begin, initargs=(max(1, share),)) as pool:
+    with ProcessPoolExecutor(
+        1, context, initializer=_begin, initargs=(max(1, share), book().package)
+    ) as pool:
         try:
             return pool.submit(job.run, chapter).result()
         except BnbookError:
@@ -377,8 +382,9 @@ def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event) -> Cha
             return ChapterOutcome(False, [(True, f"FAILED {chapter.name}\n{traceback.format_exc()}")])
 
 
-def _begin(share: int) -> None:
-    """In the process: its share of the cores, and an end with its parent."""
+def _begin(share: int, package: str) -> None:
+    """In the process: the book, its share of the cores, and an end with its parent."""
+    importlib.import_module(f"{package}.book")
     os.environ["BNBOOK_CORES"] = str(share)
     os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
     for how in (signal.SIGTERM, signal.SIGINT):  # Ctrl-C reaches every process of the terminal

@@ -23,6 +23,7 @@ from typing import Any
 import yaml
 
 from bookpress import atomic, claims, paths
+from bookpress.book import book
 from bookpress.errors import BnbookError
 from bookpress.pipeline import chapters
 from bookpress.pipeline.chapter_runs import Evidence
@@ -36,11 +37,6 @@ SUPPORTED = ("holds", "holds if", "reproduced", "yes")
 REFUTED = ("wrong", "corrected", "not reproduced", "no")
 #: Keys of a test that name recorded results.
 NAMED = ("a", "b", "results")
-#: Where each set is published; what was loaded is known by its hash, `bnbook.data.identity`.
-PUBLISHED_AT = {
-    "mnist": "https://yann.lecun.org/exdb/mnist/",
-    "cifar10": "https://www.cs.toronto.edu/~kriz/cifar.html",
-}
 
 
 @dataclass(frozen=True)
@@ -244,7 +240,9 @@ def _read_by(row: Mapping[str, Any]) -> Iterator[str]:
 def _dataset(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
     size = f"{known['train']} training and {known['test']} test examples"
     exact = "the published set" if known["exact"] else "not the published set to the last bit"
-    home = next((at for key, at in PUBLISHED_AT.items() if name.startswith(key)), "https://scikit-learn.org")
+    home = next(
+        (at for key, at in book().data_homes.items() if name.startswith(key)), "https://scikit-learn.org"
+    )
     place = {"kind": "external", "uri": home, "sha256": known["sha256"], "access": "public"}
     return {
         "id": name,
@@ -266,10 +264,10 @@ def _ara(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> Iterator[tup
         "logic/experiments.md",
         "# Experiments\n" + "".join(_ara_experiment(run, ids, numbered) for run in runs),
     )
-    yield "logic/problem.md", PROBLEM
+    yield "logic/problem.md", book().problem
     yield "logic/concepts.md", "# Concepts\n" + "".join(map(_ara_concept, claims.load_instruments()))
     yield "logic/related_work.md", "# Related work\n" + "".join(_ara_work(rows, ids))
-    yield "logic/solution/constraints.md", CONSTRAINTS
+    yield "logic/solution/constraints.md", book().constraints
     yield "src/environment.md", _ara_environment(runs)
     for run in runs:
         yield f"evidence/tables/derived_{run.slug}.md", _ara_table(run, ids)
@@ -424,7 +422,7 @@ def _ara_tree(runs: Sequence[Run], ids: Mapping[str, str]) -> dict[str, Any]:
         return {**whole, "children": earlier} if earlier else whole
 
     asks = "What of what is said of batch normalization holds, and why does it help?"
-    root = node("question", "Why does batch norm help?", source_refs=["book/index.md"], description=asks)
+    root = node("question", book().question, source_refs=["book/index.md"], description=asks)
     children = []
     for run in runs:
         title = run.evidence.chapter.title
@@ -474,41 +472,6 @@ def _ara_paper(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> str:
         text += f"\n### {layer}\n| File | Description |\n|------|-------------|\n"
         text += "".join(f"| [{Path(name).name}]({name}) | {what} |\n" for name, what in listed.items())
     return text
-
-
-PROBLEM = """# Problem Specification
-
-## Observations
-
-### O1: Two papers and an encyclopedia say why batch normalization helps
-- **Statement**: They name smoother landscapes, larger usable rates, and steadier inputs, and give figures of single networks.
-- **Evidence**: Santurkar et al. 2018 in two versions; a mean-field analysis of 2018; Wikipedia
-- **Implication**: A reader can't tell what holds, at what size, and with what error.
-
-## Gaps
-
-### G1: No verdict with an error bar for each sentence
-- **Statement**: Nobody had measured each checkable sentence with seeds, intervals and tests fixed beforehand.
-- **Caused by**: O1
-- **Existing attempts**: replications of single figures
-- **Why they fail**: They compare pictures, with a seed or two.
-
-## Key Insight
-- **Insight**: A claim can be a test on recorded numbers whose verdict is computed, so that it can come out against its source.
-- **Derived from**: O1
-- **Enables**: a book whose every sentence with a number can be run again
-
-## Assumptions
-- A1: The seeds of a run stand for those that somebody else would draw.
-- A2: A test says what its sentence says; each is shown beside it.
-"""
-CONSTRAINTS = """# Constraints
-
-- **Size**: most trainings are narrower or shorter than the papers'; every verdict names its size.
-- **Data**: a set whose name ends in jpeg75 is CIFAR-10 that went through JPEG.
-- **Margins**: thresholds are choices; each claim has its verdict at half and at twice its margin.
-- **Draws**: trainings at large rates are chaotic; another processor is another draw of the same seeds.
-"""
 
 
 # ---- What both write ------------------------------------------------------------------------------------------------

@@ -20,9 +20,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import bnbook
-from bnbook import data
 from bookpress import atomic, claims, fingerprint, paths, results
+from bookpress.book import PRESS, book
 from bookpress.claims import judging, kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import BnbookError
@@ -286,7 +285,9 @@ def data_identity(evidence: Evidence) -> list[str]:
             f"the run asked for data {asked} and rests on {', '.join(str(row.get('name')) for row in rows)}"
         ]
     if families and not rows:
-        return [f"the run names no data set; expected {' or '.join(families)} through bnbook.data.load"]
+        return [
+            f"the run names no data set; expected {' or '.join(families)} through {book().package}.data.load"
+        ]
     found = []
     for row in rows:
         found += _identity_problems(row)
@@ -303,10 +304,10 @@ def data_identity(evidence: Evidence) -> list[str]:
 def _identity_problems(row: dict) -> list[str]:
     """A data row against what the named set is known to be."""
     name = row.get("name")
-    known = data.known_sets().get(name)
+    known = book().data.known_sets().get(name)
     if known is None:
         return [
-            f"data {name!r} are no set that the book knows; expected one of {', '.join(data.known_sets())}"
+            f"data {name!r} are no set that the book knows; expected one of {', '.join(book().data.known_sets())}"
         ]
     wrong = [part for part in ("train", "test", "shape", "exact") if row.get(part) != known[part]]
     wrong += ["sha256"] if known["sha256"] not in (None, row.get("sha256")) else []
@@ -325,11 +326,11 @@ KERNELS = re.compile(r"(ATEN_CPU_|(ONE)?DNN|MKL_|OPENBLAS_|KMP_|OMP_|CUBLAS_|NVI
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
 
-def made_from(chapter: Chapter, began: dict[str, str], package: Path) -> dict[str, Any]:
+def made_from(chapter: Chapter, began: dict[str, str], code: Path) -> dict[str, Any]:
     """Fingerprint, claims, head of the locks and commit as they are before a run starts, which imports the
     package from the folder `package`."""
     listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
-    return {"fingerprint": began, "claims": listed, "locks": head, **commit(package)}
+    return {"fingerprint": began, "claims": listed, "locks": head, **commit(code)}
 
 
 def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
@@ -410,11 +411,11 @@ def content_digest(recorded: results.Results) -> str:
     return fingerprint.digest({k: v for k, v in results.as_content(recorded).items() if k != "content"})
 
 
-def commit(package: Path | None = None) -> dict[str, Any]:
-    """The commit checked out, and whether what runs differs from it: the files of `package` (by default those
+def commit(code: Path | None = None) -> dict[str, Any]:
+    """The commit checked out, and whether what runs differs from it: the packages in `code` (by default those
     of the checkout), the chapters and the lock. Asked of the files' content, not of git's own notes of it."""
     root = paths.repository_root()
-    package = package or root / "src" / "bnbook"
+    code, packages = code or root / "src", (book().package, PRESS)
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, encoding="utf-8")
@@ -423,14 +424,29 @@ def commit(package: Path | None = None) -> dict[str, Any]:
     if not shutil.which("git") or not (head := git("rev-parse", "HEAD").strip()):
         return {"commit": "unknown", "dirty": True}
     lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
-    listed = git("ls-tree", "-r", "-z", "HEAD", "--", "src/bnbook", "book", "requirements.lock")
+    listed = git(
+        "ls-tree",
+        "-r",
+        "-z",
+        "HEAD",
+        "--",
+        *(f"src/{name}" for name in packages),
+        "book",
+        "requirements.lock",
+    )
     held = {
         name: words.split()[2]
         for words, _, name in (row.partition("\t") for row in listed.split("\0"))
         if name
     }
-    owned = any(name.startswith("src/") for name in held)  # a book may stand without the package's sources
-    there = {f"src/bnbook/{path.relative_to(package).as_posix()}": path for path in _files(package) if owned}
+    there = {
+        f"src/{path.relative_to(code).as_posix()}": path
+        for package in packages
+        if any(
+            name.startswith(f"src/{package}/") for name in held
+        )  # a book may stand without its packages' sources
+        for path in _files(code / package)
+    }
     there |= {path.relative_to(root).as_posix(): path for path in _files(root / "book")}
     there |= {"requirements.lock": root / "requirements.lock"} if "requirements.lock" in held else {}
     changed = held.keys() != there.keys() or any(
@@ -531,12 +547,16 @@ def freshness(evidence: Evidence) -> list[str]:
     """The fingerprint fits the checkout."""
     words = {
         "code": "the chapter's code cells changed",
-        "package": "the bnbook code that it imports changed",
+        "package": f"the {book().package} code that it imports changed",
         "parameters": f"the {evidence.profile} parameters changed",
         "data": "the data rows in the results file changed",
     }
     commit = evidence.results.header.get("provenance", {}).get("commit", "")[:10]
-    diff = {"package": f" (git diff {commit} -- src/bnbook)"} if re.fullmatch("[0-9a-f]{10}", commit) else {}
+    diff = (
+        {"package": f" (git diff {commit} -- src/{book().package})"}
+        if re.fullmatch("[0-9a-f]{10}", commit)
+        else {}
+    )
     return [
         f"stale: {words[part]} since the run{diff.get(part, '')}; run it again" for part in evidence.stale()
     ]
@@ -597,8 +617,8 @@ def _key(evidence: Evidence) -> str:
 
 @cache
 def _package() -> str:
-    folder = Path(bnbook.__file__).parent
-    return _digest(sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".yml")), "")
+    found = (path for folder in book().folders.values() for path in folder.rglob("*"))
+    return _digest(sorted(path for path in found if path.suffix in (".py", ".yml")), "")
 
 
 def _digest(files: list[Path], more: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 import nbformat
 
-from bnbook import __version__
 from bookpress import atomic, claims, paths
+from bookpress.book import book
 from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
 from bookpress.errors import BnbookError
@@ -44,11 +44,6 @@ NEEDED = {
     "tqdm": "tqdm",
     "yaml": "pyyaml",
 }
-WHEEL = f"bnbook-{__version__}-py3-none-any.whl"
-BY_HAND = (
-    f"bnbook is not installed: put its wheel, {WHEEL}, beside this notebook and run the cell again, or "
-    "pip install . in a copy of the book's repository"
-)
 SOURCE = """# @title Set-up: installs what is missing; where all is there it does nothing
 import importlib
 import subprocess
@@ -60,8 +55,8 @@ source = {source!r}  # the book's repository
 needed = {needed!r}
 pip = [sys.executable, "-m", "pip", "install", "--quiet"]
 wanted = [[package for module, package in needed.items() if not find_spec(module)]]
-if not find_spec("bnbook"):
-    book = [*map(str, sorted(Path().glob("bnbook-*.whl"))), *filter(None, [source])]
+if not find_spec({package!r}):
+    book = [*map(str, sorted(Path().glob("{package}-*.whl"))), *filter(None, [source])]
     if not book:
         raise ModuleNotFoundError({by_hand!r})
     wanted.append(["--no-deps", book[0]])
@@ -71,15 +66,25 @@ for packages in filter(None, wanted):
 importlib.invalidate_caches()"""
 
 
+def by_hand() -> str:
+    """What to do where nothing can be installed from."""
+    package, version = book().package, book().version
+    return (
+        f"{package} is not installed: put its wheel, {package}-{version}-py3-none-any.whl, beside this notebook and run "
+        "the cell again, or pip install . in a copy of the book's repository"
+    )
+
+
 def setup_cell(address: str) -> Any:
     """The folded cell; `address` of the book's repository, empty while it has none.
 
-    bnbook comes from a wheel beside the notebook, else from the address; with neither the cell says in one
+    The package comes from a wheel beside the notebook, else from the address; with neither the cell says in one
     line what to do. What the chapter's own parameters need is inside the package; real data are fetched by
     the chapter itself when its `data` names them.
     """
-    source = f"git+{address}" if address else ""
-    cell = nbformat.v4.new_code_cell(SOURCE.format(source=source, needed=NEEDED, by_hand=BY_HAND))
+    source, package = f"git+{address}" if address else "", book().package
+    filled = SOURCE.format(source=source, needed=NEEDED, by_hand=by_hand(), package=package)
+    cell = nbformat.v4.new_code_cell(filled)
     cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
     return cell
 
@@ -165,7 +170,7 @@ def _citation(key: str, in_text: bool) -> str:
 
 TO_RUN = (
     "**To run it**, here or in a hosted notebook such as Colab, run all cells: the first one installs what "
-    f"is missing, the book's package (bnbook {__version__}) among it. The parameters are those of the smoke "
+    "is missing, the book's package ({package}) among it. The parameters are those of the smoke "
     "profile (seconds on two cores, no download, too small for evidence); those of the book's run stand "
     "beside them. Change them in their cell, or run it from a shell with other ones: "
     "`papermill NOTEBOOK.ipynb out.ipynb -p seeds 3`."
@@ -173,7 +178,7 @@ TO_RUN = (
 TO_RUN_AGAIN = (
     "**To run it again**, run all cells, or `papermill NOTEBOOK.ipynb out.ipynb -p seeds 3` from a shell: what `-p` "
     "names changes, all other parameters stay those of this run. The first cell installs what is missing, the book's "
-    f"package (bnbook {__version__}) among it."
+    "package ({package}) among it."
 )
 
 
@@ -205,14 +210,13 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
             cells[-1] |= {"outputs": ran.outputs, "execution_count": ran.execution_count}
             cells[-1]["metadata"] = ran.metadata
         cells.append(_markdown(captions.get(number, "")))
-    cells[0].source = _after_title(
-        cells[0].source, f"{_about(evidence, own)}\n\n{TO_RUN_AGAIN if own else TO_RUN}"
-    )
+    to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
+    cells[0].source = _after_title(cells[0].source, f"{_about(evidence, own)}\n\n{to_run}")
     cells.insert(1, setup_cell(shell.repository()))
     if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))
-        cells.append(_code(f"from bookpress.claims import show_verdicts\n\n{call}"))
+        cells.append(_code(f"from {book().package}.claims import show_verdicts\n\n{call}"))
     if own:
         for cell in cells:
             if cell.cell_type == "code" and "papermill" not in cell.metadata:
@@ -220,7 +224,7 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
     page["cells"] = [cell for cell in cells if cell.source]
     for number, cell in enumerate(page.cells):
         cell["id"] = f"cell-{number}"
-    page.metadata["bnbook"] = {"chapter": chapter.name, "content": content(page)}
+    page.metadata[book().package] = {"chapter": chapter.name, "content": content(page)}
     return page
 
 
@@ -285,10 +289,10 @@ def write(folder: Path, chapters: Sequence[Chapter], shown: prose.Pages, keep: b
         if keep and path.is_file():
             try:
                 old = nbformat.read(path, as_version=4)
-                written, now = old.metadata.get("bnbook", {}).get("content"), content(old)
+                written, now = old.metadata.get(book().package, {}).get("content"), content(old)
             except Exception:  # whatever nbformat says of a file that is no notebook: it is its reader's
                 written, now = None, ""
-            if written == page.metadata["bnbook"]["content"]:
+            if written == page.metadata[book().package]["content"]:
                 continue  # with the outputs and the edits of its reader
             if now != written:
                 kept.append(path)
@@ -339,7 +343,8 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: prose.Pages) -> Any:
             reading.Carried(claim, format_effect(found), found.marked) if found else reading.Carried(claim)
         )
     head = (
-        "# @title The book's claims and verdicts, for the last cell\nfrom bookpress.claims import carry\n\n"
+        "# @title The book's claims and verdicts, for the last cell\n"
+        f"from {book().package}.claims import carry\n\n"
     )
     run = shown.evidence.get(mine[0].chapter)
     beside = f", {run.results.header['parameters']!r}" if run else ""

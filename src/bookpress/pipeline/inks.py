@@ -12,59 +12,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bookpress.book import book
+
 LIGHT_GROUND, DARK_GROUND = "#ffffff", "#121212"
 LEAST_CONTRAST = 4.5  # words have these inks, too
 
-#: Meaning -> (ink on white, ink in the dark). An arm's ink is for that arm alone; what is none has an ink of
-#: its own here, or the ink of text with a mark and a dash; `part` is what holds, or was mended, in part.
+#: Meaning -> (ink on white, ink in the dark), of what every book draws; `part` is what holds, or was mended, in part.
 PALETTE = {
-    "none": ("#c4500c", "#ff8f57"),
-    "batch": ("#0068a8", "#5cb4f2"),
-    "noisy": ("#7d4bb3", "#bd9bf2"),
-    "noise": ("#8a6d00", "#d6b64a"),
-    "l1": ("#b3478c", "#ea93c6"),
-    "l2": ("#8f6400", "#f0b13c"),
-    "linf": ("#00808f", "#4fd0de"),
-    "layer": ("#8c564b", "#d3a49a"),
     "corrected": ("#00805c", "#35c79c"),
     "wrong": ("#c2263c", "#ff7d88"),
     "part": ("#875a00", "#e8bd52"),
     "printed": ("#6b6b6b", "#a8adb4"),
     "text": ("#222832", "#dde3e9"),
-    "skip": ("#445a00", "#9dbb2f"),  # batch norm in every layer, with skip connections around them
-    "one": ("#2b2bc4", "#8088ff"),  # batch norm behind a single layer
-    "apart": ("#a000c8", "#e868ff"),  # descent in length and direction apart, such as GDNP
     "grid": ("#e3e3e3", "#333b47"),
 }
-#: Ink of a run, as `bnbook.figures` or an older form of it draws -> its meaning.
-DRAWN = {
-    "#d55e00": "none",
-    "#0072b2": "batch",
-    "#009e73": "noisy",
-    "#8a6d00": "noise",
-    "#cc79a7": "l1",
-    "#e69f00": "l2",
-    "#56b4e9": "linf",
-    "#7a5195": "layer",
-    "#777777": "printed",
-    "#cc3311": "wrong",
-    "#000000": "text",
-    "#222222": "text",
-    "#333333": "text",
-    "#e3e3e3": "grid",
-}
-#: Where older runs draw something else with the same ink: a pattern of PART/CHAPTER/FIGURE -> its meanings.
-ELSEWHERE = {
-    r"(mean-field|theory|decoupling|batch-norm)/": {"#009e73": "corrected"},
-    r".*/margins$": {"#d55e00": "wrong", "#009e73": "corrected"},
-    r"santurkar/deep-linear/verdicts$": {"#0072b2": "corrected", "#d55e00": "wrong"},
-    r"mean-field/reach/images$": {"#7d4bb3": "batch"},
-}
-#: Figures that paint areas by a colour scale, which their colour bar shows: no ink of the scale is changed.
-SCALES = r".*/(map|plane|gradients)$"
-
-#: Those whose panels it fills: what lies on it has the same inks in both themes.
-PAINTED = r".*/(map|plane)$"
 ON_SCALE = re.compile(
     r'((?:<defs>\s*<path [^>]*>\s*</defs>\s*)?<g clip-path="[^"]*"[^>]*>.*?</g>'
     r'|<path [^>]*clip-path="[^"]*"[^>]*/>)',
@@ -78,21 +39,26 @@ BEHIND = re.compile(r'(<g id="(?:figure|axes)_\d+">\s*<g id="patch_\d+">\s*<path
 NUMBER = re.compile(r"-?[1-9]\d*\.\d{3,}")
 
 
+def palette() -> dict[str, tuple[str, str]]:
+    """The inks of what every book draws, and those of the book's own arms."""
+    return {**PALETTE, **book().palette}
+
+
 def light(svg: str, figure: str) -> str:
     """A run's figure (PART/CHAPTER/FIGURE) for the light theme: no ground, the palette's inks."""
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, count=1, flags=re.S)
     svg = BEHIND.sub(r"\1fill: none", svg)
     svg = NUMBER.sub(lambda number: f"{float(number[0]):.2f}", svg)
-    meanings = dict(DRAWN)
-    for pattern, other in ELSEWHERE.items():
+    meanings, inks = dict(book().drawn), palette()
+    for pattern, other in book().drawn_elsewhere.items():
         if re.match(pattern, figure):
             meanings |= other
-    kept = re.match(SCALES, figure) is not None
+    kept = re.match(book().scales, figure) is not None
 
     def ink(match: re.Match) -> str:
         drawn = match[0]
         if drawn in meanings:
-            return PALETTE[meanings[drawn]][0]
+            return inks[meanings[drawn]][0]
         return drawn if kept or is_grey(drawn) else legible(drawn, LIGHT_GROUND)
 
     inked = INK.sub(ink, svg)  # letters name no ink of their own
@@ -111,7 +77,7 @@ def figure_of(svg: str) -> str:
 
 def is_painted(svg: str) -> bool:
     """Whether a colour scale fills the panels of what `light` gave."""
-    return is_ours(svg) and re.match(PAINTED, figure_of(svg)) is not None
+    return is_ours(svg) and re.match(book().painted, figure_of(svg)) is not None
 
 
 def for_both_themes(svg: str) -> str:
@@ -121,7 +87,7 @@ def for_both_themes(svg: str) -> str:
     Names and not rules for what has an ink: marks that are drawn by `use` inherit the first and may not see
     the second.
     """
-    kept = re.match(SCALES, figure_of(svg)) is not None
+    kept = re.match(book().scales, figure_of(svg)) is not None
     words = PALETTE["text"][0]
     svg = svg.replace(f' fill="{words}"', "", 1)  # of the root: a name holds in a style alone
     parts = ON_SCALE.split(svg) if is_painted(svg) else [svg]  # every other one lies on the scale
@@ -141,7 +107,7 @@ def for_both_themes(svg: str) -> str:
 
 
 def _in_the_dark(ink: str, kept: bool) -> str:
-    if ink in (turned := dict(PALETTE.values())):
+    if ink in (turned := dict(palette().values())):
         return turned[ink]
     if is_grey(ink):
         return _mixed(DARK_GROUND, PALETTE["text"][1], 1 - int(ink[1:3], 16) / 255)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from bnbook.data import STANDINS
 from bookpress import claims, fingerprint, paths
+from bookpress.book import book
 from bookpress.claims import Claim, Test, locks, power
 from bookpress.claims.locks import (
     AFTER,
@@ -123,8 +123,10 @@ class Known:
         """
         there = []
         for name, about in store.every():
-            arm = next((about[label] for label in set(kinds.LABELS.values()) if label in about), None)
-            if isinstance(arm, dict) and arm.get("data") not in STANDINS:
+            arm = next(
+                (about[label] for label in set(book().trainings.LABELS.values()) if label in about), None
+            )
+            if isinstance(arm, dict) and arm.get("data") not in book().data.STANDINS:
                 there.append((name, about, arm, json.dumps(kinds.nameless({"arm": arm}), sort_keys=True)))
         own = {text for _, about, _, text in there if about.get("chapter") == self.chapter.name}
         mine = [(name, about["seed"], arm.get("steps")) for name, about, arm, text in there if text in own]

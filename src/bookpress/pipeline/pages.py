@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bookpress import atomic, claims, paths
+from bookpress.book import book
 from bookpress.claims import (
     CHANGES,
     REASONS,
@@ -33,7 +34,7 @@ from bookpress.claims.judging import HOLDS, HOLDS_IF, POWER, TOO_MANY
 from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
 from bookpress.claims.locks import short
 from bookpress.claims.sources import Instrument
-from bookpress.claims.words import DATA_NAMES, literal
+from bookpress.claims.words import literal
 from bookpress.errors import BnbookError
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
 from bookpress.pipeline import chapter_runs, explorers, gate, inks, pictures, prose
@@ -451,7 +452,7 @@ def _time_words(made: dict) -> str:
 
 def _data_names(evidence: Evidence) -> str:
     names = (row["name"] for row in evidence.results.header["data"])
-    return ", ".join(DATA_NAMES.get(name, name) for name in names) or "none"
+    return ", ".join(book().data_names.get(name, name) for name in names) or "none"
 
 
 def _data_row(row: dict) -> str:
@@ -632,7 +633,7 @@ def _shared(tested: Tested, pages: Pages) -> str:
         results = pages.evidence[row["chapter"]].results
         parameters = results.header.get("parameters", {})
         data = ", ".join(
-            DATA_NAMES.get(found["name"], found["name"]) for found in results.header.get("data", [])
+            book().data_names.get(found["name"], found["name"]) for found in results.header.get("data", [])
         )
         size = tuple(str(parameters.get(key)) for key in ("width", "depth", "steps"))
         name = test["test"].get("a") or test["test"]["results"][0]

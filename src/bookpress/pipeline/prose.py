@@ -14,9 +14,10 @@ import numpy as np
 import yaml
 
 from bookpress import claims
+from bookpress.book import book
 from bookpress.claims import judging
 from bookpress.claims.ledger import format_effect
-from bookpress.claims.words import DATA_NAMES, alike, format_number, telling
+from bookpress.claims.words import alike, format_number, telling
 from bookpress.errors import BnbookError
 from bookpress.intervals import Interval, geometric_ratio, mean_level, paired_difference
 from bookpress.pipeline import chapter_runs
@@ -362,7 +363,7 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
         judgements = [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
         return _OF_JUDGEMENTS[verb](judgements)
     if verb == "data":
-        return ", ".join(DATA_NAMES.get(row["name"], row["name"]) for row in header["data"]) or "none"
+        return ", ".join(book().data_names.get(row["name"], row["name"]) for row in header["data"]) or "none"
     if verb == "profile":
         return header["profile"]
     if verb == "device":

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bnbook.data import STANDINS
 from bookpress import atomic, claims, fingerprint, paths, results
+from bookpress.book import book
 from bookpress.claims import Claim, locks
 from bookpress.claims.judging import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
@@ -118,7 +118,7 @@ def _strange(about: dict[str, Any], chapters: set[str]) -> str:
         return "is of no chapter"
     if about.get("code") not in _codes():
         return "was made with other code"
-    if any(isinstance(each, dict) and each.get("data") in STANDINS for each in about.values()):
+    if any(isinstance(each, dict) and each.get("data") in book().data.STANDINS for each in about.values()):
         return "was made on a stand-in for data"
     return ""
 
@@ -130,7 +130,7 @@ def _names() -> set[str]:
 @cache
 def _codes() -> set[str]:
     """What today's code of every kind of training is called."""
-    return {kinds.edition(kind, None)["code"] for kind in kinds.TRAINS}
+    return {kinds.edition(kind, None)["code"] for kind in book().trainings.TRAINS}
 
 
 def _files() -> set[Path]:

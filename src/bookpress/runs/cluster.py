@@ -12,12 +12,11 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
-import bnbook
+from bookpress.book import book
 from bookpress.errors import BnbookError
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ class LocalCluster:
     def __init__(self, workers: int) -> None:
         self.workers, self.surroundings, self.left = workers, _surroundings(), time.monotonic()
         self.log = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (open as long as the cluster runs)
-        package = str(Path(bnbook.__file__).resolve().parents[1])
+        packages = dict.fromkeys(str(folder.resolve().parent) for folder in book().folders.values())
         variables = os.environ | {
-            "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
+            "PYTHONPATH": os.pathsep.join(filter(None, [*packages, os.environ.get("PYTHONPATH")])),
             "OMP_NUM_THREADS": "1",
         }
         variables.pop("BNBOOK_RESULTS", None)  # the results file is this process's to write

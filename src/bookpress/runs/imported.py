@@ -15,7 +15,8 @@ class Imported(Sources):
     def __init__(self) -> None:
         super().__init__()
         read = super().read
-        self.held = {path: (_stamp(path), read(path)) for path in self.root.rglob("*.py")}
+        found = (path for root in self.roots.values() for path in root.rglob("*.py"))
+        self.held = {path: (_stamp(path), read(path)) for path in found}
 
     def read(self, path: Path) -> str:
         return self.held[path][1] if path in self.held else super().read(path)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from bnbook import data
 from bookpress import results
+from bookpress.book import book
 from bookpress.cores import cores
 from bookpress.errors import BnbookError
 from bookpress.runs import checkpoints, cluster, kinds, store, task
@@ -63,7 +63,7 @@ def train_members(
     if workers is not None and workers < 0:
         raise BnbookError(f"{workers} workers; expected 1 or more, or 0 for one a core")
     where = _device(device)
-    here = {kinds.device_of(arm, where) for arm, _ in members}
+    here = {book().trainings.device_of(arm, where) for arm, _ in members}
     results.record_device(task.device_name(max(here, default="cpu")), kinds.THREADS)
     wanted = _identities(members, where)
     keys = {member: kinds.key(identity) for member, identity in wanted.items()}
@@ -98,7 +98,7 @@ def _identities(members: Sequence[Member], where: str) -> dict[Member, dict[str,
     def edition(kind: str, name: str | None) -> dict[str, Any]:
         if name is None:
             return kinds.edition(kind, None)
-        identity = data.prepare(name)
+        identity = book().data.prepare(name)
         results.record_data(identity)
         return kinds.edition(kind, identity.sha256)
 
@@ -122,11 +122,12 @@ def _task(
     """Plain values only: whatever edition a worker has, it can read them."""
     arm, seed = stack[0]
     return {
+        "book": f"{book().package}.book",
         "kind": kinds.kind_of(arm),
         "members": [[arm.settings(), int(seed)] for arm, seed in stack],
         "keys": keys if store.is_written() else [],  # those of checkpoints
         "edition": {part: wanted[arm, seed][part] for part in kinds.EDITION},
-        "device": kinds.device_of(arm, where),
+        "device": book().trainings.device_of(arm, where),
         "steps": arm.steps,
     }
 

@@ -5,6 +5,7 @@ Imports nothing heavy by itself: a scheduler, which only passes tasks on, import
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from bookpress.book import book
 from bookpress.errors import BnbookError
 from bookpress.runs.imported import IMPORTED
 
@@ -24,15 +26,15 @@ _ALONE = threading.Lock()
 
 
 def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """Train a stack {"kind", "members": [[settings, seed], ...], "keys", "edition", "device"}.
+    """Train a stack {"book", "kind", "members": [[settings, seed], ...], "keys", "edition", "device"}.
 
     -> {"arrays": of all members (S, ...), "seconds": of each, "device": its name, "checkpoint": whether one
     is left}. BnbookError where code, torch or data are not those of the caller.
     """
-    from bnbook.training.numerics import numerics
     from bookpress.runs import checkpoints, driving, kinds
 
     with _ALONE:
+        importlib.import_module(task["book"])  # registers it, in a worker for the first time
         arm_type = kinds.find(task["kind"])
         members = [(arm_type.from_settings(settings), seed) for settings, seed in task["members"]]
         arm = members[0][0]
@@ -47,7 +49,7 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
             )
         with _torch_as_it_starts():
             training = kinds.start(members, dataset)
-            with numerics(training.device, kinds.THREADS):  # once, not at every step
+            with book().trainings.numerics(training.device, kinds.THREADS):  # once, not at every step
                 arrays, seconds = driving.drive(training, task["keys"], tell)
         return {
             "arrays": arrays,
@@ -105,9 +107,7 @@ def _torch_as_it_starts() -> Iterator[None]:
 
 @lru_cache(maxsize=2)
 def _dataset(name: str, device: str) -> Any:
-    from bnbook.data import load
-
-    return load(name, device=device)
+    return book().data.load(name, device=device)
 
 
 def _edition(kind: str, data: str | None, sources: Sources | None = None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bookpress.book import book
 from bookpress.claims import Test, without_markup
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.kinds import KINDS, edges
@@ -81,18 +82,11 @@ def in_words(row: dict[str, Any], root: str) -> str:
 
 # ---- Texts and names as HTML ---------------------------------------------------------------------------------------
 
-#: Sources as people call them.
-SOURCES = {
-    "santurkar2018": "Santurkar et al. 2018",
-    "meanfield2018": "Mean-field paper",
-    "encyclopedia": "Wikipedia",
-}
 KIND_NAMES = {
     "measurement": "measurement",
     "statement": "formula or theorem",
     "question": "the book’s own question",
 }
-VERSIONS = ("v1", "NeurIPS")
 #: Signs of formulas where no MathJax sets them.
 SIGNS = {
     **dict(
@@ -151,12 +145,15 @@ def told_apart(texts: Sequence[str]) -> list[str]:
 
 
 def source_name(key: str) -> str:
-    return SOURCES.get(key, key)
+    return book().sources.get(key, key)
 
 
 def source_keys(source: dict[str, str]) -> list[str]:
     """The source, and each of its versions that is named: what the board filters by."""
-    return [source["key"], *(f"{source['key']} {each}" for each in VERSIONS if each in source["version"])]
+    return [
+        source["key"],
+        *(f"{source['key']} {each}" for each in book().versions if each in source["version"]),
+    ]
 
 
 def source_place(row: dict[str, Any]) -> str:
@@ -392,7 +389,7 @@ def waffle(rows: list[Row]) -> str:
     """
     rows = [row for row in rows if not row["rungs"]]
     claimed = [row for row in rows if row["kind"] != "question"]
-    keys = dict.fromkeys(key for key in SOURCES if any(row["source"]["key"] == key for row in claimed))
+    keys = dict.fromkeys(key for key in book().sources if any(row["source"]["key"] == key for row in claimed))
     keys |= dict.fromkeys(row["source"]["key"] for row in claimed)
     parts = [_source(source_name(key), [r for r in claimed if r["source"]["key"] == key]) for key in keys]
     own = [row for row in rows if row["kind"] == "question"]

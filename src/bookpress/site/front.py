@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from bookpress.book import book
 from bookpress.claims import format_number
-from bookpress.claims.words import DATA_NAMES
 from bookpress.errors import BnbookError
 from bookpress.pipeline import prose
 from bookpress.site import board
@@ -22,7 +22,6 @@ LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(
 RUNG = re.compile(r"(The whole|\d+/\d+)(?: of the)? width, ([\d,]+) steps")
 LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
 HIGH = 38  # pixels of an arm
-MAIN = "santurkar/training"  # the chapter whose network most others train, too
 #: Verdicts as tokens name them.
 NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in board.ORDER}
 
@@ -73,7 +72,7 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
     made = [each for each in shown.evidence.values() if each]
     scales = Counter(each.profile for each in made)
     names = sorted({row["name"] for each in made for row in each.results.header["data"]})
-    data = [DATA_NAMES.get(name, name) for name in names]
+    data = [book().data_names.get(name, name) for name in names]
     seeds = sorted(row["n"] for row in rows if row["n"])
     scale = _scale(rows, shown)
     rows = [row for row in rows if not row["rungs"]]  # those that have a square
@@ -94,7 +93,7 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
 
 def _scale(rows: list[Row], shown: prose.Pages) -> str:
     """Width and steps of the network that most pages train, the widest and the longest rung of the ladder."""
-    evidence = shown.evidence.get(MAIN)
+    evidence = shown.evidence.get(book().main)
     if evidence is None:
         return "no run"
     made, theirs = evidence.results.header["parameters"], evidence.chapter.parameters("paper")

@@ -7,27 +7,8 @@ import inspect
 import re
 from typing import Any
 
+from bookpress.book import book
 from bookpress.claims.words import scripts
-
-#: Module -> its public names, as chapters and readers' own code call them.
-PUBLIC = {
-    "bnbook": ("measure",),
-    "bnbook.report.report": ("Report",),
-    "bnbook.normalizers": ("make_normalizer", "frozen_noise"),
-    "bnbook.normalizers.exchange": ("as_torch",),
-    "bnbook.models": ("vgg", "cnn", "resnet", "mlp", "deep_linear"),
-    "bnbook.models.building": ("initialise",),
-    "bnbook.probes.landscape": ("along_gradient", "Landscape"),
-    "bnbook.probes.covariate_shift": ("measure", "CovariateShift"),
-    "bnbook.probes.fisher": ("largest_eigenvalue",),
-    "bnbook.probes.hessian": ("largest_curvature", "curvature_along_gradient"),
-    "bnbook.probes.statistics": ("use_statistics",),
-    "bnbook.meanfield": ("solve", "FullyConnected", "Convolutional", "MeanFieldTheory"),
-    "bnbook.data": ("load",),
-    "bookpress.results": ("record", "load"),
-    "bookpress.claims": ("load_claims", "judge"),
-    "bnbook.figures": ("use_style", "save_figure"),
-}
 
 LONGEST = 84  # of a signature in one line
 
@@ -35,7 +16,7 @@ LONGEST = 84  # of a signature in one line
 def names() -> str:
     """One section a module, one entry a name: signature and docstring."""
     lines = []
-    for module, listed in PUBLIC.items():
+    for module, listed in book().public.items():
         room = importlib.import_module(module)
         lines += [f"## `{module}`", "", _escaped(inspect.getdoc(room) or "").partition("\n\n")[0], ""]
         for name in listed:

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlparse
 import yaml
 
 from bookpress import paths
+from bookpress.book import book
 from bookpress.pipeline.chapters import Chapter
 from bookpress.pipeline.inks import PALETTE
 from bookpress.site import board
@@ -51,7 +52,7 @@ def page(title: str, body: str, root: str, description: str = "", crumbs: str = 
 <script>{THEME}</script>{styles}{mathematics}</head>
 <body class="alone"><a class="alone-skip" href="#main">Skip to the text</a>
 <nav class="alone-crumbs" aria-label="Where this page is">
-<a href="{root}index.html">Batch normalization, measured</a> {crumbs}</nav>
+<a href="{root}index.html">{html.escape(book_title())}</a> {crumbs}</nav>
 <main id="main" class="bd-content"><article class="bd-article">{body}</article></main></body></html>
 """
 
@@ -62,6 +63,11 @@ def page(title: str, body: str, root: str, description: str = "", crumbs: str = 
 def repository() -> str:
     """The address of the repository, or nothing while it is not set."""
     return str((_content().get("repository") or {}).get("url") or "").rstrip("/")
+
+
+def book_title() -> str:
+    """The book's title (`title:`)."""
+    return str(_content().get("title") or "")
 
 
 def address() -> str:
@@ -132,16 +138,16 @@ def _title(text: str) -> str:
 
 def citation(title: str, address: str, commit: str, day: str) -> str:
     """How to cite a page, folded: a sentence, and the same as BibTeX."""
-    book, who, version, released = _about()
+    whole, who, version, released = _about()
     day = day or released
-    inside = f"“{title}”, in " if title and title != book else ""
+    inside = f"“{title}”, in " if title and title != whole else ""
     state = (
         ", ".join([f"version {version}"] * bool(version) + [f"commit {commit[:10]}"] * bool(commit))
         or "no version"
     )
-    sentence = f"{who} ({day[:4]}): {inside}{book}, {state}, {day}." + (f" {address}" if address else "")
-    key = "-".join(["bnbook", *re.findall(r"[a-z0-9]+", title.lower())[:4]])
-    fields = {"author": f"{{{who}}}", "title": f"{{{title or book}}}", "howpublished": f"In: {book}, {state}"}
+    sentence = f"{who} ({day[:4]}): {inside}{whole}, {state}, {day}." + (f" {address}" if address else "")
+    key = "-".join([book().package, *re.findall(r"[a-z0-9]+", title.lower())[:4]])
+    fields = {"author": f"{{{who}}}", "title": f"{{{title or whole}}}", "howpublished": f"In: {whole}, {state}"}
     fields |= {"year": day[:4], "note": day} | ({"url": address} if address else {})
     lines = ",\n".join(f'  {name} = "{value}"' for name, value in fields.items())
     bibtex = html.escape(f"@misc{{{key},\n{lines}\n}}")
@@ -245,7 +251,7 @@ def write_previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row],
     """A description and a picture for the first page and each chapter; base: the address of the site."""
     rows = list(rows)
     folder = site / "_images"
-    listed = [("index", "Batch normalization, measured", rows)]
+    listed = [("index", book_title(), rows)]
     listed += [(c.name, c.title, [row for row in rows if row["chapter"] == c.name]) for c in chapters]
     for name, title, own in listed:
         page = site / f"{name}.html"

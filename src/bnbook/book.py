@@ -1,0 +1,119 @@
+"""What the press is told of this book: its package, its sets of data, its words and its inks."""
+
+from __future__ import annotations
+
+from bnbook import __version__
+from bnbook.palette import DRAWN, ELSEWHERE, PAINTED, PALETTE, SCALES
+from bookpress.book import Book, register
+
+#: Recording, drawing, judging and running pass results on and never make one; how data are found and decoded is
+#: vouched for by their SHA-256. What these do counts by name only: a change in them makes nothing stale.
+NOT_MEASURING = tuple(
+    "book claims cli errors explorers figures palette plots results runs trainings "
+    "data.cache data.sources data.listeners".split()
+)
+#: Module -> its public names, as chapters and readers' own code call them.
+PUBLIC = {
+    "bnbook": ("measure",),
+    "bnbook.report.report": ("Report",),
+    "bnbook.normalizers": ("make_normalizer", "frozen_noise"),
+    "bnbook.normalizers.exchange": ("as_torch",),
+    "bnbook.models": ("vgg", "cnn", "resnet", "mlp", "deep_linear"),
+    "bnbook.models.building": ("initialise",),
+    "bnbook.probes.landscape": ("along_gradient", "Landscape"),
+    "bnbook.probes.covariate_shift": ("measure", "CovariateShift"),
+    "bnbook.probes.fisher": ("largest_eigenvalue",),
+    "bnbook.probes.hessian": ("largest_curvature", "curvature_along_gradient"),
+    "bnbook.probes.statistics": ("use_statistics",),
+    "bnbook.meanfield": ("solve", "FullyConnected", "Convolutional", "MeanFieldTheory"),
+    "bnbook.data": ("load",),
+    "bnbook.results": ("record", "load"),
+    "bnbook.claims": ("load_claims", "judge"),
+    "bnbook.figures": ("use_style", "save_figure"),
+}
+#: What the last part of a result's name says of the arm that it belongs to.
+ARMS = {
+    "none": "without batch norm",
+    "batch": "with batch norm",
+    "noisy": "with noisy batch norm",
+    "l1": "with ℓ1",
+    "l2": "with ℓ2",
+    "linf": "with ℓ∞",
+    "early": "early",
+    "late": "late",
+    "residual": "with skip connections",
+    "deep": "in the deep network",
+    "shallow": "in the shallow network",
+    "through": "with batch norm",
+}
+#: Beside one of these it is not batch norm alone that is absent.
+BESIDE = dict.fromkeys(("l1", "l2", "linf"), {"none": "without normalization"})
+
+PROBLEM = """# Problem Specification
+
+## Observations
+
+### O1: Two papers and an encyclopedia say why batch normalization helps
+- **Statement**: They name smoother landscapes, larger usable rates, and steadier inputs, and give figures of single networks.
+- **Evidence**: Santurkar et al. 2018 in two versions; a mean-field analysis of 2018; Wikipedia
+- **Implication**: A reader can't tell what holds, at what size, and with what error.
+
+## Gaps
+
+### G1: No verdict with an error bar for each sentence
+- **Statement**: Nobody had measured each checkable sentence with seeds, intervals and tests fixed beforehand.
+- **Caused by**: O1
+- **Existing attempts**: replications of single figures
+- **Why they fail**: They compare pictures, with a seed or two.
+
+## Key Insight
+- **Insight**: A claim can be a test on recorded numbers whose verdict is computed, so that it can come out against its source.
+- **Derived from**: O1
+- **Enables**: a book whose every sentence with a number can be run again
+
+## Assumptions
+- A1: The seeds of a run stand for those that somebody else would draw.
+- A2: A test says what its sentence says; each is shown beside it.
+"""
+CONSTRAINTS = """# Constraints
+
+- **Size**: most trainings are narrower or shorter than the papers'; every verdict names its size.
+- **Data**: a set whose name ends in jpeg75 is CIFAR-10 that went through JPEG.
+- **Margins**: thresholds are choices; each claim has its verdict at half and at twice its margin.
+- **Draws**: trainings at large rates are chaotic; another processor is another draw of the same seeds.
+"""
+
+BOOK = register(
+    Book(
+        package="bnbook",
+        version=__version__,
+        not_measuring=NOT_MEASURING,
+        data_module="bnbook.data",
+        trainings_module="bnbook.trainings",
+        explorers_module="bnbook.explorers",
+        commands_module="bnbook.cli",
+        public=PUBLIC,
+        data_names={"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"},
+        data_homes={
+            "mnist": "https://yann.lecun.org/exdb/mnist/",
+            "cifar10": "https://www.cs.toronto.edu/~kriz/cifar.html",
+        },
+        arms=ARMS,
+        beside=BESIDE,
+        sources={
+            "santurkar2018": "Santurkar et al. 2018",
+            "meanfield2018": "Mean-field paper",
+            "encyclopedia": "Wikipedia",
+        },
+        versions=("v1", "NeurIPS"),
+        main="santurkar/training",
+        question="Why does batch norm help?",
+        problem=PROBLEM,
+        constraints=CONSTRAINTS,
+        palette=PALETTE,
+        drawn=DRAWN,
+        drawn_elsewhere=ELSEWHERE,
+        scales=SCALES,
+        painted=PAINTED,
+    )
+)

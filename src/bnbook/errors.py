@@ -1,0 +1,5 @@
+"""The one kind of error that a user can mend: the press's, which its command says in one line."""
+
+from bookpress.errors import BnbookError, reason
+
+__all__ = ["BnbookError", "reason"]

@@ -1,0 +1,55 @@
+"""The kinds of training of this book, for the press's runner: which arm trains with what, where, how many at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Arm -> the function that starts its training. What a result rests on is found by reading this table, so it
+#: is made of texts: nothing here is imported before it trains.
+TRAINS = {
+    "bnbook.training.arm:Arm": "bnbook.training.engine:start",
+    "bnbook.training.probed:ProbedArm": "bnbook.training.probed:start",
+    "bnbook.training.placed:PlacedArm": "bnbook.training.placed:start",
+    "bnbook.training.first_gamma:ScaleArm": "bnbook.training.first_gamma:start",
+    "bnbook.small_networks.arm:PhaseArm": "bnbook.small_networks.descent:start",
+    "bnbook.deep_linear.arm:LinearArm": "bnbook.deep_linear.descent:start",
+    "bnbook.deep_linear.target:TargetArm": "bnbook.deep_linear.target:start",
+}
+#: The function that makes the data set of those that take one.
+LOADS = "bnbook.data:load"
+#: What an arm is called in the store.
+LABELS = {
+    "Arm": "arm",
+    "ProbedArm": "arm",
+    "PlacedArm": "arm",
+    "ScaleArm": "scale_arm",
+    "PhaseArm": "phase_arm",
+    "LinearArm": "linear_arm",
+    "TargetArm": "target_arm",
+}
+#: Arms of matrices of ten rows.
+LINEAR = ("LinearArm", "TargetArm")
+
+
+def device_of(arm: Any, device: str) -> str:
+    """Where an arm trains: matrices of ten rows stay on the CPU."""
+    return "cpu" if type(arm).__name__ in LINEAR else device
+
+
+def stack_size(arm: Any, device: str) -> int:
+    """Members of one stack at most.
+
+    Deep linear: more share the cost of a call, fewer stay in the cache; ℓ1 and ℓ∞ go back to the examples.
+    Small networks on a CPU go one by one: alone each is bit-identical whatever runs beside it, and a stack of
+    four was 8 % faster a member when fully connected and 19 % slower when convolutional.
+    """
+    if type(arm).__name__ in LINEAR:
+        return 20 if arm.norm in ("l1", "linf") else 100
+    return 64 if type(arm).__name__ == "PhaseArm" and not device.startswith("cpu") else 1
+
+
+def numerics(device: Any, threads: int) -> Any:
+    """What a training computes with, as a context (`bnbook.training.numerics`)."""
+    from bnbook.training.numerics import numerics  # takes torch with it
+
+    return numerics(device, threads)

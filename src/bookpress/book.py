@@ -1,0 +1,106 @@
+"""What the press knows of the book that it makes: it imports nothing of it, the book's package tells it.
+
+A package has a module `book` that calls `register`; whoever begins with the press alone (`python -m bookpress`, a
+process of its own) finds that module by `package:` in the book's `_config.yml`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bookpress import paths
+from bookpress.errors import BnbookError
+
+PRESS = __name__.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Book:
+    """A book's package, and what is the book's own; modules are named, and imported when they are needed."""
+
+    package: str  # whose definitions measure; its command has the same name
+    version: str
+    #: Parts of the package that pass results on and make none: a change in them makes nothing stale.
+    not_measuring: tuple[str, ...] = ()
+    #: load, prepare and whereabouts of a set by name; known_sets; STANDINS, which are no evidence.
+    data_module: str = ""
+    #: TRAINS, LABELS, LOADS and what else `bookpress.runs.kinds` asks of each kind of training.
+    trainings_module: str = ""
+    #: EXPLORERS: name -> what its page draws from, (pages) -> JSON or None.
+    explorers_module: str = ""
+    #: Commands of the book's own: add_commands(add), see `bookpress.cli`.
+    commands_module: str = ""
+    public: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # module -> names on the page of names
+    data_names: Mapping[str, str] = field(default_factory=dict)  # set -> as people call it
+    data_homes: Mapping[str, str] = field(default_factory=dict)  # set -> where it is published
+    arms: Mapping[str, str] = field(default_factory=dict)  # last part of a result's name -> in words
+    beside: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # arm -> other words beside it
+    sources: Mapping[str, str] = field(default_factory=dict)  # key of a source -> as people call it
+    versions: tuple[str, ...] = ()  # of a source that are told apart
+    main: str = ""  # PART/CHAPTER whose network most others train, too
+    question: str = ""  # the book's own, in few words
+    problem: str = ""  # PROBLEM and CONSTRAINTS of an export, in Markdown
+    constraints: str = ""
+    palette: Mapping[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # meaning -> ink on white, in the dark
+    drawn: Mapping[str, str] = field(default_factory=dict)  # ink of a run -> its meaning
+    drawn_elsewhere: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict
+    )  # pattern of figures -> other
+    scales: str = r"(?!)"  # figures whose areas have a colour scale's inks
+    painted: str = r"(?!)"  # those whose panels it fills
+
+    @property
+    def data(self) -> ModuleType:
+        return importlib.import_module(self.data_module)
+
+    @property
+    def trainings(self) -> ModuleType:
+        return importlib.import_module(self.trainings_module)
+
+    @property
+    def explorers(self) -> Mapping[str, Callable[[Any], Any]]:
+        return importlib.import_module(self.explorers_module).EXPLORERS if self.explorers_module else {}
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """Where the code lies that a run rests on: the book's package and the press."""
+        return {name: folder_of(name) for name in (self.package, PRESS)}
+
+
+_registered: Book | None = None
+
+
+def register(told: Book) -> Book:
+    """From here on the press makes this book."""
+    global _registered
+    _registered = told
+    return told
+
+
+def book() -> Book:
+    """The registered book, else the one around here; BnbookError where there is none or it names no package."""
+    if _registered is None:
+        from bookpress.texts import read_yaml
+
+        package = (read_yaml(paths.repository_root() / "_config.yml", "_config.yml") or {}).get("package")
+        if not isinstance(package, str):
+            raise BnbookError(
+                "_config.yml names no package; expected `package:`, whose module `book` registers it"
+            )
+        importlib.import_module(f"{package}.book")
+    return _registered
+
+
+def folder_of(package: str) -> Path:
+    """Where a package's files lie."""
+    return Path(importlib.util.find_spec(package).origin).parent
