@@ -17,10 +17,10 @@ import tiny_data
 import torch
 
 from bnbook import data
-from bnbook.data import dataset, listeners, sources
+from bnbook.data import cache, dataset, listeners, sources
 from bnbook.data.identity import known_sets
 from bnbook.errors import BnbookError
-from bookpress import atomic, paths, results
+from bookpress import atomic, results
 
 DIGITS = tuple(str(digit) for digit in range(10))
 MNIST = tiny_data.make_arrays((1, 28, 28), seed=1)
@@ -273,15 +273,15 @@ def test_killed_process_leftovers_are_swept(folder, tmp_path):
 
 def test_cache_folder_is_the_platforms_own_but_for_bnbook_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("BNBOOK_CACHE", str(tmp_path / "elsewhere"))
-    assert paths.cache_folder() == tmp_path / "elsewhere"
+    assert cache.cache_folder() == tmp_path / "elsewhere"
     monkeypatch.delenv("BNBOOK_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     if sys.platform == "linux":
-        assert paths.cache_folder() == tmp_path / "xdg" / "bnbook"
+        assert cache.cache_folder() == tmp_path / "xdg" / "bnbook"
         monkeypatch.delenv("XDG_CACHE_HOME")
         monkeypatch.setenv("HOME", str(tmp_path))
-        assert paths.cache_folder() == tmp_path / ".cache" / "bnbook"
-    assert "bnbook" in paths.cache_folder().parts
+        assert cache.cache_folder() == tmp_path / ".cache" / "bnbook"
+    assert "bnbook" in cache.cache_folder().parts
 
 
 def test_whereabouts_reads_nothing(folder, tmp_path, monkeypatch):

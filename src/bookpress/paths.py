@@ -63,17 +63,14 @@ def store_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Decoded data sets, kept for all books of this user; BNBOOK_CACHE names another place."""
+    """What a user keeps for all copies of this book; BNBOOK_CACHE names another place."""
+    if named := os.environ.get("BNBOOK_CACHE"):
+        return Path(named).expanduser()
     import platformdirs
 
-    from bookpress.book import book
+    from bookpress.book import book  # which needs the places above
 
-    named = os.environ.get("BNBOOK_CACHE")
-    return (
-        Path(named).expanduser()
-        if named
-        else platformdirs.user_cache_path(book().package, False, opinion=False)
-    )
+    return platformdirs.user_cache_path(book().package, False, opinion=False)
 
 
 def executed_folder() -> Path:

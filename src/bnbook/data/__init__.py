@@ -22,6 +22,7 @@ __all__ = [
     "DataIdentity",
     "Dataset",
     "fixed_sample",
+    "is_kept",
     "known_identity",
     "known_sets",
     "load",
@@ -59,6 +60,11 @@ def whereabouts(name: str) -> str:
         return "comes with bnbook"
     actual, source = sources.find(name)
     return f"{actual}: {source.where}"
+
+
+def is_kept(name: str) -> bool:
+    """Whether the cache has the set, decoded and checked at an earlier time."""
+    return cache.path_of(name).is_file()
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -15,11 +16,18 @@ import numpy as np
 from bnbook.data.identity import SPLITS, Arrays, DataIdentity
 from bnbook.errors import BnbookError
 from bookpress import atomic
-from bookpress.paths import cache_folder
 
 SCHEMA = 1
 LINE = 100_000  # no line of the file is longer; keeps us from reading a foreign file whole
 ABANDONED = 3600.0  # seconds after which the temporary file of a killed process is swept away
+
+
+def cache_folder() -> Path:
+    """Decoded and downloaded sets, kept for all books of this user; BNBOOK_CACHE names another place."""
+    import platformdirs
+
+    named = os.environ.get("BNBOOK_CACHE")
+    return Path(named).expanduser() if named else platformdirs.user_cache_path("bnbook", False, opinion=False)
 
 
 def disk_error(error: OSError, path: Path) -> BnbookError:
@@ -37,7 +45,7 @@ def store(
 
     The file: a line with the SHA-256 of all that follows; a line of JSON; both splits' images and labels.
     """
-    path = _path(name)
+    path = path_of(name)
     manifest = {"schema": SCHEMA, "fingerprint": _short(fingerprint), "identity": asdict(identity)}
     parts = [json.dumps({**manifest, "statistics": statistics}).encode() + b"\n"]
     for split in SPLITS:
@@ -57,7 +65,7 @@ def store(
 def fetch(name: str, fingerprint: str) -> tuple[DataIdentity, dict[str, Any], Arrays] | None:
     """The decoded set, or None where there is none, it came from other files, or it is not whole."""
     try:
-        with open(_path(name), "rb") as file:
+        with open(path_of(name), "rb") as file:
             promised, line = file.readline(LINE).strip(), file.readline(LINE)
             manifest = json.loads(line)
             if manifest["schema"] != SCHEMA or manifest["fingerprint"] != _short(fingerprint):
@@ -82,7 +90,7 @@ def fetch(name: str, fingerprint: str) -> tuple[DataIdentity, dict[str, Any], Ar
     return identity, manifest["statistics"], arrays
 
 
-def _path(name: str) -> Path:
+def path_of(name: str) -> Path:
     return cache_folder() / "decoded" / f"{name}.bin"
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
+from bnbook.data.cache import cache_folder
 from bnbook.data.identity import SPLITS, Arrays, known_sets
 from bnbook.errors import BnbookError
-from bookpress.paths import cache_folder
 
 #: A family name and the sets that may stand for it, best first.
 FAMILIES = {"mnist-auto": ("mnist",), "cifar10-auto": ("cifar10", "cifar10-jpeg75")}

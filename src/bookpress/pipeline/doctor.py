@@ -121,8 +121,7 @@ def _data() -> list[Row]:
         try:
             words = data.whereabouts(name)
             if words.endswith(": download"):
-                here = (paths.cache_folder() / "decoded" / f"{name}.bin").is_file()
-                words = "downloaded before, in the cache" if here else NOT_HERE
+                words = "downloaded before, in the cache" if data.is_kept(name) else NOT_HERE
             rows.append((name, words, True))
         except BnbookError as error:
             rows.append((name, f"not found: {error}", not named or name != sets[0]))  # the one to have

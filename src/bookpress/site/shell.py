@@ -147,7 +147,11 @@ def citation(title: str, address: str, commit: str, day: str) -> str:
     )
     sentence = f"{who} ({day[:4]}): {inside}{whole}, {state}, {day}." + (f" {address}" if address else "")
     key = "-".join([book().package, *re.findall(r"[a-z0-9]+", title.lower())[:4]])
-    fields = {"author": f"{{{who}}}", "title": f"{{{title or whole}}}", "howpublished": f"In: {whole}, {state}"}
+    fields = {
+        "author": f"{{{who}}}",
+        "title": f"{{{title or whole}}}",
+        "howpublished": f"In: {whole}, {state}",
+    }
     fields |= {"year": day[:4], "note": day} | ({"url": address} if address else {})
     lines = ",\n".join(f'  {name} = "{value}"' for name, value in fields.items())
     bibtex = html.escape(f"@misc{{{key},\n{lines}\n}}")
