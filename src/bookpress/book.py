@@ -101,6 +101,11 @@ def book() -> Book:
     return _registered
 
 
+def called() -> str:
+    """The command in what is said to a user: the book's, the press's own where no book is known."""
+    return _registered.package if _registered else PRESS
+
+
 def folder_of(package: str) -> Path:
     """Where a package's files lie."""
     return Path(importlib.util.find_spec(package).origin).parent

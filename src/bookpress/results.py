@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bookpress import atomic, paths, rows
+from bookpress.book import called
 from bookpress.encoding import as_array, decode, encode
 from bookpress.errors import BnbookError
 from bookpress.profiles import HIGHEST_FIRST
@@ -77,7 +78,7 @@ def record(
     note: str = "",
     digits: int = DIGITS,
 ) -> None:
-    """Record one result, its first axis the seeds (S, ...); under `bnbook run` on disk when this returns.
+    """Record one result, its first axis the seeds (S, ...); under the command `run` on disk when this returns.
 
     unit: as pages print it; note: a remark; digits: significant ones that are kept, fewer for what is only
     drawn. Raises BnbookError for a malformed name, a name recorded already in this run, a value without a
@@ -163,7 +164,7 @@ def read(path: Path) -> Results:
         if wrong := next(misfits({"results": entries, **content}, FILE), ""):
             raise BnbookError(f"{name} is not a whole results file: {wrong}; run the chapter again")
     except FileNotFoundError:
-        raise BnbookError(f"no results file {name}; run the chapter first (bnbook run)") from None
+        raise BnbookError(f"no results file {name}; run the chapter first ({called()} run)") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BnbookError(f"{name} is not a whole results file; run the chapter again") from None
     return Results(content, entries, read_draws(draws_path(path)))
@@ -263,7 +264,9 @@ def load(chapter: str, profile: str | None = None) -> Results:
         path = paths.executed_folder() / candidate / f"{chapter}.json"
         if path.is_file():
             return read(path)
-    raise BnbookError(f"no published results of {chapter}; run and publish it (bnbook run, bnbook publish)")
+    raise BnbookError(
+        f"no published results of {chapter}; run and publish it ({called()} run, {called()} publish)"
+    )
 
 
 def as_content(results: Results) -> dict[str, Any]:
@@ -277,7 +280,7 @@ def _path() -> Path | None:
 
 
 def _save(path: Path | None) -> None:
-    """An entry is put into JSON once only, for this happens at every record; `bnbook run` ends with the file
+    """An entry is put into JSON once only, for this happens at every record; `run` ends with the file
     for readers."""
     if path is None:
         return

@@ -1,4 +1,4 @@
-"""The command `bnbook run`, and the chapters that a command names."""
+"""The command `run`, and the chapters that a command names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from bookpress import paths
+from bookpress.book import called
 from bookpress.errors import BnbookError
 from bookpress.profiles import PROFILES
 
@@ -25,7 +26,7 @@ TAKEN = (*PROFILES, "store", "tests")
 
 
 def add_arguments(run: argparse.ArgumentParser) -> None:
-    """Those of `bnbook run` beside chapters and profile."""
+    """Those of `run` beside chapters and profile."""
     run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter")
     run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
@@ -125,7 +126,7 @@ def chosen(arguments: argparse.Namespace) -> list:
     if arguments.all and arguments.chapters:
         raise BnbookError("both --all and chapter names given; give one of them")
     if not arguments.all and not arguments.chapters:
-        raise BnbookError("no chapter named; give names (bnbook list shows them) or --all")
+        raise BnbookError(f"no chapter named; give names ({called()} list shows them) or --all")
     if not arguments.all:
         return chapters.select(arguments.chapters)
     found = chapters.discover()

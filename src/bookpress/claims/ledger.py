@@ -561,7 +561,7 @@ SHOWN_HEAD = (
 def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
     """Show, below the last cell of a notebook, what the book's claims say of the numbers that it recorded.
 
-    Under `bnbook run` it stays silent: there the page shows the verdicts. The claims and the book's verdicts
+    Under `run` it stays silent: there the page shows the verdicts. The claims and the book's verdicts
     are those that the notebook carries, else those of the book around it; where there is neither, and for
     what this run has not recorded, it says so.
     """

@@ -129,7 +129,7 @@ def content_of(number: int, written: str) -> Mapping[str, Any]:
         content = json.loads(written)
         event = content["event"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        fail(number, "it is no event", '{"event": "locked", …}, as `bnbook lock` writes it')
+        fail(number, "it is no event", '{"event": "locked", …}, as `lock` writes it')
     if event not in list(EVENTS):
         fail(number, f"event {event!r} is unknown", f"one of {', '.join(EVENTS)}")
     needed, given = ALL | EVENTS[event], set(content)
@@ -139,7 +139,7 @@ def content_of(number: int, written: str) -> Mapping[str, Any]:
         fail(number, f"it has unknown {', '.join(unknown)}", f"{event} with {', '.join(sorted(needed))}")
     for name in sorted(given):
         if not _is_well(name, content[name]):
-            fail(number, f"its {name} is {str(content[name])[:60]!r}", "one as `bnbook lock` writes it")
+            fail(number, f"its {name} is {str(content[name])[:60]!r}", "one as `lock` writes it")
     if content.get("seen") and not content.get("why"):
         fail(number, "its data were known and it does not say why it came after them", "`why`")
     return content

@@ -1,4 +1,4 @@
-"""`bnbook coursework DIR`: what students, instructors and graders get."""
+"""`coursework DIR`: what students, instructors and graders get."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 
 from bookpress import atomic
+from bookpress.book import called
 from bookpress.coursework import master, reading
 from bookpress.coursework.reading import Assignment
 from bookpress.errors import BnbookError
@@ -80,7 +81,7 @@ def _one(assignment: Assignment, folder: Path) -> None:
         from otter.assign import main as assign
     except ImportError:
         raise BnbookError(
-            "otter-grader is not installed; expected version 7; install bnbook[coursework]"
+            f"otter-grader is not installed; expected version 7; install {called()}[coursework]"
         ) from None
     work = folder / f".{assignment.name}"
     source = work / f"{assignment.name}.ipynb"

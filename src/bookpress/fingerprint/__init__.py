@@ -32,7 +32,7 @@ def digest(value: Any) -> str:
 
 
 def code_of(*names: str, last: tuple[str, ...] = (), sources: Sources | None = None) -> str:
-    """SHA-256 of definitions of the package ("bnbook.x:name") and of all that they rest on; those of `last`
+    """SHA-256 of definitions of the package ("package.x:name") and of all that they rest on; those of `last`
     change nothing where they are met anyhow."""
     return _code_of(names, last, sources or _sources())
 

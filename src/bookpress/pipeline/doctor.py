@@ -21,7 +21,7 @@ NOT_HERE = "not here; downloaded and checked when a chapter asks for it"
 
 
 def report() -> tuple[list[str], bool]:
-    """The lines of `bnbook doctor`, and whether everything that the smoke profile needs is there."""
+    """The lines of `doctor`, and whether everything that the smoke profile needs is there."""
     checks = (_python, _packages, _device, _memory, _book, _disk, _data)
     rows = [row for check in checks for row in _tried(check)]
     lines = [f"{'ok ' if good else 'BAD'}  {name:<12} {words}" for name, words, good in rows]

@@ -4,7 +4,7 @@
 - `ara`: Agent-Native Research Artifact 1.0 (Liu et al., arXiv 2604.24658; its ara-schema.md).
 
 Neither has a place for seeds, intervals, preregistration or equivalence; what it has no place for stands in the
-artifact's open block `bnbook`, in ARA's beside the fields that it knows.
+artifact's open block of the package's name, in ARA's beside the fields that it knows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from bookpress import atomic, claims, paths
-from bookpress.book import book
+from bookpress.book import book, called
 from bookpress.errors import BnbookError
 from bookpress.pipeline import chapters
 from bookpress.pipeline.chapter_runs import Evidence
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        return f"bnbook run {self.evidence.chapter.name} --profile {self.evidence.profile}"
+        return f"{called()} run {self.evidence.chapter.name} --profile {self.evidence.profile}"
 
     @cached_property
     def header(self) -> Mapping[str, Any]:
@@ -142,9 +142,9 @@ def _evaluable(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> Iterat
     files["manifest.yml"] = {
         "format_version": "evaluable-artifact/v2",
         "sdk_version": "artifact-sdk/v1",
-        "id": f"bnbook-{about['version']}",
+        "id": f"{book().package}-{about['version']}",
         "title": about["title"],
-        "producer": {"name": "bnbook", "version": about["version"]},
+        "producer": {"name": book().package, "version": about["version"]},
         "experiments": experiments,
         "paths": {name.removesuffix(".yml"): name for name in files},
         "paper": {"source": "book", "references_export": "book/references.bib"},
@@ -184,14 +184,14 @@ def _claim(row: Mapping[str, Any], run: Run) -> dict[str, Any]:
             {
                 "id": f"{row['id']}-verdict",
                 "kind": "procedure",
-                "instructions": f"With the package installed and its repository checked out, `bnbook claims {row['chapter']} "
-                f"--json` computes the verdict from the published results. What must hold: {_asked(row)}.",
-                "tools": [{"name": "bnbook", "version": str(_about()["version"])}],
+                "instructions": f"With the package installed and its repository checked out, `{called()} claims "
+                f"{row['chapter']} --json` computes the verdict from the published results. What must hold: {_asked(row)}.",
+                "tools": [{"name": book().package, "version": str(_about()["version"])}],
                 "inputs": [f"R-{run.slug}"],
                 "success_criteria": f"the claim {row['id']} has the verdict “{row['verdict']}”",
             }
         ],
-        "bnbook": {name: row[name] for name in told if row[name] not in (None, "", [])},
+        book().package: {name: row[name] for name in told if row[name] not in (None, "", [])},
     }
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from bookpress import claims, fingerprint, paths
-from bookpress.book import book
+from bookpress.book import book, called
 from bookpress.claims import Claim, Test, locks, power
 from bookpress.claims.locks import (
     AFTER,
@@ -203,7 +203,7 @@ def _seeds(planned: dict[str, Any], earlier: power.Earlier | None, results: Resu
     return max((count for name, count in counts.items() if given.get(name) == had), default=had)
 
 
-# ---- `bnbook lock`: the events that the locks lack before a run, and no other --------------------------------------
+# ---- `lock`: the events that the locks lack before a run, and no other --------------------------------------
 
 MEASURED, SET = "measured otherwise", "settings changed"
 SHOWN = 3  # of the results that no run has, those that are named
@@ -255,7 +255,7 @@ def _require_reason(events: Sequence[Mapping[str, Any]], why: str) -> None:
         more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
         raise BnbookError(
             f"the preregistered test of {', '.join(changed[:SHOWN])}{more} changed; expected the reason, "
-            'which stands beside the verdict from then on: bnbook lock --why "…"'
+            f'which stands beside the verdict from then on: {called()} lock --why "…"'
         )
 
 
@@ -278,7 +278,7 @@ def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
         named.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     return [
-        f"note: no run of {chapter.name} here has {', '.join(named)}{more}; see whether bnbook run "
+        f"note: no run of {chapter.name} here has {', '.join(named)}{more}; see whether {called()} run "
         f"{chapter.name} records them. Until it is committed, git checkout book/{NAME} takes the lock back"
     ]
 

@@ -99,7 +99,7 @@ CAPTION = re.compile(
 )
 #: Where columns stand in a row -> where they stand on a phone, of two and of more.
 PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
-#: How the drawing for phones of a figure of one panel is called, see `bnbook.plots.narrow`.
+#: How the drawing for phones of a figure of one panel is called, which the book's own code draws.
 PHONE = ".narrow.svg"
 WIDE, LEAST = 358.0, 9.0  # of a phone's column, and of the smallest letters there, in pixels
 NARROW = 180.0  # points; two such columns stand side by side

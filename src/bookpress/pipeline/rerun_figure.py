@@ -1,4 +1,4 @@
-"""The book's band and the reader's run in one figure, for `bnbook run --compare --figure`."""
+"""The book's band and the reader's run in one figure, for `run --compare --figure`."""
 
 from __future__ import annotations
 

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from bookpress.book import called
+
 
 class Progress:
     """Counts runs and steps and says now and then: done, speed, time left.
 
-    Under `bnbook run` (BNBOOK_PROGRESS names a file that it follows) each line is appended there; on a
+    Under `run` (BNBOOK_PROGRESS names a file that it follows) each line is appended there; on a
     terminal and in a notebook opened by hand it overwrites itself; elsewhere nothing is said.
     """
 
@@ -82,7 +84,7 @@ class Progress:
 def note(text: str) -> None:
     """A line of its own, where lines go."""
     if not _in_a_run(text) and sys.__stderr__ is not None:
-        print(f"bnbook: {text}", file=sys.__stderr__)
+        print(f"{called()}: {text}", file=sys.__stderr__)
 
 
 def duration(seconds: float) -> str:

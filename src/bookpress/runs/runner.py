@@ -154,7 +154,7 @@ def _on_cluster(
     tasks: list[dict[str, Any]], workers: int, progress: Progress, keep: Callable[[int, dict[str, Any]], None]
 ) -> None:
     events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # words on a step, and futures that are done
-    topic = f"bnbook-{uuid.uuid4().hex}"
+    topic = f"{book().package}-{uuid.uuid4().hex}"
     progress.starting(workers, cluster.scheduler())
     # With a worker for each of them, it does no harm if there are more.
     with cluster.connected(workers, exactly=workers < len(tasks)) as (client, local):

@@ -1,6 +1,6 @@
 """The whole book as one PDF: every page's text in order, printed by an installed Chromium.
 
-`python -m bookpress.site.pdf` after `bnbook build` writes _build/book.pdf.
+`python -m bookpress.site.pdf` after `build` writes _build/book.pdf.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from typing import Any
 
 MARK = "BNBOOK_STAGED"
 SAID = (
-    "bnbook: the pages in book/ get their numbers, figures and verdicts when they are staged; "
-    "build the site with `bnbook build` (or `make book`), not with jupyter-book alone"
+    "the pages in book/ get their numbers, figures and verdicts when they are staged; "
+    "build the site with `make book` or the book's command `build`, not with jupyter-book alone"
 )
 
 
 def setup(_: Any) -> dict[str, bool]:
-    """End with one line and exit code 2 where Sphinx was not started by `bnbook build`."""
+    """End with one line and exit code 2 where Sphinx was not started by `build`."""
     if MARK not in os.environ:
         print(SAID, file=sys.stderr)
         raise SystemExit(2)
