@@ -101,7 +101,7 @@ def book() -> Book:
     return _registered
 
 
-def called() -> str:
+def command_name() -> str:
     """The command in what is said to a user: the book's, the press's own where no book is known."""
     return _registered.package if _registered else PRESS
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from bookpress import elsewhere, paths, running
-from bookpress.book import book, called
+from bookpress.book import book, command_name
 from bookpress.errors import BnbookError, reason
 from bookpress.profiles import PROFILES
 
@@ -38,19 +38,19 @@ def guarded(command: Callable[[], int]) -> int:
         code = command()
         sys.stdout.flush()
     except BnbookError as error:
-        print(f"{called()}: {error}", file=sys.stderr)
+        print(f"{command_name()}: {error}", file=sys.stderr)
         return USAGE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
         return UNREAD
     except OSError as error:
         print(
-            f"{called()}: {reason(error)}; expected a file or folder that can be read and written",
+            f"{command_name()}: {reason(error)}; expected a file or folder that can be read and written",
             file=sys.stderr,
         )
         return USAGE
     except KeyboardInterrupt:
-        print(f"\n{called()}: interrupted", file=sys.stderr)
+        print(f"\n{command_name()}: interrupted", file=sys.stderr)
         return INTERRUPTED
     return code
 
@@ -134,7 +134,10 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         return DONE if running.run(arguments) else FAILED
     except KeyboardInterrupt:
-        print(f"\n{called()}: interrupted; a rerun goes on from the trainings that are done", file=sys.stderr)
+        print(
+            f"\n{command_name()}: interrupted; a rerun goes on from the trainings that are done",
+            file=sys.stderr,
+        )
         return INTERRUPTED
 
 
@@ -219,7 +222,7 @@ def _exported(arguments: argparse.Namespace) -> int:
     if not (arguments.form and arguments.to) or given:
         raise BnbookError(
             f"an export needs --as and --to and takes nothing else{', not ' + given[0] if given else ''}; for example "
-            f"{called()} claims --as ara --to ara"
+            f"{command_name()} claims --as ara --to ara"
         )
     print(f"{exports.export(arguments.form, arguments.to)} claims in {arguments.to}")
     return DONE

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bookpress import atomic, paths, rows
-from bookpress.book import called
+from bookpress.book import command_name
 from bookpress.encoding import as_array, decode, encode
 from bookpress.errors import BnbookError
 from bookpress.profiles import HIGHEST_FIRST
@@ -164,7 +164,7 @@ def read(path: Path) -> Results:
         if wrong := next(misfits({"results": entries, **content}, FILE), ""):
             raise BnbookError(f"{name} is not a whole results file: {wrong}; run the chapter again")
     except FileNotFoundError:
-        raise BnbookError(f"no results file {name}; run the chapter first ({called()} run)") from None
+        raise BnbookError(f"no results file {name}; run the chapter first ({command_name()} run)") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BnbookError(f"{name} is not a whole results file; run the chapter again") from None
     return Results(content, entries, read_draws(draws_path(path)))
@@ -265,7 +265,7 @@ def load(chapter: str, profile: str | None = None) -> Results:
         if path.is_file():
             return read(path)
     raise BnbookError(
-        f"no published results of {chapter}; run and publish it ({called()} run, {called()} publish)"
+        f"no published results of {chapter}; run and publish it ({command_name()} run, {command_name()} publish)"
     )
 
 

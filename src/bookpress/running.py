@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from bookpress import paths
-from bookpress.book import called
+from bookpress.book import command_name
 from bookpress.errors import BnbookError
 from bookpress.profiles import PROFILES
 
@@ -126,7 +126,7 @@ def chosen(arguments: argparse.Namespace) -> list:
     if arguments.all and arguments.chapters:
         raise BnbookError("both --all and chapter names given; give one of them")
     if not arguments.all and not arguments.chapters:
-        raise BnbookError(f"no chapter named; give names ({called()} list shows them) or --all")
+        raise BnbookError(f"no chapter named; give names ({command_name()} list shows them) or --all")
     if not arguments.all:
         return chapters.select(arguments.chapters)
     found = chapters.discover()

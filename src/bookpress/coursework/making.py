@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 
 from bookpress import atomic
-from bookpress.book import called
+from bookpress.book import command_name
 from bookpress.coursework import master, reading
 from bookpress.coursework.reading import Assignment
 from bookpress.errors import BnbookError
@@ -81,7 +81,7 @@ def _one(assignment: Assignment, folder: Path) -> None:
         from otter.assign import main as assign
     except ImportError:
         raise BnbookError(
-            f"otter-grader is not installed; expected version 7; install {called()}[coursework]"
+            f"otter-grader is not installed; expected version 7; install {command_name()}[coursework]"
         ) from None
     work = folder / f".{assignment.name}"
     source = work / f"{assignment.name}.ipynb"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, paths
-from bookpress.book import called
+from bookpress.book import command_name
 from bookpress.coursework import making, reading
 from bookpress.coursework.reading import Assignment, CodeCell
 from bookpress.errors import BnbookError
@@ -89,7 +89,9 @@ def measure(names: Sequence[str] = ()) -> dict[str, Any]:
 
 def commands(page: str) -> list[list[str]]:
     """The words behind `run` in the page's own lines."""
-    return [line.split() for line in re.findall(rf"^ *\.venv/bin/{called()} (run .*)$", page, flags=re.M)]
+    return [
+        line.split() for line in re.findall(rf"^ *\.venv/bin/{command_name()} (run .*)$", page, flags=re.M)
+    ]
 
 
 def rerun(words: Sequence[str]) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def rerun(words: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         differs = 1  # is no error: the page asks why
         more = {"BNBOOK_RUNS": scratch}
-        ran = _timed([called(), *words], paths.repository_root(), more, good=(0, differs))
+        ran = _timed([command_name(), *words], paths.repository_root(), more, good=(0, differs))
     said = outcome(ran.pop("said"))
     print(f"{words[1]}: {ran['seconds']} s, {said}", flush=True)
     return ran | {"command": " ".join(words), "said": said}
@@ -144,7 +146,9 @@ def block(record: dict[str, Any], assignments: Sequence[Assignment]) -> str:
         finds = each.found.says.format_map(own["found"])
         lines.append(f"* `{each.name}`: runs in {run}, graded in {graded}. A right answer finds: {finds}.")
     lines += ["", "| command for the class | takes | says at its end |", "|---|---|---|"]
-    lines += [f"| `{called()} {one['command']}` | {_clock(one)} | {one['said']} |" for one in record["class"]]
+    lines += [
+        f"| `{command_name()} {one['command']}` | {_clock(one)} | {one['said']} |" for one in record["class"]
+    ]
     slowest = max(own["run"]["seconds"] for own in sheets.values())
     lines += [
         "",

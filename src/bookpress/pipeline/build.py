@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from bookpress import paths
-from bookpress.book import called
+from bookpress.book import command_name
 from bookpress.errors import BnbookError
 from bookpress.pipeline import gate, handout, ledger, pages, pictures
 from bookpress.pipeline.chapters import discover
@@ -43,7 +43,7 @@ def build(profile: str | None = None) -> Path:
     """
     if profile is None and (wrong := pages.unlocked(discover())):
         raise BnbookError(
-            f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; {called()} check says all"
+            f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; {command_name()} check says all"
         )
     with _alone(paths.build_folder()) as folder:
         return _built(folder, profile)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bookpress import claims
-from bookpress.book import called
+from bookpress.book import command_name
 from bookpress.claims.judging import HOLDS, NOT_TESTED, OPEN, Judgement
 from bookpress.claims.kinds import kind_of
 from bookpress.errors import BnbookError
@@ -198,7 +198,7 @@ def counterpart(run: Evidence) -> Evidence:
         if candidate.exists:
             return candidate
     raise BnbookError(
-        f"{run.chapter.name} has no published run to compare with; publish one first ({called()} publish)"
+        f"{run.chapter.name} has no published run to compare with; publish one first ({command_name()} publish)"
     )
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from bookpress import atomic, claims, paths
-from bookpress.book import book, called
+from bookpress.book import book, command_name
 from bookpress.errors import BnbookError
 from bookpress.pipeline import chapters
 from bookpress.pipeline.chapter_runs import Evidence
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        return f"{called()} run {self.evidence.chapter.name} --profile {self.evidence.profile}"
+        return f"{command_name()} run {self.evidence.chapter.name} --profile {self.evidence.profile}"
 
     @cached_property
     def header(self) -> Mapping[str, Any]:
@@ -184,7 +184,7 @@ def _claim(row: Mapping[str, Any], run: Run) -> dict[str, Any]:
             {
                 "id": f"{row['id']}-verdict",
                 "kind": "procedure",
-                "instructions": f"With the package installed and its repository checked out, `{called()} claims "
+                "instructions": f"With the package installed and its repository checked out, `{command_name()} claims "
                 f"{row['chapter']} --json` computes the verdict from the published results. What must hold: {_asked(row)}.",
                 "tools": [{"name": book().package, "version": str(_about()["version"])}],
                 "inputs": [f"R-{run.slug}"],

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from bookpress import claims, fingerprint, paths
-from bookpress.book import book, called
+from bookpress.book import book, command_name
 from bookpress.claims import Claim, Test, locks, power
 from bookpress.claims.locks import (
     AFTER,
@@ -255,7 +255,7 @@ def _require_reason(events: Sequence[Mapping[str, Any]], why: str) -> None:
         more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
         raise BnbookError(
             f"the preregistered test of {', '.join(changed[:SHOWN])}{more} changed; expected the reason, "
-            f'which stands beside the verdict from then on: {called()} lock --why "…"'
+            f'which stands beside the verdict from then on: {command_name()} lock --why "…"'
         )
 
 
@@ -278,7 +278,7 @@ def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
         named.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     return [
-        f"note: no run of {chapter.name} here has {', '.join(named)}{more}; see whether {called()} run "
+        f"note: no run of {chapter.name} here has {', '.join(named)}{more}; see whether {command_name()} run "
         f"{chapter.name} records them. Until it is committed, git checkout book/{NAME} takes the lock back"
     ]
 

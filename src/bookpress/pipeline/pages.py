@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bookpress import atomic, claims, paths
-from bookpress.book import book, called
+from bookpress.book import book, command_name
 from bookpress.claims import (
     CHANGES,
     REASONS,
@@ -337,7 +337,10 @@ rests on them; a test computes them from the grids that were used. Where one is 
 def instruments(found: list[Instrument], pages: Pages) -> str:
     """Every instrument of book/instruments.yml with an anchor (`instrument-ID`); tokens are filled in."""
     text = "\n\n".join(
-        [HEAD.format(count=len(found), command=called()), *(_instruments_block(one, pages) for one in found)]
+        [
+            HEAD.format(count=len(found), command=command_name()),
+            *(_instruments_block(one, pages) for one in found),
+        ]
     )
     return prose.fill(f"{text}\n", "instruments", pages)
 
@@ -384,7 +387,7 @@ def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
     """The line under a chapter's answer: with what its numbers were made, and at which other profiles those
     that it quotes."""
     if evidence is None:
-        text = f"No fresh evidence for this chapter in this edition: run `{called()} run {chapter.name}` to make it."
+        text = f"No fresh evidence for this chapter in this edition: run `{command_name()} run {chapter.name}` to make it."
     else:
         made = evidence.results.header["provenance"]
         smoke = (
@@ -414,7 +417,7 @@ def _quoted(chapter: Chapter, evidence: Evidence, pages: Pages) -> str:
 
 def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
     if evidence is None:
-        return [f"No fresh run. To make one: `{called()} run {chapter.name} --profile laptop`."]
+        return [f"No fresh run. To make one: `{command_name()} run {chapter.name} --profile laptop`."]
     made = evidence.results.header["provenance"]
     rows = {
         "Profile": evidence.profile,
@@ -787,7 +790,7 @@ def unanswered(text: str, chapter: str) -> str:
     said = (
         "**Not answered yet.** No run of this chapter is published: nothing is found, no verdict given. "
         "The page says what will be measured, how, and by which tests; numbers that are missing are shown "
-        f"as {prose.ABSENT}.\n\n**To answer it yourself:** `{called()} run {chapter} --profile laptop`"
+        f"as {prose.ABSENT}.\n\n**To answer it yourself:** `{command_name()} run {chapter} --profile laptop`"
     )
     return ANSWER.sub(lambda box: f"{box[1]}{said}\n", text)
 
@@ -889,10 +892,12 @@ def unlocked(found: list[Chapter]) -> list[str]:
         tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
         if short(claim.test_hash) not in tests:
             state = "another test than its locks have" if tests else "no lock"
-            lines.append(f"claim {claim.id} has {state}: {called()} lock {claim.chapter}")
+            lines.append(f"claim {claim.id} has {state}: {command_name()} lock {claim.chapter}")
     for name in dict.fromkeys(line["claim"] for line in chain.lines if line.tests):
         if name not in listed and chain.of_claim(name)[-1].event != "withdrawn":
-            lines.append(f"claim {name} is gone without a word: {called()} lock writes that it is withdrawn")
+            lines.append(
+                f"claim {name} is gone without a word: {command_name()} lock writes that it is withdrawn"
+            )
     for chapter in found:
         for profile in PUBLISHED:
             evidence = published(chapter, profile)
@@ -908,7 +913,7 @@ def _unknown(evidence: Evidence, profile: str, chain: locks.Chain) -> list[str]:
     ]
     if not last or last[-1]["content"] != short(header.get("content", "")):
         return [
-            f"{profile}/{name} is not the run that was published last; {called()} publish {name} writes it down"
+            f"{profile}/{name} is not the run that was published last; {command_name()} publish {name} writes it down"
         ]
     if "locks" in header and chain.position(name, header["locks"]) is None:
         return [f"{profile}/{name} began under a lock that is not in the file"]

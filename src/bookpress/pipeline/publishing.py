@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, fingerprint, paths, results
-from bookpress.book import book, called
+from bookpress.book import book, command_name
 from bookpress.claims import Claim, locks
 from bookpress.claims.judging import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
@@ -55,7 +55,7 @@ def take_finished(chapter: Chapter) -> list[str]:
     if not taken:
         raise BnbookError(
             f"the results store has no finished training of {chapter.name} that executed/trainings/ lacks, "
-            f"made with this code and on real data; run it first: {called()} run {chapter.name} --profile PROFILE"
+            f"made with this code and on real data; run it first: {command_name()} run {chapter.name} --profile PROFILE"
         )
     return taken
 
@@ -383,7 +383,7 @@ def _content(about: dict[str, Any]) -> str:
 def cut_short() -> list[str]:
     """What is said of publications that were cut short, one line each."""
     return [
-        f"a publication at the {folder.name.split('.')[1]} profile was cut short; `{called()} publish` goes on with it"
+        f"a publication at the {folder.name.split('.')[1]} profile was cut short; `{command_name()} publish` goes on with it"
         for folder in sorted(paths.executed_folder().glob(".*.publishing"))
     ]
 
@@ -402,7 +402,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     run = fresh_run(chapter, profile)
     if not run.exists:
         raise BnbookError(
-            f"{chapter.name} has no {profile} run; run it first: {called()} run {chapter.name} --profile "
+            f"{chapter.name} has no {profile} run; run it first: {command_name()} run {chapter.name} --profile "
             f"{profile}"
         )
     if found := [*gate.problems(run), *gate.scrubbed(run)]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bookpress.book import called
+from bookpress.book import command_name
 
 
 class Progress:
@@ -84,7 +84,7 @@ class Progress:
 def note(text: str) -> None:
     """A line of its own, where lines go."""
     if not _in_a_run(text) and sys.__stderr__ is not None:
-        print(f"{called()}: {text}", file=sys.__stderr__)
+        print(f"{command_name()}: {text}", file=sys.__stderr__)
 
 
 def duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import claims
-from bookpress.book import called
+from bookpress.book import command_name
 from bookpress.claims import Instrument, format_number
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.ledger import SIGN_TEST_DECIDES, shared_words
@@ -315,9 +315,7 @@ def _repeat(row: Row, about: Context) -> str:
     commit = str(made.get("commit", ""))
     code = shell.at_commit(about.repository, commit, f"book/{row['chapter']}.md")
     data = f'<a href="{row["id"]}.json">JSON</a> · <a href="{row["id"]}.csv">CSV, a line a seed</a>'
-    command = (
-        f'<pre tabindex="0"><code>{called()} run {row["chapter"]} --profile {profile} --compare</code></pre>'
-    )
+    command = f'<pre tabindex="0"><code>{command_name()} run {row["chapter"]} --profile {profile} --compare</code></pre>'
     return command + _list({"Code": code, "Numbers": data, "Name": f"<code>{row['id']}</code>"})
 
 

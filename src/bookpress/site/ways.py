@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bookpress import rows
-from bookpress.book import called
+from bookpress.book import command_name
 from bookpress.pipeline import prose
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter, Statement, called, calls, statements
@@ -197,7 +197,7 @@ def images(site: Path) -> dict[str, str]:
 
 def command(chapter: str, profile: str) -> str:
     """How to repeat the run, and see whether it agrees."""
-    return f"{called()} run {chapter} --profile {profile} --compare"
+    return f"{command_name()} run {chapter} --profile {profile} --compare"
 
 
 def shortened(lines: Sequence[str], longest: int = LONGEST) -> str:
