@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.metadata
 import os
 import shutil
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 import tiny_book
 from filelock import FileLock
+
+import bnbook.results
 
 ROOT = Path(__file__).resolve().parents[1]
 VARIABLES = (
@@ -42,6 +45,8 @@ def set_kernels() -> None:
 set_kernels()  # before torch is imported
 #: The tests act as a process that the press started for a chapter; any other only reads the store.
 os.environ["BNBOOK_CHAPTER"] = "part/chapter"
+#: The press is told of the book, and hears which data are loaded.
+importlib.import_module("bnbook.results")
 
 #: Files that begin before all others: the site is built in test_site while one process waits for it and one
 #: works; then those that take minutes. What needs the site and is quick comes last.

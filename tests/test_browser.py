@@ -109,7 +109,7 @@ def test_every_image_is_loaded_described_and_large_enough(visits):
 def test_one_drawing_has_the_inks_of_either_theme(browser, tmp_path, theme):
     """Two squares in the ink of text, one of them called by `use` as Matplotlib draws letters, and between
     them one in that of batch norm, called as a mark is."""
-    ink, marks = inks.PALETTE["text"][0], f"fill: {inks.PALETTE['batch'][0]}"
+    ink, marks = inks.palette()["text"][0], f"fill: {inks.palette()['batch'][0]}"
     drawing = (
         f'<svg fill="{ink}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30" width="90" height="30">'
         '<defs><path id="square" d="M0 0h30v30h-30z"/>'
@@ -127,7 +127,7 @@ def test_one_drawing_has_the_inks_of_either_theme(browser, tmp_path, theme):
     page.evaluate(browsing.SETTLE)
     seen = plt.imread(io.BytesIO(page.locator("img:visible").screenshot()))
     page.close()
-    inked = {name: inks.PALETTE[name][THEMES.index(theme)] for name in ("text", "batch")}
+    inked = {name: inks.palette()[name][THEMES.index(theme)] for name in ("text", "batch")}
     shown = ["#" + "".join(f"{round(255 * c):02x}" for c in seen[15, x, :3]) for x in (15, 45, 75)]
     assert shown == [inked["text"], inked["batch"], inked["text"]]
 

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from bookpress.fingerprint.sources import NOT_MEASURING
+from bookpress.book import book
 from bookpress.pipeline import chapters
 
 DRAWING = "bnbook.plots"
@@ -141,7 +141,7 @@ DOING |= {"results.number_seeds_from"}
 
 def test_of_other_parts_that_no_stamp_sees_no_value_is_taken() -> None:
     found = set()
-    for part in set(NOT_MEASURING) - {"plots"}:
+    for part in set(book().not_measuring) - {"plots"}:
         for name in (name for name in NAMES if part.rsplit(".")[-1] in code(name)):
             found |= {f"{part}.{used}" for used in Cells(code(name), f"bnbook.{part}").used()}
     assert found == DOING, "a number may hang on it: no stamp sees it change"

@@ -91,9 +91,7 @@ def test_defaults(of, expected):
 
 
 #: Parts of the package whose numbers decide what is measured.
-MEASURING = (
-    "probes studies training models normalizers meanfield small_networks deep_linear intervals".split()
-)
+MEASURING = "probes studies training models normalizers meanfield small_networks deep_linear".split()
 BETWEEN = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0)
 MOMENTS = {"m_mean": 0, "m_variance": 0.26 / 3, "m_size_of_unit": 0.25}
 MOMENTS |= {"s_mean": 1.125, "s_variance": 0.73 / 48}
@@ -168,7 +166,6 @@ CONSTANTS = {
     "deep_linear.arm": dict(LENGTHS=BETWEEN),
     "deep_linear.instruments": dict(LEVELS=(0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)),  # 96 %, 80 %, a half
     "deep_linear.summaries": dict(PAPER_REACH=30.0),
-    "intervals": dict(LEVEL=0.95),
 }
 
 
@@ -181,7 +178,7 @@ def test_constants(name):
 
 def test_no_number_of_a_measuring_module_is_left_out():
     root, found = Path(bnbook.__file__).parent, {}
-    for part in (*MEASURING, "intervals"):
+    for part in MEASURING:
         for path in [root / f"{part}.py"] if (root / f"{part}.py").exists() else (root / part).rglob("*.py"):
             name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
             module = importlib.import_module(f"bnbook.{name}")

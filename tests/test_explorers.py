@@ -18,6 +18,8 @@ import scipy.stats
 import torch
 from conftest import ROOT
 
+from bnbook import explorers as own
+from bnbook.explorers import landscape
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
@@ -27,8 +29,7 @@ from bookpress.claims import judging
 from bookpress.claims.kinds import kind_of
 from bookpress.claims.recorded import Recorded
 from bookpress.pipeline import chapter_runs, chapters, explorers, prose
-from bookpress.pipeline.explorers import landscape
-from bookpress.pipeline.inks import PALETTE
+from bookpress.pipeline.inks import palette
 from bookpress.results import Results
 from bookpress.runs import store
 
@@ -336,7 +337,7 @@ def test_inks_are_those_of_the_figures():
     """One colour means one thing through the whole book: light, then dark."""
     css = (ROOT / "book/_static/explorers/explorers.css").read_text(encoding="utf-8")
     for name in ("none", "batch", "noisy", "noise", "printed", "corrected"):
-        assert tuple(re.findall(rf"--{name}: (#\w+)", css)) == PALETTE[name]
+        assert tuple(re.findall(rf"--{name}: (#\w+)", css)) == palette()[name]
 
 
 @pytest.mark.parametrize("equations", ["printed", "corrected", "through_batch"])
@@ -362,9 +363,9 @@ def test_inputs_won_back_from_some_distances_give_the_others(shown):
     run = shown.evidence["mean-field/learning-rate"].results
     gammas = np.array(run.header["parameters"]["gammas"])
     networks = {"fc": FullyConnected((784, 1000, 1000, 1000, 10)), "conv": Convolutional((1, 28, 28))}
-    base = explorers.of_inputs(run, networks, "set0")
+    base = own.of_inputs(run, networks, "set0")
     for net, network in networks.items():
-        line = explorers.line(network, "through_batch", gammas, 64, base)
+        line = own.line(network, "through_batch", gammas, 64, base)
         distance = (run[f"boundary.{net}.set0"] - line).mean(axis=1)
         np.testing.assert_allclose(distance, run[f"offset.through_batch.{net}.set0"], atol=5e-4)
 

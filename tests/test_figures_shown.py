@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from bnbook.figures import COLORS
+from bookpress.book import book
 from bookpress.pipeline import inks, phones, pictures
 from bookpress.pipeline.pictures import compact
 from bookpress.site.claim_pages import caption_of
@@ -46,7 +47,7 @@ def in_the_dark(light: str) -> str:
         0, 1, 2
     )
     inside, names = both.replace(style, ""), dict(re.findall(r"(--\d+):(#\w{6});", root))
-    words, fill = inks.PALETTE["text"][0], names[re.search(r"fill:var\((--\d+)\)$", root)[1]]
+    words, fill = inks.palette()["text"][0], names[re.search(r"fill:var\((--\d+)\)$", root)[1]]
 
     def resolved(names: dict[str, str]) -> str:
         return re.sub(r"var\((--\d+)\)", lambda name: names[name[1]], inside)
@@ -56,9 +57,9 @@ def in_the_dark(light: str) -> str:
     return resolved(dict(re.findall(r"(--\d+):(#\w{6});", target)))
 
 
-@pytest.mark.parametrize("name", [name for name in inks.PALETTE if name != "grid"])
+@pytest.mark.parametrize("name", [name for name in inks.palette() if name != "grid"])
 def test_each_ink_stands_out_from_both_grounds(name):
-    on_white, in_the_dark = inks.PALETTE[name]
+    on_white, in_the_dark = inks.palette()[name]
     assert inks.contrast(on_white, inks.LIGHT_GROUND) >= 3
     assert inks.contrast(in_the_dark, inks.DARK_GROUND) >= 3
 
@@ -82,7 +83,7 @@ def test_what_lies_on_a_painted_panel_is_alike_in_both_themes():
     groups = [[each for each in root.iter() if "clip-path" in each.attrib] for root in shown]
     texts = [[ElementTree.tostring(each) for each in found] for found in groups]
     assert len(texts[0]) > 12 and texts[0] == texts[1]
-    assert inks.PALETTE["text"][1] in in_the_dark(light), "numbers and names are not on it"
+    assert inks.palette()["text"][1] in in_the_dark(light), "numbers and names are not on it"
     other = inks.light(drawn(plt.figure(figsize=(2, 2))), "a/b/curves")
     assert inks.is_painted(light) and not inks.is_painted(other)
 
@@ -97,9 +98,9 @@ def test_a_scale_of_inks_keeps_its_order_in_the_dark():
 
 def test_no_two_meanings_share_an_ink():
     for theme in (0, 1):
-        shown = [pair[theme] for pair in inks.PALETTE.values()]
+        shown = [pair[theme] for pair in inks.palette().values()]
         assert len(set(shown)) == len(shown)
-    assert set(inks.DRAWN.values()) <= set(inks.PALETTE)
+    assert set(book().drawn.values()) <= set(inks.palette())
 
 
 def test_a_figure_has_no_ground_and_other_inks_in_the_dark():
@@ -109,13 +110,13 @@ def test_a_figure_has_no_ground_and_other_inks_in_the_dark():
     light = inks.light(drawn(fig), "santurkar/training/curves")
     dark = in_the_dark(light)
     assert "fill: #ffffff" not in light and "<metadata>" not in light and "#d55e00" not in light
-    assert inks.PALETTE["none"][0] in light and inks.PALETTE["none"][1] in dark
-    assert inks.PALETTE["grid"][1] in dark and inks.PALETTE["text"][1] in dark
+    assert inks.palette()["none"][0] in light and inks.palette()["none"][1] in dark
+    assert inks.palette()["grid"][1] in dark and inks.palette()["text"][1] in dark
     for svg, ground in ((light, inks.LIGHT_GROUND), (dark, inks.DARK_GROUND)):
         used = set(inks.INK.findall(svg)) - {
-            pair[0] for pair in inks.PALETTE.values() if pair[0] == "#e3e3e3"
+            pair[0] for pair in inks.palette().values() if pair[0] == "#e3e3e3"
         }
-        faint = {ink for ink in used if inks.contrast(ink, ground) < 3} - {inks.PALETTE["grid"][1]}
+        faint = {ink for ink in used if inks.contrast(ink, ground) < 3} - {inks.palette()["grid"][1]}
         assert not faint
 
 
@@ -125,16 +126,16 @@ def test_each_line_of_a_committed_figure_stands_out_from_both_grounds(path):
     figure = "/".join(path.parts[-3:]).removesuffix(".svg").replace(".figures", "")
     light = inks.light(path.read_text(encoding="utf-8"), figure)
     for svg, ground in ((light, inks.LIGHT_GROUND), (in_the_dark(light), inks.DARK_GROUND)):
-        lines = set(re.findall(r"fill: none; stroke: (#\w+)", svg)) - {inks.PALETTE["grid"][1]}
+        lines = set(re.findall(r"fill: none; stroke: (#\w+)", svg)) - {inks.palette()["grid"][1]}
         assert [ink for ink in lines if not inks.is_grey(ink) and inks.contrast(ink, ground) < 3] == []
 
 
 def test_green_is_what_was_corrected_and_never_the_noise():
     svg = drawn(two_panels()).replace("#d55e00", "#009e73")
-    assert inks.PALETTE["corrected"][0] in inks.light(svg, "mean-field/fisher/sweeps")
-    assert inks.PALETTE["noisy"][0] in inks.light(svg, "santurkar/noisy-batch-norm/curves")
+    assert inks.palette()["corrected"][0] in inks.light(svg, "mean-field/fisher/sweeps")
+    assert inks.palette()["noisy"][0] in inks.light(svg, "santurkar/noisy-batch-norm/curves")
     violated = inks.light(drawn(two_panels()), "theory/minima/margins")
-    assert inks.PALETTE["wrong"][0] in violated and inks.PALETTE["none"][0] not in violated
+    assert inks.palette()["wrong"][0] in violated and inks.palette()["none"][0] not in violated
 
 
 def test_a_new_run_draws_with_the_palette_and_is_left_as_it_is():

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import bnbook
 from bookpress import fingerprint
 from bookpress.fingerprint.closure import Closure
 from bookpress.fingerprint.sources import Outside, Sources, measures
 from bookpress.pipeline.chapters import select
 
-SRC = Path(fingerprint.__file__).resolve().parents[1]
+SRC = Path(bnbook.__file__).resolve().parent
 SANTURKAR = (
     "training",
     "noisy-batch-norm",
@@ -62,7 +63,7 @@ TABLE = {0: "settings.yml", 1: 2.0}
     "results.py": "def record(name, value):\n    print(name, value)\n",
 }
 CELL = """from bnbook.models import build
-from bookpress.results import record
+from bnbook.results import record
 for w in (1, 2):
     record('a', build(w))
 """
@@ -201,7 +202,7 @@ def test_an_arm_rests_on_what_trains_it(tmp_path: Path) -> None:
         "runs/__init__.py": "def train_all(arms):\n    return arms\n",
         "engine.py": "def train(arm):\n    return 1\n",
     }
-    cell = "from bnbook.rates import Rate\nfrom bookpress.runs import train_all\ntrain_all([Rate()])\n"
+    cell = "from bnbook.rates import Rate\nfrom bnbook.runs import train_all\ntrain_all([Rate()])\n"
 
     def texts(files: dict[str, str]) -> list[str]:
         stamp(tmp_path, files)

@@ -175,13 +175,13 @@ def test_a_chapter_as_it_is_handed_out(ran):
     assert "| A coin shows heads half of the time." in text(page)
     assert kinds[-1] == (
         "code",
-        'from bookpress.claims import show_verdicts\n\nshow_verdicts("part/coin", profile)',
+        'from bnbook.claims import show_verdicts\n\nshow_verdicts("part/coin", profile)',
     )
 
 
 def copied(tmp_path):
     """The package as a wheel would install it, outside any repository, and an empty folder to work in."""
-    shutil.copytree(ROOT / "src" / "bnbook", tmp_path / "site" / "bnbook")
+    shutil.copytree(ROOT / "src", tmp_path / "site")
     (tmp_path / "empty").mkdir()
     return tmp_path / "site", tmp_path / "empty"
 
@@ -329,7 +329,7 @@ def wheel(folder):
 def test_the_setup_cell_takes_the_wheel_beside_the_notebook(tmp_path):
     done = run_setup(tmp_path)
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == (
-        f"ModuleNotFoundError: {handout.BY_HAND}"
+        f"ModuleNotFoundError: {handout.by_hand()}"
     )
     wheel(tmp_path)
     done = run_setup(tmp_path)
@@ -347,7 +347,7 @@ def test_the_setup_cell_asks_for_the_address(tmp_path):
 def test_the_setup_cell_names_all_that_a_chapter_leads_to():
     """By the imports of the chapters and of every module of the package that they lead to."""
     modules = {}
-    for path in (ROOT / "src" / "bnbook").rglob("*.py"):
+    for path in (ROOT / "src").rglob("*.py"):
         parts = path.relative_to(ROOT / "src").with_suffix("").parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text("utf-8")
     with pytest.MonkeyPatch.context() as patch:
@@ -358,7 +358,7 @@ def test_the_setup_cell_names_all_that_a_chapter_leads_to():
         name = due.pop()
         if name not in seen and name in modules:
             due += imported(modules[name]) + [name.rpartition(".")[0]]
-        elif name.split(".")[0] not in {"", "bnbook"} | sys.stdlib_module_names:
+        elif name.split(".")[0] not in {"", "bnbook", "bookpress"} | sys.stdlib_module_names:
             third.add(name.split(".")[0])
         seen.add(name)
     assert third - {"pandas"} == set(handout.NEEDED), "pandas: only where it is there"

@@ -18,8 +18,8 @@ import pytest
 import bnbook
 from bookpress.fingerprint.sources import _idle, measures, take_apart
 
-SRC = Path(bnbook.__file__).parent
-#: What stands in the package; nothing of it reaches into what is measured.
+SRC = Path(bnbook.__file__).parents[1]
+#: What stands in the packages; nothing of it reaches into what is measured.
 STANDS = {
     "bookpress.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
     "bookpress.pipeline.phones": {  # how SVG is written
@@ -27,10 +27,8 @@ STANDS = {
         "ElementTree.register_namespace('xlink', 'http://www.w3.org/1999/xlink')",
     },
     "bookpress.pipeline.prose": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
-    # Runs before anything else, in a process of its own, to say what is imported there.
-    "bookpress.results": {
-        "LISTENERS.append(record_data)"
-    },  # which data a chapter loads goes into its results
+    "bnbook.book": {"register(BOOK)"},  # what the press makes
+    "bnbook.results": {"LISTENERS.append(record_data)"},  # which data a chapter loads goes into its results
 }
 #: By their last name: they give something back and change nothing.
 DECORATORS = set(
@@ -83,7 +81,7 @@ def _is_import(node: ast.stmt) -> bool:
 
 
 def _name(path: Path) -> str:
-    parts = path.relative_to(SRC.parent).with_suffix("").parts
+    parts = path.relative_to(SRC).with_suffix("").parts
     return ".".join(parts).removesuffix(".__init__")
 
 

@@ -171,7 +171,7 @@ def test_places_named_from_here_are_the_same_for_the_kernel(tiny, monkeypatch):
     monkeypatch.setenv("BNBOOK_RUNS", "~/runs")
     monkeypatch.chdir(tiny)
     path = tiny / "book" / "part" / "coin.md"
-    cell = "import bookpress.paths\nbnbook.paths.store_folder().mkdir()"
+    cell = "import bookpress.paths\nbookpress.paths.store_folder().mkdir()"
     path.write_text(path.read_text() + f"\n```{{code-cell}}\n{cell}\n```\n")
     assert main(["run", "coin"]) == 0
     assert (tiny / "kept").is_dir() and (tiny / "home" / "runs" / "smoke" / "part" / "coin.json").is_file()
@@ -303,11 +303,11 @@ def test_what_was_imported_is_what_the_commit_is_asked_for(tmp_path, monkeypatch
         subprocess.run([*git, *words], check=True)
     monkeypatch.setenv("BNBOOK_ROOT", str(root))
     other = tmp_path / "other"
-    shutil.copytree(package, other)
+    shutil.copytree(package.parent, other)
     assert not gate.commit()["dirty"] and not gate.commit(other)["dirty"]
-    (other / "a.py").write_bytes(b"two\n")
+    (other / "bnbook" / "a.py").write_bytes(b"two\n")
     assert gate.commit(other)["dirty"] and not gate.commit()["dirty"]
-    (other / "a.py").write_bytes(b"one\r\n")
+    (other / "bnbook" / "a.py").write_bytes(b"one\r\n")
     assert not gate.commit(other)["dirty"], "the line ends of another system"
     for hide in ("--assume-unchanged", "--skip-worktree"):
         subprocess.run([*git, "update-index", hide, "src/bnbook/a.py"], check=True)

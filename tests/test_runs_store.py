@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook import trainings
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear.target import TargetArm
 from bnbook.errors import BnbookError
@@ -179,9 +180,9 @@ def test_options_and_probes_count():
 
 
 def test_each_kind_of_arm_has_its_own_code():
-    code = {kind: kinds.edition(kind, None)["code"] for kind in kinds.TRAINS}
+    code = {kind: kinds.edition(kind, None)["code"] for kind in trainings.TRAINS}
     assert len(set(code.values())) == len(code)
-    assert {type(arm) for arm in ARMS} == {kinds.find(kind) for kind in kinds.TRAINS}
+    assert {type(arm) for arm in ARMS} == {kinds.find(kind) for kind in trainings.TRAINS}
     with pytest.raises(BnbookError, match="nothing trains"):
         kinds.kind_of(object())
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from site_rows import row, rows
 
+from bookpress.book import book
 from bookpress.claims import Claim, Source, Test, judging
 from bookpress.pipeline.chapters import Chapter
 from bookpress.pipeline.prose import Pages
@@ -130,7 +131,7 @@ def test_the_scale_names_the_widest_and_the_longest_rung_that_was_reached():
 
     def scale(*reached: int) -> str:
         ladder["tests"] = [test | {"says": words, "n": 3 * (at in reached)} for at, words in enumerate(says)]
-        return front.trust([*rows(), ladder], Pages({front.MAIN: made}, [])).partition(";")[0]
+        return front.trust([*rows(), ladder], Pages({book().main: made}, [])).partition(";")[0]
 
     assert scale(0, 1, 2).endswith(
         "VGG at 1/8 of its width (again at up to the whole), 2,000 of 15,000 steps (again 15,000 at 1/4)"

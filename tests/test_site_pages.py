@@ -7,6 +7,7 @@ from PIL import Image
 from site_rows import rows
 
 from bnbook.errors import BnbookError
+from bookpress.book import book
 from bookpress.pipeline import build
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import pdf, reference, shell
@@ -83,7 +84,7 @@ def test_without_a_site_or_a_browser_there_is_one_clear_line(tiny, monkeypatch):
 
 def test_the_page_of_names_has_every_public_name_with_its_docstring():
     text = reference.names()
-    for module, listed in reference.PUBLIC.items():
+    for module, listed in book().public.items():
         for name in listed:
             assert f"{module}.{name}(" in text, name
     assert "`make_normalizer` builds one" in text, "code in a docstring stays as it is"

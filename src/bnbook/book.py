@@ -83,37 +83,36 @@ CONSTRAINTS = """# Constraints
 - **Draws**: trainings at large rates are chaotic; another processor is another draw of the same seeds.
 """
 
-BOOK = register(
-    Book(
-        package="bnbook",
-        version=__version__,
-        not_measuring=NOT_MEASURING,
-        data_module="bnbook.data",
-        trainings_module="bnbook.trainings",
-        explorers_module="bnbook.explorers",
-        commands_module="bnbook.cli",
-        public=PUBLIC,
-        data_names={"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"},
-        data_homes={
-            "mnist": "https://yann.lecun.org/exdb/mnist/",
-            "cifar10": "https://www.cs.toronto.edu/~kriz/cifar.html",
-        },
-        arms=ARMS,
-        beside=BESIDE,
-        sources={
-            "santurkar2018": "Santurkar et al. 2018",
-            "meanfield2018": "Mean-field paper",
-            "encyclopedia": "Wikipedia",
-        },
-        versions=("v1", "NeurIPS"),
-        main="santurkar/training",
-        question="Why does batch norm help?",
-        problem=PROBLEM,
-        constraints=CONSTRAINTS,
-        palette=PALETTE,
-        drawn=DRAWN,
-        drawn_elsewhere=ELSEWHERE,
-        scales=SCALES,
-        painted=PAINTED,
-    )
+BOOK = Book(
+    package="bnbook",
+    version=__version__,
+    not_measuring=NOT_MEASURING,
+    data_module="bnbook.data",
+    trainings_module="bnbook.trainings",
+    explorers_module="bnbook.explorers",
+    commands_module="bnbook.cli",
+    public=PUBLIC,
+    data_names={"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"},
+    data_homes={
+        "mnist": "https://yann.lecun.org/exdb/mnist/",
+        "cifar10": "https://www.cs.toronto.edu/~kriz/cifar.html",
+    },
+    arms=ARMS,
+    beside=BESIDE,
+    sources={
+        "santurkar2018": "Santurkar et al. 2018",
+        "meanfield2018": "Mean-field paper",
+        "encyclopedia": "Wikipedia",
+    },
+    versions=("v1", "NeurIPS"),
+    main="santurkar/training",
+    question="Why does batch norm help?",
+    problem=PROBLEM,
+    constraints=CONSTRAINTS,
+    palette=PALETTE,
+    drawn=DRAWN,
+    drawn_elsewhere=ELSEWHERE,
+    scales=SCALES,
+    painted=PAINTED,
 )
+register(BOOK)
