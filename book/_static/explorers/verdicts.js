@@ -1,4 +1,4 @@
-/* bnbook.claims.kinds and judging in the page: from values per seed to a verdict, at any bound and level. */
+/* bookpress.claims.kinds and judging in the page: from values per seed to a verdict, at any bound and level. */
 (() => {
   "use strict";
   const { pairedDifference, meanLevel, geometricRatio, ratioOfMeans, mean } = bnbook.formulas;
