@@ -93,11 +93,12 @@ def book() -> Book:
         from bookpress.texts import read_yaml
 
         package = (read_yaml(paths.repository_root() / "_config.yml", "_config.yml") or {}).get("package")
-        if not isinstance(package, str):
+        try:
+            importlib.import_module(f"{package}.book")
+        except ModuleNotFoundError:
             raise BnbookError(
-                "_config.yml names no package; expected `package:`, whose module `book` registers it"
-            )
-        importlib.import_module(f"{package}.book")
+                f"_config.yml has package {package!r}; expected one that is installed and whose module `book` registers it"
+            ) from None
     return _registered
 
 

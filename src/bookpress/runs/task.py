@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from bookpress.book import book
 from bookpress.errors import BnbookError
-from bookpress.runs.imported import IMPORTED
 
 if TYPE_CHECKING:
     from bookpress.fingerprint.sources import Sources
@@ -31,10 +30,11 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
     -> {"arrays": of all members (S, ...), "seconds": of each, "device": its name, "checkpoint": whether one
     is left}. BnbookError where code, torch or data are not those of the caller.
     """
+    importlib.import_module(task["book"])  # registers it, in a worker for the first time
     from bookpress.runs import checkpoints, driving, kinds
+    from bookpress.runs.imported import IMPORTED
 
     with _ALONE:
-        importlib.import_module(task["book"])  # registers it, in a worker for the first time
         arm_type = kinds.find(task["kind"])
         members = [(arm_type.from_settings(settings), seed) for settings, seed in task["members"]]
         arm = members[0][0]
