@@ -107,6 +107,7 @@ BOOK = Book(
     versions=("v1", "NeurIPS"),
     main="santurkar/training",
     question="Why does batch norm help?",
+    asks="What of what is said of batch normalization holds, and why does it help?",
     problem=PROBLEM,
     constraints=CONSTRAINTS,
     palette=PALETTE,

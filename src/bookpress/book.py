@@ -47,6 +47,7 @@ class Book:
     versions: tuple[str, ...] = ()  # of a source that are told apart
     main: str = ""  # PART/CHAPTER whose network most others train, too
     question: str = ""  # the book's own, in few words
+    asks: str = ""  # and in full
     problem: str = ""  # PROBLEM and CONSTRAINTS of an export, in Markdown
     constraints: str = ""
     palette: Mapping[str, tuple[str, str]] = field(

@@ -421,8 +421,7 @@ def _ara_tree(runs: Sequence[Run], ids: Mapping[str, str]) -> dict[str, Any]:
         ]
         return {**whole, "children": earlier} if earlier else whole
 
-    asks = "What of what is said of batch normalization holds, and why does it help?"
-    root = node("question", book().question, source_refs=["book/index.md"], description=asks)
+    root = node("question", book().question, source_refs=["book/index.md"], description=book().asks)
     children = []
     for run in runs:
         title = run.evidence.chapter.title
