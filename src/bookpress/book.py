@@ -18,6 +18,7 @@ from bookpress import paths
 from bookpress.errors import BnbookError
 
 PRESS = __name__.partition(".")[0]
+Words = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -36,27 +37,23 @@ class Book:
     explorers_module: str = ""
     #: Commands of the book's own: add_commands(add), see `bookpress.cli`.
     commands_module: str = ""
-    public: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # module -> names on the page of names
-    data_names: Mapping[str, str] = field(default_factory=dict)  # set -> as people call it
-    data_homes: Mapping[str, str] = field(default_factory=dict)  # set -> where it is published
-    arms: Mapping[str, str] = field(default_factory=dict)  # last part of a result's name -> in words
-    beside: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # arm -> other words beside it
-    sources: Mapping[str, str] = field(default_factory=dict)  # key of a source -> as people call it
+    #: Module -> names that the page of public names has.
+    public: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    data_names: Words = field(default_factory=dict)  # set -> as people call it, the one to have first
+    data_homes: Words = field(default_factory=dict)  # set -> where it is published
+    arms: Words = field(default_factory=dict)  # last part of a result's name -> in words
+    beside: Mapping[str, Words] = field(default_factory=dict)  # arm -> other words for those beside it
+    sources: Words = field(default_factory=dict)  # key of a source -> as people call it
     versions: tuple[str, ...] = ()  # of a source that are told apart
     main: str = ""  # PART/CHAPTER whose network most others train, too
     question: str = ""  # the book's own, in few words
     asks: str = ""  # and in full
-    problem: str = ""  # PROBLEM and CONSTRAINTS of an export, in Markdown
+    problem: str = ""  # what an export says of the problem, and of limits, in Markdown
     constraints: str = ""
-    palette: Mapping[str, tuple[str, str]] = field(
-        default_factory=dict
-    )  # meaning -> ink on white, in the dark
-    drawn: Mapping[str, str] = field(default_factory=dict)  # ink of a run -> its meaning
-    drawn_elsewhere: Mapping[str, Mapping[str, str]] = field(
-        default_factory=dict
-    )  # pattern of figures -> other
+    #: Meaning -> (ink on white, ink in the dark); ink of a run -> its meaning; pattern of figures -> other meanings.
+    palette: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    drawn: Words = field(default_factory=dict)
+    drawn_elsewhere: Mapping[str, Words] = field(default_factory=dict)
     scales: str = r"(?!)"  # figures whose areas have a colour scale's inks
     painted: str = r"(?!)"  # those whose panels it fills
 
