@@ -284,7 +284,7 @@ assert pathlib.Path(formulas.__file__) != path"""
 
 def test_an_edit_while_a_chapter_runs_does_not_reach_it(tiny):
     copy = tiny / "src" / "bnbook"
-    shutil.copytree(Path(bnbook_package.__file__).parent, copy)
+    shutil.copytree(Path(bnbook_package.__file__).parents[1], copy.parent)
     path, before = tiny / "book" / "part" / "coin.md", fingerprint.chapter_fingerprint
     path.write_text(path.read_text() + f"\n```{{code-cell}}\n{EDITED}\n```\n")
     bnbook("run", "coin", root=tiny, PYTHONPATH=str(tiny / "src"), EDITED=str(copy))

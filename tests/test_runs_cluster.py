@@ -363,8 +363,8 @@ def test_workers_elsewhere_find_the_data_themselves_and_refuse_others(apart, mon
 
 
 def test_a_worker_with_other_code_refuses(apart, monkeypatch):
-    package = Path(bnbook.__file__).parent
-    shutil.copytree(package, apart / "theirs" / "bnbook", ignore=shutil.ignore_patterns("__pycache__"))
+    both = Path(bnbook.__file__).parents[1]
+    shutil.copytree(both, apart / "theirs", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     changed = apart / "theirs" / "bnbook" / "deep_linear" / "descent.py"
     text = changed.read_text()
     changed.write_text(text.replace("value=-1.0", "value=-0.1"))

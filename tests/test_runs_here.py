@@ -170,7 +170,14 @@ def test_interrupt_keeps_what_is_done(trained, own_store):
 def test_another_edition_is_refused_in_one_line(part):
     wanted = kinds.edition(kinds.kind_of(ARM), None) | {part: "another one"}
     members = [[ARM.settings(), 0]]
-    one = {"kind": kinds.kind_of(ARM), "members": members, "keys": ["k"], "edition": wanted, "device": "cpu"}
+    one = {
+        "book": "bnbook.book",
+        "kind": kinds.kind_of(ARM),
+        "members": members,
+        "keys": ["k"],
+        "edition": wanted,
+        "device": "cpu",
+    }
     with pytest.raises(BnbookError, match=f"another edition of the {part} .*caller's .another one"):
         task.train(one, lambda step, begins: True)
 
@@ -201,7 +208,8 @@ with_file(text.replace("value=-1.0", "value=-2.0"), second)
 def test_code_that_was_edited_since_it_was_imported_trains_nothing(tmp_path):
     """Its numbers would be stored as those of the code on disk."""
     package = tmp_path / "src" / "bnbook"
-    shutil.copytree(Path(bnbook.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    both = Path(bnbook.__file__).parents[1]
+    shutil.copytree(both, package.parent, ignore=shutil.ignore_patterns("__pycache__"))
     command, path = [sys.executable, "-c", EDITING], {"PYTHONPATH": str(package.parent)}
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | path, timeout=120)
     edited, back, remark, again = done.stdout.splitlines()
@@ -217,7 +225,13 @@ def test_a_parser_in_another_thread_does_no_harm(monkeypatch):
             raise trips.pop()
         return edition(*words)
 
-    one = {"kind": kinds.kind_of(ARM), "members": [[ARM.settings(), 1]], "keys": ["k"], "device": "cpu"}
+    one = {
+        "book": "bnbook.book",
+        "kind": kinds.kind_of(ARM),
+        "members": [[ARM.settings(), 1]],
+        "keys": ["k"],
+        "device": "cpu",
+    }
     one["edition"] = edition(kinds.kind_of(ARM), None)
     monkeypatch.setattr(kinds, "edition", tripping)
     assert task.train(one, lambda step, begins: True)["arrays"]["loss"].shape == (1, 6) and not trips
