@@ -186,7 +186,7 @@ EDITING = """
 import os, pathlib
 from bnbook.errors import BnbookError
 from bnbook.deep_linear import LinearArm
-from bookpress.runs import train_all
+from bnbook.runs import train_all
 path = pathlib.Path(__import__("bnbook").__file__).parent / "deep_linear" / "descent.py"
 text = path.read_text()
 def with_file(content, arm, **more):
@@ -350,6 +350,7 @@ def test_a_member_of_a_stack_took_its_share_of_the_time(monkeypatch):
     members = [(ARM, seed) for seed in range(4)]
     edition = kinds.edition(kinds.kind_of(ARM), None)
     one = {
+        "book": "bnbook.book",
         "kind": kinds.kind_of(ARM),
         "members": [[arm.settings(), seed] for arm, seed in members],
         "keys": ["k"],
