@@ -16,6 +16,8 @@ NOT_MEASURING = tuple(
     "results encoding figures plots claims pipeline fingerprint runs errors paths texts atomic cli cores "
     "contents profiles parameters data.cache data.sources data.listeners".split()
 )
+#: Of a chapter's module, functions that return a figure do not count, nor what this module's tables name.
+CHAPTERS = f"{PACKAGE}.chapters"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Sources:
         self.root = root or Path(importlib.util.find_spec(PACKAGE).origin).parent
         self._modules: dict[str, Module | None] = {}
         self._paths: dict[str, Path | None] = {}
+        self._tables: dict[str, dict[str, str]] = {}
         self.texts: dict[Definition, tuple[list[str], list[Binding], list[Module]]] = {}  # see closure.py
 
     def module(self, name: str) -> Module | None:
@@ -95,7 +98,8 @@ class Sources:
         if found is None:
             return Outside(f"{module}.{name}")
         if name in found.definitions:
-            return Definition(module, name) if measures(module) else Outside(f"{PACKAGE}:{name}")
+            aside = self.aside(module, name)
+            return Outside(aside) if aside else Definition(module, name)
         if name in found.imports and found.imports[name] != (
             module,
             name,
@@ -109,6 +113,29 @@ class Sources:
                 return bound
         # Not to be found by reading (a module-level __getattr__): the whole module counts.
         return Whole(module) if measures(module) else Outside(f"{PACKAGE}:{name}")
+
+    def aside(self, module: str, name: str) -> str:
+        """What stamps call a definition of which no result comes; empty for one that measures."""
+        if not measures(module):
+            return f"{PACKAGE}:{name}"
+        chapter = module.removeprefix(f"{CHAPTERS}.")
+        if chapter == module:
+            return ""
+        hints = [getattr(node, "returns", None) for node in self.module(module).definitions[name]]
+        figure = any(hint is not None and "Figure" in ast.unparse(hint) for hint in hints)
+        if not figure and name not in self.table("ASIDE").get(chapter, "").split():
+            return ""
+        lay = self.table("LAY")
+        place = lay.get(f"{chapter}.{name}") or lay.get(chapter)
+        return f"{PACKAGE}.{place}.{name}" if place else f"{PACKAGE}:{name}"
+
+    def table(self, name: str) -> dict[str, str]:
+        """A table of the chapters, read without importing it."""
+        if name not in self._tables:
+            module = self.module(CHAPTERS)
+            nodes = module.definitions.get(name, []) if module else []
+            self._tables[name] = ast.literal_eval(nodes[0].value) if nodes else {}
+        return self._tables[name]
 
     def imported(self, module: Module) -> list[str]:
         """Modules of the package that run when this one does, itself and the packages around it left out."""
