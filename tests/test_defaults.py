@@ -15,6 +15,11 @@ import torch
 
 import bnbook
 from bnbook import figures, models, normalizers, results
+from bnbook.chapters import residual as residual_networks
+from bnbook.chapters.critical_rate import explosion_step
+from bnbook.chapters.gradient_explosion import chain, growth, residual
+from bnbook.chapters.stand_ins import StandIn
+from bnbook.chapters.weight_decay import Recipe, answers, answers_by_step
 from bnbook.deep_linear import LinearArm, draw_problem, spread_probes
 from bnbook.deep_linear.network import Network
 from bnbook.normalizers import formulas, lp, noisy, per_example
@@ -22,13 +27,6 @@ from bnbook.normalizers.batch import BatchNorm
 from bnbook.probes import fisher
 from bnbook.runs import kinds
 from bnbook.small_networks import PhaseArm
-from bnbook.studies.critical_rate import explosion_step
-from bnbook.studies.decay.network import answers
-from bnbook.studies.decay.recipes import answers_by_step
-from bnbook.studies.decay.training import Recipe
-from bnbook.studies.gradient_growth import chain, growth, residual
-from bnbook.studies.residual import network as residual_network
-from bnbook.studies.standins.layers import StandIn
 
 DRAWN = dict(sigma_w2=2.0, gamma=1.0)
 IMAGES = dict(classes=10, channels=3, image_size=32, width=1.0)
@@ -56,10 +54,10 @@ DEFAULTS = [
     *((of, dict(eps=1e-5)) for of in (formulas.fold_into_linear, formulas.fold_into_convolution)),
     (answers, dict(norm="batch", eps=1e-30, statistics=None, used=None)),
     (answers_by_step, dict(norm="batch", eps=1e-30)),
-    (residual_network.answers, dict(keep=None, given=None, watch=None)),
-    (residual_network.draw, dict(classes=10, dtype=torch.float32)),
-    (residual_network.images, dict(dtype=torch.float32)),
-    (residual_network.Arm, dict(norm="none", alpha=1.0, learned=False, gamma=1.0, divisor=1.0, skip=True)),
+    (residual_networks.answers, dict(keep=None, given=None, watch=None)),
+    (residual_networks.draw, dict(classes=10, dtype=torch.float32)),
+    (residual_networks.images, dict(dtype=torch.float32)),
+    (residual_networks.Arm, dict(norm="none", alpha=1.0, learned=False, gamma=1.0, divisor=1.0, skip=True)),
     (Recipe, dict(momentum=0.0, decayed="hidden", norm="batch", optimizer="sgd")),
     (StandIn, dict(statistics=None, weights=None, alpha=None, meet=False, after=False, frozen=False)),
     (StandIn, dict(only=None, gain=1.0, shaken=0.0)),

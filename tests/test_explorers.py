@@ -19,6 +19,7 @@ import torch
 from conftest import ROOT
 
 from bnbook import claims, intervals
+from bnbook.chapters.gradient_explosion import growth, linear_growth, relu_growth, residual_profile
 from bnbook.claims import judging
 from bnbook.claims.kinds import kind_of
 from bnbook.claims.recorded import Recorded
@@ -30,7 +31,6 @@ from bnbook.pipeline.explorers import landscape
 from bnbook.pipeline.inks import PALETTE
 from bnbook.results import Results
 from bnbook.runs import store
-from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
 
 pytestmark = pytest.mark.skipif(
     browsing.CHROMIUM is None,

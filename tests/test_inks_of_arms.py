@@ -12,9 +12,9 @@ import pytest
 from matplotlib.colors import to_hex
 
 from bnbook import plots
+from bnbook.chapters import length_direction
 from bnbook.figures import COLORS, LABELS
 from bnbook.pipeline import inks
-from bnbook.plots import length_direction
 
 #: Module of plots -> the arms that its figures show, in their inks; one that is not named here shows none.
 #: A network with batch norm is the arm `batch`, whichever part of it is drawn.
