@@ -1,4 +1,4 @@
-"""What chapters compute or choose with parts of `bnbook.plots`, which no chapter's stamp sees.
+"""What chapters compute or choose with what draws, which no chapter's stamp sees.
 
 Whoever changes one of these runs the chapters again that use it (test_chapter_plots.py names them), and only
 then changes it here.

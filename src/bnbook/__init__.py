@@ -1,8 +1,8 @@
 """bnbook: a book about batch normalization in which every statement is a measurement.
 
 Instruments, which measure and know nothing of the book: data normalizers models probes meanfield training
-small_networks deep_linear studies intervals report. The machine of the book: claims fingerprint pipeline
-plots parameters runs site coursework results rows figures encoding contents texts profiles cli
+small_networks deep_linear intervals report. A module a chapter: chapters. The machine of the book: claims
+fingerprint pipeline plots parameters runs site coursework results rows figures encoding contents texts profiles cli
 running elsewhere. Below both: errors paths atomic cores.
 """
 
