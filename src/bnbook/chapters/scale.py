@@ -205,7 +205,7 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
 
 def slopes(results: Mapping[str, np.ndarray], lengths: Sequence[float], rate: float) -> plt.Figure:
     """The slope of the gradient against the distance, slopes.RUNG.ARM (S, A) at `lengths`, a panel for each
-    rung of `PLAIN` that was reached (`bnbook.plots.landscape.slope_panel`)."""
+    rung of `PLAIN` that was reached (`bnbook.chapters.landscape.slope_panel`)."""
     fig, panels = _panels([name for name in PLAIN if f"slopes.{name}.batch" in results], True)
     for name, ax in panels.items():
         slope_panel(ax, lengths, rate, {arm: results[f"slopes.{name}.{arm}"] for arm in PAIR})
