@@ -8,12 +8,26 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from bnbook.chapters.batch import (
+    GhostBatchNorm,
+    Recipe,
+    as_ghost,
+    distance,
+    error,
+    gradient,
+    layers_of,
+    memory,
+    mode_gap,
+    network,
+    orders,
+    outputs,
+    precise,
+    shrink,
+    shrinkage,
+    train,
+)
 from bnbook.data import load
 from bnbook.errors import BnbookError
-from bnbook.studies.batches.accumulating import as_ghost, distance, gradient
-from bnbook.studies.batches.inference import error, layers_of, outputs, precise
-from bnbook.studies.batches.laws import memory, mode_gap, shrinkage
-from bnbook.studies.batches.networks import GhostBatchNorm, Recipe, network, orders, shrink, train
 
 SEEDS = (3, 8, 5)
 

@@ -1,18 +1,24 @@
-"""What a cell takes from `bnbook.plots` it draws: a change there makes no chapter stale, so no number may
-hang on it but those named and pinned here."""
+"""What a cell takes from `bnbook.plots`, and of a chapter's module what no stamp sees, it draws: a change there
+makes no chapter stale, so no number may hang on it but those named and pinned here."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 
+from bnbook.chapters import ASIDE, LAY
 from bookpress.book import book
+from bookpress.fingerprint import read_cells
+from bookpress.fingerprint.sources import Definition, Sources, Whole
 from bookpress.pipeline import chapters
 
-DRAWING = "bnbook.plots"
+CHAPTERS = "bnbook.chapters"
+DRAWING = ("bnbook.plots", CHAPTERS)
+SOURCES = Sources()
 #: What cells use of it all the same; every one is pinned, with its value, in test_plots_chosen.py.
 PINNED = {
     "batch-norm/transform": {"transform.strips"},
@@ -22,7 +28,7 @@ PINNED = {
     "santurkar/training": {"printed.SIZE"},
     "santurkar/internal-covariate-shift": {"axes.power"},
     "santurkar/predictiveness": {"axes.power"},
-    "santurkar/lp-norms": {"lp.NORMS"},
+    "santurkar/lp-norms": {"lp_norms.NORMS"},
     "mean-field/order-parameters": {"mean_field.ARMS"},
     "mean-field/fisher": {"fisher.LINES"},
     "mean-field/learning-rate": {"learning_rate.LINES"},
@@ -36,8 +42,8 @@ Parents = dict[ast.AST, ast.AST]
 class Cells:
     """The code of a chapter, and what in it stands where only a figure can come of it."""
 
-    def __init__(self, source: str, part: str = DRAWING) -> None:
-        self.tree, self.part = ast.parse(source), part
+    def __init__(self, source: str, *parts: str) -> None:
+        self.tree, self.parts = ast.parse(source), parts or DRAWING
         self.parents: Parents = {
             inner: node for node in ast.walk(self.tree) for inner in ast.iter_child_nodes(node)
         }
@@ -47,16 +53,16 @@ class Cells:
                 self.loads.setdefault(node.id, []).append(node)
 
     def imported(self) -> Iterator[tuple[str, str]]:
-        """Local names and full names of all that is imported from the part."""
+        """Local names and full names of all that is imported from the parts."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and not node.level:
                 for alias in node.names:
                     full = f"{node.module}.{alias.name}"
-                    if f"{full}.".startswith(f"{self.part}."):
+                    if self._part(full):
                         yield alias.asname or alias.name, full
             elif isinstance(node, ast.Import):
                 for alias in node.names:
-                    if f"{alias.name}.".startswith(f"{self.part}."):
+                    if self._part(alias.name):
                         yield (alias.asname, alias.name) if alias.asname else ("bnbook", "bnbook")
 
     def used(self) -> set[str]:
@@ -69,7 +75,10 @@ class Cells:
             if not self._only_drawn(load, frozenset())
         }
         found |= {full for local, full in every if local == "*"}
-        return {name.removeprefix(f"{self.part}.") for name in found}
+        return {name.removeprefix(f"{self._part(name)}.") for name in found if not _is_stamped(name)}
+
+    def _part(self, full: str) -> str:
+        return next((part for part in self.parts if f"{full}.".startswith(f"{part}.")), "")
 
     def _full(self, node: ast.AST, name: str) -> str:
         while isinstance(above := self.parents[node], ast.Attribute):
@@ -119,6 +128,14 @@ class Cells:
         return all(self._only_drawn(load, seen | {name}) for load in self.loads.get(name, []))
 
 
+def _is_stamped(full: str) -> bool:
+    """Whether it is a definition of a chapter's module that counts in stamps."""
+    binding, (_, *names) = Whole("bnbook"), full.split(".")
+    while names and isinstance(binding, Whole):
+        binding = SOURCES.resolve(binding.module, names.pop(0))
+    return isinstance(binding, Definition) and binding.module.startswith(f"{CHAPTERS}.")
+
+
 @cache
 def code(name: str) -> str:
     (chapter,) = chapters.select([name])
@@ -147,7 +164,34 @@ def test_of_other_parts_that_no_stamp_sees_no_value_is_taken() -> None:
     assert found == DOING, "a number may hang on it: no stamp sees it change"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_measures_in_a_chapters_module_takes_nothing_that_no_stamp_sees(name: str) -> None:
+    closure, _ = read_cells([code(name)])
+    texts = [text for each, text in zip(closure.numbers, closure.texts) if each.module.startswith(CHAPTERS)]
+    taken = set().union(*(re.findall(r"<(bnbook[^>]*)>", text) for text in texts))
+    # Errors end a trial; cores say how many processes share the seeds, of one thread each.
+    assert taken <= {"bnbook:BnbookError", "bnbook:cores"}, "a number may hang on it"
+
+
+def test_the_chapters_tables_name_what_is_there_and_used() -> None:
+    every = "\n".join(map(code, NAMES))
+    for chapter, names in ASIDE.items():
+        found = SOURCES.module(f"{CHAPTERS}.{chapter}").definitions
+        assert all(name in found and re.search(rf"\b{name}\b", every) for name in names.split()), chapter
+    for place in LAY:
+        chapter, _, name = place.partition(".")
+        found = SOURCES.module(f"{CHAPTERS}.{chapter}").definitions
+        assert not name or SOURCES.aside(f"{CHAPTERS}.{chapter}", name).startswith("bnbook.plots."), place
+        assert name in found or any(SOURCES.aside(f"{CHAPTERS}.{chapter}", each) for each in found), place
+
+
 PLANTED = {
+    "run(lp_norms.NORMS)": {"lp_norms.NORMS"},
+    "run(lp_norms.LP, lp_norms.outputs(x))": set(),
+    "run(lp_norms.by_rate(x))": {"lp_norms.by_rate"},
+    "save_figure(lp_norms.by_rate(x), 'rates')": set(),
+    "run(lp_norms)": {"lp_norms"},
+    "from bnbook.chapters.fisher import LINES, CASES\nrun(CASES, LINES)": {"fisher.LINES"},
     "save_figure(plots.rates(x), 'rates', curves)": set(),
     "fig = plots.rates(x)\nfig.axes[0].set(ylim=(0, 1))\nsave_figure(fig, 'rates', curves)": set(),
     "words = dict(levels=printed.RATE)\nsave_figure(panels(points, **words), 'rates', points)": set(),
@@ -176,4 +220,5 @@ PLANTED = {
 @pytest.mark.parametrize("source", PLANTED)
 def test_a_planted_use_is_told_from_a_drawing(source: str) -> None:
     head = "from bnbook.plots import printed, x as plots\nfrom bnbook.plots.panels import panels\n"
+    head += "from bnbook.chapters import lp_norms\n"
     assert Cells(head + source).used() == PLANTED[source]

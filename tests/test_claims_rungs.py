@@ -228,9 +228,8 @@ def recorded():
     """Names without their rung: of the arms of a pair, and of the others what is asked of them."""
     from test_studies_ladder import trained
 
-    from bnbook.studies.ladder.curves import ASKED, numbers
-    from bnbook.studies.ladder.pairs import compare
-    from bnbook.studies.ladder.removed import at_fully_connected
+    from bnbook.chapters.scale import at_fully_connected
+    from bnbook.chapters.vgg import ASKED, compare, numbers
 
     arms, runs = trained(("none", "batch", "noisy"))
     found = {f"{name}.{norm}" for norm in arms for name in numbers(runs[norm], arms[norm], 10)}
@@ -241,7 +240,7 @@ def recorded():
 
 def drawn(chapter):
     """Names that the figures of the ladder compare."""
-    from bnbook.plots import ladder
+    from bnbook.chapters import scale
 
     found = set()
 
@@ -249,7 +248,7 @@ def drawn(chapter):
         for effect in (effect for effects in panels.values() for effect in effects.values()):
             found.update(name.replace(".{rung}", "") for name in (effect.a, effect.b) if name)
 
-    names = vars(ladder) | dict(against_width=against_width, current=dict, save_figure=lambda *_: None)
+    names = vars(scale) | dict(against_width=against_width, current=dict, save_figure=lambda *_: None)
     names |= dict(plot_overtaking=lambda *_: found.update(f"accuracy_path.{arm}" for arm in ALL))
     names |= dict(plot_slopes=lambda *_, **__: found.update(f"slopes.{arm}" for arm in ("none", "batch")))
     names |= dict.fromkeys(("steps", "long_steps", "lengths")) | dict(

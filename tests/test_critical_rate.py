@@ -10,10 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from bnbook.chapters.critical_rate import brightness, explosion_step, readout_rates
 from bnbook.data import load
 from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm, full_batch, train_part
-from bnbook.studies.critical_rate import brightness, explosion_step, readout_rates
 
 ARM = PhaseArm(hidden=(12, 9), batch_size=16, steps=7, learning_rate=0.05, data="textures-standin")
 

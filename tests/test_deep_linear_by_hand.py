@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from made_up_runs import middle
 
+from bnbook.chapters import deep_linear
+from bnbook.chapters.deep_linear import Trained
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import summaries as of
-from bnbook.studies.deep_linear import curves, numbers
-from bnbook.studies.deep_linear.plan import Trained
 
 NAN, INF = math.nan, math.inf
 PROBES = (0, 2, 5, 9, 14, 22, 30, 38, 44, 50, 57, 65, 72, 80, 91, 99)
@@ -68,7 +68,7 @@ def run():
 
 
 def test_numbers_of_what_the_probes_saw(run):
-    found = numbers.of_arm(Trained(ARM, run))
+    found = deep_linear.of_arm(Trained(ARM, run))
     for s in range(SEEDS):
         seen = looked(run, s)
         for name, values in seen.items():
@@ -92,7 +92,7 @@ def test_a_member_that_dies_is_summed_up_as_far_as_it_lived():
     made["shift_cosine"][:] = 0.95
     for name in ("shift_cosine", "deviation", "start_loss", "start_norm"):
         made[name][0, 3:] = NAN
-    found = numbers.of_arm(Trained(ARM, made))
+    found = deep_linear.of_arm(Trained(ARM, made))
     assert found["aligned_until"].tolist() == [INF, INF] and found["aligned_share"].tolist() == [1, 1]
     assert found["sigma_last"][0] == pytest.approx(made["deviation"][0, 2, -1].mean())
     means = made["deviation"][0, :3].mean((1, 2))  # the probes stand for 1, 2.5 and 3.5 steps
@@ -104,7 +104,7 @@ def test_what_is_left_of_the_loss_and_where_it_stays():
     for final, rank, near in ((4.19, 1, 1), (4.21, 1, 0), (0.951, 2, 1), (0.949, 2, 0)):
         made = made_up(2)
         made["loss"][:, -1] = final
-        found = numbers.of_arm(Trained(ARM, made))
+        found = deep_linear.of_arm(Trained(ARM, made))
         assert (found["plateau_rank"][0], found["plateau_near"][0]) == (rank, near)
         assert found["final_loss"][0] == pytest.approx(final / 10)
     steps, log = made["loss_step"][0], np.log(made["loss"][0] / 10)
@@ -112,7 +112,7 @@ def test_what_is_left_of_the_loss_and_where_it_stays():
     assert found["mean_loss"][0] == pytest.approx(math.exp(area / 100))
     made["loss"][:, 3] = [1.0, 5.0]  # at 80, the last before 90; what lies at 95 does not count
     made["loss"][:, -1] = [0.991, 4.94]
-    assert numbers.of_arm(Trained(ARM, made))["settled"].tolist() == [1, 0]  # 0.9 % and 1.2 %
+    assert deep_linear.of_arm(Trained(ARM, made))["settled"].tolist() == [1, 0]  # 0.9 % and 1.2 %
     at_90 = made | {"loss_step": np.tile([0.0, 4, 50, 80, 90, 100], (2, 1))}
     at_90["loss"] = np.array([[9, 9, 9, 9, 2.0, 1.981], [9, 9, 9, 2.0, 1.97, 1.96]])
     assert of.settled(ARM, at_90).tolist() == [1, 1]  # 0.95 % and 0.5 % from step 90 on
@@ -122,7 +122,7 @@ def test_two_arms_over_all_steps_the_first_tenth_and_the_second_half():
     pair = made_up(3), made_up(4)
     pair[0]["loss"][:] = [[1, 3, 1, 3, 3, 3], [3, 3, 3, 3, 3, 1]]
     pair[1]["loss"][:] = 2
-    found = numbers.of_pair(*(Trained(ARM, run) for run in pair))
+    found = deep_linear.of_pair(*(Trained(ARM, run) for run in pair))
     assert found["lower_from"].tolist() == [80, INF]
     windows = {"all": (0, 99), "early": (0, 10), "late": (50, 99)}
     for s in range(SEEDS):
@@ -142,7 +142,7 @@ def test_two_arms_over_all_steps_the_first_tenth_and_the_second_half():
 
 def test_lines_of_what_the_probes_saw(run):
     arms = {f"lr1e_02.{norm}": Trained(ARM, run) for norm in ("none", "batch")}
-    seen, layers = curves.seen(arms, [0.01]), curves.by_layer(arms, [0.01])
+    seen, layers = deep_linear.seen(arms, [0.01]), deep_linear.by_layer(arms, [0.01])
     one, two = (looked(run, s)["smoothness"] for s in range(SEEDS))
     quarters = [np.minimum(one, two) + part * abs(one - two) for part in (0.25, 0.5, 0.75)]
     np.testing.assert_allclose(seen["smoothness.lr1e_02.none"][0], quarters)

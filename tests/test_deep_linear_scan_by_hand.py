@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from bnbook.chapters import deep_linear
+from bnbook.chapters.deep_linear import Trained
 from bnbook.deep_linear import LinearArm
-from bnbook.studies.deep_linear import curves, numbers
-from bnbook.studies.deep_linear.plan import Trained
 
 NAN, INF = math.nan, math.inf
 RATES = (1e-7, 1e-6, 1e-5)
@@ -42,7 +42,7 @@ def runs():
 
 
 def test_the_scan_s_numbers(runs):
-    found = {name: values.tolist() for name, values in numbers.of_scan(runs, RATES, 2).items()}
+    found = {name: values.tolist() for name, values in deep_linear.of_scan(runs, RATES, 2).items()}
     # √(0.4 · 0.49) = 0.44 is below √(0.3 · 1) = 0.55, for who diverges answers zero; √(0.1 · 0.2) = 0.14
     assert (found["best_rate.none"], found["best_rate.batch"], found["best_rate.l2"]) == (
         [1e-6],
@@ -62,7 +62,7 @@ def test_the_scan_s_numbers(runs):
 
 
 def test_the_scan_is_of_the_first_seeds_alone(runs):
-    found = numbers.of_scan(runs, RATES, 1)
+    found = deep_linear.of_scan(runs, RATES, 1)
     assert found["best_rate.none"].tolist() == [1e-5] and found["final_loss.best.none"].tolist() == [0.3]
     assert found["plateau_near_all"] == pytest.approx([2 / 6])
 
@@ -73,20 +73,20 @@ def test_lines_over_the_rates(runs):
         for name, each in runs.items()
     }
     found |= {f"diverged.{name}": np.isnan(each.run["loss"][:, -1]) * 1.0 for name, each in runs.items()}
-    lines = curves.by_rate(found, {"none": RATES, "l2": RATES[:1]})
+    lines = deep_linear.rate_points(found, {"none": RATES, "l2": RATES[:1]})
     np.testing.assert_allclose(lines["loss.none"][0, 1], np.sqrt([0.72, 0.196, 0.3]))
     assert lines["diverged.none"].tolist() == [[0, 0, 0.5]] and lines["loss.l2"].shape == (1, 3, 1)
-    places = curves.plateaus(runs, RATES, 2)
+    places = deep_linear.plateau_points(runs, RATES, 2)
     assert places["rank.none"].tolist()[0] == [0, 1, 1] and np.isnan(places["rank.none"][1, 2])
     assert places["near.none"].tolist() == [[0, 1, 0], [0, 0, 0]]
     np.testing.assert_allclose(places["left.batch"], [[0.5, 1, 0.1]] * 2)
     for share, near in ((0.419, 1), (0.421, 0)):  # 5 % of 0.4
         some = runs | {"lr1e_07.none": member((share, share))}
-        assert curves.plateaus(some, RATES, 2)["near.none"][0, 0] == near
+        assert deep_linear.plateau_points(some, RATES, 2)["near.none"][0, 0] == near
 
 
 def test_losses_are_drawn_at_every_step_at_a_geometric_mean(runs):
-    points = curves.losses(runs, {"none": 1e-5, "batch": 1e-6, "l2": 1e-7})
+    points = deep_linear.loss_points(runs, {"none": 1e-5, "batch": 1e-6, "l2": 1e-7})
     assert points["step"].tolist() == [[0.7, 100]]  # where the axis is logarithmic no step is 0
     np.testing.assert_allclose(points["paper.none"][0, 1], [1, math.sqrt(0.196)])
     np.testing.assert_allclose(points["best.none"][0, 1], [1, math.sqrt(0.3)])
@@ -94,20 +94,25 @@ def test_losses_are_drawn_at_every_step_at_a_geometric_mean(runs):
     dense = member((0.5, 0.5))
     x = np.arange(10_001.0)
     dense.run.update(loss=np.ones((2, x.size)), loss_step=np.tile(x, (2, 1)))
-    many = curves.losses(dict.fromkeys(runs, dense), {"none": 1e-5, "batch": 1e-6, "l2": 1e-7})["step"][0]
+    many = deep_linear.loss_points(dict.fromkeys(runs, dense), {"none": 1e-5, "batch": 1e-6, "l2": 1e-7})[
+        "step"
+    ][0]
     even = 0.7 * (10_000 / 0.7) ** (np.arange(110) / 109)  # of 110 even in the logarithm, the steps behind
     assert many.tolist() == sorted({0.7 if at <= 0.7 else float(math.ceil(at - 1e-6)) for at in even})
 
 
 def test_effects_are_left_out_where_most_of_those_with_it_diverged():
     found = {
-        f"{name}.{tag}.{norm}": np.full(2, 1.0) for name in curves.EFFECTS for tag in TAGS for norm in LEFT
+        f"{name}.{tag}.{norm}": np.full(2, 1.0)
+        for name in deep_linear.EFFECTS
+        for tag in TAGS
+        for norm in LEFT
     }
     found |= {f"diverged.{tag}.{norm}": np.zeros(2) for tag in TAGS for norm in LEFT}
     found["loss_range.lr1e_07.none"] = np.array([2.0, 8.0])  # ratios of 2 and 8: 4, and T ln 2 to either side
     found["diverged.lr1e_06.batch"], found["diverged.lr1e_05.batch"] = np.ones(2), np.array([0.0, 1.0])
     found["diverged.lr1e_05.none"], found["smoothness.lr1e_05.batch"] = np.ones(2), np.array([1.0, 0.0])
-    points = curves.effects(found, RATES)
+    points = deep_linear.effect_points(found, RATES)
     wide = math.exp(12.706205 * math.log(2))
     np.testing.assert_allclose(points["loss_range"][0, :, 0], [4 / wide, 4, 4 * wide], rtol=1e-5)
     assert np.isnan(points["loss_range"][0, :, 1]).all() and points["loss_range"][0, 1, 2] == 1
@@ -126,7 +131,7 @@ def test_what_a_depth_makes_is_a_geometric_mean_and_two_medians():
             found |= {
                 f"{name}.lr1e_06.{norm}{end}": np.array(values) for name in ("final_loss", "cosine", "edge")
             }
-    points = curves.by_depth(found, [1e-6], [2, 5, 9], 5)
+    points = deep_linear.depth_points(found, [1e-6], [2, 5, 9], 5)
     np.testing.assert_allclose(points["final_loss.lr1e_06.none"], [[0.1, 0.2, 1.0]])
     for name in ("cosine", "edge"):
         assert points[f"{name}.lr1e_06.batch"].tolist() == [[0.1, 0.2, 0.5]]

@@ -10,11 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from bnbook.chapters import edge as numbers
+from bnbook.chapters.edge import BATCHES, FRESH, LENGTHS, descend, drawn, full_batch, mini_batch, squared
 from bnbook.probes.hessian import largest_curvature
 from bnbook.probes.landscape import along_gradient
-from bnbook.studies.edge import numbers
-from bnbook.studies.edge.descent import BATCHES, descend, drawn, squared
-from bnbook.studies.edge.looking import FRESH, LENGTHS, full_batch, mini_batch
 
 torch.set_num_threads(1)
 SEEDS, RATES, NORMS = (3, 8), (0.05, 0.2), ("none", "batch")

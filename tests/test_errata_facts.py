@@ -12,13 +12,13 @@ import pytest
 import torch
 from torch import nn
 
+from bnbook.chapters import minima, smoothness
+from bnbook.chapters.theorems import exact, normalize
 from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 from bnbook.models import deep_linear
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward, population_statistics
 from bnbook.probes import covariate_shift
 from bnbook.probes.fisher import largest_eigenvalue
-from bnbook.studies.theorems import minima, smoothness
-from bnbook.studies.theorems.one_unit import exact, normalize
 
 PAPER = FullyConnected((784, 1000, 1000, 1000, 10))
 GRID = np.linspace(-12, 12, 200_001)

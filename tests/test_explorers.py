@@ -19,11 +19,11 @@ import torch
 from conftest import ROOT
 
 from bnbook import explorers as own
+from bnbook.chapters.gradient_explosion import growth, linear_growth, relu_growth, residual_profile
 from bnbook.explorers import landscape
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
-from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
 from bookpress import claims, intervals
 from bookpress.claims import judging
 from bookpress.claims.kinds import kind_of

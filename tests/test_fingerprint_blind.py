@@ -28,7 +28,7 @@ ASIDE = ("report", "__main__")
 #: What stands all the same.
 STANDS = {
     "bnbook.data.identity": {"files", "joinpath", "read_text"},  # of known.yml, in full and beside it
-    "bnbook.studies.deep_linear.numbers": {"SLOW"},  # added to in the next line
+    "bnbook.chapters.deep_linear": {"SLOW"},  # added to in the next line
 }
 
 
@@ -101,7 +101,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("source", PLANTED)
 def test_a_planted_form_is_refused(source: str) -> None:
-    assert blind(source, "bnbook.studies.planted") == PLANTED[source]
+    assert blind(source, "bnbook.chapters.planted") == PLANTED[source]
 
 
 def test_a_cell_may_bind_its_own_names_again() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters.reach import eigenvalue, outcome_model, outside_the_bounds
 from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp
-from bnbook.studies.fisher_reach import eigenvalue, outcome_model, outside_the_bounds
 
 CONV = Convolutional((3, 32, 32), (30, 60, 90))
 

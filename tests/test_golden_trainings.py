@@ -15,14 +15,15 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters import halfspaces
+from bnbook.chapters import length_direction as gradient_descent
+from bnbook.chapters.gradient_explosion import chain, residual
+from bnbook.chapters.gradient_explosion import train as train_growth
+from bnbook.chapters.length_direction import LOSSES
 from bnbook.data import load
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import train_stack as train_linear
 from bnbook.small_networks import PhaseArm, linear_growth, train_hidden, train_model, train_stack
-from bnbook.studies.gradient_growth import chain, residual
-from bnbook.studies.gradient_growth import train as train_growth
-from bnbook.studies.length_direction import gradient_descent, halfspaces, races
-from bnbook.studies.length_direction.losses import LOSSES
 from bnbook.training.arm import Arm
 from bnbook.training.engine import train
 from bnbook.training.first_gamma import ScaleArm
@@ -121,7 +122,7 @@ def growth(make):
 def length_direction():
     half = halfspaces.draw_gaussian(np.random.default_rng(0), LOSSES["logistic"], 4)
     matrix, aim, start = np.diag([1.0, 3.0, 0.2]), np.ones(3), np.zeros(3)
-    return races.race(half, np.array([1.0, -2.0, 0.5, 0.3]), 5) | {
+    return halfspaces.race(half, np.array([1.0, -2.0, 0.5, 0.3]), 5) | {
         "plain": gradient_descent.plain(lambda w: matrix @ w - aim, start, 0.2, 5),
         "nesterov": gradient_descent.accelerated(lambda w: matrix @ w - aim, start, 0.2, None, 5),
     }

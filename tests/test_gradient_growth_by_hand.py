@@ -10,19 +10,22 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bnbook.errors import BnbookError
-from bnbook.probes.landscape import along_gradient
-from bnbook.studies.gradient_growth import (
+from bnbook.chapters import gradient_explosion
+from bnbook.chapters.gradient_explosion import (
+    ACTIVATIONS,
+    Growth,
+    activation,
     chain,
     growth,
     linear_growth,
-    measuring,
+    random_nonlinearities,
     relu_growth,
     residual,
     residual_profile,
+    zigzag,
 )
-from bnbook.studies.gradient_growth.activations import ACTIVATIONS, activation, random_nonlinearities, zigzag
-from bnbook.studies.gradient_growth.rates import Growth
+from bnbook.errors import BnbookError
+from bnbook.probes.landscape import along_gradient
 
 
 def test_all_three_numbers_of_the_linear_network():
@@ -120,12 +123,12 @@ def test_the_zigzag_by_hand():
 def test_growth_fits_leave_out_both_ends():
     squares = 2.0 * 1.5 ** -np.arange(9.0)
     squares[[0, 1, -2, -1]] = 1e6, 1e-6, 1e6, 1e-6
-    assert measuring.fitted_growth(squares) == pytest.approx(1.5)
+    assert gradient_explosion.fitted_growth(squares) == pytest.approx(1.5)
     squares = 2.0 * 3.0 ** -np.arange(4.0)
     squares[[0, -1]] = 7.0
-    assert measuring.fitted_growth(squares, skip=1) == pytest.approx(3.0)
+    assert gradient_explosion.fitted_growth(squares, skip=1) == pytest.approx(3.0)
     # Three depths, not on a line: the slope of least squares (1 · ln 4 + 1 · 0) / 2 per layer
-    found = measuring.depth_growth(np.array([[1.0, 9.0, 4.0]]), [1, 2, 3])
+    found = gradient_explosion.depth_growth(np.array([[1.0, 9.0, 4.0]]), [1, 2, 3])
     assert found == pytest.approx([2.0])
 
 
@@ -133,11 +136,11 @@ def test_an_exponential_is_steady_and_a_power_is_not():
     depths = [4, 8, 16, 32]
     first = np.array([1.5 ** np.array(depths), np.array(depths) ** 3.0, [1.0, np.e, 1.0, 1.0 / np.e]])
     # Third row: +1 over 4 layers, then -1 over 16
-    assert measuring.steadiness(first, depths) == pytest.approx([1.0, 0.25, -0.25])
+    assert gradient_explosion.steadiness(first, depths) == pytest.approx([1.0, 0.25, -0.25])
 
 
 def test_a_batch_of_noise():
-    inputs, labels = measuring.gaussian_batch(4000, 3, 0)
+    inputs, labels = gradient_explosion.gaussian_batch(4000, 3, 0)
     assert inputs.shape == (4000, 3) and abs(inputs.mean()) < 0.05 and abs(inputs.std() - 1) < 0.03
     assert set(labels.tolist()) == set(range(10))
 
@@ -148,11 +151,11 @@ def net(make=chain, **options):
 
 
 def test_gradients_of_the_batch():
-    inputs, labels = measuring.gaussian_batch(8, 5, 3)
+    inputs, labels = gradient_explosion.gaussian_batch(8, 5, 3)
     model = net()
     expected = torch.autograd.grad(F.cross_entropy(model(inputs), labels), model.linear1.weight)[0].norm()
-    assert measuring.gradients(net(), 8, 3).weight[0] == pytest.approx(expected.item(), rel=1e-5)
-    held = measuring.gradients(net(), 8, 3, "detached").weight[0]
+    assert gradient_explosion.gradients(net(), 8, 3).weight[0] == pytest.approx(expected.item(), rel=1e-5)
+    held = gradient_explosion.gradients(net(), 8, 3, "detached").weight[0]
     assert held != pytest.approx(expected.item(), rel=1e-3)
 
 
@@ -160,14 +163,14 @@ def test_roughness_is_the_worst_of_equal_distances():
     """Distances 1e-4, 1e-3 and 1e-2 of ‖θ‖ whatever the gradient's size; θ is all that is trained."""
     model = net()
     model.linear2.bias.requires_grad_(False)
-    batch = measuring.gaussian_batch(12, 5, 4)
+    batch = gradient_explosion.gaussian_batch(12, 5, 4)
     theta = torch.cat([p.detach().flatten() for p in model.parameters() if p.requires_grad])
     theta = theta.double().norm()
     slope = along_gradient(model, F.cross_entropy, batch, [1.0]).start_norm
     seen = along_gradient(model, F.cross_entropy, batch, [s * theta / slope for s in (1e-4, 1e-3, 1e-2)])
-    assert measuring.roughness(model, 12, 4) == pytest.approx(seen.smoothness.max().item(), rel=1e-4)
+    assert gradient_explosion.roughness(model, 12, 4) == pytest.approx(seen.smoothness.max().item(), rel=1e-4)
     single = along_gradient(model, F.cross_entropy, batch, [0.3 * theta / slope]).smoothness.item()
-    assert measuring.roughness(model, 12, 4, (0.3,)) == pytest.approx(single, rel=1e-4)
+    assert gradient_explosion.roughness(model, 12, 4, (0.3,)) == pytest.approx(single, rel=1e-4)
 
 
 @pytest.mark.parametrize("make", [chain, residual])

@@ -10,33 +10,29 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from bnbook.errors import BnbookError
-from bnbook.models import mlp
-from bnbook.studies.agreement import furthest_from_one
-from bnbook.studies.gradient_growth import (
+from bnbook.chapters.gradient_explosion import (
     Trained,
+    at_chosen,
     chain,
-    draw_networks,
-    growth,
-    residual,
-    residual_profile,
-    train,
-)
-from bnbook.studies.gradient_growth.measuring import (
     depth_growth,
+    draw_networks,
+    first_over_last,
     fitted_growth,
     gaussian_batch,
     gradients,
-    roughness,
-)
-from bnbook.studies.gradient_growth.outcomes import (
-    at_chosen,
-    first_over_last,
+    growth,
     largest_usable,
     last_fifth,
+    residual,
+    residual_profile,
+    roughness,
+    train,
     turn_spread,
     turns,
 )
+from bnbook.chapters.shared import furthest_from_one
+from bnbook.errors import BnbookError
+from bnbook.models import mlp
 
 
 def drawn(make, *arguments, seed=3, **options):
@@ -222,7 +218,7 @@ def test_the_furthest_ratio_is_that_of_the_interval():
 
 
 def test_the_middle_of_five_hidden_layers_is_the_third():
-    from bnbook.studies.gradient_growth.networks import draw_networks
+    from bnbook.chapters.gradient_explosion import draw_networks
 
     for hidden, middle in ((5, 3), (4, 2), (1, 1)):
         (network,) = draw_networks("one_middle", (6, *[7] * hidden, 3), 1)

@@ -11,10 +11,19 @@ import pytest
 import torch
 from scipy import integrate
 
+from bnbook.chapters.gradient_explosion import (
+    HEIGHT,
+    KINK,
+    STEEPNESS,
+    growth,
+    linear_growth,
+    random_nonlinearities,
+    relu_growth,
+    residual_profile,
+    zigzag,
+)
 from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
-from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
-from bnbook.studies.gradient_growth.activations import HEIGHT, KINK, STEEPNESS, random_nonlinearities, zigzag
 
 SIZES = (4, 5, 6, 8, 16, 64, 1024)
 CLOSED = {  # of one spherical harmonic of degree k: k (k + m - 3) / (m - 3)

@@ -11,33 +11,33 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from bnbook import plots
+from bnbook import chapters, plots
+from bnbook.chapters import length_direction
 from bnbook.figures import COLORS, LABELS
-from bnbook.plots import length_direction
 from bookpress.pipeline import inks
 
-#: Module of plots -> the arms that its figures show, in their inks; one that is not named here shows none.
+#: Module of chapters or plots -> the arms that its figures show, in their inks; one that is not named here shows none.
 #: A network with batch norm is the arm `batch`, whichever part of it is drawn.
 SHOWN = {
-    "batches": {"batch"},
-    "critical_rate": {"batch"},
-    "first_gamma": {"batch"},
+    "batch": {"batch"},
+    "readout": {"batch"},
+    "gamma_initialisation": {"batch"},
     "fisher": {"none", "batch"},
-    "fisher_reach": {"batch"},
+    "reach": {"batch"},
     "gradient_explosion": {"none", "batch"},
     "learning_rate": {"none", "batch"},
-    "lp": {"batch"},
-    "mean_field": {"none", "batch"},
-    "noisy": {"none", "noisy"},
+    "lp_norms": {"batch"},
+    "minima": {"none", "batch"},
+    "noisy_batch_norm": {"none", "noisy"},
+    "order_parameters": {"none", "batch"},
     "rank": {"none", "batch", "layer"},
     "residual": {"none", "batch"},
-    "standins": {"none", "batch"},
+    "stand_ins": {"none", "batch"},
     "spectrum": {"none", "batch"},
-    "theorems": {"none", "batch"},
     "weight_decay": {"none", "batch"},
 }
-FOLDER = Path(plots.__file__).parent
-MODULES = sorted(FOLDER.rglob("*.py"))
+FOLDERS = [Path(room.__file__).parent for room in (chapters, plots)]
+MODULES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -69,5 +69,5 @@ def test_a_method_or_a_reading_never_has_the_ink_of_an_arm() -> None:
 
 def test_nothing_but_figures_asks_the_palette_for_an_arm() -> None:
     asked = re.compile(r'PALETTE\["(' + "|".join(LABELS) + r')"\]')
-    package = FOLDER.parent.rglob("*.py")
+    package = FOLDERS[0].parent.rglob("*.py")
     assert not {path.name for path in package if asked.search(path.read_text(encoding="utf-8"))}

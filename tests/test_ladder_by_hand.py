@@ -19,10 +19,9 @@ from made_up_runs import (
     start_step,
 )
 
+from bnbook.chapters import vgg
+from bnbook.chapters.vgg import overtaken
 from bnbook.probes.places import PLACES
-from bnbook.studies.ladder import curves as ladder
-from bnbook.studies.ladder import windows
-from bnbook.studies.ladder.pairs import overtaken
 
 NAN = np.nan
 
@@ -34,7 +33,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def found(made):
-    return ladder.numbers(made, arm(), CLASSES)
+    return vgg.numbers(made, arm(), CLASSES)
 
 
 def test_middles_of_all_of_a_training_its_first_tenth_its_second_half_and_its_start(made, found):
@@ -73,7 +72,7 @@ def test_what_is_removed_grows_with_the_batch_by_an_exponent():
         base["removed_along_one"] = np.full((SEEDS, len(PROBES), 3), 0.2 * factor)
         base["removed_along_one_part"] = np.full((SEEDS, len(PROBES), 3), 0.2)
         base["removed_along_values"] = np.full((SEEDS, len(PROBES), 3), 0.1)
-        found = ladder.numbers(base, arm(), CLASSES)
+        found = vgg.numbers(base, arm(), CLASSES)
         np.testing.assert_allclose(found["removed_growth"], exponent)
         np.testing.assert_allclose(found["removed_along_one"], 0.2 * factor)
         np.testing.assert_allclose(found["removed_along_values"], 0.1)
@@ -106,8 +105,8 @@ def test_an_update_is_looked_at_behind_the_first_and_the_last_layer(made, found)
 
 
 def test_of_an_arm_that_is_compared_by_little_only_that_is_kept(made, found):
-    for norm, names in ladder.ASKED.items():
-        asked = ladder.numbers(made, arm(norm=norm), CLASSES)
+    for norm, names in vgg.ASKED.items():
+        asked = vgg.numbers(made, arm(norm=norm), CLASSES)
         assert set(asked) == set(names)
         for name in names:
             np.testing.assert_array_equal(asked[name], found[name])
@@ -138,7 +137,7 @@ def test_the_slope_by_its_distance_and_what_the_effective_beta_owes_to_its_short
 def test_a_gradient_that_is_spent_gives_one_over_the_distance_whatever_the_network():
     spent = run()
     spent["landscape_distance"] = np.repeat(spent["start_norm"][..., None], len(LENGTHS), axis=-1)
-    found = ladder.by_distance(spent, arm())
+    found = vgg.by_distance(spent, arm())
     np.testing.assert_allclose(found["slopes"], np.tile(1 / (RATE * np.array(LENGTHS)), (SEEDS, 1)))
     np.testing.assert_allclose(found["of_pin"], 1.0)
     np.testing.assert_allclose(found["shortest_share"], 1.0)
@@ -148,10 +147,10 @@ def test_a_slope_that_overflows_is_infinite_and_of_a_diverged_training_it_is_no_
     made = run()
     made["landscape_distance"][0, :, -1] = NAN
     made["start_loss"][1] = NAN
-    found = ladder.slopes(made, arm())
+    found = vgg.slopes(made, arm())
     assert np.isinf(found[0, :, -1]).all() and np.isfinite(found[0, :, :-1]).all()
     made["landscape_distance"][1] = NAN
-    assert np.isnan(ladder.slopes(made, arm())[1]).all()
+    assert np.isnan(vgg.slopes(made, arm())[1]).all()
 
 
 def test_the_path_has_thirty_parts_of_nearly_equal_length(made, found):
@@ -173,7 +172,7 @@ def learning(steps=400, **changes):
     flat = dict(loss=np.full((1, steps), 2.4), accuracy=np.full((1, steps), 0.5))
     flat |= {name: np.array([[0.9, 0.9, 0.2, 0.3, 0.7]]) for name in ("train_accuracy", "test_accuracy")}
     flat |= dict(diverged=np.zeros(1), seconds=np.ones(1))
-    return {k: v[0] for k, v in ladder.learning(flat | changes, arm(steps=steps, probe_steps=()), 10).items()}
+    return {k: v[0] for k, v in vgg.learning(flat | changes, arm(steps=steps, probe_steps=()), 10).items()}
 
 
 def test_accuracy_is_that_of_the_last_three_checkpoints():
@@ -206,24 +205,24 @@ def test_a_training_has_to_start_within_300_steps():
 def test_how_far_a_training_has_come_is_the_lowest_mean_of_50_losses():
     loss = np.full((1, 400), 3.0)
     loss[0, 100:150] = 1.0
-    come = windows.progress(loss)[0]
+    come = vgg.progress(loss)[0]
     # k of the 50 last losses are 1: 3 - 2 k / 50; never up again
     assert come[109] == pytest.approx(3 - 2 * 10 / 50) and come[149] == pytest.approx(1)
     assert come[399] == pytest.approx(1)
     short = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 9.0]])  # 12 steps: means of 3
-    np.testing.assert_allclose(windows.progress(short)[0], [9, 6, 4, 4, 3, 3, 3, 3, 1, 1, 1, 1])
-    np.testing.assert_allclose(windows.progress(np.array([[3.0, 1.0, 2.0]]))[0], [3, 1, 1])  # of one
+    np.testing.assert_allclose(vgg.progress(short)[0], [9, 6, 4, 4, 3, 3, 3, 3, 1, 1, 1, 1])
+    np.testing.assert_allclose(vgg.progress(np.array([[3.0, 1.0, 2.0]]))[0], [3, 1, 1])  # of one
 
 
 def test_what_it_shows_at_a_loss_is_looked_up_by_the_losses_around():
     loss = np.full((1, 400), 3.0)
     loss[0, 100:151] = 1.0
-    come = windows.come_to(loss)[0]
+    come = vgg.come_to(loss)[0]
     assert come[124] == pytest.approx(3 - 2 * 50 / 51) and come[125] == pytest.approx(1), "25 on each side"
     assert come[74] == 3 and come[399] == pytest.approx(1)
     short = np.array([[9.0, 3.0, 0.0, 9.0, 0.0, 0.0, 3.0, 9.0, 9.0, 3.0, 0.0, 0.0]])  # one on each side
-    np.testing.assert_allclose(windows.come_to(short)[0], [9, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1])
+    np.testing.assert_allclose(vgg.come_to(short)[0], [9, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1])
     short[0, 5] = 1e20  # what came before and comes after is not lost in the digits of a sum
-    np.testing.assert_allclose(windows.come_to(short)[0], [9, 4, 4, 3, 3, 3, 3, 3, 3, 3, 1, 1], atol=1e-9)
-    broken = windows.come_to(np.array([[5.0, 4.0, 3.0, 2.0, np.nan, 1.0, 1.0, 1.0]]))[0]
+    np.testing.assert_allclose(vgg.come_to(short)[0], [9, 4, 4, 3, 3, 3, 3, 3, 3, 3, 1, 1], atol=1e-9)
+    broken = vgg.come_to(np.array([[5.0, 4.0, 3.0, 2.0, np.nan, 1.0, 1.0, 1.0]]))[0]
     np.testing.assert_array_equal(np.isnan(broken), [False] * 3 + [True] * 5)

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from made_up_runs import SEEDS, arm, middle, run
 
+from bnbook.chapters.scale import at_fully_connected
 from bnbook.models import vgg
 from bnbook.probes import removed_gradient
-from bnbook.studies.ladder.removed import at_fully_connected
 
 
 def test_two_last_places_each_step_alike():

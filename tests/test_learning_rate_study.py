@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from bnbook.data import load
-from bnbook.meanfield import Convolutional, FullyConnected, solve
-from bnbook.probes.fisher import largest_eigenvalue
-from bnbook.small_networks import PhaseArm, full_batch, train_model
-from bnbook.studies.curvature_theory import input_moments, solve_as
-from bnbook.studies.fisher import CASES, eigenvalue_in
-from bnbook.studies.learning_rate import (
+from bnbook.chapters.fisher import CASES, eigenvalue_in
+from bnbook.chapters.learning_rate import (
     after_training,
     best_rates,
     kept_steps,
     layer_shares,
     weights_curvature,
 )
+from bnbook.chapters.mean_field import input_moments, solve_as
+from bnbook.data import load
+from bnbook.meanfield import Convolutional, FullyConnected, solve
+from bnbook.probes.fisher import largest_eigenvalue
+from bnbook.small_networks import PhaseArm, full_batch, train_model
 
 ARM = PhaseArm(data="digits-standin", hidden=(8, 6), batch_size=16, steps=3, learning_rate=0.02)
 
@@ -104,8 +104,8 @@ def test_population_statistics_are_those_of_the_further_inputs():
 
 
 def test_a_population_is_the_plain_average_of_four_batches():
+    from bnbook.chapters.fisher import see_population
     from bnbook.models import mlp
-    from bnbook.studies.fisher import see_population
 
     torch.manual_seed(0)
     network, inputs = mlp((3, 4, 2), "batch"), torch.randn(32, 3)
@@ -116,9 +116,9 @@ def test_a_population_is_the_plain_average_of_four_batches():
 
 
 def test_the_loss_at_the_end_is_that_of_the_last_tenth(monkeypatch):
+    from bnbook.chapters import learning_rate
     from bnbook.data import load
     from bnbook.small_networks import PhaseArm
-    from bnbook.studies import learning_rate
 
     arm = PhaseArm(hidden=(5,), batch_size=16, steps=20, data="digits-standin")
     dataset = load(arm.data)

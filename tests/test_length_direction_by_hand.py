@@ -11,23 +11,10 @@ import math
 import numpy as np
 import pytest
 
+from bnbook.chapters import halfspaces, least_squares, length_direction, neural_networks
+from bnbook.chapters.length_direction import LOSSES, Quadratic, from_examples
+from bnbook.chapters.neural_networks import LARGEST_BEND, TanhNetwork, off_line
 from bnbook.errors import BnbookError
-from bnbook.studies.length_direction import (
-    bounds,
-    gdnp,
-    gradient_descent,
-    halfspace_trials,
-    halfspaces,
-    least_squares,
-    least_squares_trials,
-    network_trials,
-    races,
-    rayleigh,
-    unit_descent,
-)
-from bnbook.studies.length_direction.losses import LOSSES
-from bnbook.studies.length_direction.network import LARGEST_BEND, TanhNetwork, off_line
-from bnbook.studies.length_direction.problems import Quadratic, from_examples
 
 PROBLEM = Quadratic(np.diag([2.0, 8.0]), np.array([0.8, 1.6]))
 W = np.array([7.0, 0.5])
@@ -66,18 +53,20 @@ def test_least_squares():
 
 
 def test_bounds():
-    assert bounds.smoothness(HUBER) == 8
-    assert bounds.smoothness(halfspaces.Gaussian(PROBLEM, LOSSES["logistic"])) == 2
-    assert bounds.phi(HUBER, "printed") == 1 and bounds.phi(HUBER, "corrected") == pytest.approx(1 / 0.6)
+    assert halfspaces.smoothness(HUBER) == 8
+    assert halfspaces.smoothness(halfspaces.Gaussian(PROBLEM, LOSSES["logistic"])) == 2
+    assert halfspaces.phi(HUBER, "printed") == 1 and halfspaces.phi(HUBER, "corrected") == pytest.approx(
+        1 / 0.6
+    )
     welsch = halfspaces.Gaussian(PROBLEM, LOSSES["welsch"])
-    assert bounds.phi(welsch, "printed") == pytest.approx(math.exp(-0.5))
-    assert bounds.length_bound(HUBER, 3, 8.0, "printed") == pytest.approx(8 * 8 / 8 / 4)
-    assert bounds.length_bound(HUBER, 3, 8.0, "corrected") == pytest.approx((8 / 2) ** 2)
-    assert bounds.direction_bound(HUBER, 3, 0.5, "printed") == pytest.approx(0.75**6 * 0.5)
-    assert bounds.direction_bound(HUBER, 3, 0.5, "corrected") == pytest.approx(0.75**6 * 0.5 / 0.36)
+    assert halfspaces.phi(welsch, "printed") == pytest.approx(math.exp(-0.5))
+    assert halfspaces.length_bound(HUBER, 3, 8.0, "printed") == pytest.approx(8 * 8 / 8 / 4)
+    assert halfspaces.length_bound(HUBER, 3, 8.0, "corrected") == pytest.approx((8 / 2) ** 2)
+    assert halfspaces.direction_bound(HUBER, 3, 0.5, "printed") == pytest.approx(0.75**6 * 0.5)
+    assert halfspaces.direction_bound(HUBER, 3, 0.5, "corrected") == pytest.approx(0.75**6 * 0.5 / 0.36)
     vector = np.array([2.0, 4.0])
-    assert bounds.squared_norm(vector, HUBER, "printed") == 20
-    assert bounds.squared_norm(vector, HUBER, "corrected") == pytest.approx(4 / 2 + 16 / 8)
+    assert halfspaces.squared_norm(vector, HUBER, "printed") == 20
+    assert halfspaces.squared_norm(vector, HUBER, "corrected") == pytest.approx(4 / 2 + 16 / 8)
 
 
 def test_half_spaces():
@@ -90,13 +79,15 @@ def test_half_spaces():
     for gamma in (2.0, -0.7):
         first, second = (HUBER.expectation(f, gamma * W / 10) for f in (HUBER.loss.first, HUBER.loss.second))
         if gamma > 0:  # for γ < 0 the margins are those of -w
-            assert gdnp.criterion(W, gamma, HUBER, "printed") == pytest.approx(first * 6.4 - second * 6.4**2)
+            assert halfspaces.criterion(W, gamma, HUBER, "printed") == pytest.approx(
+                first * 6.4 - second * 6.4**2
+            )
         corrected = first * 6.4 - second * 6.4**2 * gamma / 10
-        assert gdnp.criterion(W, gamma, HUBER) == pytest.approx(corrected)
+        assert halfspaces.criterion(W, gamma, HUBER) == pytest.approx(corrected)
         s = -(10**3) / (8 * gamma * corrected)
         expected = W - s * HUBER.gradient_in_direction(W, gamma)
-        assert gdnp.next_direction(W, gamma, HUBER) == pytest.approx(expected)
-    assert gdnp.next_direction(W, 0.0, HUBER) is W
+        assert halfspaces.next_direction(W, gamma, HUBER) == pytest.approx(expected)
+    assert halfspaces.next_direction(W, 0.0, HUBER) is W
 
 
 def test_examples_of_a_half_space():
@@ -114,37 +105,37 @@ def test_examples_of_a_half_space():
 
 
 def test_bisection():
-    assert gdnp.bisection(lambda g: g - 0.3, 0.0, 1.0, 3) == (0.25, 0.375)
-    assert gdnp.bisection(lambda g: g, -1.0, 1.0, 1) == (-1.0, 0.0)  # a zero is not below zero
-    assert gdnp.bisection(lambda g: 1.0, -1.0, 1.0, 50)[1] < -1 + 1e-12
-    run = gdnp.run(HUBER, W, 1, 5)
+    assert halfspaces.bisection(lambda g: g - 0.3, 0.0, 1.0, 3) == (0.25, 0.375)
+    assert halfspaces.bisection(lambda g: g, -1.0, 1.0, 1) == (-1.0, 0.0)  # a zero is not below zero
+    assert halfspaces.bisection(lambda g: 1.0, -1.0, 1.0, 50)[1] < -1 + 1e-12
+    run = halfspaces.gdnp(HUBER, W, 1, 5)
     slope = lambda g: HUBER.slope(*HUBER.margins(W), g)
-    assert run.lengths[0] == gdnp.bisection(slope, -16.0, 16.5, 5)[0] and len(run.lengths) == 2
-    assert run.directions[1] == pytest.approx(gdnp.next_direction(W, run.lengths[0], HUBER))
+    assert run.lengths[0] == halfspaces.bisection(slope, -16.0, 16.5, 5)[0] and len(run.lengths) == 2
+    assert run.directions[1] == pytest.approx(halfspaces.next_direction(W, run.lengths[0], HUBER))
     assert run.weight(0, HUBER) == pytest.approx(run.lengths[0] * W / 10)
-    default = gdnp.run(HUBER, W, 0).lengths[0]
-    assert default == gdnp.bisection(slope, -16.0, 16.5, 40)[0]
+    default = halfspaces.gdnp(HUBER, W, 0).lengths[0]
+    assert default == halfspaces.bisection(slope, -16.0, 16.5, 40)[0]
 
 
 def test_gradient_descents_step_by_step():
     slope = lambda w: 2 * w
-    assert gradient_descent.plain(slope, np.array([1.0]), 0.25, 3)[:, 0] == pytest.approx(
+    assert length_direction.plain(slope, np.array([1.0]), 0.25, 3)[:, 0] == pytest.approx(
         [1, 1 / 2, 1 / 4, 1 / 8]
     )
     # v = w + (w - before)/2, then v/2: 1, 1/2, (1/2 - 1/4)/2, (1/8 - 3/16)/2
-    path = gradient_descent.accelerated(slope, np.array([1.0]), 0.25, 0.5, 3)
+    path = length_direction.accelerated(slope, np.array([1.0]), 0.25, 0.5, 3)
     assert path[:, 0] == pytest.approx([1, 1 / 2, 1 / 8, -1 / 32])
     # β = 0, 1/4, 2/5: 1, 1/2, (1/2 - 1/8)/2 = 3/16, (3/16 - 2/5 · 5/16)/2 = 1/32
-    path = gradient_descent.accelerated(slope, np.array([1.0]), 0.25, None, 3)
+    path = length_direction.accelerated(slope, np.array([1.0]), 0.25, None, 3)
     assert path[:, 0] == pytest.approx([1, 1 / 2, 3 / 16, 1 / 32])
-    assert gradient_descent.momentum_for(4.0) == pytest.approx(1 / 3)
+    assert length_direction.momentum_for(4.0) == pytest.approx(1 / 3)
 
 
 def test_races_against_loops():
     logistic = halfspaces.Gaussian(PROBLEM, LOSSES["logistic"])
-    best = races.best_weight(logistic)
+    best = halfspaces.best_weight(logistic)
     assert best == pytest.approx([-2 * 0.4 / 0.36, -2 * 0.2 / 0.36])
-    found, run = races.race(logistic, W, 4), gdnp.run(logistic, W, 4, 50)
+    found, run = halfspaces.race(logistic, W, 4), halfspaces.gdnp(logistic, W, 4, 50)
     share = lambda v: (logistic.value(v) - logistic.value(best)) / (math.log(2) - logistic.value(best))
     start = before = slow = run.lengths[0] * W / 10
     fast = slow
@@ -156,41 +147,41 @@ def test_races_against_loops():
         before, fast = fast, ahead - logistic.gradient(ahead) / 2
     assert found["gdnp"][0] == pytest.approx(share(start))
     excess = np.array([1.0, 0.2, 0.5, 0.1, 0.1])
-    assert [races.steps_to(excess, target) for target in (2.0, 0.5, 0.2, 0.1, 0.05)] == [0, 1, 3, 3, 5]
-    assert races.steps_to(np.array([1.0, math.nan, 0.1]), 0.5) == 2
-    assert races.alignment(logistic) == pytest.approx(1)
+    assert [halfspaces.steps_to(excess, target) for target in (2.0, 0.5, 0.2, 0.1, 0.05)] == [0, 1, 3, 3, 5]
+    assert halfspaces.steps_to(np.array([1.0, math.nan, 0.1]), 0.5) == 2
+    assert halfspaces.alignment(logistic) == pytest.approx(1)
 
 
 def test_principal_components():
     images, labels = np.array([[0.0, 0], [2, 0], [9, 9], [0, 8], [2, 8]]), np.array([3, 3, 5, 4, 4])
-    x, y = races.principal(images, labels, (4, 3), 2)
+    x, y = halfspaces.principal(images, labels, (4, 3), 2)
     assert y.tolist() == [1, 1, -1, -1]  # the first of the classes is -1
     assert np.abs(x) == pytest.approx(np.array([[4.0, 1]] * 4)) and x.sum(0) == pytest.approx([0, 0])
 
 
-PENCIL = rayleigh.make_pencil(
+PENCIL = least_squares.make_pencil(
     np.diag([3.0, 2, 0]), np.diag([1.0, 2, 4])
 )  # pair 3, 1, 0; B 3, 2, 0; A 1, 2, 4
 
 
 def test_rayleigh_quotients():
     w = np.ones(3)
-    assert rayleigh.quotient(w, PENCIL) == pytest.approx(5 / 7)
+    assert least_squares.quotient(w, PENCIL) == pytest.approx(5 / 7)
     # w + (16, 4, -20)/7 / (4 · 5/7)
-    assert rayleigh.fixed_step(w, PENCIL) == pytest.approx([1.8, 1.2, 0.0])
+    assert least_squares.fixed_step(w, PENCIL) == pytest.approx([1.8, 1.2, 0.0])
     ascent = np.array([16.0, 4, -20]) / 7
-    best = max(rayleigh.quotient(w + s * ascent, PENCIL) for s in np.linspace(0, 20, 20001))
-    step = rayleigh.best_step(w, PENCIL)
-    assert rayleigh.quotient(step, PENCIL) == pytest.approx(best, rel=1e-6) and step @ PENCIL.A @ w > 0
-    assert rayleigh.shortfall(2.5, PENCIL.of_pair) == pytest.approx(0.5 / 1.5)
-    assert rayleigh.printed_factor(PENCIL, 1) == pytest.approx((1 - 1 / 3) ** 2)
-    assert rayleigh.printed_factor(PENCIL, 3) == pytest.approx((1 - 1 / 3) ** 6)
-    assert rayleigh.corrected_factor(PENCIL) == pytest.approx((1 - 1 / 4 * 2 / 3) ** 2)
+    best = max(least_squares.quotient(w + s * ascent, PENCIL) for s in np.linspace(0, 20, 20001))
+    step = least_squares.best_step(w, PENCIL)
+    assert least_squares.quotient(step, PENCIL) == pytest.approx(best, rel=1e-6) and step @ PENCIL.A @ w > 0
+    assert least_squares.shortfall(2.5, PENCIL.of_pair) == pytest.approx(0.5 / 1.5)
+    assert least_squares.printed_factor(PENCIL, 1) == pytest.approx((1 - 1 / 3) ** 2)
+    assert least_squares.printed_factor(PENCIL, 3) == pytest.approx((1 - 1 / 3) ** 6)
+    assert least_squares.corrected_factor(PENCIL) == pytest.approx((1 - 1 / 4 * 2 / 3) ** 2)
 
 
 def test_margins_of_the_rayleigh_bounds():
     """From ρ = 2.5 to 2.75: q of the pair 1/3 to 1/7, of B 1 to 1/3."""
-    of = lambda name, t=1, new=2.75: least_squares_trials._one_margin(name, 2.5, new, t, PENCIL)
+    of = lambda name, t=1, new=2.75: least_squares._one_margin(name, 2.5, new, t, PENCIL)
     assert of("printed") == pytest.approx((1 / 3) / (4 / 9)) and of("printed", 2) == pytest.approx(27 / 16)
     assert of("charitable") == pytest.approx((1 / 7) / (1 / 9 / 3))
     assert of("corrected") == pytest.approx((1 / 7) / (25 / 36 / 3))
@@ -200,15 +191,15 @@ def test_margins_of_the_rayleigh_bounds():
 
 
 def test_margins_of_the_linear_bound():
-    ratio = least_squares_trials.linear_margins(np.array([4.0, 2.25]), PROBLEM)
+    ratio = least_squares.linear_margins(np.array([4.0, 2.25]), PROBLEM)
     assert ratio == pytest.approx([1.0])  # 4 · 9/16; the start is not counted
-    assert least_squares_trials.linear_margins(np.array([1.0, 1.0, 1.0]), PROBLEM, 4.0) == pytest.approx(
+    assert least_squares.linear_margins(np.array([1.0, 1.0, 1.0]), PROBLEM, 4.0) == pytest.approx(
         [(4 / 3) ** 4, (4 / 3) ** 8]
     )
-    assert len(least_squares_trials.linear_margins(np.array([1.0, 1e-21, 1e-19]), PROBLEM)) == 1
+    assert len(least_squares.linear_margins(np.array([1.0, 1e-21, 1e-19]), PROBLEM)) == 1
     round_ = Quadratic(np.eye(2), np.ones(2))
-    assert least_squares_trials.linear_margins(np.array([1.0, 0.5]), round_) == [math.inf]
-    seen = least_squares_trials.Ratios(np.array([0.5, 1.0, 1 + 1e-10, 1 + 1e-8]))
+    assert least_squares.linear_margins(np.array([1.0, 0.5]), round_) == [math.inf]
+    seen = length_direction.Ratios(np.array([0.5, 1.0, 1 + 1e-10, 1 + 1e-8]))
     assert (seen.violations, seen.trials) == (1, 4)
 
 
@@ -219,12 +210,12 @@ def test_the_constants_of_the_bound_for_one_unit():
     t = np.linspace(-3, 3, 100_001)
     assert pytest.approx(np.abs(2 * np.tanh(t) * (1 - np.tanh(t) ** 2)).max()) == LARGEST_BEND
     own = 0.25 + 0.5 * LARGEST_BEND
-    assert unit_descent.smoothness(NETWORK, 0) == pytest.approx(8 * own)
+    assert neural_networks.smoothness(NETWORK, 0) == pytest.approx(8 * own)
     weights = np.stack([np.zeros(2), W])  # ‖w̃_2‖_S = 10
     # 0.5 + own √0.64 · 4.25 + 0.5 · (2 · 10) · 0.36 / 0.8
     constant = (0.5 + own * 0.8 * 4.25 + 4.5) ** 2
-    assert unit_descent.constant(NETWORK, weights, 0) == pytest.approx(constant)
-    bound = [unit_descent.unit_bound(NETWORK, weights, 0, 3, 0.5, 3, f) for f in ("printed", "corrected")]
+    assert neural_networks.constant(NETWORK, weights, 0) == pytest.approx(constant)
+    bound = [neural_networks.unit_bound(NETWORK, weights, 0, 3, 0.5, 3, f) for f in ("printed", "corrected")]
     of_length = 8 * own * 8.25 / 8
     expected = [of_length / 4, (of_length / 2) ** 2]
     assert np.array(bound) - 0.75**6 * constant * 0.5 == pytest.approx(expected)
@@ -238,7 +229,7 @@ def test_the_coefficient_of_one_unit():
         M = NETWORK.system(weights)[1]
         other = M[unit, 1 - unit] * weights[1 - unit]
         across = other - PROBLEM.u @ other / 0.64 * PROBLEM.direction
-        expected = unit_descent.first_coefficient(NETWORK, weights, unit) * PROBLEM.u
+        expected = neural_networks.first_coefficient(NETWORK, weights, unit) * PROBLEM.u
         expected = expected + PROBLEM.S @ (M[unit, unit] * weights[unit] + across)
         assert NETWORK.gradient(weights)[unit] == pytest.approx(expected)
 
@@ -246,10 +237,10 @@ def test_the_coefficient_of_one_unit():
 def test_one_pass_over_the_units():
     """Each in turn, from its own weight or, where that is 0, from its start; the next sees it moved."""
     weights, starts = np.array([[0.0, 0.0], [0.3, -0.2]]), np.array([[1.0, 2.0], [5.0, 5.0]])
-    first = unit_descent.descend(NETWORK, weights, 0, starts[0], 2, 12).weights[-1]
+    first = neural_networks.descend(NETWORK, weights, 0, starts[0], 2, 12).weights[-1]
     between = np.stack([first, weights[1]])
-    second = unit_descent.descend(NETWORK, between, 1, weights[1], 2, 12).weights[-1]
-    assert unit_descent.sweep(NETWORK, weights, 2, 12, starts) == pytest.approx(np.stack([first, second]))
+    second = neural_networks.descend(NETWORK, between, 1, weights[1], 2, 12).weights[-1]
+    assert neural_networks.sweep(NETWORK, weights, 2, 12, starts) == pytest.approx(np.stack([first, second]))
     assert weights.tolist() == [[0, 0], [0.3, -0.2]]
 
 
@@ -257,8 +248,8 @@ def test_distances_from_the_line():
     """(1, 1) less 2.4/0.64 S⁻¹u = (1.5, 0.75) is (-0.5, 0.25), of length √(0.5 + 0.5) in the norm of S."""
     points = np.array([[1.0, 1.0], [0.8, 0.4], [0.0, 0.0]])
     assert off_line(points, PROBLEM) == pytest.approx([1, 0, 0], abs=1e-9)
-    assert halfspace_trials.sine_off_line(points, HUBER) == pytest.approx([1 / math.sqrt(10), 0, 0], abs=1e-7)
-    assert len(halfspace_trials.sine_off_line(np.zeros((0, 2)), HUBER)) == 0
+    assert halfspaces.sine_off_line(points, HUBER) == pytest.approx([1 / math.sqrt(10), 0, 0], abs=1e-7)
+    assert len(halfspaces.sine_off_line(np.zeros((0, 2)), HUBER)) == 0
 
 
 def test_classes_of_critical_points():
@@ -274,5 +265,5 @@ def test_classes_of_critical_points():
         np.array([[1.0, 0.0], [0.5, 0.0]]),
         np.array([[1.0, 1e-3], [0.5, 0]]),
     ]
-    counts = network_trials.classify(network, points)
+    counts = neural_networks.classify(network, points)
     assert counts == {"found": 3, "off_line": 2, "regular_found": 2, "regular_off_line": 1}

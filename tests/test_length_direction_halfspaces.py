@@ -9,18 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters import halfspaces, least_squares, length_direction
+from bnbook.chapters.length_direction import LOSSES, Quadratic
 from bnbook.errors import BnbookError
-from bnbook.studies.length_direction import (
-    bounds,
-    gdnp,
-    gradient_descent,
-    halfspace_trials,
-    halfspaces,
-    least_squares,
-    races,
-)
-from bnbook.studies.length_direction.losses import LOSSES
-from bnbook.studies.length_direction.problems import Quadratic
 
 TORCH = {
     "logistic": torch.nn.functional.softplus,
@@ -34,7 +25,7 @@ TORCH = {
 def objective(halfspace):
     """f(w̃) for torch: the mean of the loss over the nodes of the trapezoid rule."""
     S, u = torch.tensor(halfspace.problem.S), torch.tensor(halfspace.problem.u)
-    nodes, weights = torch.tensor(halfspaces.NODES), torch.tensor(halfspaces.WEIGHTS)
+    nodes, weights = torch.tensor(length_direction.NODES), torch.tensor(length_direction.WEIGHTS)
     return lambda w: weights @ TORCH[halfspace.loss.name](u @ w + (w @ S @ w - (u @ w) ** 2).sqrt() * nodes)
 
 
@@ -74,7 +65,7 @@ def test_gradients_are_those_of_autograd_and_the_hessian_is_below_zeta():
         )
         assert halfspace.value(w) == pytest.approx(f(v).item(), rel=1e-12)
         largest = np.abs(torch.linalg.eigvalsh(torch.autograd.functional.hessian(f, v)).numpy()).max()
-        assert largest <= bounds.smoothness(halfspace) * (1 + 1e-9)
+        assert largest <= halfspaces.smoothness(halfspace) * (1 + 1e-9)
         S, gamma = torch.tensor(halfspace.problem.S), torch.tensor(0.8, dtype=torch.float64)
         both = lambda d, g: f(g * d / (d @ S @ d).sqrt())
         in_direction, in_length = torch.autograd.functional.jacobian(both, (v * 3, gamma))
@@ -97,7 +88,7 @@ def test_steins_formula_is_the_integral_over_the_plane():
 
 
 def test_the_corrected_bounds_hold_on_many_problems_and_the_printed_ones_do_not():
-    found = [halfspace_trials.run_margins(seed, 54, 8) for seed in range(4)]  # 216 problems
+    found = [halfspaces.run_margins(seed, 54, 8) for seed in range(4)]  # 216 problems
     count = {name: sum((np.array(one[name]) > 1 + 1e-9).sum() for one in found) for name in found[0]}
     for name in ("gap", "direction", "length", "combined"):
         assert count[f"{name}.corrected"] == 0, name
@@ -114,16 +105,16 @@ def test_the_corrected_bounds_hold_on_many_problems_and_the_printed_ones_do_not(
 def test_the_printed_criterion_depends_on_the_length_of_w_and_on_its_sign():
     for halfspace, w in cases(15):
         gamma = 1.7
-        right, scaled = (gdnp.criterion(factor * w, gamma, halfspace) for factor in (1, 10))
+        right, scaled = (halfspaces.criterion(factor * w, gamma, halfspace) for factor in (1, 10))
         assert scaled == pytest.approx(10 * right, rel=1e-12)
-        assert gdnp.criterion(-w, -gamma, halfspace) == pytest.approx(-right, rel=1e-12)
+        assert halfspaces.criterion(-w, -gamma, halfspace) == pytest.approx(-right, rel=1e-12)
         length = halfspace.length(w)
-        at_length = gdnp.criterion(w, length, halfspace, "printed")
-        assert at_length == pytest.approx(gdnp.criterion(w, length, halfspace), rel=1e-9), (
+        at_length = halfspaces.criterion(w, length, halfspace, "printed")
+        assert at_length == pytest.approx(halfspaces.criterion(w, length, halfspace), rel=1e-9), (
             "they agree at γ = ‖w‖_S"
         )
         if abs(halfspace.coefficients(gamma * w / length)[1]) > 1e-3:
-            printed = [gdnp.criterion(factor * w, gamma, halfspace, "printed") for factor in (1, 10)]
+            printed = [halfspaces.criterion(factor * w, gamma, halfspace, "printed") for factor in (1, 10)]
             assert abs(printed[1] - 10 * printed[0]) > 1e-6 * abs(printed[0])
 
 
@@ -138,7 +129,7 @@ def test_a_smooth_loss_has_critical_points_off_the_line():
     halfspace = halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.5, 0.0])), LOSSES["ripple"])
     point = np.array([0.0, 1.0])
     assert np.linalg.norm(halfspace.gradient(point)) < 1e-14
-    assert halfspace_trials.sine_off_line(point[None], halfspace)[0] == pytest.approx(1)
+    assert halfspaces.sine_off_line(point[None], halfspace)[0] == pytest.approx(1)
     assert np.linalg.norm(halfspace.gradient(np.array([0.0, 1.1]))) > 0.01, "an isolated pair of points"
 
 
@@ -146,12 +137,12 @@ def test_a_smooth_loss_has_critical_points_off_the_line():
 def test_losses_with_a_single_valley_keep_to_the_line(name):
     away = []
     for seed in range(6):
-        points, halfspace = halfspace_trials.critical_points(
+        points, halfspace = halfspaces.critical_points(
             np.random.default_rng(seed), LOSSES[name], 8, 2 + seed % 2
         )
         for point in points:
             assert np.linalg.norm(halfspace.gradient(point)) < 1e-7 * np.linalg.norm(halfspace.problem.u)
-        away += list(halfspace_trials.sine_off_line(points, halfspace))
+        away += list(halfspaces.sine_off_line(points, halfspace))
     assert max(away, default=0) > 0.5 if name == "ripple" else max(away, default=0) < 1e-5
 
 
@@ -166,11 +157,11 @@ def test_the_printed_bisection_bound_fails_in_fractions():
     assert slope == F(-12, 5)
     assert slope**2 == F(144, 25) > F(1, 2) * zeta * (high - low) == F(7, 2)
     assert slope**2 <= (F(1, 2) * zeta * (high - low)) ** 2 == F(49, 4)
-    assert gdnp.bisection(lambda g: 4 * g / np.sqrt(1 + g * g), -0.75, 1.0, 1) == (-0.75, 0.125)
+    assert halfspaces.bisection(lambda g: 4 * g / np.sqrt(1 + g * g), -0.75, 1.0, 1) == (-0.75, 0.125)
 
 
 def test_the_coefficient_can_exceed_the_derivative():
-    nodes, weights = halfspaces.NODES, halfspaces.WEIGHTS
+    nodes, weights = length_direction.NODES, length_direction.WEIGHTS
     delta, a, b = 0.1, -0.5, 0.5
     t = a + b * nodes
     first = (t + 1) / np.sqrt(delta**2 + (t + 1) ** 2)
@@ -183,29 +174,29 @@ def test_the_coefficient_can_exceed_the_derivative():
 
 def test_phi_is_the_supremum_over_the_root():
     halfspace = halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.6, 0.0])), LOSSES["huber"])
-    assert bounds.phi(halfspace, "printed") == 1
-    assert bounds.phi(halfspace, "corrected") == pytest.approx(1 / 0.8)
-    assert bounds.length_bound(halfspace, 3, 8.0, "printed") == pytest.approx(1.0)
-    assert bounds.length_bound(halfspace, 2, 8.0, "corrected") == pytest.approx(4.0)
+    assert halfspaces.phi(halfspace, "printed") == 1
+    assert halfspaces.phi(halfspace, "corrected") == pytest.approx(1 / 0.8)
+    assert halfspaces.length_bound(halfspace, 3, 8.0, "printed") == pytest.approx(1.0)
+    assert halfspaces.length_bound(halfspace, 2, 8.0, "corrected") == pytest.approx(4.0)
 
 
 def test_gdnp_finds_the_closed_form_of_the_logistic_loss():
     rng = np.random.default_rng(2)
     for _ in range(3):
         halfspace = halfspaces.draw_gaussian(rng, LOSSES["logistic"], 2)
-        best = races.best_weight(halfspace)
+        best = halfspaces.best_weight(halfspace)
         assert np.linalg.norm(halfspace.gradient(best)) < 1e-12 * np.linalg.norm(halfspace.problem.u)
-        run = gdnp.run(halfspace, rng.standard_normal(2), 700, 50)
+        run = halfspaces.gdnp(halfspace, rng.standard_normal(2), 700, 50)
         np.testing.assert_allclose(run.weight(700, halfspace), best, rtol=1e-6, atol=1e-9 * abs(best).max())
         assert least_squares.gap(run.directions, halfspace.problem)[-1] < 1e-12
-        assert races.alignment(halfspace) == pytest.approx(1)
+        assert halfspaces.alignment(halfspace) == pytest.approx(1)
 
 
 def test_examples_and_races():
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 3, 600)
     images = rng.standard_normal((600, 2, 3)) + labels[:, None, None] * 0.4
-    x, y = races.principal(images, labels, (0, 2), 4)
+    x, y = halfspaces.principal(images, labels, (0, 2), 4)
     assert (
         x.shape == (np.isin(labels, (0, 2)).sum(), 4)
         and (y == np.where(labels[labels != 1] == 0, -1, 1)).all()
@@ -217,17 +208,20 @@ def test_examples_and_races():
     np.testing.assert_allclose(
         halfspace.gradient(w), torch.autograd.functional.jacobian(f, torch.tensor(w)).numpy(), rtol=1e-9
     )
-    best = races.best_weight(halfspace)
+    best = halfspaces.best_weight(halfspace)
     assert np.linalg.norm(halfspace.gradient(best)) < 1e-12
-    found = races.race(halfspace, w, 60)
-    assert set(found) == set(races.METHODS) and all(len(one) == 61 for one in found.values())
+    found = halfspaces.race(halfspace, w, 60)
+    assert set(found) == set(halfspaces.RACERS) and all(len(one) == 61 for one in found.values())
     assert all(one[-1] < one[0] for one in found.values()) and found["gdnp"][-1] < 1e-6
-    assert races.steps_to(np.array([1.0, 0.1, 0.5, 0.01]), 0.2) == 3 and races.steps_to(np.ones(4), 0.1) == 4
-    assert 0.9 < races.alignment(halfspace) <= 1 + 1e-12
+    assert (
+        halfspaces.steps_to(np.array([1.0, 0.1, 0.5, 0.01]), 0.2) == 3
+        and halfspaces.steps_to(np.ones(4), 0.1) == 4
+    )
+    assert 0.9 < halfspaces.alignment(halfspace) <= 1 + 1e-12
 
 
 def test_nesterovs_method_for_convex_functions_step_by_step():
-    path = gradient_descent.accelerated(lambda w: w, np.array([1.0]), 0.5, None, 3)
+    path = length_direction.accelerated(lambda w: w, np.array([1.0]), 0.5, None, 3)
     np.testing.assert_allclose(path[:, 0], [1, 0.5, 0.1875, 0.03125])
 
 
@@ -236,18 +230,18 @@ def test_nesterovs_method_for_convex_functions_step_by_step():
     [
         lambda: halfspaces.Gaussian(Quadratic(np.eye(1), np.array([1.0])), LOSSES["logistic"]),
         lambda: halfspaces.from_labelled(np.ones((3, 1)), np.ones(3), LOSSES["logistic"]),
-        lambda: gdnp.criterion(
+        lambda: halfspaces.criterion(
             np.ones(1), 1.0, halfspaces.Gaussian(Quadratic(np.eye(1), np.array([0.5])), LOSSES["huber"]), "x"
         ),
-        lambda: gdnp.run(
+        lambda: halfspaces.gdnp(
             halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.5, 0])), LOSSES["huber"]),
             np.array([0.0, 1.0]),
             1,
         ),
-        lambda: races.best_weight(
+        lambda: halfspaces.best_weight(
             halfspaces.Gaussian(Quadratic(np.eye(1), np.array([0.5])), LOSSES["huber"])
         ),
-        lambda: races.best_weight(
+        lambda: halfspaces.best_weight(
             halfspaces.from_labelled(np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), LOSSES["logistic"])
         ),
     ],

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters import least_squares, length_direction
+from bnbook.chapters.length_direction import KINDS, Quadratic, draw_quadratic, from_examples
 from bnbook.errors import BnbookError
-from bnbook.studies.length_direction import gradient_descent, least_squares, least_squares_trials, rayleigh
-from bnbook.studies.length_direction.problems import KINDS, Quadratic, draw_quadratic, from_examples
 
 
 def problems(count):
@@ -72,22 +72,22 @@ def test_the_step_is_the_one_of_the_proof():
 
 
 def test_the_theorem_holds_and_its_mutations_fail():
-    found = [least_squares_trials.least_squares_margins(seed, 40, 30) for seed in range(10)]
+    found = [least_squares.least_squares_margins(seed, 40, 30) for seed in range(10)]
     assert sum(one.violations for one, _, _ in found) == 0 and sum(one.trials for one, _, _ in found) > 5000
     assert sum(one.violations for _, one, _ in found) == 0, "plain gradient descent obeys the same bound"
     assert [runs for _, _, runs in found] == [40] * 10
     assert max(one.ratio.max() for one, _, _ in found) > 0.99, "and it is sharp"
     for factor in (0.5, 2.0):
-        assert least_squares_trials.least_squares_margins(0, 40, 30, factor)[0].violations > 50
+        assert least_squares.least_squares_margins(0, 40, 30, factor)[0].violations > 50
     worst = []
     for _, problem, w in problems(24):
         excess = least_squares.gap(least_squares.descend(w, problem, 30), problem)
-        worst += list(least_squares_trials.linear_margins(excess, problem, exponent=4.0))
+        worst += list(least_squares.linear_margins(excess, problem, exponent=4.0))
     assert max(worst) > 10, "an exponent of 4t is too much"
 
 
 def test_the_rayleigh_bound_holds_as_corrected_only():
-    found = [least_squares_trials.rayleigh_margins(seed, 40, 8) for seed in range(10)]
+    found = [least_squares.rayleigh_margins(seed, 40, 8) for seed in range(10)]
     assert sum(one["corrected"].violations for one in found) == 0
     assert sum(one["corrected"].trials for one in found) > 2000
     for name in ("printed", "charitable"):
@@ -96,14 +96,14 @@ def test_the_rayleigh_bound_holds_as_corrected_only():
 
 def test_rank_one_steps_are_those_of_least_squares():
     for _, problem, w in problems(8):
-        pencil = rayleigh.make_pencil(np.outer(problem.u, problem.u), problem.S)
+        pencil = least_squares.make_pencil(np.outer(problem.u, problem.u), problem.S)
         pencil.of_pair[0] = 0  # exactly; eigh says 1e-17
         expected = least_squares.descend(w, problem, 1)[1]
         np.testing.assert_allclose(
-            rayleigh.fixed_step(w, pencil), expected, rtol=1e-6, atol=1e-9 * abs(expected).max()
+            least_squares.fixed_step(w, pencil), expected, rtol=1e-6, atol=1e-9 * abs(expected).max()
         )
-        best = rayleigh.quotient(rayleigh.best_step(w, pencil), pencil)
-        assert best >= rayleigh.quotient(expected, pencil) * (1 - 1e-9)
+        best = least_squares.quotient(least_squares.best_step(w, pencil), pencil)
+        assert best >= least_squares.quotient(expected, pencil) * (1 - 1e-9)
 
 
 def test_counter_examples_in_fractions():
@@ -131,12 +131,17 @@ def test_the_printed_rayleigh_exponent_fails_in_fractions():
     assert ratios == [1, F(1, 16), F(1, 64), F(1, 256)]
     half = F(1, 2)  # 1 - (λ1 - λ2) / (λ1 - λmin)
     assert ratios[3] > half ** (2 * 2) * ratios[2] and ratios[3] <= half**2 * ratios[2]
-    pencil = rayleigh.make_pencil(np.diag([2.0, 1.0, 0.0]), np.eye(3))
-    assert rayleigh.printed_factor(pencil, 2) == half**4 and rayleigh.corrected_factor(pencil) == half**2
+    pencil = least_squares.make_pencil(np.diag([2.0, 1.0, 0.0]), np.eye(3))
+    assert (
+        least_squares.printed_factor(pencil, 2) == half**4
+        and least_squares.corrected_factor(pencil) == half**2
+    )
     w = np.array([2.0, 1.0, 1.0])
     for ratio in ratios:
-        assert rayleigh.shortfall(rayleigh.quotient(w, pencil), pencil.of_pair) == pytest.approx(float(ratio))
-        w = rayleigh.fixed_step(w, pencil)
+        assert least_squares.shortfall(least_squares.quotient(w, pencil), pencil.of_pair) == pytest.approx(
+            float(ratio)
+        )
+        w = least_squares.fixed_step(w, pencil)
 
 
 def test_no_step_along_the_gradient_solves_a_rank_one_problem_in_fractions():
@@ -151,9 +156,9 @@ def test_no_step_along_the_gradient_solves_a_rank_one_problem_in_fractions():
         for i, j in ((0, 1), (1, 2))
     ]
     assert wanted[0] != wanted[1]
-    pencil = rayleigh.make_pencil(np.ones((3, 3)), np.diag([1.0, 2.0, 4.0]))
-    best = rayleigh.quotient(rayleigh.best_step(np.ones(3), pencil), pencil)
-    assert rayleigh.quotient(np.ones(3), pencil) < best < pencil.of_pair[-1] - 1e-3
+    pencil = least_squares.make_pencil(np.ones((3, 3)), np.diag([1.0, 2.0, 4.0]))
+    best = least_squares.quotient(least_squares.best_step(np.ones(3), pencil), pencil)
+    assert least_squares.quotient(np.ones(3), pencil) < best < pencil.of_pair[-1] - 1e-3
     problem = Quadratic(np.diag([1.0, 2.0, 4.0]), np.ones(3))
     assert least_squares.gradient(np.ones(3), problem) == pytest.approx(
         -2 / 7 * np.array(gradient, dtype=float)
@@ -162,15 +167,15 @@ def test_no_step_along_the_gradient_solves_a_rank_one_problem_in_fractions():
 
 def test_descents_have_their_closed_forms():
     problem, w = draw_quadratic(np.random.default_rng(3), "random", 50, 6)
-    path = gradient_descent.plain(problem.gradient, w, 0.1, 12)
+    path = length_direction.plain(problem.gradient, w, 0.1, 12)
     power = np.linalg.matrix_power(np.eye(6) - 0.2 * problem.S, 12)
     np.testing.assert_allclose(path[-1] + problem.direction, power @ (w + problem.direction), rtol=1e-9)
-    fast = gradient_descent.accelerated(problem.gradient, w, 0.1, 0.6, 12)
+    fast = length_direction.accelerated(problem.gradient, w, 0.1, 0.6, 12)
     step = np.eye(6) - 0.2 * problem.S
     block = np.block([[1.6 * step, -0.6 * step], [np.eye(6), np.zeros((6, 6))]])
     error = np.linalg.matrix_power(block, 12) @ np.tile(w + problem.direction, 2)
     np.testing.assert_allclose(fast[-1] + problem.direction, error[:6], rtol=1e-9)
-    assert gradient_descent.momentum_for(1.0) == 0 and gradient_descent.momentum_for(9.0) == 0.5
+    assert length_direction.momentum_for(1.0) == 0 and length_direction.momentum_for(9.0) == 0.5
 
 
 def test_a_round_problem_needs_one_step_and_best_lengths_lie_on_a_sphere():

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters import neural_networks
+from bnbook.chapters.length_direction import LOSSES, Quadratic, plane
+from bnbook.chapters.neural_networks import TanhNetwork, draw_network, off_line
 from bnbook.errors import BnbookError
-from bnbook.studies.length_direction import network_trials, unit_descent
-from bnbook.studies.length_direction.losses import LOSSES
-from bnbook.studies.length_direction.network import TanhNetwork, draw_network, off_line, plane
-from bnbook.studies.length_direction.problems import Quadratic
 
 TORCH = {"logistic": torch.nn.functional.softplus, "huber": lambda t: (1 + (t + 1) ** 2).sqrt()}
 
@@ -44,7 +43,7 @@ def test_gradients_are_those_of_autograd_over_the_plane():
             lambda w: f(torch.cat([w[None], torch.tensor(W[1:])])), torch.tensor(W[0])
         )
         largest = np.abs(np.linalg.eigvalsh(hessian.numpy())).max()
-        assert largest <= unit_descent.smoothness(network, 0) * (1 + 1e-9)
+        assert largest <= neural_networks.smoothness(network, 0) * (1 + 1e-9)
 
 
 def test_labels_drop_out_since_tanh_is_odd():
@@ -132,7 +131,7 @@ def test_it_survives_higher_precision():
 
 
 def test_the_bound_holds_on_the_line_and_fails_elsewhere():
-    found = [network_trials.unit_margins(seed, 6, 20) for seed in range(2)]
+    found = [neural_networks.unit_margins(seed, 6, 20) for seed in range(2)]
     assert (
         sum((one["corrected"] > 1).sum() for one in found) == 0 < sum(len(one["corrected"]) for one in found)
     )
@@ -141,17 +140,17 @@ def test_the_bound_holds_on_the_line_and_fails_elsewhere():
 
 
 def test_a_unit_with_the_others_on_the_line_moves_as_in_least_squares():
-    from bnbook.studies.length_direction import least_squares
+    from bnbook.chapters import least_squares
 
     rng = np.random.default_rng(5)
     network = draw_network(rng, LOSSES["huber"], 2, 4, False)
     W, w = np.stack([np.zeros(4), 1.3 * network.problem.direction]), rng.standard_normal(4)
-    run = unit_descent.descend(network, W, 0, w, 5, 25)
+    run = neural_networks.descend(network, W, 0, w, 5, 25)
     expected = least_squares.gap(least_squares.descend(w, network.problem, 5), network.problem)
     np.testing.assert_allclose(run.gaps, expected, rtol=1e-6, atol=1e-12 * expected[0])
-    assert unit_descent.constant(network, W, 0) >= (run.first**2).max()
+    assert neural_networks.constant(network, W, 0) >= (run.first**2).max()
     for weight, slope, gradient in zip(run.weights, run.slopes, run.gradients, strict=True):
-        g = network.gradient(unit_descent.with_unit(W, 0, weight))[0]
+        g = network.gradient(neural_networks.with_unit(W, 0, weight))[0]
         assert network.squared_norm(g) == pytest.approx(gradient, rel=1e-9)
         assert abs(g @ weight) / np.sqrt(weight @ network.problem.S @ weight) == pytest.approx(
             abs(slope), abs=1e-9
@@ -162,8 +161,8 @@ def test_critical_points_are_critical_and_regular_ones_lie_on_the_line():
     for seed, name in ((0, "huber"), (1, "logistic")):
         rng = np.random.default_rng(seed)
         network = draw_network(rng, LOSSES[name], 2, 2, True)
-        points = network_trials.critical_points(network, rng, 2)
-        counts = network_trials.classify(network, points)
+        points = neural_networks.critical_points(network, rng, 2)
+        counts = neural_networks.classify(network, points)
         assert counts["found"] == len(points) > 0 and counts["regular_off_line"] == 0
         for W in points:
             assert np.abs(network.gradient(W)).max() < 1e-6 * np.abs(network.problem.u).max()
@@ -172,7 +171,7 @@ def test_critical_points_are_critical_and_regular_ones_lie_on_the_line():
 
 
 def test_one_pass_stalls_and_more_passes_go_on():
-    single, many, network = network_trials.passes(0, 2, [4, 8], 4)
+    single, many, network = neural_networks.run_passes(0, 2, [4, 8], 4)
     assert single[1] == pytest.approx(single[0], rel=0.05) and many[-1] < 0.3 * many[0]
     assert (network.theta == 1.0).all()
 

@@ -12,29 +12,28 @@ import pytest
 import torch
 from made_up_runs import middle
 
+from bnbook.chapters import lp_norms, shared
+from bnbook.chapters.shared import furthest_from_one
 from bnbook.deep_linear import LinearArm
 from bnbook.probes.activations import EDGES
-from bnbook.studies import bands
-from bnbook.studies.agreement import furthest_from_one
-from bnbook.studies.lp import division, linear, shapes
 
 NAN, INF = math.nan, math.inf
 T2, T5 = 12.706205, 2.776445  # Student's t at 97.5 % with one and with four degrees of freedom
 
 
 def test_bands_are_of_means_of_geometric_means_and_of_quarters():
-    low, center, high = bands.arithmetic(np.array([[1.0], [3.0]]))[0, :, 0]
+    low, center, high = shared.arithmetic(np.array([[1.0], [3.0]]))[0, :, 0]
     assert (low, center, high) == pytest.approx((2 - T2, 2, 2 + T2))  # s / √2 = 1
-    low, center, high = bands.geometric(np.array([[1.0, 1.0], [math.e, -1.0]]))[0].T[0]
+    low, center, high = shared.geometric(np.array([[1.0, 1.0], [math.e, -1.0]]))[0].T[0]
     assert (low, center, high) == pytest.approx(tuple(math.exp(0.5 + k * T2 / 2) for k in (-1, 0, 1)))
-    assert bands.geometric(np.array([[1e250], [1e250]]))[0, 1, 0] == bands.LARGEST == 1e200
+    assert shared.geometric(np.array([[1e250], [1e250]]))[0, 1, 0] == shared.LARGEST == 1e200
     one_to_five = np.array([[3.0], [1.0], [5.0], [4.0], [2.0]])
-    assert bands.quartiles(one_to_five)[0, :, 0].tolist() == [2, 3, 4]
+    assert shared.quartiles(one_to_five)[0, :, 0].tolist() == [2, 3, 4]
     uneven = np.array([[0.0], [0.0], [1.0], [10.0]])  # a quarter of the way from 0 to 1 and from 1 to 10 ...
-    assert bands.quartiles(uneven)[0, :, 0].tolist() == [0, 0.5, 3.25]
-    assert bands.quartiles(np.array([[7.0], [NAN], [9.0]]))[0, :, 0].tolist() == [7.5, 8, 8.5]
+    assert shared.quartiles(uneven)[0, :, 0].tolist() == [0, 0.5, 3.25]
+    assert shared.quartiles(np.array([[7.0], [NAN], [9.0]]))[0, :, 0].tolist() == [7.5, 8, 8.5]
     half = T5 * math.sqrt(2.5 / 5)  # variance of 1 to 5 is 2.5
-    np.testing.assert_allclose(bands.arithmetic(one_to_five)[0, :, 0], [3 - half, 3, 3 + half], rtol=1e-6)
+    np.testing.assert_allclose(shared.arithmetic(one_to_five)[0, :, 0], [3 - half, 3, 3 + half], rtol=1e-6)
 
 
 def test_the_worst_column_is_that_whose_interval_reaches_furthest_from_one():
@@ -49,11 +48,11 @@ def test_average_norms_and_the_largest_of_some_gaussian_values():
     values = torch.tensor([[3.0, 1.0], [-4.0, 1.0]], dtype=torch.float64)
     expected = {"l1": [3.5, 1], "l2": [math.sqrt(12.5), 1], "linf": [4, 1]}
     for norm, sizes in expected.items():
-        assert division.average_norm(values, norm).tolist() == pytest.approx(sizes)
+        assert lp_norms.average_norm(values, norm).tolist() == pytest.approx(sizes)
     # max(|a|, |b|) = (|a + b| + |a - b|) / 2, of two Gaussian variables of variance 2: 2 / √π
-    assert division.largest_of(2) == pytest.approx(2 / math.sqrt(math.pi), abs=1e-3)
-    assert division.matched_rates(0.01, 2) == {"l1": 0.0157, "linf": 0.00785}  # times π/2, times π/4
-    drawn = division.moved_gaussian(torch.tensor([2.0, -1.0], dtype=torch.float64), 50)
+    assert lp_norms.largest_of(2) == pytest.approx(2 / math.sqrt(math.pi), abs=1e-3)
+    assert lp_norms.matched_rates(0.01, 2) == {"l1": 0.0157, "linf": 0.00785}  # times π/2, times π/4
+    drawn = lp_norms.moved_gaussian(torch.tensor([2.0, -1.0], dtype=torch.float64), 50)
     assert drawn.shape == (50, 2) and drawn.mean(0).tolist() == pytest.approx([2, -1])
     assert drawn.var(0, correction=0).tolist() == pytest.approx([1, 1])
     assert (drawn[:, 0] - drawn[:, 1]).tolist() == pytest.approx([3] * 50)
@@ -63,10 +62,10 @@ def test_division_by_the_norm_of_what_was_not_centred():
     """Of a unit with the values 1 and 3: mean |x| = 2, mean x² = 5, max |x| = 3; left is ∓1 over it."""
     x = torch.tensor([[1.0], [3.0]], dtype=torch.float64)
     for norm, size in {"l1": 1 / 2, "l2": 1 / math.sqrt(5), "linf": 1 / 3}.items():
-        found = division.outputs(norm, x)
+        found = lp_norms.outputs(norm, x)
         assert found["size"].tolist() == [pytest.approx([size])] == found["deviation"].tolist()
         assert max(found["output_norm"], found["centred_norm"]) < 1e-6
-    assert division.outputs("batch", x)["deviation"].item() == pytest.approx(1)
+    assert lp_norms.outputs("batch", x)["deviation"].item() == pytest.approx(1)
 
 
 def test_what_a_layer_that_does_not_divide_would_show(monkeypatch):
@@ -80,13 +79,13 @@ def test_what_a_layer_that_does_not_divide_would_show(monkeypatch):
         def forward(self, x):
             return self.factor * x
 
-    monkeypatch.setattr(division, "make_normalizer", Times)
+    monkeypatch.setattr(lp_norms, "make_normalizer", Times)
     x = torch.tensor([[1.0, 1.0], [3.0, 1.5]], dtype=torch.float64)
-    found = division.outputs("l1", x)
+    found = lp_norms.outputs("l1", x)
     assert found["size"].tolist() == [[6, 3.75]] and found["deviation"].tolist() == [[3, 0.75]]
     assert found["output_norm"].tolist() == [5.5]  # 6 for 1 / 2, and 3.75 for 0.25 / 1.25
     assert found["centred_norm"].tolist() == [2]  # 3 for 1; of the other 0.75 for 1
-    assert division.l2_from_batch(torch.tensor([[0.0], [0.0], [6.0]])) == 8  # 3 · 4 for 4
+    assert lp_norms.l2_from_batch(torch.tensor([[0.0], [0.0], [6.0]])) == 8  # 3 · 4 for 4
 
 
 def two_points(p, low, high):
@@ -107,7 +106,7 @@ def test_shapes_and_moments_over_the_checkpoints():
     run = {"histogram": np.array(rows)[None, :, None]}
     run |= {f"variance_{k}": values for k, values in variance.items()}
     run |= {f"mean_{k}": values for k, values in mean.items()}
-    found = {name: values.item() for name, values in shapes.of_arm(run, (4, 5)).items()}
+    found = {name: values.item() for name, values in lp_norms.shape_numbers(run, (4, 5)).items()}
     q = 1 - p
     assert found["skewness"] == pytest.approx(np.median(abs(q - p) / np.sqrt(p * q)))
     assert found["kurtosis"] == pytest.approx(np.median(abs(1 / (p * q) - 6)))
@@ -138,7 +137,7 @@ def test_shapes_and_moments_over_the_checkpoints():
 def test_steadiness_is_of_ranks():
     moves = {"a": np.array([5.0, 1.0]), "b": np.array([4.0, 4.0]), "c": np.array([1.0, 1.0])}
     fast = {"a": np.array([0.2]), "b": np.array([0.1]), "c": np.array([0.9])}
-    assert shapes.steadiness(moves, fast) == pytest.approx(1)  # by means b, a, c
+    assert lp_norms.steadiness(moves, fast) == pytest.approx(1)  # by means b, a, c
 
 
 def test_moments_of_the_linear_network_between_even_parts(monkeypatch):
@@ -150,26 +149,26 @@ def test_moments_of_the_linear_network_between_even_parts(monkeypatch):
     mean[:, :, 1], deviation[:, :, 1] = 5.0, 5.0
     run = {"probe_step": np.array([[0, 1, 2, 4, 39]]), "handed_on_mean": mean}
     run["handed_on_deviation"] = deviation
-    found = linear.moved(arm, run)
+    found = lp_norms.moved(arm, run)
     np.testing.assert_allclose(found[:, 0], [[2 / math.sqrt(6), 0], [1.6, 0]])
-    seen = {name: np.array([[1.0, 2.0, 4.0, 8.0, 16.0]]) for name in linear.MEASURES}
+    seen = {name: np.array([[1.0, 2.0, 4.0, 8.0, 16.0]]) for name in lp_norms.MEASURES}
     of = SimpleNamespace(
         mean_log_loss=lambda *_: np.array([0.5]),
         loss_share=lambda *_: np.array([[1.0, 0.7, 0.3]]),
         diverged=lambda *_: np.array([0.0]),
         landscape=lambda *_: seen,
     )
-    monkeypatch.setattr(linear, "of", of)
-    found = {name: values.item() for name, values in linear.of_arm(arm, run).items()}
+    monkeypatch.setattr(lp_norms, "of", of)
+    found = {name: values.item() for name, values in lp_norms.linear_numbers(arm, run).items()}
     assert (found["mean_loss"], found["final_loss"], found["diverged"]) == (0.5, 0.3, 0)
     expected = middle(seen["smoothness"][0], 0, 39, probes=(0, 1, 2, 4, 39))
-    for name in linear.MEASURES:
+    for name in lp_norms.MEASURES:
         assert found[name] == expected and found[f"log_{name}"] == pytest.approx(math.log(expected))
     assert found["mean_change"] == pytest.approx(1 / math.sqrt(6))  # the middle of two
     assert found["variance_change"] == pytest.approx(0.8)
-    np.testing.assert_allclose(linear.lived([[[1, 2], [NAN, 9]], [[NAN, NAN]] * 2]), [2, NAN])
+    np.testing.assert_allclose(lp_norms.lived([[[1, 2], [NAN, 9]], [[NAN, NAN]] * 2]), [2, NAN])
     plain = {"start_loss": np.array([[1.0, 1, 1, 1, NAN]]), "probe_step": run["probe_step"]}
     smooth = iter([{"smoothness": np.array([[2.0, 2, 2, 9, 9]])}, {"smoothness": np.full((1, 5), 3.0)}])
     of.landscape = lambda *_: next(smooth)
     # the probes stand for 0.5, 1, 1.5 and 18.5 steps; from the last on the plain network is no more
-    assert linear.smoother((arm, plain), (arm, {})) == pytest.approx(18.5 / 21.5)
+    assert lp_norms.smoother((arm, plain), (arm, {})) == pytest.approx(18.5 / 21.5)

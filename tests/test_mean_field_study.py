@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bnbook.meanfield import Convolutional, FullyConnected, solve
-from bnbook.models import cnn, mlp
-from bnbook.probes.order_parameters import measure
-from bnbook.studies.mean_field import (
+from bnbook.chapters.mean_field import (
     by_layer,
     independent_directions,
     operations,
@@ -18,6 +15,9 @@ from bnbook.studies.mean_field import (
     sample_inputs,
     solve_for,
 )
+from bnbook.meanfield import Convolutional, FullyConnected, solve
+from bnbook.models import cnn, mlp
+from bnbook.probes.order_parameters import measure
 
 WIDTHS = (6, 9, 8, 7, 3)
 
@@ -94,7 +94,7 @@ def test_operations_by_hand():
 
 def test_correlated_inputs_fill_fewer_directions():
     """Of a unit normal and its own double: one direction. Beside one of its own of variance 5: two."""
-    from bnbook.studies.mean_field import independent_directions
+    from bnbook.chapters.mean_field import independent_directions
 
     one = torch.tensor([1.0, -1.0, 1.0, -1.0])
     other = 5**0.5 * torch.tensor([1.0, 1.0, -1.0, -1.0])

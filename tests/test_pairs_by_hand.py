@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from made_up_runs import CLASSES, PROBES, SEEDS, STEPS, arm, between, curves, levels, middle, run
 
-from bnbook.studies.ladder.pairs import at_equal_loss, compare
-from bnbook.studies.ladder.windows import come_to
+from bnbook.chapters.vgg import at_equal_loss, come_to, compare
 from bnbook.training.probed import probe_schedule
 
 INF = math.inf

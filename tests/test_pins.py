@@ -12,25 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bnbook.chapters import stand_ins, vgg
+from bnbook.chapters.critical_rate import explosion_step
+from bnbook.chapters.gradient_explosion import depth_growth, fitted_growth, largest_usable, steadiness
+from bnbook.chapters.halfspaces import steps_to
+from bnbook.chapters.internal_covariate_shift import rank_correlation
+from bnbook.chapters.learning_rate import best_rates
+from bnbook.chapters.residual import best_rate
+from bnbook.chapters.training import matched
+from bnbook.chapters.vgg import STARTS, at_equal_loss
+from bnbook.chapters.weight_decay import e_folding
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import summaries as linear
 from bnbook.deep_linear.arm import LENGTHS
 from bnbook.probes import over_steps, summaries
 from bnbook.probes.activations import moment_change
 from bnbook.small_networks import bisect, works
-from bnbook.studies.critical_rate import explosion_step
-from bnbook.studies.decay.trials import e_folding
-from bnbook.studies.gradient_growth.measuring import depth_growth, fitted_growth, steadiness
-from bnbook.studies.gradient_growth.outcomes import largest_usable
-from bnbook.studies.ladder import windows
-from bnbook.studies.ladder.curves import STARTS
-from bnbook.studies.ladder.pairs import at_equal_loss
-from bnbook.studies.learning_rate import best_rates
-from bnbook.studies.length_direction.races import steps_to
-from bnbook.studies.residual.trials import best_rate
-from bnbook.studies.standins import trials as standins
-from bnbook.studies.vgg.shift import rank_correlation
-from bnbook.studies.vgg.starts import matched
 from bnbook.training.curves import started
 from bnbook.training.placed import PARTS
 from bnbook.training.probed import probe_schedule
@@ -137,7 +134,7 @@ def starts_at(fall: float):
 def early_window(steps: int) -> float:
     """How many of the first steps, each with a value of its own, the median of "early" knows."""
     probes = np.arange(steps + 1)
-    return 2 * float(windows.over_window(probes[None].astype(float), probes, 0.0, 0.1 * steps)[0])
+    return 2 * float(vgg.over_window(probes[None].astype(float), probes, 0.0, 0.1 * steps)[0])
 
 
 def at_equal_losses(probes: tuple[int, ...]) -> float:
@@ -190,7 +187,7 @@ VGG = [0.05, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 8, 16]
 def orders_at_random(layers):
     """Standard deviation of the rank correlation of two orders that have nothing to do with one another."""
     drawn = np.random.default_rng(0).normal(size=(4000, 2, layers))
-    return round(float(np.std([standins.rank_correlation(*pair) for pair in drawn])), 1)
+    return round(float(np.std([stand_ins.rank_correlation(*pair) for pair in drawn])), 1)
 
 
 @dataclass(frozen=True)
@@ -223,7 +220,7 @@ PINS = [
     Pin("share-of-steps", "what never holds", lambda p: float(over_steps.holds_from(np.zeros((1, len(p)), dtype=bool), np.array(p))[0]), PROBES, math.inf, "and ∞ where it does not at the last"),
     Pin("parts-of-training", "early", early_window, 2000, 200, "200 steps of 2,000", 15000),
     Pin("parts-of-training", "early, the paper's steps", early_window, 15000, 1500, "1,500 of 15,000", 2000),
-    Pin("parts-of-training", "a loss of guessing", lambda steps: float(windows.start_step(np.full((1, steps), GUESS), 10)[0]), 2000, 2000, "has the last step as its start", 300),
+    Pin("parts-of-training", "a loss of guessing", lambda steps: float(vgg.start_step(np.full((1, steps), GUESS), 10)[0]), 2000, 2000, "has the last step as its start", 300),
     Pin("equal-loss", "all losses within a step", at_equal_losses, PROBES, 15, "between two probes is read from these two alone", (0, 10, 2000)),
     Pin("steps-to-match", "learns to the end", longest, 2000, 2000, "it takes the last step, 2,000", 15000),
     Pin("steps-to-match", "learns to the end, the paper's steps", longest, 15000, 15000, "or 15,000", 2000),

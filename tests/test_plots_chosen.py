@@ -1,4 +1,4 @@
-"""What chapters compute or choose with parts of `bnbook.plots`, which no chapter's stamp sees.
+"""What chapters compute or choose with what draws, which no chapter's stamp sees.
 
 Whoever changes one of these runs the chapters again that use it (test_chapter_plots.py names them), and only
 then changes it here.
@@ -10,19 +10,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from bnbook.plots import (
-    axes,
+from bnbook.chapters import (
     fisher,
     gradient_explosion,
     learning_rate,
+    least_squares,
     length_direction,
-    lp,
+    lp_norms,
     mean_field,
-    panels,
-    printed,
+    order_parameters,
     transform,
 )
-from bnbook.studies.gradient_growth.activations import ACTIVATIONS
+from bnbook.chapters.gradient_explosion import ACTIVATIONS
+from bnbook.plots import axes, panels, printed
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_a_curve_is_drawn_at_every_step_up_to_20_and_at_120_more():
 
 
 TABLES = {
-    "the norms of the chapter on other norms": (lp.NORMS, "none batch l1 l2 linf"),
+    "the norms of the chapter on other norms": (lp_norms.NORMS, "none batch l1 l2 linf"),
     "the arms of the order parameters": (mean_field.ARMS, "none batch"),
     "nonlinearities": (gradient_explosion.NONLINEARITIES, "relu tanh linear zigzag"),
     "what is trained": (gradient_explosion.KINDS, "batch residual none one"),
@@ -131,7 +131,7 @@ def test_points_measured_at_one_gamma_are_drawn_at_others_by_its_square():
     curves = {"gamma": np.array([[1.0, 2.0]])} | {
         f"{line}.{net}": np.ones((1, 2)) for line in lines for net in nets
     }
-    measured = {f"{net}.{case}": np.array([2.0, 2.0]) for net in nets for case in fisher.CASES}
+    measured = {f"{net}.{case}": np.array([2.0, 2.0]) for net in nets for case in fisher.MARKS}
     left, right, *_ = fisher.figure_one(0.9, measured, curves).axes
     for ax, of in ((left, lambda top: top), (right, lambda top: 2 * 1.9 / top)):
         drawn = [np.asarray(container[0].get_ydata()) for container in ax.containers]
@@ -142,9 +142,9 @@ def test_points_measured_at_one_gamma_are_drawn_at_others_by_its_square():
 
 
 def test_bounds_that_are_drawn_beside_random_gains():
-    from bnbook.plots import theorems
+    from bnbook.chapters import lipschitz
 
-    (ax,) = theorems.weight_gains(np.ones((1, 1)), np.ones((1, 1))).axes
+    (ax,) = lipschitz.weight_gains(np.ones((1, 1)), np.ones((1, 1))).axes
     cosine = ax.lines[1].get_xdata()
     root, squared, best = (line.get_ydata() for line in ax.lines[1:4])
     assert root == pytest.approx(1 + cosine**-0.5) and squared == pytest.approx(1 + 1 / cosine)
@@ -168,7 +168,7 @@ def test_limits_and_profiles_of_gradient_growth():
 
 
 def test_the_papers_two_orders_of_magnitude_above_batch_norms_curve():
-    from bnbook.plots import landscape
+    from bnbook.chapters import landscape
 
     assert printed.ORDERS == 100 and printed.SIGMA == 5 and printed.SIZE == (1.0, 15000)
     steps = [0, 9, 99]
@@ -185,11 +185,11 @@ def test_the_papers_two_orders_of_magnitude_above_batch_norms_curve():
 
 
 def test_the_line_like_the_square_of_the_first_gamma():
-    from bnbook.plots import first_gamma
+    from bnbook.chapters import gamma_initialisation
 
     gammas = (0.1, 1.0, 3.0)
-    found = {first_gamma.tag("vgg16", gamma): np.array([2.0, 8.0]) for gamma in gammas}
-    (ax,) = first_gamma.eigenvalues(("vgg16",), gammas, found).axes
+    found = {gamma_initialisation.tag("vgg16", gamma): np.array([2.0, 8.0]) for gamma in gammas}
+    (ax,) = gamma_initialisation.eigenvalues(("vgg16",), gammas, found).axes
     means, square = (line.get_ydata() for line in ax.lines[:2])
     assert means == pytest.approx([4, 4, 4]) and square == pytest.approx([0.04, 4, 36])
     assert ax.lines[2].get_ydata()[0] == pytest.approx(2 * 1.9 / 0.1)  # the paper's rate is critical there
@@ -197,16 +197,16 @@ def test_the_line_like_the_square_of_the_first_gamma():
 
 def test_the_linear_bound_at_condition_number_100():
     steps, excess = np.array([0, 1, 50]), {"direction": np.full((2, 3), 0.5)}
-    fig = length_direction.conditioning(steps, excess, [10, 100], {"direction": np.ones((2, 2))})
+    fig = least_squares.conditioning(steps, excess, [10, 100], {"direction": np.ones((2, 2))})
     assert fig.axes[0].lines[-1].get_ydata() == pytest.approx([0.5, 0.5 * 0.99**2, 0.5 * 0.99**100])
 
 
 def test_rates_over_the_line_through_the_batch_and_half_the_printed_one():
-    from bnbook.plots import learning_rate_sides
+    from bnbook.chapters import learning_rate
 
     curves = {"gamma": np.array([[1.0, 2.0]]), "from0": np.array([[0.0, 1.0]]), "a": np.array([[0.5, 3.0]])}
     curves |= {"through_batch": np.array([[0.0, 0.5]]), "below": np.array([[0.1, 2.0]])}
-    (ax,) = learning_rate_sides.sides({"a": "other"}, [1.0, 2.0], 9.0, curves).axes
+    (ax,) = learning_rate.sides({"a": "other"}, [1.0, 2.0], 9.0, curves).axes
     dots = [line.get_xdata() for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata())]
     assert np.concatenate(dots) == pytest.approx([0.4, 1.0])
     ticks = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
@@ -218,7 +218,7 @@ def test_rates_over_the_line_through_the_batch_and_half_the_printed_one():
         "from0.p": np.array([[0.3, 0.9]]),
         "boundary.p": np.zeros((1, 2)),
     }
-    fig = learning_rate_sides.loss_map(panels_of, gammas, {"p": np.ones((1, 2, 3))}, maps)
+    fig = learning_rate.loss_map(panels_of, gammas, {"p": np.ones((1, 2, 3))}, maps)
     drawn = {line.get_label(): line.get_ydata() for line in fig.axes[0].lines}
     assert drawn["paper: η*"] == pytest.approx([0.3, 0.9])
     assert 10 ** drawn["paper: η*/2"] == pytest.approx(10 ** np.array([0.3, 0.9]) / 2)
@@ -226,13 +226,13 @@ def test_rates_over_the_line_through_the_batch_and_half_the_printed_one():
 
 def test_guides_fall_like_one_over_the_root_of_the_width_and_one_over_the_inputs():
     errors = {norm: np.full((2, 2), 0.8) for norm in ("none", "batch")}
-    fig = mean_field.convergence([100, 400], errors, [4, 16], np.full((2, 2), 0.8), [0.5, 0.1])
+    fig = order_parameters.convergence([100, 400], errors, [4, 16], np.full((2, 2), 0.8), [0.5, 0.1])
     dotted = [[line.get_ydata() for line in ax.lines if line.get_linestyle() == ":"] for ax in fig.axes]
     assert dotted[0][0] == pytest.approx([0.8, 0.4]) and dotted[1][0] == pytest.approx([0.8, 0.2])
 
 
 def test_the_curvature_at_which_a_rate_is_critical():
-    from bnbook.plots import deep_linear
+    from bnbook.chapters import deep_linear
 
     names = ("loss_range", "gradient_change", "smoothness", "local")
     curves = {

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from bnbook.plots.ladder import Compared, against_width
+from bnbook.chapters.scale import Compared, against_width
 
 
 @pytest.mark.parametrize("steps", [[np.inf, np.inf], [0.0, 0.0]], ids=["never", "at once"])
@@ -29,10 +29,10 @@ def test_a_factor_that_is_none_leaves_a_gap(steps):
 
 def test_what_is_compared_at_a_rung():
     results = {"x.w1.none": np.array([np.e, 4.0]), "x.w1.batch": np.array([1.0, 2.0])}
-    from bnbook.plots import ladder
+    from bnbook.chapters import scale
 
-    assert ladder.ratio("x").values(results, "w1") == pytest.approx([1.0, np.log(2)])
-    assert ladder.points("x").values(results, "w1") == pytest.approx([100 * (1 - np.e), -200])
-    assert ladder.level("x", "none", 0.0, 10.0).values(results, "w1") == pytest.approx([10 * np.e, 40])
-    assert ladder.logarithm("x").values({"x.w1": np.ones(2)}, "w1").tolist() == [1.0, 1.0]
-    assert ladder.ratio("x").values(results, "w1_2") is None
+    assert scale.ratio("x").values(results, "w1") == pytest.approx([1.0, np.log(2)])
+    assert scale.points("x").values(results, "w1") == pytest.approx([100 * (1 - np.e), -200])
+    assert scale.level("x", "none", 0.0, 10.0).values(results, "w1") == pytest.approx([10 * np.e, 40])
+    assert scale.logarithm("x").values({"x.w1": np.ones(2)}, "w1").tolist() == [1.0, 1.0]
+    assert scale.ratio("x").values(results, "w1_2") is None

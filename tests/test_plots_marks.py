@@ -6,8 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from bnbook.chapters import landscape, noisy_batch_norm, training
 from bnbook.figures import COLORS
-from bnbook.plots import landscape, noisy, training
 from bnbook.plots.axes import power
 from bnbook.plots.line_names import name_lines
 from bnbook.plots.line_names.marks import mark, marks
@@ -93,7 +93,7 @@ def test_the_papers_rate_stands_between_its_neighbours():
 
 def test_convolutions_of_the_plain_network_have_its_colour():
     curve = np.ones((1, 3, 2))
-    fig = noisy.control({"none": np.ones(2)}, {"2": curve, "5": curve}, [0, 1], 0.1, 300)
+    fig = noisy_batch_norm.control({"none": np.ones(2)}, {"2": curve, "5": curve}, [0, 1], 0.1, 300)
     lines = {line.get_label(): line for line in fig.axes[1].lines}
     assert {lines[f"convolution {layer}"].get_color() for layer in (2, 5)} == {COLORS["none"]}
     assert lines["convolution 2"].get_linestyle() != lines["convolution 5"].get_linestyle()

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from bnbook import models
+from bnbook.chapters.gradient_explosion import chain
 from bnbook.errors import BnbookError
 from bnbook.probes.layer_gradients import measure
-from bnbook.studies.gradient_growth import chain
 
 
 def network(norm="batch"):

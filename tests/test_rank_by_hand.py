@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters import rank
 from bnbook.normalizers import make_normalizer
-from bnbook.studies import rank
 
 
 def by_loops(values: np.ndarray) -> tuple[float, float]:

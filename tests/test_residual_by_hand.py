@@ -9,21 +9,25 @@ import pytest
 import torch
 from torch import nn
 
-from bnbook.data import load
-from bnbook.studies.decay.network import pooled
-from bnbook.studies.decay.training import Rows
-from bnbook.studies.residual import trials
-from bnbook.studies.residual.network import (
+from bnbook.chapters import residual
+from bnbook.chapters.residual import (
+    FAR,
     Arm,
     Images,
     Statistics,
     answers,
     draw,
+    far_change,
     first_order,
+    gradients,
     images,
+    judged,
+    lengths,
     losses,
+    train,
 )
-from bnbook.studies.residual.training import FAR, far_change, gradients, judged, lengths, train
+from bnbook.chapters.shared import Rows, pooled
+from bnbook.data import load
 
 DOUBLE, INPUTS, WIDTH, BLOCKS, CLASSES = torch.float64, 7, 5, 3, 4
 X = torch.randn(40, INPUTS, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
@@ -222,44 +226,46 @@ def test_losses_are_means_by_member():
 
 
 def test_the_best_rate_is_a_parabolas_and_stays_on_the_grid_where_there_is_none():
-    rates = trials.grid(2**-4, 29)
+    rates = residual.grid(2**-4, 29)
     assert rates[[0, 4, 28]].tolist() == [2**-4, 2**-3, 2**3]
     for true in (0.3, 0.7, 1.9):
         loss = np.exp(0.2 * (np.log(rates) - math.log(true)) ** 2 - 1)
-        assert trials.best_rate(2**-4, loss) == pytest.approx(true)
+        assert residual.best_rate(2**-4, loss) == pytest.approx(true)
     bowl = np.abs(np.arange(29.0) - 10) + 1
-    assert trials.best_rate(2**-4, bowl) == pytest.approx(rates[10])
+    assert residual.best_rate(2**-4, bowl) == pytest.approx(rates[10])
     bowl[14] = np.nan
-    assert trials.best_rate(2**-4, bowl) == rates[10] and trials.best_place(bowl) == 10
+    assert residual.best_rate(2**-4, bowl) == rates[10] and residual.best_place(bowl) == 10
     bowl[6], bowl[14] = 5.0, 3.0
-    assert rates[10] < trials.best_rate(2**-4, bowl) < rates[12]
-    assert trials.best_rate(2**-4, np.arange(29.0)[::-1] + 1) == rates[-1]
-    assert trials.best_rate(2**-4, np.full(29, np.nan)) == trials.best_rate(2**-4, np.ones(29)) == rates[0]
+    assert rates[10] < residual.best_rate(2**-4, bowl) < rates[12]
+    assert residual.best_rate(2**-4, np.arange(29.0)[::-1] + 1) == rates[-1]
+    assert (
+        residual.best_rate(2**-4, np.full(29, np.nan)) == residual.best_rate(2**-4, np.ones(29)) == rates[0]
+    )
 
 
-PLAN = trials.Plan(
+PLAN = residual.Plan(
     *("textures-standin", 8, 4, 32, 8, 3, 16, (2, 3), (0.01, 0.1), 8, 2, 2),
     *((8, 16), (0.01, 0.02), 3, 1, 2, 0.01, 8, 6, 2),
 )
 
 
 def test_a_seeds_trainings_have_all_names_and_repeat():
-    one, again = trials.trainings(PLAN, 1), trials.trainings(PLAN, 1)
+    one, again = residual.trainings(PLAN, 1), residual.trainings(PLAN, 1)
     assert all(np.array_equal(one[name], again[name]) for name in one)
     recipes = ("plain", "skipinit", "scaled", "halved", "batch", "zero")
     for name in recipes:
         for depth in (2, 3):
             assert one[f"depth:{name}.d{depth}.loss"].shape == (2,)
     assert one["size:skipinit.b16.accuracy"].shape == (3,) and one["far:chain.batch"].shape == (2,)
-    assert set(trials.start(PLAN, 1)) == {"plain", "scaled", "halved", "batch", "first"}
-    assert trials.start(PLAN, 1)["first"].shape == (4, 2)
+    assert set(residual.start(PLAN, 1)) == {"plain", "scaled", "halved", "batch", "first"}
+    assert residual.start(PLAN, 1)["first"].shape == (4, 2)
 
 
 def test_a_recipe_at_a_rate_is_that_training_by_itself():
     """Of the stack of `by_depth` one member, trained alone."""
     data, rows = PLAN.batches(8, 1)
-    arm = [trials.arms_by_norm(3)["none"]["scaled"]]
+    arm = [residual.arms_by_norm(3)["none"]["scaled"]]
     alone = train(draw(arm, data.inputs.shape[1], 4, 3, 1), arm, [0.1], rows, 2)
     wanted = judged(alone, arm, data)["loss"][0]
-    assert trials.by_depth(PLAN, 1)["scaled.d3.loss"][1] == pytest.approx(wanted, rel=1e-4)
+    assert residual.train_by_depth(PLAN, 1)["scaled.d3.loss"][1] == pytest.approx(wanted, rel=1e-4)
     assert arm[0].alpha == pytest.approx(3**-0.5)

@@ -9,15 +9,13 @@ import torch.nn.functional as F
 from torch import nn
 from torch.func import functional_call
 
+from bnbook.chapters import spectrum
+from bnbook.chapters.shared import Rows, in_processes, pooled
+from bnbook.chapters.spectrum import Block, images, residual, train, warm
 from bnbook.data import load
 from bnbook.errors import BnbookError
-from bnbook.studies.decay.network import pooled
-from bnbook.studies.decay.training import Rows
-from bnbook.studies.decay.trials import in_processes
-from bnbook.studies.spectrum import trials
-from bnbook.studies.spectrum.network import Block, images, residual, train, warm
 
-PLAN = trials.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, 12, 1, 1)
+PLAN = spectrum.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, 12, 1, 1)
 torch.set_num_threads(1)
 
 
@@ -105,7 +103,7 @@ def dense(model, pair):
 
 @pytest.mark.parametrize("arm", ["none", "batch", "running"])
 def test_a_look_with_as_many_steps_as_parameters_is_the_dense_matrix(rows, arm):
-    norm, statistics = trials.ARMS[arm]
+    norm, statistics = spectrum.ARMS[arm]
     model = residual(4, 2, norm, 3)
     order = Rows(*rows, 16, 5)
     warm(model, order)
@@ -113,9 +111,9 @@ def test_a_look_with_as_many_steps_as_parameters_is_the_dense_matrix(rows, arm):
     pair = images(rows[0][:16]).double(), rows[1][:16]
     model = model.double()
     count = sum(p.numel() for p in model.parameters())
-    plan = trials.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, count, 1, 1)
-    found = trials.look(plan, model, pair, "hessian", statistics, 0)
-    halves = trials.in_halves(plan, model, pair, found["basis"], 0)
+    plan = spectrum.Plan("textures-standin", 4, 2, (4, 6), 16, 3, 0.03, 16, count, 1, 1)
+    found = spectrum.look(plan, model, pair, "hessian", statistics, 0)
+    halves = spectrum.in_halves(plan, model, pair, found["basis"], 0)
     hessian, gradient = dense(model.train(statistics == "batch"), pair)
     values, vectors = torch.linalg.eigh(hessian)
     assert found["top"] == pytest.approx(values.flip(0)[:11].numpy(), rel=1e-6, abs=1e-9)
@@ -132,7 +130,7 @@ def test_contrasts_are_coefficients_of_a_factorial_design():
     """Regress log traces of all eight cells on ±1 codes of norm, mode and depth: twice the coefficients."""
     rng = np.random.default_rng(0)
     plain, with_norm = rng.normal(size=(5, 2)), rng.normal(size=(5, 2, 2))
-    found = trials.contrasts(with_norm - plain[:, None])
+    found = spectrum.contrasts(with_norm - plain[:, None])
     for seed in range(5):
         cells, design = [], []
         for norm in (-1, 1):
@@ -147,27 +145,27 @@ def test_contrasts_are_coefficients_of_a_factorial_design():
 
 
 def test_logarithms_and_pairs():
-    found = trials.log_ratio(np.array([[10.0, -1.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 3.0]]))
+    found = spectrum.log_ratio(np.array([[10.0, -1.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 3.0]]))
     assert found[0, 0] == pytest.approx(1) and found[1, 1] == 0
     assert np.isnan(found[0, 1]) and np.isnan(found[1, 0])
     one, other = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]), np.array([[4.0, 5.0, 9.0], [9.0, 5.0, 4.0]])
-    assert trials.alike(one, other).tolist() == [1, 0]
-    assert trials.alike(one[:1], np.array([[5.0, 4.0, 9.0]])).tolist() == [pytest.approx(2 / 3)]
+    assert spectrum.alike(one, other).tolist() == [1, 0]
+    assert spectrum.alike(one[:1], np.array([[5.0, 4.0, 9.0]])).tolist() == [pytest.approx(2 / 3)]
 
 
 def test_arms_are_two_networks_and_three_modes():
-    plain, *normalized = trials.ARMS.values()
-    assert list(trials.ARMS) == ["none", "batch", "constant", "running"] and plain == ("none", "batch")
+    plain, *normalized = spectrum.ARMS.values()
+    assert list(spectrum.ARMS) == ["none", "batch", "constant", "running"] and plain == ("none", "batch")
     assert normalized == [("batch", "batch"), ("batch", "detached"), ("batch", "population")]
 
 
 def test_a_seed_gives_the_same_whatever_its_neighbours_and_all_that_the_page_reads():
-    one, other = in_processes(trials.measure, PLAN, (1, 2), 1)
-    again = trials.measure(PLAN, 2)
+    one, other = in_processes(spectrum.measure, PLAN, (1, 2), 1)
+    again = spectrum.measure(PLAN, 2)
     assert all(np.array_equal(other[name], again[name]) for name in other)
     assert not np.array_equal(one["end.hessian.none.top"], other["end.hessian.none.top"])
     shapes = {name: values.shape for name, values in one.items()}
-    for arm in trials.ARMS:
+    for arm in spectrum.ARMS:
         assert shapes[f"end.gauss_newton.{arm}.top"] == shapes[f"start.hessian.{arm}.top"] == (2, 11)
         assert shapes[f"end.hessian.{arm}.nodes"] == (2, 1, 12) and shapes[f"end.hessian.{arm}.trace"] == (2,)
     assert shapes["training.none"] == shapes["training.batch"] == (2, 3)
@@ -176,5 +174,5 @@ def test_a_seed_gives_the_same_whatever_its_neighbours_and_all_that_the_page_rea
     for depth in range(
         2
     ):  # of one network the two modes of the batch are the same loss, the running averages another
-        loss = {arm: one[f"end.hessian.{arm}.loss"][depth] for arm in trials.ARMS}
+        loss = {arm: one[f"end.hessian.{arm}.loss"][depth] for arm in spectrum.ARMS}
         assert loss["batch"] == pytest.approx(loss["constant"], rel=1e-5) and loss["batch"] != loss["running"]

@@ -11,13 +11,12 @@ import torch
 from scipy.stats import spearmanr
 from torch import nn
 
-from bnbook.normalizers import formulas
-from bnbook.normalizers.lp import LpNorm
-from bnbook.studies.decay.training import Rows
-from bnbook.studies.standins import instruments as of
-from bnbook.studies.standins import trials
-from bnbook.studies.standins.layers import ALONE, EPS, TABLE
-from bnbook.studies.standins.network import (
+from bnbook.chapters import stand_ins
+from bnbook.chapters.shared import Rows
+from bnbook.chapters.stand_ins import (
+    ALONE,
+    EPS,
+    TABLE,
     accuracy,
     answers,
     draw,
@@ -27,6 +26,8 @@ from bnbook.studies.standins.network import (
     stands_in,
     trained,
 )
+from bnbook.normalizers import formulas
+from bnbook.normalizers.lp import LpNorm
 
 DOUBLE = torch.float64
 WIDTHS = (6, 8, 8, 8, 3)
@@ -206,7 +207,7 @@ def length(parts):
 @pytest.mark.parametrize("name", ["none", "batch", "layer", "weight", "tanh_two", "last"])
 def test_the_walk_is_one_step_after_another(name):
     one, network, rate = TABLE[name], uneven(name), 0.1
-    found = of.walk(one, network, BATCH, rate)
+    found = stand_ins.walk(one, network, BATCH, rate)
     start, gradient, parts = loss_of(one, network)
 
     def at(a):
@@ -233,7 +234,7 @@ def test_the_walk_is_one_step_after_another(name):
 
 def test_near_smoothness_is_the_curvature_of_a_quadratic_to_first_order():
     one, network = TABLE["tanh_half"], uneven("tanh_half")
-    found = of.walk(one, network, BATCH, 1e-5)
+    found = stand_ins.walk(one, network, BATCH, 1e-5)
     assert found["near"] == pytest.approx(found["beta"], rel=1e-2)  # smooth: one slope at all short steps
 
 
@@ -253,11 +254,11 @@ def test_largest_curvature_and_the_readouts_rate_are_those_of_dense_matrices(nam
         loss, torch.cat([part.detach().flatten() for *_, part in parts])
     )
     top = float(torch.linalg.eigvalsh(dense)[-1])
-    assert of.curvature(one, network, BATCH) == pytest.approx(top, rel=1e-3)
+    assert stand_ins.curvature(one, network, BATCH) == pytest.approx(top, rel=1e-3)
     rows = slice(sum(sizes[: [key for key, *_ in parts].index("readout")]), None)
     block = dense[rows, rows][: sizes[-1], : sizes[-1]]
     assert parts[-1][0] == "readout"
-    assert of.readout_rate(one, network, INPUTS) == pytest.approx(
+    assert stand_ins.readout_rate(one, network, INPUTS) == pytest.approx(
         2 / float(torch.linalg.eigvalsh(block)[-1]), rel=1e-3
     )
 
@@ -284,8 +285,8 @@ def test_growth_and_moments_are_read_from_what_rectifiers_receive():
                     pair.append(float(nn.functional.cross_entropy(g @ network["readout"][0][0], LABELS)))
                 total += ((pair[0] - pair[1]) / 2e-5) ** 2
         slopes.append(total)
-    assert of.growth(one, network, BATCH) == pytest.approx((slopes[0] / slopes[1]) ** 0.5, rel=1e-3)
-    mean, variance = of.moments(one, network, INPUTS)
+    assert stand_ins.growth(one, network, BATCH) == pytest.approx((slopes[0] / slopes[1]) ** 0.5, rel=1e-3)
+    mean, variance = stand_ins.moments(one, network, INPUTS)
     torch.testing.assert_close(mean[8:16], received[1].detach().mean(0))
     torch.testing.assert_close(variance[8:16], received[1].detach().var(0, correction=0))
 
@@ -295,7 +296,7 @@ def test_stacked_members_descend_as_each_would_alone():
     stack = uneven("batch", 2)
     single = members(stack, [1])
     for _ in range(3):
-        trials.descend(one, stack, BATCH, rates, ())
+        stand_ins.descend(one, stack, BATCH, rates, ())
         loss, gradient, parts = loss_of(one, single)
         for name, place in parts:
             own = single[name][0 if name == "readout" else place]
@@ -324,29 +325,29 @@ def test_accuracy_takes_the_average_of_the_batches_statistics():
 def test_rank_correlation_is_scipys_and_what_has_no_number_is_last():
     drawn = np.random.default_rng(0)
     one, other = drawn.normal(size=20), drawn.integers(0, 5, 20).astype(float)
-    assert trials.rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)
+    assert stand_ins.rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)
     lost = one.copy()
     lost[one.argmax()] = np.nan
     least = np.where(np.isnan(lost), one.min() - 1, lost)
-    assert trials.rank_correlation(lost, other) == pytest.approx(spearmanr(least, other).statistic)
-    assert trials.rank_correlation(one, -one) == pytest.approx(-1)
+    assert stand_ins.rank_correlation(lost, other) == pytest.approx(spearmanr(least, other).statistic)
+    assert stand_ins.rank_correlation(one, -one) == pytest.approx(-1)
 
 
-PLAN = trials.Plan("textures-standin", 4, 8, 2, 16, 10, 2, (0.03125, 0.25, 2.0), 0.03125)
+PLAN = stand_ins.Plan("textures-standin", 4, 8, 2, 16, 10, 2, (0.03125, 0.25, 2.0), 0.03125)
 
 
 def test_signs_correlations_and_what_is_kept():
     values = np.arange(len(TABLE), dtype=float)[None]
-    table = dict.fromkeys((*trials.INSTRUMENTS, *trials.OUTCOMES), values)
-    found = trials.correlations(table)
-    for name, (sign, _) in trials.INSTRUMENTS.items():
+    table = dict.fromkeys((*stand_ins.INSTRUMENTS, *stand_ins.OUTCOMES), values)
+    found = stand_ins.correlations(table)
+    for name, (sign, _) in stand_ins.INSTRUMENTS.items():
         assert found[f"{name}.rate"][0] == pytest.approx(sign)
-    assert set(trials.correlations(table, ALONE)) == set(found)
+    assert set(stand_ins.correlations(table, ALONE)) == set(found)
     rate = np.zeros((1, len(TABLE)))
     rate[0, list(TABLE).index("batch")], rate[0, list(TABLE).index("mean")] = 4, 3
-    assert trials.kept(rate, "mean")[0] == 1 and trials.kept(rate, "none")[0] == -2
-    same = {outcome: np.tile(values, (3, 1)) for outcome in trials.OUTCOMES}
-    assert all(np.allclose(own, 1) for own in trials.agreement(same).values())
+    assert stand_ins.kept(rate, "mean")[0] == 1 and stand_ins.kept(rate, "none")[0] == -2
+    same = {outcome: np.tile(values, (3, 1)) for outcome in stand_ins.OUTCOMES}
+    assert all(np.allclose(own, 1) for own in stand_ins.agreement(same).values())
 
 
 def test_the_usable_rate_is_read_before_the_rate_falls():
@@ -355,16 +356,16 @@ def test_the_usable_rate_is_read_before_the_rate_falls():
     losses[6:8, 2], losses[8:, 2] = guess, 0.1  # good only while the rate falls
     one, network = TABLE["none"], draw(TABLE["none"], (48, 8, 8, 10), 0, 3)
     images = (torch.randn(32, 48), torch.arange(32) % 10)
-    found = trials.outcomes(one, PLAN, network, losses, images, images)
+    found = stand_ins.outcomes(one, PLAN, network, losses, images, images)
     crossed = -2 + 3 * (0.9 - 0.5) / (1 - 0.5)  # of the way from 2^-2 to 2^1
     assert found["rate"] == pytest.approx(crossed) and found["speed"] == pytest.approx(-0.5 * guess)
     losses[3, 1] = np.nan
     crossed = -5 + 3 * (0.9 - 0.5) / (1 - 0.5)  # what has diverged counts as guessing
-    assert trials.outcomes(one, PLAN, network, losses, images, images)["rate"] == pytest.approx(crossed)
+    assert stand_ins.outcomes(one, PLAN, network, losses, images, images)["rate"] == pytest.approx(crossed)
     losses[:] = 1.0
-    assert trials.outcomes(one, PLAN, network, losses, images, images)["rate"] == 1
+    assert stand_ins.outcomes(one, PLAN, network, losses, images, images)["rate"] == 1
     losses[:] = np.inf
-    assert trials.outcomes(one, PLAN, network, losses, images, images)["rate"] == math.log2(0.03125) - 1
+    assert stand_ins.outcomes(one, PLAN, network, losses, images, images)["rate"] == math.log2(0.03125) - 1
     shares = [PLAN.share(step) for step in range(10)]
     assert PLAN.full == 8 and shares[:8] == [1.0] * 8 and shares[8:] == pytest.approx([2 / 3, 1 / 3])
     assert all(a >= b for a, b in pairwise(shares))
@@ -373,10 +374,10 @@ def test_the_usable_rate_is_read_before_the_rate_falls():
 def test_a_trial_repeats_itself_and_what_diverges_has_no_number():
     inputs = torch.randn(200, 12, generator=torch.Generator().manual_seed(1))
     images = (inputs, torch.arange(200) % 10)
-    found = trials.trial(TABLE["variance"], PLAN, 3, images, images)
-    assert found == trials.trial(TABLE["variance"], PLAN, 3, images, images)
-    assert set(found) == {*trials.INSTRUMENTS, *trials.OUTCOMES}
-    wild = trials.Plan("textures-standin", 4, 8, 2, 16, 10, 2, (1e12, 1e13), 1e12)
-    lost = trials.trial(TABLE["none"], wild, 3, images, images)
+    found = stand_ins.trial(TABLE["variance"], PLAN, 3, images, images)
+    assert found == stand_ins.trial(TABLE["variance"], PLAN, 3, images, images)
+    assert set(found) == {*stand_ins.INSTRUMENTS, *stand_ins.OUTCOMES}
+    wild = stand_ins.Plan("textures-standin", 4, 8, 2, 16, 10, 2, (1e12, 1e13), 1e12)
+    lost = stand_ins.trial(TABLE["none"], wild, 3, images, images)
     assert not np.isfinite(lost["far"]) and lost["rate"] == math.log2(1e12) - 1
     assert next(Rows(*images, 16, 3))[0].shape == (16, 12)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bnbook.chapters import deep_linear
+from bnbook.chapters.deep_linear import Trained, tag
 from bnbook.deep_linear import target, train_stack
-from bnbook.studies.deep_linear import curves, numbers, plan
-from bnbook.studies.deep_linear.plan import Trained, tag
 
 SIZE = dict(steps=10, depth=3, examples=30)
 RATES = (1e-7, 1e-6, 1e-4)
@@ -16,14 +16,14 @@ RATES = (1e-7, 1e-6, 1e-4)
 @pytest.fixture(scope="module")
 def runs():
     """All arms of a small scan from two seeds, at the paper's rate from three."""
-    every = [(2, plan.scan(RATES, **SIZE)), (3, plan.at_paper(**SIZE))]
-    every += [(2, plan.coarse([1e-6], **SIZE)), (2, plan.others([1e-6], [2], **SIZE))]
+    every = [(2, deep_linear.scan(RATES, **SIZE)), (3, deep_linear.at_paper(**SIZE))]
+    every += [(2, deep_linear.coarse([1e-6], **SIZE)), (2, deep_linear.others([1e-6], [2], **SIZE))]
     found = {
         name: Trained(arm, train_stack([(arm, seed) for seed in range(count)]))
         for count, wanted in every
         for name, arm in wanted.items()
     }
-    units = plan.unit_target([1e-7, 1e-6], **SIZE)
+    units = deep_linear.unit_target([1e-7, 1e-6], **SIZE)
     return found | {
         name: Trained(arm, target.start([(arm, 0), (arm, 1)]).to_the_end()) for name, arm in units.items()
     }
@@ -38,29 +38,32 @@ def test_arms_are_named_as_their_results(runs):
 
 
 def test_the_second_size_of_the_target_is_shown_at_both_rates(runs):
-    shown = numbers.shown(numbers.all_numbers(runs, RATES, 2))
-    for rate, measures in {"lr1e_07": numbers.UNIT, "lr1e_06": (*numbers.UNIT, *numbers.UNIT_TESTED)}.items():
-        for norm in plan.PAIR:
+    shown = deep_linear.shown(deep_linear.all_numbers(runs, RATES, 2))
+    for rate, measures in {
+        "lr1e_07": deep_linear.UNIT,
+        "lr1e_06": (*deep_linear.UNIT, *deep_linear.UNIT_TESTED),
+    }.items():
+        for norm in deep_linear.PAIR:
             arm = f"{rate}.unit.{norm}"
             assert {name.removesuffix(f".{arm}") for name in shown if name.endswith(arm)} == set(measures)
             run, other = runs[arm].run, runs[f"{rate}.{norm}"].run
             tenth = np.isclose(run["target_energy"], other["target_energy"][:2] / 10)
             assert (
                 tenth.all()
-                and (shown[f"cosine.{arm}"] != numbers.of_arm(runs[f"{rate}.{norm}"])["cosine"][:2]).all()
+                and (shown[f"cosine.{arm}"] != deep_linear.of_arm(runs[f"{rate}.{norm}"])["cosine"][:2]).all()
             )
             start = run["loss"][:, 0] / run["target_energy"].sum(1)
             np.testing.assert_allclose(shown[f"final_loss.{arm}"], start, rtol=0.2)  # ten steps
 
 
 def test_the_scan_compares_the_same_seeds(runs):
-    found = numbers.all_numbers(runs, RATES, 2)
+    found = deep_linear.all_numbers(runs, RATES, 2)
     scanned = [found[f"{name}.none"] for name in ("final_loss.scan", "best_other_loss", "useful_rates")]
     assert {len(values) for values in scanned} == {2} and len(found["final_loss.lr1e_06.none"]) == 3
     np.testing.assert_array_equal(found["final_loss.scan.none"], found["final_loss.lr1e_06.none"][:2])
     means = {rate: np.log(found[f"final_loss.{tag(rate)}.none"][:2]).mean() for rate in RATES}
     assert found["best_rate.none"] == min(means, key=means.get) != 1e-7
-    shown = numbers.shown(found)
+    shown = deep_linear.shown(found)
     assert "correlation.lr1e_06.none" in shown and "correlation.lr1e_07.none" in shown
     assert "loss_range.lr1e_04.none" not in shown and "final_loss.lr1e_04.none" in shown
     assert "cosine.lr1e_06.batch.last" in shown and "cosine.lr1e_06.none.depth2" not in shown
@@ -68,7 +71,7 @@ def test_the_scan_compares_the_same_seeds(runs):
 
 def test_numbers_of_an_arm_against_its_arrays(runs):
     each = runs["lr1e_06.none"]
-    found, run = numbers.of_arm(each), each.run
+    found, run = deep_linear.of_arm(each), each.run
     steps = run["probe_step"][0]
     middles = (steps[1:] + steps[:-1]) / 2
     weights = np.diff(np.concatenate([steps[:1], middles, steps[-1:]])) / steps[-1]
@@ -77,14 +80,14 @@ def test_numbers_of_an_arm_against_its_arrays(runs):
     np.testing.assert_allclose(found["cosine"], run["shift_cosine"][:, :, 1:].mean(2) @ weights)
     np.testing.assert_allclose(found["sigma_last"], run["deviation"][:, -1, -1].mean(1), rtol=1e-6)
     assert (found["final_loss"] == run["loss"][:, -1] / run["target_energy"].sum(1)).all()
-    assert not {"correlation", "bounded"} & set(numbers.of_arm(runs["lr1e_06.batch"]))
+    assert not {"correlation", "bounded"} & set(deep_linear.of_arm(runs["lr1e_06.batch"]))
 
 
 def test_a_pair_is_compared_step_by_step(runs):
     plain = runs["lr1e_06.none"]
     steps = plain.run["probe_step"]
     halved = dict(plain.run) | {name: plain.run[name] / 2 for name in ("landscape_distance", "start_norm")}
-    found = numbers.of_pair(plain, Trained(plain.arm, halved))
+    found = deep_linear.of_pair(plain, Trained(plain.arm, halved))
     assert (found["smoother_share.gradient_change"] == 1).all() and (
         found["smoother_from.gradient_change"] == 0
     ).all()
@@ -100,19 +103,19 @@ def test_two_networks_that_overflow_have_no_ratio_and_warn_of_nothing(runs):
     plain = runs["lr1e_06.none"]
     lost = dict(plain.run) | {"landscape_loss": np.full_like(plain.run["landscape_loss"], np.inf)}
     with np.errstate(all="raise"):
-        found = numbers.of_pair(*[Trained(plain.arm, lost)] * 2)
+        found = deep_linear.of_pair(*[Trained(plain.arm, lost)] * 2)
     assert np.isnan(found["loss_range_ratio_all"]).all() and (found["gradient_norm_ratio_all"] == 1).all()
 
 
 def test_points_of_figures_are_bands(runs):
-    found = numbers.all_numbers(runs, RATES, 2)
-    low, middle, high = curves.by_rate(found, {"none": RATES})["loss.none"][0]
+    found = deep_linear.all_numbers(runs, RATES, 2)
+    low, middle, high = deep_linear.rate_points(found, {"none": RATES})["loss.none"][0]
     assert (low <= middle).all() and (middle <= high).all()
     assert middle[1] == pytest.approx(np.exp(np.log(found["final_loss.lr1e_06.none"]).mean()))
-    points = curves.effects(found, RATES)
+    points = deep_linear.effect_points(found, RATES)
     ratio = found["smoothness.lr1e_06.none"] / found["smoothness.lr1e_06.batch"]
     assert points["smoothness"][0, 1, 1] == pytest.approx(np.exp(np.log(ratio).mean()))
-    assert curves.seen(runs, [1e-6], ("cosine",))["cosine.lr1e_06.none"].shape[:2] == (1, 3)
-    assert curves.by_layer(runs, [1e-6])["layer.lr1e_06.none"].shape == (1, 3, 3)
-    assert curves.plateaus(runs, RATES, 2)["rank.none"].shape == (2, 3)
-    assert curves.by_depth(found, [1e-6], [2, 3], 3)["edge.lr1e_06.none"].shape == (1, 2)
+    assert deep_linear.seen(runs, [1e-6], ("cosine",))["cosine.lr1e_06.none"].shape[:2] == (1, 3)
+    assert deep_linear.by_layer(runs, [1e-6])["layer.lr1e_06.none"].shape == (1, 3, 3)
+    assert deep_linear.plateau_points(runs, RATES, 2)["rank.none"].shape == (2, 3)
+    assert deep_linear.depth_points(found, [1e-6], [2, 3], 3)["edge.lr1e_06.none"].shape == (1, 2)

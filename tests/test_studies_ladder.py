@@ -7,12 +7,18 @@ from functools import cache
 import numpy as np
 import pytest
 
+from bnbook.chapters import vgg
+from bnbook.chapters.vgg import (
+    LOSS_LEVELS,
+    at_equal_loss,
+    compare,
+    numbers,
+    over_window,
+    progress,
+    start_step,
+)
 from bnbook.data import load
 from bnbook.errors import BnbookError
-from bnbook.studies.ladder import rungs
-from bnbook.studies.ladder.curves import numbers
-from bnbook.studies.ladder.pairs import LEVELS, at_equal_loss, compare
-from bnbook.studies.ladder.windows import over_window, progress, start_step
 from bnbook.training.placed import train_placed
 
 SETTINGS = dict(
@@ -63,7 +69,7 @@ def test_at_equal_loss_two_speeds_show_the_same_curve():
     come = [np.maximum(2.3 - steps * speed, 0.5)[None] for speed in (0.001, 0.003)]
     curves = [each[:, probe_step] ** 2 for each in come]
     one, other = at_equal_loss(curves, come, probe_step, 10)
-    assert one.shape == (1, LEVELS)
+    assert one.shape == (1, LOSS_LEVELS)
     np.testing.assert_allclose(one, other, rtol=0.02)
     assert one[0, 0] == pytest.approx((0.98 * np.log(10)) ** 2, rel=0.02) and one[0, -1] == pytest.approx(
         0.25, rel=0.05
@@ -74,7 +80,7 @@ def test_at_equal_loss_two_speeds_show_the_same_curve():
 
 @cache
 def trained(names):
-    dataset, arms = load("textures-standin"), rungs.arms(rungs.find("w1_16"), dict(SETTINGS))
+    dataset, arms = load("textures-standin"), vgg.rung_arms(vgg.find_rung("w1_16"), dict(SETTINGS))
     runs = {}
     for norm in names:
         found = [train_placed(arms[norm], seed, dataset, threads=1) | {"seconds": 1.0} for seed in (0, 1)]
@@ -126,20 +132,20 @@ def test_a_pair_is_compared_seed_by_seed(small):
 
 def test_the_rungs():
     with pytest.raises(BnbookError, match="no rung 'w2'.*w1_16"):
-        rungs.find("w2")
-    long = rungs.arms(rungs.find("long_fast"), SETTINGS)
+        vgg.find_rung("w2")
+    long = vgg.rung_arms(vgg.find_rung("long_fast"), SETTINGS)
     assert {arm.learning_rate for arm in long.values()} == {0.5} and long["none"].steps == 8
-    assert all(arm.augment for arm in rungs.arms(rungs.find("long_cropped"), SETTINGS).values())
-    assert list(rungs.seeds("w1", 100, 700, 10)) == [100, 101, 102]
-    assert list(rungs.seeds("w1_16", 100, 700, 2)) == [100, 101]
-    for name in rungs.FRESH:
-        assert list(rungs.seeds(name, 100, 700, 2)) == [700, 701]
-    for name, rung in rungs.RUNGS.items():
-        assert not rung.of or rungs.RUNGS[rung.of].width == rung.width and name != rung.of
+    assert all(arm.augment for arm in vgg.rung_arms(vgg.find_rung("long_cropped"), SETTINGS).values())
+    assert list(vgg.rung_seeds("w1", 100, 700, 10)) == [100, 101, 102]
+    assert list(vgg.rung_seeds("w1_16", 100, 700, 2)) == [100, 101]
+    for name in vgg.FRESH:
+        assert list(vgg.rung_seeds(name, 100, 700, 2)) == [700, 701]
+    for name, rung in vgg.RUNGS.items():
+        assert not rung.of or vgg.RUNGS[rung.of].width == rung.width and name != rung.of
 
 
 def test_from_how_many_seeds_each_rung_is_trained():
-    from bnbook.studies.ladder.rungs import RUNGS
+    from bnbook.chapters.vgg import RUNGS
 
     seeds = dict(w1_16=10, w1_8=5, w1_4=5, w1_2=4, w1=3, w1_noisy=3, full=3, full_first=1)
     seeds |= dict.fromkeys(("long", "long_others", "long_fast", "long_cropped"), 5)

@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters import (
+    gradient_explosion,
+    halfspaces,
+    least_squares,
+    lipschitz,
+    minima,
+    neural_networks,
+    smoothness,
+)
+from bnbook.chapters.gradient_explosion import chain
+from bnbook.chapters.theorems import run_trials
 from bnbook.deep_linear.problem import draw_examples, draw_problem
-from bnbook.studies.gradient_growth import activations, chain, measuring
-from bnbook.studies.length_direction import halfspace_trials, least_squares_trials, network_trials
-from bnbook.studies.theorems import lipschitz_trials, minima_trials, smoothness_trials
-from bnbook.studies.theorems.trials import run_trials
 
 
 def net():
@@ -20,25 +27,21 @@ def net():
 
 #: Of a seed, whatever numbers come out.
 DRAWS = {
-    "lipschitz": lambda seed: run_trials(lipschitz_trials.lipschitz_trial, seed + 1, 1).values[
-        "margin.better"
-    ][seed],
-    "smoothness": lambda seed: run_trials(smoothness_trials.smoothness_trial, seed + 1, 1).values[
-        "margin.c1"
-    ][seed],
-    "minima": lambda seed: run_trials(minima_trials.minima_trial, seed + 1, 1).values["margin.lemma_33"][
+    "lipschitz": lambda seed: run_trials(lipschitz.lipschitz_trial, seed + 1, 1).values["margin.better"][
         seed
     ],
-    "least squares": lambda seed: least_squares_trials.least_squares_margins(seed, 1, 2)[0].ratio,
-    "rayleigh": lambda seed: least_squares_trials.rayleigh_margins(seed, 1, 2)["corrected"].ratio,
-    "half-spaces": lambda seed: halfspace_trials.run_margins(seed, 1, 1)["direction.corrected"],
-    "one unit": lambda seed: network_trials.unit_margins(seed, 2, 1)["on_line"],
-    "passes": lambda seed: network_trials.passes(seed, 1, [1], 1)[1],
-    "batch": lambda seed: measuring.gaussian_batch(4, 3, seed)[0],
-    "labels": lambda seed: measuring.gaussian_batch(40, 3, seed)[1],
-    "gradients": lambda seed: measuring.gradients(net(), 8, seed).weight,
-    "roughness": lambda seed: measuring.roughness(net(), 8, seed),
-    "nonlinearities": lambda seed: next(activations.random_nonlinearities(1, seed))[0](torch.ones(1)),
+    "smoothness": lambda seed: run_trials(smoothness.smoothness_trial, seed + 1, 1).values["margin.c1"][seed],
+    "minima": lambda seed: run_trials(minima.minima_trial, seed + 1, 1).values["margin.lemma_33"][seed],
+    "least squares": lambda seed: least_squares.least_squares_margins(seed, 1, 2)[0].ratio,
+    "rayleigh": lambda seed: least_squares.rayleigh_margins(seed, 1, 2)["corrected"].ratio,
+    "half-spaces": lambda seed: halfspaces.run_margins(seed, 1, 1)["direction.corrected"],
+    "one unit": lambda seed: neural_networks.unit_margins(seed, 2, 1)["on_line"],
+    "passes": lambda seed: neural_networks.run_passes(seed, 1, [1], 1)[1],
+    "batch": lambda seed: gradient_explosion.gaussian_batch(4, 3, seed)[0],
+    "labels": lambda seed: gradient_explosion.gaussian_batch(40, 3, seed)[1],
+    "gradients": lambda seed: gradient_explosion.gradients(net(), 8, seed).weight,
+    "roughness": lambda seed: gradient_explosion.roughness(net(), 8, seed),
+    "nonlinearities": lambda seed: next(gradient_explosion.random_nonlinearities(1, seed))[0](torch.ones(1)),
     "examples": lambda seed: draw_examples(seed, 3, 8)[0],
     "maps": lambda seed: draw_examples(seed, 3, 8)[1],
     "first weights": lambda seed: draw_problem([seed], 2, 3, 8).weights,

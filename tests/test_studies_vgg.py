@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bnbook.chapters import internal_covariate_shift, noisy_batch_norm, predictiveness, training, vgg
 from bnbook.probes.places import PLACES
-from bnbook.studies.ladder import rungs
-from bnbook.studies.vgg import arms, looks, moments, noise, predicting, shift, starts
 from bnbook.training.placed import PlacedArm
 from bookpress.pipeline import chapters
 
@@ -34,12 +33,12 @@ def test_a_chapter_repeats_the_ladder_at_an_eighth_of_the_width_from_seeds_of_it
     """The same settings, so that both may be compared; no seed that the chapter on scale has shown."""
     own = chapters.select([f"santurkar/{name}"])[0].parameters("laptop")
     ladder = chapters.select(["santurkar/scale"])[0].parameters("laptop")
-    assert arms.of_ladder(("none", "batch", "noisy"), own["width"], own) == rungs.arms(
-        rungs.find("w1_8"), ladder
+    assert vgg.of_ladder(("none", "batch", "noisy"), own["width"], own) == vgg.rung_arms(
+        vgg.find_rung("w1_8"), ladder
     )
     own_seeds = set(range(own["first_seed"], own["first_seed"] + own["seeds"]))
-    for rung in rungs.RUNGS:
-        theirs = rungs.seeds(rung, ladder["first_seed"], ladder["fresh_first_seed"], ladder["most"])
+    for rung in vgg.RUNGS:
+        theirs = vgg.rung_seeds(rung, ladder["first_seed"], ladder["fresh_first_seed"], ladder["most"])
         assert not own_seeds & set(theirs)
 
 
@@ -53,7 +52,7 @@ def test_arms_beside_the_ladder_differ_in_what_they_say_alone():
         removed_gradient=True,
         evaluate_every=5,
     )
-    first = arms.at_rate(whole, 0.3, 9)
+    first = vgg.at_rate(whole, 0.3, 9)
     assert first == replace(
         whole,
         learning_rate=0.3,
@@ -65,9 +64,9 @@ def test_arms_beside_the_ladder_differ_in_what_they_say_alone():
         removed_gradient=False,
     )
     assert first.covariate_shift and first.landscape == (1.0,)
-    some = arms.smoothed(whole)
+    some = vgg.smoothed(whole)
     assert some.landscape == (1.0,) and some.placed_layers == (2,) and not some.covariate_shift
-    assert arms.moments_only(whole) == replace(some, landscape=())
+    assert vgg.moments_only(whole) == replace(some, landscape=())
 
 
 def test_early_counts_steps_and_the_start_is_a_networks_own():
@@ -75,17 +74,17 @@ def test_early_counts_steps_and_the_start_is_a_networks_own():
     loss[0, 8:] = 1.0
     curve = np.array([[1.0, 2.0, 3.0, 7.0]] * 2)
     run = {"probe_step": np.repeat(P, 2, axis=0), "loss": loss}
-    found = looks.middles({"range": curve}, run, arm(), 10)
+    found = vgg.middles({"range": curve}, run, arm(), 10)
     np.testing.assert_allclose(found["range"], 3)  # steps 3 to 7 of 10 lie nearest to step 4
     np.testing.assert_allclose(found["range_early"], 1)  # up to step 2; one step nearest to each of two
     np.testing.assert_allclose(found["range_started"], [7, np.nan])
-    np.testing.assert_allclose(looks.first_steps(curve, run, 5), 2)
+    np.testing.assert_allclose(vgg.first_steps(curve, run, 5), 2)
 
 
 def test_the_share_of_the_steps_and_from_when_on():
     run = {"probe_step": np.repeat(P, 2, axis=0), "start_loss": np.ones(S)}
     one = {"x": np.array([[0.0, 2, 2, 2], [2, 2, 2, 0]])}
-    found = looks.compared(one, {"x": np.ones(S)}, ("x",), run)
+    found = vgg.curves_compared(one, {"x": np.ones(S)}, ("x",), run)
     np.testing.assert_allclose(found["share.x"], [0.9, 0.7])
     np.testing.assert_allclose(found["from.x"], [2, np.inf])
 
@@ -95,9 +94,9 @@ def test_equal_progress_compares_where_the_losses_are_alike():
     steps = np.arange(0, 200, 10)[None]
     runs = tuple({"loss": loss, "probe_step": steps} for loss in (slow, fast))
     curves = (steps * 1.0, 2.0 * steps)  # each measures how far it has come
-    one, other = looks.at_equal_progress(curves, runs, 10)
+    one, other = vgg.at_equal_progress(curves, runs, 10)
     np.testing.assert_allclose(one, other, rtol=0.2)
-    assert not np.isclose(looks.first_steps(curves[0], runs[0], 200), one)
+    assert not np.isclose(vgg.first_steps(curves[0], runs[0], 200), one)
 
 
 def test_moments_are_named_by_way_moment_and_place():
@@ -106,17 +105,17 @@ def test_moments_are_named_by_way_moment_and_place():
     change[:, :, 4, PLACES.index("before_nonlinearity"), 0] = 3.0  # convolution 5, one of three
     run = {"update_change": change, "batch_change": change, "checkpoint_change": change[:, :2]}
     run["probe_step"] = np.repeat(P, 2, axis=0)
-    found = moments.of_arm(run, arm(placed_layers=rungs.LAYERS), logs=moments.WAYS)
-    for way in moments.WAYS:
+    found = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=vgg.MOVES)
+    for way in vgg.MOVES:
         np.testing.assert_allclose(found[f"{way}_variance_next_input"], 5)
         np.testing.assert_allclose(found[f"{way}_mean_before_nonlinearity"], 1)
         np.testing.assert_allclose(found[f"{way}_variance_next_input_log"], np.log(5))
-    some = moments.of_arm(run, arm(placed_layers=rungs.LAYERS), logs=("batch",))
+    some = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=("batch",))
     assert {name.split("_")[0] for name in some if name.endswith("_log")} == {"batch"}
     run["median_variance"] = np.arange(3 * 10 * 3.0).reshape(1, 3, 10, 3)
-    usual = moments.usual_variance(run, arm(placed_layers=rungs.LAYERS), (2, 8))
+    usual = vgg.usual_variance(run, arm(placed_layers=vgg.LAYERS), (2, 8))
     np.testing.assert_allclose(usual[0, 0], [3, 21])
-    assert set(moments.WORDS) == set(PLACES)
+    assert set(vgg.WORDS) == set(PLACES)
 
 
 def test_the_larger_shift_is_the_lower_cosine():
@@ -127,15 +126,15 @@ def test_the_larger_shift_is_the_lower_cosine():
         return found | more | {"loss": np.linspace(2.3, 1, 20)[None]}
 
     plain, normed = run(1.0, 0.5), run(3.0, 0.9)
-    found = shift.of_pair(plain, normed, 10)
-    assert [found[f"worse_share.{name}"][0] for name in shift.MEASURES] == [1, 1, 0]
+    found = internal_covariate_shift.of_pair(plain, normed, 10)
+    assert [found[f"worse_share.{name}"][0] for name in internal_covariate_shift.MEASURES] == [1, 1, 0]
     assert found["worse_from.shift"] == 0 and np.isinf(found["worse_from.cosine"])
     assert found["equal_loss_shift.none"] == 1 and found["equal_loss_shift.batch"] == 3
-    of_arm = shift.of_arm(normed, arm(steps=10), 10)
+    of_arm = internal_covariate_shift.of_arm(normed, arm(steps=10), 10)
     assert of_arm["shift"] == 3 and of_arm["relative_shift"] == 1.5 and of_arm["shift_decline"] == 1
     up, down = np.array([[1.0, 2, 5, 9]]), np.array([[3.0, 2, 1, 0]])
-    assert shift.rank_correlation(up, down) == -1
-    np.testing.assert_allclose(shift.at_rates([plain, normed], 5)["cosine"], [[0.5, 0.9]])
+    assert internal_covariate_shift.rank_correlation(up, down) == -1
+    np.testing.assert_allclose(internal_covariate_shift.at_rates([plain, normed], 5)["cosine"], [[0.5, 0.9]])
 
 
 def test_how_far_ahead_a_step_still_descends():
@@ -147,41 +146,43 @@ def test_how_far_ahead_a_step_still_descends():
         "landscape_distance": np.ones((1, 4, 2)) * [1.0, 4.0],
         "landscape_norm": np.full((1, 4, 2), 2.0),
     }
-    found = predicting.of_arm(run, (1.0, 4.0), ahead=(1, 4))
+    found = predictiveness.of_arm(run, (1.0, 4.0), ahead=(1, 4))
     assert found["descends.x1"] == 1 and found["descends.x4"] == pytest.approx(0.1)
     assert found["error.x4"] == 4 and found["relative_error.x1"] == 0.5
     assert found["cosine.x1"] == pytest.approx((4 + 4 - 1) / 8)
     worse = run | {"landscape_distance": 3 * run["landscape_distance"]}
-    pair = predicting.of_pair(worse, run, (1.0, 4.0), 0.1)
+    pair = predictiveness.of_pair(worse, run, (1.0, 4.0), 0.1)
     assert pair["better_share"] == 1 and pair["better_from"] == 0
     assert pair["equal_distance_ratio"] == pytest.approx(3)
-    assert predicting.AHEAD == (1, 2, 4, 8, 16)
+    assert predictiveness.AHEAD == (1, 2, 4, 8, 16)
 
 
 def test_the_lead_is_over_the_best_other_rate():
     speeds = {0.1: np.array([3.0, 4.0]), 0.3: np.array([3.5, 3.5]), 1.0: np.array([9.0, -9.0])}
-    np.testing.assert_allclose(starts.lead(speeds, 0.1), [-0.5, 0.5])
+    np.testing.assert_allclose(training.lead(speeds, 0.1), [-0.5, 0.5])
     loss = np.full((2, 12), np.log(10))
     loss[1, 10:] = 1.0
-    np.testing.assert_allclose(starts.failed({"loss": loss}, 10), [1, 0])
+    np.testing.assert_allclose(training.failed({"loss": loss}, 10), [1, 0])
     slow, fast = ({"accuracy": np.minimum(k * np.arange(20) / 20, 0.5)[None]} for k in (0.5, 1))
-    found = starts.matched(slow, fast, 10, 1)
+    found = training.matched(slow, fast, 10, 1)
     assert found["none"] == 20 and found["batch"] == 11
 
 
 def test_the_noise_is_drawn_as_the_formulas_have_it():
-    found, others = noise.drawn(400), noise.drawn(400, seed=100)
-    assert all((found[name] != others[name]).all() for name in noise.CLOSED)  # fresh ones have other numbers
-    for name, expected in noise.CLOSED.items():
-        spread = found[name].std(ddof=1) / np.sqrt(noise.GROUPS)
+    found, others = noisy_batch_norm.drawn(400), noisy_batch_norm.drawn(400, seed=100)
+    assert all(
+        (found[name] != others[name]).all() for name in noisy_batch_norm.CLOSED
+    )  # fresh ones have other numbers
+    for name, expected in noisy_batch_norm.CLOSED.items():
+        spread = found[name].std(ddof=1) / np.sqrt(noisy_batch_norm.GROUPS)
         assert abs(found[name].mean() - expected) < 5 * spread + 1e-3, name
-    assert noise.stronger(1.0) == {"n_mu": 0.5, "r_mu": 0.1, "r_sigma": 0.1, "n_sigma": 1.25}
-    assert noise.stronger(4.0)["n_sigma"] == 2.0
-    assert noise.moves(20_000)["mean"] == pytest.approx(0.3, abs=0.02)
+    assert noisy_batch_norm.stronger(1.0) == {"n_mu": 0.5, "r_mu": 0.1, "r_sigma": 0.1, "n_sigma": 1.25}
+    assert noisy_batch_norm.stronger(4.0)["n_sigma"] == 2.0
+    assert noisy_batch_norm.moves(20_000)["mean"] == pytest.approx(0.3, abs=0.02)
 
 
 def test_equal_is_not_lower_and_a_dead_plain_network_takes_nothing_back():
-    from bnbook.studies.vgg import predicting
+    from bnbook.chapters import predictiveness
 
     steps, lengths = np.array([[0.0, 10.0, 20.0]]), (1.0, 4.0)
     far = np.array([[[1.0, 8.0], [1.0, 8.0], [np.nan, np.nan]]])
@@ -198,5 +199,5 @@ def test_equal_is_not_lower_and_a_dead_plain_network_takes_nothing_back():
         start_norm=np.ones((1, 3)),
         landscape_distance=np.full((1, 3, 2), 0.5),
     )
-    assert predicting.at_length(plain, lengths, 1.0)["descends"][0, :2].tolist() == [0.0, 1.0]
-    assert predicting.of_pair(plain, normed, lengths, 0.1)["better_from"].tolist() == [0.0]
+    assert predictiveness.at_length(plain, lengths, 1.0)["descends"][0, :2].tolist() == [0.0, 1.0]
+    assert predictiveness.of_pair(plain, normed, lengths, 0.1)["better_from"].tolist() == [0.0]

@@ -16,23 +16,21 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from bnbook.errors import BnbookError
-from bnbook.studies.theorems import (
-    lipschitz,
-    lipschitz_trials,
-    minima,
-    minima_trials,
-    one_unit,
-    smoothness,
-    trials,
+from bnbook.chapters import lipschitz, minima, smoothness, theorems
+from bnbook.chapters.lipschitz import lipschitz_counterexamples
+from bnbook.chapters.minima import minima_counterexamples
+from bnbook.chapters.smoothness import FAMILIES, draw_curved, smoothness_counterexamples
+from bnbook.chapters.theorems import (
+    TOLERANCE,
+    Counterexample,
+    as_table,
+    error,
+    exact,
+    margin,
+    normalize,
+    violations,
 )
-from bnbook.studies.theorems.counterexamples import Counterexample, as_table
-from bnbook.studies.theorems.curved import FAMILIES, draw_curved
-from bnbook.studies.theorems.lipschitz_exact import lipschitz_counterexamples
-from bnbook.studies.theorems.margins import TOLERANCE, error, margin, violations
-from bnbook.studies.theorems.minima_exact import minima_counterexamples
-from bnbook.studies.theorems.one_unit import exact, normalize
-from bnbook.studies.theorems.smoothness_exact import smoothness_counterexamples
+from bnbook.errors import BnbookError
 
 UNIT = normalize(exact(2, 2, -2, -2))
 G, X, X2 = exact(5, 1, 2, 0), exact(3, 0, 1, 0), exact(2, 2, -1, 1)
@@ -41,15 +39,15 @@ GAMMA = F(3)
 
 def test_the_unit():
     assert (UNIT.sigma, UNIT.m, UNIT.count) == (2, 4, 4) and list(UNIT.y_hat) == [1, 1, -1, -1]
-    assert list(one_unit.project(G, UNIT)) == [2, -2, 1, -1]
-    assert list(one_unit.gradient(G, UNIT, GAMMA)) == [3, -3, F(3, 2), F(-3, 2)]  # 3/2 of P g
-    columns = one_unit.project(np.stack([G, X2], axis=1), UNIT)
+    assert list(theorems.project(G, UNIT)) == [2, -2, 1, -1]
+    assert list(theorems.gradient(G, UNIT, GAMMA)) == [3, -3, F(3, 2), F(-3, 2)]  # 3/2 of P g
+    columns = theorems.project(np.stack([G, X2], axis=1), UNIT)
     assert columns[:, 1].tolist() == [0, 0, -1, 1]
     soft = normalize(exact(1, 3), eps=3)  # variance 1, + 3
     assert soft.sigma == 2 and list(soft.y_hat) == [F(-1, 2), F(1, 2)]
     other = normalize(exact(1, 3), eps=2, unbiased=True)  # 2 / (2 - 1), + 2
     assert (other.sigma, other.count, other.m) == (2, 1, 2)
-    assert normalize(np.array([0.0, 1e-160])).sigma > 0 and one_unit.square_root(F(4, 9)) == F(2, 3)
+    assert normalize(np.array([0.0, 1e-160])).sigma > 0 and theorems.square_root(F(4, 9)) == F(2, 3)
 
 
 def test_lipschitz_formulas():
@@ -70,7 +68,7 @@ def test_lipschitz_formulas():
         assert lipschitz.theorem_32(3, sign * 0.25, UNIT) == (2 + 1) ** 2 / 4 * 9
         assert lipschitz.sharp_32(3, sign * F(1, 3), UNIT) == F((3 + 1) ** 2, 4 * 4) * 9
         assert lipschitz.threshold_c4(sign * 0.25, 0.05) == pytest.approx(1.5**2 / 0.2)
-    assert lipschitz.cosine(np.array([3.0, 4]), np.array([4.0, 3])) == 24 / 25
+    assert lipschitz.cosine_of(np.array([3.0, 4]), np.array([4.0, 3])) == 24 / 25
     assert lipschitz.pearson(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])) == pytest.approx(1 / 2)
 
 
@@ -105,7 +103,7 @@ def test_counterexamples_to_a_proof_by_hand():
 def test_readings_of_the_letters():
     """x = (1, 2, 3) and g = (1, 3, 2): <x, g> = 13, lengths √14, centred (-1, 0, 1) and (-1, 1, 0)."""
     x, g = np.array([1.0, 2, 3]), np.array([1.0, 3, 2])
-    of_c = {name: read(x, -g) for name, read in lipschitz_trials.READINGS_C.items()}
+    of_c = {name: read(x, -g) for name, read in lipschitz.READINGS_C.items()}
     expected = {
         "pearson": 1 / 2,
         "cosine": 13 / 14,
@@ -114,7 +112,7 @@ def test_readings_of_the_letters():
     }
     assert of_c == pytest.approx(expected)
     unit = normalize(g)
-    of_alpha = {name: read(x, g, unit) for name, read in lipschitz_trials.READINGS_ALPHA.items()}
+    of_alpha = {name: read(x, g, unit) for name, read in lipschitz.READINGS_ALPHA.items()}
     assert of_alpha == pytest.approx({"pearson": 1 / 2, "raw": 13, "normalized": 1 / math.sqrt(2 / 3)})
 
 
@@ -252,32 +250,32 @@ def test_margins_and_errors():
 
 
 def test_numbers_of_trials():
-    seen = trials.Trials(
+    seen = theorems.Trials(
         {"a": [[math.nan, 0.5], [0.25, 2.0, 0.75]], "margin.b": [[math.nan, 0.5], [-1, 0.5]]}
     )
     assert seen.worst("a") == [math.inf, 2.0] and seen.median("a")[1] == 0.75
     assert seen.violated("margin.b") == [1, 1] and seen.share("margin.b") == [0.5, 0.5]
     assert seen.all("margin.b")[1:].tolist() == [0.5, -1, 0.5]
-    assert trials.Trials({"margin.c": [[], [-1.0]]}).share("margin.c") == [0.0, 1.0]
+    assert theorems.Trials({"margin.c": [[], [-1.0]]}).share("margin.c") == [0.0, 1.0]
 
 
 def test_trials_have_random_numbers_of_their_own():
     uniform = lambda rng, number: {"u": rng.uniform(), **({"odd": number} if number % 2 else {})}
-    found = trials.run_trials(uniform, 2, 3)
+    found = theorems.run_trials(uniform, 2, 3)
     every = found.values["u"][0] + found.values["u"][1]
     assert len(set(every)) == 6 and found.values["odd"] == [[1.0], [1.0]]
-    assert trials.run_trials(uniform, 2, 3).values == found.values
-    assert not set(every) & set(trials.run_trials(uniform, 2, 3, stream=1).values["u"][0])
-    assert trials.run_trials(uniform, 1, 3, first=1).values["u"] == found.values["u"][1:]
+    assert theorems.run_trials(uniform, 2, 3).values == found.values
+    assert not set(every) & set(theorems.run_trials(uniform, 2, 3, stream=1).values["u"][0])
+    assert theorems.run_trials(uniform, 1, 3, first=1).values["u"] == found.values["u"][1:]
 
 
 def test_what_trials_record():
     values = {"error.a": [[0.1, 0.3], [0.2]], "margin.b.c": [[0.5, -0.5], [1.0]], "plot.d": [[1.0], [1.0]]}
-    found = trials.Trials(values)
+    found = theorems.Trials(values)
     assert found.errors("a") == {"error.a": [0.3, 0.2]}
     assert found.bounds("b.c") == {"trials.b.c": [2, 1], "violations.b.c": [1, 0]}
     with pytest.raises(BnbookError, match="expected more instances"):
-        trials.Trials({"error.a": [[0.1], []]}).errors("a")
+        theorems.Trials({"error.a": [[0.1], []]}).errors("a")
     assert found.shares("b.c b.c") == {"share.b.c": [0.5, 0.0]}
 
 
@@ -285,8 +283,8 @@ def test_what_trials_record():
 def test_every_derivative_of_a_minimum_counts(which, monkeypatch):
     """∂/∂w₁, w₂, w₃, γ, β: one that is not zero makes W* no minimum."""
     slope = lambda function, at: (3.0 * (np.arange(len(at)) == which), np.eye(len(at)))
-    monkeypatch.setattr(minima_trials, "_derivatives", slope)
-    found = minima_trials.minima_trial(np.random.default_rng(0), 0)
+    monkeypatch.setattr(minima, "_derivatives", slope)
+    found = minima.minima_trial(np.random.default_rng(0), 0)
     assert all(found[f"error.minimum.{inputs}"] > 0 for inputs in ("any", "bias", "centred"))
     assert (found["error.minimum.fixed"] > 0) == (which < 3)
 
@@ -310,6 +308,6 @@ def test_families_of_curvature():
             unit = normalize(curved.instance.y[:, 0])
             assert x[:, 0] == pytest.approx(x[:, 1]) and x[:, 0] @ x[:, 0] == pytest.approx(1)
             assert x[:, 0] @ unit.y_hat == pytest.approx(math.sqrt(m / 3))
-            assert lipschitz.cosine(curved.slope[:, 0], x[:, 0]) == pytest.approx(1)
+            assert lipschitz.cosine_of(curved.slope[:, 0], x[:, 0]) == pytest.approx(1)
     fixed = draw_curved(np.random.default_rng(0), 0, gamma=1.5).instance
     assert fixed.gamma.tolist() == [1.5, 1.5] and fixed.beta.tolist() == [0, 0]

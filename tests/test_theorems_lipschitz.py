@@ -10,17 +10,28 @@ import pytest
 import torch
 from matplotlib.colors import to_rgba
 
+from bnbook.chapters import lipschitz, theorems
+from bnbook.chapters.lipschitz import lipschitz_counterexamples, lipschitz_trial
+from bnbook.chapters.theorems import (
+    EDGES,
+    FIRST,
+    KINDS,
+    Trials,
+    as_table,
+    batch_norm,
+    differentiate,
+    draw,
+    draw_margins,
+    error,
+    exact,
+    margin,
+    normalize,
+    restoring,
+    run_trials,
+    violations,
+)
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
-from bnbook.plots.theorems import FIRST, draw_margins
-from bnbook.studies.theorems import lipschitz, one_unit
-from bnbook.studies.theorems.counterexamples import as_table
-from bnbook.studies.theorems.instances import KINDS, batch_norm, differentiate, draw, restoring
-from bnbook.studies.theorems.lipschitz_exact import lipschitz_counterexamples
-from bnbook.studies.theorems.lipschitz_trials import lipschitz_trial
-from bnbook.studies.theorems.margins import EDGES, error, margin, violations
-from bnbook.studies.theorems.one_unit import exact, normalize
-from bnbook.studies.theorems.trials import Trials, run_trials
 
 
 @pytest.fixture(scope="module")
@@ -121,38 +132,38 @@ def test_jacobian_equals_the_dense_one(eps, unbiased):
     dense = torch.autograd.functional.jacobian(
         lambda v: batch_norm(v[:, None], np.ones(1), np.zeros(1), eps, unbiased)[:, 0], torch.tensor(y)
     )
-    assert error(dense.numpy(), one_unit.jacobian(normalize(y, eps, unbiased))) < 1e-12
+    assert error(dense.numpy(), theorems.jacobian(normalize(y, eps, unbiased))) < 1e-12
 
 
 def test_projection_deletes_two_directions_and_the_mirror_keeps_lengths():
     rng = np.random.default_rng(1)
     unit, v = normalize(rng.standard_normal(6)), rng.standard_normal(6)
-    once = one_unit.project(v, unit)
-    assert np.abs(one_unit.project(once, unit) - once).max() < 1e-14
+    once = theorems.project(v, unit)
+    assert np.abs(theorems.project(once, unit) - once).max() < 1e-14
     assert abs(once.sum()) < 1e-14 and abs(once @ unit.y_hat) < 1e-14
-    mirrored = 2 * one_unit.project(v, unit) - v
+    mirrored = 2 * theorems.project(v, unit) - v
     assert mirrored @ mirrored == pytest.approx(v @ v)
     soft = normalize(rng.standard_normal(6), eps=0.5)
     share = 0.5 / soft.sigma**2  # of the part along ŷ, eps / (variance + eps) is left
-    assert one_unit.project(soft.y_hat, soft) == pytest.approx(share * soft.y_hat)
+    assert theorems.project(soft.y_hat, soft) == pytest.approx(share * soft.y_hat)
 
 
 def test_the_worst_gradient_is_the_mirror_image():
     rng = np.random.default_rng(2)
     x, unit = rng.standard_normal(9), normalize(rng.standard_normal(9))
-    g = 2 * one_unit.project(x, unit) - x  # its mirror image
+    g = 2 * theorems.project(x, unit) - x  # its mirror image
     assert x @ g > 0
-    reached = (one_unit.gradient(g, unit, 1.0) @ x) ** 2
-    assert reached == pytest.approx(lipschitz.sharp_32(x @ g, lipschitz.cosine(x, g), unit))
+    reached = (theorems.gradient(g, unit, 1.0) @ x) ** 2
+    assert reached == pytest.approx(lipschitz.sharp_32(x @ g, lipschitz.cosine_of(x, g), unit))
     for _ in range(200):  # and no other gradient with the same cosine does better
         other = g + 0.3 * rng.standard_normal(9)
-        bound = lipschitz.sharp_32(x @ other, lipschitz.cosine(x, other), unit)
-        assert (one_unit.gradient(other, unit, 1.0) @ x) ** 2 <= bound * (1 + 1e-12)
+        bound = lipschitz.sharp_32(x @ other, lipschitz.cosine_of(x, other), unit)
+        assert (theorems.gradient(other, unit, 1.0) @ x) ** 2 <= bound * (1 + 1e-12)
 
 
 def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
     safe = 3 - 8**0.5
-    unit = one_unit.Unit(np.zeros(1), 1.0, 1)
+    unit = theorems.Unit(np.zeros(1), 1.0, 1)
     for c, holds in ((safe * 1.001, True), (safe * 0.999, False)):
         assert (lipschitz.sharp_32(1.0, c, unit) <= lipschitz.theorem_32(1.0, c, unit)) == holds
 
@@ -164,7 +175,7 @@ def test_squeezed_inputs_keep_their_norm_while_the_gradient_explodes():
     for spread in (1e-2, 1e-4):
         x = lipschitz.squeezed_input(w, g, direction, spread, radius=2.0)
         assert np.linalg.norm(x, 2) == pytest.approx(2.0) and (x @ w).std() == pytest.approx(spread)
-        sizes.append(np.linalg.norm(x.T @ one_unit.gradient(g, normalize(x @ w), 1.0)))
+        sizes.append(np.linalg.norm(x.T @ theorems.gradient(g, normalize(x @ w), 1.0)))
     assert sizes[1] / sizes[0] == pytest.approx(100, rel=1e-6)
 
 

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from bnbook.studies.theorems import minima
-from bnbook.studies.theorems.instances import batch_norm
-from bnbook.studies.theorems.minima_exact import minima_counterexamples, three_points
-from bnbook.studies.theorems.minima_trials import minima_trial
-from bnbook.studies.theorems.trials import run_trials
+from bnbook.chapters import minima
+from bnbook.chapters.minima import minima_counterexamples, minima_trial, three_points
+from bnbook.chapters.theorems import batch_norm, run_trials
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bnbook.studies.theorems import smoothness
-from bnbook.studies.theorems.counterexamples import as_table
-from bnbook.studies.theorems.curved import FAMILIES, draw_curved
-from bnbook.studies.theorems.instances import differentiate, hessian
-from bnbook.studies.theorems.margins import error
-from bnbook.studies.theorems.one_unit import normalize, project
-from bnbook.studies.theorems.smoothness_exact import smoothness_counterexamples
-from bnbook.studies.theorems.smoothness_trials import smoothness_trial
-from bnbook.studies.theorems.trials import run_trials
+from bnbook.chapters import smoothness
+from bnbook.chapters.smoothness import FAMILIES, draw_curved, smoothness_counterexamples, smoothness_trial
+from bnbook.chapters.theorems import as_table, differentiate, error, hessian, normalize, project, run_trials
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from bnbook.chapters.gamma_initialisation import first_eigenvalue, tag
+from bnbook.chapters.mean_field import sample_inputs
 from bnbook.data import fixed_sample, load, normalise
 from bnbook.data.batches import Batches
 from bnbook.errors import BnbookError
 from bnbook.models import vgg16
 from bnbook.probes.fisher import largest_eigenvalue
-from bnbook.studies.first_gamma import first_eigenvalue, tag
-from bnbook.studies.mean_field import sample_inputs
 from bnbook.training.first_gamma import NETWORKS, ScaleArm, train
 from bookpress.runs import train_all
 

@@ -23,8 +23,8 @@ from made_up_runs import (
 )
 from scipy.stats import spearmanr, t
 
+from bnbook.chapters import internal_covariate_shift, predictiveness, vgg
 from bnbook.probes.places import PLACES
-from bnbook.studies.vgg import looks, moments, predicting, shift
 
 MEASURES = ("shift", "relative_shift", "cosine")
 T2 = t.ppf(0.975, 1)  # of two seeds
@@ -40,17 +40,17 @@ def rows(made, name):
 
 
 def test_curves_of_a_landscape(made):
-    seen, ends = looks.landscape(made[0], arm()), looks.edges(made[0], arm())
+    seen, ends = vgg.landscape(made[0], arm()), vgg.edges(made[0], arm())
     for name in ("loss_range", "loss_change", "gradient_change", "smoothness", "gradient_norm"):
         np.testing.assert_allclose(seen[name], rows(made[0], name), err_msg=name)
     assert (seen["start_loss"] == made[0]["start_loss"]).all() and "random_loss_change" in seen
-    assert "random_loss_change" not in looks.landscape(made[0], arm(random_directions=()))
+    assert "random_loss_change" not in vgg.landscape(made[0], arm(random_directions=()))
     for name in ("low", "high"):
         np.testing.assert_allclose(ends[name], rows(made[0], name))
 
 
 def test_middles_of_a_curve_over_a_window_of_the_steps(made):
-    found = looks.middles({name: rows(made[0], name) for name in MEASURES}, made[0], arm(), CLASSES)
+    found = vgg.middles({name: rows(made[0], name) for name in MEASURES}, made[0], arm(), CLASSES)
     assert len(found) == 4 * len(MEASURES)
     for seed in range(SEEDS):
         start = start_step(made[0]["loss"][seed])
@@ -59,13 +59,13 @@ def test_middles_of_a_curve_over_a_window_of_the_steps(made):
             for part, (low, high) in windows.items():
                 expected = middle(curves(made[0], seed)[name], low, high, name == "cosine")
                 assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
-        first = looks.first_steps(rows(made[0], "shift"), made[0], 70)
+        first = vgg.first_steps(rows(made[0], "shift"), made[0], 70)
         assert first[seed] == pytest.approx(middle(curves(made[0], seed)["shift"], 0, 70))
 
 
 def test_at_equal_progress_the_middle_of_nine_losses(made):
-    found = looks.at_equal_progress([rows(each, "shift") for each in made], made, CLASSES)
-    of_shift = shift.of_pair(*made, CLASSES)
+    found = vgg.at_equal_progress([rows(each, "shift") for each in made], made, CLASSES)
+    of_shift = internal_covariate_shift.of_pair(*made, CLASSES)
     for k, norm in enumerate(("none", "batch")):
         for seed in range(SEEDS):
             steps = levels(made, seed)[k]
@@ -76,7 +76,10 @@ def test_at_equal_progress_the_middle_of_nine_losses(made):
 
 
 def test_numbers_of_covariate_shift(made):
-    found, late = shift.of_arm(made[0], arm(), CLASSES), [k for k, p in enumerate(PROBES) if p >= 0.05 * 398]
+    found, late = (
+        internal_covariate_shift.of_arm(made[0], arm(), CLASSES),
+        [k for k, p in enumerate(PROBES) if p >= 0.05 * 398],
+    )
     assert PROBES[late[0]] == 24 and PROBES[late[0] - 1] == 16  # behind the first twentieth
     for seed in range(SEEDS):
         seen = curves(made[0], seed)
@@ -88,13 +91,13 @@ def test_numbers_of_covariate_shift(made):
         assert found["shift_follows_loss"][seed] == pytest.approx(follows)
         assert found["training_accuracy"][seed] == pytest.approx(made[0]["accuracy"][seed].mean())
     two, three = np.array([[1.0, 2.0]]), np.array([[1.0, 3.0, 2.0]])
-    assert np.isnan(shift.rank_correlation(two, two)).all()
-    assert shift.rank_correlation(three, 10 * three**3) == pytest.approx(1)
-    assert shift.rank_correlation(three, np.array([[1.0, 2.0, 3.0]])) == pytest.approx(0.5)
+    assert np.isnan(internal_covariate_shift.rank_correlation(two, two)).all()
+    assert internal_covariate_shift.rank_correlation(three, 10 * three**3) == pytest.approx(1)
+    assert internal_covariate_shift.rank_correlation(three, np.array([[1.0, 2.0, 3.0]])) == pytest.approx(0.5)
 
 
 def test_covariate_shift_layer_by_layer_and_rate_by_rate(made):
-    lines, layers = shift.drawn(made[0]), shift.by_layer(made[0])
+    lines, layers = internal_covariate_shift.drawn(made[0]), internal_covariate_shift.by_layer(made[0])
     for name in MEASURES:
         one, two = (curves(made[0], seed)[name] for seed in range(2))
         if name == "cosine":
@@ -110,7 +113,7 @@ def test_covariate_shift_layer_by_layer_and_rate_by_rate(made):
         assert layers["cosine"][0, 1, place] == pytest.approx(np.mean(cosines))
         assert layers["relative_shift"][0, 1, place] == pytest.approx(math.sqrt(middles[0] * middles[1]))
     assert layers["cosine"].shape == (1, 3, 3)
-    found = shift.at_rates(list(made), 70)
+    found = internal_covariate_shift.at_rates(list(made), 70)
     for k, each in enumerate(made):
         for seed in range(SEEDS):
             seen = curves(each, seed)
@@ -119,7 +122,7 @@ def test_covariate_shift_layer_by_layer_and_rate_by_rate(made):
 
 
 def test_how_wrong_a_gradient_becomes(made):
-    found = predicting.of_arm(made[0], LENGTHS)
+    found = predictiveness.of_arm(made[0], LENGTHS)
     assert len(found) == 5 * (4 + 2)
     for seed in range(SEEDS):
         seen = curves(made[0], seed)
@@ -130,7 +133,7 @@ def test_how_wrong_a_gradient_becomes(made):
             error = seen[f"error_x{length}"]
             assert found[f"error.x{length}.early"][seed] == pytest.approx(middle(error, 0, 39.8))
             assert found[f"error.x{length}.late"][seed] == pytest.approx(middle(error, 199, 398))
-    pair = predicting.of_pair(*made, LENGTHS, RATE)
+    pair = predictiveness.of_pair(*made, LENGTHS, RATE)
     one, other = (rows(each, "error_x4") for each in made)
     for seed in range(SEEDS):
         share = middle((one[seed] > other[seed]).astype(float), 0, 398, mean=True)
@@ -141,12 +144,12 @@ def test_how_wrong_a_gradient_becomes(made):
 
 
 def test_errors_are_drawn_at_a_fiftieth_a_quarter_and_the_end():
-    assert predicting.shown(np.array([0, 1, 2, 10, 24, 25, 60, 100])) == [2, 5, 7]
-    assert predicting.shown(np.array([0, 3, 40, 100])) == [1, 2, 3]  # the first probe at it or behind
+    assert predictiveness.shown(np.array([0, 1, 2, 10, 24, 25, 60, 100])) == [2, 5, 7]
+    assert predictiveness.shown(np.array([0, 3, 40, 100])) == [1, 2, 3]  # the first probe at it or behind
 
 
 def test_moments_of_an_arm(made):
-    found = moments.of_arm(made[0], arm(), logs=("update", "checkpoint"))
+    found = vgg.moment_numbers(made[0], arm(), logs=("update", "checkpoint"))
     of = [LAYERS.index(layer) for layer in (2, 5, 8)]
     for seed in range(SEEDS):
         for way in ("update", "batch", "checkpoint"):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters import noisy_batch_norm, training, vgg
 from bnbook.normalizers import make_normalizer
 from bnbook.probes.activations import EDGES
-from bnbook.studies.vgg import accuracy, noise, starts
 
 NAN, INF = math.nan, math.inf
 
@@ -18,17 +18,17 @@ NAN, INF = math.nan, math.inf
 def test_accuracy_is_in_per_cent_of_the_batches_up_to_each_point():
     """120 steps in 60 points: means of two. The second seed diverged and guesses one of ten classes."""
     run = {"accuracy": np.stack([np.linspace(0, 1.19, 120), np.full(120, NAN)])}
-    assert accuracy.batch_steps(120).tolist() == list(range(2, 121, 2))
-    assert accuracy.batch_steps(240)[0] == 4 and accuracy.batch_steps(299)[0] == 4
-    assert accuracy.batch_steps(50).tolist() == list(range(1, 51)) and accuracy.batch_steps(7, 3)[-1] == 6
-    found = accuracy.of_batches(run, 10)[0]
+    assert vgg.batch_steps(120).tolist() == list(range(2, 121, 2))
+    assert vgg.batch_steps(240)[0] == 4 and vgg.batch_steps(299)[0] == 4
+    assert vgg.batch_steps(50).tolist() == list(range(1, 51)) and vgg.batch_steps(7, 3)[-1] == 6
+    found = vgg.batch_accuracy(run, 10)[0]
     # means of 0.00 and 0.01, of 0.02 and 0.03, ... and of 0.1
     np.testing.assert_allclose(found[1], 50 * (0.005 + 0.02 * np.arange(60)) + 5)
-    assert accuracy.of_batches(run, 4)[0, 1, 0] == pytest.approx(0.25 + 12.5)
-    some = accuracy.of_batches(run, 10, 3)[0, 1]  # means of 40 batches: 0.195, 0.595, 0.995
+    assert vgg.batch_accuracy(run, 4)[0, 1, 0] == pytest.approx(0.25 + 12.5)
+    some = vgg.batch_accuracy(run, 10, 3)[0, 1]  # means of 40 batches: 0.195, 0.595, 0.995
     np.testing.assert_allclose(some, [9.75 + 5, 29.75 + 5, 49.75 + 5])
     tested = {"test_accuracy": np.array([[0.1, 0.5], [0.3, NAN], [0.2, 0.9]])}
-    low, middle, high = accuracy.of_test(tested, 10)[0]
+    low, middle, high = vgg.test_accuracy(tested, 10)[0]
     np.testing.assert_allclose(middle, [20, 50])
     assert middle[0] - low[0] == pytest.approx(4.302653 * 10 / math.sqrt(3)) == high[0] - middle[0]
 
@@ -42,7 +42,7 @@ def test_a_fan_is_of_the_first_seed_and_of_one_unit_at_seven_levels():
                 histogram[0, checkpoint, layer, unit, 100 + 4 * checkpoint + 2 * layer + unit] = 1
     parts = np.array([0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
     for unit in range(2):
-        found = accuracy.fan({"histogram": histogram}, 2, unit)
+        found = vgg.fan({"histogram": histogram}, 2, unit)
         assert found.shape == (1, 2, 2, 7)
         for checkpoint in range(2):
             for layer in range(2):
@@ -53,9 +53,9 @@ def test_a_fan_is_of_the_first_seed_and_of_one_unit_at_seven_levels():
 
 def test_the_lead_is_that_over_one_other_rate():
     speeds = {0.1: np.array([3.0, 4.0]), 0.3: np.array([1.0, 5.5]), 1.0: np.array([-1.0, 6.0])}
-    assert starts.lead(speeds, 0.1).tolist() == [2.0, -1.5]  # 0.3 has the best mean, 3.25
-    assert starts.lead(speeds, 0.3).tolist() == [-2.0, 1.5]
-    assert [starts.tag(rate) for rate in (0.1, 0.03, 1.0)] == ["lr0_1", "lr0_03", "lr1"]
+    assert training.lead(speeds, 0.1).tolist() == [2.0, -1.5]  # 0.3 has the best mean, 3.25
+    assert training.lead(speeds, 0.3).tolist() == [-2.0, 1.5]
+    assert [training.tag(rate) for rate in (0.1, 0.03, 1.0)] == ["lr0_1", "lr0_03", "lr1"]
 
 
 def test_a_training_failed_by_its_last_sixth():
@@ -63,7 +63,7 @@ def test_a_training_failed_by_its_last_sixth():
     loss[0, 10:] = 2.2  # 2 of 12, below 0.98 ln 10 = 2.2565
     loss[1, 11] = 2.12  # mean 2.26
     loss[2, :10], loss[2, 10:] = 0.0, NAN
-    assert starts.failed({"loss": loss}, 10).tolist() == [0, 1, 1]
+    assert training.failed({"loss": loss}, 10).tolist() == [0, 1, 1]
 
 
 def test_matched_is_where_the_plain_arm_s_best_mean_is_reached():
@@ -71,7 +71,7 @@ def test_matched_is_where_the_plain_arm_s_best_mean_is_reached():
     ten."""
     plain = np.array([[0.5, 0.1, 0.3, 0.5, 0.2, 0.1], [0.05, 0.05, 0.05, NAN, NAN, NAN]])
     normed = np.array([[0.1, 0.74, 0.2, 0.5, 0.9, 0.9], [0.0, 0.0, 0.0, 0.0, 0.0, 0.3]])
-    found = starts.matched({"accuracy": plain}, {"accuracy": normed}, 10, 2)
+    found = training.matched({"accuracy": plain}, {"accuracy": normed}, 10, 2)
     assert found["none"].tolist() == [4, 5] and found["batch"].tolist() == [2, 6]
 
 
@@ -83,17 +83,24 @@ def test_the_noise_s_moments_are_those_of_its_two_uniforms_and_its_two_blurs():
         "s_variance": 0.25**2 / 12 + 0.1**2,  # uniform over a quarter, Gaussian of 0.1
         "m_size_of_unit": 0.25,
     }
-    assert pytest.approx(expected) == noise.CLOSED
-    assert (noise.STRONG, noise.WEAK) == ((2.0, 4.0), (0.1, 0.3))
-    assert [noise.tag(x) for x in (*noise.STRONG, *noise.WEAK)] == ["x2", "x4", "x0_1", "x0_3"]
-    assert noise.stronger(0.1) == pytest.approx(dict(n_mu=0.05, r_mu=0.01, r_sigma=0.01, n_sigma=1.025))
+    assert pytest.approx(expected) == noisy_batch_norm.CLOSED
+    assert (noisy_batch_norm.STRONG, noisy_batch_norm.WEAK) == ((2.0, 4.0), (0.1, 0.3))
+    assert [noisy_batch_norm.tag(x) for x in (*noisy_batch_norm.STRONG, *noisy_batch_norm.WEAK)] == [
+        "x2",
+        "x4",
+        "x0_1",
+        "x0_3",
+    ]
+    assert noisy_batch_norm.stronger(0.1) == pytest.approx(
+        dict(n_mu=0.05, r_mu=0.01, r_sigma=0.01, n_sigma=1.025)
+    )
     layer, variance = {"per": "layer"}, {"spread": "variance"}
     readings = {"layer": layer, "variance": variance, "layer_variance": layer | variance}
-    assert readings == noise.READINGS
+    assert readings == noisy_batch_norm.READINGS
 
 
 def test_the_draws_are_looked_at_in_ten_groups():
-    found = noise.drawn(40, seed=5, examples=6, units=3)
+    found = noisy_batch_norm.drawn(40, seed=5, examples=6, units=3)
     with torch.random.fork_rng():
         torch.manual_seed(5)
         layer, x = make_normalizer("noise", 3, 0), torch.zeros(6, 3)
@@ -106,7 +113,7 @@ def test_the_draws_are_looked_at_in_ten_groups():
         assert found["s_variance"][group] == pytest.approx(np.sum((s - s.mean()) ** 2) / 71)
         sizes = [abs(sum(draw[:, unit]) / 6) for draw in m for unit in range(3)]
         assert found["m_size_of_unit"][group] == pytest.approx(sum(sizes) / 12)
-    assert {len(values) for values in found.values()} == {10} and set(found) == set(noise.CLOSED)
+    assert {len(values) for values in found.values()} == {10} and set(found) == set(noisy_batch_norm.CLOSED)
 
 
 def test_how_far_the_noise_moves_the_moments_of_a_unit():
@@ -116,12 +123,12 @@ def test_how_far_the_noise_moves_the_moments_of_a_unit():
     variance = (2 * abs(v - v.T) / (v + v.T)).mean()
     apart = (u[:, None] - u)[..., None, None]
     mean = (abs(apart) / np.sqrt((v + v.T) / 2 + apart**2 / 4)).mean()
-    found = noise.moves()
+    found = noisy_batch_norm.moves()
     assert found["mean"] == pytest.approx(mean, rel=0.01)
     assert found["variance"] == pytest.approx(variance, rel=0.01)
     draw = np.random.default_rng(0)  # and of six draws one by one
     mu, sigma = draw.uniform(-0.5, 0.5, (2, 6)), draw.uniform(1, 1.25, (2, 6))
     v, w = sigma**2 + 0.01 + 0.01 / 3  # of the factor's blur and of the shift's
-    apart, few = abs(mu[0] - mu[1]), noise.moves(6)
+    apart, few = abs(mu[0] - mu[1]), noisy_batch_norm.moves(6)
     assert few["mean"] == pytest.approx(np.mean(apart / np.sqrt((v + w) / 2 + apart**2 / 4)))
     assert few["variance"] == pytest.approx(np.mean(2 * abs(v - w) / (v + w)))

@@ -10,11 +10,25 @@ import pytest
 import torch
 from torch import nn
 
+from bnbook.chapters import shared, weight_decay
+from bnbook.chapters.shared import Rows, pooled
+from bnbook.chapters.weight_decay import (
+    DECAYED,
+    NO_EPS,
+    Recipe,
+    accuracies,
+    angle_between,
+    answers,
+    answers_by_step,
+    apart,
+    copied,
+    draw,
+    mean_loss,
+    scaled,
+    train,
+    trained,
+)
 from bnbook.data import load
-from bnbook.studies.decay import trials
-from bnbook.studies.decay.network import NO_EPS, accuracies, answers, copied, draw, mean_loss, pooled, trained
-from bnbook.studies.decay.recipes import answers_by_step, apart, scaled
-from bnbook.studies.decay.training import DECAYED, Recipe, Rows, angles, train
 
 WIDTHS = (6, 5, 5, 5, 3)
 DOUBLE = torch.float64
@@ -139,7 +153,7 @@ def test_angles_and_lengths_are_those_of_each_layer_by_hand():
 def test_an_angle_is_that_of_a_rotation_also_where_an_arc_cosine_in_float32_fails(angle):
     before = torch.tensor([[[3.0, 0.0]], [[0.0, 2.0]]])
     turn = torch.tensor([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
-    assert angles(before, 7 * before @ turn).tolist() == pytest.approx([angle] * 2, rel=1e-4)
+    assert angle_between(before, 7 * before @ turn).tolist() == pytest.approx([angle] * 2, rel=1e-4)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
@@ -204,9 +218,9 @@ def test_an_epoch_has_each_example_once_and_seeds_have_their_own_orders():
 def test_a_surplus_is_read_where_it_crosses_one_over_e():
     times = np.arange(400)
     falling = np.exp(-times / np.array([[10.0], [77.5]]))
-    assert trials.e_folding(falling) == pytest.approx([10.0, 77.5])
-    assert trials.e_folding((1 - 4 * 0.009) ** times) * 4 * 0.009 == pytest.approx(1, abs=0.02)
-    assert np.isnan(trials.e_folding(np.full(50, 0.5)))
+    assert weight_decay.e_folding(falling) == pytest.approx([10.0, 77.5])
+    assert weight_decay.e_folding((1 - 4 * 0.009) ** times) * 4 * 0.009 == pytest.approx(1, abs=0.02)
+    assert np.isnan(weight_decay.e_folding(np.full(50, 0.5)))
 
 
 def test_a_length_of_random_weights_relaxes_as_its_fourth_power_does():
@@ -218,10 +232,10 @@ def test_a_length_of_random_weights_relaxes_as_its_fourth_power_does():
         fourth.append(square**2)
         square = (1 - rate * decay) ** 2 * square + rate**2 / square
     surplus = np.diff(fourth, axis=1)[:, 0]
-    assert trials.e_folding(surplus / surplus[0]) * 4 * rate * decay == pytest.approx(1, abs=0.02)
+    assert weight_decay.e_folding(surplus / surplus[0]) * 4 * rate * decay == pytest.approx(1, abs=0.02)
 
 
-PLAN = trials.Plan("textures-standin", 8, 4, 3, 16, 40, 2, 6, (0.03, 0.1, 0.3), (0.02, 0.04, 0.08))
+PLAN = weight_decay.Plan("textures-standin", 8, 4, 3, 16, 40, 2, 6, (0.03, 0.1, 0.3), (0.02, 0.04, 0.08))
 
 
 def test_pooled_pixels_are_means_of_squares():
@@ -234,8 +248,8 @@ def test_pooled_pixels_are_means_of_squares():
 
 
 def test_a_seed_gives_the_same_whatever_the_processes_and_all_kinds():
-    one, other = trials.in_processes(trials.trainings, PLAN, (1, 2), 1)
-    assert all(np.array_equal(one[name], trials.trainings(PLAN, 1)[name]) for name in one)
+    one, other = shared.in_processes(weight_decay.trainings, PLAN, (1, 2), 1)
+    assert all(np.array_equal(one[name], weight_decay.trainings(PLAN, 1)[name]) for name in one)
     assert not np.array_equal(one["grid.angle"], other["grid.angle"])
     shapes = {name: values.shape for name, values in one.items()}
     assert shapes["grid.angle"] == (9, 3, 20) and shapes["plain.accuracy"] == (3,)
@@ -247,7 +261,7 @@ def test_a_seed_gives_the_same_whatever_the_processes_and_all_kinds():
 
 def test_what_is_drawn_is_the_root_mean_square_over_layers_and_looks():
     angle = np.random.default_rng(0).uniform(1, 2, size=(9, 3, 20))
-    steps, curves = trials.degrees(PLAN, [{"grid.angle": angle, "plain.angle": angle[:3]}])
+    steps, curves = weight_decay.degrees(PLAN, [{"grid.angle": angle, "plain.angle": angle[:3]}])
     assert steps[0] == 2 and steps[-1] <= 40 and all(a < b for a, b in pairwise(steps))
     first = math.degrees(math.sqrt((angle[4, :, 0] ** 2).mean()))
     assert curves["with.p1.e1"][0, 0] == pytest.approx(first)
@@ -256,5 +270,5 @@ def test_what_is_drawn_is_the_root_mean_square_over_layers_and_looks():
     }
     even = {"grid.angle": np.ones((9, 3, 20)), "plain.angle": np.ones((3, 3, 20))}
     assert all(
-        values == pytest.approx(math.degrees(1)) for values in trials.degrees(PLAN, [even])[1].values()
+        values == pytest.approx(math.degrees(1)) for values in weight_decay.degrees(PLAN, [even])[1].values()
     )

@@ -1,1 +1,1 @@
-"""The figures of the chapters, a module each: functions that take arrays and return a figure."""
+"""What figures share: axes, panels, marks, names beside lines, numbers that sources print, drawings for phones."""

@@ -63,6 +63,7 @@ class Sources:
             self.roots[PRESS] = beside if beside.is_dir() else self.roots[PRESS]
         self._modules: dict[str, Module | None] = {}
         self._paths: dict[str, Path | None] = {}
+        self._tables: dict[str, dict[str, str]] = {}
         self.texts: dict[Definition, tuple[list[str], list[Binding], list[Module]]] = {}  # see closure.py
 
     def module(self, name: str) -> Module | None:
@@ -95,7 +96,8 @@ class Sources:
         if found is None:
             return Outside(f"{module}.{name}")
         if name in found.definitions:
-            return Definition(module, name) if measures(module) else Outside(f"{book().package}:{name}")
+            aside = self.aside(module, name)
+            return Outside(aside) if aside else Definition(module, name)
         if name in found.imports and found.imports[name] != (
             module,
             name,
@@ -109,6 +111,30 @@ class Sources:
                 return bound
         # Not to be found by reading (a module-level __getattr__): the whole module counts.
         return Whole(module) if measures(module) else Outside(f"{book().package}:{name}")
+
+    def aside(self, module: str, name: str) -> str:
+        """What stamps call a definition of which no result comes; empty for one that measures. Of a chapter's module,
+        a function that returns a figure is one, and what the tables of the chapters' package name."""
+        if not measures(module):
+            return f"{book().package}:{name}"
+        chapter = module.removeprefix(f"{book().package}.chapters.")
+        if chapter == module:
+            return ""
+        hints = [getattr(node, "returns", None) for node in self.module(module).definitions[name]]
+        figure = any(hint is not None and "Figure" in ast.unparse(hint) for hint in hints)
+        if not figure and name not in self.table("ASIDE").get(chapter, "").split():
+            return ""
+        lay = self.table("LAY")
+        place = lay.get(f"{chapter}.{name}") or lay.get(chapter)
+        return f"{book().package}.{place}.{name}" if place else f"{book().package}:{name}"
+
+    def table(self, name: str) -> dict[str, str]:
+        """A table of the chapters, read without importing it."""
+        if name not in self._tables:
+            module = self.module(f"{book().package}.chapters")
+            nodes = module.definitions.get(name, []) if module else []
+            self._tables[name] = ast.literal_eval(nodes[0].value) if nodes else {}
+        return self._tables[name]
 
     def imported(self, module: Module) -> list[str]:
         """Modules of the package that run when this one does, itself and the packages around it left out."""

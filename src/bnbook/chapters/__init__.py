@@ -1,0 +1,59 @@
+"""The chapters of the book, a module each: what it trains, measures and draws; and what several of them share.
+
+A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a better drawing makes no run stale.
+"""
+
+#: What counts no more than a figure does: the published runs were made beside it. tests/test_plots_chosen.py
+#: pins it, and tests/test_chapter_plots.py says which cells use it.
+ASIDE = {
+    "fisher": "LINES",
+    "gradient_explosion": "KINDS NONLINEARITIES PLACES",
+    "learning_rate": "LINES",
+    "length_direction": "drawn_steps",
+    "lp_norms": "NAMES NORMS",
+    "mean_field": "ARMS LETTERS",
+    "scale": "Compared difference level logarithm points ratio",
+    "transform": "strips",
+}
+#: The stamps of the published runs name a figure by the place where it lay; a chapter's line goes when it is run
+#: again. What is not named here is named alone.
+LAY = {
+    "batch": "plots.batches",
+    "convolution": "plots.mean_field",
+    "deep_linear": "plots.deep_linear",
+    "deep_linear.activations": "plots.deep_linear_more",
+    "deep_linear.by_depth": "plots.deep_linear_more",
+    "deep_linear.effects": "plots.deep_linear_more",
+    "deep_linear.verdicts": "plots.deep_linear_more",
+    "edge": "plots.edge",
+    "fisher": "plots.fisher",
+    "gamma_initialisation": "plots.first_gamma",
+    "gradient_explosion": "plots.gradient_explosion",
+    "halfspaces": "plots.length_direction",
+    "landscape": "plots.landscape",
+    "learning_rate": "plots.learning_rate",
+    "learning_rate.after_epochs": "plots.learning_rate_sides",
+    "learning_rate.loss_map": "plots.learning_rate_sides",
+    "learning_rate.sides": "plots.learning_rate_sides",
+    "least_squares": "plots.length_direction",
+    "length_direction": "plots.length_direction",
+    "lipschitz": "plots.theorems",
+    "lp_norms": "plots.lp",
+    "mean_field": "plots.mean_field",
+    "minima": "plots.theorems",
+    "neural_networks": "plots.length_direction",
+    "noisy_batch_norm": "plots.noisy",
+    "order_parameters": "plots.mean_field",
+    "predictiveness": "plots.predictiveness",
+    "rank": "plots.rank",
+    "reach": "plots.fisher_reach",
+    "readout": "plots.critical_rate",
+    "residual": "plots.residual",
+    "smoothness": "plots.theorems",
+    "spectrum": "plots.spectrum",
+    "stand_ins": "plots.standins",
+    "theorems": "plots.theorems",
+    "training": "plots.training",
+    "transform": "plots.transform",
+    "weight_decay": "plots.weight_decay",
+}

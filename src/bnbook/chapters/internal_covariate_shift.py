@@ -1,0 +1,84 @@
+"""Does it reduce covariate shift? That of the VGG and of the deep linear network, summed up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnbook.chapters.shared import arithmetic, geometric
+from bnbook.chapters.vgg import at_equal_progress, first_steps, middles
+from bnbook.probes import summaries
+from bnbook.probes.over_steps import holds_from, over_training, share_of_training
+from bnbook.training.curves import guessing
+from bnbook.training.placed import PlacedArm
+
+Arrays = dict[str, np.ndarray]
+MEASURES = ("shift", "relative_shift", "cosine")
+
+
+def of_arm(run: Arrays, arm: PlacedArm, classes: int) -> Arrays:
+    """Middles over the training of shift, relative_shift and cosine (means over layers 2 to 11);
+    shift_decline: early over late; shift_follows_loss: rank correlation of the shift and the batch's loss
+    over the probed steps after the first twentieth; training_accuracy: of the batches, over all steps."""
+    curves, steps = summaries.covariate_shift(run), run["probe_step"][0]
+    found = middles(curves, run, arm, classes)
+    found["shift_decline"] = found["shift_early"] / found["shift_late"]
+    settled = steps >= 0.05 * steps[-1]
+    pair = curves["shift"][:, settled], run["start_loss"][:, settled]
+    found["shift_follows_loss"] = rank_correlation(*pair)
+    found["training_accuracy"] = guessing(run["accuracy"], classes).mean(1)
+    return found
+
+
+def of_pair(plain: Arrays, normed: Arrays, classes: int) -> Arrays:
+    """worse_share.X: the share of the steps at which batch norm has the larger shift (the lower cosine);
+    worse_from.X: from which probed step on it has to the end (∞: not at the last); equal_loss_shift.NORM,
+    equal_loss_cosine.NORM: medians over the losses that both pass."""
+    one, other = (summaries.covariate_shift(run) for run in (plain, normed))
+    alive, steps = np.isfinite(plain["start_loss"]), plain["probe_step"][0]
+    found = {}
+    for name in MEASURES:
+        worse = other[name] < one[name] if name == "cosine" else other[name] > one[name]
+        found[f"worse_share.{name}"] = share_of_training(worse, alive, steps)
+        found[f"worse_from.{name}"] = holds_from(worse | ~alive, steps)
+    for name in ("shift", "cosine"):
+        middle = at_equal_progress((one[name], other[name]), (plain, normed), classes)
+        for norm, values in zip(("none", "batch"), middle):
+            found[f"equal_loss_{name}.{norm}"] = values
+    return found
+
+
+def rank_correlation(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Spearman's rank correlation of two curves, (S, P), (S, P) -> (S,); NaN below three steps."""
+    if one.shape[1] < 3:
+        return np.full(len(one), np.nan)
+    ranks = [np.argsort(np.argsort(values, axis=1), axis=1) for values in (one, other)]
+    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(*ranks)])
+
+
+def drawn(run: Arrays) -> Arrays:
+    """Lines with their bands over the probed steps, (1, 3, P)."""
+    curves = summaries.covariate_shift(run)
+    return {name: (arithmetic if name == "cosine" else geometric)(curves[name]) for name in MEASURES}
+
+
+def by_layer(run: Arrays) -> Arrays:
+    """The same over the layers from the second on: relative_shift and cosine over the training."""
+    steps, layers = run["probe_step"][0], range(1, run["shift_cosine"].shape[2])
+    cosine = [over_training(run["shift_cosine"][..., k], steps, mean=True) for k in layers]
+    relative = [
+        over_training(run["shift_distance"][..., k] / run["shift_norm"][..., k], steps) for k in layers
+    ]
+    return {
+        "relative_shift": geometric(np.stack(relative, axis=1)),
+        "cosine": arithmetic(np.stack(cosine, axis=1)),
+    }
+
+
+def at_rates(runs: list[Arrays], steps: int) -> Arrays:
+    """relative_shift and cosine over the first steps of trainings at several rates, (S, rates)."""
+    found = {}
+    for name in ("relative_shift", "cosine"):
+        curves = [summaries.covariate_shift(run)[name] for run in runs]
+        middle = [first_steps(curve, run, steps, name == "cosine") for curve, run in zip(curves, runs)]
+        found[name] = np.stack(middle, axis=1)
+    return found

@@ -1,0 +1,206 @@
+"""What the chapters on mean-field theory share: random networks, measured, beside the theory, solved for the
+inputs that they saw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnbook.figures import COLORS, LABELS
+from bnbook.meanfield import Convolutional, FullyConnected, MeanFieldTheory, solve
+from bnbook.meanfield.two_places import start_two_places_from
+from bnbook.plots.axes import points
+from bnbook.probes.order_parameters import OrderParameters
+
+# ---- Random networks, measured, beside mean-field theory, solved for the inputs that these networks saw ----
+
+Measured = Sequence[OrderParameters]  # a network a seed
+
+
+def sample_inputs(table: Tensor | None, shape: Sequence[int], seed: int, count: int) -> Tensor:
+    """The inputs of one seed, (count, *shape): rows of the table without replacement, or Gaussian noise."""
+    generator = torch.Generator().manual_seed(10**6 + seed)
+    if table is None:
+        return torch.randn(count, *shape, generator=generator)
+    return table[torch.randperm(len(table), generator=generator)[:count]]
+
+
+def by_layer(networks: Measured, letter: str) -> np.ndarray:
+    """One of their numbers, (S, ...): for an order parameter (S, L+1)."""
+    return np.array([getattr(one, letter) for one in networks])
+
+
+def solve_for(
+    networks: Measured,
+    architecture: FullyConnected | Convolutional,
+    norm: str,
+    equations: str,
+    sigma_w2: float = 2.0,
+    sigma_b2: float = 0.5,
+) -> MeanFieldTheory:
+    """The equations for the data of these networks, letters (L+1, S); as printed they know one kind of data,
+    (L+1, 1)."""
+    if equations == "printed":
+        return solve(architecture, norm, [1.0], sigma_w2, sigma_b2)
+    letters = ["q_hat", "q_hat_xy"] + (["q_hat_ab_xy"] if isinstance(architecture, Convolutional) else [])
+    start = {f"{letter}_0": by_layer(networks, letter)[:, 0] for letter in letters}
+    return solve(architecture, norm, 1.0, sigma_w2, sigma_b2, equations, networks[0].inputs, **start)
+
+
+def ratios(
+    networks: Measured, theory: MeanFieldTheory, letters: Sequence[str], layers: slice = slice(1, -1)
+) -> np.ndarray:
+    """Measured / theory, (S, letters · layers), the hidden layers by default; no column where a letter is not
+    defined."""
+    columns = [
+        by_layer(networks, letter)[:, layers] / getattr(theory, letter)[layers].T for letter in letters
+    ]
+    found = np.concatenate(columns, axis=1)
+    return found[:, np.isfinite(found).all(axis=0)]
+
+
+def root_mean_square(off: np.ndarray) -> np.ndarray:
+    """Over the second axis, (S, K) -> (S,)."""
+    return np.sqrt(np.mean(np.square(off), axis=1))
+
+
+def independent_directions(x: Tensor) -> float:
+    """(tr C)² / tr C² of the inputs' covariance C: how many equally large directions their differences
+    fill."""
+    covariance = torch.cov(x.double().T, correction=0)
+    return (covariance.trace() ** 2 / covariance.square().sum()).item()
+
+
+def operations(
+    pixels: int,
+    seeds: int,
+    width: int,
+    inputs: int,
+    widths: Sequence[int],
+    width_seeds: int,
+    batches: Sequence[int],
+    many_inputs: int,
+    deep_layers: int,
+    deep_width: int,
+) -> int:
+    """Additions and multiplications of the chapter on six numbers: four per weight and input, forth and
+    back."""
+
+    def one(hidden: int, depth: int, m: int) -> int:
+        return 4 * m * sum(a * b for a, b in pairwise([pixels, *[hidden] * (depth - 1), 10]))
+
+    each_seed = 8 * one(width, 4, inputs) + sum(one(width, 4, m) for m in [many_inputs, *batches])
+    each_seed += 2 * one(deep_width, deep_layers, inputs)
+    return seeds * each_seed + width_seeds * 2 * sum(one(n, 4, inputs) for n in widths)
+
+
+# ---- What mean-field theory says about the curvature of a network for the inputs that it sees, in four ways ----
+
+#: The printed equations, by the start of their gradients of two places; the paper gives none, 0 is kindest.
+STARTS = {"from0": 0.0, "from1": 1.0}
+
+
+def input_moments(x: Tensor) -> dict[str, float]:
+    """Base case of the corrected equations for inputs (m, C, H, W): E‖x_α‖²/C, E⟨x_α, y_α⟩/C, E⟨x_α, y_β⟩/C.
+
+    Means over all inputs, over all pairs x ≠ y of them, and over places α ≠ β too; the last is nan where
+    there is one place only.
+    """
+    a = x.double().flatten(2)
+    m, units, places = a.shape
+    same = a.square().sum().item()
+    one = a.sum(0).square().sum().item() - same
+    apart = a.sum((0, 2)).square().sum().item() - a.sum(2).square().sum().item() - one
+    pairs, others = m * (m - 1) * units * places, places - 1
+    return {
+        "q_hat_0": same / (m * units * places),
+        "q_hat_xy_0": one / pairs,
+        "q_hat_ab_xy_0": apart / (pairs * others) if others else float("nan"),
+    }
+
+
+def solve_as(
+    equations: str,
+    shape: FullyConnected | Convolutional,
+    batch: int,
+    moments: Mapping[str, float],
+    **setting: Any,
+) -> MeanFieldTheory:
+    """The theory that `equations` name, for batches of m inputs with these moments.
+
+    "from0" and "from1": as printed, which knows neither batch nor inputs, gradients of two places from there;
+    "corrected": statistics held constant; "through_batch": gradients through them. setting: as in `solve`.
+    """
+    if equations in STARTS:
+        return start_two_places_from(STARTS[equations], solve(shape, **setting))
+    places = isinstance(shape, Convolutional)
+    known = {name: value for name, value in moments.items() if places or name != "q_hat_ab_xy_0"}
+    return solve(shape, equations=equations, batch=batch, **known, **setting)
+
+
+# ---- Figures ----------------------------------------------------------------------------------------------
+
+Curves = dict[str, np.ndarray]
+ARMS = ("none", "batch")
+LETTERS = {
+    "q": "$q$",
+    "q_xy": "$q_{xy}$",
+    "q_ab_xy": r"$q_{\alpha\beta}$",
+    "q_hat": r"$\hat q$",
+    "q_hat_xy": r"$\hat q_{xy}$",
+    "q_hat_ab_xy": r"$\hat q_{\alpha\beta}$",
+    "q_tilde": r"$\tilde q$",
+    "q_tilde_xy": r"$\tilde q_{xy}$",
+    "q_tilde_ab_xy": r"$\tilde q_{\alpha\beta}$",
+}
+DASHES = {"printed": "--", "corrected": "-"}
+THEORY = {"color": COLORS["theory"]}
+
+
+def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log: str = "") -> plt.Figure:
+    """Order parameters by layer, a row for each norm, a column for each title: its letters in these layers.
+
+    curves: "NORM.measured.LETTER" (S, L+1), "NORM.printed.LETTER" and "NORM.corrected.LETTER" (any, L+1).
+    log: title of the column with a logarithmic axis. Filled: one input; open: pairs; grey: two places too.
+    """
+    size = (3.7 * len(columns), 6.4) if len(columns) == 2 else (8.2, 5.6)
+    fig, axes = plt.subplots(2, len(columns), figsize=size, sharex="col")
+    for row, norm in zip(axes, ARMS):
+        for ax, (title, (names, shown)) in zip(row, columns.items()):
+            index = np.arange(curves[f"{norm}.measured.{names[0]}"].shape[1])[shown]
+            for equations, dash in DASHES.items():
+                for letter in names:
+                    line = curves[f"{norm}.{equations}.{letter}"].mean(axis=0)[shown]
+                    line = np.where(line > 0, line, np.nan) if title == log else line
+                    label = equations if letter == names[0] else None
+                    ax.plot(index, line, dash, color=COLORS[equations], zorder=1, label=label)
+            for letter in names:
+                mark = "D" if "tilde" in letter else "s" if "hat" in letter else "o"
+                face = "#dddddd" if "_ab" in letter else "white" if "_xy" in letter else None
+                style = {
+                    "color": COLORS[norm],
+                    "zorder": 2,
+                    "markerfacecolor": face,
+                    "label": LETTERS[letter],
+                }
+                points(ax, index, curves[f"{norm}.measured.{letter}"][:, shown], mark, **style)
+            ax.set_xticks(index)
+            if title == log:
+                ax.set(yscale="log", ylim=(1e-4, 300), yticks=[1e-4, 1e-3, 1e-2, 1e-1, 1])
+                ax.legend(loc="upper left", ncols=2, fontsize=7.5)
+            else:  # room for the legend above what is drawn
+                ax.set_ylim(-0.05 * ax.get_ylim()[1], 1.45 * ax.get_ylim()[1])
+                small = {"ncols": 3 if len(names) > 3 else 2, "fontsize": 8.5 if len(columns) == 2 else 7.5}
+                ax.legend(loc="upper left", **small)
+            if norm == ARMS[0]:
+                ax.set_title(title)
+        row[0].set_ylabel(LABELS[norm])
+    for ax in axes[1]:
+        ax.set_xlabel("layer $l$")
+    return fig

@@ -1,0 +1,375 @@
+"""Does it start closer? Minima with and without batch norm, and distances to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnbook.chapters.theorems import Counterexample, Number, batch_norm, draw, error, exact, margin
+from bnbook.figures import COLORS
+
+# ---- Minima with and without batch norm, and distances to them --------------------------------------------
+# Letters: m data points, I inputs; X (m, I), one unit y = X w, targets t (m,), ε of Lemma 3.3 a loss, not the
+# layer's eps. Source: Santurkar et al. 2018, NeurIPS Observation 4.3, Lemma 4.5; arXiv v1 Lemmas 3.3, C.5.
+
+
+def least_squares(x: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """The one minimum of ½ ‖X w - t‖² for full column rank: (XᵀX)⁻¹ Xᵀ t."""
+    return np.linalg.solve(x.T @ x, x.T @ t)
+
+
+def normalized_direction(x: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """The direction of the minima of ½ ‖γ BN(X w) + β - t‖², γ > 0: least squares with inputs of mean zero.
+
+    The loss is a constant minus γ <ŷ, t>, so it is least where ŷ correlates most with t: on the whole ray of
+    this vector, and on no other.
+    """
+    return least_squares(x - x.mean(0), t)
+
+
+def lemma_45(start: np.ndarray, minimum: np.ndarray) -> Number:
+    """Right side of Lemma 4.5: ‖W₀ - W*‖² - (‖W*‖² - <W*, W₀>)² / ‖W*‖², of W₀ from the line of W*."""
+    square = minimum @ minimum
+    return (start - minimum) @ (start - minimum) - (square - minimum @ start) ** 2 / square
+
+
+def distance_to_ray(start: np.ndarray, direction: np.ndarray) -> Number:
+    """Squared distance of W₀ from the ray {a r: a > 0}."""
+    inner = start @ direction
+    return start @ start - (inner**2 / (direction @ direction) if inner > 0 else 0)
+
+
+def lemma_33(epsilon: Number) -> Number:
+    """Right side of Lemma 3.3 (C.5): 3 ε (1 + ε) / (1 - 2 ε); negative for ε > 1/2."""
+    return 3 * epsilon * (1 + epsilon) / (1 - 2 * epsilon)
+
+
+def sharp_33_squared(epsilon: float) -> float:
+    """The least upper bound where the loss is the squared norm: `sharp_33` of √ε, squared; from ε = ¼ on
+    (1 + √ε)².
+
+    Beyond ¼ targets shorter than √ε are allowed, and outputs that point away from them.
+    """
+    root = math.sqrt(epsilon)
+    return sharp_33(root) ** 2 if epsilon < 1 / 4 else (1 + root) ** 2
+
+
+def sharp_33(epsilon: float) -> float:
+    """The least upper bound for ε < 1/2, √((1 - ε)² + 1 - 2 √(1 - 2 ε)), about √2 ε, where ‖BN‖ = 1."""
+    return math.sqrt((1 - epsilon) ** 2 + 1 - 2 * math.sqrt(1 - 2 * epsilon))
+
+
+def worst_for_33(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Targets and outputs in a plane that reach `sharp_33`: ‖ℓ‖ = 1 - ε, y as far from ℓ as ε allows."""
+    length = 1 - epsilon
+    sine = epsilon / length
+    cosine = math.sqrt(1 - sine**2)
+    return np.array([length, 0.0]), length * cosine * np.array([cosine, sine])
+
+
+# ---- Counter-examples to Observation 4.3 and Lemmas 3.3 and 4.5, in fractions -----------------------------
+
+
+@dataclass(frozen=True)
+class ThreePoints:
+    """Three data points, two inputs, squared error: both networks' minima in fractions."""
+
+    x: np.ndarray  # (3, 2)
+    t: np.ndarray  # (3,)
+    plain: np.ndarray  # (2,) the plain network's minimum W*
+    ray: np.ndarray  # (2,) direction of the minima with batch norm
+
+
+def three_points() -> ThreePoints:
+    """X = (1, 0), (0, 1), (1, 1), t = (1, 0, 0): W* = (2/3, -1/3), with batch norm the ray of (0, -1)."""
+    x = np.array([exact(1, 0), exact(0, 1), exact(1, 1)])
+    t = exact(1, 0, 0)
+    return ThreePoints(x, t, _solve(x, t), _solve(x - x.mean(0), t))
+
+
+def minima_counterexamples() -> list[Counterexample]:
+    """For Observation 4.3's second sentence, Lemma 3.3 and Lemma 4.5."""
+    problem = three_points()
+    plain, ray, far = problem.plain, problem.ray, 3 * problem.plain
+    words = r"rows of $X$: $(1,0)$, $(0,1)$, $(1,1)$; $t=(1,0,0)$; $W^*=(\frac23,-\frac13)$"
+    line = r"4.3: $\partial\widehat{\mathcal L}/\partial\beta$ at $(W^*,\sigma,\mu)$"
+    distances = [distance_to_ray(start, ray) for start in (plain, far)]
+    bounds = [lemma_45(start, plain) for start in (plain, far)]
+    near, apart = words + r"; $\widehat W^*=(0,-\frac13)$", r"the same, $\widehat W^*=(0,-1)$"
+    equal, epsilon = (
+        r"$Wx=\ell=(1,-1)$, so $\widehat{\mathcal L}_W=\mathcal L_W=0$",
+        r"3.3, $\varepsilon=\frac35$",
+    )
+    slope, zero = (problem.x @ plain - problem.t).sum(), Fraction(0)
+    return [
+        Counterexample("observation", line, words, slope, zero, "="),
+        Counterexample("lemma_45", r"4.5, $W_0=W^*$", near, distances[0], bounds[0]),
+        Counterexample("lemma_45_far", r"4.5, $W_0=3W^*$", apart, distances[1], bounds[1]),
+        Counterexample("lemma_33", epsilon, equal, zero, lemma_33(Fraction(3, 5)), "<"),
+        _squared_loss(),
+    ]
+
+
+def _squared_loss() -> Counterexample:
+    """Lemma 3.3 for the squared norm: ℓ = ½ (1, -1), W x = -ℓ/100, ‖·‖ the root mean square, ε = 13/50."""
+    target, epsilon = exact("1/2", "-1/2"), Fraction(13, 50)
+    output = -target / 100
+    losses = [((v - target) @ (v - target)) / 2 for v in (output, exact(1, -1), exact(-1, 1))]
+    assert max(losses[:2]) < epsilon  # of W without, of W' with batch norm
+    words = r"$\ell=\frac12(1,-1)$, $W'x=(1,-1)$, $Wx=-\frac1{100}\ell$, squared error (mean over the batch)"
+    line = r"3.3, squared loss, $\varepsilon=\frac{13}{50}$"
+    return Counterexample("lemma_33_squared", line, words, losses[2], lemma_33(epsilon), "<")
+
+
+def _solve(x: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Least squares with two inputs, by Cramer's rule."""
+    (a, b), (_, c), (u, v) = *(x.T @ x), x.T @ t
+    determinant = a * c - b * b
+    return np.array([(c * u - b * v) / determinant, (a * v - b * u) / determinant], dtype=object)
+
+
+# ---- One random problem against Lemma 3.3, its loss read as a norm and as a squared norm ------------------
+
+
+def lemma_33_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
+    """Root-mean-square norms, so that ‖BN(y)‖ = 1; ε is the least that meets the lemma's conditions."""
+    m = (4, 8, 16)[number % 3]
+    basis = np.linalg.qr(np.column_stack([np.ones(m), rng.standard_normal((m, 2))]))[0][:, 1:] * math.sqrt(m)
+    size = 10 ** (
+        rng.uniform(-0.2, 0.3) if number % 4 == 1 else rng.uniform(-2, 0.3)
+    )  # every fourth one above 1/2
+    if number % 4 == 0 and size < 0.5:
+        target, output = (basis @ v for v in worst_for_33(size))
+    else:
+        target = basis @ _turned(rng, 1 + size * rng.uniform(-1, 1))
+        output = target + basis @ _turned(rng, size * rng.uniform())
+    norm = lambda v: math.sqrt(float((v * v).mean()))
+    epsilon = max(norm(output - target), abs(1 - norm(target))) * (1 + 1e-12)
+    zero, one = np.zeros(1), np.ones(1)
+    layer = lambda eps: batch_norm(torch.tensor(output)[:, None], one, zero, eps)[:, 0].numpy()
+    value = norm(layer(0.0) - target)
+    # As it stands, "ℓ2 norm" is √m times larger: then ε is too.
+    euclidean = epsilon * math.sqrt(m)
+    result = {
+        "margin.lemma_33": margin(value, lemma_33(epsilon)),
+        "margin.lemma_33_euclidean": margin(value * math.sqrt(m), lemma_33(euclidean)),
+        "margin.lemma_33_three": margin(value, 3 * epsilon),
+        "margin.lemma_33_three_euclidean": margin(value * math.sqrt(m), 3 * euclidean),
+        "margin.lemma_33.eps": margin(norm(layer(0.1) - target), 3 * epsilon),
+    }
+    if euclidean < 0.5:
+        result["margin.lemma_33_half_euclidean"] = result["margin.lemma_33_euclidean"]
+    if epsilon < 0.5:
+        result["margin.lemma_33_half"] = result["margin.lemma_33"]
+        result["margin.lemma_33_sharp"] = margin(value, sharp_33(epsilon))
+        result["plot.epsilon"], result["plot.loss"] = epsilon, value
+    if number % 4 == 0 and size < 0.5:
+        result["error.lemma_33_reached"] = error(value, sharp_33(epsilon))
+    return result
+
+
+def lemma_33_squared_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
+    """Lemma 3.3 with the squared norm for a loss, outputs as bad as they may be; ε < ½, half of them near ¼.
+
+    In the plane of targets ℓ and outputs y: below ε = ¼ as for the norm, from there on ‖ℓ‖ just below √ε and
+    y a hair's breadth on the other side of 0.
+    """
+    epsilon = rng.uniform(0.2, 0.3) if number % 2 else rng.uniform(0.001, 0.49)
+    root = math.sqrt(epsilon)
+    if epsilon < 1 / 4:
+        target, output = worst_for_33(root)
+    else:
+        target, output = np.array([root * (1 - 1e-6), 0.0]), np.array([-1e-9, 0.0])
+    square = lambda v: float(v @ v)
+    least = max(square(output - target), (1 - math.sqrt(square(target))) ** 2) * (1 + 1e-12)
+    value = square(output / math.sqrt(square(output)) - target)
+    result = {"margin.lemma_33_squared": margin(value, lemma_33(least))}
+    if epsilon < 1 / 4:
+        result["margin.lemma_33_squared_quarter"] = result["margin.lemma_33_squared"]
+        result["error.lemma_33_squared_reached"] = error(value, sharp_33_squared(epsilon))
+    return result
+
+
+def _turned(rng: np.random.Generator, length: float) -> np.ndarray:
+    angle = rng.uniform(0, 2 * math.pi)
+    return length * np.array([math.cos(angle), math.sin(angle)])
+
+
+# ---- One random problem against Observation 4.3 and Lemmas 3.3 and 4.5 ------------------------------------
+
+
+def minima_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
+    """Everything that the page on minima says about problem `number`."""
+    return {
+        **_same_outputs(rng, number),
+        **_preserved(rng, number),
+        **lemma_33_trial(rng, number),
+        **_lemma_45(rng, number),
+        **lemma_33_squared_trial(rng, number),
+    }
+
+
+def _same_outputs(rng: np.random.Generator, number: int) -> dict[str, float]:
+    """Observation 4.3, first sentence: γ = σ and β = mean give the layer's outputs back."""
+    y = torch.tensor(draw(rng, number).y)
+    mean, variance = y.mean(0).numpy(), y.var(0, correction=0).numpy()
+    eps = float(variance.max()) * 10 ** rng.uniform(-4, 1)
+    size = float(y.abs().max())
+    return {
+        "error.same": error(y, batch_norm(y, variance**0.5, mean), size),
+        "error.same.eps": error(y, batch_norm(y, variance**0.5, mean, eps), size),
+        "error.same.eps_corrected": error(y, batch_norm(y, (variance + eps) ** 0.5, mean, eps), size),
+    }
+
+
+def _preserved(rng: np.random.Generator, number: int) -> dict[str, float]:
+    """Observation 4.3, second sentence: is W*, a minimum without batch norm, one with γ = σ, β = mean?
+
+    The loss is quadratic with a minimum in W chosen at random; beyond the reach of the plain layer it slopes
+    and, in half of the problems, bends down, so neither the outputs at the minimum nor the loss as a whole
+    are special.
+    """
+    result: dict[str, float] = {}
+    m = (5, 8, 16)[number % 3]
+    for inputs in ("any", "bias", "centred"):
+        x = rng.standard_normal((m, 3)) + rng.standard_normal(3)
+        if inputs == "bias":
+            x[:, 2] = 1.0
+        elif inputs == "centred":
+            x = x - x.mean(0)
+        w = rng.standard_normal(3)
+        loss = _loss_with_minimum(rng, x, w, concave=number % 2 == 1)
+        at = np.concatenate([w, [(x @ w).std(), (x @ w).mean()]])
+        whole = lambda p, loss=loss, x=x: loss(_network(x, p))
+        first, second = _derivatives(whole, at)
+        slope = np.abs(_derivatives(loss, x @ w)[0]).max() * np.abs(x).max() * m
+        result[f"error.minimum.{inputs}"] = float(np.abs(first).max() / slope)
+        values = np.linalg.eigvalsh(second)
+        if inputs == "bias":
+            result["margin.minimum.bias"] = float(values[0] / np.abs(values).max())
+        if inputs == "centred":  # γ and β fixed, as the paper's section 4.1 has them
+            values = np.linalg.eigvalsh(second[:3, :3])
+            result["error.minimum.fixed"] = float(np.abs(first[:3]).max() / slope)
+            result["margin.minimum.fixed"] = float(values[0] / np.abs(values).max())
+            # Lemma 4.5's ray: with that γ and β every multiple of W* is as good as W*.
+            moved = _derivatives(whole, np.concatenate([w * 10 ** rng.uniform(-1, 1), at[3:]]))[0][:3]
+            result["error.ray.fixed"] = float(np.abs(moved).max() / slope)
+            # ... and with γ = 1, β = 0 it is no minimum, unless the loss is the plain squared error.
+            other = _derivatives(whole, np.concatenate([w, [1.0, 0.0]]))[0][:3]
+            result["margin.ray.standard"] = -float(np.abs(other).max() / slope)
+    return result
+
+
+def _lemma_45(rng: np.random.Generator, number: int) -> dict[str, float]:
+    """Least squares, one unit, γ = 1, β = 0: both sets of minima are known."""
+    result: dict[str, float] = {}
+    m = (4, 8, 16)[number % 3]
+    target = torch.tensor(rng.standard_normal(m))
+    for inputs in ("any", "centred"):
+        x = rng.standard_normal((m, 2)) + rng.standard_normal(2)
+        x = x - x.mean(0) if inputs == "centred" else x
+        minimum, ray = (f(x, target.numpy()) for f in (least_squares, normalized_direction))
+        start = rng.standard_normal(2) * 10 ** rng.uniform(-1, 1)
+        start = start if start @ minimum > 0 else -start
+        value, bound = distance_to_ray(start, ray), lemma_45(start, minimum)
+        whole = lambda w, x=x: (
+            ((batch_norm(torch.tensor(x) @ w[:, None], np.ones(1), np.zeros(1))[:, 0] - target) ** 2).sum()
+            / 2
+        )
+        first, second = _derivatives(whole, ray / math.sqrt(ray @ ray))
+        at_plain = _derivatives(whole, minimum / math.sqrt(minimum @ minimum))[0]
+        k = (minimum @ start) / (minimum @ minimum)
+        size = float(start @ start + minimum @ minimum)
+        result |= {
+            f"margin.lemma_45.{inputs}": margin(value, bound, size),
+            f"error.ray.{inputs}": float(np.abs(first).max() / m),
+            f"margin.ray.{inputs}": float(np.linalg.eigvalsh(second)[0] / m),
+            f"error.plain_minimum.{inputs}": float(np.abs(at_plain).max() / m),
+            f"error.foot.{inputs}": error((start - k * minimum) @ (start - k * minimum), bound, size),
+        }
+    return result
+
+
+def _loss_with_minimum(
+    rng: np.random.Generator, x: np.ndarray, w: np.ndarray, concave: bool
+) -> Callable[[Tensor], Tensor]:
+    """<a, y - y*> + ½ (y - y*)ᵀ Q (y - y*), Xᵀa = 0, XᵀQX positive definite: W* is the one minimum."""
+    m = len(x)
+    reach = np.linalg.qr(x)[0]
+    beyond = np.identity(m) - reach @ reach.T
+    root = rng.standard_normal((m, m))
+    inside = reach @ reach.T
+    q = inside @ root @ root.T @ inside + (-1 if concave else 1) * beyond @ root.T @ root @ beyond
+    a, q, y = (torch.tensor(v) for v in (beyond @ rng.standard_normal(m), q / m, x @ w))
+
+    def loss(outputs: Tensor) -> Tensor:
+        away = outputs - y
+        return (a * away).sum() + away @ q @ away / 2
+
+    return loss
+
+
+def _network(x: np.ndarray, parameters: Tensor) -> Tensor:
+    """γ BN(X w) + β from (w, γ, β), (m,)."""
+    w, gamma, beta = parameters[:-2], parameters[-2], parameters[-1]
+    y_hat = batch_norm((torch.tensor(x) @ w)[:, None], np.ones(1), np.zeros(1))[:, 0]
+    return gamma * y_hat + beta
+
+
+def _derivatives(function: Callable[[Tensor], Tensor], at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient and dense Hessian."""
+    point = torch.tensor(at)
+    return torch.func.grad(function)(point).numpy(), torch.func.hessian(function)(point).numpy()
+
+
+# ---- Figures ----------------------------------------------------------------------------------------------
+
+
+def two_landscapes(
+    side: np.ndarray, losses: Sequence[np.ndarray], plain: np.ndarray, ray: np.ndarray
+) -> plt.Figure:
+    """Losses (W, W) over two weights without and with batch norm; W* (2,) and the direction (2,) of the
+    optima with it."""
+    fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.8), sharey=True)
+    for ax, loss, title in zip(axes, losses, ("without batch norm", "with batch norm"), strict=True):
+        levels = np.linspace(np.nanmin(loss), np.nanquantile(loss, 0.9), 14)
+        ax.contourf(side, side, loss, levels=levels, cmap="cividis_r", alpha=0.75, extend="max")
+        ax.plot(*plain, "o", color=COLORS["none"], markersize=8, zorder=5, label="$W^*$, best without")
+        ax.set(title=title, xlabel="$w_1$", aspect="equal", xlim=side[[0, -1]], ylim=side[[0, -1]])
+        ax.grid(visible=False)
+    foot = max(plain @ ray, 0) / (ray @ ray) * ray
+    for ends, style in (
+        ((0 * ray, 2 * ray), {"color": COLORS["batch"], "linewidth": 3, "label": "best with"}),
+        ((0 * ray, 3 * plain), {"color": COLORS["wrong"], "linewidth": 1.5, "ls": "--", "label": "claimed"}),
+        ((plain, foot), {"color": "#222222", "linewidth": 1.2, "ls": ":"}),
+    ):
+        axes[1].plot(*np.stack(ends).T, **style)
+    axes[0].set_ylabel("$w_2$")
+    for ax in axes:
+        ax.legend(loc="upper left", fontsize=9, frameon=True)
+    return fig
+
+
+def near_optimal(epsilon: np.ndarray, loss: np.ndarray) -> plt.Figure:
+    """The loss with batch norm against Lemma 3.3's ε, one dot a problem, and its bounds."""
+    line = np.linspace(1e-3, 0.499, 200)
+    fig, ax = plt.subplots(figsize=(7.2, 3.8))
+    printed, least = lemma_33(line), [sharp_33(e) for e in line]
+    label = r"printed: $3\varepsilon(1+\varepsilon)/(1-2\varepsilon)$"
+    ax.plot(line, printed, color=COLORS["printed"], label=label)
+    three = {"color": COLORS["theory"], "linestyle": "--", "linewidth": 1.2}
+    ax.plot(line, 3 * line, label=r"$3\varepsilon$", **three)
+    ax.plot(line, least, color=COLORS["corrected"], label=r"least bound, about $\sqrt{2}\,\varepsilon$")
+    dots = {"color": COLORS["batch"], "markersize": 4, "alpha": 0.6, "zorder": 3}
+    ax.plot(np.ravel(epsilon), np.ravel(loss), ".", label="random problems", **dots)
+    ax.set(xlim=(0, 0.5), ylim=(0, 2), ylabel="loss of $W$ with batch norm")
+    ax.set_xlabel(r"$\varepsilon$: loss without batch norm, and the best with it, are below")
+    ax.legend(loc="upper left")
+    return fig

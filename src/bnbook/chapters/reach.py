@@ -1,0 +1,145 @@
+"""Does it stay flat when it is deep? How far one formula for the largest Fisher eigenvalue reaches, and three
+exact statements under it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import hessian, jacrev
+
+from bnbook.figures import COLORS, LABELS, log_band
+from bnbook.meanfield import Convolutional, FullyConnected
+from bnbook.models import cnn, mlp
+from bnbook.plots.axes import name_ticks, points
+from bnbook.probes.fisher import largest_eigenvalue
+
+#: Of λ_max by the Lanczos iteration, relative.
+TOLERANCE = 1e-4
+
+
+def eigenvalue(
+    architecture: FullyConnected | Convolutional,
+    norm: str,
+    inputs: Tensor,
+    seed: int,
+    gamma: float = 1.0,
+    outputs: int | str = 0,
+    parameters: str = "weights",
+    statistics: str = "batch",
+) -> float:
+    """λ_max of the Fisher matrix of the network that the paper draws (equations 12, 16 and 27) from this
+    seed."""
+    torch.manual_seed(seed)
+    if isinstance(architecture, FullyConnected):
+        network = mlp(architecture.widths, norm, "meanfield", gamma=gamma)
+    else:
+        network = cnn(architecture.image, architecture.channels, norm=norm, gamma=gamma)
+    network.train()
+    return largest_eigenvalue(network, inputs, outputs, parameters, statistics, tolerance=TOLERANCE).value
+
+
+def outcome_model(seed: int, inputs: int = 5, outcomes: int = 4, hidden: int = 3) -> dict[str, float]:
+    """Equations 4 and 6 on a model with finitely many inputs and outcomes, each as the largest relative
+    difference of two matrices.
+
+    log p_θ(y|x) is the log-softmax of a small tanh network of two-dimensional x, p(x) uneven; expectations
+    are sums over all pairs, in float64. `equation_4`: I_θ against -E_{p_θ} Hess log p_θ, at a random θ.
+    `equation_6`: I_{θ*} against the Hessian of L(θ) = -E_{p_θ*} log p_θ at its minimum θ*. `elsewhere`: the
+    same Hessian against I_θ at another random θ, where equation 6 promises nothing.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    x, share = draw(inputs, 2), torch.softmax(draw(inputs), 0)[:, None]
+    first = 2 * hidden
+
+    def log_p(theta: Tensor) -> Tensor:
+        logits = torch.tanh(x @ theta[:first].view(2, hidden)) @ theta[first:].view(hidden, outcomes)
+        return logits.log_softmax(1)  # (inputs, outcomes)
+
+    def fisher(theta: Tensor) -> Tensor:
+        weight, rows = share * log_p(theta).exp(), jacrev(log_p)(theta)
+        return torch.einsum("xy,xya,xyb->ab", weight, rows, rows)
+
+    def mean_hessian(theta: Tensor, at: Tensor) -> Tensor:
+        weight = (share * log_p(at).exp()).detach()
+        return hessian(lambda t: -(weight * log_p(t)).sum())(theta)
+
+    best, other = draw(first + hidden * outcomes), draw(first + hidden * outcomes)
+
+    def off(a: Tensor, b: Tensor) -> float:
+        return float((a - b).abs().max() / b.abs().max())
+
+    every = torch.einsum("xy,xyab->ab", share * log_p(other).exp(), -hessian(log_p)(other))
+    return {
+        "equation_4": off(every, fisher(other)),
+        "equation_6": off(mean_hessian(best, best), fisher(best)),
+        "elsewhere": off(mean_hessian(other, best), fisher(other)),
+    }
+
+
+def outside_the_bounds(seed: int, trials: int, rounding: float = 1e-12) -> np.ndarray:
+    """Which of `trials` random matrices of gradients, (trials,), break equation 147, and which end by how
+    much.
+
+    m gradients of n entries with heavy tails and a common part: λ_max of their mean outer product against the
+    mean of all m² inner products and the mean of the m squares.
+    """
+    rng = np.random.default_rng(seed)
+    broken = np.zeros(trials, dtype=bool)
+    for trial in range(trials):
+        m, n = rng.integers(1, 9, size=2)
+        gradients = rng.standard_t(2, size=(m, n)) + rng.normal(size=n) * rng.choice([0.0, 1.0, 10.0])
+        top = np.linalg.eigvalsh(gradients.T @ gradients / m)[-1]
+        lower, upper = np.square(gradients.mean(axis=0)).sum(), np.square(gradients).sum() / m
+        broken[trial] = not lower <= top * (1 + rounding) <= upper * (1 + 2 * rounding)
+    return broken
+
+
+# ---- Figures ----------------------------------------------------------------------------------------------
+
+SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-auto": "CIFAR-10"}
+SIZES = ("few", "many")
+
+
+def against_depth(
+    depths: Sequence[int], curves: Mapping[str, np.ndarray], inputs: Sequence[int], rule: float
+) -> plt.Figure:
+    """Largest eigenvalue by depth, a panel a batch size: "NORM.SIZE" (S, depths), and the rule's N / 2π."""
+    fig, axes = plt.subplots(1, 2, figsize=(7.8, 3.9), sharey=True)
+    for ax, size, m in zip(axes, SIZES, inputs):
+        for norm in ("none", "batch"):
+            log_band(ax, depths, curves[f"{norm}.{size}"], color=COLORS[norm], marker="o", label=LABELS[norm])
+        ax.axhline(rule, color=COLORS["theory"], linewidth=1, linestyle=":", label=r"$N/2\pi$")
+        ax.set(yscale="log", xlabel="layers $L$", title=f"batches of {m}", ylim=(rule / 2, None))
+        ax.legend(loc="upper left")
+        name_ticks(ax.set_xticks, depths)
+    axes[0].set_ylabel(r"$\lambda_{\max}$, $\gamma = 1$")
+    return fig
+
+
+def beside_rule(sets: Sequence[str], inputs: Sequence[int], found: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Measured over N / 2π for each set and batch size: "one.setK.SIZE" and "whole.setK.SIZE" (S,)."""
+    fig, ax = plt.subplots(figsize=(7.2, 3.2))
+    cases = [(place, size) for place in range(len(sets)) for size in SIZES]
+    for kind, mark, face, words, shift in (
+        ("one", "o", COLORS["batch"], "one output, weights", -0.09),
+        ("whole", "s", "white", "all outputs, all parameters", 0.09),
+    ):
+        style = {"color": COLORS["batch"], "markerfacecolor": face, "linestyle": "none", "label": words}
+        values = np.stack([found[f"{kind}.set{place}.{size}"] for place, size in cases], axis=1)
+        points(ax, np.arange(len(cases)) + shift, values, mark, **style)
+    ax.axhline(1, color=COLORS["theory"], linewidth=1, linestyle=":")
+    names = [
+        f"{SETS.get(sets[place], sets[place])}\n$m$ = {inputs[SIZES.index(size)]}" for place, size in cases
+    ]
+    ax.set_xticks(range(len(cases)), names)
+    ax.set(ylabel=r"$\lambda_{\max}$ over $N\gamma^2/2\pi$", ylim=(0, None))
+    ax.legend(loc="upper left")
+    return fig

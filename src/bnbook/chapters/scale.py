@@ -1,0 +1,254 @@
+"""What turns in larger and longer trainings? What batch norm would take from a plain network's gradient, and
+an effect against the width."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import LogLocator
+
+from bnbook.chapters.landscape import DISTANCE, PAIR, SLOPE, slope_panel
+from bnbook.chapters.vgg import RUNGS
+from bnbook.figures import COLORS, LABELS, band, mean_and_interval
+from bnbook.models.vgg import HIDDEN
+from bnbook.plots.line_names.marks import mark
+from bnbook.plots.panels import legend_below
+from bnbook.probes.over_steps import over_training
+from bnbook.training.placed import PARTS, PlacedArm
+
+Arrays = dict[str, np.ndarray]
+
+
+def at_fully_connected(run: Arrays, arm: PlacedArm) -> Arrays:
+    """Shares of ‖g‖² at the fully connected layers, mean over these and the steps, (S,) each.
+
+    g_j (m,): gradient by what unit j hands on, over the m = B values of a batch. removed_fc_one: Σ_j
+    <1, g_j>²/m over Σ_j ‖g_j‖²; removed_fc_values: Σ_j <ŷ_j, g_j>²/m over the same; each with _chance, as a
+    multiple of 1/m, the mean share that a direction drawn at random would have; removed_fc_growth: the
+    exponent with which <1, g_j>² grows from a quarter of a batch to the whole, 1 for numbers of random sign,
+    2 for numbers that share theirs. Source: Santurkar et al. 2018, NeurIPS, Theorem 4.1.
+    """
+    layers, probe_step = slice(-len(HIDDEN), None), run["probe_step"][0]
+
+    def share(name: str) -> np.ndarray:
+        return over_training(run[f"removed_along_{name}"][..., layers].mean(-1), probe_step, mean=True)
+
+    shares = {f"removed_fc_{name}": share(name) for name in ("one", "values")}
+    found = shares | {f"{name}_chance": arm.batch_size * values for name, values in shares.items()}
+    with np.errstate(divide="ignore"):
+        grown = np.log(shares["removed_fc_one"] / share("one_part")) / np.log(PARTS)
+    return found | {"removed_fc_growth": 2 + grown}
+
+
+# ---- Figures ----------------------------------------------------------------------------------------------
+
+WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
+GREY = "#777777"
+MARKERS = "os^v"  # of the effects of one panel, whose inks may be alike in grey
+TITLE = 24  # letters in a line of a panel's title, so that it stays above its own panel
+#: Rungs that differ in width and length alone.
+PLAIN = ("w1_16", "w1_8", "w1_4", "w1_2", "w1", "long", "full", "long_w1_8", "long_w1_16")
+#: Their titles in a figure that has a panel for each.
+TITLES = {
+    "w1_16": "1/16 of the width, 2,000 steps",
+    "w1_8": "1/8, 2,000 steps",
+    "w1_4": "1/4, 2,000 steps",
+    "w1_2": "1/2, 2,000 steps",
+    "w1": "the whole width, 2,000 steps",
+    "long": "1/4, 15,000 steps",
+    "long_w1_8": "1/8, 15,000 steps, fresh",
+    "long_w1_16": "1/16, 15,000 steps, fresh",
+    "full": "the whole width, 15,000 steps",
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is compared at each rung: results whose names hold `{rung}`; `zero` is where a claim turns.
+
+    kind: "ratio" a/b on a logarithmic axis, "difference" a - b, "level" a alone, "log" e^a. scale multiplies
+    differences and levels (100: points).
+    """
+
+    kind: str
+    a: str
+    b: str = ""
+    zero: float = 0.0
+    scale: float = 1.0
+
+    def values(self, results: Mapping[str, np.ndarray], rung: str) -> np.ndarray | None:
+        """One number per seed, (S,), a logarithm where the axis is one; None for a rung not reached."""
+        names = [name.replace("{rung}", rung) for name in (self.a, self.b) if name]
+        if not set(names) <= set(results):
+            return None
+        one, *other = (np.asarray(results[name], dtype=float) for name in names)
+        if self.kind == "ratio":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.log(one / other[0])
+        return one if self.kind == "log" else self.scale * (one - other[0] if other else one)
+
+    @property
+    def logarithmic(self) -> bool:
+        return self.kind in ("ratio", "log")
+
+
+def ratio(name: str, zero: float = 1.0, arms: tuple[str, str] = ("none", "batch")) -> Compared:
+    """One arm's number over the other's."""
+    return Compared("ratio", *_names(name, arms), zero)
+
+
+def difference(
+    name: str, zero: float = 0.0, arms: tuple[str, str] = ("batch", "none"), scale: float = 1.0
+) -> Compared:
+    """One arm's number less the other's."""
+    return Compared("difference", *_names(name, arms), zero, scale)
+
+
+def points(name: str, zero: float = 0.0, arms: tuple[str, str] = ("batch", "none")) -> Compared:
+    """The difference of two shares in points."""
+    return difference(name, zero, arms, 100.0)
+
+
+def level(name: str, arm: str, zero: float, scale: float = 1.0) -> Compared:
+    """An arm's number alone."""
+    return Compared("level", *_names(name, (arm,)), "", zero, scale)
+
+
+def logarithm(name: str, zero: float = 1.0) -> Compared:
+    """A factor that a pair of arms recorded the logarithm of."""
+    return Compared("log", f"{name}.{{rung}}", zero=zero)
+
+
+def _names(name: str, arms: tuple[str, ...]) -> list[str]:
+    return [f"{name}.{{rung}}.{arm}" for arm in arms]
+
+
+def against_width(
+    results: Mapping[str, np.ndarray], panels: Mapping[str, Mapping[str, Compared]]
+) -> plt.Figure:
+    """One panel a title; in it one curve an effect (its label's colour if it names an arm).
+
+    Lines join the rungs of 2,000 steps; open diamonds are rungs of 15,000 steps. Bars: 95 % intervals over
+    the seeds. Dashed: where the claim turns. Nothing is drawn where nothing was trained.
+    """
+    rows = -(-len(panels) // 3)
+    columns = -(-len(panels) // rows)
+    size = (2.75 * columns + 0.4, 2.9 * rows)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, squeeze=False)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    for ax, (title, effects) in zip(axes.flat, panels.items()):
+        for place, (label, effect) in enumerate(effects.items()):
+            color = COLORS.get(label, plt.cm.cividis(0.15 + 0.6 * place / max(1, len(effects) - 1)))
+            style = dict(color=color, marker=MARKERS[place % len(MARKERS)])
+            _curve(ax, results, effect, label if len(effects) > 1 else None, style, 1.06 ** (place - 0.5))
+        if next(iter(effects.values())).logarithmic:
+            ax.set_yscale("log")
+            low, high = ax.get_ylim()
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+            ax.yaxis.set_major_formatter("{x:g}")
+        for zero in {effect.zero for effect in effects.values()}:
+            ax.axhline(zero, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0.9)
+        ax.axvline(1.0, color=GREY, linewidth=0.9, linestyle=":", zorder=0.9)
+        ax.set(xscale="log", title=textwrap.fill(title, TITLE), xlim=(0.05, 1.3))
+        ax.set_xticks(list(WIDTHS), list(WIDTHS.values()))
+        ax.minorticks_off()
+    several = {ax: tuple(effects) for ax, effects in zip(axes.flat, panels.values()) if len(effects) > 1}
+    names, often = Counter(several.values()).most_common(1)[0] if several else ((), 0)
+    alike = [ax for ax, labels in several.items() if labels == names and often > 1]
+    if alike:  # one legend for the names that most panels share
+        keys = alike[0].get_legend_handles_labels()
+        fig.legend(*keys, fontsize=9, ncols=len(names), loc="outside lower center")
+    for ax in (ax for ax in several if ax not in alike):
+        ax.legend(fontsize=8)
+    for ax in axes[-1]:
+        ax.set_xlabel("width (dotted: the paper's)")
+    return fig
+
+
+def _curve(
+    ax: plt.Axes,
+    results: Mapping[str, np.ndarray],
+    effect: Compared,
+    label: str | None,
+    style: dict[str, object],
+    shift: float,
+) -> None:
+    for long in (False, True):
+        found = {name: effect.values(results, name) for name in PLAIN if RUNGS[name].long == long}
+        shown = {name: values for name, values in found.items() if values is not None}
+        if not shown:
+            continue
+        x = np.array([RUNGS[name].width * shift * (1.12 if long else 1) for name in shown])
+        middle, half = (np.array(each) for each in zip(*(_middle(values) for values in shown.values())))
+        low, high = middle - half, middle + half
+        if effect.logarithmic:
+            middle, low, high = np.exp(middle), np.exp(low), np.exp(np.minimum(high, 690.0))
+        look = dict(markersize=6, marker="D", markerfacecolor="white") if long else dict(markersize=5)
+        bars = [np.nan_to_num(middle - low), np.nan_to_num(high - middle)]
+        line = "none" if long else "-"
+        ax.errorbar(x, middle, bars, linestyle=line, capsize=3, label=label, **style | look)
+        label = None  # one entry of the legend, also where only long rungs were trained
+
+
+def _middle(values: np.ndarray) -> tuple[float, float]:
+    if not np.isfinite(values).all():  # a factor of 0 or ∞ has no place on the axis
+        return np.nan, np.nan
+    mean, half = mean_and_interval(values[:, None])
+    return float(mean[0]), float(half[0])
+
+
+def slopes(results: Mapping[str, np.ndarray], lengths: Sequence[float], rate: float) -> plt.Figure:
+    """The slope of the gradient against the distance, slopes.RUNG.ARM (S, A) at `lengths`, a panel for each
+    rung of `PLAIN` that was reached (`bnbook.chapters.landscape.slope_panel`)."""
+    fig, panels = _panels([name for name in PLAIN if f"slopes.{name}.batch" in results], True)
+    for name, ax in panels.items():
+        slope_panel(ax, lengths, rate, {arm: results[f"slopes.{name}.{arm}"] for arm in PAIR})
+    return _named(fig, DISTANCE, SLOPE)
+
+
+def overtaking(results: Mapping[str, np.ndarray], steps: int, long_steps: int) -> plt.Figure:
+    """How many points of batch accuracy batch norm, steady and noisy, is ahead of the plain network along the
+    training, a panel for each rung of `PLAIN` that was reached: accuracy_path.RUNG.ARM (S, parts)."""
+    fig, panels = _panels([name for name in PLAIN if f"accuracy_path.{name}.noisy" in results], False)
+    for name, ax in panels.items():
+        plain = 100 * np.asarray(results[f"accuracy_path.{name}.none"])
+        total = long_steps if RUNGS[name].long else steps
+        x = (np.arange(plain.shape[1]) + 0.5) * total / plain.shape[1]
+        for arm in ("batch", "noisy"):
+            ahead = 100 * np.asarray(results[f"accuracy_path.{name}.{arm}"]) - plain
+            band(ax, x, ahead, color=COLORS[arm], label=LABELS[arm])
+        mark(ax, "the plain network", y=0.0)
+    return _named(fig, "training step", "points ahead of the plain network")
+
+
+def _panels(rungs: Sequence[str], same_x: bool) -> tuple[plt.Figure, dict[str, plt.Axes]]:
+    """Rung -> its panel, three in a row, with one legend for all."""
+    columns = min(3, len(rungs))
+    rows = -(-len(rungs) // columns)
+    size = (2.75 * columns + 0.4, 2.6 * rows + 0.6)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=same_x, sharey=True, squeeze=False)
+    for ax in axes.flat[len(rungs) :]:
+        ax.set_visible(False)
+    for name, ax in zip(rungs, axes.flat):
+        ax.set_title(textwrap.fill(TITLES[name], TITLE))
+    return fig, dict(zip(rungs, axes.flat))
+
+
+def _named(fig: plt.Figure, x: str, y: str) -> plt.Figure:
+    """With the axes' names at the outer panels, and one legend."""
+    shown = [ax for ax in fig.axes if ax.get_visible()]
+    columns = fig.axes[0].get_gridspec().ncols
+    for place, ax in enumerate(shown):
+        if place + columns >= len(shown):
+            ax.set_xlabel(x)
+            ax.tick_params(labelbottom=True)
+        if not place % columns:
+            ax.set_ylabel(y)
+    legend_below(fig, shown[0], 2)
+    return fig

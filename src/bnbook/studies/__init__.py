@@ -1,1 +1,0 @@
-"""The mathematics on trial: theorems, why gradients grow, length and direction."""

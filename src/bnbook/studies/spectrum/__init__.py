@@ -1,1 +1,0 @@
-"""The spectrum of the loss's second derivatives in small residual networks, by the statistics that batch norm takes."""

@@ -1,1 +1,0 @@
-"""Layers that each do a part of what batch norm does, with instruments and outcomes beside one another."""
