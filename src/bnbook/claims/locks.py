@@ -12,6 +12,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -228,15 +229,19 @@ def read(file: Path | None = None) -> Chain:
     """
     global _last
     file = file or path()
-    if not file.is_file():
+    try:
+        stat = os.stat(file)
+    except OSError:
         return Chain()
-    content = file.read_bytes()
-    if content != _last[0]:  # one command asks for every verdict; bytes compare faster than they decode
-        _last = content, parse(read_text(file, file.name))
+    state = str(file), stat.st_mtime_ns, stat.st_size, stat.st_ino
+    # every verdict asks; what was written just now may be written again without a later date
+    if state != _last[0] or time.time_ns() - stat.st_mtime_ns < SETTLED:
+        _last = state, parse(read_text(file, file.name))
     return _last[1]
 
 
-_last: tuple[bytes, Chain] = (b"", Chain())
+_last: tuple[tuple, Chain] = ((), Chain())
+SETTLED = 10**9  # nanoseconds
 
 
 @lru_cache(maxsize=8)

@@ -21,7 +21,7 @@ from bnbook.errors import BnbookError
 from bnbook.intervals import Interval, geometric_ratio, mean_level, paired_difference
 from bnbook.pipeline import chapter_runs
 from bnbook.pipeline.chapter_runs import Evidence, LeftOut
-from bnbook.texts import parse_yaml
+from bnbook.texts import LOADER, parse_yaml
 
 # ---- Logarithms to base ten in prose: the factors that they stand for ----------------------------------------------
 
@@ -241,7 +241,7 @@ def _escaped(cell: str) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", cell)
 
 
-class _Strict(yaml.SafeLoader):
+class _Strict(LOADER):
     """YAML whose texts are text (`.3f`, `1`, `none` stay what was written) and whose keys come once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
