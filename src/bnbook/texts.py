@@ -45,26 +45,30 @@ def parse_yaml(text: str, file: str, loader: type = LOADER) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise BnbookError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}") from None
-    if most > READABLE or (found := _measured(content))[1] > DEEPEST:
-        raise BnbookError(f"{file} is nested too deeply; expected at most {DEEPEST} levels")
-    if found[0] > LARGEST:
+    if most > READABLE or not _within(content):
         raise BnbookError(
-            f"{file} repeats itself by aliases to more than {LARGEST:,} values; write out what you mean"
+            f"{file} is nested more than {DEEPEST} levels deep, or repeats itself by aliases to more than "
+            f"{LARGEST:,} values; write out what you mean"
         )
     return content
 
 
-def _measured(content: Any) -> tuple[int, int]:
-    """How many values who walks through all of it meets, aliases and all, and how deep; up to either bound."""
-    count, depth, level = 0, 0, [content]
-    while level and count <= LARGEST and depth <= DEEPEST:
-        count, depth, inner = count + len(level), depth + 1, []
+def _within(content: Any) -> bool:
+    """Whether who walks through all of it, aliases and all, meets at most `LARGEST` values, none deeper than
+    `DEEPEST`."""
+    left, level = LARGEST, [content]
+    for _ in range(DEEPEST + 1):
+        left -= len(level)
+        inner: list[Any] = []
         for value in level:
-            if isinstance(value, dict):
-                inner += [*value, *value.values()]
-            elif isinstance(value, list):
-                inner += value
-            if len(inner) > LARGEST:
-                break
+            inner += (
+                [*value, *value.values()]
+                if isinstance(value, dict)
+                else value
+                if isinstance(value, list)
+                else ()
+            )
+            if len(inner) > left:
+                return False
         level = inner
-    return count + len(level), depth
+    return not level

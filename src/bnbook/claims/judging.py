@@ -299,7 +299,7 @@ def otherwise(claim: Claim, draw: Results, results: Results) -> str:
         return "other data"
     chain, profile = locks.read(), results.header["profile"]
     own = chain.of_claim(claim.id)
-    was, now = locks.run_measure(draw.header), locks.run_measure(results.header)
+    was, now = locks.measured(draw), locks.measured(results)
     alike = [{was}, *(same_numbers(line, own, profile) for line in own if line.tests)]
     if any(was in each and now in each for each in alike):
         return ""

@@ -455,7 +455,7 @@ def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain
         return LATE
     if (planned := line["planned"].get(profile)) is None:
         return "" if profile == "smoke" else UNPLANNED
-    now = run_measure(header)
+    now = measured(recorded)
     if now not in same_numbers(line, own, profile):
         return RESET if now[0] == line["measure"] else REMEASURED
     return _other_seeds(claim, recorded, planned)
@@ -490,6 +490,13 @@ def same_numbers(line: Line, own: list[Line], profile: str) -> set[tuple[str, st
         if each.event == "carried" and each["profile"] == profile and tuple(each["was"]) in found:
             found.add(tuple(each["now"]))
     return found
+
+
+def measured(recorded: Results) -> tuple[str, str]:
+    """What a run measured with; every claim asks, so it is kept with the run."""
+    if "_measured" not in recorded.__dict__:
+        recorded.__dict__["_measured"] = run_measure(recorded.header)
+    return recorded.__dict__["_measured"]
 
 
 def run_measure(header: Mapping[str, Any]) -> tuple[str, str]:
