@@ -65,9 +65,12 @@ def test_all_of_five_seeds_do_not_show_nine_in_ten():
 def test_the_gate_counts_the_seeds_that_the_test_was_given(monkeypatch, beyond, profile, lines):
     claim = Claim("c", "part/chapter", Source("k", "v", "w"), "So.", "f", NINE_IN_TEN, out_of_reach=beyond)
     monkeypatch.setattr(gate.claims, "chapter_claims", lambda name: [claim])
-    chapter = SimpleNamespace(name="part/chapter")
-    results = Results({"default_parameters": True}, {"a": {"values": [1.0] * 5, "unit": ""}})
-    problems = gate.within_reach(SimpleNamespace(profile=profile, chapter=chapter, results=results))
+    chapter = SimpleNamespace(name="part/chapter", exact=False)
+    results = Results(
+        {"default_parameters": True}, {"a": {"values": [1.0] * 5, "unit": "", "seeds": [*range(5)]}}
+    )
+    run = SimpleNamespace(profile=profile, chapter=chapter, results=results, judged={})
+    problems = gate.within_reach(run)
     assert len(problems) == lines and all("with 5 seeds its test cannot hold" in line for line in problems)
 
 

@@ -33,6 +33,14 @@ def test_one_seed_has_no_interval_and_equal_seeds_a_point():
     assert mean == low == high == pytest.approx(0.1)
 
 
+def test_the_mean_that_claims_are_judged_by_has_students_interval_to_the_last_bit():
+    rng = np.random.default_rng(RNG_SEED)
+    for count in (1, 2, 3, 7, 20, 200):
+        for values in (rng.standard_t(2, size=count), np.full(count, 0.1)):
+            for level in (0.5, 0.95, 1 - 0.05 / 12, 1 - 1e-12):
+                assert intervals.of_mean(values, level) == intervals.student(values, level)
+
+
 def test_geometric_ratio_by_hand():
     # Logarithms of the ratios: -1, 0, 1 times log 2.
     effect, low, high = intervals.geometric_ratio(np.array([1.0, 2.0, 6.0]), np.array([2.0, 2.0, 3.0]))

@@ -193,7 +193,7 @@ def test_more_seeds_are_locked_as_what_they_are(ran):
 
 def test_verdicts_that_turned_since_their_run_are_named(ran, capsys):
     publishing.publish(coin(), "laptop")
-    assert pages.turned([coin()]) == []
+    assert pages.turned([chapter_runs.published(coin(), "laptop")]) == []
     stamped(
         chapter_runs.published(coin(), "laptop"),
         lambda content: content["judged"]["coin-fair"].update(verdict="not reproduced"),

@@ -19,11 +19,12 @@ def bomb(levels: int) -> str:
 @pytest.mark.parametrize(
     "text", [bomb(9), "&a [*a]", "a: &a {b: *a}", f"- &x [{', '.join(['1'] * 2000)}]\n" + "- *x\n" * 600]
 )
-@pytest.mark.parametrize("loader", [texts.yaml.SafeLoader, texts.FAST])
+@pytest.mark.parametrize("loader", [texts.yaml.SafeLoader, texts.LOADER])
 def test_aliases_that_never_end_are_one_line_at_once(text, loader):
     began = time.perf_counter()
     with pytest.raises(
-        BnbookError, match=r"^file.yml repeats itself by aliases to more than 1,000,000 values"
+        BnbookError,
+        match=r"^file.yml is nested .* or repeats itself by aliases to more than 1,000,000 values",
     ):
         texts.parse_yaml(text, "file.yml", loader)
     assert time.perf_counter() - began < 20
@@ -33,6 +34,23 @@ def test_aliases_that_end_are_read():
     assert texts.parse_yaml(bomb(3), "file.yml")["a2"] == [[["x"]] * 10] * 10
     shared = texts.parse_yaml("- &a {b: 1}\n- *a\n", "file.yml")
     assert shared == [{"b": 1}, {"b": 1}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 50_000,  # in C each of the four would end the process
+        "- " * 50_000 + "a",
+        "? " * 50_000 + "a",
+        "\n".join(" " * k + "a:" for k in range(6_000)),
+        "[" * 200 + "]" * 200,
+        "\n".join(" " * k + "a:" for k in range(200)),
+    ],
+)
+def test_what_is_nested_too_deeply_is_one_line(text):
+    with pytest.raises(BnbookError, match=r"^file.yml is nested more than 100 levels deep, or ") as caught:
+        texts.parse_yaml(text, "file.yml")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["a: [", "2024-99-99", "- a\n  b: c", "[" * 3_000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 from bookpress.errors import BnbookError
@@ -22,8 +23,12 @@ def settle() -> None:
 def repository_root() -> Path:
     """The folder that holds `_config.yml` and `book/`: BNBOOK_ROOT, else upwards from here, else from this
     package."""
-    named = os.environ.get("BNBOOK_ROOT")
-    starts = [Path(named)] if named else [Path.cwd(), Path(__file__).resolve().parent]
+    return _root(os.environ.get("BNBOOK_ROOT", ""), os.getcwd())
+
+
+@lru_cache(maxsize=8)
+def _root(named: str, here: str) -> Path:
+    starts = [Path(named)] if named else [Path(here), Path(__file__).resolve().parent]
     for start in starts:
         for folder in (start, *start.parents):
             if (folder / "_config.yml").is_file() and (folder / "book").is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ import yaml
 
 from bookpress.errors import BnbookError
 
-#: The same loader in C, for what is long; what is nested ten thousands deep ends the process.
-FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: YAML is read in C where that is built: ten times as fast, but what is nested ten thousands deep ends the process.
+LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: Levels: as many as are read at all, and as many as anything here is made of.
+READABLE, DEEPEST = 10_000, 100
+#: What a line of nested lists and keys begins with.
+INDENT = re.compile(r"^[ \t?:-]*", re.M)
 #: Values of a file, those that an alias repeats counted each time: a hundred times those of the longest file here.
 LARGEST = 1_000_000
 
@@ -30,31 +35,40 @@ def read_yaml(path: Path, file: str) -> Any:
     return parse_yaml(read_text(path, file), file)
 
 
-def parse_yaml(text: str, file: str, loader: type = yaml.SafeLoader) -> Any:
+def parse_yaml(text: str, file: str, loader: type = LOADER) -> Any:
     """The content of YAML; BnbookError for what is none, with its line where the parser knows it."""
+    # no level is without a bracket of its own or a column of the deepest line; a list may stand right below its key
+    most = text.count("[") + text.count("{") + 2 * max(map(len, INDENT.findall(text)))
     try:
-        content = yaml.load(text, loader)
+        content = yaml.load(text, loader) if most <= READABLE else None
     except Exception as error:  # beside its own errors PyYAML lets through Python's, as for 2024-99-99
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise BnbookError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}") from None
-    if not _within(content, LARGEST):
+    if most > READABLE or not _within(content):
         raise BnbookError(
-            f"{file} repeats itself by aliases to more than {LARGEST:,} values; write out what you mean"
+            f"{file} is nested more than {DEEPEST} levels deep, or repeats itself by aliases to more than "
+            f"{LARGEST:,} values; write out what you mean"
         )
     return content
 
 
-def _within(content: Any, largest: int) -> bool:
-    """Whether who walks through all of it, aliases and all, meets at most so many values."""
-    left, waiting = largest, [content]
-    while waiting and left >= 0:
-        value = waiting.pop()
-        inner = (
-            [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
-        )
-        left -= 1
-        if len(inner) > left:
-            return False
-        waiting += inner
-    return left >= 0
+def _within(content: Any) -> bool:
+    """Whether who walks through all of it, aliases and all, meets at most `LARGEST` values, none deeper than
+    `DEEPEST`."""
+    left, level = LARGEST, [content]
+    for _ in range(DEEPEST + 1):
+        left -= len(level)
+        inner: list[Any] = []
+        for value in level:
+            inner += (
+                [*value, *value.values()]
+                if isinstance(value, dict)
+                else value
+                if isinstance(value, list)
+                else ()
+            )
+            if len(inner) > left:
+                return False
+        level = inner
+    return not level

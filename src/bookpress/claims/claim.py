@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -52,7 +52,7 @@ class Test:
 
     def keys(self) -> dict:
         """All that are set, as in the file of claims."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
+        return {key: value for key, value in vars(self).items() if value is not None}
 
     def canonical(self) -> dict:
         """The keys that are set, in plain JSON types: what the hash is taken of.
@@ -137,12 +137,18 @@ class Claim:
 
     def by_plain_intervals(self) -> Claim:
         """The claim as it would be judged without what widens its intervals."""
+        if all(getattr(test, key) is None for test in self.tests for key in WIDENING):
+            return self
         test, corrected = (each and each.plain() for each in (self.test, self.corrected))
         parts = tuple(replace(part, test=part.test.plain()) for part in self.parts)
         return replace(self, test=test, corrected=corrected, parts=parts)
 
     def result_names(self) -> tuple[str, ...]:
         """Recorded results that the verdict needs, each once."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for test in self.tests for name in test.result_names()))
 
     def part_of(self, result: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from math import comb
 
 import numpy as np
 
@@ -70,18 +71,14 @@ def worst_cell(data: str, seeds: int) -> Rates:
 
 def share(chance: float, seeds: int) -> Rates:
     """A share of seeds against its true chance, by the exact interval; all outcomes counted, none drawn."""
-    from scipy.stats import binom
-
     hits = np.arange(seeds + 1)
-    weights = binom.pmf(hits, seeds, chance)
+    weights = np.array([comb(seeds, k) * chance**k * (1 - chance) ** (seeds - k) for k in range(seeds + 1)])
     ends = np.array([intervals.clopper_pearson(int(k), seeds) for k in hits])
     return Rates(float(weights[ends[:, 0] > chance].sum()), float(weights[ends[:, 1] <= chance].sum()))
 
 
 def paired_shares(chance: float, seeds: int) -> Rates:
     """Two arms whose seeds differ with a chance, as often one way as the other: the truth is 0."""
-    from scipy.stats import multinomial
-
     half = chance / 2
     held = failed = 0.0
     for a, b in product(range(seeds + 1), repeat=2):
@@ -89,7 +86,8 @@ def paired_shares(chance: float, seeds: int) -> Rates:
             arms = np.arange(seeds)
             first, second = (arms < a).astype(float), ((arms >= a) & (arms < a + b)).astype(float)
             _, low, high = intervals.paired_shares(first, second)
-            weight = float(multinomial.pmf([a, b, seeds - a - b], seeds, [half, half, 1 - chance]))
+            ways = comb(seeds, a) * comb(seeds - a, b)
+            weight = ways * half ** (a + b) * (1 - chance) ** (seeds - a - b)
             held, failed = held + weight * (low > 0), failed + weight * (high <= 0)
     return Rates(held, failed)
 

@@ -220,9 +220,10 @@ def _quantiles(n: int, level: float, power: float = 0.5) -> float:
 
 def _share_ends(effect: float, n: int, level: float) -> tuple[float, float]:
     """The lower end that few hits would give, and the upper end that many would."""
-    from scipy.stats import binom
+    from scipy.special import bdtr
 
-    few, many = (int(binom.ppf(chance, n, effect)) for chance in (1 - POWER, POWER))
+    below = bdtr(np.arange(n + 1), n, effect)  # the chance of at most so many hits
+    few, many = (int(np.searchsorted(below, chance)) for chance in (1 - POWER, POWER))
     return intervals.clopper_pearson(few, n, level)[0], intervals.clopper_pearson(many, n, level)[1]
 
 
@@ -260,21 +261,24 @@ def beside(claim: Claim, results: Results) -> tuple[tuple[Results, str], ...]:
         return ()
     chain = locks.read()
     kept = results.__dict__.setdefault("_beside", {})
-    key = claim.id, claim.test_hash, claim.required_names(), chain.lines[-1:]
-    if kept.get(claim.id, ((), ()))[0] != key:
-        found = tuple((draw, left_out(claim, draw, results)) for draw in distinct(claim, results))
-        kept[claim.id] = key, found
-    return kept[claim.id][1]
+    key = claim.id, claim.test_hash, claim.rungs, tuple(line.digest for line in chain.lines[-1:])
+    if key not in kept:
+        kept[key] = tuple((draw, left_out(claim, draw, results)) for draw in distinct(claim, results))
+    return kept[key]
 
 
 def distinct(claim: Claim, results: Results) -> list[Results]:
     """The earlier draws of what a claim reads; one whose every number a later run has is the same draw."""
-    found = [results]
-    for draw in reversed(results.draws):
-        names = [name for name in claim.result_names() if name in draw and name in results]
-        if names and not any(is_in(draw, later, names) for later in found):
-            found.append(draw)
-    return found[:0:-1]
+    read = claim.result_names()
+    kept = results.__dict__.setdefault("_distinct", {})
+    if read not in kept:
+        found = [results]
+        for draw in reversed(results.draws):
+            names = [name for name in read if name in draw and name in results]
+            if names and not any(is_in(draw, later, names) for later in found):
+                found.append(draw)
+        kept[read] = found[:0:-1]
+    return kept[read]
 
 
 def left_out(claim: Claim, draw: Results, results: Results) -> str:
@@ -296,7 +300,7 @@ def otherwise(claim: Claim, draw: Results, results: Results) -> str:
         return "other data"
     chain, profile = locks.read(), results.header["profile"]
     own = chain.of_claim(claim.id)
-    was, now = locks.run_measure(draw.header), locks.run_measure(results.header)
+    was, now = locks.measured(draw), locks.measured(results)
     alike = [{was}, *(same_numbers(line, own, profile) for line in own if line.tests)]
     if any(was in each and now in each for each in alike):
         return ""

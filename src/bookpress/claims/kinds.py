@@ -628,7 +628,7 @@ def _by_seed(pooled: tuple[float, float], shares: np.ndarray) -> tuple[float, fl
     of one training say, so that those of all are no independent ones."""
     if len(shares) < 2:
         return pooled
-    _, low, high = intervals.student(shares)
+    _, low, high = intervals.of_mean(shares)
     return max(0.0, min(pooled[0], low)), min(1.0, max(pooled[1], high))
 
 

@@ -167,16 +167,23 @@ def benjamini_hochberg(ps: Sequence[float], rate: float = FALSE_SHARE) -> list[b
 
 def _coin(values: np.ndarray, edge: float) -> float:
     """Two-sided p that the coin falls so unevenly; 0 at an infinite edge, where no value can cross."""
-    from scipy.stats import binom
+    from scipy.special import bdtr, bdtrc
 
     if math.isinf(edge):
         return 0.0
     if is_share(values) and 0 < edge < 1:
-        heads, falls = float(values.sum()), binom(values.size, edge)
+        heads, falls, chance = float(values.sum()), values.size, edge
     else:
         heads = int((values > edge).sum())
-        falls = binom(heads + int((values < edge).sum()), 0.5)
-    return min(1.0, 2 * float(min(falls.cdf(math.ceil(heads)), falls.sf(math.floor(heads) - 1))))
+        falls, chance = heads + int((values < edge).sum()), 0.5
+    most, least = math.ceil(heads), math.floor(heads)
+    if chance == 0.5:  # exact: rounded to six digits many such numbers are ties
+        fewer, more = (
+            sum(math.comb(falls, k) for k in range(n + 1)) / 2**falls for n in (most, falls - least)
+        )
+    else:
+        fewer, more = bdtr(most, falls, chance), bdtrc(least - 1, falls, chance)
+    return min(1.0, 2 * float(min(fewer, more)))
 
 
 # ---- One row of the ledger for each claim: everything that a table, a chart or a reader's own code needs of it

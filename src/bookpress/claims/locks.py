@@ -12,6 +12,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -228,15 +229,19 @@ def read(file: Path | None = None) -> Chain:
     """
     global _last
     file = file or path()
-    if not file.is_file():
+    try:
+        stat = os.stat(file)
+    except OSError:
         return Chain()
-    content = file.read_bytes()
-    if content != _last[0]:  # one command asks for every verdict; bytes compare faster than they decode
-        _last = content, parse(read_text(file, file.name))
+    state = str(file), stat.st_mtime_ns, stat.st_size, stat.st_ino
+    # every verdict asks; what was written just now may be written again without a later date
+    if state != _last[0] or time.time_ns() - stat.st_mtime_ns < SETTLED:
+        _last = state, parse(read_text(file, file.name))
     return _last[1]
 
 
-_last: tuple[bytes, Chain] = (b"", Chain())
+_last: tuple[tuple, Chain] = ((), Chain())
+SETTLED = 10**9  # nanoseconds
 
 
 @lru_cache(maxsize=8)
@@ -450,7 +455,7 @@ def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain
         return LATE
     if (planned := line["planned"].get(profile)) is None:
         return "" if profile == "smoke" else UNPLANNED
-    now = run_measure(header)
+    now = measured(recorded)
     if now not in same_numbers(line, own, profile):
         return RESET if now[0] == line["measure"] else REMEASURED
     return _other_seeds(claim, recorded, planned)
@@ -485,6 +490,13 @@ def same_numbers(line: Line, own: list[Line], profile: str) -> set[tuple[str, st
         if each.event == "carried" and each["profile"] == profile and tuple(each["was"]) in found:
             found.add(tuple(each["now"]))
     return found
+
+
+def measured(recorded: Results) -> tuple[str, str]:
+    """What a run measured with; every claim asks, so it is kept with the run."""
+    if "_measured" not in recorded.__dict__:
+        recorded.__dict__["_measured"] = run_measure(recorded.header)
+    return recorded.__dict__["_measured"]
 
 
 def run_measure(header: Mapping[str, Any]) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from bookpress.claims.claim import COMBINATIONS, SIDES, Claim, Effect, Part, Sou
 from bookpress.claims.kinds import KINDS, can_hold, kind_of, least_seeds
 from bookpress.errors import BnbookError
 from bookpress.profiles import PROFILES
-from bookpress.texts import FAST, parse_yaml, read_text
+from bookpress.texts import parse_yaml, read_text
 
 
 def read_yaml(path: Path, file: str) -> Any:
@@ -28,7 +28,7 @@ def read_yaml(path: Path, file: str) -> Any:
 
 @lru_cache(maxsize=64)  # by content: one command asks many times, and an edited file is another key
 def _parse(text: str, file: str) -> Any:
-    return parse_yaml(text, file, FAST)
+    return parse_yaml(text, file)
 
 
 def require_once(ids: Iterable[str], file: str, one: str) -> None:
@@ -104,15 +104,14 @@ SEEDS = re.compile(r"^\s*(?:\w+_)?seeds(?:: .*? =|:| =) *(\d+)", re.M)
 STEPS = re.compile(r"^(?:\w+_)?steps(?:: .*?)? = ", re.M)
 
 
-def planned_seeds(chapter: Path) -> int | None:
-    """The most seeds that a chapter (its .md) or the settings beside it give to anything; None: no word."""
-    texts = [read_text(path, path.name) for path in (chapter, *chapter.parent.glob("_*.yml"))]
+def planned_seeds(texts: Iterable[str]) -> int | None:
+    """The most seeds that a chapter's text or the settings beside it give to anything; None: no word."""
     return max((int(number) for text in texts for number in SEEDS.findall(text)), default=None)
 
 
-def trains(chapter: Path) -> bool:
-    """Whether a chapter (its .md) has steps among its parameters: what it measures may then diverge."""
-    return bool(STEPS.search(read_text(chapter, chapter.name)))
+def trains(chapter: str) -> bool:
+    """Whether a chapter's text has steps among its parameters: what it measures may then diverge."""
+    return bool(STEPS.search(chapter))
 
 
 # ---- What a notebook carries of the book, for it may be alone: the claims of a chapter and their verdicts ----------
@@ -380,13 +379,21 @@ def _files() -> list[Path]:
 def _read(path: Path) -> list[Claim]:
     """The claims of one file, each with what the file's head gives for all."""
     chapter = f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
+    text, beside = read_text(path, f"{chapter}{SUFFIX}"), path.with_name(f"{Path(chapter).name}.md")
+    plans = (beside, *sorted(beside.parent.glob("_*.yml"))) if beside.is_file() else ()
+    return [*_listed(chapter, text, tuple(read_text(each, each.name) for each in plans))]
+
+
+@lru_cache(maxsize=64)  # by content: one command asks many times, and an edited file is another key
+def _listed(chapter: str, text: str, plans: tuple[str, ...]) -> tuple[Claim, ...]:
+    """The same from the texts: of the file, of the chapter and of the settings beside it."""
     file = f"{chapter}{SUFFIX}"
-    content = read_yaml(path, file)
+    content = parse_yaml(text, file)
     if not isinstance(content, dict) or not isinstance(content.get("claims"), list):
         raise BnbookError(f"{file} holds no list of claims; expected `claims:` with one `- id: …` per claim")
     defaults = {key: value for key, value in content.items() if key != "claims"}
     source = defaults.get("source", {})
-    rule, chapter_path = defaults.pop("nonfinite", None), path.with_name(f"{Path(chapter).name}.md")
+    rule = defaults.pop("nonfinite", None)
     if set(defaults) - set(DEFAULTS) or not isinstance(source, dict) or set(source) - {"key", "version"}:
         raise BnbookError(
             f"{file}: its head has {', '.join(map(str, defaults))}; expected some of source (key, version), "
@@ -397,9 +404,9 @@ def _read(path: Path) -> list[Claim]:
     readers = [
         _Reader(file, entry, number, "claim") for number, entry in enumerate(content["claims"], start=1)
     ]
-    listed = [reader.claim(chapter, defaults) for reader in readers]
-    if chapter_path.is_file():
-        seeds, diverges = planned_seeds(chapter_path), rule is None and trains(chapter_path)
+    listed = tuple(reader.claim(chapter, defaults) for reader in readers)
+    if plans:
+        seeds, diverges = planned_seeds(plans), rule is None and trains(plans[0])
         for reader, claim in zip(readers, listed, strict=True):
             reader.judgeable(claim, seeds, diverges)
     return listed

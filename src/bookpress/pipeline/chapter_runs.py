@@ -108,6 +108,11 @@ class Evidence:
         return [(claim, judging.counting(claim, self.results)) for claim in listed]
 
     @cached_property
+    def judged(self) -> dict[Any, Judgement]:
+        """What was judged already by this run."""
+        return {}
+
+    @cached_property
     def _quoted(self) -> dict[str, tuple[list[int], np.ndarray]]:
         return {}
 
@@ -287,6 +292,13 @@ REWORDED = "reworded after the run"
 def judged(claim: Claim, evidence: Evidence) -> Judgement:
     """The judgement as every page shows it: exploratory where its test did not stand before the data, with a
     remark where its words are not those that the run was made under."""
+    key = claim, tuple(line.digest for line in locks.read().lines[-1:])
+    if key not in evidence.judged:
+        evidence.judged[key] = _judged_anew(claim, evidence)
+    return evidence.judged[key]
+
+
+def _judged_anew(claim: Claim, evidence: Evidence) -> Judgement:
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
     chain = locks.read()
     stands, own = locks.standing(claim, evidence.results, chain), chain.of_claim(claim.id)

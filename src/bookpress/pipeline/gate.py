@@ -262,7 +262,7 @@ def within_reach(evidence: Evidence) -> list[str]:
     results, own = evidence.results, claims.chapter_claims(evidence.chapter.name)
     own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= set(results)]
     try:
-        judged = [claims.judge(claim, results, evidence.profile) for claim in own]
+        judged = [chapter_runs.judged(claim, evidence) for claim in own]
     except BnbookError:  # what is recorded does not fit the test: another check says so
         return []
     return [

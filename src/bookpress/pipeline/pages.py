@@ -7,7 +7,7 @@ import math
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -815,9 +815,11 @@ def _without_missing_figures(text: str, folder: Path) -> str:
 # quote it.
 
 
-def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
+def ledger(
+    chapters: list[Chapter], runs: bool, shown: dict[str, Evidence | None] | None = None
+) -> tuple[list[str], bool]:
     """Lines to print, and whether all is well; fresh runs (`runs`) are tried before their claims are
-    locked."""
+    locked. shown: where these are all chapters, the runs of them that pages show."""
     found = {
         "errata": lambda: f"{len(claims.load_errata())} errata",
         "coverage": _coverage_counted,
@@ -825,7 +827,7 @@ def ledger(chapters: list[Chapter], runs: bool) -> tuple[list[str], bool]:
         "locks": lambda: _locks([] if runs else chapters),
     }
     if not runs:  # of those a site is built next
-        found["pages"] = _pages
+        found["pages"] = lambda: _pages(chapters, shown)
     lines, well = [], True
     for part, look in found.items():  # each is looked at, whatever is wrong with the others
         try:
@@ -848,10 +850,12 @@ def _instruments() -> str:
     return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
 
 
-def _pages() -> str:
+def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None] | None) -> str:
     """Every page can be filled in: the chapters, the front page, the errata and the others."""
-    chapters = discover()
-    shown = prose.Pages({each.name: passed_run(each) for each in chapters}, claims.load_claims())
+    if runs is None:
+        chapters = discover()
+        runs = {each.name: passed_run(each) for each in chapters}
+    shown = prose.Pages(runs, claims.load_claims())
     if at_odds := [row.id for row in claims.load_errata() if _is_too_hard(row, shown)]:
         raise BnbookError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
     for chapter in chapters:
@@ -873,10 +877,10 @@ def _locks(chapters: list[Chapter]) -> str:
     return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
 
 
-def turned(chapters: list[Chapter]) -> list[str]:
-    """Published runs with verdicts that are others than when they ran, one line each."""
+def turned(runs: Iterable[Evidence]) -> list[str]:
+    """Those of published runs with verdicts that are others than when they ran, one line each."""
     lines = []
-    for evidence in (published(chapter, profile) for chapter in chapters for profile in PUBLISHED):
+    for evidence in runs:
         rows = chapter_runs.chapter_verdicts(evidence) if evidence.exists else []
         words = ", ".join(f"{row.claim.id} {row.words}" for row in rows if "when it ran" in row.remark)
         if words:

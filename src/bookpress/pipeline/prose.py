@@ -22,7 +22,7 @@ from bookpress.errors import BnbookError
 from bookpress.intervals import Interval, geometric_ratio, mean_level, paired_difference
 from bookpress.pipeline import chapter_runs
 from bookpress.pipeline.chapter_runs import Evidence, LeftOut
-from bookpress.texts import parse_yaml
+from bookpress.texts import LOADER, parse_yaml
 
 # ---- Logarithms to base ten in prose: the factors that they stand for ----------------------------------------------
 
@@ -242,7 +242,7 @@ def _escaped(cell: str) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", cell)
 
 
-class _Strict(yaml.SafeLoader):
+class _Strict(LOADER):
     """YAML whose texts are text (`.3f`, `1`, `none` stay what was written) and whose keys come once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:

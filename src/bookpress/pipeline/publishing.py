@@ -64,20 +64,20 @@ def tidy(run: Evidence) -> None:
     """After the publication of `run`: remove what no published run keeps any more and no run that is under
     way waits for; nothing while a published run cannot be read. A chapter whose run keeps none has used those
     that waited for it."""
-    if unread():
+    wanted, unread = _wanted()
+    if unread:
         return
     over = set() if _named(run.results) else {run.chapter.name}
-    waits = {name for name, chapter in _waiting().items() if chapter not in over}
-    for path in _files() - {paths.trainings_folder() / f"{name}.npz" for name in _wanted() | waits}:
+    waits = {name for name, chapter in _waiting(wanted).items() if chapter not in over}
+    for path in _files() - {paths.trainings_folder() / f"{name}.npz" for name in wanted | waits}:
         path.unlink()
 
 
 def waiting() -> list[str]:
     """How many trainings of which chapter wait for the rest of their run, one line each; none while a
     published run cannot be read."""
-    if unread():
-        return []
-    counts = Counter(_waiting().values())
+    wanted, unread = _wanted()
+    counts = Counter([] if unread else _waiting(wanted).values())
     return [
         f"{count} training{'s' * (count > 1)} of {name} wait{'s' * (count == 1)} for the rest of the run: "
         "no published run keeps them yet"
@@ -88,9 +88,10 @@ def waiting() -> list[str]:
 def kept_problems() -> list[str]:
     """Trainings that are missing, that neither a published run keeps nor one under way waits for, or that are
     not what their names say; nothing but the published runs that cannot be read, while there are any."""
-    if found := unread():
-        return [f"which of them are kept cannot be told: {line}" for line in found]
-    wanted, there, chapters = _wanted(), {path.stem: path for path in _files()}, _names()
+    wanted, unread = _wanted()
+    if unread:
+        return [f"which of them are kept cannot be told: {line}" for line in unread]
+    there, chapters = {path.stem: path for path in _files()}, _names()
     found = [
         f"trainings/{name}.npz is missing; publish its chapter again" for name in sorted(wanted - set(there))
     ]
@@ -104,9 +105,9 @@ def kept_problems() -> list[str]:
     return found
 
 
-def _waiting() -> dict[str, str]:
+def _waiting(wanted: set[str]) -> dict[str, str]:
     """Trainings that no published run keeps but that one under way can use, and their chapters."""
-    orphans = {path.stem for path in _files()} - _wanted()
+    orphans = {path.stem for path in _files()} - wanted
     about = {name: found[1] for name in orphans if (found := store.kept(name))}
     chapters = _names() if about else set()
     return {name: each["chapter"] for name, each in about.items() if not _strange(each, chapters)}
@@ -137,20 +138,15 @@ def _files() -> set[Path]:
     return set(paths.trainings_folder().glob("*.npz"))
 
 
-def unread() -> list[str]:
-    """Why published results cannot be read, one line a file."""
-    found = []
+def _wanted() -> tuple[set[str], list[str]]:
+    """Names of the trainings that the published runs keep; why results cannot be read, one line a file."""
+    wanted, unread = set(), []
     for path in _published():
         try:
-            results.read(path)
+            wanted |= {*_named(results.read(path))}
         except BnbookError as error:
-            found.append(str(error))
-    return found
-
-
-def _wanted() -> set[str]:
-    """Names of the trainings that the published runs keep."""
-    return {name for path in _published() for name in _named(results.read(path))}
+            unread.append(str(error))
+    return wanted, unread
 
 
 def _published() -> list[Path]:
@@ -439,23 +435,26 @@ def other_versions(chapters: list[Chapter]) -> list[str]:
     return lines
 
 
-def published_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
-    """For each published run of these chapters (`profile/chapter`) what the gate says now."""
-    return {name: gate.problems(evidence) for name, evidence in _kept_runs(chapters).items()}
+def published_problems(runs: dict[str, Evidence]) -> dict[str, list[str]]:
+    """For each published run (`profile/chapter`) what the gate says now."""
+    return {name: gate.problems(evidence) for name, evidence in runs.items()}
 
 
-def _kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
+def kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
+    """The published runs of these chapters by `profile/chapter`."""
     places = {f"{profile}/{c.name}": published(c, profile) for c in chapters for profile in PUBLISHED}
     return {n: run for n, run in places.items() if run.results_path.exists() or run.notebook_path.exists()}
 
 
-def executed_problems(chapters: list[Chapter]) -> dict[str, list[str]]:
+def executed_problems(
+    chapters: list[Chapter], runs: dict[str, Evidence] | None = None
+) -> dict[str, list[str]]:
     """For each published run (`profile/chapter`) what the gate says now; files of no chapter are named
     too."""
-    folder = paths.executed_folder()
-    found = published_problems(chapters)
+    folder, runs = paths.executed_folder(), kept_runs(chapters) if runs is None else runs
+    found = published_problems(runs)
     expected = set()
-    for evidence in _kept_runs(chapters).values():
+    for evidence in runs.values():
         expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     trainings = kept_problems()
