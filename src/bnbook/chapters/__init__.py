@@ -1,0 +1,1 @@
+"""What each chapter trains and counts."""
