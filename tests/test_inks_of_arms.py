@@ -21,6 +21,7 @@ from bnbook.plots import length_direction
 SHOWN = {
     "batches": {"batch"},
     "critical_rate": {"batch"},
+    "exercises": {"none", "batch"},
     "first_gamma": {"batch"},
     "fisher": {"none", "batch"},
     "fisher_reach": {"batch"},
