@@ -86,6 +86,7 @@ SOURCES = {
     "santurkar2018": "Santurkar et al. 2018",
     "meanfield2018": "Mean-field paper",
     "encyclopedia": "Wikipedia",
+    "zhang2023": "Dive into Deep Learning",
 }
 KIND_NAMES = {
     "measurement": "measurement",
