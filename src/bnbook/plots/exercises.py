@@ -13,31 +13,31 @@ from bnbook.intervals import mean_and_interval
 #: Rows of the overview, from above: exercise, arm, words.
 ROWS = (
     ("2", "none", "no batch norm"),
-    ("2", "batch", "batch norm in all four layers"),
-    ("3", "first", "in the first convolution alone"),
-    ("3", "second", "in the second convolution alone"),
-    ("3", "third", "in the first dense layer alone"),
-    ("3", "fourth", "in the last hidden layer alone"),
+    ("2", "batch", "in all four layers"),
+    ("3", "first", "first convolution"),
+    ("3", "second", "second convolution"),
+    ("3", "third", "first dense layer"),
+    ("3", "fourth", "last hidden layer"),
     ("4", "mean", "mean alone"),
     ("4", "variance", "variance alone"),
-    ("5", "fixed", "γ = 1 and β = 0 fixed"),
-    ("8", "integral", "probability integral transform"),
-    ("8", "whitened_maps", "full covariance, convolutions"),
-    ("8", "whitened", "full covariance, all layers"),
-    ("9", "after", "behind the nonlinearity"),
+    ("5", "fixed", "γ and β fixed"),
+    ("8 a", "integral", "integral transform"),
+    ("8 b", "whitened_maps", "covariance, convolutions"),
+    ("8 b", "whitened", "covariance, all layers"),
+    ("9", "after", "behind tanh"),
 )
 
 
 def answers(accuracy: Mapping[str, np.ndarray], margin: float) -> plt.Figure:
     """Test accuracy (S,) of each arm in per cent, means and intervals; a band `margin` points about batch norm's."""
-    fig, ax = plt.subplots(figsize=(7.4, 5.0))
+    fig, ax = plt.subplots(figsize=(7.4, 6.4))
     middle = 100 * accuracy["batch"].mean()
     ax.axvspan(middle - margin, middle + margin, color=COLORS["grid"], linewidth=0)
     for place, (_, name, _) in enumerate(ROWS):
         mean, half = mean_and_interval(100 * accuracy[name][:, None])
         ink = COLORS[name] if name in ("none", "batch") else COLORS["theory"]
         ax.errorbar(mean, [place], xerr=half, fmt="o", color=ink, capsize=3, markersize=5)
-    ax.set_yticks(range(len(ROWS)), [f"{exercise}   {words}" for exercise, _, words in ROWS])
+    ax.set_yticks(range(len(ROWS)), [f"{exercise}: {words}" for exercise, _, words in ROWS], fontsize=10)
     ax.set(xlabel="test accuracy, %", ylim=(len(ROWS) - 0.4, -0.6))
     ax.grid(visible=False, axis="y")
     return fig
