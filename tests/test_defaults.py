@@ -17,6 +17,7 @@ import bnbook
 from bnbook import figures, models, normalizers
 from bnbook.chapters import residual as residual_networks
 from bnbook.chapters.critical_rate import explosion_step
+from bnbook.chapters.exercises import Arm
 from bnbook.chapters.gradient_explosion import chain, growth, residual
 from bnbook.chapters.stand_ins import StandIn
 from bnbook.chapters.weight_decay import Recipe, answers, answers_by_step
@@ -62,6 +63,8 @@ DEFAULTS = [
     (residual_networks.images, dict(dtype=torch.float32)),
     (residual_networks.Arm, dict(norm="none", alpha=1.0, learned=False, gamma=1.0, divisor=1.0, skip=True)),
     (Recipe, dict(momentum=0.0, decayed="hidden", norm="batch", optimizer="sgd")),
+    (Arm, dict(norm="batch", places=(0, 1, 2, 3), affine=True, after=False, dropout=False)),
+    (Arm, dict(biases=True, sigmoid=False)),
     (StandIn, dict(statistics=None, weights=None, alpha=None, meet=False, after=False, frozen=False)),
     (StandIn, dict(only=None, gain=1.0, shaken=0.0)),
     (chain, DRAWN | dict(phi="relu", normalized=None, sigma_b2=0.0)),
@@ -96,6 +99,11 @@ BETWEEN = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0
 MOMENTS = {"m_mean": 0, "m_variance": 0.26 / 3, "m_size_of_unit": 0.25}
 MOMENTS |= {"s_mean": 1.125, "s_variance": 0.73 / 48}
 CONSTANTS = {
+    "chapters.exercises": dict(
+        CLASSES=10, CHANNELS=(6, 16), UNITS=(120, 84), KERNEL=5, EPS=1e-5, RIDGE=1e-3, BINS=16, SEEN=32
+    )
+    | dict(HALF=0.6744897501960817, DROPPED=0.5, NEWEST={"usual": 0.1, "textbook": 0.9}, LOOKED=2000)
+    | dict(MASKS=2_000_003),
     "probes.order_parameters": dict(CHUNK=64),
     "probes.summaries": dict(PAPER_REACH=(0.5, 4.0)),
     "chapters.batch": dict(CHANNELS=(16, 32, 64), HIDDEN=64, PER_GROUP=8, CHUNK=512),

@@ -22,6 +22,7 @@ SHOWN = {
     "batch": {"batch"},
     "readout": {"batch"},
     "gamma_initialisation": {"batch"},
+    "exercises": {"none", "batch"},
     "fisher": {"none", "batch"},
     "reach": {"batch"},
     "gradient_explosion": {"none", "batch"},

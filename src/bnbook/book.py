@@ -103,6 +103,7 @@ BOOK = Book(
         "santurkar2018": "Santurkar et al. 2018",
         "meanfield2018": "Mean-field paper",
         "encyclopedia": "Wikipedia",
+        "zhang2023": "Dive into Deep Learning",
     },
     versions=("v1", "NeurIPS"),
     main="santurkar/training",

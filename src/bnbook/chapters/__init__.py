@@ -6,6 +6,7 @@ A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a
 #: What counts no more than a figure does: the published runs were made beside it. tests/test_plots_chosen.py
 #: pins it, and tests/test_chapter_plots.py says which cells use it.
 ASIDE = {
+    "exercises": "ROWS",
     "fisher": "LINES",
     "gradient_explosion": "KINDS NONLINEARITIES PLACES",
     "learning_rate": "LINES",
@@ -26,6 +27,7 @@ LAY = {
     "deep_linear.effects": "plots.deep_linear_more",
     "deep_linear.verdicts": "plots.deep_linear_more",
     "edge": "plots.edge",
+    "exercises": "plots.exercises",
     "fisher": "plots.fisher",
     "gamma_initialisation": "plots.first_gamma",
     "gradient_explosion": "plots.gradient_explosion",
