@@ -407,10 +407,3 @@ def test_locked_wording_is_shown_as_chapters_have_it():
         == "a layer’s rate of 10⁻⁶, 3.5·10⁻⁵ or 0.1, 70 %"
     )
     assert spelled("0.3 decades below it, ± 0.15") == "0.3 decades below it, ± 0.15"
-
-
-def test_the_whole_width_is_said_as_full():
-    entry = {"values": [1.0, 2.0], "unit": "", "seeds": [0, 1], "note": ""}
-    header = {"parameters": {"width": 1.0, "steps": 15000}, "data": []}
-    found = judge(Claim("c", "p/c", SOURCE, "says", "f", LEVEL), Results(header, {"x": entry}), "laptop")
-    assert found.scope == "laptop · full width · 15,000 steps · n = 2"

@@ -30,6 +30,7 @@ NINE_IN_TEN = Test("level", a="a", side="greater", threshold=0.9, events=True)
         (Test("level", a="a", side="greater", threshold=0.9), 2),
         (Test("ordering", results=("a", "b")), 2),
         (Test("ratio", a="a", b="b", side="greater", threshold=1.0), 2),
+        (Test("sign", a="a", b="b", side="greater"), 6),
         (Test("identity", a="a", tolerance=0.0), 1),
     ],
 )

@@ -128,16 +128,6 @@ def test_many_seeds_are_said_to_be_too_many():
     assert deciding_words(math.inf) == "seeds will not decide it"
 
 
-def test_benjamini_and_hochberg_by_hand():
-    """p_(k) ≤ k/m · 5 %: the smallest of two against 2.5 %, the largest against 5 %."""
-    assert benjamini_hochberg([0.04]) == [True] and benjamini_hochberg([0.06]) == [False]
-    assert benjamini_hochberg([0.9, 0.02]) == [False, True] and benjamini_hochberg([0.9, 0.03]) == [
-        False,
-        False,
-    ]
-    assert benjamini_hochberg([0.04, 0.03]) == [True, True]
-
-
 def test_of_several_parts_that_would_decide_the_quickest_counts():
     level = Test("level", a="a", side="greater", threshold=0.0)
     quick = found(level, a=[0.6, -0.9, -1.4, -0.1, 0.3])

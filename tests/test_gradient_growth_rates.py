@@ -11,7 +11,6 @@ import pytest
 import torch
 from scipy import integrate
 
-from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.studies.gradient_growth import growth, linear_growth, relu_growth, residual_profile
 from bnbook.studies.gradient_growth.activations import HEIGHT, KINK, STEEPNESS, random_nonlinearities, zigzag
@@ -185,12 +184,3 @@ def test_the_residual_profile_is_a_power_of_the_depth():
             1,
         ]
     )
-
-
-def test_what_is_refused():
-    with pytest.raises(BnbookError, match="at least 4"):
-        growth("relu", 3)
-    with pytest.raises(BnbookError, match="unknown activation"):
-        growth("swash", 8)
-    with pytest.raises(BnbookError, match="constant"):
-        growth(lambda x: 0 * x + 1, 8)

@@ -10,15 +10,7 @@ import pytest
 import torch
 
 from bnbook.errors import BnbookError
-from bnbook.studies.length_direction import (
-    bounds,
-    gdnp,
-    gradient_descent,
-    halfspace_trials,
-    halfspaces,
-    least_squares,
-    races,
-)
+from bnbook.studies.length_direction import bounds, gdnp, halfspace_trials, halfspaces, least_squares, races
 from bnbook.studies.length_direction.losses import LOSSES
 from bnbook.studies.length_direction.problems import Quadratic
 
@@ -181,14 +173,6 @@ def test_the_coefficient_can_exceed_the_derivative():
     assert weights @ second == pytest.approx(weights @ (first * nodes) / b, rel=1e-6)
 
 
-def test_phi_is_the_supremum_over_the_root():
-    halfspace = halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.6, 0.0])), LOSSES["huber"])
-    assert bounds.phi(halfspace, "printed") == 1
-    assert bounds.phi(halfspace, "corrected") == pytest.approx(1 / 0.8)
-    assert bounds.length_bound(halfspace, 3, 8.0, "printed") == pytest.approx(1.0)
-    assert bounds.length_bound(halfspace, 2, 8.0, "corrected") == pytest.approx(4.0)
-
-
 def test_gdnp_finds_the_closed_form_of_the_logistic_loss():
     rng = np.random.default_rng(2)
     for _ in range(3):
@@ -224,11 +208,6 @@ def test_examples_and_races():
     assert all(one[-1] < one[0] for one in found.values()) and found["gdnp"][-1] < 1e-6
     assert races.steps_to(np.array([1.0, 0.1, 0.5, 0.01]), 0.2) == 3 and races.steps_to(np.ones(4), 0.1) == 4
     assert 0.9 < races.alignment(halfspace) <= 1 + 1e-12
-
-
-def test_nesterovs_method_for_convex_functions_step_by_step():
-    path = gradient_descent.accelerated(lambda w: w, np.array([1.0]), 0.5, None, 3)
-    np.testing.assert_allclose(path[:, 0], [1, 0.5, 0.1875, 0.03125])
 
 
 @pytest.mark.parametrize(

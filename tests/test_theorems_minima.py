@@ -11,7 +11,7 @@ import torch
 
 from bnbook.studies.theorems import minima
 from bnbook.studies.theorems.instances import batch_norm
-from bnbook.studies.theorems.minima_exact import minima_counterexamples, three_points
+from bnbook.studies.theorems.minima_exact import three_points
 from bnbook.studies.theorems.minima_trials import minima_trial
 from bnbook.studies.theorems.trials import run_trials
 
@@ -83,13 +83,6 @@ def test_normalized_direction_equals_a_search_over_angles(seed):
     assert math.atan2(ray[1], ray[0]) % (2 * math.pi) == pytest.approx(best, abs=2e-3)
 
 
-def test_distance_to_a_ray_equals_a_search():
-    start, ray = np.array([1.0, 2.0]), np.array([3.0, -1.0])
-    points = np.linspace(0, 5, 50001)[:, None] * ray
-    assert minima.distance_to_ray(start, ray) == pytest.approx(((points - start) ** 2).sum(1).min(), abs=1e-6)
-    assert minima.distance_to_ray(-start, ray) == pytest.approx(5)  # behind the origin
-
-
 def test_least_bound_of_lemma_33_by_search():
     """Over all lengths of the targets and all places of y that ε allows."""
     for epsilon in (0.05, 0.3, 0.49):
@@ -114,14 +107,6 @@ def test_three_points_by_hand_and_by_derivatives():
     for angle in np.linspace(0.1, 6.2, 50):
         turned = np.array([math.sin(angle), -math.cos(angle)])
         assert loss_with_batch_norm(x, t, turned) > best
-
-
-def test_counterexamples_are_exact_and_refute():
-    examples = {e.name: e for e in minima_counterexamples()}
-    assert all(
-        type(e.value) is Fraction and type(e.bound) is Fraction and e.refutes for e in examples.values()
-    )
-    assert examples["lemma_45"].value == Fraction(4, 9) and examples["lemma_45"].bound == 0
 
 
 def test_counterexample_survives_fifty_digits():
