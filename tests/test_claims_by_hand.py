@@ -43,12 +43,10 @@ def test_equivalence_takes_the_interval_that_is_shown(share, expected):
 @pytest.mark.parametrize(
     "ahead, of, holds, low, high",
     [
-        (14, 20, None, 45.7, 88.1),
-        (15, 20, True, 50.9, 91.3),
-        (5, 20, False, 8.66, 49.1),
+        (14, 20, None, 45.7, 88.1), (15, 20, True, 50.9, 91.3), (5, 20, False, 8.66, 49.1),
         (5, 5, None, 47.8, 100),
     ],
-)
+)  # fmt: skip
 def test_more_than_half_of_the_seeds_is_a_share_whatever_their_size(ahead, of, holds, low, high):
     """The exact intervals of Clopper and Pearson (1934), from their tables."""
     rng = np.random.default_rng(0)
@@ -79,11 +77,8 @@ def test_a_point_on_the_edge():
             ]
             assert found == [below, False, above]
     for expected, tolerance, inside in (
-        (2.0, 1.0, True),
-        (4.0, 1.0, True),
-        (2.0, 0.9, False),
-        (4.0, 0.9, False),
-    ):
+        (2.0, 1.0, True), (4.0, 1.0, True), (2.0, 0.9, False), (4.0, 0.9, False),
+    ):  # fmt: skip
         assert holds(Test("level", a="a", expected=expected, tolerance=tolerance), a=three) is inside
     for margin, inside in ((3.0, True), (2.9, False)):
         assert holds(Test("equivalence", a="a", b="b", margin=margin), a=three, b=zero) is inside
@@ -174,11 +169,8 @@ def test_one_lost_seed_in_one_arm_is_a_lost_seed():
 
 def test_what_was_recorded():
     results = {
-        "a": np.arange(3.0),
-        "column": np.arange(3.0)[:, None],
-        "table": np.ones((3, 2)),
-        "one": np.ones(1),
-    }
+        "a": np.arange(3.0), "column": np.arange(3.0)[:, None], "table": np.ones((3, 2)), "one": np.ones(1),
+    }  # fmt: skip
     seen = Recorded(results | {"empty": np.zeros((0,)), "point": np.array(1.0)}, "c")
     assert seen.per_seed("column").tolist() == [0, 1, 2] and seen.array("table").shape == (3, 2)
     with pytest.raises(BnbookError, match="one number per seed"):
@@ -244,12 +236,10 @@ def test_the_part_that_decides_is_shown():
     data = {"up": [1.0, 1, 1], "down": [-1.0, -1, -1], "lost": [1.0, math.nan, 1, 1]}
     of = {name: Test("level", a=name, side="greater", threshold=0.0) for name in data}
     for names, verdict, shown in (
-        (("up", "lost", "down"), "mixed", 3),
-        (("up", "down", "down"), "mixed", 2),
-        (("up", "lost", "up"), "open", 2),
-        (("up", "up", "up"), "reproduced", 1),
+        (("up", "lost", "down"), "mixed", 3), (("up", "down", "down"), "mixed", 2),
+        (("up", "lost", "up"), "open", 2), (("up", "up", "up"), "reproduced", 1),
         (("down", "down"), "not reproduced", 1),
-    ):
+    ):  # fmt: skip
         found = judged([of[name] for name in names], **data)
         assert found.verdict == verdict and found.detail.startswith(f"part {shown} of {len(names)}")
         assert found.n == 3 and len(found.parts) == len(names)

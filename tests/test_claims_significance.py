@@ -31,23 +31,14 @@ def nearest_edge(values, *edges):
 P_VALUES = [
     (ABOVE, dict(a=A, b=B), stats.ttest_rel(A, B + 0.1).pvalue),
     (Test("level", a="a", side="less", threshold=2.0), dict(a=A), stats.ttest_1samp(A, 2.0).pvalue),
-    (
-        Test("ratio", a="a", b="b", side="greater", threshold=2.0),
-        dict(a=np.exp(A), b=np.exp(B)),
-        stats.ttest_1samp(A - B, math.log(2)).pvalue,
-    ),
-    (
-        Test("equivalence", a="a", b="b", margin=4.0),
-        dict(a=A, b=B),
-        2 * stats.t.sf(nearest_edge(A - B, -4, 4), 11),
-    ),
+    (Test("ratio", a="a", b="b", side="greater", threshold=2.0), dict(a=np.exp(A), b=np.exp(B)),
+     stats.ttest_1samp(A - B, math.log(2)).pvalue),
+    (Test("equivalence", a="a", b="b", margin=4.0), dict(a=A, b=B), 2 * stats.t.sf(nearest_edge(A - B, -4, 4),
+     11)),
     (Test("level", a="a", side="greater", threshold=0.5), dict(a=HEADS), 2 * stats.binom.sf(10, 12, 0.5)),
-    (
-        Test("ordering", results=("b", "a", "c")),
-        dict(b=B, a=A, c=A + 9 + 0.1 * B),
-        2 * stats.ttest_rel(A, B).pvalue,
-    ),
-]
+    (Test("ordering", results=("b", "a", "c")), dict(b=B, a=A, c=A + 9 + 0.1 * B),
+     2 * stats.ttest_rel(A, B).pvalue),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("test,results,expected", P_VALUES)

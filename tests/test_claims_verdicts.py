@@ -272,14 +272,10 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
         claim(parts=parts),
         claim(IDENTITY, statement=True, corrected=correction, correction="with | for the norm"),
         claim(IDENTITY, statement=True, corrected=correction, condition="m > 1"),
-        claim(
-            Test("identity", a="fixed", tolerance=0.0),
-            statement=True,
-            corrected=correction,
-            condition="never",
-        ),
+        claim(Test("identity", a="fixed", tolerance=0.0), statement=True, corrected=correction,
+         condition="never"),
         Claim("other", "part/another", Source("k", "v", "w"), "Not here.", "f", LEVEL),
-    ]
+    ]  # fmt: skip
     results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12]), "fixed": np.zeros(3)}
     rows = verdict_rows("part/chapter", results, "laptop", claims=claims)
     assert [row.verdict for row in rows] == [

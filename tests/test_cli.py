@@ -89,16 +89,8 @@ def test_line_ends_stay_where_git_would_turn_them(tmp_path):
     shutil.copy(ROOT / ".gitattributes", tmp_path)
     (tmp_path / "a.json").write_bytes(b"{\n}\n")
     git = [
-        "git",
-        "-C",
-        str(tmp_path),
-        "-c",
-        "core.autocrlf=true",
-        "-c",
-        "user.name=A",
-        "-c",
-        "user.email=a@b",
-    ]
+        "git", "-C", str(tmp_path), "-c", "core.autocrlf=true", "-c", "user.name=A", "-c", "user.email=a@b",
+    ]  # fmt: skip
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "A file"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
     (tmp_path / "a.json").unlink()

@@ -26,73 +26,27 @@ def found():
 
 
 RIGHT = (
-    "fact_c1",
-    "fact_c2",
-    "fact_c2_gamma",
-    "fact_c1_v1_corrected",
-    "th41",
-    "th44",
-    "c2.normalized.centred",
-    "c2_general.uncentred",
-    "th31.normalized.centred",
-    "th31_general.uncentred",
-    "c3_plain.centred",
-    "sharp32_reached.centred",
-    "fact_c1.eps",
-    "fact_c1_count.eps",
-    "fact_c1_count.unbiased",
-    "equation_12",
+    "fact_c1", "fact_c2", "fact_c2_gamma", "fact_c1_v1_corrected", "th41", "th44", "c2.normalized.centred",
+    "c2_general.uncentred", "th31.normalized.centred", "th31_general.uncentred", "c3_plain.centred",
+    "sharp32_reached.centred", "fact_c1.eps", "fact_c1_count.eps", "fact_c1_count.unbiased", "equation_12",
     "identity_weights.normalized",
-)
+)  # fmt: skip
 WRONG = (
-    "fact_c1_v1",
-    "c2.raw.centred",
-    "c2.normalized.uncentred",
-    "th31.raw.centred",
-    "th31.pearson.centred",
-    "th31.normalized.uncentred",
-    "c3.centred",
-    "c3_plain.uncentred",
-    "fact_c1.unbiased",
-    "th41.eps",
-    "th41.unbiased",
-    "equation_12_printed",
-    "identity_weights.raw",
-)
+    "fact_c1_v1", "c2.raw.centred", "c2.normalized.uncentred", "th31.raw.centred", "th31.pearson.centred",
+    "th31.normalized.uncentred", "c3.centred", "c3_plain.uncentred", "fact_c1.unbiased", "th41.eps",
+    "th41.unbiased", "equation_12_printed", "identity_weights.raw",
+)  # fmt: skip
 HOLD = (
-    "th41",
-    "th41_linear",
-    "th41_restored",
-    "th44",
-    "better_small_gamma",
-    "th31.uncentred",
-    "th31.centred",
-    "th32.cosine_squared.uncentred",
-    "th32.pearson_squared.centred",
-    "c4.cosine_squared.below.uncentred",
-    "sharp32.uncentred",
-    "always_far.uncentred",
-    "th41.eps",
-    "th41.unbiased",
-    "sharp32.eps",
-    "sharp32.unbiased",
-    "equation_16_absolute",
-    "equation_17_corrected",
-)
+    "th41", "th41_linear", "th41_restored", "th44", "better_small_gamma", "th31.uncentred", "th31.centred",
+    "th32.cosine_squared.uncentred", "th32.pearson_squared.centred", "c4.cosine_squared.below.uncentred",
+    "sharp32.uncentred", "always_far.uncentred", "th41.eps", "th41.unbiased", "sharp32.eps",
+    "sharp32.unbiased", "equation_16_absolute", "equation_17_corrected",
+)  # fmt: skip
 FAIL = (
-    "th41_appendix",
-    "th41_literal",
-    "better",
-    "th44_printed",
-    "th44_maximum",
-    "th32.pearson.centred",
-    "th32.pearson_squared.uncentred",
-    "c4.pearson.any.centred",
-    "always.uncentred",
-    "th32_literal.cosine_squared.uncentred",
-    "equation_16",
-    "equation_17",
-)
+    "th41_appendix", "th41_literal", "better", "th44_printed", "th44_maximum", "th32.pearson.centred",
+    "th32.pearson_squared.uncentred", "c4.pearson.any.centred", "always.uncentred",
+    "th32_literal.cosine_squared.uncentred", "equation_16", "equation_17",
+)  # fmt: skip
 
 
 def test_formulas_equal_autograd_and_wrong_ones_do_not(found):

@@ -22,32 +22,15 @@ def found():
 
 
 RIGHT = (
-    "same",
-    "same.eps_corrected",
-    "minimum.bias",
-    "minimum.fixed",
-    "ray.fixed",
-    "ray.any",
-    "ray.centred",
-    "foot.any",
-    "plain_minimum.centred",
-    "lemma_33_reached",
-    "lemma_33_squared_reached",
-)
+    "same", "same.eps_corrected", "minimum.bias", "minimum.fixed", "ray.fixed", "ray.any", "ray.centred",
+    "foot.any", "plain_minimum.centred", "lemma_33_reached", "lemma_33_squared_reached",
+)  # fmt: skip
 WRONG = ("same.eps", "minimum.any", "minimum.centred", "plain_minimum.any")
 HOLD = (
-    "minimum.bias",
-    "minimum.fixed",
-    "ray.any",
-    "ray.centred",
-    "lemma_45.centred",
-    "lemma_33_half",
-    "lemma_33_three",
-    "lemma_33_half_euclidean",
-    "lemma_33_three_euclidean",
-    "lemma_33_sharp",
+    "minimum.bias", "minimum.fixed", "ray.any", "ray.centred", "lemma_45.centred", "lemma_33_half",
+    "lemma_33_three", "lemma_33_half_euclidean", "lemma_33_three_euclidean", "lemma_33_sharp",
     "lemma_33_squared_quarter",
-)
+)  # fmt: skip
 FAIL = ("lemma_45.any", "lemma_33", "lemma_33.eps", "lemma_33_squared", "ray.standard")
 
 

@@ -22,65 +22,22 @@ def found():
 
 
 RIGHT = (
-    "hessian",
-    "equation_42",
-    "first",
-    "second",
-    "scale_gradient",
-    "equation_44",
-    "second_term",
-    "first_term",
-    "equation_58_corrected",
-    "equation_61_reached",
-    "hessian.eps",
-    "hessian.unbiased",
-    "loss_expansion",
-)
+    "hessian", "equation_42", "first", "second", "scale_gradient", "equation_44", "second_term", "first_term",
+    "equation_58_corrected", "equation_61_reached", "hessian.eps", "hessian.unbiased", "loss_expansion",
+)  # fmt: skip
 WRONG = ("equation_55", "equation_56", "equation_58", "equation_58_asymmetry", "plain.same", "plain.cross")
 HOLD = (
-    "first",
-    "first_restored",
-    "second_fair",
-    "c1",
-    "c1.isotropic",
-    "sign_centre",
-    "convex",
-    "equation_61",
-    "equation_61_diagonal",
-    "equation_61_best",
-    "plain.same",
-    "plain.cross",
-    "c6.cross.rank_one",
-    "c6_corrected.cross",
-    "c6_corrected.same",
-    "c6_corrected.diagonal",
-    "th34_corrected.cross",
-    "th34_corrected.same",
-    "frobenius",
-    "equation_64.cross",
-    "equation_64.same",
-    "equation_64_one.cross",
+    "first", "first_restored", "second_fair", "c1", "c1.isotropic", "sign_centre", "convex", "equation_61",
+    "equation_61_diagonal", "equation_61_best", "plain.same", "plain.cross", "c6.cross.rank_one",
+    "c6_corrected.cross", "c6_corrected.same", "c6_corrected.diagonal", "th34_corrected.cross",
+    "th34_corrected.same", "frobenius", "equation_64.cross", "equation_64.same", "equation_64_one.cross",
     "equation_64_one.same",
-)
+)  # fmt: skip
 FAIL = (
-    "first_literal",
-    "second",
-    "c1_printed",
-    "sign",
-    "predictive",
-    "predictive_curved",
-    "convex_below_batch_norm",
-    "convex_tanh",
-    "equation_59",
-    "c6.cross",
-    "c6.same",
-    "c6.diagonal",
-    "c6.same.isotropic",
-    "th34.same",
-    "spectral",
-    "first.eps",
-    "first.unbiased",
-)
+    "first_literal", "second", "c1_printed", "sign", "predictive", "predictive_curved",
+    "convex_below_batch_norm", "convex_tanh", "equation_59", "c6.cross", "c6.same", "c6.diagonal",
+    "c6.same.isotropic", "th34.same", "spectral", "first.eps", "first.unbiased",
+)  # fmt: skip
 
 
 def test_formulas_equal_dense_hessians_and_wrong_ones_do_not(found):

@@ -230,14 +230,8 @@ def test_operations_against_a_count_by_hand(textures):
     """Multiply-adds twice, forward once and backward twice, but for the gradient of the images, which nobody
     needs."""
     sizes = [
-        (3, 64, 32),
-        (64, 128, 16),
-        (128, 256, 8),
-        (256, 256, 8),
-        (256, 512, 4),
-        (512, 512, 4),
-        (512, 512, 2),
-    ]
+        (3, 64, 32), (64, 128, 16), (128, 256, 8), (256, 256, 8), (256, 512, 4), (512, 512, 4), (512, 512, 2),
+    ]  # fmt: skip
     sizes += [(512, 512, 2)]
     forward = [9 * a * b * side**2 for a, b, side in sizes] + [512 * 512, 512 * 512, 512 * 10]
     by_hand = 2 * (3 * sum(forward) - forward[0]) * 128 * 15_000
@@ -249,13 +243,10 @@ def test_operations_against_a_count_by_hand(textures):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"steps": 0},
-        {"learning_rate": 0.0},
-        {"architecture": "lstm"},
-        {"batch_size": 1},
+        {"steps": 0}, {"learning_rate": 0.0}, {"architecture": "lstm"}, {"batch_size": 1},
         {"evaluate_every": -1},
     ],
-)
+)  # fmt: skip
 def test_bad_settings_are_one_line(changes):
     with pytest.raises(BnbookError, match="expected|needs"):
         replace(TINY, **changes)
