@@ -48,6 +48,7 @@ os.environ["BNBOOK_CHAPTER"] = "part/chapter"
 #: Files that begin before all others: the site is built in test_site while one process waits for it and one
 #: works; then those that take minutes. What needs the site and is quick comes last.
 FIRST = ("test_site", "test_browser", "test_pipeline_run", "test_handout", "test_runs_cluster")
+FIRST += ("test_pipeline_side_by_side",)
 LAST = ("test_ways", "test_explorers", "test_fingerprint_traced")
 
 

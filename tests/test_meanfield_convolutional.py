@@ -17,7 +17,6 @@ from bnbook.models import cnn
 from bnbook.probes.order_parameters import measure
 
 CIFAR = Convolutional((3, 32, 32))
-LETTERS = ("q", "q_hat", "q_tilde")
 
 
 def test_the_papers_maps() -> None:

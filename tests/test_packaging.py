@@ -174,10 +174,26 @@ def test_importing_the_package_is_quick():
         for _ in range(3)
     )
     assert any(float(done.stdout) < 0.2 for done in tries)
-    heavy = "import sys, bnbook; print(sorted({'torch', 'numpy', 'matplotlib', 'scipy'} & set(sys.modules)))"
-    assert (
-        subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+#: In this order, in one process: what no import before or of itself brings along.
+LIGHT = {
+    "bnbook": "torch numpy matplotlib scipy",
+    "bnbook.meanfield": "torch scipy",
+    "bnbook.claims": "torch scipy",
+    "bnbook.data": "torch torchvision sklearn PIL",
+}
+
+
+def test_parts_are_imported_without_what_they_do_not_need():
+    lines = [
+        f"import sys, {part}; print(sorted(set({heavy.split()}) & set(sys.modules)))"
+        for part, heavy in LIGHT.items()
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
     )
+    assert done.stdout.split() == ["[]"] * len(LIGHT)
 
 
 def test_the_pipeline_starts_without_a_grammar_that_no_notebook_needs():
