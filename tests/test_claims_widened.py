@@ -11,8 +11,6 @@ from scipy import stats
 from bnbook.claims import Claim, Source, Test, judge
 from bnbook.errors import BnbookError
 
-RNG = np.random.default_rng(20260712)
-
 
 def judged(test, **results):
     claim = Claim("c", "part/chapter", Source("k", "v", "w"), "It is so.", "f", test)
