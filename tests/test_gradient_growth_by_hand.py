@@ -12,15 +12,7 @@ from torch import nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.landscape import along_gradient
-from bnbook.studies.gradient_growth import (
-    chain,
-    growth,
-    linear_growth,
-    measuring,
-    relu_growth,
-    residual,
-    residual_profile,
-)
+from bnbook.studies.gradient_growth import chain, growth, linear_growth, measuring, residual, residual_profile
 from bnbook.studies.gradient_growth.activations import ACTIVATIONS, activation, random_nonlinearities, zigzag
 from bnbook.studies.gradient_growth.rates import Growth
 
@@ -33,20 +25,6 @@ def test_all_three_numbers_of_the_linear_network():
         assert one.constant == pytest.approx((m - 1) / (m - 3))
         assert one.through == pytest.approx((m - 2) / (m - 3)) == pytest.approx(float(linear_growth(m)))
         assert one.of_norm == pytest.approx(math.sqrt((m - 2) / (m - 3)))
-
-
-def test_relu_at_five_by_a_sampled_sphere():
-    m, draws = 5, 400_000
-    z = np.random.default_rng(0).standard_normal((draws, m))
-    z -= z.mean(1, keepdims=True)
-    u = z / np.sqrt((z * z).mean(1, keepdims=True))
-    a, b, step = np.maximum(u[:, 0], 0), np.maximum(u[:, 1], 0), (u[:, 0] > 0) & (u[:, 1] > 0)
-    top = 0.5 - (0.5 + (a * a).mean()) / m + (step.mean() + (a * b).mean()) / m
-    below = (a * a).mean() - (a * b).mean()
-    one = growth("relu", m)
-    assert m / (m - 3) * top / below == pytest.approx(float(relu_growth(m)), rel=5e-3)
-    assert one.constant == pytest.approx(m / (m - 3) * 0.5 / below, rel=5e-3)
-    assert one.spread == pytest.approx(below, rel=5e-3)
 
 
 @pytest.mark.parametrize("m", [None, 6])
