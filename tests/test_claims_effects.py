@@ -61,31 +61,15 @@ CASES = [
     (RATIO, STEPS, dict(loss__none=[2, 2, 2], loss__batch=[9, 9, 9]), "4.5 times fewer steps"),
     (RATIO, None, dict(loss__none=SAME, loss__batch=[1.02] * 3), "2 % larger with batch norm"),
     (RATIO, STEPS, dict(loss__none=SAME, loss__batch=[1.05] * 3), "5 % fewer steps"),
-    (
-        replace(RATIO, side="less"),
-        None,
-        dict(loss__none=[1.02] * 3, loss__batch=SAME),
-        "2 % larger without batch norm",
-    ),
-    (
-        replace(RATIO, threshold=1.5),
-        None,
-        dict(loss__none=[1.02] * 3, loss__batch=SAME),
-        "1.02 times as large without batch norm",
-    ),
+    (replace(RATIO, side="less"), None, dict(loss__none=[1.02] * 3, loss__batch=SAME),
+     "2 % larger without batch norm"),
+    (replace(RATIO, threshold=1.5), None, dict(loss__none=[1.02] * 3, loss__batch=SAME),
+     "1.02 times as large without batch norm"),
     (RATIO, STEPS, dict(loss__none=[9, 9, 9], loss__batch=[2, 2, 2]), "4.5 times more steps"),
-    (
-        HIGHER,
-        Effect("points"),
-        dict(accuracy__batch=[0.9], accuracy__none=[0.7]),
-        "20 points higher with batch norm",
-    ),
-    (
-        HIGHER,
-        Effect("points"),
-        dict(accuracy__batch=[0.7], accuracy__none=[0.9]),
-        "20 points higher without batch norm",
-    ),
+    (HIGHER, Effect("points"), dict(accuracy__batch=[0.9], accuracy__none=[0.7]),
+     "20 points higher with batch norm"),
+    (HIGHER, Effect("points"), dict(accuracy__batch=[0.7], accuracy__none=[0.9]),
+     "20 points higher without batch norm"),
     (HIGHER, None, dict(accuracy__batch=[0.9], accuracy__none=[0.7]), "0.2 higher with batch norm"),
     (LOGS, Effect("log"), dict(log__batch=[0.0], log__none=[3.42]), "30.6 times as large without batch norm"),
     (NEAR, DECADES, dict(x=[2.0]), "100 times as large as predicted"),
@@ -97,13 +81,9 @@ CASES = [
     (Test("identity", a="x", tolerance=0.0), None, dict(x=[0.0, -1e-9]), "off by at most 10⁻⁹"),
     (Test("identity", a="x", tolerance=0.0), Effect(more="runs"), dict(x=[0.0, 40.0]), "40 runs"),
     (Test("inequality", a="x", b=50), None, dict(x=[1.0, 2.0]), "3 of 100 trials break it"),
-    (
-        Test("ordering", results=("x.g1", "x.g0_3")),
-        None,
-        {"x__g1": [1.0, 2], "x__g0_3": [0.0, 1]},
-        "1 down from γ = 1 to γ = 0.3",
-    ),
-]
+    (Test("ordering", results=("x.g1", "x.g0_3")), None, {"x__g1": [1.0, 2], "x__g0_3": [0.0, 1]},
+     "1 down from γ = 1 to γ = 0.3"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("test,shown,results,expected", CASES)
@@ -273,16 +253,10 @@ def test_no_claim_shows_a_bare_logarithm():
 def test_the_scope_says_profile_data_size_and_seeds():
     entry = {"values": [1.0, 2.0], "unit": "", "seeds": [0, 1], "note": ""}
     header = {
-        "parameters": {
-            "width": 0.125,
-            "steps": 2000,
-            "hidden": [1000, 1000],
-            "channels": [30, 60],
-            "depth": 25,
-            "sweep_widths": [0.0625, 0.25, 1.0],
-        },
+        "parameters": {"width": 0.125, "steps": 2000, "hidden": [1000, 1000], "channels": [30, 60],
+         "depth": 25, "sweep_widths": [0.0625, 0.25, 1.0]},
         "data": [{"name": "cifar10"}],
-    }
+    }  # fmt: skip
     found = lambda **more: (
         judge(
             Claim("c", "p/c", SOURCE, "says", "f", LEVEL, **more), Results(header, {"x": entry}), "laptop"
@@ -407,10 +381,3 @@ def test_locked_wording_is_shown_as_chapters_have_it():
         == "a layer’s rate of 10⁻⁶, 3.5·10⁻⁵ or 0.1, 70 %"
     )
     assert spelled("0.3 decades below it, ± 0.15") == "0.3 decades below it, ± 0.15"
-
-
-def test_the_whole_width_is_said_as_full():
-    entry = {"values": [1.0, 2.0], "unit": "", "seeds": [0, 1], "note": ""}
-    header = {"parameters": {"width": 1.0, "steps": 15000}, "data": []}
-    found = judge(Claim("c", "p/c", SOURCE, "says", "f", LEVEL), Results(header, {"x": entry}), "laptop")
-    assert found.scope == "laptop · full width · 15,000 steps · n = 2"

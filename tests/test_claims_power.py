@@ -35,46 +35,22 @@ def pair(mean, spread, seeds, rng):
 
 STUDENT = [  # test, seeds, spread, from the gap to the draws
     (Test("difference", a="a", b="b", **ABOVE), 5, 0.7, lambda s, n, g, r: pair(0.4 + g, s, n, r)),
-    (
-        Test("difference", a="a", b="b", side="less", threshold=-0.2),
-        8,
-        0.3,
-        lambda s, n, g, r: pair(-0.2 - g, s, n, r),
-    ),
+    (Test("difference", a="a", b="b", side="less", threshold=-0.2), 8, 0.3,
+     lambda s, n, g, r: pair(-0.2 - g, s, n, r)),
     (Test("equivalence", a="a", b="b", margin=1.0), 5, 0.3, lambda s, n, g, r: pair(g, s, n, r)),
     (Test("equivalence", a="a", b="b", margin=1.0), 20, 1.2, lambda s, n, g, r: pair(g, s, n, r)),
-    (
-        Test("ratio", a="a", b="b", side="greater", threshold=2.0),
-        5,
-        0.5,
-        lambda s, n, g, r: {k: np.exp(v) for k, v in pair(math.log(2) + g, s, n, r).items()},
-    ),
-    (
-        Test("ratio", a="a", b="b", side="less", threshold=1.0, resolution=1.2),
-        4,
-        0.2,
-        lambda s, n, g, r: {k: np.exp(v) for k, v in pair(-g, s, n, r).items()},
-    ),
+    (Test("ratio", a="a", b="b", side="greater", threshold=2.0), 5, 0.5,
+     lambda s, n, g, r: {k: np.exp(v) for k, v in pair(math.log(2) + g, s, n, r).items()}),
+    (Test("ratio", a="a", b="b", side="less", threshold=1.0, resolution=1.2), 4, 0.2,
+     lambda s, n, g, r: {k: np.exp(v) for k, v in pair(-g, s, n, r).items()}),
     (Test("level", a="a", **ABOVE), 3, 0.1, lambda s, n, g, r: {"a": r.normal(0.4 + g, s, n)}),
-    (
-        Test("level", a="a", expected=2.0, tolerance=0.5, resolution=0.1),
-        6,
-        0.2,
-        lambda s, n, g, r: {"a": r.normal(2.0 + g, s, n)},
-    ),
-    (
-        Test("rate", a="a", side="less", threshold=-1.0),
-        10,
-        2.0,
-        lambda s, n, g, r: {"a": r.normal(-1 - g, s, n)},
-    ),
-    (
-        Test("agreement", a="a", b="b", tolerance=0.1),
-        10,
-        0.05,
-        lambda s, n, g, r: {"a": 3 * (1 + r.normal(g, s, n)), "b": np.full(n, 3.0)},
-    ),
-]
+    (Test("level", a="a", expected=2.0, tolerance=0.5, resolution=0.1), 6, 0.2,
+     lambda s, n, g, r: {"a": r.normal(2.0 + g, s, n)}),
+    (Test("rate", a="a", side="less", threshold=-1.0), 10, 2.0,
+     lambda s, n, g, r: {"a": r.normal(-1 - g, s, n)}),
+    (Test("agreement", a="a", b="b", tolerance=0.1), 10, 0.05,
+     lambda s, n, g, r: {"a": 3 * (1 + r.normal(g, s, n)), "b": np.full(n, 3.0)}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("test", "seeds", "spread", "draw"), STUDENT)
@@ -167,134 +143,55 @@ SOURCE = ", by the spread of the published laptop run"
 @pytest.mark.parametrize(
     ("test", "seeds", "earlier", "shown", "said"),
     [
-        (
-            Test("ratio", a="t.none", b="t.batch", side="greater", threshold=1.0),
-            5,
-            ran(*SPREAD),
-            None,
-            "more than 1.23 times as large without batch norm shows in 80 of 100 runs" + SOURCE,
-        ),
-        (
-            Test("difference", a="t.batch", b="t.none", side="greater", threshold=0.02),
-            5,
-            ran((0.5, 0.51, 0.52, 0.5, 0.5), (0.4,) * 5),
-            Effect("points"),
-            "more than 3.6 points higher with batch norm shows in 80 of 100 runs" + SOURCE,
-        ),
-        (
-            Test("equivalence", a="a", b="b", margin=1.0),
-            5,
-            ran(*SPREAD),
-            None,
-            "difference within ± 0.73 shows in 80 of 100 runs" + SOURCE,
-        ),
-        (
-            Test("ordering", results=("a.g1", "a.g2")),
-            5,
-            ran(*SPREAD),
-            Effect("points"),
-            "each step of 27 points up shows in 80 of 100 runs" + SOURCE,
-        ),
-        (
-            Test("sign", a="t.none", b="t.batch", side="greater"),
-            10,
-            None,
-            None,
-            "larger without batch norm in 92 % of the seeds shows in 80 of 100 runs",
-        ),
-        (
-            Test("identity", a="a", tolerance=1e-9),
-            3,
-            None,
-            None,
-            "a violation beyond the tolerance shows in any seed",
-        ),
-        (
-            Test("inequality", a="a"),
-            5,
-            ran((0, 0, 0), trials=400),
-            None,
-            "with 2,000 trials: a violation in 0.0008 of them shows in 80 of 100 runs",
-        ),
+        (Test("ratio", a="t.none", b="t.batch", side="greater", threshold=1.0), 5, ran(*SPREAD), None,
+         "more than 1.23 times as large without batch norm shows in 80 of 100 runs" + SOURCE),
+        (Test("difference", a="t.batch", b="t.none", side="greater", threshold=0.02), 5,
+         ran((0.5, 0.51, 0.52, 0.5, 0.5), (0.4,) * 5), Effect("points"),
+         "more than 3.6 points higher with batch norm shows in 80 of 100 runs" + SOURCE),
+        (Test("equivalence", a="a", b="b", margin=1.0), 5, ran(*SPREAD), None,
+         "difference within ± 0.73 shows in 80 of 100 runs" + SOURCE),
+        (Test("ordering", results=("a.g1", "a.g2")), 5, ran(*SPREAD), Effect("points"),
+         "each step of 27 points up shows in 80 of 100 runs" + SOURCE),
+        (Test("sign", a="t.none", b="t.batch", side="greater"), 10, None, None,
+         "larger without batch norm in 92 % of the seeds shows in 80 of 100 runs"),
+        (Test("identity", a="a", tolerance=1e-9), 3, None, None,
+         "a violation beyond the tolerance shows in any seed"),
+        (Test("inequality", a="a"), 5, ran((0, 0, 0), trials=400), None,
+         "with 2,000 trials: a violation in 0.0008 of them shows in 80 of 100 runs"),
         (Test("inequality", a="a"), 5, None, None, "nothing is known of the number of trials"),
-        (
-            Test("rate", a="a", side="less", threshold=-1.0),
-            5,
-            None,
-            None,
-            "no earlier run says how far seeds spread",
-        ),
-        (
-            Test("agreement", a="a", b="b", tolerance=0.5),
-            5,
-            ran(*SPREAD),
-            None,
-            "relative error within ± 23 %",
-        ),
-        (
-            Test("level", a="a", side="greater", threshold=0.5),
-            20,
-            ran((0.0, 1.0, 1.0, 1.0)),
-            Effect("%", "of the seeds"),
-            "more than 79.9 % of the seeds shows in 80 of 100 runs",
-        ),
-        (
-            Test("level", a="a", side="less", threshold=0.5),
-            5,
-            ran((0.3,)),
-            None,
-            "run gives no spread, it has one seed",
-        ),
-        (
-            Test("level", a="a", side="less", threshold=0.5),
-            5,
-            ran((0.3, math.nan)),
-            None,
-            "run gives no spread, 1 of 2 seeds have no finite value",
-        ),
-        (
-            Test("level", a="a", side="less", threshold=1.0),
-            9,
-            Earlier(spread=0.3, source="0.3 that was given"),
-            None,
-            "mean < 0.67 shows in 80 of 100 runs, by the spread of 0.3 that was given",
-        ),
+        (Test("rate", a="a", side="less", threshold=-1.0), 5, None, None,
+         "no earlier run says how far seeds spread"),
+        (Test("agreement", a="a", b="b", tolerance=0.5), 5, ran(*SPREAD), None,
+         "relative error within ± 23 %"),
+        (Test("level", a="a", side="greater", threshold=0.5), 20, ran((0.0, 1.0, 1.0, 1.0)),
+         Effect("%", "of the seeds"), "more than 79.9 % of the seeds shows in 80 of 100 runs"),
+        (Test("level", a="a", side="less", threshold=0.5), 5, ran((0.3,)), None,
+         "run gives no spread, it has one seed"),
+        (Test("level", a="a", side="less", threshold=0.5), 5, ran((0.3, math.nan)), None,
+         "run gives no spread, 1 of 2 seeds have no finite value"),
+        (Test("level", a="a", side="less", threshold=1.0), 9,
+         Earlier(spread=0.3, source="0.3 that was given"), None,
+         "mean < 0.67 shows in 80 of 100 runs, by the spread of 0.3 that was given"),
     ],
-)
+)  # fmt: skip
 def test_the_smallest_effect_is_said_in_its_own_unit(test, seeds, earlier, shown, said):
     assert said in words(test, seeds, earlier, shown)
 
 
 REFUSED = [
-    (
-        Test("equivalence", a="a", b="b", margin=0.1),
-        5,
-        ran(SPREAD[0], (1.3,) * 5),
-        "expected at least 13 seeds",
-    ),
-    (
-        Test("agreement", a="a", b="b", tolerance=0.01),
-        5,
-        ran(SPREAD[1], (1.1, 0.9, 1.0, 1.1, 0.9)),
-        "387 seeds",
-    ),
-    (
-        Test("equivalence", a="a", b="b", margin=0.1),
-        5,
-        Earlier(spread=0.5, source="0.5"),
-        "at least 99 seeds",
-    ),
-    (
-        Test("level", a="a", expected=0.0, tolerance=0.1, resolution=0.2),
-        5,
-        Earlier(spread=0.0),
-        "another test",
-    ),
+    (Test("equivalence", a="a", b="b", margin=0.1), 5, ran(SPREAD[0], (1.3,) * 5),
+     "expected at least 13 seeds"),
+    (Test("agreement", a="a", b="b", tolerance=0.01), 5, ran(SPREAD[1], (1.1, 0.9, 1.0, 1.1, 0.9)),
+     "387 seeds"),
+    (Test("equivalence", a="a", b="b", margin=0.1), 5, Earlier(spread=0.5, source="0.5"),
+     "at least 99 seeds"),
+    (Test("level", a="a", expected=0.0, tolerance=0.1, resolution=0.2), 5, Earlier(spread=0.0),
+     "another test"),
     (Test("sign", a="a", b="b", side="less"), 5, None, "at least 6 seeds"),
     (Test("level", a="a", side="greater", threshold=0.9, events=True), 20, None, "at least 36 seeds"),
     (Test("ratio", a="a", b="b", side="less", threshold=1.0), 1, None, "at least 2 seeds"),
     (Test("equivalence", a="a", b="b", margin=0.15), 5, ran(SPREAD[0], (1.3,) * 5), "at least 7 seeds"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("test", "seeds", "earlier", "least"), REFUSED)

@@ -22,12 +22,9 @@ HEAD = {
     "rungs": {"small": "An eighth of the width.", "wide": "The whole width."},
 }
 TEST = {
-    "kind": "difference",
-    "a": "speed.{rung}.batch",
-    "b": "speed.{rung}.none",
-    "side": "greater",
+    "kind": "difference", "a": "speed.{rung}.batch", "b": "speed.{rung}.none", "side": "greater",
     "threshold": 0.0,
-}
+}  # fmt: skip
 CLAIM = {"id": "faster", "source": "Figure 1", "says": "It is faster.", "test": TEST}
 UP, DOWN = [0.5, 0.6, 0.7], [-0.5, -0.6, -0.7]
 
@@ -176,11 +173,9 @@ def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
 
 def test_both_ends_of_a_ladder_are_of_as_many_steps(tmp_path):
     rungs = {
-        "a": "An eighth, 2 steps.",
-        "b": "A half, 2 steps.",
-        "c": "The whole, 2 steps.",
+        "a": "An eighth, 2 steps.", "b": "A half, 2 steps.", "c": "The whole, 2 steps.",
         "d": "An eighth, 9 steps.",
-    }
+    }  # fmt: skip
     head = HEAD | {"rungs": rungs}
     known = {rung: arms(UP) for rung in ("a", "b", "d")} | {"c": arms([-1.0, 1.0, 0.0])}
     assert ends(judge(read(tmp_path, head), results(**known), "laptop")) == (

@@ -31,23 +31,14 @@ def nearest_edge(values, *edges):
 P_VALUES = [
     (ABOVE, dict(a=A, b=B), stats.ttest_rel(A, B + 0.1).pvalue),
     (Test("level", a="a", side="less", threshold=2.0), dict(a=A), stats.ttest_1samp(A, 2.0).pvalue),
-    (
-        Test("ratio", a="a", b="b", side="greater", threshold=2.0),
-        dict(a=np.exp(A), b=np.exp(B)),
-        stats.ttest_1samp(A - B, math.log(2)).pvalue,
-    ),
-    (
-        Test("equivalence", a="a", b="b", margin=4.0),
-        dict(a=A, b=B),
-        2 * stats.t.sf(nearest_edge(A - B, -4, 4), 11),
-    ),
+    (Test("ratio", a="a", b="b", side="greater", threshold=2.0), dict(a=np.exp(A), b=np.exp(B)),
+     stats.ttest_1samp(A - B, math.log(2)).pvalue),
+    (Test("equivalence", a="a", b="b", margin=4.0), dict(a=A, b=B), 2 * stats.t.sf(nearest_edge(A - B, -4, 4),
+     11)),
     (Test("level", a="a", side="greater", threshold=0.5), dict(a=HEADS), 2 * stats.binom.sf(10, 12, 0.5)),
-    (
-        Test("ordering", results=("b", "a", "c")),
-        dict(b=B, a=A, c=A + 9 + 0.1 * B),
-        2 * stats.ttest_rel(A, B).pvalue,
-    ),
-]
+    (Test("ordering", results=("b", "a", "c")), dict(b=B, a=A, c=A + 9 + 0.1 * B),
+     2 * stats.ttest_rel(A, B).pvalue),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("test,results,expected", P_VALUES)
@@ -126,16 +117,6 @@ def test_many_seeds_are_said_to_be_too_many():
     assert deciding_words(123) == "about 130 seeds would decide it"
     assert deciding_words(859) == "seeds will not decide it: it would take about 860"
     assert deciding_words(math.inf) == "seeds will not decide it"
-
-
-def test_benjamini_and_hochberg_by_hand():
-    """p_(k) ≤ k/m · 5 %: the smallest of two against 2.5 %, the largest against 5 %."""
-    assert benjamini_hochberg([0.04]) == [True] and benjamini_hochberg([0.06]) == [False]
-    assert benjamini_hochberg([0.9, 0.02]) == [False, True] and benjamini_hochberg([0.9, 0.03]) == [
-        False,
-        False,
-    ]
-    assert benjamini_hochberg([0.04, 0.03]) == [True, True]
 
 
 def test_of_several_parts_that_would_decide_the_quickest_counts():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from itertools import product
 
 import numpy as np
@@ -98,32 +96,7 @@ def test_each_kind_reaches_each_verdict(test, results, expected):
     assert verdict(test, results) == expected
 
 
-def test_effect_interval_and_seeds_are_the_tests_own():
-    found = judge(claim(DIFFERENCE), {"a": np.array([2.0, 4.0, 6.0]), "b": np.array([1.0, 2.0, 3.0])})
-    assert (found.effect, found.n) == (2.0, 3)
-    assert found.interval == pytest.approx((2 - 4.302652730 / math.sqrt(3), 2 + 4.302652730 / math.sqrt(3)))
-    counted = judge(claim(BOUND), {"a": np.array([1.0, 1.0]), "b": np.array([100.0, 100.0])})
-    assert counted.effect == 0.01 and counted.interval[1] < 0.04 and "2 violations in 200" in counted.detail
-
-
 # Data on which a wrong test decides otherwise: each fails if its mutation is made.
-
-
-def test_the_interval_is_two_sided():
-    # t = 2.2 at 5 degrees of freedom: between the one-sided 2.015 and the two-sided 2.571.
-    base = np.array([-1.0, -1.0, 0.0, 0.0, 1.0, 1.0])
-    shifted = base + 2.2 * base.std(ddof=1) / math.sqrt(6)
-    assert verdict(DIFFERENCE, dict(a=shifted, b=np.zeros(6))) == "open"
-
-
-def test_spread_is_over_n_minus_1_and_t_is_not_z():
-    base = np.array([-1.0, 0.0, 1.0])
-    ddof0 = base + 4.303 * base.std(ddof=0) / math.sqrt(3) * 1.05
-    assert verdict(DIFFERENCE, dict(a=ddof0, b=np.zeros(3))) == OPEN3
-    z = base + 2.5 * base.std(ddof=1) / math.sqrt(3)
-    assert verdict(DIFFERENCE, dict(a=z, b=np.zeros(3))) == OPEN3
-    sure = base + 4.303 * base.std(ddof=1) / math.sqrt(3) * 1.01
-    assert verdict(DIFFERENCE, dict(a=sure, b=np.zeros(3))) == YES
 
 
 @pytest.mark.parametrize("test", [DIFFERENCE, Test("ratio", a="a", b="b", side="greater", threshold=1.0)])
@@ -133,32 +106,6 @@ def test_arms_are_paired(test):
     gained = shared + 1 if test is DIFFERENCE else shared * 1.1
     assert verdict(test, dict(a=gained, b=shared)) == YES
     assert verdict(test, dict(a=gained, b=shared[::-1])) == OPEN3
-
-
-def test_the_ratio_is_judged_on_logarithms():
-    # Student's interval of these ratios themselves would reach below zero.
-    results = {"a": np.array([1.02, 1.05, 40.0]), "b": np.ones(3)}
-    found = judge(claim(Test("ratio", a="a", b="b", side="greater", threshold=1.0)), results)
-    assert found.effect == pytest.approx((1.02 * 1.05 * 40) ** (1 / 3)) and found.interval[0] > 0
-
-
-def test_ordering_adjusts_for_the_number_of_steps():
-    # One step at t = 4.6: sure alone (4.303) but not as one of two (6.205).
-    base = np.array([-1.0, 0.0, 1.0])
-    step = base + 4.6 * base.std(ddof=1) / math.sqrt(3)
-    alone = dict(a=np.zeros(3), b=step)
-    assert verdict(Test("ordering", results=("a", "b")), alone) == YES
-    assert verdict(ORDER, alone | dict(c=step + 10)) == OPEN3
-
-
-def test_equivalence_needs_the_interval_inside_not_just_no_difference():
-    assert verdict(SAME, dict(a=[0.3, -0.3, 0.0], b=[0.0, 0.0, 0.0])) == OPEN3
-
-
-def test_agreement_is_relative_to_theory():
-    results = dict(a=[105.0, 104.0, 106.0], b=[100.0, 100.0, 100.0])
-    found = judge(claim(AGREE), {name: np.array(values) for name, values in results.items()})
-    assert found.effect == pytest.approx(0.05) and found.verdict == YES
 
 
 def test_shares_of_seeds_are_not_judged_by_student():
@@ -182,17 +129,6 @@ def test_a_diverged_seed_does_not_vanish(test, value):
     results = {"a": np.array(arm), "b": np.array([1, 1.1, 1, 1.2]), "c": np.array([1.0, 2, 3, 5])}
     found = judge(claim(test), results)
     assert found.verdict == "open" and found.detail == "1 of 4 seeds have no finite value"
-
-
-def test_a_diverged_seed_counts_as_the_claim_fixed_beforehand():
-    guessing = Test("difference", a="a", b="b", side="greater", threshold=0.2, nonfinite=0.1)
-    results = dict(a=[0.80, 0.81, 0.79], b=[math.nan, 0.1, math.nan])
-    assert verdict(guessing, results) == YES
-    assert verdict(guessing, dict(a=results["b"], b=results["a"])) == NO
-
-
-def test_a_zero_has_no_logarithm():
-    assert verdict(RATIO, dict(a=[1.0, 0.0, 1.0], b=[1.0, 1.0, 1.0])) == OPEN3
 
 
 STATED = [
@@ -284,32 +220,6 @@ def test_a_condition_and_what_would_decide_are_said():
     assert judged_parts([YES, YES], decided_by="it drifts").words == "reproduced"
 
 
-def test_undecided_parts_count_the_fewest_seeds():
-    parts = (Part("few", LEVEL), Part("many", Test("level", a="b", side="greater", threshold=0.8)))
-    results = {"a": np.array([0.5, 0.9, 0.8]), "b": np.array([0.5, 0.9, 0.8, 0.7, 0.9])}
-    assert judge(claim(parts=parts), results).n == 3
-
-
-def test_only_the_profiles_that_count_are_evidence():
-    results = dict(a=[2.0, 2.1, 1.9], b=[1.0, 1.0, 1.0])
-    arrays = {name: np.array(values) for name, values in results.items()}
-    smoke = judge(claim(DIFFERENCE), arrays, "smoke")
-    assert (
-        smoke.verdict == "not tested at this scale" and smoke.words == "not tested at this scale (smoke run)"
-    )
-    assert smoke.effect == pytest.approx(1.0)
-    assert judge(claim(DIFFERENCE), arrays, "smoke", exact=True).verdict == YES
-    assert judge(claim(DIFFERENCE, evidence=("paper",)), arrays, "laptop").words == "not tested at this scale"
-    assert judge(claim(DIFFERENCE, evidence=("paper",)), arrays, "paper").verdict == YES
-
-
-def test_a_missing_result_is_an_error_only_where_it_would_be_evidence():
-    with pytest.raises(BnbookError, match="claim c: result b is missing"):
-        judge(claim(DIFFERENCE), {"a": np.ones(3)}, "laptop")
-    found = judge(claim(DIFFERENCE), {"a": np.ones(3)}, "smoke")
-    assert found.verdict == "not tested at this scale" and math.isnan(found.effect)
-
-
 @pytest.mark.parametrize(
     "test,results,words",
     [
@@ -360,14 +270,10 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
         claim(parts=parts),
         claim(IDENTITY, statement=True, corrected=correction, correction="with | for the norm"),
         claim(IDENTITY, statement=True, corrected=correction, condition="m > 1"),
-        claim(
-            Test("identity", a="fixed", tolerance=0.0),
-            statement=True,
-            corrected=correction,
-            condition="never",
-        ),
+        claim(Test("identity", a="fixed", tolerance=0.0), statement=True, corrected=correction,
+         condition="never"),
         Claim("other", "part/another", Source("k", "v", "w"), "Not here.", "f", LEVEL),
-    ]
+    ]  # fmt: skip
     results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12]), "fixed": np.zeros(3)}
     rows = verdict_rows("part/chapter", results, "laptop", claims=claims)
     assert [row.verdict for row in rows] == [
@@ -388,11 +294,6 @@ def test_the_table_has_a_row_for_every_claim_part_and_correction():
     assert lines[7].startswith("| – with \\| for the norm<br>") and "10⁻¹⁰" in lines[7]
     assert "| **holds if m > 1**" in lines[8] and lines[9].startswith("| – under the condition<br>")
     assert "| **holds**<br>" in lines[10]
-
-
-def test_claims_are_read_and_formatted_without_scipy():
-    code = "import sys, bookpress.claims; sys.exit('scipy' in sys.modules or 'torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_a_ratio_whose_interval_is_wider_than_numbers_reach_is_undecided():

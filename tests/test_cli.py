@@ -27,7 +27,7 @@ def test_a_reader_that_leaves_early_is_not_told_that_all_is_well(ran):
 
 
 def test_a_terminal_without_the_characters_still_shows_every_line(ran):
-    done = bnbook("claims", "--runs", root=ran, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    done = bnbook("claims", "--runs", root=ran, alone=True, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert "not tested at this scale (smoke run): 0." in done.stdout
 
 
@@ -73,7 +73,7 @@ def test_closed_streams_are_no_error(ran, closed):
 
 
 def test_help_in_any_encoding(ran):
-    said = bnbook("measure", "--help", root=ran, PYTHONIOENCODING="ascii", PYTHONUTF8="0").stdout
+    said = bnbook("measure", "--help", root=ran, alone=True, PYTHONIOENCODING="ascii", PYTHONUTF8="0").stdout
     assert "\\u03b7" in said and "\\u03bb_max" in said
 
 
@@ -89,16 +89,8 @@ def test_line_ends_stay_where_git_would_turn_them(tmp_path):
     shutil.copy(ROOT / ".gitattributes", tmp_path)
     (tmp_path / "a.json").write_bytes(b"{\n}\n")
     git = [
-        "git",
-        "-C",
-        str(tmp_path),
-        "-c",
-        "core.autocrlf=true",
-        "-c",
-        "user.name=A",
-        "-c",
-        "user.email=a@b",
-    ]
+        "git", "-C", str(tmp_path), "-c", "core.autocrlf=true", "-c", "user.name=A", "-c", "user.email=a@b",
+    ]  # fmt: skip
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "A file"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
     (tmp_path / "a.json").unlink()

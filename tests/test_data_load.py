@@ -260,17 +260,6 @@ def test_cache_folder_that_is_a_file(folder, tmp_path):
     refused("mnist", tmp_path, "cannot write", "BNBOOK_CACHE")
 
 
-def test_killed_process_leftovers_are_swept(folder, tmp_path):
-    tiny_data.write_idx(folder, MNIST)
-    decoded = tmp_path / "cache" / "decoded"
-    decoded.mkdir(parents=True)
-    (decoded / ".mnist.bin.old.part").write_bytes(b"half")
-    (decoded / ".mnist.bin.new.part").write_bytes(b"another process is at it")
-    os.utime(decoded / ".mnist.bin.old.part", (1, 1))
-    data.load("mnist")
-    assert tiny_data.cached_files(tmp_path) == [".mnist.bin.new.part", "mnist.bin"]
-
-
 def test_cache_folder_is_the_platforms_own_but_for_bnbook_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("BNBOOK_CACHE", str(tmp_path / "elsewhere"))
     assert cache.cache_folder() == tmp_path / "elsewhere"

@@ -29,21 +29,6 @@ def test_losses():
     assert list(of.settled(arm, settling)) == [1, 0, 0]
 
 
-def test_plateau():
-    """Tail energies of 6, 3, 1: 10 with nothing fitted, 4 with one direction, 1 with two."""
-    rank, ratio = of.plateau(LinearArm(), made_up([[10, 4.2], [10, 0.9], [10, 12], [10, NAN]]))
-    np.testing.assert_allclose(rank, [1, 2, 0, NAN])
-    np.testing.assert_allclose(ratio, [1.05, 0.9, 1.2, NAN])
-
-
-def test_largest_stable():
-    runs = {
-        rate: {"diverged_at": np.array(ends)}
-        for rate, ends in ((1e-6, [INF, 3, INF]), (1e-8, [INF, INF, 2]), (1e-7, [INF, INF, INF]))
-    }
-    np.testing.assert_allclose(of.largest_stable(runs), [1e-6, 1e-7, NAN])
-
-
 def test_landscape():
     """Each measure against its definition, written out for one member and step."""
     arm = LinearArm(

@@ -67,6 +67,7 @@ REFUSED = [
     (dict(source__page="3"), "source has unknown key page"),
     (dict(source__key="hearsay"), "source 'hearsay' is not in references.bib"),
     (dict(kind="typo"), "kind 'typo' is unknown"),
+    (dict(changes="all"), "changes 'all' is unknown; expected one of theorem, formula, read"),
     (dict(claim=None, test=None), "nothing shows it"),
     (dict(claim="coin-unfair"), "there is no claim 'coin-unfair'"),
     (dict(test="tests/test_coin.py::test_tos"), "there is no test 'tests/test_coin.py::test_tos'"),
@@ -184,11 +185,6 @@ def test_the_verdict_is_that_of_the_evidence(ran):
     assert "</span>not run</a>" in page(ran, None)
 
 
-def test_an_unknown_change_is_refused(book):
-    with pytest.raises(BnbookError, match="changes 'all' is unknown; expected one of theorem, formula, read"):
-        read(book, changed(changes="all"))
-
-
 def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
     said = "Heads is {{ says:coin-fair | half / not half / perhaps half }} of {{ n:part/coin#heads }} tosses."
     read(ran, changed(correct=said, test=None))
@@ -203,11 +199,6 @@ def test_what_the_ledger_says_holds_is_not_called_wrong(ran, monkeypatch, kind, 
     read(ran, changed(kind=kind, test=None))
     lines, _ = pages.ledger([], runs=False)
     assert ("coin-two-sides in errata.yml: wrong is what" in "\n".join(lines)) is refused
-
-
-def test_the_page_is_staged(ran, tmp_path):
-    pages.stage(tmp_path / "pages", "laptop")
-    assert "</span>reproduced</a>" in (tmp_path / "pages" / "errata.md").read_text()
 
 
 def test_the_books_own_errata_are_whole(monkeypatch):

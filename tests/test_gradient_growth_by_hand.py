@@ -19,7 +19,6 @@ from bnbook.chapters.gradient_explosion import (
     growth,
     linear_growth,
     random_nonlinearities,
-    relu_growth,
     residual,
     residual_profile,
     zigzag,
@@ -36,28 +35,6 @@ def test_all_three_numbers_of_the_linear_network():
         assert one.constant == pytest.approx((m - 1) / (m - 3))
         assert one.through == pytest.approx((m - 2) / (m - 3)) == pytest.approx(float(linear_growth(m)))
         assert one.of_norm == pytest.approx(math.sqrt((m - 2) / (m - 3)))
-
-
-def test_infinite_batches_by_hand():
-    """ReLU: E φ'² = 1/2, V = 1/2 - 1/(2π); the square: E 4g² = 4, V = 2, held constant 2."""
-    relu, square = growth("relu"), growth(lambda x: x**2)
-    assert relu.spread == pytest.approx(1 / 2 - 1 / (2 * math.pi), rel=1e-9)
-    assert relu.constant == pytest.approx(0.5 / relu.spread, rel=1e-6) and relu.constant == relu.through
-    assert (square.spread, square.constant) == (pytest.approx(2), pytest.approx(2))
-
-
-def test_relu_at_five_by_a_sampled_sphere():
-    m, draws = 5, 400_000
-    z = np.random.default_rng(0).standard_normal((draws, m))
-    z -= z.mean(1, keepdims=True)
-    u = z / np.sqrt((z * z).mean(1, keepdims=True))
-    a, b, step = np.maximum(u[:, 0], 0), np.maximum(u[:, 1], 0), (u[:, 0] > 0) & (u[:, 1] > 0)
-    top = 0.5 - (0.5 + (a * a).mean()) / m + (step.mean() + (a * b).mean()) / m
-    below = (a * a).mean() - (a * b).mean()
-    one = growth("relu", m)
-    assert m / (m - 3) * top / below == pytest.approx(float(relu_growth(m)), rel=5e-3)
-    assert one.constant == pytest.approx(m / (m - 3) * 0.5 / below, rel=5e-3)
-    assert one.spread == pytest.approx(below, rel=5e-3)
 
 
 @pytest.mark.parametrize("m", [None, 6])
@@ -101,8 +78,11 @@ def test_what_growth_refuses():
         with pytest.raises(BnbookError, match="at least 4"):
             growth("tanh", wrong)
     assert growth("tanh", 4).through > 0
-    with pytest.raises(BnbookError, match="constant"):
-        growth(lambda x: torch.zeros_like(x))
+    for flat in (torch.zeros_like, torch.ones_like):
+        with pytest.raises(BnbookError, match="constant"):
+            growth(flat)
+    with pytest.raises(BnbookError, match="unknown activation"):
+        growth("swash", 8)
     assert growth(lambda x: 1e-3 * x, 8).through == pytest.approx(6 / 5)  # small, and no constant
 
 

@@ -14,18 +14,15 @@ from bnbook.chapters.gradient_explosion import (
     Trained,
     at_chosen,
     chain,
-    depth_growth,
     draw_networks,
     first_over_last,
     fitted_growth,
-    gaussian_batch,
     gradients,
     growth,
     largest_usable,
     last_fifth,
     residual,
     residual_profile,
-    roughness,
     train,
     turn_spread,
     turns,
@@ -88,30 +85,6 @@ def test_skip_connections_turn_the_exponential_into_a_power():
     # second on.
     theory = residual_profile(growth("relu", 32), 20)
     assert squares[1] / squares[-1] == pytest.approx(theory[1] / theory[-1], rel=0.15)
-
-
-def test_growth_fits():
-    assert fitted_growth(3.0 * 1.5 ** -np.arange(9.0)) == pytest.approx(1.5)
-    depths = [4, 8, 16]
-    assert depth_growth(
-        np.array([[2 * 1.3**d for d in depths], [7 * 1.1**d for d in depths]]), depths
-    ) == pytest.approx([1.3, 1.1])
-
-
-def test_roughness_is_the_curvature_along_the_gradient():
-    """For small steps ‖H g‖ / ‖g‖, by a second backward pass."""
-    net = drawn(chain, (5, 6, 6, 10), "tanh")
-    before = copy.deepcopy(net.state_dict())
-    value = roughness(net, 12, 0, shares=(1e-3,))
-    assert all(torch.equal(a, b) for a, b in zip(before.values(), net.state_dict().values()))
-    (x, y), theta = gaussian_batch(12, 5, 0), list(net.parameters())
-    g = torch.autograd.grad(F.cross_entropy(net(x), y), theta, create_graph=True)
-    along = torch.autograd.grad(sum((a * a.detach()).sum() for a in g), theta)
-    norm_g, norm_hg = (
-        torch.stack([part.detach().norm() for part in parts]).norm().item() for parts in (g, along)
-    )
-    assert value == pytest.approx(norm_hg / norm_g, rel=0.05)
-    assert roughness(net, 12, 0) >= value  # the largest over three distances, this one among them
 
 
 @pytest.mark.parametrize("make", [chain, residual, lambda widths: chain(widths, normalized=[2])])

@@ -22,7 +22,6 @@ from bnbook.chapters.gradient_explosion import (
     residual_profile,
     zigzag,
 )
-from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 
 SIZES = (4, 5, 6, 8, 16, 64, 1024)
@@ -194,12 +193,3 @@ def test_the_residual_profile_is_a_power_of_the_depth():
             1,
         ]
     )
-
-
-def test_what_is_refused():
-    with pytest.raises(BnbookError, match="at least 4"):
-        growth("relu", 3)
-    with pytest.raises(BnbookError, match="unknown activation"):
-        growth("swash", 8)
-    with pytest.raises(BnbookError, match="constant"):
-        growth(lambda x: 0 * x + 1, 8)

@@ -7,13 +7,7 @@ import pytest
 import torch
 
 from bnbook.chapters.fisher import CASES, eigenvalue_in
-from bnbook.chapters.learning_rate import (
-    after_training,
-    best_rates,
-    kept_steps,
-    layer_shares,
-    weights_curvature,
-)
+from bnbook.chapters.learning_rate import after_training, layer_shares, weights_curvature
 from bnbook.chapters.mean_field import input_moments, solve_as
 from bnbook.data import load
 from bnbook.meanfield import Convolutional, FullyConnected, solve
@@ -79,18 +73,6 @@ def test_what_a_training_changed_is_read_off_its_network(dataset):
     gammas = [m.weight for m in after if hasattr(m, "running_mean")]
     assert found["gamma"] == pytest.approx(float(gammas[-1].detach().square().mean().sqrt()))
     assert found["loss"] == pytest.approx(np.log10(loss[-1] / loss[0]))
-
-
-def test_best_rates_pass_over_what_exploded():
-    losses = np.array([[[3.0, 1.0, np.nan], [np.nan, 5.0, 4.0]]])
-    lowest, best = best_rates(losses, np.array([[-3.0, -2.0, -1.0], [-4.0, -3.0, -2.0]]))
-    assert lowest.tolist() == [[1.0, 4.0]] and best.tolist() == [[-2.0, -2.0]]
-    assert np.isinf(best_rates(np.full((1, 1, 2), np.nan), np.zeros((1, 2)))[0])
-
-
-def test_steps_that_are_kept_reach_both_ends():
-    assert kept_steps(3).tolist() == [0, 1, 2]
-    assert len(kept_steps(500)) == 60 and kept_steps(500)[[0, -1]].tolist() == [0, 499]
 
 
 def test_population_statistics_are_those_of_the_further_inputs():

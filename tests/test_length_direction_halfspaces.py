@@ -172,14 +172,6 @@ def test_the_coefficient_can_exceed_the_derivative():
     assert weights @ second == pytest.approx(weights @ (first * nodes) / b, rel=1e-6)
 
 
-def test_phi_is_the_supremum_over_the_root():
-    halfspace = halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.6, 0.0])), LOSSES["huber"])
-    assert halfspaces.phi(halfspace, "printed") == 1
-    assert halfspaces.phi(halfspace, "corrected") == pytest.approx(1 / 0.8)
-    assert halfspaces.length_bound(halfspace, 3, 8.0, "printed") == pytest.approx(1.0)
-    assert halfspaces.length_bound(halfspace, 2, 8.0, "corrected") == pytest.approx(4.0)
-
-
 def test_gdnp_finds_the_closed_form_of_the_logistic_loss():
     rng = np.random.default_rng(2)
     for _ in range(3):
@@ -218,11 +210,6 @@ def test_examples_and_races():
         and halfspaces.steps_to(np.ones(4), 0.1) == 4
     )
     assert 0.9 < halfspaces.alignment(halfspace) <= 1 + 1e-12
-
-
-def test_nesterovs_method_for_convex_functions_step_by_step():
-    path = length_direction.accelerated(lambda w: w, np.array([1.0]), 0.5, None, 3)
-    np.testing.assert_allclose(path[:, 0], [1, 0.5, 0.1875, 0.03125])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from bnbook.chapters import least_squares, length_direction
+from bnbook.chapters import least_squares
 from bnbook.chapters.length_direction import KINDS, Quadratic, draw_quadratic, from_examples
 from bnbook.errors import BnbookError
 
@@ -163,19 +163,6 @@ def test_no_step_along_the_gradient_solves_a_rank_one_problem_in_fractions():
     assert least_squares.gradient(np.ones(3), problem) == pytest.approx(
         -2 / 7 * np.array(gradient, dtype=float)
     )
-
-
-def test_descents_have_their_closed_forms():
-    problem, w = draw_quadratic(np.random.default_rng(3), "random", 50, 6)
-    path = length_direction.plain(problem.gradient, w, 0.1, 12)
-    power = np.linalg.matrix_power(np.eye(6) - 0.2 * problem.S, 12)
-    np.testing.assert_allclose(path[-1] + problem.direction, power @ (w + problem.direction), rtol=1e-9)
-    fast = length_direction.accelerated(problem.gradient, w, 0.1, 0.6, 12)
-    step = np.eye(6) - 0.2 * problem.S
-    block = np.block([[1.6 * step, -0.6 * step], [np.eye(6), np.zeros((6, 6))]])
-    error = np.linalg.matrix_power(block, 12) @ np.tile(w + problem.direction, 2)
-    np.testing.assert_allclose(fast[-1] + problem.direction, error[:6], rtol=1e-9)
-    assert length_direction.momentum_for(1.0) == 0 and length_direction.momentum_for(9.0) == 0.5
 
 
 def test_a_round_problem_needs_one_step_and_best_lengths_lie_on_a_sphere():

@@ -19,20 +19,12 @@ HUB = "https://github.com/someone/a-book"
     ("repository", "edit", "commit", "issue"),
     [
         (HUB, "/edit/main/book/part/coin.md", "/blob/abc/", "/issues/new?title=part%2Fcoin%3A%20"),
-        (
-            "https://gitlab.org/a/b",
-            "/-/edit/main/book/part/coin.md",
-            "/-/blob/abc/",
-            "/-/issues/new?issue[title]=",
-        ),
-        (
-            "https://code.example/a/b",
-            "/_edit/main/book/part/coin.md",
-            "/src/commit/abc/",
-            "/issues/new?title=",
-        ),
+        ("https://gitlab.org/a/b", "/-/edit/main/book/part/coin.md", "/-/blob/abc/",
+         "/-/issues/new?issue[title]="),
+        ("https://code.example/a/b", "/_edit/main/book/part/coin.md", "/src/commit/abc/",
+         "/issues/new?title="),
     ],
-)
+)  # fmt: skip
 def test_each_host_has_its_own_ways(tiny, repository, edit, commit, issue):
     shown = shell.nav(repository, "part/coin")
     assert f'href="{repository}"' in shown and f'href="{repository}{edit}"' in shown

@@ -17,7 +17,6 @@ from bnbook.models import cnn
 from bnbook.probes.order_parameters import measure
 
 CIFAR = Convolutional((3, 32, 32))
-LETTERS = ("q", "q_hat", "q_tilde")
 
 
 def test_the_papers_maps() -> None:
@@ -25,31 +24,6 @@ def test_the_papers_maps() -> None:
     assert CIFAR.fan_in == (27, 270, 540, 810) and CIFAR.depth == 4
     assert Convolutional((1, 28, 28)).positions == (784, 169, 36, 4, 1)
     assert Convolutional((2, 5, 9), (4,), kernel=5, stride=1).positions == (45, 5, 1)
-
-
-def test_printed_batch_equations_39_to_45_by_hand() -> None:
-    theory = solve(CIFAR, "batch", gamma=2.0)
-    assert theory.q[1:] == pytest.approx([2.5, 4.5, 4.5, 4.5])
-    assert theory.q_ab_xy[1:4] == pytest.approx([0.5, 0.5 + 4 / pi, 0.5 + 4 / pi])
-    assert theory.q_hat_ab_xy[:4] == pytest.approx([0, 2 / pi, 2 / pi, 2 / pi])
-    backward = [(2 / 4.5) ** 2 * 2 / 2.5, (2 / 4.5) ** 2, 2 / 4.5]
-    assert theory.q_tilde_xy[1:] == pytest.approx([*backward, 1])
-    assert theory.q_tilde_ab_xy[1:4] == pytest.approx(backward)
-    assert np.isnan(theory.q_tilde_ab_xy[4]) and np.isnan(theory.q_ab_xy[4])
-    # all products of two places are equal, so that both brackets of equation 45 are |K_l| times one of them
-    expected = [
-        0,
-        *(n * (k * b) * (k * 2 / pi) for n, k, b in zip((270, 540), (49, 9), backward[1:])),
-        810 * 2 / pi,
-    ]
-    assert theory.f == pytest.approx(expected)
-
-
-def test_printed_vanilla_follows_the_fully_connected_recursions() -> None:
-    theory, flat = solve(CIFAR), solve(FullyConnected((27, 270, 540, 810, 10)))
-    for letter in ("q", "q_xy", "q_hat", "q_hat_xy", "q_tilde", "q_tilde_xy"):
-        np.testing.assert_allclose(getattr(theory, letter), getattr(flat, letter))
-    np.testing.assert_allclose(theory.q_ab_xy[1:4], theory.q_xy[1:4])
 
 
 def test_corrected_sums_over_places_pass_as_in_a_fully_connected_network() -> None:
@@ -62,18 +36,6 @@ def test_corrected_sums_over_places_pass_as_in_a_fully_connected_network() -> No
     np.testing.assert_allclose((places * theory.q_tilde_xy.T).T[1:], flat.q_tilde_xy[1:])
     np.testing.assert_allclose(theory.f, flat.f)
     assert theory.q_tilde_ab_xy[1:4] == pytest.approx([0, 0, 0])
-
-
-def test_a_map_of_one_place_is_a_fully_connected_layer() -> None:
-    one = Convolutional((6, 1, 1), (20, 30), kernel=1, stride=1)
-    for equations in ("printed", "corrected", "through_batch"):
-        finite = {} if equations == "printed" else {"batch": 50, "q_hat_xy_0": 0.2}
-        theory, flat = (
-            solve(a, "batch", 1.5, equations=equations, **finite)
-            for a in (one, FullyConnected((6, 20, 30, 10)))
-        )
-        np.testing.assert_allclose(theory.f, flat.f)
-        np.testing.assert_allclose(theory.lambda_max_full, flat.lambda_max_full)
 
 
 def test_images_with_something_in_common_at_a_place_have_correlated_units() -> None:

@@ -144,28 +144,6 @@ def test_plain_average_of_the_batches(name):
         assert layer.running_mean[c].item() == pytest.approx(mean.item(), abs=1e-10)
 
 
-@pytest.mark.parametrize("name", ["l1", "l2", "linf"])
-def test_average_norm_of_the_output_is_centred_over_uncentred(name):
-    norm = {
-        "l1": lambda v: v.abs().mean(0),
-        "l2": lambda v: (v**2).mean(0).sqrt(),
-        "linf": lambda v: v.abs().amax(0),
-    }
-    x = example(0)
-    y = make_normalizer(name, 4, 0, eps=1e-14).double()(x)
-    torch.testing.assert_close(norm[name](y), norm[name](x - x.mean(0)) / norm[name](x), rtol=0, atol=1e-10)
-    centred = make_normalizer(name, 4, 0, eps=1e-14).double()(x - x.mean(0))
-    torch.testing.assert_close(norm[name](centred), torch.ones(4, dtype=torch.float64), rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("dim", [0, 2])
-def test_l2_of_centred_input_is_batch_norm_even_with_a_large_eps(dim):
-    x = example(dim)
-    x = x - x.mean([0, 2, 3] if dim else 0, keepdim=True)
-    batch = built("batch", dim, eps=0.5)(x)
-    torch.testing.assert_close(built("l2", dim, eps=0.5)(x), batch, rtol=0, atol=1e-10)
-
-
 def test_linf_gradient_is_shared_among_equal_maxima():
     x = torch.tensor([[2.0], [2.0], [-2.0], [1.0]], dtype=torch.float64, requires_grad=True)
     layer = make_normalizer("linf", 1, 0).double()

@@ -119,13 +119,10 @@ def test_a_test_changed_after_the_run_shows_on_the_scoreboard(ran, tmp_path):
     [
         ("half of the time", "never", "reworded after the run"),
         ("id: coin-fair", "id: coin-fairer", "exploratory: its test is not locked"),
-        (
-            "id: coin-fair",
-            "id: coin-fairer",
-            "Withdrawn since its run, in [A coin](/part/coin.ipynb): `coin-fair`.",
-        ),
+        ("id: coin-fair", "id: coin-fairer",
+         "Withdrawn since its run, in [A coin](/part/coin.ipynb): `coin-fair`."),
     ],
-)
+)  # fmt: skip
 def test_whatever_changed_since_the_run_shows_beside_the_verdict(ran, tmp_path, old, new, shown):
     for name in ("part/coin.claims.yml", "errata.yml"):
         path = ran / "book" / name
@@ -332,17 +329,11 @@ def test_the_interval_of_a_share_stays_between_0_and_1():
 @pytest.mark.parametrize(
     ("value", "spec", "text"),
     [
-        (-0.5, ".2f", "−0.50"),
-        (0.123, ".1%", "12.3 %"),
-        (3.2e-12, ".1e", "3.2·10⁻¹²"),
-        (float("nan"), ".1f", "not finite"),
-        (1.5e8, ".2g", "1.5·10⁸"),
-        (98669.0, ".0f", "98,669"),
-        (999.6, ".3g", "1,000"),
-        (-1234.5, ".2g", "−1,200"),
-        (-0.0002, ".3f", "0.000"),
+        (-0.5, ".2f", "−0.50"), (0.123, ".1%", "12.3 %"), (3.2e-12, ".1e", "3.2·10⁻¹²"),
+        (float("nan"), ".1f", "not finite"), (1.5e8, ".2g", "1.5·10⁸"), (98669.0, ".0f", "98,669"),
+        (999.6, ".3g", "1,000"), (-1234.5, ".2g", "−1,200"), (-0.0002, ".3f", "0.000"),
     ],
-)
+)  # fmt: skip
 def test_numbers_as_text(value, spec, text):
     assert format_number(value, spec) == text
 

@@ -37,18 +37,10 @@ def test_values_are_read_by_the_type_of_the_default(name, given, value):
 @pytest.mark.parametrize(
     ("name", "given"),
     [
-        ("lr", "fast"),
-        ("lr", True),
-        ("seeds", "2.5"),
-        ("seeds", None),
-        ("augment", "yes"),
-        ("rates", "x"),
-        ("rates", "[2024-99-99]"),
-        ("lr", 10**400),
-        ("seeds", "9" * 5000),
-        ("data", [1]),
+        ("lr", "fast"), ("lr", True), ("seeds", "2.5"), ("seeds", None), ("augment", "yes"), ("rates", "x"),
+        ("rates", "[2024-99-99]"), ("lr", 10**400), ("seeds", "9" * 5000), ("data", [1]),
     ],
-)
+)  # fmt: skip
 def test_a_value_of_another_type_is_one_clear_line(name, given):
     with pytest.raises(BnbookError, match=f"parameter {name} is .*expected") as caught:
         chapters.override(DEFAULTS, {name: given}, "part/x")

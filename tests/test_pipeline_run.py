@@ -287,7 +287,7 @@ def test_an_edit_while_a_chapter_runs_does_not_reach_it(tiny):
     shutil.copytree(Path(bnbook_package.__file__).parents[1], copy.parent)
     path, before = tiny / "book" / "part" / "coin.md", fingerprint.chapter_fingerprint
     path.write_text(path.read_text() + f"\n```{{code-cell}}\n{EDITED}\n```\n")
-    bnbook("run", "coin", root=tiny, PYTHONPATH=str(tiny / "src"), EDITED=str(copy))
+    bnbook("run", "coin", root=tiny, alone=True, PYTHONPATH=str(tiny / "src"), EDITED=str(copy))
     held = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke").results.header["fingerprint"]
     assert held["package"] == before(chapters.select(["coin"])[0].code_cells, {}, [])["package"]
 

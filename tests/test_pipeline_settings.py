@@ -47,25 +47,19 @@ def test_own_settings_and_shared_ones_are_joined_by_profile(header):
 @pytest.mark.parametrize(
     "lines,words",
     [
-        (
-            "settings: {_settings.yml: [short, long]}",
-            "tosses at profile paper is given twice, in _settings.yml",
-        ),
-        (
-            "settings: {_settings.yml: [short]}\n  profiles: {laptop: {rate: 0.1}}",
-            "rate at profile laptop is given",
-        ),
-        (
-            "profiles: {evidence: {seeds: 3}, paper: {seeds: 5}}",
-            "seeds at profile paper is given twice, in its header",
-        ),
+        ("settings: {_settings.yml: [short, long]}",
+         "tosses at profile paper is given twice, in _settings.yml"),
+        ("settings: {_settings.yml: [short]}\n  profiles: {laptop: {rate: 0.1}}",
+         "rate at profile laptop is given"),
+        ("profiles: {evidence: {seeds: 3}, paper: {seeds: 5}}",
+         "seeds at profile paper is given twice, in its header"),
         ("settings: {_settings.yml: [shrot]}", "_settings.yml has no group 'shrot'; it has: short, long"),
         ("settings: {_other.yml: [short]}", "no settings file _other.yml; expected it beside the chapter"),
         ("settings: _settings.yml", "settings '_settings.yml'; expected {FILE: [GROUP, …]}"),
         ("profiles: {laptpo: {seeds: 3}}", r"profiles ['laptpo'] in its header; expected smoke, laptop"),
         ("profiles: {laptop: 3}", "laptop in its header is 3; expected name: value lines"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_one_line_that_names_the_chapter(header, lines, words):
     with pytest.raises(BnbookError) as caught:
         header(lines)

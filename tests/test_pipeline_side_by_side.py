@@ -54,7 +54,7 @@ def test_outcomes_come_in_order_and_one_failure_stops_no_other(tmp_path):
         killed="import os; os.kill(os.getppid(), 9)",
         last=f"from bookpress.cores import cores; assert cores() == {max(1, cores() // 2)}",
     )
-    done = bnbook("run", "--all", "--jobs", "2", root=root, code=1, SIGN=str(tmp_path / "sign"))
+    done = bnbook("run", "--all", "--jobs", "2", root=root, code=1, alone=True, SIGN=str(tmp_path / "sign"))
     said = [line.split(" in ")[0] for line in done.stdout.splitlines()]
     assert said == ["passed part/slow (smoke)", "passed part/quick (smoke)", "passed part/last (smoke)"]
     failed = [line for line in done.stderr.splitlines() if line.startswith("FAILED")]
@@ -69,7 +69,7 @@ def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
     refuse = "from bnbook.errors import BnbookError; raise BnbookError('no such thing')"
     root = write(tmp_path, good="import time; time.sleep(100)", bad=refuse, never="")
     started = time.monotonic()
-    done = bnbook("run", "--all", "--jobs", "2", root=root, code=2)
+    done = bnbook("run", "--all", "--jobs", "2", root=root, code=2, alone=True)
     assert time.monotonic() - started < 60
     assert [line for line in done.stderr.splitlines() if line.startswith("bnbook:")] == [
         "bnbook: part/bad: no such thing"

@@ -68,15 +68,9 @@ def test_the_biases_and_the_normalizers_of_the_layers_before_count_and_its_own_d
     model, batch = network("batch")
     seen = measure(model, F.cross_entropy, batch, RATE).distance[2].item()
     before = [
-        "linear1.weight",
-        "linear1.bias",
-        "norm1.weight",
-        "norm1.bias",
-        "linear2.weight",
-        "linear2.bias",
-        "norm2.weight",
-        "norm2.bias",
-    ]
+        "linear1.weight", "linear1.bias", "norm1.weight", "norm1.bias", "linear2.weight", "linear2.bias",
+        "norm2.weight", "norm2.bias",
+    ]  # fmt: skip
 
     def distance(updated):
         g, h = by_hand(model, batch, "linear3.weight", updated)

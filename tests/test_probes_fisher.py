@@ -159,10 +159,3 @@ def test_the_theory_s_bound_is_the_bound_of_the_matrix() -> None:
     for statistics, equations in (("detached", "corrected"), ("batch", "through_batch")):
         theory = solve(FullyConnected(widths), "batch", 1.2, equations=equations, batch=inputs).lambda_max
         assert np.mean(bounds[statistics]) == pytest.approx(theory, rel=0.08)
-
-
-def test_the_bound_over_all_outputs_is_their_mean() -> None:
-    model, x = small("mlp", "none")
-    found = largest_eigenvalue(model, x, "all")
-    one_by_one = [largest_eigenvalue(model, x, output).bound for output in range(3)]
-    assert found.bound == pytest.approx(np.mean(one_by_one)) and found.bound <= found.value

@@ -141,14 +141,6 @@ def test_the_convolutional_network_and_a_random_direction_equal_the_loop():
     assert not torch.allclose(other.loss, seen.loss)
 
 
-def test_along_the_gradient_is_the_direction_of_the_gradient():
-    model, batch = small("none")
-    loss = F.cross_entropy(model(batch[0]), batch[1])
-    gradient = torch.autograd.grad(loss, list(model.parameters()))
-    seen = along_direction(model, F.cross_entropy, batch, STEPS, [3 * g for g in gradient])
-    assert_same(seen, along_gradient(model, F.cross_entropy, batch, STEPS))
-
-
 def snapshot(model):
     return (
         {name: tensor.clone() for name, tensor in model.state_dict().items()},
@@ -199,14 +191,6 @@ def test_the_noise_is_that_of_the_next_training_step_and_the_same_at_every_dista
     assert (
         starts[0] != starts[1]
     )  # a step draws anew, so does its probe: no noise is kept from the one before
-
-
-def test_dropout_repeats_itself_too():
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(12, 40), nn.Dropout(0.5), nn.Linear(40, 5)).double()
-    _, batch = small("none")
-    seen = along_gradient(model, F.cross_entropy, batch, [1e-12])
-    assert torch.allclose(seen.loss[0], seen.start_loss, atol=1e-9)
 
 
 def test_the_effective_smoothness_is_the_largest_on_the_way():

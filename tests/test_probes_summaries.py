@@ -48,23 +48,6 @@ def test_only_the_lengths_of_the_paper_count_and_the_distance_divides():
             assert {name: seen[name][s, p] for name in seen} == pytest.approx(expected)
 
 
-def test_random_direction_and_covariate_shift():
-    made = run(1)
-    seen = summaries.random_direction(made, [0.5, 4.0], RATE)
-    away = [abs(x - made["start_loss"][1, 2]) for x in made["random_loss"][1, 2]]
-    assert seen["random_loss_change"][1, 2] == pytest.approx(max(away))
-    slopes = [
-        d / (a * RATE * made["start_norm"][1, 2]) for d, a in zip(made["random_distance"][1, 2], [0.5, 4.0])
-    ]
-    assert seen["random_smoothness"][1, 2] == pytest.approx(max(slopes))
-    shift = summaries.covariate_shift(made)
-    rows = [made[f"shift_{name}"][0, 1, 1:] for name in ("distance", "norm", "cosine")]
-    assert shift["shift"][0, 1] == pytest.approx(np.mean(rows[0])) and shift["cosine"][0, 1] == pytest.approx(
-        np.mean(rows[2])
-    )
-    assert shift["relative_shift"][0, 1] == pytest.approx(np.mean(rows[0] / rows[1]))
-
-
 def test_an_overflow_on_the_way_is_infinite_and_a_diverged_training_is_nan():
     made = run()
     made["landscape_loss"][0, 0, 3] = np.nan
@@ -83,25 +66,6 @@ def test_an_overflow_on_the_way_is_infinite_and_a_diverged_training_is_nan():
 def test_a_landscape_without_lengths_in_reach_is_refused():
     with pytest.raises(BnbookError, match="no step length within"):
         summaries.landscape(run(), [0.1, 0.2, 0.3, 0.4, 9.0], RATE)
-
-
-def test_predictiveness_against_vectors():
-    draw = np.random.default_rng(3)
-    g, h = draw.normal(size=(1, 1, 7)), draw.normal(size=(1, 1, 2, 7))
-    made = {
-        "start_loss": np.ones((1, 1)),
-        "start_norm": np.linalg.norm(g, axis=-1),
-        "landscape_norm": np.linalg.norm(h, axis=-1),
-        "landscape_distance": np.linalg.norm(g[:, :, None] - h, axis=-1),
-    }
-    seen = summaries.predictiveness(made, [1.0, 2.0])
-    cosine = (g[0, 0] @ h[0, 0, 1]) / (np.linalg.norm(g) * np.linalg.norm(h[0, 0, 1]))
-    assert seen["cosine"][0, 0, 1] == pytest.approx(cosine)
-    assert seen["relative_error"][0, 0, 0] == pytest.approx(
-        np.linalg.norm(g[0, 0] - h[0, 0, 0]) / np.linalg.norm(g)
-    )
-    with pytest.raises(BnbookError, match="expected the lengths"):
-        summaries.predictiveness(made, [1.0])
 
 
 def test_equal_distance_takes_out_the_gradient_s_scale():

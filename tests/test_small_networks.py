@@ -15,7 +15,6 @@ from bnbook.meanfield import FullyConnected, solve
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.small_networks import (
     PhaseArm,
-    bisect,
     full_batch,
     linear_growth,
     train_hidden,
@@ -24,7 +23,6 @@ from bnbook.small_networks import (
     works,
 )
 from bnbook.small_networks.descent import STATISTICS_EXAMPLES
-from bookpress.runs import train_members
 
 FC = dict(network="fc", hidden=(12, 9), batch_size=16, steps=12, data="textures-standin")
 CONV = dict(network="conv", hidden=(5, 6), batch_size=16, steps=12, data="textures-standin")
@@ -145,39 +143,6 @@ def test_members_of_two_kinds_do_not_stack() -> None:
 def test_bad_settings_are_one_line(change) -> None:
     with pytest.raises(BnbookError, match="expected"):
         PhaseArm(**change)
-
-
-def test_works() -> None:
-    falling, rising = np.linspace(2, 1, 20), np.linspace(1, 2, 20)
-    gone = np.r_[np.ones(5), np.full(15, np.nan)]
-    overshoot = np.r_[1.0, np.full(10, 50.0), np.full(9, 0.5)]
-    assert list(works(np.array([falling, rising, gone, overshoot]))) == [True, False, False, True]
-
-
-@pytest.mark.parametrize(
-    "low, high", [((-3.0, -3.0, -3.0), (1.0, 1.0, 1.0)), ((0.5, -9.0, -1.0), (1.5, -8.0, 0.5))]
-)
-def test_bisection_finds_boundaries_even_from_wrong_brackets(low, high) -> None:
-    true, calls = np.array([-1.3, 0.2, -0.05]), []
-
-    def try_rates(rates):
-        calls.append(rates.copy())
-        return rates < true
-
-    below, above = bisect(try_rates, low, high, rounds=8)
-    assert (below < true).all() and (above >= true).all()
-    assert (above - below <= 16 / 2**8 + 1e-12).all() and len(calls) < 40
-
-
-def test_members_are_trained_once(tmp_path, monkeypatch) -> None:
-    monkeypatch.delenv("BNBOOK_RESULTS", raising=False)
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
-    members = [(PhaseArm(**FC, gamma=gamma), seed) for gamma in (0.5, 2.0) for seed in (0, 1)]
-    found, again = train_members(members, 1), train_members(members[::-1], 1)
-    assert len(list(tmp_path.glob("*.npz"))) == 4
-    for member in members:
-        assert found[member]["loss"].shape == (12,)
-        assert again[member]["seconds"] == found[member]["seconds"]
 
 
 @pytest.mark.parametrize("norm", ["none", "batch"])

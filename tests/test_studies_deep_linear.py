@@ -69,53 +69,9 @@ def test_the_scan_compares_the_same_seeds(runs):
     assert "cosine.lr1e_06.batch.last" in shown and "cosine.lr1e_06.none.depth2" not in shown
 
 
-def test_numbers_of_an_arm_against_its_arrays(runs):
-    each = runs["lr1e_06.none"]
-    found, run = deep_linear.of_arm(each), each.run
-    steps = run["probe_step"][0]
-    middles = (steps[1:] + steps[:-1]) / 2
-    weights = np.diff(np.concatenate([steps[:1], middles, steps[-1:]])) / steps[-1]
-    np.testing.assert_allclose(found["sigma"], run["deviation"].mean((2, 3)) @ weights, rtol=1e-6)
-    np.testing.assert_allclose(found["correlation"], run["correlation"].mean(2) @ weights, rtol=1e-6)
-    np.testing.assert_allclose(found["cosine"], run["shift_cosine"][:, :, 1:].mean(2) @ weights)
-    np.testing.assert_allclose(found["sigma_last"], run["deviation"][:, -1, -1].mean(1), rtol=1e-6)
-    assert (found["final_loss"] == run["loss"][:, -1] / run["target_energy"].sum(1)).all()
-    assert not {"correlation", "bounded"} & set(deep_linear.of_arm(runs["lr1e_06.batch"]))
-
-
-def test_a_pair_is_compared_step_by_step(runs):
-    plain = runs["lr1e_06.none"]
-    steps = plain.run["probe_step"]
-    halved = dict(plain.run) | {name: plain.run[name] / 2 for name in ("landscape_distance", "start_norm")}
-    found = deep_linear.of_pair(plain, Trained(plain.arm, halved))
-    assert (found["smoother_share.gradient_change"] == 1).all() and (
-        found["smoother_from.gradient_change"] == 0
-    ).all()
-    assert (found["smoother_share.smoothness"] == 0).all() and np.isinf(
-        found["smoother_from.smoothness"]
-    ).all()
-    for part in ("all", "early", "late"):
-        np.testing.assert_allclose(found[f"gradient_norm_ratio_{part}"], 2)
-    assert np.isinf(found["lower_from"]).all() and steps.shape[0] == 3
-
-
 def test_two_networks_that_overflow_have_no_ratio_and_warn_of_nothing(runs):
     plain = runs["lr1e_06.none"]
     lost = dict(plain.run) | {"landscape_loss": np.full_like(plain.run["landscape_loss"], np.inf)}
     with np.errstate(all="raise"):
         found = deep_linear.of_pair(*[Trained(plain.arm, lost)] * 2)
     assert np.isnan(found["loss_range_ratio_all"]).all() and (found["gradient_norm_ratio_all"] == 1).all()
-
-
-def test_points_of_figures_are_bands(runs):
-    found = deep_linear.all_numbers(runs, RATES, 2)
-    low, middle, high = deep_linear.rate_points(found, {"none": RATES})["loss.none"][0]
-    assert (low <= middle).all() and (middle <= high).all()
-    assert middle[1] == pytest.approx(np.exp(np.log(found["final_loss.lr1e_06.none"]).mean()))
-    points = deep_linear.effect_points(found, RATES)
-    ratio = found["smoothness.lr1e_06.none"] / found["smoothness.lr1e_06.batch"]
-    assert points["smoothness"][0, 1, 1] == pytest.approx(np.exp(np.log(ratio).mean()))
-    assert deep_linear.seen(runs, [1e-6], ("cosine",))["cosine.lr1e_06.none"].shape[:2] == (1, 3)
-    assert deep_linear.by_layer(runs, [1e-6])["layer.lr1e_06.none"].shape == (1, 3, 3)
-    assert deep_linear.plateau_points(runs, RATES, 2)["rank.none"].shape == (2, 3)
-    assert deep_linear.depth_points(found, [1e-6], [2, 3], 3)["edge.lr1e_06.none"].shape == (1, 2)

@@ -102,20 +102,6 @@ def test_every_number_is_one_per_seed(small):
         if norm != "noisy":
             wide["slopes"] = (2, len(arms[norm].landscape))
         assert {name: np.shape(values) for name, values in found.items()} == dict.fromkeys(found, (2,)) | wide
-        run = runs[norm]
-        place = arms[norm].placed_layers.index(5)
-        change = run["batch_change"][:, :, [1, place, 7], 2, 1].mean(2)
-        assert (
-            ((found["batch_variance_next_input"][:, None] - change) == 0).any(1).all()
-        )  # a median is one of them
-        if norm == "noisy":
-            continue
-        assert (found["error_x2"] > 0).all() and (found["cosine_x8"] <= 1).all()
-        assert found["batch_variance_next_input_log"] == pytest.approx(
-            np.log(found["batch_variance_next_input"])
-        )
-        distance = np.abs(run["landscape_loss"][:, :, 1:4].max(-1) - run["landscape_loss"][:, :, 1:4].min(-1))
-        assert ((found["loss_range"][:, None] - distance) == 0).any(1).all()
     plain = numbers(runs["none"], arms["none"], 10)
     assert (plain["update_mean_before_normalization"] == plain["update_mean_before_nonlinearity"]).all()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bnbook.chapters import internal_covariate_shift, noisy_batch_norm, predictiveness, training, vgg
+from bnbook.chapters import internal_covariate_shift, predictiveness, vgg
 from bnbook.probes.places import PLACES
 from bnbook.training.placed import PlacedArm
 from bookpress.pipeline import chapters
@@ -69,34 +69,12 @@ def test_arms_beside_the_ladder_differ_in_what_they_say_alone():
     assert vgg.moments_only(whole) == replace(some, landscape=())
 
 
-def test_early_counts_steps_and_the_start_is_a_networks_own():
-    loss = np.full((2, 20), np.log(10))
-    loss[0, 8:] = 1.0
-    curve = np.array([[1.0, 2.0, 3.0, 7.0]] * 2)
-    run = {"probe_step": np.repeat(P, 2, axis=0), "loss": loss}
-    found = vgg.middles({"range": curve}, run, arm(), 10)
-    np.testing.assert_allclose(found["range"], 3)  # steps 3 to 7 of 10 lie nearest to step 4
-    np.testing.assert_allclose(found["range_early"], 1)  # up to step 2; one step nearest to each of two
-    np.testing.assert_allclose(found["range_started"], [7, np.nan])
-    np.testing.assert_allclose(vgg.first_steps(curve, run, 5), 2)
-
-
 def test_the_share_of_the_steps_and_from_when_on():
     run = {"probe_step": np.repeat(P, 2, axis=0), "start_loss": np.ones(S)}
     one = {"x": np.array([[0.0, 2, 2, 2], [2, 2, 2, 0]])}
     found = vgg.curves_compared(one, {"x": np.ones(S)}, ("x",), run)
     np.testing.assert_allclose(found["share.x"], [0.9, 0.7])
     np.testing.assert_allclose(found["from.x"], [2, np.inf])
-
-
-def test_equal_progress_compares_where_the_losses_are_alike():
-    slow, fast = (np.maximum(2.4 - k * np.arange(200) / 200, 0.5)[None] for k in (1, 2))
-    steps = np.arange(0, 200, 10)[None]
-    runs = tuple({"loss": loss, "probe_step": steps} for loss in (slow, fast))
-    curves = (steps * 1.0, 2.0 * steps)  # each measures how far it has come
-    one, other = vgg.at_equal_progress(curves, runs, 10)
-    np.testing.assert_allclose(one, other, rtol=0.2)
-    assert not np.isclose(vgg.first_steps(curves[0], runs[0], 200), one)
 
 
 def test_moments_are_named_by_way_moment_and_place():
@@ -155,30 +133,6 @@ def test_how_far_ahead_a_step_still_descends():
     assert pair["better_share"] == 1 and pair["better_from"] == 0
     assert pair["equal_distance_ratio"] == pytest.approx(3)
     assert predictiveness.AHEAD == (1, 2, 4, 8, 16)
-
-
-def test_the_lead_is_over_the_best_other_rate():
-    speeds = {0.1: np.array([3.0, 4.0]), 0.3: np.array([3.5, 3.5]), 1.0: np.array([9.0, -9.0])}
-    np.testing.assert_allclose(training.lead(speeds, 0.1), [-0.5, 0.5])
-    loss = np.full((2, 12), np.log(10))
-    loss[1, 10:] = 1.0
-    np.testing.assert_allclose(training.failed({"loss": loss}, 10), [1, 0])
-    slow, fast = ({"accuracy": np.minimum(k * np.arange(20) / 20, 0.5)[None]} for k in (0.5, 1))
-    found = training.matched(slow, fast, 10, 1)
-    assert found["none"] == 20 and found["batch"] == 11
-
-
-def test_the_noise_is_drawn_as_the_formulas_have_it():
-    found, others = noisy_batch_norm.drawn(400), noisy_batch_norm.drawn(400, seed=100)
-    assert all(
-        (found[name] != others[name]).all() for name in noisy_batch_norm.CLOSED
-    )  # fresh ones have other numbers
-    for name, expected in noisy_batch_norm.CLOSED.items():
-        spread = found[name].std(ddof=1) / np.sqrt(noisy_batch_norm.GROUPS)
-        assert abs(found[name].mean() - expected) < 5 * spread + 1e-3, name
-    assert noisy_batch_norm.stronger(1.0) == {"n_mu": 0.5, "r_mu": 0.1, "r_sigma": 0.1, "n_sigma": 1.25}
-    assert noisy_batch_norm.stronger(4.0)["n_sigma"] == 2.0
-    assert noisy_batch_norm.moves(20_000)["mean"] == pytest.approx(0.3, abs=0.02)
 
 
 def test_equal_is_not_lower_and_a_dead_plain_network_takes_nothing_back():

@@ -199,7 +199,13 @@ def test_minima_formulas():
 
 
 def test_exact_counterexamples_by_hand():
-    found = {e.name: (e.value, e.bound) for e in [*smoothness_counterexamples(), *minima_counterexamples()]}
+    of_lipschitz = lipschitz_counterexamples()
+    rest = [*smoothness_counterexamples(), *minima_counterexamples()]
+    assert all(type(e.value) is type(e.bound) is F and e.refutes for e in [*of_lipschitz, *rest])
+    found = {e.name: (e.value, e.bound) for e in of_lipschitz}
+    assert (found["th32"], found["th41_appendix"]) == ((400, 256), (2, -2))
+    assert as_table(of_lipschitz).count("\n") == len(found) + 1
+    found = {e.name: (e.value, e.bound) for e in rest}
     assert found == {
         # γ = 2, H = I, g ⟂ 1, ŷ: v = 2 g, v'(4 P)v = 64, and the line allows 4 · ‖g‖² = 16
         "second_large": (64, 16),

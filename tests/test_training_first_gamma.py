@@ -17,7 +17,6 @@ from bnbook.errors import BnbookError
 from bnbook.models import vgg16
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.training.first_gamma import NETWORKS, ScaleArm, train
-from bookpress.runs import train_all
 
 ARM = ScaleArm(
     data="textures-standin",
@@ -60,19 +59,6 @@ def test_arms_differ_in_gamma_alone(network):
     assert len(scales) == (15 if network == "vgg16" else 17)
     for name in scales:
         assert (small[name] == 0.1).all() and (usual[name] == 1.0).all()
-
-
-def test_store_gives_back_what_was_trained(tmp_path, monkeypatch):
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
-    arms = [replace(ARM, gamma=gamma, steps=2) for gamma in (0.1, 1.0)]
-    first, again = (train_all(arms, [0, 1], workers=1) for _ in range(2))
-    assert len(list(tmp_path.iterdir())) == 4
-    for arm in arms:
-        assert first[arm]["loss"].shape == (2, 2)
-        np.testing.assert_array_equal(first[arm]["loss"], again[arm]["loss"])
-        np.testing.assert_allclose(
-            first[arm]["loss"][1], train(arm, 1)["loss"], rtol=1e-4
-        )  # the store's have one thread
 
 
 def test_eigenvalue_of_a_plain_stack_is_gamma_squared_times_that_of_one():

@@ -112,13 +112,9 @@ def test_noise_is_drawn_anew_for_the_moments_after_the_update(dataset):
 def test_the_arrays_have_their_shapes_and_ranges(dataset):
     found = train_probed(ProbedArm(norm="batch", **SETTINGS, **PROBES), 0, dataset, threads=1)
     shapes = {
-        "landscape_loss": (3, 2),
-        "random_distance": (3, 1),
-        "shift_cosine": (3, 11),
-        "start_norm": (3,),
-        "batch_variance_9": (3, 2, 32),
-        "probe_step": (3,),
-    }
+        "landscape_loss": (3, 2), "random_distance": (3, 1), "shift_cosine": (3, 11), "start_norm": (3,),
+        "batch_variance_9": (3, 2, 32), "probe_step": (3,),
+    }  # fmt: skip
     assert {name: found[name].shape for name in shapes} == shapes
     assert (found["shift_distance"][:, 0] == 0).all() and (found["shift_cosine"][:, 0] == 1).all()
     assert np.isfinite(found["landscape_distance"]).all() and (found["landscape_distance"] > 0).all()
@@ -174,8 +170,6 @@ def test_what_was_probed_at_the_step_that_diverged_does_not_count(dataset):
     seen = Instruments(ProbedArm(norm="batch", **SETTINGS, probe_steps=(0, 2, 3)), 0, dataset)
     seen.rows = {step: {"start_loss": torch.tensor(1.0)} for step in (0, 2, 3)}
     for diverged, expected in (
-        (2.0, [False, True, True]),
-        (3.0, [False, False, True]),
-        (np.nan, [False] * 3),
-    ):
+        (2.0, [False, True, True]), (3.0, [False, False, True]), (np.nan, [False] * 3),
+    ):  # fmt: skip
         assert np.isnan(seen.result(diverged)["start_loss"]).tolist() == expected

@@ -223,18 +223,6 @@ def test_a_surplus_is_read_where_it_crosses_one_over_e():
     assert np.isnan(weight_decay.e_folding(np.full(50, 0.5)))
 
 
-def test_a_length_of_random_weights_relaxes_as_its_fourth_power_does():
-    """w' = (1 - ηλ) w - η g with |g| = G / |w| at right angles: the surplus of |w|⁴ needs 1/(4ηλ) steps."""
-    rate, decay = 0.1, 0.02
-    square = np.array([1.0, math.sqrt(2.0)]) * math.sqrt(rate / (2 * decay))
-    fourth = []
-    for _ in range(400):
-        fourth.append(square**2)
-        square = (1 - rate * decay) ** 2 * square + rate**2 / square
-    surplus = np.diff(fourth, axis=1)[:, 0]
-    assert weight_decay.e_folding(surplus / surplus[0]) * 4 * rate * decay == pytest.approx(1, abs=0.02)
-
-
 PLAN = weight_decay.Plan("textures-standin", 8, 4, 3, 16, 40, 2, 6, (0.03, 0.1, 0.3), (0.02, 0.04, 0.08))
 
 
