@@ -311,7 +311,7 @@ def test_what_is_remembered_hangs_on_the_package_with_its_lists_and_on_the_machi
     (package / "data").mkdir(parents=True)
     for name in ("__init__.py", "data/known.yml", "data/notes.txt"):
         (package / name).write_text("")
-    monkeypatch.setattr(gate.bnbook, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(gate, "folders", lambda: {"package": package})
     run = publishing.publish(laptop_run().chapter, "laptop")
 
     def key():

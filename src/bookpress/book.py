@@ -69,11 +69,6 @@ class Book:
     def explorers(self) -> Mapping[str, Callable[[Any], Any]]:
         return importlib.import_module(self.explorers_module).EXPLORERS if self.explorers_module else {}
 
-    @property
-    def folders(self) -> dict[str, Path]:
-        """Where the code lies that a run rests on: the book's package and the press."""
-        return {name: folder_of(name) for name in (self.package, PRESS)}
-
 
 _registered: Book | None = None
 
@@ -105,6 +100,7 @@ def command_name() -> str:
     return _registered.package if _registered else PRESS
 
 
-def folder_of(package: str) -> Path:
-    """Where a package's files lie."""
-    return Path(importlib.util.find_spec(package).origin).parent
+def folders() -> dict[str, Path]:
+    """Where the code lies that a run rests on, that of the book's package and the press."""
+    names = (book().package, PRESS)
+    return {name: Path(importlib.util.find_spec(name).origin).parent for name in names}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from bookpress.book import PRESS, book
+from bookpress.book import PRESS, book, folders
 
 #: The press runs, records, judges and shows, and makes no number but these: a change in it makes nothing stale.
 MEASURES = (f"{PRESS}.intervals",)
@@ -56,7 +56,7 @@ class Sources:
     there, as it is imported; a checkout of another commit has another folder."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.roots = book().folders
+        self.roots = folders()
         if root is not None:
             self.roots[book().package] = root
             beside = root.parent / PRESS

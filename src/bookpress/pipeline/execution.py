@@ -24,7 +24,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from bookpress import fingerprint, paths
-from bookpress.book import book
+from bookpress.book import book, folders
 from bookpress.cores import cores
 from bookpress.errors import BnbookError, reason
 from bookpress.fingerprint.sources import Sources
@@ -48,7 +48,7 @@ def copy_packages(scratch: Path) -> Path:
     """The book's package and the press as they are now, in `scratch/code`: what the run imports and is hashed by.
     An edit during the run does not reach them."""
     code = scratch / "code"
-    for name, folder in book().folders.items():
+    for name, folder in folders().items():
         shutil.copytree(folder, code / name, ignore=shutil.ignore_patterns("__pycache__"))
     traced = "import bnbook_tracing\n" if os.environ.get("BNBOOK_TRACES") else ""  # of the tests
     (code / "sitecustomize.py").write_text(traced, encoding="utf-8")

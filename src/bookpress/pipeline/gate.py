@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, fingerprint, paths, results
-from bookpress.book import PRESS, book
+from bookpress.book import PRESS, book, folders
 from bookpress.claims import judging, kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import BnbookError
@@ -617,7 +617,7 @@ def _key(evidence: Evidence) -> str:
 
 @cache
 def _package() -> str:
-    found = (path for folder in book().folders.values() for path in folder.rglob("*"))
+    found = (path for folder in folders().values() for path in folder.rglob("*"))
     return _digest(sorted(path for path in found if path.suffix in (".py", ".yml")), "")
 
 

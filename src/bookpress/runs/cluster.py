@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from bookpress.book import book
+from bookpress.book import folders
 from bookpress.errors import BnbookError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class LocalCluster:
     def __init__(self, workers: int) -> None:
         self.workers, self.surroundings, self.left = workers, _surroundings(), time.monotonic()
         self.log = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (open as long as the cluster runs)
-        packages = dict.fromkeys(str(folder.resolve().parent) for folder in book().folders.values())
+        packages = dict.fromkeys(str(folder.resolve().parent) for folder in folders().values())
         variables = os.environ | {
             "PYTHONPATH": os.pathsep.join(filter(None, [*packages, os.environ.get("PYTHONPATH")])),
             "OMP_NUM_THREADS": "1",
