@@ -257,7 +257,7 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
 
     θ of the k-th step is wrong by at most ρ² / (θ - θ₂ - ρ₂), ρ = ‖A v - θ v‖, where no other eigenvalue lies
     above the second θ₂ ± ρ₂ (Parlett, The Symmetric Eigenvalue Problem, section 11.7: ρ² over the gap). As a θ
-    may stand still on its way, ρ ≤ 100 TOLERANCE · θ is asked for, too. The start is mixed with a fixed random
+    may stand still on its way, ρ ≤ 10 TOLERANCE · θ is asked for, too. The start is mixed with a fixed random
     vector; the basis is kept orthogonal in full, as in `bnbook.probes.fisher.lanczos`, which stops by ρ alone.
     """
     noise = torch.randn(len(start), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(start)
@@ -283,7 +283,7 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
         if (
             betas[-1] == 0
             or step == len(start)
-            or (wrong <= TOLERANCE * value and rest <= 100 * TOLERANCE * value)
+            or (wrong <= TOLERANCE * value and rest <= 10 * TOLERANCE * value)
         ):
             return value
         basis = torch.cat([basis, (r / betas[-1])[None]])

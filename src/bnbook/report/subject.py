@@ -6,7 +6,6 @@ import copy
 import copyreg
 import functools
 import types
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -252,8 +251,6 @@ def _copy_modules(network: nn.Module, memo: dict[int, Any]) -> None:
                 memo[id(value)] = state[key] = type(value)()
                 for k, each in value.items():
                     state[key][k] = copy.deepcopy(each, memo)
-            elif isinstance(value, weakref.ref) and id(value()) in memo:
-                state[key] = weakref.ref(memo[id(value())])
             elif key != "_compiled_call_impl":  # which torch leaves out, too
                 state[key] = value if type(value) in _ATOMS else copy.deepcopy(value, memo)
         vars(memo[id(module)]).update(state)
