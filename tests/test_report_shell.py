@@ -13,7 +13,7 @@ from torch import nn
 
 from bnbook import cli, elsewhere
 from bnbook.errors import BnbookError
-from bnbook.report import command
+from bnbook.report import command, foreign
 
 HEAD = "import torch\nfrom torch import nn\n"
 MAKE = "def make(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
@@ -114,6 +114,31 @@ def test_weights_of_a_checkpoint(here):
     ):
         with pytest.raises(BnbookError, match=words):
             run("nets.py:make", *DIGITS, "--weights", file)
+
+
+def test_weights_in_other_boxes_under_other_words(here):
+    model = nn.Sequential(nn.Linear(6, 4))
+    wanted = {key: value + 1.0 for key, value in model.state_dict().items()}
+    backbone = {f"backbone.{key}": value for key, value in wanted.items()}
+    for content in (backbone, {"epoch": 3, "params": wanted}, {"model": wanted, "ema": model.state_dict()},
+                    {"state_dict": {**backbone, "of_the_loss": torch.ones(2)}}):  # fmt: skip
+        torch.save(content, here / "weights.pt")
+        other = nn.Sequential(nn.Linear(6, 4))
+        foreign.load_weights(other, "weights.pt")
+        assert all(torch.equal(value, wanted[key]) for key, value in other.state_dict().items())
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    for content, words in (
+        ({"one": wanted, "other": wanted}, "several sets of weights that fit .one, other."),
+        ({"teacher.0.weight": wanted["0.weight"], "teacher.0.bias": wanted["0.bias"], **backbone}, "several sets"),
+        (model, "other objects than tensors .*torch.save.model.state_dict"),
+        ({**wanted, "0.bias": torch.ones(5)}, r"0.bias of shape \(5,\) where the network has \(4,\)"),
+        ({**wanted, "1.bias": torch.ones(5)}, "has 1.bias"),
+    ):  # fmt: skip
+        torch.save(content, here / "weights.pt")
+        with pytest.raises(BnbookError, match=words) as caught:
+            foreign.load_weights(model, "weights.pt")
+        assert "\n" not in str(caught.value)
+        assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
 
 def test_shapes_and_own_losses(here):
