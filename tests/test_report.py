@@ -195,11 +195,27 @@ def test_report_as_table_json_and_figure():
         ((dense(), F.cross_entropy, {"x": batch()[0]}), "expected a pair of tensors"),
         ((dense(), F.cross_entropy, (batch()[0] * float("nan"), batch()[1])), "expected a finite number"),
         ((dense(), F.cross_entropy, batch(), float("inf")), "expected a finite number above 0"),
+        ((dense(), F.cross_entropy, batch(), "0.1"), "learning rate 0.1; expected"),
+        ((dense(), F.cross_entropy, batch(), 10**400), "expected a finite number above 0"),
+        ((dense(), F.cross_entropy, (batch()[0].to_sparse(), batch()[1])), "sparse or nested"),
+        ((dense(), F.cross_entropy, batch(), 0.1, {"lengths": (0.5, -1)}), "lengths .0.5, -1.; expected"),
+        ((dense(), F.cross_entropy, batch(), 0.1, {"lengths": 1.0}), "lengths 1.0; expected"),
+        ((dense(), F.cross_entropy, batch(), 0.1, {"beside": 3}), "a model of type int"),
+        ((dense(), F.cross_entropy, batch(), 0.1, {"names": ()}), "names .*; expected 1"),
+        ((dense(), F.cross_entropy, batch(), 0.1, {"output": 0}), "output 0 of a tensor .*expected none"),
     ],
 )
 def test_bad_input_is_one_clear_line(arguments, words):
     with pytest.raises(BnbookError, match=words):
-        bnbook.measure(*arguments[:3], learning_rate=(*arguments, 0.1)[3], progress=False)
+        more = arguments[4] if len(arguments) > 4 else {}
+        bnbook.measure(*arguments[:3], learning_rate=(*arguments, 0.1)[3], progress=False, **more)
+
+
+def test_a_rate_of_numpy_is_a_number_of_the_report():
+    report = bnbook.measure(
+        dense(), F.cross_entropy, batch(), learning_rate=np.float32(0.5), eigenvalues=False, progress=False
+    )
+    assert json.loads(report.to_json())["learning_rate"] == 0.5
 
 
 def test_the_package_is_imported_without_torch():

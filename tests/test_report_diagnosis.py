@@ -110,6 +110,20 @@ def test_constant_units():
     assert found["constant"].value == 3 and "3 of 8 units" in found["constant"].says
 
 
+def test_one_example_alone_is_no_constant_unit_and_a_norm_at_rest_takes_no_values():
+    x, y = batch()
+    assert "constant" not in about(said(network().eval(), (x[:1], y[:1])))
+    held = zoo.seen(zoo.NORMED(zoo.Kept(8)), times=1)
+    assert "values" not in about(said(held, (x[:8], y[:8])))
+    assert "values" in about(said(zoo.seen(zoo.NORMED(), times=1), (x[:8], y[:8])))
+
+
+def test_momentum_at_both_ends():
+    assert "with momentum 0 they stay so" in about(said(network(momentum=0.0)))["averages"].says
+    last = about(said(network(momentum=1.0)))["momentum"].says
+    assert "those of the last batch; expected a smaller one" in last
+
+
 def test_biases_before_batch_norm():
     found = about(said(network(bias=True, depth=2)))
     assert found["bias"].value == 2 and found["bias"].layers == ("0.bias", "3.bias")

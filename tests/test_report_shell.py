@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 
 import pytest
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 
 from bnbook.errors import BnbookError
-from bnbook.report import command
+from bnbook.report import command, foreign
 from bookpress import cli, elsewhere
 
 HEAD = "import torch\nfrom torch import nn\n"
@@ -115,6 +116,31 @@ def test_weights_of_a_checkpoint(here):
             run("nets.py:make", *DIGITS, "--weights", file)
 
 
+def test_weights_in_other_boxes_under_other_words(here):
+    model = nn.Sequential(nn.Linear(6, 4))
+    wanted = {key: value + 1.0 for key, value in model.state_dict().items()}
+    backbone = {f"backbone.{key}": value for key, value in wanted.items()}
+    for content in (backbone, {"epoch": 3, "params": wanted}, {"model": wanted, "ema": model.state_dict()},
+                    {"state_dict": {**backbone, "of_the_loss": torch.ones(2)}}):  # fmt: skip
+        torch.save(content, here / "weights.pt")
+        other = nn.Sequential(nn.Linear(6, 4))
+        foreign.load_weights(other, "weights.pt")
+        assert all(torch.equal(value, wanted[key]) for key, value in other.state_dict().items())
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    for content, words in (
+        ({"one": wanted, "other": wanted}, "several sets of weights that fit .one, other."),
+        ({"teacher.0.weight": wanted["0.weight"], "teacher.0.bias": wanted["0.bias"], **backbone}, "several sets"),
+        (model, "other objects than tensors .*torch.save.model.state_dict"),
+        ({**wanted, "0.bias": torch.ones(5)}, r"0.bias of shape \(5,\) where the network has \(4,\)"),
+        ({**wanted, "1.bias": torch.ones(5)}, "has 1.bias"),
+    ):  # fmt: skip
+        torch.save(content, here / "weights.pt")
+        with pytest.raises(BnbookError, match=words) as caught:
+            foreign.load_weights(model, "weights.pt")
+        assert "\n" not in str(caught.value)
+        assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+
+
 def test_shapes_and_own_losses(here):
     write(
         here,
@@ -158,6 +184,7 @@ def test_shapes_and_own_losses(here):
             "ends the program while it is read",
         ),
         ("import nowhere_at_all\n", "cannot be read: ModuleNotFoundError"),
+        ("class Odd(BaseException): pass\nraise Odd('so')\n", "cannot be read: Odd: so"),
     ],
 )
 def test_scripts_are_stopped_with_a_line_that_helps(here, capsys, text, said):
@@ -178,13 +205,60 @@ def test_a_command_line_of_its_own(here):
     assert run("script.py:make", *DIGITS).loss > 0 and sys.argv == argv
 
 
+def test_a_file_that_goes_elsewhere_or_takes_the_output_keeps_nothing_of_the_report(here, capsys):
+    (here / "away").mkdir()
+    write(here, nets=f"import os, sys\nos.chdir('away'); sys.stdout = open(os.devnull, 'w')\n{MAKE}")
+    assert cli.main(["measure", "nets.py:make", *DIGITS, "--no-eigenvalues", "--json", "r.json"]) == 0
+    assert "loss of the batch" in capsys.readouterr().out
+    assert (here / "r.json").is_file() and os.getcwd() == str(here)
+
+
+def test_relative_imports_over_two_folders_without_a_package_file(here):
+    (here / "loose" / "models").mkdir(parents=True)
+    write(here / "loose", base=MAKE)
+    write(here / "loose" / "models", one="from ..base import make\n")
+    assert run("loose/models/one.py:make", *DIGITS).loss > 0
+
+
+def test_neither_file_nor_table_costs_the_other(here, monkeypatch):
+    write(here, nets=MAKE)
+    shown = []
+    monkeypatch.setattr(command.atomic, "write_bytes", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        run("nets.py:make", *DIGITS, "--json", "r.json", show=shown.append)
+    assert len(shown) == 1
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+
+    def closed(_):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run("nets.py:make", *DIGITS, "--json", "r.json", show=closed)
+    assert json.loads((here / "r.json").read_text())["loss"] > 0
+
+
+def test_a_network_or_loss_that_ends_the_program_is_one_line(here):
+    write(here, nets=f"import sys\n{MAKE}class Bye(nn.Module):\n    def __init__(self): super().__init__(); "
+          "self.a = nn.Linear(64, 10)\n    def forward(self, x): sys.exit(0)\n"
+          "def bye(outputs, targets): sys.exit(3)\n")  # fmt: skip
+    for words in (["nets.py:Bye", *DIGITS], ["nets.py:Bye", "--input-shape", "64"]):
+        with pytest.raises(BnbookError, match=r"the network ends the program in a pass \(sys.exit\(0\)\)"):
+            run(*words)
+    with pytest.raises(BnbookError, match=r"the loss ends the program in a pass \(sys.exit\(3\)\)"):
+        run("nets.py:make", *DIGITS, "--loss", "nets.py:bye")
+
+
 def test_places_are_found_before_and_numbers_are_written_before_they_are_drawn(here, monkeypatch):
     write(here, nets=MAKE)
     (here / "taken").mkdir()
     monkeypatch.setattr(command, "measure", lambda *_, **__: pytest.fail("measured"))
-    for option, place in (("--json", "taken"), ("--figure", "nets.py/r.svg")):
+    os.mkfifo("pipe")
+    for option, place in (("--json", "taken"), ("--figure", "nets.py/r.svg"), ("--json", "pipe")):
         with pytest.raises(BnbookError, match="cannot be written"):
             run("nets.py:make", *DIGITS, option, place)
+    with pytest.raises(BnbookError, match="both name 'r.svg'"):
+        run("nets.py:make", *DIGITS, "--json", "r.svg", "--figure", "./r.svg")
     monkeypatch.undo()
     monkeypatch.chdir(here)
     shown = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import warnings
 
 import pytest
@@ -15,6 +16,7 @@ from zoo import ZOO, B, K
 
 import bnbook
 from bnbook.errors import BnbookError
+from bnbook.report import finding
 
 
 def measured(animal, model=None, **more):
@@ -72,6 +74,13 @@ def test_recomputation_changes_no_number():
         )
     )
     wanted = measured(plain)
+    of_the_input = zoo.Animal(  # torch.autograd.grad passes over it and says nothing
+        lambda: zoo.net(
+            lambda s, x: s.f(zoo.checkpoint(lambda z: s.body(s.a(z)), x.requires_grad_(), use_reentrant=True)),
+            a=nn.Linear(6, 8), body=zoo.body(), f=nn.Linear(8, K),
+        )
+    )  # fmt: skip
+    assert dict(measured(of_the_input).summary()) == pytest.approx(dict(wanted.summary()))
     for name in ("checkpoint", "reentrant checkpoint"):
         found = measured(ZOO[name])
         assert dict(found.summary()) == pytest.approx(dict(wanted.summary())), name
@@ -161,7 +170,16 @@ def scaled():
 
 
 ONLY_THE_LOSS = {
+    "embeddings of bounded length": (  # cut to it in place, of which the gradient knows nothing
+        lambda: zoo.net(
+            lambda s, x: s.f(s.e((x > 0).long()).flatten(1)), e=nn.Embedding(2, 6, max_norm=1.0), f=nn.Linear(36, K)
+        ),
+        "its gradient is not its slope",
+    ),
     "scaled by a hook": (scaled, "its gradient is not its slope"),
+    "statistics left out of the gradient": (
+        lambda: zoo.NORMED(zoo.Renormed(8)).double(), "its gradient is not its slope"
+    ),
     "zero": (dead, "the gradient is zero in every parameter"),
     "not finite": (Saturated, "its gradient is not, in a.weight, a.bias"),
     "straight through": (
@@ -196,6 +214,7 @@ REFUSED = {
     "nothing to train": (lambda: nn.Sequential(nn.Linear(6, K)).requires_grad_(False), "without trained parameters"),
     "several outputs": (lambda: zoo.Net(lambda s, x: (s.a(x), 1), a=nn.Linear(6, K)), "output= "),
     "another shape": (lambda: nn.Sequential(nn.Linear(5, K)), r"does not take inputs \(12, 6\) of float32"),
+    "sys.exit": (lambda: zoo.Net(lambda s, x: sys.exit(0), a=nn.Linear(6, K)), r"in a pass \(sys.exit\(0\)\)"),
     "no gradient": (lambda: zoo.Net(lambda s, x: s.a(x).detach(), a=nn.Linear(6, K)), "the loss has no gradient"),
 }  # fmt: skip
 
@@ -248,6 +267,73 @@ def test_nothing_is_printed_or_warned_of():
         warnings.simplefilter("error")
         for name in ("a slope inside", "averages in buffers", "mixed precision"):
             measured(ZOO[name])
+
+
+def test_a_state_in_which_a_network_ends_the_program_costs_that_state_only():
+    model = zoo.net(
+        lambda s, x: s.f(s.n(s.a(x))) if s.n.training else sys.exit("only trains"),
+        a=nn.Linear(6, 8), n=nn.BatchNorm1d(8), f=nn.Linear(8, K),
+    )  # fmt: skip
+    zoo.seen(model)
+    report = bnbook.measure(model, F.cross_entropy, batch(), progress=False)
+    assert report.eigenvalues.batch > 0 and report.eigenvalues.population is None
+    assert any("population not measured: the network ends the program" in each for each in report.warnings)
+
+
+def test_weights_are_those_of_layers_and_no_scales():
+    report = measured(ZOO["γ and β of the maps' axes"], eigenvalues=False)
+    assert report.shift.names == ("0.weight", "3.weight") and report.gradients.names == ("0", "3")
+
+    class Column(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(8, 1).double())
+            self.row = nn.Parameter(torch.randn(1, 6).double())
+
+        def forward(self, x):
+            return F.linear(x, self.row) + torch.tanh(x.repeat(1, 2)[:, :8]) @ self.w
+
+    subject = bnbook.report.subject.Subject(Column(), lambda y, t: y.mean(), batch())
+    inner = bnbook.report.subject.Subject(nn.Sequential(Column()), lambda y, t: y.mean(), batch())
+    assert [each.parameters for each in finding.inspect(inner).layers] == [("0.w", "0.row")]
+    assert [each.parameters for each in finding.inspect(subject).layers] == [
+        ("w",)
+    ]  # a token has this shape, too
+
+
+@pytest.mark.parametrize(("function", "fits"), [
+    (lambda s, x: torch.cat([s.a(x), s.a(x)]), True), (lambda s, x: s.a(x).mean(0), False)
+])  # fmt: skip
+def test_curvature_is_by_example_however_the_rows_of_the_output_lie(function, fits):
+    twice = measured(
+        zoo.Animal(lambda: zoo.net(function, a=nn.Linear(6, K)), loss=lambda y, _t: y.square().mean())
+    )
+    once = measured(zoo.Animal(lambda: zoo.net(lambda s, x: s.a(x), a=nn.Linear(6, K))))
+    if fits:
+        assert twice.eigenvalues.batch == pytest.approx(2 * once.eigenvalues.batch, rel=1e-3)
+    else:
+        assert twice.eigenvalues.batch is None
+        assert any("gives a tensor (4,) for 12 examples" in each for each in twice.warnings)
+
+
+def test_half_precision_of_its_own_costs_the_curvature_only():
+    report = measured(zoo.Animal(zoo.Half), zoo.Half(), eigenvalues=True)
+    assert report.effective_smoothness > 0 and report.eigenvalues.batch is None
+    assert any("λ_max not measured: it needs derivatives in 64 bits" in each for each in report.warnings)
+
+
+def test_layers_that_nobody_registers_and_losses_that_spread_are_told():
+    model = zoo.NORMED(nn.Identity())
+    model.others = [nn.Linear(2, 2), model[0]]
+    said = " ".join(measured(zoo.Animal(zoo.NORMED), model, eigenvalues=False).warnings)
+    assert "others.0 is no part of what the network registers" in said and "others.1" not in said
+    x, y = batch()
+    one = zoo.net(lambda s, x: s.a(x), a=nn.Linear(6, 1))
+    for targets, told in ((y.double(), True), (y.double()[:, None], False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch
+            report = bnbook.measure(one, F.mse_loss, (x, targets), eigenvalues=False, progress=False)
+        assert any("the loss spreads outputs (12, 1)" in each for each in report.warnings) is told
 
 
 def test_a_lazy_network_that_has_run_is_measured():

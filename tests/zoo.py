@@ -428,6 +428,54 @@ class Functional(nn.Module):
         return F.batch_norm(x, *own, self.training, 0.1, self.eps)
 
 
+class Kept(nn.Module):
+    """Its own code holds some of its norms in one mode, as papers do whose networks are tuned on small batches."""
+
+    def __init__(self, n, mode=False):
+        super().__init__()
+        self.norm, self.mode = nn.BatchNorm1d(n), mode
+
+    def forward(self, x):
+        return self.norm.train(self.mode)(x)
+
+
+class Wide(nn.Module):
+    """Batch norm of a course: γ and β have the axes of the maps that they act on."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.gamma, self.beta = (nn.Parameter(torch.full((1, n, 1, 1), v)) for v in (1.0, 0.0))
+
+    def forward(self, x):
+        axes = (0, 2, 3)
+        m, v = x.mean(axes, keepdim=True), x.var(axes, correction=0, keepdim=True)
+        return self.gamma * (x - m) / (v + 1e-5).sqrt() + self.beta
+
+
+class Renormed(nn.Module):
+    """Batch renormalization: what corrects the batch's statistics is left out of the gradient."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(n)), self.register_buffer("spread", torch.ones(n))
+
+    def forward(self, x):
+        m, s = x.mean(0), x.std(0)
+        r, d = (s / self.spread).detach(), ((m - self.centre) / self.spread).detach()
+        return (x - m) / s * r + d
+
+
+class Half(nn.Module):
+    """Its first layer runs in half precision, whatever the rest does."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.f = nn.Linear(6, 8).bfloat16(), nn.Linear(8, K)
+
+    def forward(self, x):
+        return self.f(torch.tanh(self.a(x.bfloat16()).float()))
+
+
 class Attention(nn.Module):
     def __init__(self, heads=2):
         super().__init__()
@@ -723,10 +771,6 @@ ZOO: dict[str, Animal] = {
         ),
         lacks=("constant", "population"), says=("runs 2 times",),
     ),
-    "embeddings of bounded length": Animal(
-        lambda: net(lambda s, x: s.f(s.e(x).flatten(1)), e=nn.Embedding(9, 6, max_norm=1.0), f=_l(18, K)), (3,),
-        tokens=9,
-    ),
     "embeddings with sparse gradients": Animal(
         lambda: net(lambda s, x: s.f(s.e(x).mean(1)), e=nn.Embedding(9, 6, sparse=True), f=_l(6, K)), (3,),
         tokens=9, says=NONE_MEET,
@@ -740,6 +784,40 @@ ZOO: dict[str, Animal] = {
     ),
     "the book's batch norm": Animal(
         lambda: NORMED(make_normalizer("batch", 8)), lacks=("population",), normalizers=1, curved=False
+    ),
+    "held at rest by its own code": Animal(
+        lambda: seen(NORMED(Kept(8))), lacks=("batch", "constant", "population"), normalizers=1,
+        says=("own code keeps these", r"puts 1.norm \(BatchNorm1d\) into inference mode"),
+    ),
+    "held in training by its own code": Animal(
+        lambda: NORMED(Kept(8, True)), lacks=("constant", "population"), normalizers=1,
+        says=(r"puts 1.norm \(BatchNorm1d\) into training mode",),
+    ),
+    "two norms, one held at rest": Animal(
+        lambda: stack(_l(6, 8), Kept(8), _l(8, 8), nn.BatchNorm1d(8), nn.ReLU(), _l(8, K)),
+        lacks=("batch", "constant", "population"), normalizers=2,
+    ),
+    "a traced network": Animal(
+        lambda: nn.Sequential(
+            torch.jit.trace(seen(NORMED()).eval(), torch.zeros(B, 6).double(), check_trace=False),
+            _l(K, K).double(),
+        ),
+        says=NONE_MEET, normalizers=1, curved=False,
+    ),
+    "γ and β of the maps' axes": Animal(
+        lambda: stack(nn.Conv2d(2, 4, 3), Wide(4), nn.Flatten(), _l(36, K)), (2, 5, 5), normalizers=1, shifted=False,
+        lacks=("constant", "population"),
+    ),
+    "a compiled part": Animal(
+        lambda: nn.Sequential(torch.compile(NORMED(), backend="eager"), nn.Identity()), lacks=("population",),
+        normalizers=1,
+    ),
+    "a loss that writes on what it gets": Animal(
+        NORMED, loss=lambda y, t: F.cross_entropy(y.mul_(2), t), lacks=("population",)
+    ),
+    "features that are almost alike": Animal(  # λ_max a little above a cluster of eigenvalues at 1
+        lambda: net(lambda s, x: s.f(torch.tanh(s.a(x) * s.f.weight.mean())), a=_l(6, 8), f=_l(8, K)),
+        says=NONE_MEET,
     ),
     "the book's noise": Animal(
         lambda: NORMED(make_normalizer("noisy", 8)), lacks=("population",), curved=False

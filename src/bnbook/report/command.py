@@ -35,15 +35,18 @@ FIGURES = (".svg", ".png", ".pdf")
 
 
 def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda _: None) -> Report:
-    """Measure, show, write and draw what was asked for, in this order, and give the report; BnbookError for
+    """Measure, write, show and draw what was asked for, in this order, and give the report; BnbookError for
     whatever cannot be read or written, before anything is measured, and for a network or loss that does not
     take the batch."""
     kind = Path(arguments.figure or "report.svg").suffix
     if kind not in FIGURES:  # before the minutes that a measurement may take
         raise BnbookError(f"a figure {Path(arguments.figure).name!r}; expected {', '.join(FIGURES)}")
-    for place in (arguments.json, arguments.figure):
+    table, figure = (Path(p).resolve() if p else None for p in (arguments.json, arguments.figure))
+    for place in (table, figure):
         if place:
-            _require_writable(Path(place))
+            _require_writable(place)
+    if table and table == figure:
+        raise BnbookError(f"--json and --figure both name {table.name!r}; expected two files")
     named = [each for each in (arguments.factory, arguments.beside) if each]
     weights = arguments.weights or []
     if len(weights) > len(named):
@@ -69,11 +72,13 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
             beside=models[1] if len(models) > 1 else None,
             names=_names(named),
         )
-    show(found)
-    if arguments.json:
-        atomic.write_bytes(Path(arguments.json), (found.to_json() + "\n").encode())
-    if arguments.figure:
-        _draw(found, Path(arguments.figure))
+    try:
+        if table:
+            atomic.write_bytes(table, (found.to_json() + "\n").encode())
+    finally:  # neither may cost the other
+        show(found)
+    if figure:
+        _draw(found, figure)
     return found
 
 
@@ -149,6 +154,8 @@ def _require_writable(path: Path) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(21, os.strerror(21), str(path))
+        if path.exists() and not path.is_file():  # it would be replaced
+            raise OSError(22, "it is a device or a pipe", str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):
             pass

@@ -60,8 +60,36 @@ class Statistics:
 
             watch(module, give, None)
 
+    def modes(self, prepare: Prepare) -> dict[str, tuple[bool, bool]]:
+        """Layers that are seen to run -> whether in training mode, and whether they were put into it."""
+        kept: dict[str, bool] = {}
+        with self.subject.twin() as twin:
+            prepare(twin.network)
+            wanted = {name: part(twin.network, name).training for name in self.names}
+            for name in self.names:
+                watch(part(twin.network, name), lambda m, *_, n=name: kept.update({n: m.training}), None)
+            twin.outputs()
+        return {name: (mode, wanted[name]) for name, mode in kept.items()}
+
+    def check_mode(self, prepare: Prepare) -> None:
+        """BnbookError where a layer runs in another mode than it was put into."""
+        for name, (training, wanted) in self.modes(prepare).items():
+            if training != wanted:
+                mode = "training" if training else "inference"
+                raise BnbookError(
+                    f"the network's own code puts {_said(self.subject, [name])} into {mode} mode"
+                )
+
+    def meets_nowhere(self) -> bool:
+        """Whether no layer is seen to run in which examples could meet, and none do in training mode."""
+        try:
+            return not self.names or (not self.modes(self.batch) and meeting(self.subject, self.batch) == ())
+        except Exception:  # in a mode that the network is not in somebody else's code may fail
+            return False
+
     def check_population(self) -> list[str]:
         """BnbookError where there are no running averages to infer with; warnings of what they hold."""
+        self.check_mode(self.population)
         said = []
         for name, kept in averages(self.subject, self.names).items():
             module = part(self.subject.network, name)
@@ -95,6 +123,7 @@ class Statistics:
     def hold(self) -> None:
         """Take the batch's statistics down; BnbookError where a layer with them held constant gives anything
         but its own output, or examples still meet."""
+        self.check_mode(self.batch)
         own, again = {}, {}
         with self.subject.twin() as twin:
             self.batch(twin.network)
@@ -159,12 +188,19 @@ def _said(subject: Subject, names: list[str] | tuple[str, ...]) -> str:
 def measure(
     subject: Subject,
     anatomy: Anatomy,
+    met: tuple[str, ...] | None,
     attempt: Callable[[str, Callable[[], float]], float | None],
     say: Callable[[str], None],
 ) -> Eigenvalues:
-    """The three; where no examples meet they are one quantity, taken once."""
+    """The three; where no examples meet they are one quantity, taken once. met: where they do as the network is."""
     if any(p.dtype in (torch.float16, torch.bfloat16) for p in subject.network.parameters()):
         subject = subject.in_double()
+        try:
+            with subject.twin() as twin:
+                twin.outputs()
+        except Exception:  # somebody else's code
+            say("λ_max not measured: it needs derivatives in 64 bits, in which this network does not run")
+            return Eigenvalues(None, None, None)
         say(
             "λ_max is that of the same weights in 64 bits: derivatives of derivatives are lost in half precision"
         )
@@ -178,11 +214,11 @@ def measure(
 
         return attempt(f"λ_max, statistics: {name}", one)
 
-    if not anatomy.meeting and meeting(subject) == ():
+    if met == () and state.meets_nowhere():
         say("no layer in which the examples of a batch meet: the three λ_max are the same quantity")
         return Eigenvalues(*[taken(" and ".join(NAMES), lambda _: None, lambda: None)] * 3)
     return Eigenvalues(
-        taken("batch", state.batch, lambda: None),
+        taken("batch", state.batch, lambda: state.check_mode(state.batch)),
         taken("constant", state.constant, state.hold),
         taken("population", state.population, state.check_population),
     )
@@ -194,7 +230,7 @@ def largest(subject: Subject, prepare: Prepare) -> float:
     J u is the derivative by w of ⟨J^T w, u⟩; where torch has no second derivative, or one that is not J's
     (⟨q, J u⟩ = ⟨J^T q, u⟩ is tried), it is a central difference of the outputs in 64 bits.
     """
-    for way in (_on_a_graph, _by_differences):
+    for way in (_by_differences,) if subject.by_backward else (_on_a_graph, _by_differences):
         try:
             with way(subject, prepare) as (product, start):
                 value = lanczos(product, start)
@@ -221,7 +257,7 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
 
     θ of the k-th step is wrong by at most ρ² / (θ - θ₂ - ρ₂), ρ = ‖A v - θ v‖, where no other eigenvalue lies
     above the second θ₂ ± ρ₂ (Parlett, The Symmetric Eigenvalue Problem, section 11.7: ρ² over the gap). As a θ
-    may stand still on its way, ρ ≤ 100 TOLERANCE · θ is asked for, too. The start is mixed with a fixed random
+    may stand still on its way, ρ ≤ 10 TOLERANCE · θ is asked for, too. The start is mixed with a fixed random
     vector; the basis is kept orthogonal in full, as in `bnbook.probes.fisher.lanczos`, which stops by ρ alone.
     """
     noise = torch.randn(len(start), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(start)
@@ -247,7 +283,7 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
         if (
             betas[-1] == 0
             or step == len(start)
-            or (wrong <= TOLERANCE * value and rest <= 100 * TOLERANCE * value)
+            or (wrong <= TOLERANCE * value and rest <= 10 * TOLERANCE * value)
         ):
             return value
         basis = torch.cat([basis, (r / betas[-1])[None]])
@@ -257,7 +293,7 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
 @contextmanager
 def _on_a_graph(subject: Subject, prepare: Prepare):
     with _prepared(subject, prepare) as (twin, leaves):
-        outputs = _rows(twin.outputs())
+        outputs = _rows(twin.outputs(), len(twin.inputs))
         weight = torch.zeros_like(outputs, requires_grad=True)
 
         def grad(by: Tensor, **more: bool) -> list[Tensor]:  # given as `by`, it would load SymPy, for seconds
@@ -291,14 +327,14 @@ def _by_differences(subject: Subject, prepare: Prepare):
 
     def outputs(changed: dict[str, Tensor]) -> Tensor:
         with _prepared(double, prepare, changed) as (twin, _):
-            return _rows(twin.outputs()).detach()
+            return _rows(twin.outputs(), len(twin.inputs)).detach()
 
     start = outputs(at)
     size = float(total_norm(list(at.values())))
 
     def product(q: Tensor) -> Tensor:
         with _prepared(double, prepare, at) as (twin, leaves):
-            value = (_rows(twin.outputs()) * q.view_as(start)).sum()
+            value = (_rows(twin.outputs(), len(start)) * q.view_as(start)).sum()
             found = double.differentiate(value, leaves)
         u = {n: torch.zeros_like(p) if g is None else g for (n, p), g in zip(at.items(), found, strict=True)}
         length = float(total_norm(list(u.values())))
@@ -329,13 +365,17 @@ def _prepared(subject: Subject, prepare: Prepare, changed: dict[str, Tensor] | N
             yield twin, leaves
 
 
-def _rows(outputs: object) -> Tensor:
-    """(B, ...) -> (B, outputs)."""
+def _rows(outputs: object, examples: int) -> Tensor:
+    """(B, ...) -> (B, outputs); of several views or positions of an example as rows, all are its outputs."""
     if not isinstance(outputs, Tensor) or not outputs.dim() or not outputs.is_floating_point():
         raise BnbookError(
             f"the network gives {described(outputs)}; expected one tensor (B, ...) of real numbers; choose it with output="
         )
-    return outputs.reshape(len(outputs), -1)
+    if len(outputs) % examples or not len(outputs):
+        raise BnbookError(
+            f"the network gives {described(outputs)} for {examples} examples; expected (B, ...)"
+        )
+    return outputs.reshape(examples, -1)
 
 
 def _first_line(error: BaseException) -> str:

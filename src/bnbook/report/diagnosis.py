@@ -103,15 +103,17 @@ class _Inputs:
                     module = part(twin.network, name)
                     module.train(training)
                     if training and name in axes:
-                        watch(module, lambda _m, got, _k, n=name: self._keep(n, axes[n], got), None)
+                        watch(module, lambda m, got, _k, n=name: self._keep(m, n, axes[n], got), None)
                 given = twin.outputs()
                 return given.detach() if isinstance(given, Tensor) else given
         except Exception:  # in a mode that the network is not in it may fail
             return None
 
-    def _keep(self, name: str, axis: int, got: tuple) -> None:
-        if got and isinstance(got[0], Tensor) and name not in self.variance:
+    def _keep(self, module: nn.Module, name: str, axis: int, got: tuple) -> None:
+        if module.training and got and isinstance(got[0], Tensor) and name not in self.variance:
             units = units_along(axis, got[0])
+            if units.shape[1] < 2:
+                return
             self.variance[name], self.values[name] = units.var(1, correction=0), units.shape[1]
 
 
@@ -125,14 +127,22 @@ def _modes(subject: Subject, anatomy: Anatomy, seen: _Inputs) -> Iterator[Senten
         momentum, counted = getattr(module, "momentum", None), getattr(module, "num_batches_tracked", None)
         count = 0 if counted is None else int(counted)
         share = 1.0 if as_made(kept[name]) else (1 - (momentum or 1)) ** count if count else 0.0
-        after = f", after {count} batches at momentum {momentum:g}" if count and momentum else ""
+        after = (
+            f", after {_count(count, 'batch', 'batches')} at momentum {momentum:g}"
+            if count and momentum
+            else ""
+        )
         if share >= RULES["averages"][0]:
             why.append(
                 _say(
                     "averages",
                     share,
-                    f"{share:.0%} of the running averages of {name} is what they were made with{after}: let it see "
-                    "more batches in training mode before it infers",
+                    f"{share:.0%} of the running averages of {name} is what they were made with{after}: "
+                    + (
+                        "with momentum 0 they stay so"
+                        if momentum == 0
+                        else "let it see more batches in training mode before it infers"
+                    ),
                     (name,),
                 )
             )
@@ -142,8 +152,13 @@ def _modes(subject: Subject, anatomy: Anatomy, seen: _Inputs) -> Iterator[Senten
                     "momentum",
                     momentum,
                     f"momentum {momentum:g} of {name} is the weight of the newest batch, so that the averages are those of "
-                    f"the last {_batches(momentum)}; other libraries give the weight of the old averages by "
-                    f"this word: expected {1 - momentum:g}?",
+                    f"the last {_count(max(1, round(1 / momentum)), 'batch', 'batches').removeprefix('1 ')}; "
+                    + (
+                        "other libraries give the weight of the old averages by this word: "
+                        f"expected {1 - momentum:g}?"
+                        if momentum < 1
+                        else "expected a smaller one, such as 0.1"
+                    ),
                     (name,),
                 )
             )
@@ -185,9 +200,8 @@ def _loss(subject: Subject, changed: Mapping[str, Tensor]) -> float:
         return float(twin.value().detach())
 
 
-def _batches(momentum: float) -> str:
-    count = max(1, round(1 / momentum))
-    return "batch" if count == 1 else f"{count} batches"
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
 
 
 def _units(seen: _Inputs) -> Iterator[Sentence]:
@@ -243,8 +257,8 @@ def _biases(
         yield _say(
             "bias",
             len(idle),
-            f"{len(idle)} biases ({size} numbers; {_some(idle)}) do nothing: what follows subtracts the mean; make these layers with "
-            "bias=False",
+            f"{_count(len(idle), 'bias', 'biases')} ({size} numbers; {_some(idle)}) "
+            f"{'does' if len(idle) == 1 else 'do'} nothing: what follows subtracts the mean; make the layer with bias=False",
             tuple(idle),
         )
 
@@ -276,8 +290,9 @@ def _blind(
         yield _say(
             "turn",
             blind[name],
-            f"{len(blind)} layers are blind to the length of their weights, so that a step only turns them: {name} by "
-            f"{math.degrees(math.atan(blind[name])):.0f}° at this rate; a smaller rate, or longer weights, turn it less",
+            f"{_count(len(blind), 'layer is', 'layers are')} blind to the length of the weights, so that "
+            f"a step only turns them: {name} by {math.degrees(math.atan(blind[name])):.0f}° at this rate; "
+            "a smaller rate, or longer weights, turn it less",
             tuple(blind),
         )
 

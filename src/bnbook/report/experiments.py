@@ -14,6 +14,7 @@ from bnbook.errors import BnbookError
 from bnbook.probes.functional import total_norm
 from bnbook.report.subject import Subject, part
 
+FITS = 2e-3  # relative, of the slope of a loss in 64 bits
 Prepare = Callable[[nn.Module], object]  # puts a copy into the state that is asked about
 
 
@@ -48,14 +49,17 @@ def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
     found = _at_once(subject, loss, gradient)
     if found:
         return found
-    for each, changes, within in ((subject.in_double(), (1e-6, 1e-7), 0.02), (subject, (1e-2, 1e-3), 0.1)):
+    for each in (subject.in_double(), subject):
         try:
             start, gradient = each.gradient()
+            with each.twin() as twin:
+                exact = twin.value().dtype == torch.float64
         except (RuntimeError, TypeError, NotImplementedError, BnbookError):
             continue
         way, size = _way({name: g for name, g in gradient.items() if g is not None})
         if not 0 < size < float("inf"):
             continue
+        changes, within = ((1e-6, 1e-7), FITS) if exact else ((1e-2, 1e-3), 0.1)
         sides = []
         for change in changes:
             h = change * max(float(start.abs()), 1e-6) / size
@@ -66,6 +70,8 @@ def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
         if _kink(sides, size, within):
             return Slope(size, *sides[-1], "kink")
         found = Slope(size, *sides[-1], "other")
+        if exact:
+            break
     if found is None:
         raise BnbookError("the slope of the loss cannot be tried")
     return found
@@ -80,7 +86,7 @@ def _at_once(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slo
     except (RuntimeError, TypeError, NotImplementedError, BnbookError):
         return None
     both = (ahead - behind) / (2 * h)
-    return Slope(size, both, both, "fits") if abs(both / size - 1) < 0.02 else None
+    return Slope(size, both, both, "fits") if abs(both / size - 1) < FITS else None
 
 
 def _way(gradient: dict[str, Tensor]) -> tuple[dict[str, Tensor], float]:
@@ -105,7 +111,9 @@ def _kink(sides: list[tuple[float, float]], size: float, within: float) -> bool:
 def meeting(subject: Subject, prepare: Prepare = lambda _: None) -> tuple[str, ...] | None:
     """Where the examples of a batch meet: the smallest modules that hand on other values for an example when
     another one is changed, though they received the same; ("",) is the network's own code; None where no
-    example can be changed."""
+    example can be changed, or there is but one."""
+    if len(subject.batch[0]) < 2:
+        return None
     plain = _prints(subject, prepare, None)
     places: dict[str, None] = {}
     for which in _TRIED_TOGETHER if len(subject.batch[0]) >= _ENOUGH else _TRIED_APART:
@@ -164,8 +172,7 @@ def _prints(subject: Subject, prepare: Prepare, inputs: Tensor | None) -> dict[t
                     lambda _m, got, more, name=name: keep(name, "in", [*got, *more.values()]),
                     lambda _m, _got, gave, name=name: keep(name, "out", gave),
                 )
-        output = twin.pick(twin.network(twin.inputs if inputs is None else inputs.to(twin.inputs.dtype)))
-        keep("", "out", output)
+        keep("", "out", twin.outputs(None if inputs is None else inputs.to(twin.inputs.dtype)))
     return {key: torch.stack(values) for key, values in found.items()}
 
 

@@ -66,6 +66,7 @@ def inspect(subject: Subject) -> Anatomy:
     tried: dict[str, _Tried] = {}
     runs: dict[str, int] = {}
     axes: dict[str, int | None] = {}
+    scales: dict[str, set[int]] = {}
     with subject.twin() as twin:
         modules = {n: m for n, m in twin.network.named_modules() if "parametrizations" not in n.split(".")}
         weighted = {name: own for name, module in modules.items() if (own := weights(name, module))}
@@ -77,6 +78,7 @@ def inspect(subject: Subject) -> Anatomy:
                     return
                 if name in weighted:
                     axes[name] = _input_axis(module, got, more)
+                    scales[name] = _scales(module, *_alone(module, got, more))
                 if _worth_trying(module):
                     tried[name] = _try(module, got, more)
 
@@ -91,6 +93,13 @@ def inspect(subject: Subject) -> Anatomy:
             for name, module in modules.items()
             if (each := tried.get(name) or _unseen(module)) and _normalizes(module, each)
         )
+        for name in weighted.keys() - scales.keys():
+            scales[name] = _scales(modules[name], None, None)
+        weighted = {
+            name: kept
+            for name, own in weighted.items()
+            if (kept := [p for p in own if id(p) not in scales.get(name, ())])
+        }
         names = {id(p): n for n, p in reversed(list(twin.network.named_parameters(remove_duplicate=False)))}
         layers = [
             Layer(
@@ -122,6 +131,34 @@ def weights(name: str, module: nn.Module) -> list[Tensor]:
     if nn.utils.parametrize.is_parametrized(module):
         own += list(module.parametrizations.parameters())
     return [p for p in own if p.dim() >= 2 and p.is_floating_point()] if not is_named_norm(module) else []
+
+
+def _narrow(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters with two or more axes of which at most one is longer than 1, of a class that is not torch's."""
+    own = (
+        {} if type(module).__module__.startswith("torch.nn") else dict(module.named_parameters(recurse=False))
+    )
+    return {n: p for n, p in own.items() if p.dim() >= 2 and sum(size > 1 for size in p.shape) < 2}
+
+
+def _scales(module: nn.Module, run: Callable[..., Any] | None, x: Tensor | None) -> set[int]:
+    """Those of them of which one entry acts on one unit only: a γ or β, (1, C, 1, 1), and no weights; where this
+    cannot be tried, all but columns (n, 1)."""
+    found = set()
+    for name, parameter in _narrow(module).items():
+
+        def change(layer: nn.Module, name: str = name) -> None:
+            getattr(layer, name).data.view(-1)[-1].add_(1.0)
+
+        try:
+            acts = (run(x, change=change) - run(x, change=lambda _: None)).abs() > 0
+            units = [a for a in range(1, acts.dim()) if acts.shape[a] == parameter.numel()]
+            scales = any(int(acts.transpose(0, a).flatten(1).any(1).sum()) <= 1 for a in units)
+        except (Exception, SystemExit):  # somebody else's code, or it does not run
+            scales = parameter.dim() > 2 or len(parameter) == 1
+        if scales or parameter.numel() == 1:
+            found.add(id(parameter))
+    return found
 
 
 def is_named_norm(module: nn.Module) -> bool:
@@ -171,7 +208,7 @@ def _try(module: nn.Module, got: tuple, more: dict) -> _Tried:
                 if alike and (free or is_named_norm(module))
                 else None
             )
-        except Exception:  # somebody else's code
+        except (Exception, SystemExit):  # somebody else's code
             return _unseen(module) or _Tried()
     return _Tried(over_batch, now, free, axis)
 
@@ -266,7 +303,7 @@ def _input_axis(module: nn.Module, got: tuple, more: dict) -> int | None:
                 gave = gave[0] if isinstance(gave, (tuple, list)) else gave
                 weight = torch.arange(1, gave.numel() + 1, device=gave.device).sin().view(gave.shape)
                 (slope,) = torch.autograd.grad((gave * weight.to(gave.dtype)).sum(), leaf)
-            except Exception:  # somebody else's code
+            except (Exception, SystemExit):  # somebody else's code
                 continue
             still = {a: slope.transpose(0, a).flatten(1).abs().sum(1) == 0 for a in range(1, slope.dim())}
             one = [a for a, zero in still.items() if zero[0] and int(zero.sum()) == 1 and len(zero) > 1]

@@ -6,23 +6,25 @@ import contextlib
 import importlib
 import importlib.util
 import io
+import os
+import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import UninitializedTensorMixin
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from bnbook.errors import BnbookError
 
 EXAMPLE = "FILE.py:FACTORY, such as nets.py:make, or package.module:FACTORY"
 GUARD = "put what runs under `if __name__ == '__main__':`, or the network into a file of its own"
-#: Where checkpoints keep the weights, and what wrappers put before their names.
+#: Where checkpoints keep the weights, beside others perhaps (an average of them).
 BOXES = ("state_dict", "model_state_dict", "model", "net", "network", "weights")
-PREFIXES = ("module.", "_orig_mod.", "model.")
 
 
 def network(named: str, seed: int) -> nn.Module:
@@ -45,25 +47,68 @@ def loss(named: str) -> Callable[..., Any]:
 
 
 def load_weights(model: nn.Module, file: str) -> None:
-    """Parameters and buffers of a checkpoint: a state dict, or a dictionary that holds one under a usual name."""
+    """Parameters and buffers of a checkpoint: a state dict, or a dictionary that holds one, under names of the
+    network's own or such with one and the same word before them (a wrapper's)."""
     words = f"{file} cannot be read as weights"
-    content = tried(words, lambda: torch.load(file, weights_only=True, map_location="cpu"))
-    for box in BOXES:
-        if isinstance(content, dict) and isinstance(content.get(box), dict):
-            content = content[box]
-            break
-    if not isinstance(content, dict) or not any(isinstance(v, torch.Tensor) for v in content.values()):
+    try:
+        content = tried(words, lambda: torch.load(file, weights_only=True, map_location="cpu"))
+    except BnbookError as error:
+        if isinstance(error.__cause__, pickle.UnpicklingError):
+            raise BnbookError(
+                f"{file} holds other objects than tensors (a whole model, or settings), which could run anything when "
+                "read; expected a state dict alone: torch.save(model.state_dict(), FILE)"
+            ) from None
+        raise
+    wanted = model.state_dict()
+    needed = [key for key in wanted if not key.endswith("num_batches_tracked")]
+    held = dict(_states(content))
+    if not held:
         raise BnbookError(f"{file} holds a {type(content).__name__}; expected a state dict")
-    state, wanted = dict(content), model.state_dict()
-    for prefix in PREFIXES:
-        if state.keys() - wanted.keys() and all(key.startswith(prefix) for key in state):
-            state = {key.removeprefix(prefix): value for key, value in state.items()}
-    absent = [key for key in wanted if key not in state and not key.endswith("num_batches_tracked")]
-    if absent or state.keys() - wanted.keys():
-        known = absent[:2] or sorted(state.keys() - wanted.keys())[:2]
-        what = "lacks" if absent else "has"
-        raise BnbookError(f"{file} {what} {', '.join(known)}; expected the weights of this network")
+    fitting = [
+        (name, {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)})
+        for name, state in held.items()
+        for prefix in _prefixes(state, needed)
+    ]
+    usual = [each for each in fitting if each[0].rpartition(".")[2] in BOXES]
+    fitting = usual[:1] or fitting
+    if len(fitting) > 1:
+        names = ", ".join(name or "two prefixes" for name, _ in fitting)
+        raise BnbookError(f"{file} holds several sets of weights that fit ({names}); expected one")
+    if not fitting:
+        state = max(held.values(), key=lambda each: len(each.keys() & wanted.keys()))
+        known = [key for key in needed if key not in state][:2]
+        raise BnbookError(f"{file} lacks {', '.join(known)}; expected the weights of this network")
+    state = fitting[0][1]
+    more = sorted(state.keys() - wanted.keys())
+    if more:
+        raise BnbookError(f"{file} has {', '.join(more[:2])}; expected the weights of this network")
+    for key, value in wanted.items():
+        if (
+            key in state
+            and not isinstance(value, UninitializedTensorMixin)
+            and state[key].shape != value.shape
+        ):
+            shapes = f"{tuple(state[key].shape)} where the network has {tuple(value.shape)}"
+            raise BnbookError(f"{file} has {key} of shape {shapes}; expected the weights of this network")
     tried(words, lambda: model.load_state_dict(state, strict=False))
+
+
+def _states(content: Any, name: str = "") -> Iterator[tuple[str, dict[str, torch.Tensor]]]:
+    """Every dictionary of tensors that a checkpoint holds, by its place."""
+    if not isinstance(content, Mapping):
+        return
+    own = {k: v for k, v in content.items() if isinstance(k, str) and isinstance(v, torch.Tensor)}
+    if own:
+        yield name, own
+    for key, value in content.items():
+        yield from _states(value, f"{name}.{key}" if name else str(key))
+
+
+def _prefixes(state: Mapping[str, torch.Tensor], needed: Sequence[str]) -> list[str]:
+    """What may stand before all names that are needed."""
+    maybe = [key.removesuffix(needed[0]) for key in state if key.endswith(needed[0])] if needed else []
+    dotted = [p for p in maybe if not p or p.endswith(".")]
+    return [p for p in dotted if all(p + key in state for key in needed)]
 
 
 def _named(named: str) -> Any:
@@ -106,9 +151,16 @@ def _file(path: Path) -> ModuleType:
         dotted = f"measured_{path.stem}"
     try:
         return _imported(str(path), dotted, path)
-    except _Relative:  # it lies in a package that has no __init__.py
-        _on_path(path.parent.parent)
-        return _imported(str(path), f"{path.parent.name}.{path.stem}")
+    except _Relative:  # it lies in packages that have no __init__.py
+        for above in range(1, 4):
+            _on_path(path.parents[above])
+            dotted = ".".join(each.name for each in reversed(path.parents[:above]))
+            try:
+                return _imported(str(path), f"{dotted}.{path.stem}")
+            except BnbookError as error:
+                if "relative import" not in str(error) or above == 3 or above + 1 >= len(path.parents):
+                    raise
+        raise
 
 
 class _Relative(Exception):
@@ -205,14 +257,16 @@ def _no_training() -> Iterator[None]:
 
 @contextlib.contextmanager
 def own_command_line(named: str) -> Iterator[None]:
-    """The file sees a command line of its own, without words; on leaving all is as before."""
-    words, path = sys.argv, list(sys.path)
+    """The file sees a command line of its own, without words; on leaving all is as before, output and folder too."""
+    words, path, streams, here = sys.argv, list(sys.path), (sys.stdout, sys.stderr), Path.cwd()
     _BEFORE.update(sys.modules)
     sys.argv = [named.rpartition(":")[0]]
     try:
         yield
     finally:
         sys.argv, sys.path[:] = words, path
+        sys.stdout, sys.stderr = streams
+        os.chdir(here)
         _forget_others()
         _READ.clear(), _BEFORE.clear()
 
@@ -235,7 +289,9 @@ def tried(words: str, function: Callable[[], Any], on_exit: str = "") -> Any:
         raise
     except SystemExit as error:
         raise BnbookError(f"{on_exit or words} (sys.exit({error.code!r}))") from error
-    except Exception as error:
+    except (KeyboardInterrupt, _Trains):
+        raise
+    except BaseException as error:  # somebody may have a class of their own
         first = str(error).strip().splitlines() or [""]
         raise BnbookError(f"{words}: {type(error).__name__}: {first[0]}") from error
     sys.stderr.write(said.getvalue())

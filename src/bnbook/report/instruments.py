@@ -63,13 +63,14 @@ def shift(
     The cosine of a layer whose gradient is zero here or there is not defined: nan.
     """
     layers: dict[str, list[str]] = {}
-    for name, parameter in subject.parameters.items():
-        if parameter.dim() >= 2:
+    weights = {name for each in anatomy.layers for name in each.parameters}
+    for name in subject.parameters:
+        if name in weights:
             layers.setdefault(name.replace("parametrizations.", "").partition(".original")[0], []).append(
                 name
             )
     if not layers:
-        raise BnbookError("the network has no trained parameter with two or more axes")
+        raise BnbookError("the network has no layer with trained weights")
     out = [
         LeftOut("covariate shift", layer, "does not reach the loss")
         for layer, own in layers.items()

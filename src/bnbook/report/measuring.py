@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from bnbook.report import curvature, experiments, instruments, moments
 from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
 from bnbook.report.finding import Anatomy, inspect
 from bnbook.report.instruments import LeftOut
-from bnbook.report.reaching import moved
+from bnbook.report.reaching import moved, reach
 from bnbook.report.report import Findings, Report
 from bnbook.report.subject import Subject, dense, described, unwrapped, watched
 
@@ -53,9 +54,12 @@ def measure(
     positive learning rate; for a network or loss that does not take the batch, or whose loss is not one
     finite number; where something has moved all the same, with its name.
     """
-    _check(model, batch, learning_rate)
+    models = [model] if beside is None else [model, beside]
+    for each in models:
+        _check(each, batch)
+    learning_rate, lengths, names = _settings(learning_rate, lengths, names, len(models))
     require_optimizer(optimizer)
-    models = [unwrapped(each) for each in ([model] if beside is None else [model, beside])]
+    models = [unwrapped(each) for each in models]
     for each in models:
         _refuse_unready(each)
     with _bar(len(models) * (5 + 3 * eigenvalues), progress) as step:
@@ -96,8 +100,13 @@ class _One:
             n: torch.zeros_like(subject.parameters[n]) if g is None else g for n, g in raw.items()
         }
         self.start = start
-        anatomy = inspect(subject)
-        findings = self._tried(anatomy, raw)
+        try:
+            anatomy = inspect(subject)
+            findings = self._tried(anatomy, raw)
+        except BnbookError:
+            raise
+        except Exception as error:  # somebody else's code
+            raise BnbookError(f"one pass of this network runs, another one fails: {_line(error)}") from error
         seen = shift = by_layer = places = values = None
         said: tuple[Sentence, ...] = ()
         hindrance = self._hindrance(findings)
@@ -109,7 +118,9 @@ class _One:
             by_layer = self._attempt("gradients by layer", lambda: self._by_layer(anatomy))
             places = self._attempt("moments", lambda: self._moments(anatomy))
             if self.eigenvalues:
-                values = curvature.measure(subject, anatomy, self._attempt, self.warnings.append)
+                values = curvature.measure(
+                    subject, anatomy, findings.meeting, self._attempt, self.warnings.append
+                )
             said = self._attempt(
                 "diagnosis",
                 lambda: diagnose(
@@ -133,19 +144,22 @@ class _One:
             places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said or (),
         )  # fmt: skip
 
-    def _again(self) -> tuple[Tensor, dict[str, Tensor | None]]:
+    def _again(self, raw: dict[str, Tensor | None]) -> tuple[Tensor, dict[str, Tensor | None]]:
+        """A second pass; by .backward() as the first one where torch gives the gradient in no other way."""
         try:
-            return self.subject.gradient()
+            value, again = self.subject.gradient()
+            if all((again[n] is None) == (g is None) for n, g in raw.items()):
+                return value, again
         except RuntimeError as error:
             if "checkpoint" not in str(error).lower():
                 raise
-            self.subject.by_backward = True
-            return self.subject.gradient()
+        self.subject.by_backward = True  # a reentrant checkpoint
+        return self.subject.gradient()
 
     def _tried(self, anatomy: Anatomy, raw: dict[str, Tensor | None]) -> Findings:
         """What the experiments say of the network; warnings of what a reader has to know before the numbers."""
         subject, gradient = self.subject, self.gradient
-        value, again = self._again()
+        value, again = self._again(raw)
         same = {n: torch.zeros_like(gradient[n]) if g is None else g for n, g in again.items()}
         repeats = experiments.repeats((self.start, gradient), (value, same))
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
@@ -241,7 +255,7 @@ class _One:
         return found
 
 
-def _check(model: nn.Module, batch: Batch, learning_rate: float) -> None:
+def _check(model: nn.Module, batch: Batch) -> None:
     if not isinstance(model, nn.Module):
         raise BnbookError(f"a model of type {type(model).__name__}; expected a torch.nn.Module")
     pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(isinstance(b, Tensor) for b in batch)
@@ -250,12 +264,31 @@ def _check(model: nn.Module, batch: Batch, learning_rate: float) -> None:
             f"a batch of type {type(batch).__name__}; expected a pair of tensors (inputs, targets); "
             "wrap a model that takes anything else in a module that takes one tensor"
         )
+    if any(each.layout != torch.strided or each.is_nested for each in batch):
+        raise BnbookError("a batch that is sparse or nested; expected tensors that hold every entry")
     if not batch[0].dim() or len(batch[0]) < 1:
         raise BnbookError(
             f"inputs of shape {tuple(batch[0].shape)}; expected (B, ...) with at least one example"
         )
-    if not 0 < learning_rate < math.inf:
-        raise BnbookError(f"learning rate {learning_rate!r}; expected a finite number above 0")
+
+
+def _settings(rate: Any, lengths: Any, names: Any, count: int) -> tuple[float, list[float], list[str]]:
+    """The learning rate, the lengths and the names of so many networks, as plain numbers and words."""
+    try:
+        found = float(rate)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not 0 < found < math.inf or isinstance(rate, (str, bool)):
+        raise BnbookError(f"learning rate {str(rate)[:40]}; expected a finite number above 0")
+    try:
+        steps = [float(each) for each in lengths]
+    except (TypeError, ValueError, OverflowError):
+        steps = []
+    if not steps or not all(0 < each < math.inf for each in steps):
+        raise BnbookError(f"lengths {str(lengths)[:40]}; expected at least one, each a finite number above 0")
+    if isinstance(names, str) or len(names) < count:
+        raise BnbookError(f"names {names!r}; expected {count}, one for each network")
+    return found, steps, [str(each) for each in names]
 
 
 def _refuse_unready(network: nn.Module) -> None:
@@ -327,11 +360,41 @@ def _twice(subject: Subject) -> float | None:
             return None
         try:
             with torch.no_grad():
-                once = twin.loss(outputs, twin.targets)
+                once = twin.loss(outputs.clone(), twin.targets)
                 twice = twin.loss(torch.cat([outputs] * 2), torch.cat([twin.targets] * 2))
         except Exception:
             return None
     return float(twice / once) if once else None
+
+
+def _unregistered(subject: Subject) -> list[str]:
+    """Modules with trained parameters that the network reaches, in a list of its own perhaps, and does not register."""
+    inside = {id(each) for each in subject.network.modules()}
+    own = {id(p) for p in subject.network.parameters()}
+    return [
+        name
+        for name, each in reach(subject.network)
+        if isinstance(each, nn.Module)
+        and id(each) not in inside
+        and any(p.requires_grad and id(p) not in own for p in each.parameters())
+    ]
+
+
+def _spread(subject: Subject) -> bool:
+    """Whether outputs (B, 1) meet targets (B,) in the loss as (B, B): it is that of the outputs spread by hand."""
+    with subject.twin() as twin:
+        outputs, targets = twin.outputs(), twin.targets
+        if not isinstance(outputs, Tensor) or outputs.shape != (len(targets), 1) or targets.dim() != 1:
+            return False
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                once = twin.loss(outputs.clone(), targets)
+                apart = twin.loss(outputs.expand(-1, len(targets)), targets.expand(len(targets), -1))
+                fits = twin.loss(outputs[:, 0], targets)
+        except Exception:  # somebody else's code
+            return False
+    return bool(torch.isclose(once, apart)) and not bool(torch.isclose(once, fits))
 
 
 def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator[str]:
@@ -345,7 +408,20 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
     if still:
         yield (
             f"{len(still)} of {len(over)} batch normalizers are in inference mode ({_some(still)}): landscape, shift, "
-            "gradients and moments are those of running averages; call model.train() for those of training"
+            "gradients and moments are those of running averages; "
+            + (
+                "the network is in training mode, but its own code keeps these layers from it"
+                if subject.network.training
+                else "call model.train() for those of training"
+            )
+        )
+    hidden = _unregistered(subject)
+    if hidden:
+        yield f"{_some(hidden)} is no part of what the network registers: its parameters are not measured"
+    if _spread(subject):
+        yield (
+            f"the loss spreads outputs {(len(subject.batch[0]), 1)} against targets {tuple(subject.batch[1].shape)}: each example "
+            "is compared with all targets; give both one shape"
         )
     if len(subject.batch[0]) < 8:
         yield f"a batch of {len(subject.batch[0])}: batch statistics of few examples are mostly noise"

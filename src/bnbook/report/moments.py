@@ -92,5 +92,5 @@ def _look(
                     lambda _m, got, more, e=each: keep(PLACES[2], e.name, e.axis, first(got, more)),
                     None,
                 )
-        twin.network(twin.inputs)
+        twin.outputs()
     return found

@@ -30,19 +30,31 @@ class Twin:
     targets: Tensor
     pick: Callable[[Any], Any]
 
-    def outputs(self) -> Any:
-        return self.pick(self.network(self.inputs))
+    def outputs(self, inputs: Tensor | None = None) -> Any:
+        with _no_exit("network"):
+            return self.pick(self.network(self.inputs if inputs is None else inputs))
 
     def value(self) -> Tensor:
         """L, ()."""
         return self.reduced(self.outputs())
 
     def reduced(self, outputs: Any) -> Tensor:
-        found = self.loss(outputs, self.targets)
+        with _no_exit("loss"):
+            found = self.loss(outputs, self.targets)
         if not isinstance(found, Tensor) or found.dim():
-            kind = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            raise BnbookError(f"a loss of shape {kind}; expected one number; reduce it by mean or sum")
+            kind = (
+                f"shape {tuple(found.shape)}" if isinstance(found, Tensor) else f"type {type(found).__name__}"
+            )
+            raise BnbookError(f"a loss of {kind}; expected one number; reduce it by mean or sum")
         return found
+
+
+@contextmanager
+def _no_exit(what: str) -> Iterator[None]:
+    try:
+        yield
+    except SystemExit as error:
+        raise BnbookError(f"the {what} ends the program in a pass (sys.exit({error.code!r}))") from error
 
 
 @dataclass
@@ -122,6 +134,10 @@ class Subject:
     def _pick(self, outputs: Any) -> Any:
         if self.output is None:
             return outputs
+        if isinstance(outputs, Tensor):  # whose entries are examples
+            raise BnbookError(
+                f"output {self.output!r} of {described(outputs)}; expected none, there is but one"
+            )
         try:
             if isinstance(self.output, str) and not isinstance(outputs, Mapping):
                 return getattr(outputs, self.output)
@@ -168,10 +184,14 @@ def unwrapped(model: nn.Module) -> nn.Module:
     while True:
         if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
             model = model.module
-        elif isinstance(getattr(model, "_orig_mod", None), nn.Module):
+        elif _is_compiled(model):
             model = model._orig_mod
         else:
             return model
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    return type(module).__name__ == "OptimizedModule"
 
 
 @contextmanager
@@ -200,12 +220,31 @@ def _copied(network: nn.Module, memo: dict[int, Any]) -> nn.Module:
     return found
 
 
+class _Eager(nn.Module):
+    """A copy of a compiled part, as it was written: torch's own would run what it was compiled from."""
+
+    def __init__(self, compiled: nn.Module, memo: dict[int, Any]) -> None:
+        super().__init__()
+        self.training, self._orig_mod = compiled.training, copy.deepcopy(compiled._orig_mod, memo)
+        hooks = {k: copy.deepcopy(v, memo) for k, v in vars(compiled).items() if k.endswith("_hooks")}
+        vars(self).update(hooks)
+
+    def __getattr__(self, name: str) -> Any:
+        return super().__getattr__(name) if name == "_orig_mod" else getattr(self._orig_mod, name)
+
+    def forward(self, *given: Any, **more: Any) -> Any:
+        return self._orig_mod(*given, **more)
+
+
 def _copy_modules(network: nn.Module, memo: dict[int, Any]) -> None:
     """What a deep copy does with plain modules, whose dozens of attributes it takes slowly, in a third of the time."""
     plain = [module for module in network.modules() if _is_plain(type(module)) and id(module) not in memo]
     for module in plain:
         memo[id(module)] = type(module).__new__(type(module))
-    for module in plain:
+    for module in network.modules():
+        if _is_compiled(module) and id(module) not in memo:
+            memo[id(module)] = _Eager(module, memo)
+    for module in reversed(plain):  # children first: what wraps one may ask it for its mode
         state = {}
         for key, value in vars(module).items():
             if type(value) in (dict, OrderedDict):
