@@ -667,6 +667,7 @@ def _listed(values: np.ndarray) -> str:
 SUPPORT = ("references.bib", "_static")
 INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
+SETTINGS = re.compile(r"^\| *setting *\|.*\n(?:\|.*\n?)+", re.M)
 INTERVAL = "95 % interval "
 SECTION = re.compile(r"^(?=#+ |:{3,}|```\{figure\})", re.M)
 ROOT = "../"  # from a chapter's page to the first one
@@ -746,10 +747,11 @@ def _chapter_page(
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            text = teaching.with_sheets(said_once(filled(source, chapter, shown)), sheets)
+            text = teaching.with_sheets(with_folds(said_once(filled(source, chapter, shown))), sheets)
             cell.source = _without_missing_figures(text, target.parent)
-    first = next(cell for cell in page.cells if cell.cell_type == "markdown")
-    first.source = _after_answer(first.source, stamp(chapter, evidence, shown))
+    written = [cell for cell in page.cells if cell.cell_type == "markdown"]
+    opening = taken_out(written) if evidence else ""
+    written[0].source = _after_answer(written[0].source, f"{opening}\n\n{stamp(chapter, evidence, shown)}")
     nbformat.write(page, target)
 
 
@@ -769,8 +771,28 @@ def said_once(text: str) -> str:
     return "".join(parts)
 
 
+def taken_out(written: Sequence[Any]) -> str:
+    """The first figure of a page, taken out of the Markdown cell that has it: it opens the page."""
+    for cell in written:
+        for _, _, directive in chapter_runs.referenced_figures(cell.source)[:1]:
+            cell.source = cell.source.replace(directive, "", 1)
+            return directive
+    return ""
+
+
+def with_folds(text: str) -> str:
+    """The table of settings behind a fold."""
+    return SETTINGS.sub(lambda table: folded("The settings", table[0]), text)
+
+
+def folded(title: str, text: str) -> str:
+    """Markdown that a reader opens."""
+    return f"::::{{admonition}} {title}\n:class: dropdown\n\n{text.strip()}\n::::\n"
+
+
 def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
-    """The chapter's claims in a table, each verdict a chip."""
+    """A line for each of the chapter's claims, chip, sentence and effect; behind a fold their table, with parts,
+    thresholds and scope. Claims that the page lists size by size have no lines again."""
     own = [shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name]
     marks = claim_pages.marks(claims.load_instruments(), ROOT)
 
@@ -778,7 +800,12 @@ def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
         row = shown.rows[found.claim.id]
         return board.in_words(row, ROOT) + marks(row)
 
-    return claims.markdown_table(filter(None, own), verdict)
+    found = [each for each in own if each]
+    if not found:
+        return ""
+    lines = [f"- {board.in_line(shown.rows[one.claim.id], ROOT)}" for one in found if not one.claim.rungs]
+    listed = "\n".join([":::{container} verdicts", *lines, ":::\n\n"]) if lines else ""
+    return listed + folded("Verdicts with their parts, thresholds and scope", claims.markdown_table(found, verdict))
 
 
 def unanswered(text: str, chapter: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from bnbook.claims import Test, without_markup
 from bnbook.claims.judging import NOT_TESTED
 from bnbook.claims.kinds import KINDS, edges
-from bnbook.claims.words import OWN_QUESTION, scripts, spelled
+from bnbook.claims.words import OWN_QUESTION, literal, scripts, spelled
 from bnbook.pipeline.chapters import Chapter
 
 #: Verdict -> (look, glyph, word on the chip). The look is a colour of book.css; the glyph tells it without.
@@ -77,6 +77,13 @@ def in_words(row: dict[str, Any], root: str) -> str:
     """The chip, and behind it what the verdict hangs on."""
     start = "holds if" if row["verdict"] == "holds if …" else row["verdict"]
     return chip(row, root) + without_markup(row["words"].removeprefix(start))
+
+
+def in_line(row: dict[str, Any], root: str) -> str:
+    """A claim as one line of Markdown: chip, what is said without our reading of it, effect."""
+    effect = f" **{literal(row['effect']['words'])}**" if row["effect"] else ""
+    said = without_markup(row["says"].partition("; we ")[0].rstrip(". "))
+    return f"{chip(row, root)} {said}{'' if said.endswith('?') else '.'}{effect}"
 
 
 # ---- Texts and names as HTML ---------------------------------------------------------------------------------------
