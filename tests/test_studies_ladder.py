@@ -125,7 +125,7 @@ def test_a_pair_is_compared_seed_by_seed(small):
 
 
 def test_the_rungs():
-    with pytest.raises(BnbookError, match="no rung 'w2'.*w1_16"):
+    with pytest.raises(BnbookError, match="no size 'w2'.*w1_16"):
         rungs.find("w2")
     long = rungs.arms(rungs.find("long_fast"), SETTINGS)
     assert {arm.learning_rate for arm in long.values()} == {0.5} and long["none"].steps == 8

@@ -668,6 +668,8 @@ SUPPORT = ("references.bib", "_static")
 INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
 SETTINGS = re.compile(r"^\| *setting *\|.*\n(?:\|.*\n?)+", re.M)
+GROUP = re.compile(r"^\*\*(?P<title>[^*\n]+)\*\* (?P<n>\(\d+\))\n\n(?P<rows>(?:\|.*\n?)+)", re.M)
+GLANCE = 4
 INTERVAL = "95 % interval "
 SECTION = re.compile(r"^(?=#+ |:{3,}|```\{figure\})", re.M)
 ROOT = "../"  # from a chapter's page to the first one
@@ -747,7 +749,7 @@ def _chapter_page(
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            text = teaching.with_sheets(with_folds(said_once(filled(source, chapter, shown))), sheets)
+            text = teaching.with_sheets(said_once(filled(with_folds(source), chapter, shown)), sheets)
             cell.source = _without_missing_figures(text, target.parent)
     written = [cell for cell in page.cells if cell.cell_type == "markdown"]
     opening = taken_out(written) if evidence else ""
@@ -758,6 +760,7 @@ def _chapter_page(
 def filled(text: str, chapter: Chapter, shown: prose.Pages) -> str:
     """A chapter's text with its tokens filled in; BnbookError as `tokens.fill` says."""
     extra = {"verdict": board.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
+    extra["rungs"] = lambda _: GROUP.sub(_unless_it_turns, claims.rung_table(_judged(chapter, shown)))
     return prose.fill(text, chapter.name, shown, extra)
 
 
@@ -781,8 +784,16 @@ def taken_out(written: Sequence[Any]) -> str:
 
 
 def with_folds(text: str) -> str:
-    """The table of settings behind a fold."""
-    return SETTINGS.sub(lambda table: folded("The settings", table[0]), text)
+    """A chapter's text with the table of settings behind a fold, and measured tables of more rows than a glance
+    takes in."""
+
+    def numbers(table: re.Match) -> str:
+        rows = table["body"].partition("rows:")[2].strip().count("\n") + 1
+        corner = re.search(r'^corner: *"?(.*?)"?$', table["body"], flags=re.M)
+        title = f"Table: {corner[1]}" if corner and corner[1] else "Table of the numbers"
+        return folded(title, table[0]) if rows > GLANCE else table[0]
+
+    return prose.MEASURED.sub(numbers, SETTINGS.sub(lambda table: folded("The settings", table[0]), text))
 
 
 def folded(title: str, text: str) -> str:
@@ -790,22 +801,36 @@ def folded(title: str, text: str) -> str:
     return f"::::{{admonition}} {title}\n:class: dropdown\n\n{text.strip()}\n::::\n"
 
 
+def _judged(chapter: Chapter, shown: prose.Pages) -> list[claims.Judgement]:
+    own = (shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name)
+    return [judgement for judgement in own if judgement]
+
+
+def _unless_it_turns(group: re.Match) -> str:
+    """The claims of a ladder that hold at all sizes, fail or are open, behind a fold; those that turn stay."""
+    return (
+        group[0]
+        if group["title"].startswith("Turns")
+        else folded(f"{group['title']} {group['n']}", group["rows"])
+    )
+
+
 def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
     """A line for each of the chapter's claims, chip, sentence and effect; behind a fold their table, with parts,
     thresholds and scope. Claims that the page lists size by size have no lines again."""
-    own = [shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name]
     marks = claim_pages.marks(claims.load_instruments(), ROOT)
 
     def verdict(found: claims.Judgement) -> str:
         row = shown.rows[found.claim.id]
         return board.in_words(row, ROOT) + marks(row)
 
-    found = [each for each in own if each]
-    if not found:
+    if not (found := _judged(chapter, shown)):
         return ""
     lines = [f"- {board.in_line(shown.rows[one.claim.id], ROOT)}" for one in found if not one.claim.rungs]
     listed = "\n".join([":::{container} verdicts", *lines, ":::\n\n"]) if lines else ""
-    return listed + folded("Verdicts with their parts, thresholds and scope", claims.markdown_table(found, verdict))
+    return listed + folded(
+        "Verdicts with their parts, thresholds and scope", claims.markdown_table(found, verdict)
+    )
 
 
 def unanswered(text: str, chapter: str) -> str:
