@@ -275,8 +275,8 @@ def test_the_scope_of_a_ladder_names_the_rungs_that_were_reached():
     parts = tuple(Part(says, replace(LEVEL, a=name)) for name, says in rungs.items())
     claim = Claim("c", "p/c", SOURCE, "says", "f", None, parts, rungs=True, scope=())
     found = lambda *names: judge(claim, Results({}, dict.fromkeys(names, entry)), "laptop").scope
-    assert found("a", "b") == "laptop · 1/8, 1/4 of the width, 50 steps · 2 of 3 rungs · n = 2"
-    assert found("a", "c") == "laptop · 1/8 of the width, 50 steps · the end, 9 steps · 2 of 3 rungs · n = 2"
+    assert found("a", "b") == "laptop · 1/8, 1/4 of the width, 50 steps · 2 of 3 sizes · n = 2"
+    assert found("a", "c") == "laptop · 1/8 of the width, 50 steps · the end, 9 steps · 2 of 3 sizes · n = 2"
     assert found() == "laptop"
 
 

@@ -121,7 +121,7 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
     down = judge(read(tmp_path), results(small=arms(DOWN), wide=arms([-1.0, 1.0, 0.0])), "laptop")
     tables = rung_table([down, both, only]).split("\n\n**")
     assert [table.strip("*").partition("*")[0] for table in tables] == [
-        "Turns between the rungs",
+        "Turns between the sizes",
         "Fails wherever it is decided",
         "Open",
     ]
@@ -135,16 +135,16 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
         "| It is faster.<br><small>higher without batch norm</small> |  | open, 0.00333 "
     )
     untried = judge(read(tmp_path), {}, "laptop")
-    assert rung_table([untried]) == turned([untried]) == "No rung has been reached."
+    assert rung_table([untried]) == turned([untried]) == "No size has been reached."
     assert turned([down, both, only, untried]) == (
-        "One claim holds at one rung and fails at another; 0 hold and 1 fails at every rung that decides, "
-        "1 is open at every rung."
+        "One claim holds at one size and fails at another. Of the others 0 hold and 1 fails at every size that decides, "
+        "1 is open at every size."
     )
     assert turned([both, both, down]).startswith(
-        "2 of the 3 claims hold at one rung and fail at another; 0 hold"
+        "2 of the 3 claims hold at one size and fail at another. Of the others 0 hold"
     )
     assert turned([down]).startswith(
-        "None of the 1 claims holds at one rung and fails at another; 0 hold and 1"
+        "None of the 1 claims holds at one size and fails at another. Of the others 0 hold and 1"
     )
 
 
@@ -162,11 +162,11 @@ def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
     assert said(wide, shorter) == ""
     both = {"a": arms(DOWN), "b": arms(DOWN), "c": arms(UP)}
     assert said(both, wide, shorter | {"c": noise}, wide | {"c": arms(UP)}, shorter | {"c": arms(DOWN)}) == (
-        "steps 2 turn with the width; with the number of steps, at one width, 2 of 3 turn: 1 from no to yes, "
+        "steps the width turns 2. At one width the number of steps turns 2 of 3: 1 from no to yes, "
         "1 from yes to no."
     )
     assert said(shorter | {"c": arms(UP)}) == (
-        "steps none turns with the width; with the number of steps, at one width, none of 1 turns: 0 from no "
+        "steps the width turns none. At one width the number of steps turns none of 1: 0 from no "
         "to yes, 0 from yes to no."
     )
 

@@ -225,7 +225,7 @@ def test_a_rung_that_no_run_has_reached_is_neither_open_nor_measured():
     found = re.findall(r'<li class="claim.*?</li>', shown, re.S)
     assert "met</span>" in found[0] and "n = 5" in found[0].replace("\u00a0", " ")
     assert "not tested at this scale</span>" in found[1] and "claim-found" not in found[1]
-    assert "at every rung that was reached" in shown
+    assert "at every size that was reached" in shown
 
 
 def held(results):

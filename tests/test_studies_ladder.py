@@ -117,7 +117,7 @@ def test_a_pair_is_compared_seed_by_seed(small):
 
 
 def test_the_rungs():
-    with pytest.raises(BnbookError, match="no rung 'w2'.*w1_16"):
+    with pytest.raises(BnbookError, match="no size 'w2'.*w1_16"):
         vgg.find_rung("w2")
     long = vgg.rung_arms(vgg.find_rung("long_fast"), SETTINGS)
     assert {arm.learning_rate for arm in long.values()} == {0.5} and long["none"].steps == 8

@@ -556,7 +556,8 @@ def effects(curves: Curves, rates: Sequence[float]) -> plt.Figure:
             face = "white" if hollow else COLORS["theory"]
             ax.plot(rate, value, "o", color=COLORS["theory"], markerfacecolor=face, markersize=4)
         marks(ax, x=printed.LINEAR_RATE, y={"equal": 1.0})
-        ax.set(xscale="log", yscale="log", title=title, xlim=(rates[0] / 2, rates[-1] * 2))
+        finite = [rate for rate, value in zip(rates, middle) if 1e-8 < value < 1e12] or rates
+        ax.set(xscale="log", yscale="log", title=title, xlim=(finite[0] / 2, finite[-1] * 2))
         bottom, top = ax.get_ylim()
         ax.set_ylim(max(bottom, 1e-8), min(top, 1e12))
     for ax in axes[:, 0]:

@@ -38,6 +38,7 @@ def landscape(curves: Curves, steps: Sequence[int]) -> plt.Figure:
     mark_curve(axes[1], x, claimed, f"paper: close to {printed.ORDERS:g} × batch norm's")
     for ax, title in zip(axes, ("range of the loss", "change of the gradient", "effective β")):
         ax.set(xscale="log", yscale="log", title=title, xlabel="training step + 1")
+    axes[0].set(yscale="linear", ylim=(0, None))  # on a logarithmic axis the width of a band is no range
     legend_below(fig, axes[2], 3)
     return without_minor_ticks(fig)
 

@@ -217,8 +217,8 @@ def matched(curves: Curves, steps: Sequence[float], rates: Mapping[str, float], 
 
 
 def landscape(curves: Curves, x: Sequence[float]) -> plt.Figure:
-    """Above the smallest and largest loss, low.NORM and high.NORM (1, P), their logarithms, a panel a norm;
-    below gradient_change.NORM and smoothness.NORM (1, 3, P)."""
+    """Above the range of the loss, from low.NORM to high.NORM (1, P), their logarithms, a panel a norm; below
+    gradient_change.NORM and smoothness.NORM (1, 3, P)."""
     fig = plt.figure(figsize=(8.4, 5.4))
     rows = fig.add_gridspec(2, 1, height_ratios=(1, 1.25))
     upper = rows[0].subgridspec(1, len(NORMS)).subplots(sharey=True)
@@ -227,10 +227,10 @@ def landscape(curves: Curves, x: Sequence[float]) -> plt.Figure:
     for ax, norm in zip(upper, NORMS):
         edges = (np.asarray(curves[f"{edge}.{norm}"], dtype=float)[0] for edge in ("low", "high"))
         low, high = (np.exp(np.minimum(edge, middle + 14)) for edge in edges)  # about to overflow
-        ax.fill_between(x, low, high, color=COLORS[norm], alpha=0.5, linewidth=0.8)
+        ax.plot(x, high - low, color=COLORS[norm])  # as a band on this axis its width would be no range
         ax.set(xscale="log", yscale="log")
         ax.set_title(NAMES[norm], fontsize=10.5)
-    upper[0].set_ylabel("loss along\nthe gradient")
+    upper[0].set_ylabel("range of\nthe loss")
     titles = {"gradient_change": "change of the gradient", "smoothness": "effective β"}
     for ax, (name, title) in zip(lower, titles.items()):
         for norm in NORMS:

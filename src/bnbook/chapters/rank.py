@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.figures import COLORS, log_band
+from bnbook.plots.panels import legend_below
 
 Normalize = Callable[[np.ndarray], np.ndarray]
 
@@ -123,7 +124,7 @@ def slope(widths: list[int], values: np.ndarray) -> np.ndarray:
 #: Norm -> words and ink.
 LINES = {
     "batch": ("batch norm", COLORS["batch"]),
-    "division": ("division alone", COLORS["part"]),
+    "division": ("division alone", COLORS["apart"]),
     "layer": ("layer norm", COLORS["layer"]),
     "none": ("none", COLORS["none"]),
 }
@@ -135,11 +136,12 @@ def by_depth(examples: int, curves: Mapping[str, np.ndarray]) -> plt.Figure:
     for ax, (activation, title) in zip(axes, (("linear", "linear units"), ("relu", "rectifiers"))):
         for norm, (words, ink) in LINES.items():
             values = curves[f"{activation}.{norm}"]
-            log_band(ax, np.arange(1, values.shape[1] + 1), values, color=ink, label=words)
+            style = dict(color=ink, label=words, linestyle="--" if norm == "layer" else "-")
+            log_band(ax, np.arange(1, values.shape[1] + 1), values, **style)
         ax.axhline(examples, color=COLORS["grid"], linewidth=1)
         ax.set(xscale="log", yscale="log", xlabel="layer", title=title)
     axes[0].set_ylabel(f"soft rank, of {examples} examples")
-    axes[1].legend(fontsize=9.5)
+    legend_below(fig, axes[1], 4)
     return fig
 
 
@@ -149,7 +151,7 @@ def gaps(curves: Mapping[str, np.ndarray]) -> plt.Figure:
     for place, (name, values) in enumerate(curves.items()):
         full = (place + 1) / len(curves)
         x = np.arange(1, values.shape[1] + 1)
-        log_band(ax, x, values, color=COLORS["part"], alpha=full, label=f"{name[1:]} units")
+        log_band(ax, x, values, color=COLORS["apart"], alpha=full, label=f"{name[1:]} units")
     ax.set(
         xscale="log",
         yscale="log",

@@ -3,6 +3,7 @@ an effect against the width."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -50,7 +51,10 @@ def at_fully_connected(run: Arrays, arm: PlacedArm) -> Arrays:
 WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
 GREY = "#777777"
 MARKERS = "os^v"  # of the effects of one panel, whose inks may be alike in grey
-TITLE = 24  # letters in a line of a panel's title, so that it stays above its own panel
+#: Where the rungs of 15,000 steps stand, right of the widths.
+LONG = {"long": 2.2, "long_w1_8": 4.0, "long_w1_16": 7.2, "full": 13.0}
+AXIS = re.compile(r", (points|[^,]* [/−] [^,]*)$")
+TITLE = 32  # letters in a line of a panel's title, so that it stays above its own panel
 #: Rungs that differ in width and length alone.
 PLAIN = ("w1_16", "w1_8", "w1_4", "w1_2", "w1", "long", "full", "long_w1_8", "long_w1_16")
 #: Their titles in a figure that has a panel for each.
@@ -131,14 +135,15 @@ def _names(name: str, arms: tuple[str, ...]) -> list[str]:
 def against_width(
     results: Mapping[str, np.ndarray], panels: Mapping[str, Mapping[str, Compared]]
 ) -> plt.Figure:
-    """One panel a title; in it one curve an effect (its label's colour if it names an arm).
+    """One panel a title, two in a row; in it one curve an effect (its label's colour if it names an arm). What
+    stands behind the last comma of a title is the name of its axis.
 
-    Lines join the rungs of 2,000 steps; open diamonds are rungs of 15,000 steps. Bars: 95 % intervals over
-    the seeds. Dashed: where the claim turns. Nothing is drawn where nothing was trained.
+    Lines join the rungs of 2,000 steps; open diamonds are rungs of 15,000 steps, at places of their own. Bars:
+    95 % intervals over the seeds. Dashed: where the claim turns. Nothing is drawn where nothing was trained.
     """
-    rows = -(-len(panels) // 3)
-    columns = -(-len(panels) // rows)
-    size = (2.75 * columns + 0.4, 2.9 * rows)
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    size = (3.6 * columns + 0.4, 2.7 * rows)
     fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, squeeze=False)
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
@@ -155,8 +160,13 @@ def against_width(
         for zero in {effect.zero for effect in effects.values()}:
             ax.axhline(zero, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0.9)
         ax.axvline(1.0, color=GREY, linewidth=0.9, linestyle=":", zorder=0.9)
-        ax.set(xscale="log", title=textwrap.fill(title, TITLE), xlim=(0.05, 1.3))
-        ax.set_xticks(list(WIDTHS), list(WIDTHS.values()))
+        named, _, axis = title.rpartition(", ") if AXIS.search(title) else (title, "", _axis(effects))
+        ax.set(xscale="log", title=textwrap.fill(named, TITLE), ylabel=axis, xlim=(0.05, 1.3))
+        places = WIDTHS | {
+            LONG[name]: f"{WIDTHS[RUNGS[name].width]},\nlong" for name in LONG if _reached(results, name)
+        }
+        ax.set_xlim(right=1.3 * max(places))
+        ax.set_xticks(list(places), list(places.values()))
         ax.minorticks_off()
     several = {ax: tuple(effects) for ax, effects in zip(axes.flat, panels.values()) if len(effects) > 1}
     names, often = Counter(several.values()).most_common(1)[0] if several else ((), 0)
@@ -166,8 +176,9 @@ def against_width(
         fig.legend(*keys, fontsize=9, ncols=len(names), loc="outside lower center")
     for ax in (ax for ax in several if ax not in alike):
         ax.legend(fontsize=8)
-    for ax in axes[-1]:
+    for ax in axes.flat[max(0, len(panels) - columns) : len(panels)]:
         ax.set_xlabel("width (dotted: the paper's)")
+        ax.tick_params(labelbottom=True)
     return fig
 
 
@@ -184,7 +195,7 @@ def _curve(
         shown = {name: values for name, values in found.items() if values is not None}
         if not shown:
             continue
-        x = np.array([RUNGS[name].width * shift * (1.12 if long else 1) for name in shown])
+        x = np.array([LONG.get(name, RUNGS[name].width) * shift for name in shown])
         middle, half = (np.array(each) for each in zip(*(_middle(values) for values in shown.values())))
         low, high = middle - half, middle + half
         if effect.logarithmic:
@@ -194,6 +205,20 @@ def _curve(
         line = "none" if long else "-"
         ax.errorbar(x, middle, bars, linestyle=line, capsize=3, label=label, **style | look)
         label = None  # one entry of the legend, also where only long rungs were trained
+
+
+def _reached(results: Mapping[str, np.ndarray], rung: str) -> bool:
+    return any(f".{rung}." in name or name.endswith(f".{rung}") for name in results)
+
+
+def _axis(effects: Mapping[str, Compared]) -> str:
+    """What is divided by what, where all effects of a panel do that."""
+    words = {"none": "without", "batch": "with", "noisy": "noisy"}
+    found = {
+        tuple(words.get(name.rpartition(".")[2], "") for name in (one.a, one.b)) for one in effects.values()
+    }
+    divided = {one.kind for one in effects.values()} == {"ratio"} and len(found) == 1 and all(*found)
+    return " / ".join(found.pop()) if divided else ""
 
 
 def _middle(values: np.ndarray) -> tuple[float, float]:

@@ -63,7 +63,7 @@ FRESH = ("long_w1_8", "long_w1_16")
 def find_rung(name: str) -> Rung:
     """The rung of that name; BnbookError lists the known."""
     if name not in RUNGS:
-        raise BnbookError(f"no rung {name!r} of the ladder; expected one of {', '.join(RUNGS)}")
+        raise BnbookError(f"no size {name!r} of the ladder; expected one of {', '.join(RUNGS)}")
     return RUNGS[name]
 
 

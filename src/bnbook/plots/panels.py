@@ -102,13 +102,13 @@ def panels(
 def fans(
     curves: Curves, x: Sequence[float], rows: Sequence[str], titles: Mapping[str, str] = LABELS
 ) -> plt.Figure:
-    """Bands of quantiles about their median, a column a key of `curves`, a row a layer.
+    """Bands of quantiles about their median, a column a key of `curves`, a row a layer, of one scale.
 
     curves: NAME -> (1, X, rows, 7), the quantiles of `deep_linear.LEVELS`; the part of NAME before a dot
     gives the colour, titles[NAME] the title.
     """
     size = (min(1.75 * len(curves) + 0.4, 7.8), 1.75 * len(rows) + 0.5)
-    fig, axes = plt.subplots(len(rows), len(curves), figsize=size, sharex=True, squeeze=False)
+    fig, axes = plt.subplots(len(rows), len(curves), figsize=size, sharex=True, sharey="row", squeeze=False)
     for column, (name, values) in zip(axes.T, curves.items()):
         color = COLORS[name.split(".")[0]]
         for ax, spread in zip(column, np.moveaxis(np.asarray(values, dtype=float)[0], 1, 0)):

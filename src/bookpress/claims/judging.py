@@ -66,7 +66,7 @@ def scope_words(
         elif name in parameters:
             words.append(_parameter(name, parameters[name]))
     if reached:
-        words += [*_together(reached), f"{len(reached)} of {len(claim.parts)} rungs"]
+        words += [*_together(reached), f"{len(reached)} of {len(claim.parts)} sizes"]
     return " · ".join(word for word in (*words, f"n = {n}" if n else "") if word)
 
 

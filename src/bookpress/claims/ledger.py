@@ -415,7 +415,7 @@ def row(says: str, notes: list[str], *others: str) -> str:
 UNTRIED = "–"
 #: Whether a claim holds and whether it fails at some rung -> what is said of it.
 GROUPS = {
-    (True, True): "Turns between the rungs",
+    (True, True): "Turns between the sizes",
     (True, False): "Holds wherever it is decided",
     (False, True): "Fails wherever it is decided",
     (False, False): "Open",
@@ -432,7 +432,7 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
     tried = {says for found in rows for says, verdict, _ in found.parts if verdict != NOT_TESTED}
     shown, missing = [says for says in named if says in tried], [says for says in named if says not in tried]
     if not shown:
-        return "No rung has been reached."
+        return "No size has been reached."
     seeds: dict[str, set[int]] = {says: set() for says in named}
     for says, verdict, outcome in (part for found in rows for part in found.parts):
         seeds[says] |= {outcome.n} if verdict != NOT_TESTED else set()
@@ -452,7 +452,7 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
                 _cell(*parts[says], short, len(seeds[says]) > 1) if says in parts else "" for says in shown
             ]
             words = without_markup(found.claim.says).replace("|", "\\|")
-            words += exploratory_note(found) + changed_note(found) + shared
+            words += exploratory_note(found) + shared
             groups[GROUPS[True in here, False in here]].append(f"| {words} | {' | '.join(cells)} |")
     counted = {says: f"<br><small>n = {min(seeds[says])}</small>" * (len(seeds[says]) == 1) for says in shown}
     titles = " | ".join(_short(says) + counted[says] for says in shown)
@@ -478,13 +478,13 @@ def turned(judgements: Iterable[Judgement]) -> str:
     turn, hold, fail, still = counts.values()
     every = sum(counts.values())
     if not every:
-        return "No rung has been reached."
+        return "No size has been reached."
     who = "One claim" if turn == 1 else f"{turn or 'None'} of the {every} claims"
     s = "s" * (turn < 2)
-    decided = f"{hold} hold{'s' * (hold == 1)} and {fail} fail{'s' * (fail == 1)} at every rung that decides"
+    decided = f"{hold} hold{'s' * (hold == 1)} and {fail} fail{'s' * (fail == 1)} at every size that decides"
     return (
-        f"{who} hold{s} at one rung and fail{s} at another; {decided}, {still} "
-        f"{'is' if still == 1 else 'are'} open at every rung.{_with_what(judgements)}"
+        f"{who} hold{s} at one size and fail{s} at another. Of the others {decided}, {still or 'none'} "
+        f"{'is' if still == 1 else 'are'} open at every size.{_with_what(judgements)}"
     )
 
 
@@ -504,9 +504,8 @@ def _with_what(judgements: list[Judgement]) -> str:
         return ""
     up, down = long.count((False, True)), long.count((True, False))
     return (
-        f" At as many steps {wide or 'none'} turn{'s' * (wide < 2)} with the width; with the number of "
-        f"steps, at one width, {up + down or 'none'} of {len(long)} turn{'s' * (up + down < 2)}: {up} from "
-        f"no to yes, {down} from yes to no."
+        f" At as many steps the width turns {wide or 'none'}. At one width the number of steps turns "
+        f"{up + down or 'none'} of {len(long)}: {up} from no to yes, {down} from yes to no."
     )
 
 

@@ -308,9 +308,9 @@ class PartsEntry(TestEntry):
         words = self._mapping(words, "rungs in the head of the file")
         names = entry["rungs"] if "rungs" in self.entry else list(words)
         if not isinstance(names, list) or not names or not set(names) <= set(words):
-            self._fail(f"rungs {names!r} are unknown", f"a list of some of {', '.join(map(str, words))}")
+            self._fail(f"sizes {names!r} are unknown", f"a list of some of {', '.join(map(str, words))}")
         if "test" not in entry or PLACE not in str(entry["test"]):
-            self._fail(f"it is judged rung by rung and no result has {PLACE}", f"`a: speed.{PLACE}.batch`")
+            self._fail(f"it is judged size by size and no result has {PLACE}", f"`a: speed.{PLACE}.batch`")
         return tuple(
             Part(self._text(words, name), self._test(filled(entry["test"], name), f"test at {name}"))
             for name in names

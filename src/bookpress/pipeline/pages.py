@@ -76,7 +76,7 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     """Every claim: the waffle, and below it a row each with verdict, effect, interval, place and scope."""
     rows = list(pages.rows.values())
     lines = [
-        "# The board",
+        "# All verdicts",
         "",
         "Every claim of the sources, each with its verdict, computed from the recorded results and going as "
         "far as its scope: data, size and length of what was trained, number of seeds. A claim that does "
@@ -371,6 +371,10 @@ def _instruments_block(one: Instrument, pages: Pages) -> str:
 def provenance(chapters: list[Chapter], pages: Pages) -> str:
     """Every chapter: commit, data, device, seeds, time, memory, versions."""
     lines = [
+        "---",
+        "nosearch: true",
+        "---",
+        "",
         "# Provenance",
         "",
         "Where every number comes from. A *fresh* result is one whose fingerprint (code cells, imported "
@@ -399,8 +403,8 @@ def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
         text = (
             f"Numbers on this page: **{evidence.profile}** profile{smoke}"
             f"{_quoted(chapter, evidence, pages)} · data {_data_names(evidence)} · "
-            f"{made['device']} · {_seed_words(evidence)} · {_commit_words(made)} · {made['date']} · "
-            f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
+            f"{_most_seeds(evidence)} · {made['date']} · [provenance](/provenance.md) · intervals, in tables the "
+            f"small numbers, are of 95 %"
         )
     return f"```{{container}} run-stamp\n{text}\n```"
 
@@ -461,6 +465,13 @@ def _data_names(evidence: Evidence) -> str:
 def _data_row(row: dict) -> str:
     counts = f"{row['train']:,} training and {row['test']:,} test examples"
     return f"{row['name']}: {counts}, SHA-256 `{row['sha256'][:16]}`"
+
+
+def _most_seeds(evidence: Evidence) -> str:
+    """Which seeds most results of a page come from; those of the others are for the page of provenance."""
+    counts = Counter(tuple(each["seeds"]) for each in evidence.results.entries.values()).most_common()
+    more = " and others" if any(set(seeds) - set(counts[0][0]) for seeds, _ in counts) else ""
+    return f"seeds {_range(counts[0][0])}{more}" if counts else "no seeds"
 
 
 def _seed_words(evidence: Evidence) -> str:
@@ -671,6 +682,9 @@ def _listed(values: np.ndarray) -> str:
 SUPPORT = ("references.bib", "_static")
 INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
+SETTINGS = re.compile(r"^\| *setting *\|.*\n(?:\|.*\n?)+", re.M)
+GROUP = re.compile(r"^\*\*(?P<title>[^*\n]+)\*\* (?P<n>\(\d+\))\n\n(?P<rows>(?:\|.*\n?)+)", re.M)
+GLANCE = 4
 INTERVAL = "95 % interval "
 SECTION = re.compile(r"^(?=#+ |:{3,}|```\{figure\})", re.M)
 ROOT = "../"  # from a chapter's page to the first one
@@ -750,16 +764,18 @@ def _chapter_page(
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)
-            text = teaching.with_sheets(said_once(filled(source, chapter, shown)), sheets)
+            text = teaching.with_sheets(said_once(filled(with_folds(source), chapter, shown)), sheets)
             cell.source = _without_missing_figures(text, target.parent)
-    first = next(cell for cell in page.cells if cell.cell_type == "markdown")
-    first.source = _after_answer(first.source, stamp(chapter, evidence, shown))
+    written = [cell for cell in page.cells if cell.cell_type == "markdown"]
+    opening = taken_out(written) if evidence else ""
+    written[0].source = _after_answer(written[0].source, f"{opening}\n\n{stamp(chapter, evidence, shown)}")
     nbformat.write(page, target)
 
 
 def filled(text: str, chapter: Chapter, shown: prose.Pages) -> str:
     """A chapter's text with its tokens filled in; BnbookError as `tokens.fill` says."""
     extra = {"verdict": board.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
+    extra["rungs"] = lambda _: GROUP.sub(_unless_it_turns, claims.rung_table(_judged(chapter, shown)))
     return prose.fill(text, chapter.name, shown, extra)
 
 
@@ -773,16 +789,63 @@ def said_once(text: str) -> str:
     return "".join(parts)
 
 
+def taken_out(written: Sequence[Any]) -> str:
+    """The first figure of a page, taken out of the Markdown cell that has it: it opens the page."""
+    for cell in written:
+        for _, _, directive in chapter_runs.referenced_figures(cell.source)[:1]:
+            cell.source = cell.source.replace(directive, "", 1)
+            return directive
+    return ""
+
+
+def with_folds(text: str) -> str:
+    """A chapter's text with the table of settings behind a fold, and measured tables of more rows than a glance
+    takes in."""
+
+    def numbers(table: re.Match) -> str:
+        rows = table["body"].partition("rows:")[2].strip().count("\n") + 1
+        corner = re.search(r'^corner: *"?(.*?)"?$', table["body"], flags=re.M)
+        title = f"Table: {corner[1]}" if corner and corner[1] else "Table of the numbers"
+        return folded(title, table[0]) if rows > GLANCE else table[0]
+
+    return prose.MEASURED.sub(numbers, SETTINGS.sub(lambda table: folded("The settings", table[0]), text))
+
+
+def folded(title: str, text: str) -> str:
+    """Markdown that a reader opens."""
+    return f"::::{{admonition}} {title}\n:class: dropdown\n\n{text.strip()}\n::::\n"
+
+
+def _judged(chapter: Chapter, shown: prose.Pages) -> list[claims.Judgement]:
+    own = (shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name)
+    return [judgement for judgement in own if judgement]
+
+
+def _unless_it_turns(group: re.Match) -> str:
+    """The claims of a ladder that hold at all sizes, fail or are open, behind a fold; those that turn stay."""
+    return (
+        group[0]
+        if group["title"].startswith("Turns")
+        else folded(f"{group['title']} {group['n']}", group["rows"])
+    )
+
+
 def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
-    """The chapter's claims in a table, each verdict a chip."""
-    own = [shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name]
+    """A line for each of the chapter's claims, chip, sentence and effect; behind a fold their table, with parts,
+    thresholds and scope. Claims that the page lists size by size have no lines again."""
     marks = claim_pages.marks(claims.load_instruments(), ROOT)
 
     def verdict(found: claims.Judgement) -> str:
         row = shown.rows[found.claim.id]
         return board.in_words(row, ROOT) + marks(row)
 
-    return claims.markdown_table(filter(None, own), verdict)
+    if not (found := _judged(chapter, shown)):
+        return ""
+    lines = [f"- {board.in_line(shown.rows[one.claim.id], ROOT)}" for one in found if not one.claim.rungs]
+    listed = "\n".join([":::{container} verdicts", *lines, ":::\n\n"]) if lines else ""
+    return listed + folded(
+        "Verdicts with their parts, thresholds and scope", claims.markdown_table(found, verdict)
+    )
 
 
 def unanswered(text: str, chapter: str) -> str:

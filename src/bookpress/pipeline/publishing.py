@@ -257,7 +257,7 @@ def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
     if gone := sorted(judged & set(old.entries) - set(new.entries)):
         raise BnbookError(
             f"{chapter.name}: result {gone[0]} of the published run is gone, by which a claim is judged at "
-            "its rung; expected every rung that was published: run it with them"
+            "its size; expected every size that was published: run it with them"
         )
     if old.header.get("parameters") != new.header.get("parameters"):
         return

@@ -15,7 +15,7 @@ from bookpress.book import book
 from bookpress.claims import Test, without_markup
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.kinds import KINDS, edges
-from bookpress.claims.words import OWN_QUESTION, scripts, spelled
+from bookpress.claims.words import OWN_QUESTION, literal, scripts, spelled
 from bookpress.pipeline.chapters import Chapter
 
 #: Verdict -> (look, glyph, word on the chip). The look is a colour of book.css; the glyph tells it without.
@@ -78,6 +78,13 @@ def in_words(row: dict[str, Any], root: str) -> str:
     """The chip, and behind it what the verdict hangs on."""
     start = "holds if" if row["verdict"] == "holds if …" else row["verdict"]
     return chip(row, root) + without_markup(row["words"].removeprefix(start))
+
+
+def in_line(row: dict[str, Any], root: str) -> str:
+    """A claim as one line of Markdown: chip, what is said without our reading of it, effect."""
+    effect = f" **{literal(row['effect']['words'])}**" if row["effect"] else ""
+    said = without_markup(row["says"].partition("; we ")[0].rstrip(". "))
+    return f"{chip(row, root)} {said}{'' if said.endswith('?') else '.'}{effect}"
 
 
 # ---- Texts and names as HTML ---------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def found(row: dict[str, Any]) -> str:
     parts = len([test for test in row["tests"] if test["role"] == "part"])
     all_or_any = {"all": "All parts have to hold.", "any": "One part has to hold."}[row["combine"]]
     if row["rungs"]:
-        all_or_any = "It has to hold at every rung that was reached."
+        all_or_any = "It has to hold at every size that was reached."
     plotted = [test for test in row["tests"] if board.plot(test)]
     ground = ["Green ground: where the test holds."] * any(test["verdict"] != NOT_TESTED for test in plotted)
     marks = ["Dots: seeds; bar: 95 % interval; diamond: the effect."] * bool(plotted)
