@@ -23,6 +23,7 @@ import pytest
 import tiny_data
 
 import bnbook
+from bnbook import trainings
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
@@ -31,7 +32,7 @@ from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
 from bookpress import cli, results
 from bookpress.pipeline import execution
-from bookpress.runs import cluster, kinds, train_members
+from bookpress.runs import cluster, train_members
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="SIGKILL and SIGINT of one process"),
@@ -190,7 +191,7 @@ def workers_of(process: int) -> list[psutil.Process]:
 
 def apart_and_here(members, apart, monkeypatch, meanwhile) -> None:
     """The numbers of two workers, to whom something happens meanwhile, are those of this process."""
-    monkeypatch.setattr(kinds, "stack_size", lambda arm, device: 1)
+    monkeypatch.setattr(trainings, "stack_size", lambda arm, device: 1)
     thread = threading.Thread(target=meanwhile, daemon=True)
     thread.start()
     there = train_members(members, workers=2)
@@ -385,7 +386,7 @@ def test_when_the_caller_is_gone_its_workers_stop_at_a_checkpoint(apart, monkeyp
 
 
 def test_a_lost_scheduler_is_one_line_and_what_is_finished_stays(apart, monkeypatch):
-    monkeypatch.setattr(kinds, "stack_size", lambda arm, device: 1 if arm.depth == 2 else 10**9)
+    monkeypatch.setattr(trainings, "stack_size", lambda arm, device: 1 if arm.depth == 2 else 10**9)
     with elsewhere(apart, monkeypatch) as scheduler:
 
         def kill():
