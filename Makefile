@@ -114,6 +114,7 @@ lock: $(VENV)/lock.stamp
 	$(BIN)/python -m uv pip compile --universal --python-version 3.11 --all-extras --fork-strategy fewest \
 	--no-header --no-annotate $(LOCK_FLAGS) pyproject.toml -o requirements.lock
 	@# torch itself pins the GPU libraries that it needs: left out, the lock also serves a CPU-only torch.
+	@# No hashes: pip would then ask for all of them, also of those GPU libraries, and install nothing.
 	(echo "# Made by 'make lock' from pyproject.toml for Python 3.11 to 3.13 on Linux, macOS and Windows; do not edit."; \
 	grep -vE '^(#|nvidia-|cuda-|triton)' requirements.lock) > requirements.lock.new
 	mv requirements.lock.new requirements.lock
