@@ -395,8 +395,8 @@ def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
         text = (
             f"Numbers on this page: **{evidence.profile}** profile{smoke}"
             f"{_quoted(chapter, evidence, pages)} · data {_data_names(evidence)} · "
-            f"{made['device']} · {_seed_words(evidence)} · {_commit_words(made)} · {made['date']} · "
-            f"[provenance](/provenance.md) · intervals, in tables the small numbers, are of 95 %"
+            f"{_most_seeds(evidence)} · {made['date']} · [provenance](/provenance.md) · intervals, in tables the "
+            f"small numbers, are of 95 %"
         )
     return f"```{{container}} run-stamp\n{text}\n```"
 
@@ -457,6 +457,13 @@ def _data_names(evidence: Evidence) -> str:
 def _data_row(row: dict) -> str:
     counts = f"{row['train']:,} training and {row['test']:,} test examples"
     return f"{row['name']}: {counts}, SHA-256 `{row['sha256'][:16]}`"
+
+
+def _most_seeds(evidence: Evidence) -> str:
+    """Which seeds most results of a page come from; those of the others are for the page of provenance."""
+    counts = Counter(tuple(each["seeds"]) for each in evidence.results.entries.values()).most_common()
+    more = " and others" if any(set(seeds) - set(counts[0][0]) for seeds, _ in counts) else ""
+    return f"seeds {_range(counts[0][0])}{more}" if counts else "no seeds"
 
 
 def _seed_words(evidence: Evidence) -> str:
