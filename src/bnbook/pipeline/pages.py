@@ -75,7 +75,7 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     """Every claim: the waffle, and below it a row each with verdict, effect, interval, place and scope."""
     rows = list(pages.rows.values())
     lines = [
-        "# The board",
+        "# All verdicts",
         "",
         "Every claim of the sources, each with its verdict, computed from the recorded results and going as "
         "far as its scope: data, size and length of what was trained, number of seeds. A claim that does "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -82,7 +83,7 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
     undecided = sum(row["verdict"] == "open" for row in rows)
     middle = seeds[len(seeds) // 2] if seeds else 0
     lines = {
-        "Scale": f"{scale}; {scales.get('paper', 0) or 'none'} of {len(made)} chapters at full size",
+        "Scale": f"{scale[0].upper()}{scale[1:]}. At full size: {scales.get('paper', 0) or 'none'} of {len(made)} chapters",
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
         "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
@@ -109,11 +110,25 @@ def _scale(rows: list[Row], shown: prose.Pages) -> str:
 
     if reached:
         widest, longest = max(reached), max((long, wide) for wide, long in reached)
-        width = f"{width} of its width (again at up to {named(widest[0])})"
-        steps += f" (again {longest[0]:,} at {named(longest[1])})" * (longest[0] > made["steps"])
-    else:
-        width = f"{width} of its width"
-    return f"VGG at {width}, {steps}"
+        again = f"One chapter goes up to {named(widest[0])} of the width"
+        again += f", and, at {named(longest[1])} of it, to {longest[0]:,} steps" * (
+            longest[0] > made["steps"]
+        )
+        return f"most networks have {width} of the paper's width and train for {steps}. {again}"
+    return f"most networks have {width} of the paper's width and train for {steps}"
+
+
+def _round(low: float, high: float, options: Sequence[str], log: bool) -> list[float]:
+    """Round places of a logarithmic axis, as its values are recorded; none where the axis is not."""
+    if not log and "factor" not in options:
+        return []
+    ends = (10**low, 10**high) if "factor" in options else (low, high)
+    decades = [10.0**power for power in range(-9, 10)]
+    found = [at for at in decades if ends[0] <= at <= ends[1]]
+    if len(found) < 2:
+        found = [at for ten in decades for at in (ten, 2 * ten, 5 * ten) if ends[0] <= at <= ends[1]]
+    found = found[:: max(1, len(found) // 3)]
+    return [float(np.log10(at)) for at in found] if "factor" in options else found
 
 
 def pictures(text: str, shown: prose.Pages) -> str:
@@ -150,6 +165,9 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
             return f"{format_number(10**value, '.2g')} times"
         return format_number(value, ".1%" if "percent" in options else ".3g" if value < 1000 else ",.0f")
 
+    ticks = {
+        place(at): f"{10**at if 'factor' in options else at:,.3g}" for at in _round(low, high, options, log)
+    }
     parts, words = [], []
     for number, (label, ink, values) in enumerate(arms):
         top = number * HIGH
@@ -158,10 +176,13 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
         parts += [
             f'<text x="{LEFT}%" y="{top + 13}">{html.escape(label)}</text>',
             rule("rail", RIGHT, top + 25),
-            rule(f"bar {ink}", place(middle), top + 25),
+            *([] if ticks else [rule(f"bar {ink}", place(middle), top + 25)]),  # a bar starts at zero
             *(f'<circle class="{ink}" cx="{place(v)}%" cy="{top + 25}" r="3"/>' for v in values),
             f'<text class="value" x="100%" y="{top + 29}">{said(middle)}</text>',
         ]
-    size = f'width="100%" height="{len(arms) * HIGH}"'
+    foot = len(arms) * HIGH
+    parts += [f'<line class="tick" x1="{at}%" x2="{at}%" y1="18" y2="{foot}"/>' for at in ticks]
+    parts += [f'<text class="at" x="{at}%" y="{foot + 13}">{words}</text>' for at, words in ticks.items()]
+    size = f'width="100%" height="{foot + 18 * bool(ticks)}"'
     label = html.escape("; ".join(words) + f". A dot a seed{', logarithmic scale' if log else ''}.")
     return f'<div><svg class="dots" {size} role="img" aria-label="{label}">{"".join(parts)}</svg></div>\n'
