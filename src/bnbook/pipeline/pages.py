@@ -365,6 +365,10 @@ def _instruments_block(one: Instrument, pages: Pages) -> str:
 def provenance(chapters: list[Chapter], pages: Pages) -> str:
     """Every chapter: commit, data, device, seeds, time, memory, versions."""
     lines = [
+        "---",
+        "nosearch: true",
+        "---",
+        "",
         "# Provenance",
         "",
         "Where every number comes from. A *fresh* result is one whose fingerprint (code cells, imported "

@@ -33,7 +33,7 @@ THEME = (
     " set(); matchMedia('(prefers-color-scheme: dark)').addEventListener('change', set); })();"
 )
 MATHJAX = (
-    '<script>window.MathJax = {options: {processHtmlClass: "math", ignoreHtmlClass: ".*"}}</script>'
+    '<script>window.MathJax = {options: {processHtmlClass: "math", ignoreHtmlClass: ".*", enableMenu: false}}</script>'
     '<script defer src="{root}_static/mathjax/tex-chtml.js"></script>'
 )
 
@@ -242,8 +242,9 @@ INKS = {
 
 
 def write_previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row], base: str = "") -> None:
-    """A description and a picture for the first page and each chapter; base: the address of the site."""
-    rows = list(rows)
+    """A description and a picture for every page: of its own verdicts for the first page and each chapter, its
+    chapter's for a claim, the first page's for the others; base: the address of the site."""
+    rows, drawn = list(rows), {}
     folder = site / "_images"
     listed = [("index", "Batch normalization, measured", rows)]
     listed += [(c.name, c.title, [row for row in rows if row["chapter"] == c.name]) for c in chapters]
@@ -253,12 +254,27 @@ def write_previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row],
             continue
         picture = f"preview-{name.replace('/', '-')}.png"
         card(title, own, folder / picture)
-        root = "../" * name.count("/")
-        address = f"{base.rstrip('/')}/_images/{picture}" if base else f"{root}_images/{picture}"
-        text = page.read_text(encoding="utf-8")
-        page.write_text(
-            text.replace("</title>", f"</title>\n{tags(title, text, address)}", 1), encoding="utf-8"
-        )
+        drawn[name] = picture
+        _tag(page, title, _address(name, picture, base))
+    chapter_of = {f"claims/{row['id']}": row["chapter"] for row in rows if "id" in row}
+    for page in site.rglob("*.html"):
+        name = page.relative_to(site).with_suffix("").as_posix()
+        picture = drawn.get(chapter_of.get(name, "index"))
+        if name not in drawn and picture and not name.startswith("_"):
+            _tag(page, "", _address(name, picture, base))
+
+
+def _address(page: str, picture: str, base: str) -> str:
+    return f"{base.rstrip('/')}/_images/{picture}" if base else f"{'../' * page.count('/')}_images/{picture}"
+
+
+def _tag(page: Path, title: str, image: str) -> None:
+    """Put the tags into a page's head; what it says of itself already stays as it is."""
+    text = page.read_text(encoding="utf-8")
+    own = tags(title or _title(text), text, image)
+    if 'property="og:description"' in text:
+        own = f'<meta property="og:image" content="{html.escape(image)}">'
+    page.write_text(text.replace("</title>", f"</title>\n{own}", 1), encoding="utf-8")
 
 
 def tags(title: str, page: str, image: str) -> str:
