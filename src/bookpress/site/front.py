@@ -164,9 +164,8 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
             return f"{format_number(10**value, '.2g')} times"
         return format_number(value, ".1%" if "percent" in options else ".3g" if value < 1000 else ",.0f")
 
-    ticks = {
-        place(at): f"{10**at if 'factor' in options else at:,.3g}" for at in _round(low, high, options, log)
-    }
+    shown_as = {at: 10**at if "factor" in options else at for at in _round(low, high, options, log)}
+    ticks = {place(at): f"{value:,.0f}" if value >= 1 else f"{value:g}" for at, value in shown_as.items()}
     parts, words = [], []
     for number, (label, ink, values) in enumerate(arms):
         top = number * HIGH
@@ -181,7 +180,9 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
         ]
     foot = len(arms) * HIGH
     parts += [f'<line class="tick" x1="{at}%" x2="{at}%" y1="18" y2="{foot}"/>' for at in ticks]
-    parts += [f'<text class="at" x="{at}%" y="{foot + 13}">{words}</text>' for at, words in ticks.items()]
+    parts += [
+        f'<text class="at" x="{max(at, 3)}%" y="{foot + 13}">{text}</text>' for at, text in ticks.items()
+    ]
     size = f'width="100%" height="{foot + 18 * bool(ticks)}"'
     label = html.escape("; ".join(words) + f". A dot a seed{', logarithmic scale' if log else ''}.")
     return f'<div><svg class="dots" {size} role="img" aria-label="{label}">{"".join(parts)}</svg></div>\n'
