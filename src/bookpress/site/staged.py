@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any
+
+from bookpress.book import book, command_name
+from bookpress.errors import BnbookError
 
 MARK = "BNBOOK_STAGED"
 SAID = (
-    "the pages in book/ get their numbers, figures and verdicts when they are staged; "
-    "build the site with `make book` or the book's command `build`, not with jupyter-book alone"
+    "{name}: the pages in book/ get their numbers, figures and verdicts when they are staged; "
+    "build the site with `{name} build` (or `make book`), not with jupyter-book alone"
 )
 
 
 def setup(_: Any) -> dict[str, bool]:
     """End with one line and exit code 2 where Sphinx was not started by `build`."""
     if MARK not in os.environ:
-        print(SAID, file=sys.stderr)
+        with suppress(BnbookError):  # which book, if any, is around here
+            book()
+        print(SAID.format(name=command_name()), file=sys.stderr)
         raise SystemExit(2)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
