@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from bnbook.chapters.deep_linear import MARKS
+from bnbook.claims.judging import moved, words_at
 from bookpress.claims import Claim, Part, Source, Test
-from bookpress.claims.judging import moved, words_at
 
 SOURCE = Source("santurkar2018", "v1", "here")
 LESS = Test("difference", a="cosine.lr1.none", b="cosine.lr1.batch", side="greater", threshold=0.0)

@@ -154,19 +154,17 @@ def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
     noise = arms([-1.0, 1.0, 0.0])
 
     def said(*found):
-        return turned([judge(one, results(**known), "laptop") for known in found]).partition(" At as many ")[
-            2
-        ]
+        return turned([judge(one, results(**known), "laptop") for known in found]).partition(" At equal ")[2]
 
     wide, shorter = {"a": arms(UP), "b": arms(DOWN)}, {"a": arms(UP), "b": noise}
     assert said(wide, shorter) == ""
     both = {"a": arms(DOWN), "b": arms(DOWN), "c": arms(UP)}
     assert said(both, wide, shorter | {"c": noise}, wide | {"c": arms(UP)}, shorter | {"c": arms(DOWN)}) == (
-        "steps the width turns 2. At one width the number of steps turns 2 of 3: 1 from no to yes, "
+        "steps, width changes the verdict of 2. At equal width, longer training changes that of 2 of 3: 1 from no to yes, "
         "1 from yes to no."
     )
     assert said(shorter | {"c": arms(UP)}) == (
-        "steps the width turns none. At one width the number of steps turns none of 1: 0 from no "
+        "steps, width changes the verdict of none. At equal width, longer training changes that of none of 1: 0 from no "
         "to yes, 0 from yes to no."
     )
 

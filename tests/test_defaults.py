@@ -129,12 +129,11 @@ CONSTANTS = {
     "chapters.predictiveness": dict(AHEAD=(1, 2, 4, 8, 16), SHOWN=(0.02, 0.25, 1.0)),
     "chapters.reach": dict(TOLERANCE=1e-4),
     "chapters.residual": dict(EPS=1e-5, PER_DOUBLING=4, SEEN=2000, FAR=16.0),
-    "chapters.shared": dict(LARGEST=1e200),
+    "chapters.shared": dict(LARGEST=1e200, CLASSES=10, USABLE=0.9),
     "chapters.smoothness": dict(TRILINEAR=(4 / 3) ** 0.5, SWING=27**0.5 / 8, EPS=1e-5),
     "chapters.spectrum": dict(SIGMA_W2=0.5, MOMENTUM=0.9, WARM=50, TOP=11, LOOKED=4_000_037, DRAWS=5_000_011),
     "chapters.stand_ins": dict(EPS=1e-5, SHAKE=(0.5, 0.25, 0.1, 0.1), SEEN=32, APART=1_000_003)
-    | dict(NEAR=0.05, WITHIN=(0.5, 1.0, 2.0, 4.0), FAR=16.0, TOLERANCE=0.02, ITERATIONS=200)
-    | dict(CLASSES=10, USABLE=0.9),
+    | dict(NEAR=0.05, WITHIN=(0.5, 1.0, 2.0, 4.0), FAR=16.0, TOLERANCE=0.02, ITERATIONS=200),
     "chapters.theorems": dict(TOLERANCE=1e-9),
     "chapters.vgg": dict(NEAR=0.05, PARTS_OF_PATH=30, AHEAD=(1, 2, 4, 8), PLACED=(2, 5, 8), STARTS=300)
     | dict(LOSS_LEVELS=9, LAYERS=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), SMOOTHED=50, SPIKE=1e6, DRAWN=60),

@@ -40,13 +40,13 @@ def test_a_page_can_be_cited_by_a_sentence_and_by_bibtex(tiny):
         "title: A book\nauthors: [{name: Ann}, {name: Bob}]\nversion: 1.2\ndate-released: 2026-01-02\n"
     )
     shown = html.unescape(
-        shell.citation("Is <it> & so?", "https://x.org/p.html", "abcdef0123456", "2026-11-27")
+        shell.citation("Is <it> & so?", "https://x.org/p.html", "abcdef0123456", "2026-11-27", "part/is-it")
     )
     sentence, bibtex = re.search(r"<p>(.*?)</p><pre[^>]*>(.*?)</pre>", shown, flags=re.S).groups()
     assert sentence == (
         "Ann and Bob (2026): “Is <it> & so?”, in A book, version 1.2, commit abcdef0123, 2026-11-27. https://x.org/p.html"
     )
-    assert bibtex.startswith('@misc{bnbook-is-it-so,\n  author = "{Ann and Bob}",')
+    assert bibtex.startswith('@misc{bnbook-part-is-it,\n  author = "{Ann and Bob}",')
     assert bibtex.endswith('"\n}') and "{{" not in bibtex, "two braces are a token that was not filled"
     fields = dict(re.findall(r'^  (\w+) = "(.*)",?$', bibtex, flags=re.M))
     assert (
@@ -54,11 +54,12 @@ def test_a_page_can_be_cited_by_a_sentence_and_by_bibtex(tiny):
         and fields["url"] == "https://x.org/p.html"
         and "1.2" in fields["howpublished"]
     )
-    assert "<it>" not in shell.citation("Is <it> & so?", "", "", ""), "a title is no markup"
-    bare = shell.citation("A book", "", "", "")
+    assert fields["title"] == r"{Is <it> \& so?}"
+    assert "<it>" not in shell.citation("Is <it> & so?", "", "", "", "p"), "a title is no markup"
+    bare = shell.citation("A book", "", "", "", "index")
     assert "“" not in bare and "http" not in bare and "2026-01-02" in bare and "commit" not in bare
     (tiny / "CITATION.cff").unlink()
-    assert "Batch normalization, measured" in shell.citation("Coin", "", "", "")
+    assert "Batch normalization, measured" in shell.citation("Coin", "", "", "", "coin")
 
 
 def test_the_setting_reaches_every_page_and_notebook_or_none(ran):

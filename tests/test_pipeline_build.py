@@ -138,7 +138,8 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     claim = claims.load_claims()[0]
     assert chapter_runs.judged(claim, run).words == "not tested at this scale (smoke run)"
     object.__setattr__(run.chapter, "exact", True)
-    assert chapter_runs.judged(claim, run).words.endswith("(“not tested at this scale” when it ran)")
+    again = chapter_runs.fresh_run(run.chapter, "smoke")
+    assert chapter_runs.judged(claim, again).words.endswith("(“not tested at this scale” when it ran)")
     laptop = chapter_runs.fresh_run(run.chapter, "laptop")
     monkeypatch.setattr("bookpress.claims.judging.NOT_REPRODUCED", "reproduced")
     monkeypatch.setattr("bookpress.claims.judging.REPRODUCED", "not reproduced")
@@ -209,12 +210,14 @@ def test_the_stamp_says_which_numbers_another_chapters_other_profile_made(ran):
     assert "**laptop** profile; quoted: part/coin at **overnight** · data" in pages.stamp(quoting, run, book)
 
 
-def test_the_stamp_says_which_results_come_from_fewer_seeds(ran):
+def test_the_stamp_says_from_which_seeds_most_results_come(ran):
     run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "laptop")
     book = prose.Pages({"part/coin": run}, [])
     assert "· seeds 0 to 4 ·" in pages.stamp(run.chapter, run, book)
     run.results.entries["draws"] |= {"values": [1, 2], "seeds": [0, 3]}
-    assert "· seeds 0 to 4 (1 results), 0 and 3 (1 results) ·" in pages.stamp(run.chapter, run, book)
+    assert "· seeds 0 to 4 ·" in pages.stamp(run.chapter, run, book)  # all of them are among those
+    run.results.entries["draws"] |= {"seeds": [0, 9]}
+    assert "· seeds 0 to 4 and others ·" in pages.stamp(run.chapter, run, book)
     assert prose.fill("{{ ci:draws | .0f }}", "part/coin", book).endswith("; n = 2)")
     assert "n =" not in prose.fill("{{ ci:heads | .0f }}", "part/coin", book)
 

@@ -13,11 +13,11 @@ import torchvision
 from torch import nn
 
 import bnbook
+from bnbook import cli
 from bnbook.errors import BnbookError
 from bnbook.probes import covariate_shift, fisher, landscape
 from bnbook.report import command, finding
 from bnbook.report.subject import Subject
-from bookpress import cli, elsewhere
 
 B, K = 12, 4
 
@@ -247,7 +247,7 @@ def broken():
 
 def arguments(*words):
     parser = argparse.ArgumentParser()
-    elsewhere.add_measure_arguments(parser)
+    cli.add_measure_arguments(parser)
     return parser.parse_args(words)
 
 
@@ -298,7 +298,7 @@ def test_help_names_the_options_and_losses(capsys):
     with pytest.raises(SystemExit):
         cli.main(["measure", "--help"])
     assert "--no-eigenvalues" in capsys.readouterr().out
-    assert tuple(command.LOSSES) == elsewhere.LOSSES
+    assert tuple(command.LOSSES) == cli.LOSSES
 
 
 def test_a_figure_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch):

@@ -11,9 +11,10 @@ import pytest
 import torch
 from torch import nn
 
+from bnbook import cli
 from bnbook.errors import BnbookError
 from bnbook.report import command, foreign
-from bookpress import cli, elsewhere
+from bookpress.cli import INTERRUPTED
 
 HEAD = "import torch\nfrom torch import nn\n"
 MAKE = "def make(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
@@ -21,7 +22,7 @@ MAKE = "def make(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
 
 def run(*words, show=lambda _: None):
     parser = argparse.ArgumentParser()
-    elsewhere.add_measure_arguments(parser)
+    cli.add_measure_arguments(parser)
     return command.report(parser.parse_args([*words, "--no-eigenvalues"]), show)
 
 
@@ -270,5 +271,5 @@ def test_places_are_found_before_and_numbers_are_written_before_they_are_drawn(h
 
 def test_interrupted_it_promises_nothing(here, capsys):
     write(here, nets="def make(): raise KeyboardInterrupt\n")
-    assert cli.main(["measure", "nets.py:make", *DIGITS]) == cli.INTERRUPTED
+    assert cli.main(["measure", "nets.py:make", *DIGITS]) == INTERRUPTED
     assert capsys.readouterr().err == "\nbnbook: interrupted\n"

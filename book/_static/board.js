@@ -101,3 +101,15 @@ addEventListener("keydown", event => { if (event.key === "Escape") document.acti
 for (const form of document.querySelectorAll(".board-form")) board(form);
 for (const whole of document.querySelectorAll("[data-waffle]")) waffle(whole);
 })();
+
+// A formula is a tab stop only where it is wider than its place: there the arrow keys slide it.
+(() => {
+const mark = () => {
+  for (const each of document.querySelectorAll(".bd-content :is(div.math, .erratum dd p)"))
+    if (each.scrollWidth > each.clientWidth + 1) each.tabIndex = 0; else each.removeAttribute("tabindex");
+};
+const begin = () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(mark);
+if (document.readyState === "complete") begin(); else addEventListener("load", begin);
+addEventListener("resize", mark);
+addEventListener("toggle", mark, true); // what was folded
+})();

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bnbook.chapters.shared import Rows, pooled
-from bnbook.chapters.stand_ins import largest_usable
+from bnbook.chapters.shared import Rows, largest_usable, pooled
 from bnbook.data import load
 from bnbook.figures import COLORS, band
 from bnbook.training.numerics import numerics

@@ -88,3 +88,28 @@ def in_processes(work, plan: Any, seeds: Sequence[int], workers: int) -> list:
         return [work(plan, seed) for seed in seeds]
     with ProcessPoolExecutor(workers or cores(), mp_context=multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(partial(work, plan), seeds))
+
+
+# ---- The largest usable rate of a grid ---------------------------------------------------------------------
+
+CLASSES = 10
+#: A rate is usable where the mean loss of the last steps at the full rate, a fifth of the training, lies below
+#: this share of that of guessing.
+USABLE = 0.9
+
+
+def largest_usable(rates: Sequence[float], late: np.ndarray) -> float:
+    """log2 of the rate above the largest usable one of the grid (A,) where the late loss (A,) reaches the limit.
+
+    Between it and the next by a straight line of the loss, of which more than guessing's counts as guessing's, over
+    the logarithm of the rate. An octave below the grid where none is usable; the last of the grid where that is.
+    """
+    guess = np.log(CLASSES)
+    usable = np.flatnonzero(late < USABLE * guess)
+    if not usable.size:
+        return float(np.log2(rates[0])) - 1
+    low, last = usable[-1], len(rates) - 1
+    if low == last:
+        return float(np.log2(rates[low]))
+    share = (USABLE * guess - late[low]) / (min(late[low + 1], guess) - late[low])
+    return float((1 - share) * np.log2(rates[low]) + share * np.log2(rates[low + 1]))

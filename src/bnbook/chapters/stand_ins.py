@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from scipy.stats import rankdata
 from torch import Tensor
 
-from bnbook.chapters.shared import Rows, pooled
+from bnbook.chapters.shared import CLASSES, Rows, largest_usable, pooled
 from bnbook.data import load
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
@@ -457,10 +457,6 @@ def weight_length(network: Network) -> np.ndarray:
 
 # ---- Each layer of the table in one small network: trained at all rates, with the instruments at the common one ----
 
-CLASSES = 10
-#: A rate is usable where the mean loss of the last steps at the full rate, a fifth of the training, lies below
-#: this share of that of guessing.
-USABLE = 0.9
 #: Instrument -> sign with which a larger score promises more, and words.
 INSTRUMENTS = {
     "far": (-1, "far smoothness, 16η"),
@@ -584,23 +580,6 @@ def outcomes(one, plan: Plan, network: Network, losses: np.ndarray, seen, test) 
     right = accuracy(one, best, seen[0], *test, plan.batch_size)
     late = np.where(np.isfinite(whole), late, np.inf)
     return {"rate": largest_usable(plan.rates, late), "speed": -float(whole.min()), "accuracy": float(right)}
-
-
-def largest_usable(rates: Sequence[float], late: np.ndarray) -> float:
-    """log2 of the rate above the largest usable one of the grid (A,) where the late loss (A,) reaches the limit.
-
-    Between it and the next by a straight line of the loss, of which more than guessing's counts as guessing's, over
-    the logarithm of the rate. An octave below the grid where none is usable; the last of the grid where that is.
-    """
-    guess = np.log(CLASSES)
-    usable = np.flatnonzero(late < USABLE * guess)
-    if not usable.size:
-        return float(np.log2(rates[0])) - 1
-    low, last = usable[-1], len(rates) - 1
-    if low == last:
-        return float(np.log2(rates[low]))
-    share = (USABLE * guess - late[low]) / (min(late[low + 1], guess) - late[low])
-    return float((1 - share) * np.log2(rates[low]) + share * np.log2(rates[low + 1]))
 
 
 def tables(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, np.ndarray]:

@@ -504,7 +504,7 @@ def _with_what(judgements: list[Judgement]) -> str:
         return ""
     up, down = long.count((False, True)), long.count((True, False))
     return (
-        f" At as many steps the width turns {wide or 'none'}. At one width the number of steps turns "
+        f" At equal steps, width changes the verdict of {wide or 'none'}. At equal width, longer training changes that of "
         f"{up + down or 'none'} of {len(long)}: {up} from no to yes, {down} from yes to no."
     )
 

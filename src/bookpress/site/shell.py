@@ -113,6 +113,8 @@ HOSTS = {
     "github": ("/edit/{branch}/{file}", "/blob/{commit}/{file}", "/issues/new?title={title}"),
     "": ("/_edit/{branch}/{file}", "/src/commit/{commit}/{file}", "/issues/new?title={title}"),
 }
+#: What LaTeX takes for its own.
+SPECIAL = re.compile(r"[%&#_$]")
 BEFORE = re.compile(r'<footer class="prev-next-footer|</main>')
 
 
@@ -123,9 +125,8 @@ def write_feet(site: Path, repository: str, address: str, commit: str, day: str)
         name = page.relative_to(site).with_suffix("").as_posix()
         text = page.read_text(encoding="utf-8")
         if not name.startswith("_") and "<article" in text:
-            said = citation(
-                _title(text), f"{address.rstrip('/')}/{name}.html" if address else "", commit, day
-            )
+            there = f"{address.rstrip('/')}/{name}.html" if address else ""
+            said = citation(_title(text), there, commit, day, name)
             said += nav(repository, name) if repository else ""
             page.write_text(BEFORE.sub(lambda at: f"{said}{at[0]}", text, count=1), encoding="utf-8")
 
@@ -136,8 +137,8 @@ def _title(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", heading[1])).split()) if heading else ""
 
 
-def citation(title: str, address: str, commit: str, day: str) -> str:
-    """How to cite a page, folded: a sentence, and the same as BibTeX."""
+def citation(title: str, address: str, commit: str, day: str, name: str) -> str:
+    """How to cite the page of a name (PART/CHAPTER), folded: a sentence, and the same as BibTeX."""
     whole, who, version, released = _about()
     day = day or released
     inside = f"“{title}”, in " if title and title != whole else ""
@@ -146,10 +147,10 @@ def citation(title: str, address: str, commit: str, day: str) -> str:
         or "no version"
     )
     sentence = f"{who} ({day[:4]}): {inside}{whole}, {state}, {day}." + (f" {address}" if address else "")
-    key = "-".join([book().package, *re.findall(r"[a-z0-9]+", title.lower())[:4]])
+    key = "-".join([book().package, *re.findall(r"[a-z0-9]+", name.lower())])
     fields = {
         "author": f"{{{who}}}",
-        "title": f"{{{title or whole}}}",
+        "title": "{" + SPECIAL.sub(r"\\\g<0>", title or whole) + "}",
         "howpublished": f"In: {whole}, {state}",
     }
     fields |= {"year": day[:4], "note": day} | ({"url": address} if address else {})
