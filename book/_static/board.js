@@ -106,10 +106,10 @@ for (const whole of document.querySelectorAll("[data-waffle]")) waffle(whole);
 (() => {
 const mark = () => {
   for (const each of document.querySelectorAll(".bd-content :is(div.math, .erratum dd p)"))
-    if (each.scrollWidth > each.clientWidth + 1) each.tabIndex = 0; else each.removeAttribute("tabindex");
+    if (each.scrollWidth > each.clientWidth) each.tabIndex = 0; else each.removeAttribute("tabindex");
 };
 const begin = () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(mark);
-if (document.readyState === "complete") begin(); else addEventListener("load", begin);
-addEventListener("resize", mark);
+addEventListener("load", begin);
+new ResizeObserver(mark).observe(document.documentElement);
 addEventListener("toggle", mark, true); // what was folded
 })();
