@@ -1,8 +1,12 @@
 """The site tells teachers of the course: their page, and on each page the sheets that belong to it."""
 
 import re
+import zipfile
+
+import pytest
 
 from bookpress import contents
+from bookpress.coursework import making
 from bookpress.paths import book_folder
 from bookpress.site import teaching
 
@@ -30,3 +34,24 @@ def test_the_line_stands_behind_the_solution():
     text = "```{solution} x\n:class: dropdown\nY.\n```\n\n## Next"
     line = "**In a course:** the sheets *A* and *B*, with tests and an autograder, [for teachers](/teach.md)."
     assert teaching.with_sheets(text, ["A", "B"]) == text.replace("\n\n## Next", f"\n\n{line}\n\n## Next")
+
+
+def test_the_sheets_for_students_lie_beside_the_page_and_leak_nothing(tmp_path):
+    pytest.importorskip("otter", reason="otter-grader makes the sheets")
+    page = tmp_path / "teach.html"
+    page.write_text(f"<p>{teaching.MADE}</p>")
+    teaching.write(tmp_path)
+    links = re.findall(r'href="([^"]+)" download', page.read_text())
+    assert len(links) == 10 and all((tmp_path / link).is_file() for link in links)
+    with zipfile.ZipFile(tmp_path / links[0]) as archive:
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert {f"{teaching.SHEETS}/{name}" for name in texts} == set(links[1:])
+    assert not any(secret in text for text in texts.values() for secret in making.SECRETS)
+    assert "*Making the sheets*" in teaching.page() and "Making the sheets" in teaching.MADE
+
+
+def test_without_what_makes_sheets_the_page_says_how(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (tmp_path / "teach.html").write_text(teaching.MADE)
+    teaching.write(tmp_path)
+    assert (tmp_path / "teach.html").read_text() == teaching.MADE and not (tmp_path / "data").exists()

@@ -19,7 +19,7 @@ from bookpress.book import command_name
 from bookpress.errors import BnbookError
 from bookpress.pipeline import gate, handout, ledger, pages, pictures
 from bookpress.pipeline.chapters import discover
-from bookpress.site import claim_pages, notation, shell, ways
+from bookpress.site import claim_pages, notation, shell, teaching, ways
 from bookpress.site.staged import MARK
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
@@ -72,6 +72,7 @@ def _built(folder: Path, profile: str | None) -> Path:
     figures = finish(rendered, staged)
     claim_pages.write(rendered, chapters, shown, figures, shell.repository())
     ways.write(rendered, chapters, shown, shell.repository())
+    teaching.write(rendered)
     shell.write_previews(rendered, chapters, shown.rows.values(), shell.address())
     notation.write(rendered, [chapter.name for chapter in chapters])
     shell.write_feet(rendered, shell.repository(), shell.address(), *gate.head())

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import tempfile
+import zipfile
+from pathlib import Path
 
 from bookpress.claims import without_markup
-from bookpress.coursework import reading
+from bookpress.coursework import making, reading
+from bookpress.errors import BnbookError
 
 PAGE = "teach.md"
+#: Where the students' notebooks lie beside the pages; and the sentence in whose place links to them come.
+SHEETS, MADE = "data/sheets", "The sheets are made once, as <em>Making the sheets</em> below says."
 SOLUTION = re.compile(r"^(`{3,}|:{3,})\{solution\}.*?^\1[ \t]*$", re.M | re.S)
 
 
@@ -21,6 +28,31 @@ def page() -> str:
     )
     text = re.sub(r"^\* `.*", lambda line: without_markup(line[0]), text, flags=re.M)  # what was measured
     return text.replace("](../book/", "](/")
+
+
+def write(site: Path) -> None:
+    """Put what students get beside the pages, a notebook a sheet and all as a zip, and link to them from the
+    instructors' page; without otter-grader, which makes them, the page says how they are made."""
+    page = site / PAGE.replace(".md", ".html")
+    if not page.is_file() or not importlib.util.find_spec("otter"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            making.make(made := Path(folder) / "course")
+        except BnbookError:  # a locale in which otter cannot write
+            return
+        texts = {path.name: path.read_bytes() for path in sorted((made / "student").iterdir())}
+    (site / SHEETS).mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(site / SHEETS / "sheets.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            (site / SHEETS / name).write_bytes(text)
+            archive.writestr(zipfile.ZipInfo(name), text)
+    each = ", ".join(f'<a href="{SHEETS}/{name}" download>{Path(name).stem}</a>' for name in texts)
+    said = (
+        f'The sheets for students: <a href="{SHEETS}/sheets.zip" download>all of them</a>, or {each}. Solutions, hidden '
+        "tests and autograders are made as <em>Making the sheets</em> below says."
+    )
+    page.write_text(page.read_text(encoding="utf-8").replace(MADE, said), encoding="utf-8")
 
 
 def sheets() -> dict[str, list[str]]:
