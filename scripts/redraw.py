@@ -2,9 +2,9 @@
 
     python scripts/redraw.py PART/CHAPTER PROFILE FIGURE...
 
-The chapter's cells say how: imports, and assignments that call nothing but drawing code, are run as they stand; what
-a figure's third argument names is its recorded points, and what is missing still is looked for among parameters and
-results. Nothing is trained. `executed/rewritten.json` keeps which file of the run each drawing stands for.
+The chapter's cells say how: a statement runs where it calls nothing that measures, by the rule of the stamps; a
+training is its steps alone, a figure's third argument its recorded points, and what is missing still is looked for
+among parameters and results. `executed/rewritten.json` keeps which file of the run each drawing stands for.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import json
 import os
 import sys
 import tempfile
+import types
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,89 +26,201 @@ import numpy as np
 from bnbook import figures
 from bnbook.errors import BnbookError
 from bookpress import paths
+from bookpress.fingerprint.sources import Sources
 from bookpress.pipeline.chapter_runs import published
 from bookpress.pipeline.chapters import discover
 from bookpress.results import Results
 
-DRAWING = ("bnbook.chapters", "bnbook.plots", "bnbook.figures", "builtins", "numpy")
+DRAWS = (
+    "bnbook.plots",
+    "bnbook.figures",
+    "bookpress.claims",
+    "bnbook.claims",
+    "bnbook.data",
+    "builtins",
+    "numpy",
+    "dataclasses",
+)
+PLAIN = {
+    "batch_steps",
+    "matched_rates",
+    "moves",
+    "stronger",
+}  # places of points, settings of arms, closed forms
+METHODS = {"items", "keys", "values", "index", "endswith", "startswith", "split", "format", "fromkeys"}
+SOURCES = Sources()
 
 
-def known_names(results: Results) -> dict[str, Any]:
-    """What cells may name beside what they define: parameters, results and the results themselves."""
-    own = {name: np.asarray(values)[0] for name, values in results.items() if name.isidentifier()}
-    return vars(builtins) | own | results.header["parameters"] | {"current": lambda: results}
+def steps_alone(arms: Iterable[Any], *_: Any, **__: Any) -> dict[Any, dict[str, np.ndarray]]:
+    """Of each arm's training what is known without it: the steps at which it is looked at, (1, T)."""
+    ways = {"step": "checkpoints", "loss_step": "loss_steps", "probe_step": "probe_steps"}
+    found: dict[Any, dict[str, np.ndarray]] = {}
+    for arm in arms:
+        has = {name: getattr(arm, way) for name, way in ways.items() if hasattr(arm, way)}
+        found[arm] = {name: np.array([way() if callable(way) else way]) for name, way in has.items()}
+    return found
 
 
 def draw(chapter: str, profile: str, wanted: list[str]) -> dict[str, Path]:
-    """Figure -> its new file, of each that the published run can be asked for; BnbookError names the first that
-    needs what the results do not have."""
+    """Figure -> the folder of its new files, of each that the published run can be asked for; BnbookError names the
+    first that needs what the results do not have."""
     known = {each.name: each for each in discover()}
     if chapter not in known:
         raise BnbookError(f"no chapter {chapter!r}; expected one of {', '.join(known)}")
     evidence = published(known[chapter], profile)
-    names, drawn = known_names(evidence.results), {}
     os.environ["BNBOOK_FIGURES"] = folder = tempfile.mkdtemp()
+    cells = Cells(evidence.results, wanted)
     for cell in evidence.chapter.code_cells:
         for statement in ast.parse(cell).body:
-            _run(statement, names, evidence.results, wanted, Path(folder), drawn)
-    if missing := [name for name in wanted if name not in drawn]:
-        raise BnbookError(f"{chapter} at {profile}: {missing[0]} cannot be drawn from its results alone")
-    return drawn
+            cells.run(statement)
+    if missing := [name for name in wanted if name not in cells.drawn]:
+        why = cells.why.get(missing[0], "it has no such figure")
+        raise BnbookError(
+            f"{chapter} at {profile}: {missing[0]} cannot be drawn from its results alone ({why})"
+        )
+    return dict.fromkeys(wanted, Path(folder))
 
 
-def _run(
-    statement: ast.stmt,
-    names: dict[str, Any],
-    results: Results,
-    wanted: list[str],
-    folder: Path,
-    drawn: dict[str, Path],
-) -> None:
-    code = compile(ast.Module([statement], []), "cell", "exec")
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        exec(code, names)
-        names["current"] = lambda: results
-    elif isinstance(statement, ast.Assign) and _is_drawing(statement, names):
-        exec(code, names)
-    elif isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
-        if getattr(call.func, "id", "") == "use_style":
-            exec(code, names)
-        if getattr(call.func, "id", "") != "save_figure" or call.args[1].value not in wanted:
+class Cells:
+    """The cells of a published run, as far as they run without measuring."""
+
+    def __init__(self, results: Results, wanted: list[str]) -> None:
+        self.results, self.wanted = results, wanted
+        self.values = {name: np.asarray(results[name]) for name in results}
+        own = {name: values[0] for name, values in self.values.items() if name.isidentifier()}
+        self.ours = {"current": lambda: results, "train_all": steps_alone}
+        self.first = vars(builtins) | own | results.header["parameters"] | {"__name__": "cell"}
+        self.names, self.own = self.first | self.ours, dict[str, ast.FunctionDef]()
+        self.drawn, self.why = set[str](), dict[str, str]()
+
+    def run(self, statement: ast.stmt) -> None:
+        """Run what is free of it; a name that the rest would have given is given to nothing."""
+        if _saves(statement):
+            name = eval(compile(ast.Expression(statement.value.args[1]), "cell", "eval"), self.names)
+            if name in self.wanted:
+                self._draw(name, statement.value)
             return
-        name = call.args[1].value
+        if isinstance(statement, ast.FunctionDef):
+            self.own[statement.name] = statement
+        if table := self._recorded(statement):
+            self.names[table] = self.values
+            return
+        if isinstance(statement, ast.Assign):
+            pairs = list(_pairs(statement.targets[0], statement.value))
+            for name, value in pairs if len(pairs) > 1 else ():
+                self._run(ast.copy_location(ast.Assign([name], value), statement))
+            if len(pairs) > 1:
+                return
+        if (
+            isinstance(statement, ast.For)
+            and isinstance(statement.iter, ast.Tuple)
+            and _saves(statement.body[0])
+        ):
+            for each in statement.iter.elts:
+                self.run(ast.copy_location(ast.Assign([statement.target], each), statement))
+                self.run(statement.body[0])
+            return
+        self._run(statement)
+
+    def _run(self, statement: ast.stmt) -> None:
+        refused: set[str] = set()
+        if kept := self._free(statement, refused):
+            try:
+                exec(compile(ast.fix_missing_locations(ast.Module([kept], [])), "cell", "exec"), self.names)
+            except Exception:  # it needs what only a run has
+                refused |= _given(statement)
+        self.names |= self.ours
+        for name in refused:
+            self.names.pop(name, None)
+            if name in self.first:
+                self.names[name] = self.first[name]
+
+    def _draw(self, name: str, call: ast.Call) -> None:
         start = f"curve.{name.replace('-', '_')}."
         points = {
-            each.removeprefix(start): np.asarray(results[each]) for each in results if each.startswith(start)
+            key.removeprefix(start): values for key, values in self.values.items() if key.startswith(start)
         }
         if len(call.args) > 2 and isinstance(call.args[2], ast.Name):
-            names[call.args[2].id] = points
+            self.names[call.args[2].id] = points
         try:
-            fig = eval(compile(ast.Expression(call.args[0]), "cell", "eval"), names)
-        except (NameError, KeyError):  # it needs what only a run has
+            fig = eval(compile(ast.Expression(call.args[0]), "cell", "eval"), self.names)
+        except Exception as error:
+            self.why[name] = f"{type(error).__name__}: {error}"
             return
         figures.save_figure(fig, name)
-        drawn[name] = folder
+        self.drawn.add(name)
+
+    def _recorded(self, statement: ast.stmt) -> str:
+        """The table all of which a loop records, name by name: what the results hold of it stands for it."""
+        if not (isinstance(statement, ast.For) and isinstance(statement.target, ast.Tuple)):
+            return ""
+        pair = ", ".join(map(ast.unparse, statement.target.elts))
+        names = [node.id for node in ast.walk(statement.iter) if isinstance(node, ast.Name)]
+        tables = [name for name in names if not isinstance(self.names.get(name), types.ModuleType)]
+        return tables[0] if tables and ast.unparse(statement.body[0]).startswith(f"record({pair}") else ""
+
+    def _free(self, statement: ast.stmt, refused: set[str]) -> ast.stmt | None:
+        """The statement without what measures, None where nothing is left; what is left out joins `refused`."""
+        if isinstance(statement, (ast.Import, ast.ImportFrom, ast.FunctionDef)):
+            return statement
+        if isinstance(statement, (ast.For, ast.If)):
+            head = statement.iter if isinstance(statement, ast.For) else statement.test
+            body = [kept for each in statement.body if (kept := self._free(each, refused))]
+            if body and not getattr(statement, "orelse", []) and self._calls_nothing_else(head):
+                fields = dict(ast.iter_fields(statement)) | {"body": body}
+                return type(statement)(**fields)
+        elif ast.unparse(statement) == "use_style()" or (
+            isinstance(statement, (ast.Assign, ast.AugAssign)) and self._calls_nothing_else(statement)
+        ):
+            return statement
+        refused |= _given(statement)
+        return None
+
+    def _calls_nothing_else(self, node: ast.AST) -> bool:
+        return all(self._is_free(each.func) for each in ast.walk(node) if isinstance(each, ast.Call))
+
+    def _is_free(self, func: ast.expr) -> bool:
+        """Whether a call draws, or names what a training is, and measures nothing."""
+        if isinstance(func, ast.Attribute):
+            module = self.names.get(getattr(func.value, "id", ""))
+            if not isinstance(module, types.ModuleType):
+                return func.attr in METHODS
+            called, name = getattr(module, func.attr, None), func.attr
+        else:
+            name = getattr(func, "id", "")
+            if name in self.own:
+                return all(self._calls_nothing_else(each) for each in self.own[name].body)
+            called = self.names.get(name)
+        where = getattr(called, "__module__", None) or "builtins"
+        if isinstance(called, type) or called is steps_alone or name in PLAIN or where.startswith(DRAWS):
+            return called is not None
+        hint = str(getattr(called, "__annotations__", {}).get("return", ""))
+        return (
+            "Arm" in hint or hint == "str" or bool(where.startswith("bnbook.") and SOURCES.aside(where, name))
+        )
 
 
-def _is_drawing(statement: ast.Assign, names: dict[str, Any]) -> bool:
-    """Whether it names what is known and calls nothing but drawing code."""
-    inside = {
+def _saves(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and ast.unparse(statement).startswith("save_figure(")
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each name of an assignment and what it is given, where that is written out."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        yield from zip(target.elts, value.elts)
+    else:
+        yield target, value
+
+
+def _given(statement: ast.stmt) -> set[str]:
+    """The names that a statement gives, or changes an entry of."""
+    return {
         node.id
         for each in ast.walk(statement)
-        if isinstance(each, ast.comprehension)
-        for node in ast.walk(each.target)
+        if isinstance(each, (ast.Name, ast.Subscript)) and isinstance(each.ctx, ast.Store)
+        for node in [each.value if isinstance(each, ast.Subscript) else each]
         if isinstance(node, ast.Name)
     }
-    for node in ast.walk(statement.value):
-        if isinstance(node, ast.Name) and node.id not in names and node.id not in inside:
-            return False
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in ("items", "values", "format"):
-            if not isinstance(node.func, ast.Name) or node.func.id not in names:
-                return False
-            module = getattr(names[node.func.id], "__module__", None) or "builtins"
-            if not module.startswith(DRAWING):
-                return False
-    return True
 
 
 def keep(chapter: str, profile: str, drawn: dict[str, Path]) -> list[str]:
