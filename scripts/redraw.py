@@ -88,9 +88,10 @@ class Cells:
         self.results, self.wanted = results, wanted
         self.values = {name: np.asarray(results[name]) for name in results}
         own = {name: values[0] for name, values in self.values.items() if name.isidentifier()}
-        self.ours = {"current": lambda: results, "train_all": steps_alone}
+        self.ours = {"current": lambda: results, "train_all": steps_alone, "RECORDED": self.values}
         self.first = vars(builtins) | own | results.header["parameters"] | {"__name__": "cell"}
         self.names, self.own = self.first | self.ours, dict[str, ast.FunctionDef]()
+        self.same = dict[str, list[ast.expr]]()
         self.drawn, self.why = set[str](), dict[str, str]()
 
     def run(self, statement: ast.stmt) -> None:
@@ -169,12 +170,32 @@ class Cells:
             if body and not getattr(statement, "orelse", []) and self._calls_nothing_else(head):
                 fields = dict(ast.iter_fields(statement)) | {"body": body}
                 return type(statement)(**fields)
+        elif given := self._of_record(statement):
+            refused -= _given(given)
+            return given
         elif ast.unparse(statement) == "use_style()" or (
             isinstance(statement, (ast.Assign, ast.AugAssign)) and self._calls_nothing_else(statement)
         ):
             return statement
         refused |= _given(statement)
         return None
+
+    def _of_record(self, statement: ast.stmt) -> ast.stmt | None:
+        """What a statement records, as given by the results."""
+        if isinstance(statement, ast.Assign) and len(statement.targets) > 1:  # one is recorded, all are it
+            self.same[ast.unparse(statement.targets[-1])] = statement.targets[:-1]
+        if not ast.unparse(statement).startswith("record("):
+            return None
+        name, what = statement.value.args
+        if not isinstance(what, (ast.Name, ast.Subscript)) or isinstance(
+            getattr(what, "slice", 0), ast.Slice
+        ):
+            return None
+        targets = [
+            ast.parse(f"{ast.unparse(what)} = 0").body[0].targets[0],
+            *self.same.get(ast.unparse(what), []),
+        ]
+        return ast.Assign(targets, ast.Subscript(ast.Name("RECORDED", ast.Load()), name, ast.Load()))
 
     def _calls_nothing_else(self, node: ast.AST) -> bool:
         return all(self._is_free(each.func) for each in ast.walk(node) if isinstance(each, ast.Call))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from matplotlib.colors import ListedColormap
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import LogLocator
 
@@ -225,16 +226,16 @@ def sides(names: Mapping[str, str], gammas: Sequence[float], largest: float, cur
 def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Curves) -> plt.Figure:
     """log10 of the mean test loss, losses P (S, γ, rates), over γ and the rates "rates.P" (1, γ, rates);
     "boundary.P" (S, γ) as points, "from0.P" (1, γ) dashed, half of it dotted."""
-    fig, axes = grid(panels)
+    (fig, axes), exploded = grid(panels), "#c4b3a8"
     every = np.concatenate([np.log10(found.mean(axis=0)).ravel() for found in losses.values()])
     scale = dict(zip(("vmin", "vmax"), np.nanpercentile(every, [0, 95])))  # one for all panels
     for suffix, ax in axes.items():
         levels = curves[f"rates.{suffix}"][0]
         x = np.repeat(np.array(gammas)[:, None], levels.shape[1], 1)
         loss = np.log10(losses[suffix].mean(axis=0))
+        lost = np.where(np.isfinite(loss), np.nan, 0.0)
+        ax.pcolormesh(x, levels, lost, shading="nearest", cmap=ListedColormap([exploded]))
         painted = ax.pcolormesh(x, levels, loss, shading="nearest", cmap="viridis", **scale)
-        bar = fig.colorbar(painted, ax=ax, extend="max")
-        bar.set_label(r"$\log_{10}$ of the test loss", fontsize=9.5)
         printed = curves[f"from0.{suffix}"][0]
         for words, line, dash in (("η*", printed, "--"), ("η*/2", printed - np.log10(2), ":")):
             (drawn,) = ax.plot(gammas, line, dash, color="white", linewidth=1.6, label=f"paper: {words}")
@@ -243,7 +244,10 @@ def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Cu
         style = {"color": "white", "markeredgecolor": "black", "markersize": 4}
         ax.plot(np.tile(gammas, len(found)), found.ravel(), "o", label="measured boundary", **style)
         ax.grid(False)
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9.5)
+    bar = fig.colorbar(painted, ax=list(axes.values()), extend="max", aspect=40)
+    bar.set_label(r"$\log_{10}$ of the test loss", fontsize=9.5)
+    ax.plot([], [], "s", color=exploded, markersize=9, label="exploded")
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9.5)
     return fig
 
 
