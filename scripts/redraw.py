@@ -129,6 +129,8 @@ class Cells:
             try:
                 exec(compile(ast.fix_missing_locations(ast.Module([kept], [])), "cell", "exec"), self.names)
             except Exception:  # it needs what only a run has
+                if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                    raise
                 refused |= _given(statement)
         self.names |= self.ours
         for name in refused:

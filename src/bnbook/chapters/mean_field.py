@@ -171,6 +171,7 @@ def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log
     """
     size = (3.7 * len(columns), 6.4) if len(columns) == 2 else (8.2, 5.6)
     fig, axes = plt.subplots(2, len(columns), figsize=size, sharex="col")
+    signs: dict[str, plt.Line2D] = {}
     for row, norm in zip(axes, ARMS):
         for ax, (title, (names, shown)) in zip(row, columns.items()):
             index = np.arange(curves[f"{norm}.measured.{names[0]}"].shape[1])[shown]
@@ -178,29 +179,22 @@ def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log
                 for letter in names:
                     line = curves[f"{norm}.{equations}.{letter}"].mean(axis=0)[shown]
                     line = np.where(line > 0, line, np.nan) if title == log else line
-                    label = equations if letter == names[0] else None
-                    ax.plot(index, line, dash, color=COLORS[equations], zorder=1, label=label)
+                    (drawn,) = ax.plot(index, line, dash, color=COLORS[equations], zorder=1)
+                    signs[equations] = drawn
             for letter in names:
                 mark = "D" if "tilde" in letter else "s" if "hat" in letter else "o"
                 face = "#dddddd" if "_ab" in letter else "white" if "_xy" in letter else None
-                style = {
-                    "color": COLORS[norm],
-                    "zorder": 2,
-                    "markerfacecolor": face,
-                    "label": LETTERS[letter],
-                }
+                style = {"color": COLORS[norm], "zorder": 2, "markerfacecolor": face}
+                grey = {"color": COLORS["printed"], "markerfacecolor": face, "linestyle": "none"}
+                signs[LETTERS[letter]] = plt.Line2D([], [], marker=mark, **grey)  # in either row
                 points(ax, index, curves[f"{norm}.measured.{letter}"][:, shown], mark, **style)
             ax.set_xticks(index)
             if title == log:
-                ax.set(yscale="log", ylim=(1e-4, 300), yticks=[1e-4, 1e-3, 1e-2, 1e-1, 1])
-                ax.legend(loc="upper left", ncols=2, fontsize=7.5)
-            else:  # room for the legend above what is drawn
-                ax.set_ylim(-0.05 * ax.get_ylim()[1], 1.45 * ax.get_ylim()[1])
-                small = {"ncols": 3 if len(names) > 3 else 2, "fontsize": 8.5 if len(columns) == 2 else 7.5}
-                ax.legend(loc="upper left", **small)
+                ax.set(yscale="log", ylim=(1e-4, 3), yticks=[1e-4, 1e-3, 1e-2, 1e-1, 1])
             if norm == ARMS[0]:
                 ax.set_title(title)
         row[0].set_ylabel(LABELS[norm])
     for ax in axes[1]:
         ax.set_xlabel("layer $l$")
+    fig.legend(signs.values(), signs, loc="outside lower center", ncols=6, fontsize=9.5)
     return fig
