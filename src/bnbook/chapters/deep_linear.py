@@ -480,7 +480,6 @@ def landscape(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -> plt.
     return without_minor_ticks(fig)
 
 
-LINES = ("-", "--", ":", "-.", (0, (6, 1)))
 #: Mark and colour of a verdict in the map.
 MARKS = {
     "reproduced": ("+", COLORS["corrected"]),
@@ -568,19 +567,22 @@ def effects(curves: Curves, rates: Sequence[float]) -> plt.Figure:
 
 
 def by_depth(curves: Curves, rates: Sequence[float], depths: Sequence[int]) -> plt.Figure:
-    """Final loss, cosine and curvature against the number of layers, a line a rate."""
+    """Final loss, cosine and curvature against the number of layers, a column a rate."""
     titles = {"final_loss": "final loss, share", "cosine": "cosine of G and G′", "edge": "curvature × η / 2"}
-    fig, axes = plt.subplots(1, 3, figsize=(7.6, 3.3), sharex=True)
-    for ax, (name, title) in zip(axes, titles.items()):
-        for norm in PAIR:
-            for rate, line in zip(rates, LINES):
-                style = dict(linestyle=line, marker="o", markersize=3, color=COLORS[norm])
-                label = f"{LABELS[norm]}, {power(rate)}"
-                ax.plot(depths, curves[f"{name}.{tag(rate)}.{norm}"][0], label=label, **style)
-        ax.set(xlabel="layers", title=title)
-        ax.set_xticks(depths)
-        marks(ax, x=printed.DEPTH)
-        if name != "cosine":
-            ax.set_yscale("log")
-    legend_below(fig, axes[0], 2)
+    size = (2.3 * len(rates) + 0.7, 6.2)
+    fig, axes = plt.subplots(3, len(rates), figsize=size, sharex=True, sharey="row", squeeze=False)
+    for row, (name, title) in zip(axes, titles.items()):
+        for ax, rate in zip(row, rates):
+            for norm in PAIR:
+                style = dict(marker="o", markersize=4, color=COLORS[norm], label=LABELS[norm])
+                ax.plot(depths, curves[f"{name}.{tag(rate)}.{norm}"][0], **style)
+            ax.set_yscale("linear" if name == "cosine" else "log")
+            ax.set_xticks(depths)
+        row[0].set_ylabel(title)
+    for ax, rate in zip(axes[0], rates):
+        ax.set_title(f"learning rate {power(rate)}", fontsize=10.5)
+    marks(axes[0, 0], x=printed.DEPTH)
+    for ax in axes[-1]:
+        ax.set_xlabel("layers")
+    legend_below(fig, axes[0, 0], 2)
     return without_minor_ticks(fig)
