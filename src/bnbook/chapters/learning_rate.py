@@ -225,8 +225,8 @@ def sides(names: Mapping[str, str], gammas: Sequence[float], largest: float, cur
 
 def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Curves) -> plt.Figure:
     """log10 of the mean test loss, losses P (S, γ, rates), over γ and the rates "rates.P" (1, γ, rates);
-    "boundary.P" (S, γ) as points, "from0.P" (1, γ) dashed, half of it dotted."""
-    (fig, axes), exploded = grid(panels), "#c4b3a8"
+    "boundary.P" (S, γ) as points, "from0.P" (1, γ) dashed, half of it dotted; grey: it exploded."""
+    fig, axes = grid(panels)
     every = np.concatenate([np.log10(found.mean(axis=0)).ravel() for found in losses.values()])
     scale = dict(zip(("vmin", "vmax"), np.nanpercentile(every, [0, 95])))  # one for all panels
     for suffix, ax in axes.items():
@@ -234,7 +234,7 @@ def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Cu
         x = np.repeat(np.array(gammas)[:, None], levels.shape[1], 1)
         loss = np.log10(losses[suffix].mean(axis=0))
         lost = np.where(np.isfinite(loss), np.nan, 0.0)
-        ax.pcolormesh(x, levels, lost, shading="nearest", cmap=ListedColormap([exploded]))
+        ax.pcolormesh(x, levels, lost, shading="nearest", cmap=ListedColormap(["#bbbbbb"]))
         painted = ax.pcolormesh(x, levels, loss, shading="nearest", cmap="viridis", **scale)
         printed = curves[f"from0.{suffix}"][0]
         for words, line, dash in (("η*", printed, "--"), ("η*/2", printed - np.log10(2), ":")):
@@ -246,8 +246,7 @@ def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Cu
         ax.grid(False)
     bar = fig.colorbar(painted, ax=list(axes.values()), extend="max", aspect=40)
     bar.set_label(r"$\log_{10}$ of the test loss", fontsize=9.5)
-    ax.plot([], [], "s", color=exploded, markersize=9, label="exploded")
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9.5)
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9.5)
     return fig
 
 
