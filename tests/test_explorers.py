@@ -555,7 +555,8 @@ def test_a_network_with_more_looks_is_scrubbed_to_its_end(opened, tmp_path, show
     twice.mouse.click(plane["x"] + 52, plane["y"] + 100)
     assert place.get_by_role("button", name="play").is_visible(), "a finger on the picture stops it"
     twice.mouse.click(plane["x"] + 0.9 * plane["width"], plane["y"] + 100, button="right")
-    assert "At step 0 " in result(twice, "landscape"), "another button of the mouse is the browser's"
+    # Where it stands is said when the play has come to rest; another button of the mouse is the browser's.
+    place.locator(".explorer-result", has_text="At step 0 ").wait_for(timeout=10_000)
     twice.close()
     assert not said, said
 
