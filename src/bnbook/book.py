@@ -29,7 +29,7 @@ PUBLIC = {
     "bnbook.data": ("load",),
     "bnbook.results": ("record", "load"),
     "bnbook.claims": ("load_claims", "judge"),
-    "bnbook.figures": ("use_style", "save_figure"),
+    "bnbook.figures": ("use_style", "figure", "save_figure"),
 }
 #: What the last part of a result's name says of the arm that it belongs to.
 ARMS = {

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from bnbook.plots.legends import clear_legends
 from bnbook.plots.line_names import name_lines
 from bnbook.plots.narrow import narrowed
 from bnbook.plots.ticks import name_few_decades, thin_numbers, uncut_marks
-from bnbook.results import record_table
+from bnbook.results import current, record_table
 from bookpress import atomic, parameters
 from bookpress.intervals import mean_and_interval
 from bookpress.pipeline.inks import palette
@@ -103,6 +103,12 @@ def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = N
 
         display(fig)
     plt.close(fig)
+
+
+def figure(name: str, draw: Callable[[Mapping[str, np.ndarray]], plt.Figure]) -> None:
+    """Save what `draw` makes of the results recorded so far as NAME.svg; it takes no other numbers, so that a
+    published figure can be drawn again from its results file."""
+    save_figure(draw(current()), name)
 
 
 def _write(fig: plt.Figure, path: Path) -> None:
