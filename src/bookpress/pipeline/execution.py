@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -20,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
 from filelock import FileLock, Timeout
 
 from bookpress import fingerprint, paths
@@ -42,6 +42,8 @@ MENDABLE = "bad input: "
 STARTS = 3
 #: Seconds within which a kernel must answer: on a machine busy with other things a minute is too short.
 ANSWERS_WITHIN = 180
+#: Letters of the folder for temporary files: with those of a socket in it they must stay below 108.
+LONGEST_TEMPORARY = 60
 
 
 def copy_packages(scratch: Path) -> Path:
@@ -343,9 +345,9 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
     if len(chapters) == 1:
         yield job.run(chapters[0])
         return
-    ends = threading.Event()
+    ends, context = threading.Event(), _context()
     with ThreadPoolExecutor(jobs) as threads:
-        pending = [threads.submit(_apart, chapter, job, cores() // jobs, ends) for chapter in chapters]
+        pending = [threads.submit(_apart, each, job, cores() // jobs, ends, context) for each in chapters]
         try:
             for future in pending:
                 while not future.done():  # one whose input has to be mended ends all, whichever it is
@@ -357,16 +359,25 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
         except BaseException:
             ends.set()
             threads.shutdown(wait=False, cancel_futures=True)
-            for child in psutil.Process().children():  # each stops its kernel and tidies up
+            for child in multiprocessing.active_children():  # each stops its kernel and tidies up
                 child.terminate()
             raise
 
 
-def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event) -> ChapterOutcome:
+def _context() -> Any:
+    """Processes that begin with what a chapter's takes seconds to import, where the system can fork them: from a
+    server that has imported it once, at a socket whose name must be short."""
+    if sys.platform != "linux" or len(tempfile.gettempdir()) > LONGEST_TEMPORARY:
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "papermill", "jupytext", __name__, f"{book().package}.book"])
+    return context
+
+
+def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event, context: Any) -> ChapterOutcome:
     """Run it in a process of its own, whose end is this chapter's failure and no other's."""
     if ends.is_set():
         return ChapterOutcome(False)
-    context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
         1, context, initializer=_begin, initargs=(max(1, share), book().package)
     ) as pool:
