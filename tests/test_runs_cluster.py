@@ -32,7 +32,8 @@ from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
 from bookpress import cli, results
 from bookpress.pipeline import execution
-from bookpress.runs import cluster, train_members
+from bookpress.runs import cluster
+from bookpress.runs.runner import train_members
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="SIGKILL and SIGINT of one process"),
@@ -266,7 +267,7 @@ CALLER = """
 import json, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from bnbook.deep_linear import LinearArm
-from bookpress.runs import train_members
+from bookpress.runs.runner import train_members
 train_members([(LinearArm.from_settings(each), 0) for each in json.loads(sys.argv[1])], workers=2)
 """
 

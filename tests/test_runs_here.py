@@ -20,8 +20,9 @@ from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bookpress import results
-from bookpress.runs import driving, kinds, task, train_all, train_members
+from bookpress.runs import driving, kinds, task
 from bookpress.runs.progress import Progress, duration
+from bookpress.runs.runner import train_all, train_members
 
 SMALL = dict(steps=5, depth=3, width=4, examples=20, probe_steps=(0, 4))
 ARM = LinearArm("batch", learning_rate=1e-3, **SMALL)
@@ -141,7 +142,8 @@ def test_a_stored_training_under_another_key_is_not_taken(trained, own_store):
 KILLED = """
 import json, os, signal, sys
 from bnbook.deep_linear import LinearArm
-from bookpress.runs import store, train_all
+from bookpress.runs import store
+from bookpress.runs.runner import train_all
 write = store.write
 def once(*arguments, **options):
     write(*arguments, **options)
