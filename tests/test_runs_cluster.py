@@ -218,15 +218,7 @@ def test_workers_keep_the_memory_of_a_step_for_the_next_one():
         assert client.submit(page_faults).result(timeout=HANGS) < 20_000  # 512 a step where it is handed back
 
 
-def test_a_killed_workers_task_is_done_again(apart, monkeypatch):
-    def kill_one():
-        soon(lambda: lines(apart, "run 0 of"))
-        workers_of(cluster._kept[0].process.pid)[0].kill()
-
-    apart_and_here([(LONG, seed) for seed in range(2)], apart, monkeypatch, kill_one)
-
-
-def test_workers_that_are_slow_to_come_back_are_waited_for(apart, monkeypatch):
+def test_what_killed_workers_did_is_done_again_however_slow_they_come_back(apart, monkeypatch):
     """Dask ends a lost worker's nanny after a while (here 1 s), though it is starting another; after the last
     nanny all tasks would wait for ever."""
     (apart / "site").mkdir()
