@@ -370,17 +370,14 @@ def test_a_worker_with_other_code_refuses(apart, monkeypatch):
         train_members([(QUICK, 0)])
 
 
-def test_when_the_caller_is_gone_its_workers_stop_at_a_checkpoint(apart, monkeypatch):
-    with elsewhere(apart, monkeypatch):
-        with process([sys.executable, "-c", CALLER, json.dumps([replace(ENDLESS, depth=3).settings()])]):
+def test_a_gone_callers_worker_stops_at_a_checkpoint_and_a_lost_scheduler_is_one_line(apart, monkeypatch):
+    monkeypatch.setattr(trainings, "stack_size", lambda arm, device: 1 if arm.depth == 2 else 10**9)
+    endless = replace(ENDLESS, depth=3)
+    with elsewhere(apart, monkeypatch) as scheduler:
+        with process([sys.executable, "-c", CALLER, json.dumps([endless.settings()])]):
             soon(lambda: lines(apart, "steps/s"))
         train_members([(QUICK, 0)])  # the worker is free for others
         assert len(list(apart.glob("theirs/*.checkpoint"))) == 1
-
-
-def test_a_lost_scheduler_is_one_line_and_what_is_finished_stays(apart, monkeypatch):
-    monkeypatch.setattr(trainings, "stack_size", lambda arm, device: 1 if arm.depth == 2 else 10**9)
-    with elsewhere(apart, monkeypatch) as scheduler:
 
         def kill():
             try:
@@ -392,8 +389,8 @@ def test_a_lost_scheduler_is_one_line_and_what_is_finished_stays(apart, monkeypa
         with pytest.raises(
             BnbookError, match="lost the Dask scheduler at tcp://.* finished trainings are in"
         ):
-            train_members([(QUICK, 0), (replace(ENDLESS, depth=3), 0)])
-    assert len(list((apart / "store").glob("*.npz"))) == 1
+            train_members([(QUICK, 1), (endless, 0)])
+    assert len(list((apart / "store").glob("*.npz"))) == 2
 
 
 @pytest.mark.parametrize("address", ["somewhere", "tcp://127.0.0.1:9"])
