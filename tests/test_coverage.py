@@ -11,8 +11,8 @@ from conftest import ROOT, bnbook
 from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import load_coverage
-from bookpress.pipeline import chapter_runs, chapters, pages, prose
-from bookpress.site import board
+from bookpress.pipeline import chapter_runs, chapters, prose
+from bookpress.site import board, pages
 
 HALF = {
     "where": "Verse 1",

@@ -12,8 +12,7 @@ from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import Claim, Source, Test
 from bookpress.cli import main
-from bookpress.pipeline import pages
-from bookpress.site import claim_pages
+from bookpress.site import claim_pages, pages
 
 ONE = dict(id="beta", name="Effective β", measures="It.", own="2/η.", silent="Else.", reads=["smoothness.*"])
 

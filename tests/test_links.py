@@ -9,8 +9,8 @@ import re
 import pytest
 import yaml
 
-from bookpress.pipeline import build
-from bookpress.site import shell
+from bookpress import contents
+from bookpress.site import build, shell
 
 HUB = "https://github.com/someone/a-book"
 
@@ -69,7 +69,7 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
     )
     for address in (HUB, ""):
         config.write_text(re.sub('url: ".*?"|url: https.*', f'url: "{address}"', config.read_text(), count=1))
-        assert shell.repository() == address
+        assert contents.repository() == address
         site = build.build("smoke").parent
         commit = json.loads((ran / "runs/smoke/part/coin.json").read_text())["provenance"]["commit"]
         found = {

@@ -15,10 +15,10 @@ from bnbook.errors import BnbookError
 from bookpress import claims, paths, results
 from bookpress.claims import locks, power
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, chapters, gate, locking, pages, publishing
+from bookpress.pipeline import chapter_runs, chapters, gate, locking, publishing
 from bookpress.pipeline.locking import Known
 from bookpress.runs import kinds, store
-from bookpress.site import board
+from bookpress.site import board, pages
 from bookpress.site.claim_pages import Context, claim_page
 
 COIN = "part/coin"

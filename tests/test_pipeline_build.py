@@ -17,8 +17,9 @@ from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims.locks import UNLOCKED
 from bookpress.claims.words import format_number
-from bookpress.pipeline import build, chapter_runs, chapters, gate, pages, prose
+from bookpress.pipeline import chapter_runs, chapters, gate, prose
 from bookpress.pipeline.chapters import discover
+from bookpress.site import build, pages
 
 
 def text_of(path) -> str:

@@ -327,7 +327,7 @@ def test_the_numbers_of_a_claim_keep_their_nine_digits():
 
 
 def test_the_board_says_what_its_squares_and_rows_are():
-    from bookpress.pipeline import pages
+    from bookpress.site import pages
 
     said = pages._population([*rows(), row("a-rung", rungs=True)])
     assert said == (

@@ -8,9 +8,8 @@ from site_rows import rows
 
 from bnbook.errors import BnbookError
 from bookpress.book import book
-from bookpress.pipeline import build
 from bookpress.pipeline.chapters import Chapter
-from bookpress.site import pdf, reference, shell
+from bookpress.site import build, pdf, reference, shell
 
 
 def test_mathematics_is_loaded_where_there_is_any():

@@ -269,9 +269,18 @@ class Pages:
     @cached_property
     def rows(self) -> dict[str, dict[str, Any]]:
         """The ledger's row of every claim, by its id."""
-        from bookpress.pipeline import ledger
+        known = claims.load_instruments()
+        rows = [self._row(claim, [one.id for one in claims.rests_on(claim, known)]) for claim in self.claims]
+        claims.keep(rows)
+        return {row["id"]: row for row in rows}
 
-        return {row["id"]: row for row in ledger.ledger(self)}
+    def _row(self, claim: claims.Claim, rests_on: list[str]) -> dict[str, Any]:
+        found, evidence = self.judgement(claim), self.evidence.get(claim.chapter)
+        if not found or not evidence:
+            return claims.ledger_row(claim, None, rests_on=rests_on)
+        exact = evidence.chapter.exact
+        margins = claims.at_other_margins(claim, evidence.results, found.profile, exact=exact)
+        return claims.ledger_row(claim, found, margins, rests_on)
 
     @cached_property
     def _judgements(self) -> dict[claims.Claim, claims.Judgement | None]:

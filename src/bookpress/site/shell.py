@@ -15,6 +15,7 @@ import yaml
 
 from bookpress import paths
 from bookpress.book import book
+from bookpress.contents import repository, settings
 from bookpress.pipeline.chapters import Chapter
 from bookpress.pipeline.inks import PALETTE
 from bookpress.site import board
@@ -60,19 +61,14 @@ def page(title: str, body: str, root: str, description: str = "", crumbs: str = 
 # ---- What the site knows of the place where its code lives: one setting, `repository: url:` of _config.yml ---------
 
 
-def repository() -> str:
-    """The address of the repository, or nothing while it is not set."""
-    return str((_content().get("repository") or {}).get("url") or "").rstrip("/")
-
-
 def book_title() -> str:
     """The book's title (`title:`)."""
-    return str(_content().get("title") or "")
+    return str(settings().get("title") or "")
 
 
 def address() -> str:
     """Where the site is published (`html: baseurl:`), or nothing."""
-    return str((_content().get("html") or {}).get("baseurl") or "")
+    return str((settings().get("html") or {}).get("baseurl") or "")
 
 
 def binder() -> str:
@@ -95,13 +91,9 @@ def clone() -> str:
 def configuration() -> str:
     """jupyter-book's configuration, without the repository: the theme's links lead to notebooks that it does
     not have, `write_feet` leads to the text."""
-    content = _content()
+    content = settings()
     content.pop("repository", None)
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
-
-
-def _content() -> dict[str, Any]:
-    return read_yaml(paths.repository_root() / "_config.yml", "_config.yml")
 
 
 # ---- At the foot of each page: the repository, the file to edit, where to report an error; from one setting --------
@@ -164,7 +156,7 @@ def citation(title: str, address: str, commit: str, day: str, name: str) -> str:
 
 def _about() -> tuple[str, str, str, str]:
     """Title, authors, version and day of the book: of CITATION.cff, or what `_config.yml` has of them."""
-    file, own = paths.repository_root() / "CITATION.cff", _content()
+    file, own = paths.repository_root() / "CITATION.cff", settings()
     if not file.is_file():
         return str(own.get("title", "")), str(own.get("author", "")), "", str(own.get("copyright", ""))
     told = read_yaml(file, file.name)

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bookpress import paths
+from bookpress import contents, paths
 from bookpress.book import command_name
 from bookpress.errors import BnbookError
-from bookpress.pipeline import gate, handout, ledger, pages, pictures
+from bookpress.pipeline import gate, handout, ledger, pictures
 from bookpress.pipeline.chapters import discover
-from bookpress.site import claim_pages, notation, shell, teaching, ways
+from bookpress.site import claim_pages, notation, pages, shell, teaching, ways
 from bookpress.site.staged import MARK
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
@@ -70,12 +70,12 @@ def _built(folder: Path, profile: str | None) -> Path:
     _jupyter_book(staged, output)
     rendered = output / "_build" / "html"
     figures = finish(rendered, staged)
-    claim_pages.write(rendered, chapters, shown, figures, shell.repository())
-    ways.write(rendered, chapters, shown, shell.repository())
+    claim_pages.write(rendered, chapters, shown, figures, contents.repository())
+    ways.write(rendered, chapters, shown, contents.repository())
     teaching.write(rendered)
     shell.write_previews(rendered, chapters, shown.rows.values(), shell.address())
     notation.write(rendered, [chapter.name for chapter in chapters])
-    shell.write_feet(rendered, shell.repository(), shell.address(), *gate.head())
+    shell.write_feet(rendered, contents.repository(), shell.address(), *gate.head())
     handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
     ledger.write(rendered, shown)
     shell.write_policies(rendered)
