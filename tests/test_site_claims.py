@@ -17,16 +17,18 @@ from bookpress.claims import Claim, Source, Test, judging
 from bookpress.pipeline.chapters import Chapter
 from bookpress.pipeline.prose import Pages
 from bookpress.results import Results
-from bookpress.site import board, claim_pages, front
+from bookpress.site import board, claim_pages, front, rendering
 from bookpress.site.claim_pages import Context, claim_page
+
+found, place = (rendering.macro("claim.html.j2", name) for name in ("found", "place"))
 
 
 def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
     names = [name for name in dir(judging) if name.isupper() and isinstance(getattr(judging, name), str)]
     names = set(names) - {"SEEN", "DIVERGED"}  # why a draw is left out, and what a number did
-    assert {getattr(judging, name) for name in names} <= set(board.LOOKS)
-    seen = [(kind, glyph) for kind, glyph, _ in board.LOOKS.values()]
-    pairs = {verdict: seen.count(board.LOOKS[verdict][:2]) for verdict in board.LOOKS}
+    assert {getattr(judging, name) for name in names} <= set(rendering.LOOKS)
+    seen = [(kind, glyph) for kind, glyph, _ in rendering.LOOKS.values()]
+    pairs = {verdict: seen.count(rendering.LOOKS[verdict][:2]) for verdict in rendering.LOOKS}
     same = {verdict for verdict, number in pairs.items() if number > 1}
     assert same == {"reproduced", "holds", "wrong", "not reproduced", "not tested at this scale", "not run"}
 
@@ -80,7 +82,7 @@ def test_the_plot_and_the_words_are_of_the_part_that_decides():
     second = second | {"effect": {"number": 9.0, "unit": "", "words": "9 times"}, "interval": None}
     made = row("a", tests=[first | {"role": "part"}, second], effect=second["effect"], interval=None)
     assert board.deciding(made) is second
-    assert "9 times" in board.found(made) and "part 2 of 2" in board.found(made)
+    assert "9 times" in found(made) and "part 2 of 2" in rendering.macro("claim.html.j2", "found")(made)
 
 
 def test_a_row_of_the_board_says_all_and_escapes_what_is_no_markup():
@@ -155,11 +157,11 @@ def test_what_no_run_at_its_scale_has_tried_is_grey_and_said_not_to_count():
 
 def test_a_place_is_said_once():
     asked = row("a", kind="question", says="The book's own question: is it?")
-    assert board.place(asked).startswith("About Santurkar") and "no source" not in board.place(asked)
-    assert board.place(asked | {"says": "Is it?"}).startswith("The book’s own question. About Santurkar")
+    assert place(asked).startswith("About Santurkar") and "no source" not in place(asked)
+    assert place(asked | {"says": "Is it?"}).startswith("The book’s own question. About Santurkar")
     source = {"key": "santurkar2018", "version": "v1", "where": "v1 Lemma 3.3"}
-    assert board.place(row("a", source=source)).startswith("Santurkar et al. 2018, v1 Lemma 3.3 ·")
-    assert board.source_version("encyclopedia", "English Wikipedia") == "Wikipedia"
+    assert place(row("a", source=source)).startswith("Santurkar et al. 2018, v1 Lemma 3.3 ·")
+    assert rendering.source_version("encyclopedia", "English Wikipedia") == "Wikipedia"
 
 
 def test_what_the_first_page_counts():
@@ -251,7 +253,7 @@ def test_a_board_without_scripts_is_a_plain_list():
     chapters = [Chapter("part/coin", None, "A coin"), Chapter("part/dice", None, "Dice")]
     shown = board.board(rows(), chapters)
     assert shown.count('<li class="claim') == len(rows()) and " hidden>" in shown.partition("</form>")[0]
-    assert board.rich("a `b<` $c$ <d>") == (
+    assert rendering.rich("a `b<` $c$ <d>") == (
         'a <code>b&lt;</code> <span class="math notranslate nohighlight">\\(c\\)</span> &lt;d&gt;'
     )
 

@@ -20,6 +20,7 @@ from bookpress.errors import BnbookError
 from bookpress.pipeline import gate, handout, ledger, pictures
 from bookpress.pipeline.chapters import discover
 from bookpress.site import claim_pages, notation, pages, shell, teaching, ways
+from bookpress.site.rendering import macro
 from bookpress.site.staged import MARK
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
@@ -71,7 +72,7 @@ def _built(folder: Path, profile: str | None) -> Path:
     rendered = output / "_build" / "html"
     figures = finish(rendered, staged)
     claim_pages.write(rendered, chapters, shown, figures, contents.repository())
-    ways.write(rendered, chapters, shown, contents.repository())
+    ways.write(rendered, chapters, shown)
     teaching.write(rendered)
     shell.write_previews(rendered, chapters, shown.rows.values(), shell.address())
     notation.write(rendered, [chapter.name for chapter in chapters])
@@ -115,7 +116,7 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         )
         mended = without_idle_mathjax(with_links_to_exercises(with_their_stops(mended)))
         if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
-            mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
+            mended = mended.replace("</head>", macro("alone.html.j2", "mathjax")("") + "</head>", 1)
         mended = with_room(mended)
         mended = shell.with_one_fold(shell.with_fixed_spaces(mended))
         mended = names_at_dots(mended).replace(

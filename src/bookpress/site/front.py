@@ -15,7 +15,7 @@ from bookpress.book import book
 from bookpress.claims import format_number
 from bookpress.errors import BnbookError
 from bookpress.pipeline import prose
-from bookpress.site import board
+from bookpress.site import board, rendering
 
 Row = dict[str, Any]
 BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
@@ -24,7 +24,7 @@ RUNG = re.compile(r"(The whole|\d+/\d+)(?: of the)? width, ([\d,]+) steps")
 LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
 HIGH = 38  # pixels of an arm
 #: Verdicts as tokens name them.
-NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in board.ORDER}
+NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in rendering.ORDER}
 
 
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
