@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,16 +69,21 @@ def _built(folder: Path, profile: str | None) -> Path:
     for old in (staged, output, folder / "jupyter_execute", folder / ".jupyter_cache"):
         shutil.rmtree(old, ignore_errors=True)
     chapters, shown = pages.stage(staged, profile)
-    _jupyter_book(staged, output)
-    rendered = output / "_build" / "html"
+    rendered, made = output / "_build" / "html", output / "made"
+    with _jupyter_book(staged, output):  # meanwhile, what needs none of its pages
+        handout.write(made, chapters, shown)
+        sheets = teaching.students()
+        judged = claim_pages.judgements(chapters, shown)
     figures = finish(rendered, staged)
-    claim_pages.write(rendered, chapters, shown, figures, contents.repository())
+    claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
     ways.write(rendered, chapters, shown)
-    teaching.write(rendered)
+    teaching.write(rendered, sheets)
     shell.write_previews(rendered, chapters, shown.rows.values(), shell.address())
     notation.write(rendered, [chapter.name for chapter in chapters])
     shell.write_feet(rendered, contents.repository(), shell.address(), *gate.head())
-    handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
+    shutil.copytree(
+        made, rendered / "_sources", dirs_exist_ok=True
+    )  # what the download button of a page gives
     ledger.write(rendered, shown)
     shell.write_policies(rendered)
     old_site = folder / "html.old"
@@ -90,19 +96,31 @@ def _built(folder: Path, profile: str | None) -> Path:
     return site / "index.html"
 
 
-def _jupyter_book(staged: Path, output: Path) -> None:
-    """Run jupyter-book with warnings as errors; BnbookError with its own words when it refuses."""
-    # This interpreter's, whatever PATH says; and nbformat starts there as quickly as here.
-    program = "import bookpress.pipeline; from jupyter_book.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "build", str(staged), "--path-output", str(output)]
+#: This interpreter's jupyter-book, whatever PATH says, in which nbformat starts as quickly as here; and without the
+#: collector of cyclic garbage, which takes a third of its time and finds little before its end.
+PROGRAM = "import gc; gc.disable(); import bookpress.pipeline; from jupyter_book.cli.main import main; main()"
+
+
+@contextmanager
+def _jupyter_book(staged: Path, output: Path) -> Iterator[None]:
+    """Run jupyter-book with warnings as errors beside what is done inside; BnbookError with its own words when it
+    refuses."""
+    command = [sys.executable, "-c", PROGRAM, "build", str(staged), "--path-output", str(output)]
     command += ["-W", "-n", "--keep-going", "--all", "-q"]
     environment = os.environ | {"PYTHONWARNINGS": "ignore", "SOURCE_DATE_EPOCH": str(int(time.time()))}
     environment |= {"PYTHONUTF8": "1", MARK: "1"}  # what it says is read as UTF-8
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment)
-    if done.returncode or not (output / "_build" / "html" / "index.html").is_file():
-        lines = (done.stderr + done.stdout).splitlines()
-        telling = [line for line in lines if re.search(r"WARNING|ERROR|Error", line)] or lines[-5:]
-        raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
+        try:
+            yield
+            process.wait()
+        finally:
+            process.kill()
+        if process.returncode or not (output / "_build" / "html" / "index.html").is_file():
+            said.seek(0)
+            lines = said.read().splitlines()
+            telling = [line for line in lines if re.search(r"WARNING|ERROR|Error", line)] or lines[-5:]
+            raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
 def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:

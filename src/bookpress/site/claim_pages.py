@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +127,27 @@ def claim_page(row: Row, about: Context) -> str:
 CAPTION = re.compile(r'<span class="caption-text">(.*?)</span>(?=<a class="headerlink"|\s*</p>)', re.S)
 
 
+@dataclass(frozen=True)
+class Judgements:
+    """What claims' pages say of runs: claim -> what each published run gave, and each draw by itself."""
+
+    runs: Mapping[str, list[tuple[str, Row]]]
+    drawn: Mapping[str, list[Row]]
+
+
+def judgements(chapters: list[Chapter], shown: prose.Pages) -> Judgements:
+    """Every claim once more by each run and draw."""
+    drawn = {claim.id: _drawn(claim, shown.evidence[claim.chapter]) for claim in shown.claims}
+    return Judgements(_runs(chapters, shown), drawn)
+
+
 def write(
-    site: Path, chapters: list[Chapter], shown: prose.Pages, figures: Mapping[str, Any], repository: str = ""
+    site: Path,
+    chapters: list[Chapter],
+    shown: prose.Pages,
+    figures: Mapping[str, Any],
+    judged: Judgements,
+    repository: str = "",
 ) -> None:
     """claims/ID.html, .json and .csv for every claim; figures: name of an image -> its columns."""
     rows = list(shown.rows.values())
@@ -135,7 +155,7 @@ def write(
     folder.mkdir(exist_ok=True)
     known, own = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in shown.claims}
     images = {figure: image for image, figure in ways.images(site).items()}
-    places, runs = _places(), _runs(chapters, shown)
+    places, captions = _places(), cache(caption_of)  # many claims share a figure
     names, instruments = [row["id"] for row in rows], claims.load_instruments()
     for number, row in enumerate(rows):
         chapter, claim = known[row["chapter"]], own[row["id"]]
@@ -146,10 +166,10 @@ def write(
             evidence=shown.evidence[chapter.name],
             figure=picture,
             anchor=anchor,
-            caption=caption_of(site / f"{chapter.name}.html", anchor),
+            caption=captions(site / f"{chapter.name}.html", anchor),
             places=places.get(row["id"], ()),
-            runs=runs.get(row["id"], ()),
-            drawn=_drawn(claim, shown.evidence[chapter.name]),
+            runs=judged.runs.get(row["id"], ()),
+            drawn=judged.drawn[row["id"]],
             locked=getattr(judgement, "locked", ""),
             known=beside(row, rows, instruments),
             repository=repository,
