@@ -14,10 +14,11 @@ from site_rows import row, rows
 
 from bookpress.book import book
 from bookpress.claims import Claim, Source, Test, judging
+from bookpress.pipeline import prose
 from bookpress.pipeline.chapters import Chapter
 from bookpress.pipeline.prose import Pages
 from bookpress.results import Results
-from bookpress.site import board, claim_pages, front, rendering
+from bookpress.site import board, claim_pages, front, pages, rendering
 from bookpress.site.claim_pages import Context, claim_page
 
 found, place = (rendering.macro("claim.html.j2", name) for name in ("found", "place"))
@@ -36,9 +37,9 @@ def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
 def test_a_chip_leads_to_its_page_and_marks_what_is_exploratory():
     young = row("a-b", "open", exploratory='made "late"', words="open (more seeds)")
     shown = board.chip(young, "../")
-    assert 'href="../claims/a-b.html"' in shown and "exploratory: made &quot;late&quot;" in shown
+    assert 'href="../claims/a-b.html"' in shown and "exploratory: made &#34;late&#34;" in shown
     assert "exploratory" not in board.chip(row("a"))
-    token = re.match(r"(?P<name>.*)", "a-b")
+    (token,) = prose.tokens("{{ verdict:a-b }}")
     assert board.inlined({"a-b": young}, "../")(token).endswith("</a> (more seeds)")
     with pytest.raises(ValueError, match="no chapter has a claim 'a-b'"):
         board.inlined({}, "")(token)
@@ -336,13 +337,12 @@ def test_the_numbers_of_a_claim_keep_their_nine_digits():
 
 
 def test_the_board_says_what_its_squares_and_rows_are():
-    from bookpress.site import pages
-
-    said = pages._population([*rows(), row("a-rung", rungs=True)])
-    assert said == (
+    shown = SimpleNamespace(rows={each["id"]: each for each in [*rows(), row("a-rung", rungs=True)]})
+    said = (
         "A square each for 11 claims of the sources and 2 questions of the book's own. Below them 14 rows: "
         "one for each square; 1 judge claims again at several sizes."
     )
+    assert said in pages.scoreboard([], shown)
 
 
 def test_the_numbers_of_a_claim_stand_beside_their_own_seeds():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from bookpress.claims import Test, without_markup
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.kinds import KINDS, edges
 from bookpress.claims.words import literal
+from bookpress.pipeline import prose
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import rendering
 from bookpress.site.rendering import ORDER, Markup, macro, source_keys, source_name
@@ -26,14 +26,14 @@ def chip(row: Row, root: str = "", link: bool = True) -> Markup:
     return macro("claim.html.j2", "chip")(row, root, link)
 
 
-def row_of(rows: Mapping[str, dict[str, Any]], token: re.Match) -> dict[str, Any]:
+def row_of(rows: Mapping[str, dict[str, Any]], token: prose.Token) -> dict[str, Any]:
     """The row of the claim that a token names; ValueError where no chapter has it."""
-    if token["name"] not in rows:
-        raise ValueError(f"no chapter has a claim {token['name']!r}")
-    return rows[token["name"]]
+    if token.name not in rows:
+        raise ValueError(f"no chapter has a claim {token.name!r}")
+    return rows[token.name]
 
 
-def inlined(rows: Mapping[str, dict[str, Any]], root: str) -> Callable[[re.Match], str]:
+def inlined(rows: Mapping[str, dict[str, Any]], root: str) -> Callable[[prose.Token], str]:
     """How pages say the verdict on the claim of an id in a sentence of Markdown: its chip, and behind it
     what the verdict hangs on."""
 

@@ -31,9 +31,9 @@ def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
     """`waffle`, `tally:KIND.VERDICT`, `trust`; `found:CLAIM[RESULT]`, the number of a claim's test, of the
     part that tests this result, with its interval."""
 
-    def found(token: re.Match) -> str:
-        tests, part = board.row_of(shown.rows, token)["tests"], token["index"]
-        place = shown.claim(token["name"]).part_of(part) if part else 0
+    def found(token: prose.Token) -> str:
+        tests, part = board.row_of(shown.rows, token)["tests"], token.index
+        place = shown.claim(token.name).part_of(part) if part else 0
         if not tests:
             return prose.ABSENT
         test = tests[place]
@@ -42,7 +42,7 @@ def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
 
     return {
         "waffle": board.waffle(rows),
-        "tally": lambda token: str(tally(rows, token["name"])),
+        "tally": lambda token: str(tally(rows, token.name)),
         "found": found,
         "trust": trust(rows, shown),
         "verdict": board.inlined(shown.rows, ""),
