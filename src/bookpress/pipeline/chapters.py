@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path

@@ -517,7 +517,7 @@ def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
 
     def verdict(found: claims.Judgement) -> str:
         row = shown.rows[found.claim.id]
-        return board.in_words(row, ROOT) + marks(row)
+        return f"{board.in_words(row, ROOT)}{marks(row)}"
 
     if not (found := _judged(chapter, shown)):
         return ""
