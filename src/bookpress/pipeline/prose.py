@@ -310,7 +310,7 @@ SIGNS = {"times": "/", "ratio": "/", "points": "-", "gap": "-", "seeds": "<>"}
 #: Verbs that name nothing, of a run and of the page; those of a claim.
 ALONE = ("data", "profile", "device", "verdicts", "standing", "rungs", "turned")
 ALONE += ("scoreboard", "coverage", "waffle", "trust", "clone", "binder", "names", "notation")
-OF_CLAIM = ("verdict", "effect", "ends", "found", "tally")
+OF_CLAIM = ("verdict", "effect", "found", "tally")
 
 
 class Token:
@@ -682,5 +682,4 @@ VERBS: dict[str, Say] = {
     "turned": _of_judgements(claims.turned),
     "verdict": _of_claim(lambda found, _: found.marked),
     "effect": _of_claim(lambda found, token: format_effect(found, token.format or None)),
-    "ends": _of_claim(lambda found, _: claims.ends(found)),
 }
