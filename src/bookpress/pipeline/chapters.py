@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import difflib
-import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from bookpress import contents, paths
 from bookpress.book import book
 from bookpress.errors import BnbookError
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
+from bookpress.schema import Entry, Text, Truth, model, valid
 from bookpress.texts import parse_yaml, read_text, read_yaml
 
 # ---- The parameters of a chapter, read from its own `parameters` cell, and what a command changes of them ----------
@@ -122,29 +124,50 @@ def _literal(value: Any) -> str:
 #: In place of a profile: every profile whose runs are evidence, that is all but smoke.
 EVIDENCE = "evidence"
 
-Layer = tuple[str, Mapping[str, Mapping[str, Any]]]  # where it stands, profile -> settings
+Layer = dict[Literal[*PROFILES, EVIDENCE], dict[str, Any] | None]  # profile -> settings
 
 
-def by_profile(
-    chapter: str, path: Path, about: Mapping, profiles: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    """Profile -> settings of a chapter, for each of `profiles`.
-
-    path: the chapter's file; about: its front matter, in which `profiles:` holds its own settings by profile
-    and `settings: {FILE: [GROUP, …]}` names groups of a file beside it, each again settings by profile.
-    BnbookError, one line, for an unknown profile, file or group and for a setting that is given twice.
-    """
-    layers: list[Layer] = [("its header", _checked(chapter, "its header", about.get("profiles"), profiles))]
-    layers += _shared(chapter, path, about.get("settings", {}), profiles)
-    return {profile: _one(chapter, profile, layers) for profile in profiles}
+def _families(value: Any) -> Any:
+    return () if value in ("none", ["none"]) else value
 
 
-def _one(chapter: str, profile: str, layers: Sequence[Layer]) -> dict[str, Any]:
+@model
+class Front(Entry):
+    """What the front matter of a chapter says of it, under the name of the book's package."""
+
+    title: Text
+    exact: Truth = False
+    data: Annotated[tuple[str, ...], BeforeValidator(_families)] = ()
+    profiles: Layer | None = None  # its own settings
+    settings: dict[str, list[str]] | None = (
+        None  # file beside it -> groups of it, each again settings by profile
+    )
+
+
+def by_profile(chapter: str, path: Path, front: Front) -> dict[str, dict[str, Any]]:
+    """Profile -> settings of a chapter; path: its file. BnbookError, one line, for an unknown file or group, what is no
+    `Layer`, and a setting that is given twice."""
+    layers: list[tuple[str, Layer]] = [("its header", front.profiles or {})]
+    for file, groups in (front.settings or {}).items():
+        if not (path.parent / file).is_file():
+            raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter")
+        content = valid(
+            dict[str, Any], read_yaml(path.parent / file, f"{chapter}: {file}"), f"{chapter}: {file}"
+        )
+        for group in groups:
+            if group not in content:
+                raise BnbookError(f"{chapter}: {file} has no group {group!r}; it has: {', '.join(content)}")
+            where = f"{file}, {group}"
+            layers.append((where, valid(Layer, content[group] or {}, f"{chapter}: {where}")))
+    return {profile: _one(chapter, profile, layers) for profile in PROFILES}
+
+
+def _one(chapter: str, profile: str, layers: Sequence[tuple[str, Layer]]) -> dict[str, Any]:
     """The settings at one profile."""
     found: dict[str, tuple[str, Any]] = {}
     for where, layer in layers:
         for part in (EVIDENCE, profile) if profile != "smoke" else (profile,):
-            for name, value in layer.get(part, {}).items():
+            for name, value in (layer.get(part) or {}).items():
                 if name in found:
                     raise BnbookError(
                         f"{chapter}: {name} at profile {profile} is given twice, in {found[name][0]} and in "
@@ -152,37 +175,6 @@ def _one(chapter: str, profile: str, layers: Sequence[Layer]) -> dict[str, Any]:
                     )
                 found[name] = (f"{where} ({part})", value)
     return {name: value for name, (_, value) in found.items()}
-
-
-def _shared(chapter: str, path: Path, named: Any, profiles: Sequence[str]) -> Iterator[Layer]:
-    """The groups that a chapter takes from files beside it."""
-    lists = isinstance(named, dict) and all(isinstance(groups, list) for groups in named.values())
-    if not lists or not all(isinstance(text, str) for pair in named.items() for text in (pair[0], *pair[1])):
-        raise BnbookError(f"{chapter}: settings {named!r}; expected {{FILE: [GROUP, …]}}, a file beside it")
-    for file, groups in named.items():
-        if not (path.parent / file).is_file():
-            raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter")
-        content = read_yaml(path.parent / file, f"{chapter}: {file}")
-        for group in groups:
-            if not isinstance(content, dict) or group not in content:
-                known = ", ".join(map(str, content)) if isinstance(content, dict) else "none"
-                raise BnbookError(f"{chapter}: {file} has no group {group!r}; it has: {known}")
-            where = f"{file}, {group}"
-            yield where, _checked(chapter, where, content[group], profiles)
-
-
-def _checked(chapter: str, where: str, content: Any, profiles: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Settings by profile; BnbookError for what is none."""
-    content = content or {}
-    allowed = (*profiles, EVIDENCE)
-    if not isinstance(content, dict) or set(content) - set(allowed):
-        raise BnbookError(
-            f"{chapter}: profiles {sorted(map(str, content))} in {where}; expected {', '.join(allowed)}"
-        )
-    for profile, values in content.items():
-        if not isinstance(values, (dict, type(None))):
-            raise BnbookError(f"{chapter}: {profile} in {where} is {values!r}; expected name: value lines")
-    return {profile: values or {} for profile, values in content.items()}
 
 
 # ---- The chapters: MyST text in book/PART/chapter.md, read as notebooks --------------------------------------------
@@ -304,31 +296,19 @@ def read(path: Path, name: str) -> Chapter:
     if lines[0] != "---" or "---" not in lines[1:]:
         raise BnbookError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
     front = parse_yaml("\n".join(lines[: lines.index("---", 1)]), f"{name}: its front matter")
-    about = front.get(book().package) if isinstance(front, dict) else None
-    if not isinstance(about, dict) or not isinstance(about.get("title"), str):
-        raise BnbookError(
-            f"{name}: its front matter lacks `{book().package}: title:`; see CONTRIBUTING.md for the template"
-        )
-    unknown = set(about) - {"title", "exact", "data", "profiles", "settings"}
-    if unknown:
-        raise BnbookError(
-            f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles, settings"
-        )
-    exact, families = about.get("exact", False), about.get("data") or []
-    families = [] if families in ("none", ["none"]) else families
-    if not isinstance(exact, bool):
-        raise BnbookError(f"{name}: its front matter has exact {exact!r}; expected true or false")
-    if not isinstance(families, list) or not all(isinstance(each, str) for each in families):
-        raise BnbookError(f"{name}: its front matter has data {families!r}; expected a list, such as [mnist]")
-    values = by_profile(name, path, about, PROFILES)
-    own = about.get("profiles") or {}
+    own = front.get(book().package) if isinstance(front, dict) else None
+    about = valid(
+        Front, own or {}, f"{name}: `{book().package}:` in its front matter (CONTRIBUTING.md has a template)"
+    )
+    values = by_profile(name, path, about)
+    here = {each for each in PROFILES if each not in OPTIONAL or each in (about.profiles or {})}
     return Chapter(
-        name=name,
-        path=path,
-        title=about["title"],
-        exact=exact,
-        data=tuple(families),
-        profiles={each: values[each] for each in PROFILES if each not in OPTIONAL or each in own},
+        name,
+        path,
+        about.title,
+        about.exact,
+        about.data,
+        {each: values[each] for each in PROFILES if each in here},
     )
 
 
@@ -348,83 +328,3 @@ def select(names: list[str]) -> list[Chapter]:
             raise BnbookError(f"no chapter {name!r}; {hint}the chapters are: {', '.join(known)}")
         chosen.append(matches[0])
     return chosen
-
-
-# ---- The statements of a chapter's cells: what each reads and binds, and what it calls -----------------------------
-
-CHANGES = ("append", "extend", "update", "setdefault", "add", "insert")
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A statement of a chapter's cell: its text, and the names that it reads and binds."""
-
-    cell: int
-    node: ast.stmt
-    text: str
-    reads: frozenset[str]
-    binds: frozenset[str]
-
-
-def statements(chapter: Chapter) -> tuple[Statement, ...]:
-    """The top statements of the chapter's code cells, but the parameters."""
-    return _of_cells(tuple(chapter.code_cells))
-
-
-@functools.cache  # every figure of a chapter asks, on every page that shows it
-def _of_cells(cells: tuple[str, ...]) -> tuple[Statement, ...]:
-    found = []
-    for number, source in enumerate(cells):
-        rows = source.splitlines()
-        for node in ast.parse(source).body:
-            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
-            text = "\n".join(rows[first - 1 : node.end_lineno])
-            found.append(Statement(number, node, text, frozenset(_read(node)), frozenset(_bound(node))))
-    return tuple(found)
-
-
-def calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
-
-
-def called(call: ast.Call) -> str:
-    name = call.func
-    return name.id if isinstance(name, ast.Name) else name.attr if isinstance(name, ast.Attribute) else ""
-
-
-def _inner(node: ast.AST) -> set[str]:
-    """Names that mean something inside the statement only: of its loops, comprehensions and functions."""
-    held: list[ast.AST] = []
-    for each in ast.walk(node):
-        if isinstance(each, ast.For | ast.comprehension):
-            held.append(each.target)
-        elif isinstance(each, ast.FunctionDef):
-            held += each.body
-    names = {each.id for part in held for each in ast.walk(part) if _stored(each)}
-    return names | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
-
-
-def _stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
-def _read(node: ast.AST) -> set[str]:
-    named = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and not _stored(each)}
-    return named - _inner(node)
-
-
-def _bound(node: ast.stmt) -> set[str]:
-    """Names that hold something else afterwards: bound, or changed by an entry or one of CHANGES."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name}
-    found = set()
-    for each in ast.walk(node):
-        if _stored(each):
-            found.add(each.id)
-        elif isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
-            found |= {name.id for name in ast.walk(each.value) if isinstance(name, ast.Name)}
-        elif (
-            isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CHANGES
-        ):
-            found |= {name.id for name in ast.walk(each.func.value) if isinstance(name, ast.Name)}
-    return found - _inner(node)
