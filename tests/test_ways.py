@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bookpress import contents
+from bookpress import paths
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PROFILES
 from bookpress.site import ways
@@ -95,7 +95,7 @@ def site(request) -> Path:
     return Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
 
 
-@pytest.mark.parametrize("page", ["index", *contents.chapter_names()])
+@pytest.mark.parametrize("page", ["index", *paths.chapter_names()])
 def test_each_figure_of_each_page_has_its_code_its_data_and_its_command(site, page):
     path = site / f"{page}.html"
     text = path.read_text(encoding="utf-8")
@@ -112,7 +112,7 @@ def test_each_figure_of_each_page_has_its_code_its_data_and_its_command(site, pa
         assert re.search(r"\b(figure|save_figure|finish|draw_\w+)\(", code), code
         assert len(code.splitlines()) <= ways.LONGEST + 1
         asked = re.fullmatch(r"bnbook run (\S+) --profile (\w+) --compare\s*", command)
-        assert asked and asked[1] in contents.chapter_names() and asked[2] in PROFILES
+        assert asked and asked[1] in paths.chapter_names() and asked[2] in PROFILES
         data = re.search(r'<a class="way" download href="([^"]+)" title="CSV: [^"]+">', each)[1]
         with (path.parent / data).open(encoding="utf-8") as file:
             rows = list(csv.DictReader(file))

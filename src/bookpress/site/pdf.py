@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bookpress import cli, contents, paths
+from bookpress import cli, paths
 from bookpress.errors import BnbookError, reason
 from bookpress.site import shell
 from bookpress.texts import read_yaml
@@ -25,7 +25,7 @@ def write(site: Path, target: Path) -> Path:
     program = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if program is None:
         raise BnbookError(f"no browser to print with; expected one of {', '.join(BROWSERS)} to be installed")
-    names = ["index", *contents.chapter_names(), *GENERATED]
+    names = ["index", *paths.chapter_names(), *GENERATED]
     pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
     if not pages:
         raise BnbookError(f"no site in {site.name}/; build it first (bnbook build)")
