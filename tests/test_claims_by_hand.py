@@ -216,7 +216,7 @@ def test_intervals_by_hand():
 
 
 PROFILES = [("smoke", False, False), ("smoke", True, True), ("laptop", False, True)]
-PROFILES += [(None, False, True), ("paper", False, False)]
+PROFILES += [(None, False, True), ("paper", False, False), ("overnight", False, True)]
 
 
 @pytest.mark.parametrize("profile, exact, evidence", PROFILES)
