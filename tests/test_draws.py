@@ -25,7 +25,8 @@ from bookpress.claims import Test, judging, locks
 from bookpress.claims.kinds import evaluate
 from bookpress.claims.recorded import Recorded
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, pages, publishing
+from bookpress.pipeline import chapter_runs, publishing
+from bookpress.site import pages
 
 # Pooling, by loops
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 from bnbook.errors import BnbookError
-from bookpress import paths
+from bookpress import contents
 from bookpress.site import notation, shell
 from bookpress.site.notation import Notation
 
@@ -52,7 +52,7 @@ def test_the_books_table_is_whole(monkeypatch, tmp_path):
     assert len(rows) > 20 and table.count("\n") == len(rows) + 3
     assert "$\\gamma$, $\\beta$ | `gamma`, `beta`" in table
     assert r"$\mathcal L$, $\widehat{\mathcal L}$ |" in table, "no symbol stands there twice"
-    known = {"/".join(name.split("/")[:k]) for name in paths.chapter_names() for k in (1, 2)}
+    known = {"/".join(name.split("/")[:k]) for name in contents.chapter_names() for k in (1, 2)}
     assert {place for row in rows for place in row.only or ()} <= known
     (tmp_path / "_config.yml").write_text("title: A")
     (tmp_path / "book").mkdir()

@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from bookpress import coursework
-from bookpress.paths import book_folder, chapter_names
+from bookpress import contents, coursework
+from bookpress.paths import book_folder
 from bookpress.site import teaching
 
 
@@ -21,7 +21,7 @@ def test_the_instructors_page_links_to_pages_that_are_there():
 
 def test_each_sheet_is_named_on_the_page_of_its_chapter():
     found = teaching.sheets()
-    assert sum(map(len, found.values())) == 9 and set(found) <= set(chapter_names())
+    assert sum(map(len, found.values())) == 9 and set(found) <= set(contents.chapter_names())
     for chapter, titles in found.items():
         text = (book_folder() / f"{chapter}.md").read_text(encoding="utf-8")
         shown = teaching.with_sheets(text, titles)
@@ -39,7 +39,7 @@ def test_the_sheets_for_students_lie_beside_the_page_and_leak_nothing(tmp_path):
     pytest.importorskip("otter", reason="otter-grader makes the sheets")
     page = tmp_path / "teach.html"
     page.write_text(f"<p>{teaching.MADE}</p>")
-    teaching.write(tmp_path)
+    teaching.write(tmp_path, teaching.students())
     links = re.findall(r'href="([^"]+)" download', page.read_text())
     assert len(links) == 10 and all((tmp_path / link).is_file() for link in links)
     with zipfile.ZipFile(tmp_path / links[0]) as archive:
@@ -52,5 +52,5 @@ def test_the_sheets_for_students_lie_beside_the_page_and_leak_nothing(tmp_path):
 def test_without_what_makes_sheets_the_page_says_how(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (tmp_path / "teach.html").write_text(teaching.MADE)
-    teaching.write(tmp_path)
+    teaching.write(tmp_path, teaching.students())
     assert (tmp_path / "teach.html").read_text() == teaching.MADE and not (tmp_path / "data").exists()

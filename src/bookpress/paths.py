@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from bookpress.errors import BnbookError
-from bookpress.texts import read_yaml
 
 #: Variables that name a place.
 PLACES = [f"BNBOOK_{place}" for place in "ROOT RUNS STORE CACHE EXECUTED BUILD DATA".split()]
@@ -106,23 +104,3 @@ def build_folder() -> Path:
     """Where the site is staged and rendered (html/); BNBOOK_BUILD names another place."""
     named = os.environ.get("BNBOOK_BUILD")
     return Path(named) if named else repository_root() / "_build"
-
-
-def chapter_names() -> list[str]:
-    """`part/chapter` of every book/PART/CHAPTER.md, in the order of `_toc.yml`; unlisted ones last, by
-    name."""
-    book = book_folder()
-    names = sorted(path.relative_to(book).with_suffix("").as_posix() for path in book.glob("*/*.md"))
-    listed = _listed(read_yaml(repository_root() / "_toc.yml", "_toc.yml"))
-    place = {name: number for number, name in enumerate(listed)}
-    return sorted(names, key=lambda name: place.get(name, len(place)))
-
-
-def _listed(node: Any) -> list[str]:
-    """Every `file:` below a node of the table of contents, in order."""
-    if isinstance(node, list):
-        return [name for item in node for name in _listed(item)]
-    if not isinstance(node, dict):
-        return []
-    own = [str(node["file"]).removesuffix(".md")] if "file" in node else []
-    return own + [name for value in node.values() for name in _listed(value)]

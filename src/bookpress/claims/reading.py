@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from bookpress import paths
+from bookpress import contents, paths
 from bookpress.claims.claim import Claim
 from bookpress.claims.kinds import can_hold, kind_of, least_seeds
 from bookpress.errors import BnbookError
@@ -73,7 +73,7 @@ def chapter_claims(chapter: str) -> list[Claim]:
 
 def _files() -> list[Path]:
     """The files of claims in the order of the chapters that they stand beside."""
-    book, chapters = paths.book_folder(), paths.chapter_names()
+    book, chapters = paths.book_folder(), contents.chapter_names()
     for path in sorted(book.glob(f"**/*{SUFFIX}")):
         if (name := path.relative_to(book).as_posix().removesuffix(SUFFIX)) not in chapters:
             raise BnbookError(f"{name}{SUFFIX} belongs to no chapter; expected book/{name}.md beside it")

@@ -11,9 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bookpress import cli, paths
+from bookpress import cli, contents, paths
 from bookpress.errors import BnbookError, reason
 from bookpress.site import shell
+from bookpress.site.rendering import Markup
 from bookpress.texts import read_yaml
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
@@ -25,7 +26,7 @@ def write(site: Path, target: Path) -> Path:
     program = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if program is None:
         raise BnbookError(f"no browser to print with; expected one of {', '.join(BROWSERS)} to be installed")
-    names = ["index", *paths.chapter_names(), *GENERATED]
+    names = ["index", *contents.chapter_names(), *GENERATED]
     pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
     if not pages:
         raise BnbookError(f"no site in {site.name}/; build it first (bnbook build)")
@@ -34,7 +35,7 @@ def write(site: Path, target: Path) -> Path:
     texts = [
         article(page.read_text(encoding="utf-8"), page.relative_to(site).parent.as_posix()) for page in pages
     ]
-    body = "\n".join(f'<section class="printed">{text}</section>' for text in texts)
+    body = Markup("\n").join(Markup(f'<section class="printed">{text}</section>') for text in texts)
     whole.write_text(shell.page(title, body, ""), encoding="utf-8")
     command = [program, "--headless", "--disable-gpu", "--no-sandbox", "--no-pdf-header-footer"]
     command += ["--virtual-time-budget=120000", "--host-resolver-rules=MAP * ~NOTFOUND"]
