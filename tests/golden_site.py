@@ -69,7 +69,10 @@ ODD = {
     "one size": row("one-size", rungs=True, tests=[part("An eighth.")]),
     "five": row("five", tests=[part("", sign_p=0.2)]),
     "open": row(
-        "open", tests=[part("", kept=False, holds=None, n=20, sign_p=0.9)], other_margins=["open", "open"]
+        "open",
+        "open",
+        tests=[part("", kept=False, holds=None, n=20, sign_p=0.9)],
+        other_margins=["open", "open"],
     ),
     "untested": row("untested", NOT_TESTED, tests=[part("", verdict=NOT_TESTED, holds=False)]),
     "nothing": row(
