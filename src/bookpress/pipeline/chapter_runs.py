@@ -54,6 +54,7 @@ class Evidence:
 
     @property
     def figures_folder(self) -> Path:
+        """The drawings that its cells made; of a published run those alone that no function draws from its results."""
         return self.folder / f"{self.chapter.name}.figures"
 
     @property
@@ -133,13 +134,11 @@ class Evidence:
         return values
 
     def files(self) -> dict[str, str]:
-        """SHA-256 of the notebook and of every figure, by name relative to the part's folder; of a notebook that was
-        rewritten after its run, for papermill, that of the file that the run wrote."""
-        found = [self.notebook_path, *(p for p in sorted(self.figures_folder.glob("*")) if p.is_file())]
-        here = self.notebook_path.parent
-        hashes = {p.relative_to(here).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
+        """SHA-256 of the notebook, by its name; of one that was rewritten after its run, for papermill, that of the file
+        that the run wrote."""
+        found = hashlib.sha256(self.notebook_path.read_bytes()).hexdigest()
         before = json.loads(paths.rewritten().read_bytes()) if paths.rewritten().is_file() else {}
-        return {name: before.get(value, value) for name, value in hashes.items()}
+        return {self.notebook_path.name: before.get(found, found)}
 
     def stale(self) -> list[str]:
         """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the
