@@ -47,6 +47,14 @@ def is_narrow() -> bool:
     return _narrow
 
 
+def settle(fig: plt.Figure) -> None:
+    """Put the panels where they will stand: what is asked of places holds from here on."""
+    if engine := fig.get_layout_engine():
+        engine.execute(fig)  # a third of what drawing takes
+    else:
+        fig.draw_without_rendering()
+
+
 # ---- Panels ----------------------------------------------------------------------------------------------------------
 
 
@@ -236,7 +244,7 @@ def _break_titles(fig: plt.Figure) -> None:
     titles = [words for ax in fig.axes for words in (ax.title, ax.xaxis.label, ax.yaxis.label)]
     for _ in range(4):  # lines that are added take room from the panel
         before = [words.get_text() for words in titles]
-        fig.draw_without_rendering()
+        settle(fig)
         for ax in fig.axes:
             middle = (ax.bbox.x0 + ax.bbox.x1) / 2
             for words in (ax.title, ax.xaxis.label):

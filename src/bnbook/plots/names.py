@@ -21,7 +21,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from bnbook.plots.layout import letters
+from bnbook.plots.layout import letters, settle
 from bookpress.pipeline.inks import PALETTE
 
 # ---- Where a figure's axes are drawn on, in pixels, and whether a box is free -------------------------------------
@@ -242,7 +242,7 @@ def name_marks(fig: plt.Figure) -> None:
     marked = [(ax, line) for ax in fig.axes for line in ax.lines if line.get_label().startswith(PREFIX)]
     if not marked:
         return
-    fig.draw_without_rendering()
+    settle(fig)
     written, left = set(), []
     for ax, line in marked:
         words = line.get_label().removeprefix(PREFIX)
@@ -302,7 +302,7 @@ def _name_entries(fig: plt.Figure) -> None:
         return
     for legend, _ in wanted:
         _show(legend, False)
-    fig.draw_without_rendering()
+    settle(fig)
     for legend, found in wanted:
         for ax, lines in found:
             places = _together([places_of(ax, line, label) for label, line in lines.items()])
@@ -381,7 +381,7 @@ def clear_legends(fig: plt.Figure) -> None:
     found = [(ax, legend) for ax, legend in found if legend.get_visible() and not legend.get_frame_on()]
     if not found:
         return
-    fig.draw_without_rendering()
+    settle(fig)
     below = [(ax, legend) for ax, legend in found if not _in_free_corner(ax, legend)]
     heights: dict[int, float] = {}
     for ax, legend in below:
