@@ -114,7 +114,7 @@ REFUSED = [
     (lambda: edit_text(ALT, ":alt: shares"), "figure coin.figures/shares.svg lacks an alternative text"),
     (lambda: edit_text("rate) / tosses", "rate) / tosses + 0"), "the chapter's code cells changed"),
     (lambda: edit_text("tosses: 400", "tosses: 500"), "the laptop parameters changed"),
-    (lambda: (laptop_run().figures_folder / "old").mkdir(), "old among the figures is no file"),
+    (lambda: (laptop_run().figures_folder / "old").mkdir(), "old among the figures is no drawing"),
     (data(MNIST), "data mnist: sha256 is 000", "not what the chapter declares"),
     (data(MNIST | dict(train=59_999, test=9_999)), "mnist: train is 59999, expected 60000", "test is 9999"),
     (data(MNIST | dict(name="digits-standin", train=1437, test=360)), "stand-ins; the laptop profile needs real data"),
@@ -143,7 +143,9 @@ def test_a_figure_that_was_not_drawn_or_not_shown(ran):
     figures = laptop_run().figures_folder
     (figures / "shares.svg").rename(figures / "other.svg")
     _sign(laptop_run())
-    assert "did not draw it" in refused() and "other.svg was drawn but the text does not show it" in refused()
+    assert (
+        "nothing draws it" in refused() and "figure other is drawn but the text does not show it" in refused()
+    )
 
 
 LEAKS = "/Users/ann/x /tmp/x /srv/book/a /data/ann/x /scratch/ann /mnt/d/x /usr/lib/python3/x /Volumes/d/x"
