@@ -11,6 +11,7 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -179,6 +180,8 @@ def move(source: Evidence, target: Evidence) -> None:
             os.replace(target.figures_folder, old)
         os.replace(source.figures_folder, target.figures_folder)
     shutil.rmtree(old, ignore_errors=True)
+    with suppress(OSError):
+        target.figures_folder.rmdir()  # none is kept
     for part in ("notebook_path", "results_path"):
         if getattr(source, part).exists():
             os.replace(getattr(source, part), getattr(target, part))
