@@ -323,7 +323,7 @@ def _claims(arguments: argparse.Namespace) -> int:
 
 
 def _exported(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import exports
+    from bookpress.site import exports
 
     others = {"--runs": arguments.runs, "--json": arguments.json, "--instrument": arguments.instrument}
     given = [name for name, value in {**others, "chapters": arguments.chapters}.items() if value]

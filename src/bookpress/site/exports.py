@@ -30,6 +30,8 @@ from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.ledger import as_json, ledger
 from bookpress.pipeline.prose import Pages
+from bookpress.site import rendering
+from bookpress.site.rendering import macro
 from bookpress.texts import read_yaml
 
 #: What ARA calls a claim of which we say this; every other verdict is a hypothesis: open, mixed, not tested.
@@ -259,86 +261,23 @@ def _ara(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> Iterator[tup
     ids = {row["id"]: f"C{number:03d}" for number, row in enumerate(rows, start=1)}
     numbered = {run.slug: f"E{number:02d}" for number, run in enumerate(runs, start=1)}
     own = {row["id"]: run for run in runs for row in run.rows}
-    yield "logic/claims.md", "# Claims\n" + "".join(_ara_claim(row, ids, own, numbered) for row in rows)
-    yield (
-        "logic/experiments.md",
-        "# Experiments\n" + "".join(_ara_experiment(run, ids, numbered) for run in runs),
-    )
+
+    def text(name: str, *given: Any) -> str:
+        return str(macro("ara.txt.j2", name)(*given))
+
+    yield "logic/claims.md", text("claims", rows, ids, own, numbered, SUPPORTED, REFUTED)
+    yield "logic/experiments.md", text("experiments", runs, ids, numbered)
     yield "logic/problem.md", book().problem
-    yield "logic/concepts.md", "# Concepts\n" + "".join(map(_ara_concept, claims.load_instruments()))
-    yield "logic/related_work.md", "# Related work\n" + "".join(_ara_work(rows, ids))
+    yield "logic/concepts.md", text("concepts", claims.load_instruments())
+    yield "logic/related_work.md", text("works", rows, ids, claims.source_titles(), _places())
     yield "logic/solution/constraints.md", book().constraints
-    yield "src/environment.md", _ara_environment(runs)
+    yield "src/environment.md", text("environment", runs)
     for run in runs:
-        yield f"evidence/tables/derived_{run.slug}.md", _ara_table(run, ids)
-    yield "evidence/README.md", _ara_index(runs, ids)
+        yield f"evidence/tables/derived_{run.slug}.md", text("derived", run, ids)
+    yield "evidence/README.md", text("index", runs, ids)
     yield "trace/exploration_tree.yaml", _yaml({"tree": [_ara_tree(runs, ids)]})
-    yield "PAPER.md", _ara_paper(runs, rows)
-
-
-def _ara_claim(
-    row: Mapping[str, Any], ids: Mapping[str, str], own: Mapping[str, Run], numbered: Mapping[str, str]
-) -> str:
-    run = own[row["id"]]
-    known = (
-        "supported"
-        if row["verdict"] in SUPPORTED
-        else "refuted"
-        if row["verdict"] in REFUTED
-        else "hypothesis"
-    )
-    measured = row["effect"]["words"] if row["effect"] else "not measured"
-    interval = f", 95 % interval {row['interval']['words']}" if row["interval"] else ""
-    fields = {
-        "Statement": _line(row["says"]),
-        "Conditions": row["scope"] or "not tested at this size",
-        "Sources": f"[{row['source']['key']} ← {_line(row['source']['where'])}]",
-        "Status": known,
-        "Verdict": _line(row["words"]),
-        "Falsification criteria": f"what must hold is not so: {_line(_asked(row))}",
-        "Proof": f"[{numbered[run.slug]}]",
-        "Evidence basis": f"{_line(measured)}{interval}, n = {row['n']} (evidence/tables/derived_{run.slug}.md)",
-        "Preregistered": row["locked"] or "no",
-        "Dependencies": f"[{ids[row['of']]}]" if row["of"] in ids else "[]",
-        "Tags": ", ".join([row["id"], row["kind"], *row["rests_on"]]),
-    }
-    return f"\n## {ids[row['id']]}: {row['id'].replace('-', ' ')}\n" + _bullets(fields)
-
-
-def _ara_experiment(run: Run, ids: Mapping[str, str], numbered: Mapping[str, str]) -> str:
-    origin = run.header["provenance"]
-    data = ", ".join(each["name"] for each in run.header["data"]) or "none"
-    fields = {
-        "Verifies": f"[{', '.join(ids[row['id']] for row in run.rows)}]",
-        "Evidence": f"evidence/tables/derived_{run.slug}.md, {run.file}",
-        "Run": f"`{run.command}` at commit {origin['commit']}",
-        "Setup": f"{origin['device']}, {origin['platform']}; data: {data}; {len(origin['seeds'])} seeds",
-        "Procedure": f"the cells of book/{run.evidence.chapter.name}.md, from the top",
-        "Metrics": "the recorded results that the tests name, with their units",
-        "Expected outcome": "what each claim's test asks, fixed before the run where it is preregistered",
-        "Baselines": "the arms of the chapter, paired by seed",
-        "Dependencies": "none",
-    }
-    return f"\n## {numbered[run.slug]}: {_line(run.evidence.chapter.title)}\n" + _bullets(fields)
-
-
-def _ara_concept(one: claims.Instrument) -> str:
-    fields = {"Notation": "—", "Definition": one.measures, "Boundary conditions": f"{one.own} {one.silent}"}
-    return f"\n## {_line(one.name)}\n" + _bullets({key: _line(value) for key, value in fields.items()})
-
-
-def _ara_work(rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Iterator[str]:
-    titles, places = claims.source_titles(), _places()
-    sources = dict.fromkeys(row["source"]["key"] for row in rows)
-    for number, key in enumerate(sources, start=1):
-        judged = [ids[row["id"]] for row in rows if row["source"]["key"] == key]
-        fields = {
-            "DOI": places.get(key, "Not specified"),
-            "Type": "bounds",
-            "Delta": "each checkable sentence of it is measured, with an interval and a verdict",
-            "Claims affected": f"[{', '.join(judged)}]",
-        }
-        yield f"\n## RW{number:02d}: {_line(titles.get(key, key))}\n" + _bullets(fields)
+    about = _about()
+    yield "PAPER.md", text("paper", _yaml(_front(about, rows)), about, len(rows), len(runs))
 
 
 def _places() -> dict[str, str]:
@@ -349,39 +288,6 @@ def _places() -> dict[str, str]:
         if place := re.search(r"^\s*(eprint|url)\s*=\s*\{(.*?)\}", fields, flags=re.M):
             found[key] = f"arXiv:{place[2]}" if place[1] == "eprint" else place[2]
     return found
-
-
-def _ara_environment(runs: Sequence[Run]) -> str:
-    rows = [
-        f"| {run.slug} | {origin['device']} | {origin['platform']} | "
-        f"{', '.join(f'{name} {version}' for name, version in origin['versions'].items())} |\n"
-        for run in runs
-        for origin in [run.header["provenance"]]
-    ]
-    return "# Environment\n\n| run | device | platform | versions |\n|---|---|---|---|\n" + "".join(rows)
-
-
-def _ara_table(run: Run, ids: Mapping[str, str]) -> str:
-    lines = [
-        f"| {ids[row['id']]} | {_line(test['asks'])} | {_line(test['effect']['words'])} | "
-        f"{test['interval']['words'] if test['interval'] else '–'} | {test['n']} | {test['verdict']} |\n"
-        for row in run.rows
-        for test in row["tests"]
-    ]
-    return (
-        f"# {_line(run.evidence.chapter.title)}\n\n- **Source**: {run.file}\n- **Extraction type**: derived_subset\n\n"
-        "| claim | what must hold | measured | 95 % interval | n | verdict |\n|---|---|---|---|---|---|\n"
-        + "".join(lines)
-    )
-
-
-def _ara_index(runs: Sequence[Run], ids: Mapping[str, str]) -> str:
-    lines = [
-        f"| [derived_{run.slug}.md](tables/derived_{run.slug}.md) | {run.file} | "
-        f"{', '.join(ids[row['id']] for row in run.rows)} |\n"
-        for run in runs
-    ]
-    return "# Evidence\n\n| table | made from | claims |\n|---|---|---|\n" + "".join(lines)
 
 
 def _ara_tree(runs: Sequence[Run], ids: Mapping[str, str]) -> dict[str, Any]:
@@ -432,9 +338,9 @@ def _ara_tree(runs: Sequence[Run], ids: Mapping[str, str]) -> dict[str, Any]:
     return {**root, "children": children}
 
 
-def _ara_paper(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> str:
-    about = _about()
-    front = {
+def _front(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    answered = [row["says"] for row in rows if row["kind"] == "question" and row["verdict"] == "yes"]
+    return {
         "title": about["title"],
         "authors": [each["name"] for each in about["authors"]],
         "year": int(str(about["date-released"])[:4]),
@@ -443,34 +349,9 @@ def _ara_paper(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> str:
         "ara_version": "1.0",
         "domain": "Machine learning",
         "keywords": list(about["keywords"]),
-        "claims_summary": [
-            row["says"] for row in rows if row["kind"] == "question" and row["verdict"] == "yes"
-        ][:10],
+        "claims_summary": answered[:10],
         "abstract": _line(about["abstract"]),
     }
-    layers = {
-        "Cognitive layer (`/logic`)": {
-            "logic/problem.md": "what was seen, what is missing, the idea",
-            "logic/claims.md": f"{len(rows)} claims, each with what would refute it",
-            "logic/concepts.md": "the instruments and what they say by themselves",
-            "logic/experiments.md": f"{len(runs)} published runs",
-            "logic/related_work.md": "the sources that are judged",
-            "logic/solution/constraints.md": "limits",
-        },
-        "Physical layer (`/src`)": {"src/environment.md": "device, platform and versions of each run"},
-        "Exploration graph (`/trace`)": {
-            "trace/exploration_tree.yaml": "a question and its experiment for each chapter"
-        },
-        "Evidence (`/evidence`, `/results`)": {
-            "evidence/README.md": "a table for each run",
-            "results/ledger.json": "every claim with all that was found",
-        },
-    }
-    text = f"---\n{_yaml(front)}---\n\n# {about['title']}\n\n## Overview\n\n{_line(about['abstract'])}\n\n## Layer Index\n"
-    for layer, listed in layers.items():
-        text += f"\n### {layer}\n| File | Description |\n|------|-------------|\n"
-        text += "".join(f"| [{Path(name).name}]({name}) | {what} |\n" for name, what in listed.items())
-    return text
 
 
 # ---- What both write ------------------------------------------------------------------------------------------------
@@ -492,9 +373,7 @@ def _line(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "∣").strip()
 
 
-def _bullets(fields: Mapping[str, str]) -> str:
-    return "".join(f"- **{name}**: {value}\n" for name, value in fields.items())
-
+rendering.add(line=_line, asked=_asked, of=lambda name, known: known[name])
 
 FORMATS: dict[str, Callable[[Sequence[Run], Sequence[Mapping[str, Any]]], Iterator[tuple[str, str]]]] = {
     "evaluable-artifact": _evaluable,
