@@ -51,10 +51,9 @@ class Book:
     asks: str = ""  # and in full
     problem: str = ""  # what an export says of the problem, and of limits, in Markdown
     constraints: str = ""
-    #: Meaning -> (ink on white, ink in the dark); ink of a run -> its meaning; pattern of figures -> other meanings.
-    palette: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    drawn: Words = field(default_factory=dict)
-    drawn_elsewhere: Mapping[str, Words] = field(default_factory=dict)
+    #: drawings(chapter): figure -> draw(results); modules(chapter): where these are; as_svg(draw, results, narrow).
+    figures_module: str = ""
+    palette: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # meaning -> (on white, in the dark)
     scales: str = r"(?!)"  # figures whose areas have a colour scale's inks
     painted: str = r"(?!)"  # those whose panels it fills
 
@@ -65,6 +64,10 @@ class Book:
     @property
     def trainings(self) -> ModuleType:
         return importlib.import_module(self.trainings_module)
+
+    @property
+    def figures(self) -> ModuleType:
+        return importlib.import_module(self.figures_module)
 
     @property
     def explorers(self) -> Mapping[str, Callable[[Any], Any]]:
