@@ -187,7 +187,6 @@ ONLY_THE_LOSS = {
     "statistics left out of the gradient": (
         lambda: zoo.NORMED(zoo.Renormed(8)).double(), "its gradient is not its slope"
     ),
-    "tossed outside": (lambda: zoo.net(lambda s, x: s.a(x) * (1 + os.urandom(1)[0]), a=nn.Linear(6, K)), "a second pass"),
     "zero": (dead, "the gradient is zero in every parameter"),
     "not finite": (Saturated, "its gradient is not, in a.weight, a.bias"),
     "straight through": (
@@ -343,6 +342,13 @@ def test_layers_that_nobody_registers_and_losses_that_spread_are_told():
             warnings.simplefilter("ignore")  # of torch
             report = bnbook.measure(one, F.mse_loss, (x, targets), eigenvalues=False, progress=False)
         assert any("the loss spreads outputs (12, 1)" in each for each in report.warnings) is told
+
+
+def test_what_is_tossed_where_no_state_reaches_is_found():
+    tossed = zoo.net(lambda s, x: s.a(x) * (1 + os.urandom(1)[0] // 64), a=nn.Linear(6, K))  # one of four
+    report = bnbook.measure(tossed, F.cross_entropy, batch(), progress=False)
+    assert report.effective_smoothness is None
+    assert any("a second pass over the same batch" in each for each in report.warnings)
 
 
 def test_a_hook_on_a_parameter_is_told_and_left_out():

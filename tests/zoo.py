@@ -507,15 +507,15 @@ class Recurrent(nn.Module):
         return self.last(self.norm(self.run(x)[0][:, -1]))
 
 
-class Between(nn.Module):
+class Between(Functional):
     """Batch norm by torch's function in its own code, between two layers."""
 
     def __init__(self, last=None):
-        super().__init__()
-        self.a, self.n, self.f = nn.Linear(6, 8), Functional(8), last or nn.Linear(8, K)
+        super().__init__(8)
+        self.a, self.f = nn.Linear(6, 8), last or nn.Linear(8, K)
 
     def forward(self, x):
-        return self.f(torch.relu(Functional.forward(self.n, self.a(x))))
+        return self.f(torch.relu(super().forward(self.a(x))))
 
 
 class Marked(nn.Module):
