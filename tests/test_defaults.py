@@ -141,7 +141,7 @@ CONSTANTS = {
     | dict(RATE=0.05, MOMENTUM=0.9, DECAYS=(5e-4, 5e-3), ADAMW=(2e-3, 0.5), DRAWN=36)
     | dict(PAIR=(0.1, 0.1), FACTOR=10.0, DOUBLED=2.0, WAITED=2.5),
     "training.curves": dict(START_MARGIN=0.02),
-    "training.evaluation": dict(CHUNK=500),
+    "training.engine": dict(CHUNK=500),
     "training.placed": dict(PARTS=4),
     "models.residual": dict(STAGES=(64, 128, 256, 512), BLOCKS=2),
     "models.vgg": dict(HIDDEN=(512, 512), VGG_A=(64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss, total_norm
-from bnbook.report import curvature, experiments, instruments, moments
+from bnbook.report import curvature, experiments, instruments
 from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
 from bnbook.report.finding import Anatomy, inspect
 from bnbook.report.instruments import LeftOut
@@ -246,7 +246,7 @@ class _One:
         return found
 
     def _moments(self, anatomy: Anatomy) -> Any:
-        found, out = moments.measure(self.subject, anatomy, self.gradient, self.learning_rate)
+        found, out = instruments.moments(self.subject, anatomy, self.gradient, self.learning_rate)
         self.left_out += out
         lost = [
             n
