@@ -268,7 +268,8 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapter_runs, chapters, gate, pages, publishing
+    from bookpress.pipeline import chapter_runs, chapters, gate, publishing
+    from bookpress.site import pages
 
     found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     kept, shown = {} if arguments.runs else publishing.kept_runs(found), None
@@ -299,7 +300,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import build
+    from bookpress.site import build
 
     started = time.perf_counter()
     page = build.build(arguments.profile if arguments.runs else None)
@@ -322,7 +323,7 @@ def _claims(arguments: argparse.Namespace) -> int:
 
 
 def _exported(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import exports
+    from bookpress.site import exports
 
     others = {"--runs": arguments.runs, "--json": arguments.json, "--instrument": arguments.instrument}
     given = [name for name, value in {**others, "chapters": arguments.chapters}.items() if value]
@@ -336,7 +337,7 @@ def _exported(arguments: argparse.Namespace) -> int:
 
 
 def _results(arguments: argparse.Namespace) -> int:
-    from bookpress import rows
+    from bookpress import results
     from bookpress.pipeline import chapters
     from bookpress.pipeline.chapter_runs import fresh_run, published
     from bookpress.pipeline.gate import passed_run
@@ -356,7 +357,7 @@ def _results(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(held.results_path.read_text(encoding="utf-8"), end="")
     else:
-        print(rows.as_csv(held.results), end="")
+        print(results.as_csv(held.results), end="")
     return DONE
 
 

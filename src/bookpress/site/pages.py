@@ -1,0 +1,658 @@
+"""The generated pages, and the site that is built from them."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bookpress import atomic, claims, paths
+from bookpress.book import book, command_name
+from bookpress.claims import (
+    CHANGES,
+    REASONS,
+    Claim,
+    Coverage,
+    Erratum,
+    Test,
+    error_rates,
+    format_number,
+    kinds,
+    locks,
+    without_markup,
+)
+from bookpress.claims.judging import HOLDS, HOLDS_IF, POWER, TOO_MANY
+from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
+from bookpress.claims.locks import short
+from bookpress.claims.sources import Instrument
+from bookpress.claims.words import literal
+from bookpress.errors import BnbookError
+from bookpress.intervals import LEVEL, clopper_pearson, is_share
+from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
+from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapters import Chapter, discover
+from bookpress.pipeline.gate import passed_run
+from bookpress.pipeline.prose import ABSENT, Pages
+from bookpress.profiles import PUBLISHED
+from bookpress.site import board, claim_pages, front, notation, reference, rendering, shell, teaching
+from bookpress.site.rendering import render
+
+# ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
+
+
+def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
+    """Every claim: the waffle, and below it a row each with verdict, effect, interval, place and scope."""
+    rows = list(pages.rows.values())
+    squares = [row for row in rows if not row["rungs"]]
+    runs = [(chapter, pages.evidence[chapter.name]) for chapter in chapters]
+    return render(
+        "scoreboard.md.j2",
+        rows=rows,
+        squares=len(squares),
+        own=sum(row["kind"] == "question" for row in squares),
+        waffle=board.waffle(rows),
+        board=board.board(rows, chapters),
+        gone=[(chapter, chapter_runs.withdrawn(run)) for chapter, run in runs if run],
+    )
+
+
+def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
+    """One row a chapter: how many claims of the sources and how their verdicts fell; apart from them the
+    book's own questions."""
+
+    def words(chapter: Chapter, asks: bool) -> list[str]:
+        own = [each for each in pages.claims if each.chapter == chapter.name and each.asks is asks]
+        return [pages.rows[each.id]["verdict"] for each in own]
+
+    rows = [(chapter, words(chapter, False), words(chapter, True)) for chapter in chapters]
+    return render("short_scoreboard.md.j2", rows=rows, ABSENT=ABSENT).rstrip("\n")
+
+
+def anchor(chapter: Chapter, figure: str) -> str:
+    """The label of a claim's figure, from the `:name:` option of its directive."""
+    for path, _, directive in chapter_runs.referenced_figures(chapter.text):
+        name = re.search(r"^:name: *(\S+)", directive, flags=re.M)
+        if path.endswith(f"/{figure}.svg") and name:
+            return name.group(1)
+    return figure
+
+
+def coverage(lists: list[Coverage], pages: Pages) -> str:
+    """Counts, the kinds of reasons, and one table for each text of a source."""
+    used = {sentence.reason for one in lists for sentence in one.sentences}
+    return render(
+        "coverage.md.j2",
+        counted=counted(lists),
+        lists=[(one, claims.count_sentences([one])) for one in lists],
+        titles=claims.source_titles(),
+        errata={row.id: row for row in claims.load_errata()},
+        reasons=[(kind, meaning) for kind, meaning in REASONS.items() if kind in used],
+        ledger=pages.rows,
+    )
+
+
+def counted(lists: list[Coverage]) -> str:
+    """For the front page: how many sentences, and which source's list is not finished."""
+    found, titles = claims.count_sentences(lists), claims.source_titles()
+    missing = [f"“{titles.get(key, key)}”" for key in claims.unfinished_sources(lists)]
+    rest = f" (the list of {' and '.join(missing)} is not finished)" if missing else ""
+    return f"{found.judged} of {found.sentences} judged, {found.open} open{rest}"
+
+
+def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
+    """Every row of book/errata.yml, gravest first: one block with an anchor (`erratum-ID`) for each; tokens
+    are filled in."""
+    known, of = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in pages.claims}
+    grave = [list(CHANGES), list(claims.ERRATUM_KINDS)]
+    ordered = sorted(rows, key=lambda row: (grave[0].index(row.changes), grave[1].index(row.kind)))
+    seen: Counter[str] = Counter()
+    headings, shown = {}, {}
+    for row in ordered:  # equal headings would share an address
+        seen[row.title] += 1
+        headings[row.id] = row.title + (f" ({seen[row.title]})" if seen[row.title] > 1 else "")
+        if claim := of.get(row.claim):
+            chapter = known.get(claim.chapter)
+            shown[row.id] = claim, chapter, anchor(chapter, claim.figure) if chapter else ""
+    given = {"errata": ordered, "listed": rows, "headings": headings, "shown": shown, "ledger": pages.rows}
+    text = render("errata.md.j2", changes=CHANGES, titles=claims.source_titles(), **given)
+    return prose.fill(text, "errata", pages)
+
+
+def instruments(found: list[Instrument], pages: Pages) -> str:
+    """Every instrument of book/instruments.yml with an anchor (`instrument-ID`); tokens are filled in."""
+    listed = [(one, [row for row in pages.rows.values() if one.id in row["rests_on"]]) for one in found]
+    return prose.fill(render("instruments.md.j2", instruments=listed), "instruments", pages)
+
+
+def provenance(chapters: list[Chapter], pages: Pages) -> str:
+    """Every chapter: commit, data, device, seeds, time, memory, versions."""
+    return render("provenance.md.j2", chapters=[(each, pages.evidence[each.name]) for each in chapters])
+
+
+def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
+    """The line under a chapter's answer: with what its numbers were made, and at which other profiles those
+    that it quotes."""
+    named = sorted(
+        {owner for owner, _ in prose.result_names(chapter.text) if owner and owner != chapter.name}
+    )
+    runs = [(name, run) for name in named if (run := pages.evidence.get(name))]
+    quoted = [(name, run) for name, run in runs if evidence and run.profile != evidence.profile]
+    return render("stamp.md.j2", chapter=chapter, evidence=evidence, quoted=quoted)
+
+
+def _most_seeds(evidence: Evidence) -> str:
+    """Which seeds most results of a page come from; those of the others are for the page of provenance."""
+    counts = Counter(tuple(each["seeds"]) for each in evidence.results.entries.values()).most_common()
+    more = " and others" if any(set(seeds) - set(counts[0][0]) for seeds, _ in counts) else ""
+    return f"seeds {_range(counts[0][0])}{more}" if counts else "no seeds"
+
+
+def _seed_words(evidence: Evidence) -> str:
+    """Which seeds the results come from; where not all come from the same, how many from which."""
+    counts = Counter(tuple(entry["seeds"]) for entry in evidence.results.entries.values()).most_common()
+    if len(counts) < 2:
+        return f"seeds {_range(counts[0][0])}" if counts else "no seeds"
+    return "seeds " + ", ".join(f"{_range(seeds)} ({number} results)" for seeds, number in counts)
+
+
+def _range(seeds: tuple[int, ...]) -> str:
+    run = len(seeds) > 1 and seeds == tuple(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if run else " and ".join(map(str, seeds))
+
+
+rendering.add(
+    tally=chapter_runs.tally, seeds=_seed_words, most_seeds=_most_seeds, not_as_locked=gate.not_as_locked
+)
+
+
+# ---- The page "How a verdict is made": its text with one worked example, how often tests err, what is shared -------
+
+#: The claim of the worked example: a ratio of five paired seeds.
+EXAMPLE = "landscape-loss-range"
+BLANK = re.compile(r"\{\{\s*here:(\w+)\s*\}\}")
+Tested = list[
+    tuple[dict[str, Any], dict[str, Any]]
+]  # rows of the ledger with those of their tests that have a p
+
+
+def verdict_page(text: str, pages: Pages) -> str:
+    """The text with every `{{ here:… }}` filled in; BnbookError for one that nothing fills."""
+    from scipy.special import betaincinv
+
+    rows = list(pages.rows.values())
+    tested = [(row, test) for row in rows for test in row["tests"] if test["p"] is not None]
+    found = {"power": str(round(100 * POWER)), "too_many": str(TOO_MANY), "errors": error_table()}
+    found |= {"books": f"{error_rates.BOOKS:,}", "example": example(tested)}
+    nine_in_ten = Test("level", a="a", side="greater", threshold=0.9, events=True)
+    found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
+    found |= {"nine_in_ten": str(kinds.least_seeds(nine_in_ten))}
+    found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
+    found |= (
+        redrawings(pages.claims)
+        | _coverage(tested)
+        | _many(rows, tested)
+        | {"shared": _shared(tested, pages)}
+    )
+    found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
+    if unknown := set(BLANK.findall(text)) - found.keys():
+        raise BnbookError(
+            f"how-a-verdict-is-made.md: nothing fills {min(unknown)}; known: {', '.join(found)}"
+        )
+    return BLANK.sub(lambda match: found[match[1]], text)
+
+
+def error_table() -> str:
+    """Percentages of books in which a test says "holds" or "fails" by mistake, by interval and data."""
+    heads = [f"{seeds} seeds" for seeds in error_rates.SEEDS]
+    lines = ["| " + " | ".join(["interval", "data", *heads]) + " |", "|:---|:---|" + "---:|" * len(heads)]
+    means = [
+        (name, rates, data, data) for name, rates in error_rates.KINDS.items() for data in error_rates.DATA
+    ]
+    events = [
+        (name, rates, f"chance {chance}", chance)
+        for name, rates in error_rates.EVENTS.items()
+        for chance in error_rates.CHANCES
+    ]
+    for name, rates, said, case in means + events:
+        found = [rates(case, seeds) for seeds in error_rates.SEEDS]
+        cells = [f"{100 * each.holds:.1f}, {100 * each.fails:.1f}" for each in found]
+        lines.append("| " + " | ".join([name, said, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def redrawings(listed: Sequence[Claim]) -> dict[str, str]:
+    """What published runs say by today's tests against the one before: a table, and the counts that a sentence
+    needs."""
+    counted = {way: [0, 0, 0, 0] for way in chapter_runs.WAYS}
+    for way, then, now in chapter_runs.redrawn(listed):
+        turned, to_open = then != now, None in (then, now)
+        each = (True, turned, turned and to_open, turned and not to_open)
+        counted[way] = [count + one for count, one in zip(counted[way], each, strict=True)]
+    lines = ["| drawn again with | tests | turned | to or from open | from holds to fails or back |"]
+    lines.append("|:---|---:|---:|---:|---:|")
+    lines += [f"| {way} | {' | '.join(map(str, numbers))} |" for way, numbers in counted.items()]
+    said = {"draws": "\n".join(lines)}
+    for kind, way in {"same": chapter_runs.WAYS[0], "other": chapter_runs.WAYS[2]}.items():
+        tests, turned, _, back = counted[way]
+        said |= {f"{kind}_tests": str(tests), f"{kind}_turned": str(turned)}
+        said[f"{kind}_reversed"] = str(back) if back else "none"
+    return said
+
+
+def example(tested: Tested) -> str:
+    """One claim from its test to its verdict, in numbered steps."""
+    chosen = [pair for pair in tested if pair[0]["id"] == EXAMPLE] or tested
+    if not chosen:
+        return ABSENT
+    row, test = chosen[0]
+    values, on_scale = np.array(test["values"]), _on_scale(test)
+    fixed = (
+        f"which makes the row exploratory ({late})" if (late := row["exploratory"]) else "fixed beforehand"
+    )
+    steps = [f"The test, {fixed}: {test['asks']}.", f"What the seeds gave: {_listed(values)}."]
+    if test["test"]["kind"] == "ratio":
+        steps.append(f"They are ratios, so their logarithms count: {_listed(on_scale)}.")
+    if test["interval"] and values.size > 1:
+        from scipy.special import stdtrit
+
+        quantile, spread = float(stdtrit(values.size - 1, 0.975)), float(on_scale.std(ddof=1))
+        numbers = (float(on_scale.mean()), spread, quantile, quantile * spread / math.sqrt(values.size))
+        mean, spread, quantile, half = (format_number(number, ".3f") for number in numbers)
+        size = f"Student's t for {values.size} seeds is {quantile}, so half the interval is {half}"
+        steps.append(f"Mean {mean}, standard deviation {spread}; {size}.")
+        steps.append(f"In words: {test['effect']['words']}, 95 % interval {test['interval']['words']}.")
+    marks = [format_number(test[name], ".2g") for name in ("p", "sign_p")]
+    steps.append(
+        f"The verdict: **{row['verdict']}**. {test['side']} of {test['n']} seeds are on its side; "
+        f"p is {marks[0]} by the interval and {marks[1]} by the sign test."
+    )
+    numbered = [f"{number}. {step}" for number, step in enumerate(steps, start=1)]
+    return "\n".join([f"> {without_markup(test['says'])}", "", *numbered])
+
+
+def changed_tests(found: list[locks.Deviation], listed: Container[str]) -> dict[str, str]:
+    """How many preregistered tests were changed, and a list of them by day, chapter and reason; a claim that
+    is listed is a link to its page."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for each in found:
+        name = f'<a href="claims/{each.claim}.html">{each.claim}</a>' if each.claim in listed else each.claim
+        groups[each.words, each.chapter].append(name)
+    lines = [
+        f"- {literal(words)} ({chapter}: {', '.join(names)})" for (words, chapter), names in groups.items()
+    ]
+    return {"changed": str(len(found)), "changes": "\n".join(lines) or ABSENT}
+
+
+def _coverage(tested: Tested) -> dict[str, str]:
+    """Student's interval of five seeds, drawn from what was recorded with at least twenty."""
+    recorded = [_on_scale(test) for _, test in tested if test["n"] >= 20]
+    recorded = [values for values in recorded if not is_share(values)]
+    if not recorded:
+        return {"samples": "0", "median": ABSENT, "tenth": ABSENT}
+    shares = error_rates.recorded_coverage(recorded, 5)
+    median, tenth = (format_number(float(np.quantile(shares, q)), ".1%") for q in (0.5, 0.1))
+    return {"samples": str(len(recorded)), "median": median, "tenth": f"at most {tenth}"}
+
+
+def _many(rows: list[dict[str, Any]], tested: Tested) -> dict[str, str]:
+    decided = [test for _, test in tested if test["holds"] is not None]
+    many = [test for test in decided if test["n"] >= SIGN_TEST_DECIDES]
+    margins = [row for row in rows if row["other_margins"]]
+    kept = sum(test["kept"] for _, test in tested)
+    steady = sum(set(row["other_margins"]) == {row["verdict"]} for row in margins)
+    counts = {
+        "tests": len(tested),
+        "decided": len(decided),
+        "kept": kept,
+        "bar": format_number(FALSE_SHARE * kept / max(len(tested), 1), ".3f"),
+        "false": math.ceil(FALSE_SHARE * kept),
+        "many": len(many),
+        "disagree": sum(test["sign_p"] > 1 - LEVEL for test in many),
+        "margins": len(margins),
+        "turned": len(margins) - steady,
+    }
+    return {name: str(count) for name, count in counts.items()}
+
+
+def _shared(tested: Tested, pages: Pages) -> str:
+    """How many tests rest on the same seeds of the same network: same data, size, steps and seeds."""
+    groups: dict[tuple, Tested] = defaultdict(list)
+    for row, test in tested:
+        results = pages.evidence[row["chapter"]].results
+        parameters = results.header.get("parameters", {})
+        data = ", ".join(
+            book().data_names.get(found["name"], found["name"]) for found in results.header.get("data", [])
+        )
+        size = tuple(str(parameters.get(key)) for key in ("width", "depth", "steps"))
+        name = test["test"].get("a") or test["test"]["results"][0]
+        groups[data, size, tuple(results.entries[name]["seeds"])].append((row, test))
+    if not groups:
+        return ABSENT
+    (data, _, seeds), largest = max(groups.items(), key=lambda group: len(group[1]))
+    chapters = {row["chapter"] for row, _ in largest}
+    sure = sum(test["holds"] is not None for _, test in largest)
+    where = "one chapter" if len(chapters) == 1 else f"{len(chapters)} chapters"
+    return (
+        f"The largest family, {len(largest)} tests of {where}, {sure} of them decided, "
+        f"rests on the same {len(seeds)} seeds of networks of one size ({data or 'no data set'}): an unlucky "
+        "draw of these seeds would show in many rows at once."
+    )
+
+
+def _on_scale(test: dict[str, Any]) -> np.ndarray:
+    """The values as the interval takes them: ratios by their logarithms."""
+    values = np.array(test["values"], dtype=float)
+    return np.log(values) if test["test"]["kind"] == "ratio" else values
+
+
+def _listed(values: np.ndarray) -> str:
+    return ", ".join(format_number(float(value)) for value in values)
+
+
+# ---- Pages put together: chapters joined with their evidence, tokens filled in, scoreboard, errata, ----------------
+# coverage and provenance written.
+
+#: Files of book/ that are no pages.
+SUPPORT = ("references.bib", "_static")
+INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
+ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
+SETTINGS = re.compile(r"^\| *setting *\|.*\n(?:\|.*\n?)+", re.M)
+GROUP = re.compile(r"^\*\*(?P<title>[^*\n]+)\*\* (?P<n>\(\d+\))\n\n(?P<rows>(?:\|.*\n?)+)", re.M)
+GLANCE = 4
+INTERVAL = "95 % interval "
+SECTION = re.compile(r"^(?=#+ |:{3,}|```\{figure\})", re.M)
+ROOT = "../"  # from a chapter's page to the first one
+
+
+@np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
+def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages]:
+    """Write every page into `folder`, from the fresh runs of `profile` or from the committed evidence (None);
+    returns the chapters and what they were filled from."""
+    chapters = discover()
+    evidence = {chapter.name: passed_run(chapter, profile) for chapter in chapters}
+    shown = prose.Pages(evidence, claims.load_claims())
+    root, book = paths.repository_root(), paths.book_folder()
+    folder.mkdir(parents=True)
+    shutil.copy2(root / "_toc.yml", folder / "_toc.yml")
+    atomic.write_text(folder / "_config.yml", shell.configuration())
+    for name in SUPPORT:
+        copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
+        copy(book / name, folder / name)
+    explorers.write(folder, shown)
+    pictures.put([run for run in evidence.values() if run], folder)
+    sheets = teaching.sheets()
+    for chapter in chapters:
+        _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))
+    if course := teaching.page():
+        atomic.write_text(folder / teaching.PAGE, course)
+    for name, text in texts(chapters, shown).items():
+        atomic.write_text(folder / name, _without_missing_figures(text, folder) if name == INDEX else text)
+    return chapters, shown
+
+
+@np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
+def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
+    """Every page that is no chapter, by the name of its file."""
+    short, rows = short_scoreboard(chapters, shown), list(shown.rows.values())
+    lists = claims.load_coverage()
+    front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
+    names = {"clone": shell.clone(), "binder": shell.binder(), "names": reference.names()}
+    names["notation"] = notation.table()
+    found = {}
+    for path in paths.book_folder().glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        if path.name == RULES:
+            found[RULES] = verdict_page(text, shown)
+        elif path.name == INDEX:
+            filled = prose.fill(front.pictures(text, shown), "index", shown, extra=front_page)
+            found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
+        else:
+            found[path.name] = prose.fill(text, path.stem, shown, extra=names)
+    if known := claims.load_instruments():
+        found["instruments.md"] = instruments(known, shown)
+    return found | {
+        "scoreboard.md": scoreboard(chapters, shown),
+        "errata.md": errata(claims.load_errata(), chapters, shown),
+        "coverage.md": coverage(lists, shown),
+        "provenance.md": provenance(chapters, shown),
+    }
+
+
+def _chapter_page(
+    chapter: Chapter, evidence: Evidence | None, shown: prose.Pages, folder: Path, sheets: list[str]
+) -> None:
+    import nbformat
+
+    page = chapter_runs.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
+    target = folder / f"{chapter.name}.ipynb"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for cell in page.cells:
+        if cell.cell_type == "markdown":
+            source = cell.source if evidence else unanswered(cell.source, chapter.name)
+            text = teaching.with_sheets(said_once(filled(with_folds(source), chapter, shown)), sheets)
+            cell.source = _without_missing_figures(text, target.parent)
+    written = [cell for cell in page.cells if cell.cell_type == "markdown"]
+    opening = taken_out(written) if evidence else ""
+    written[0].source = _after_answer(written[0].source, f"{opening}\n\n{stamp(chapter, evidence, shown)}")
+    nbformat.write(page, target)
+
+
+def filled(text: str, chapter: Chapter, shown: prose.Pages) -> str:
+    """A chapter's text with its tokens filled in; BnbookError as `tokens.fill` says."""
+    extra = {"verdict": board.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
+    extra["rungs"] = lambda _: GROUP.sub(_unless_it_turns, claims.rung_table(_judged(chapter, shown)))
+    return prose.fill(text, chapter.name, shown, extra)
+
+
+def said_once(text: str) -> str:
+    """The words that an interval is one of 95 %, once in each section or box; later ones are numbers in
+    brackets."""
+    parts = []
+    for part in SECTION.split(text):
+        before, first, after = part.partition(f"({INTERVAL}")
+        parts.append(before + first + after.replace(f"({INTERVAL}", "("))
+    return "".join(parts)
+
+
+def taken_out(written: Sequence[Any]) -> str:
+    """The first figure of a page, taken out of the Markdown cell that has it: it opens the page."""
+    for cell in written:
+        for _, _, directive in chapter_runs.referenced_figures(cell.source)[:1]:
+            cell.source = cell.source.replace(directive, "", 1)
+            return directive
+    return ""
+
+
+def with_folds(text: str) -> str:
+    """A chapter's text with the table of settings behind a fold, and measured tables of more rows than a glance
+    takes in."""
+
+    def numbers(table: re.Match) -> str:
+        rows = table["body"].partition("rows:")[2].strip().count("\n") + 1
+        corner = re.search(r'^corner: *"?(.*?)"?$', table["body"], flags=re.M)
+        title = f"Table: {corner[1]}" if corner and corner[1] else "Table of the numbers"
+        return folded(title, table[0]) if rows > GLANCE else table[0]
+
+    return prose.MEASURED.sub(numbers, SETTINGS.sub(lambda table: folded("The settings", table[0]), text))
+
+
+def folded(title: str, text: str) -> str:
+    """Markdown that a reader opens."""
+    return f"::::{{admonition}} {title}\n:class: dropdown\n\n{text.strip()}\n::::\n"
+
+
+def _judged(chapter: Chapter, shown: prose.Pages) -> list[claims.Judgement]:
+    own = (shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name)
+    return [judgement for judgement in own if judgement]
+
+
+def _unless_it_turns(group: re.Match) -> str:
+    """The claims of a ladder that hold at all sizes, fail or are open, behind a fold; those that turn stay."""
+    return (
+        group[0]
+        if group["title"].startswith("Turns")
+        else folded(f"{group['title']} {group['n']}", group["rows"])
+    )
+
+
+def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
+    """A line for each of the chapter's claims, chip, sentence and effect; behind a fold their table, with parts,
+    thresholds and scope. Claims that the page lists size by size have no lines again."""
+    marks = claim_pages.marks(claims.load_instruments(), ROOT)
+
+    def verdict(found: claims.Judgement) -> str:
+        row = shown.rows[found.claim.id]
+        return f"{board.in_words(row, ROOT)}{marks(row)}"
+
+    if not (found := _judged(chapter, shown)):
+        return ""
+    lines = [f"- {board.in_line(shown.rows[one.claim.id], ROOT)}" for one in found if not one.claim.rungs]
+    listed = "\n".join([":::{container} verdicts", *lines, ":::\n\n"]) if lines else ""
+    return listed + folded(
+        "Verdicts with their parts, thresholds and scope", claims.markdown_table(found, verdict)
+    )
+
+
+def unanswered(text: str, chapter: str) -> str:
+    """The answer box of a chapter that has no run yet: sentences in place of missing numbers."""
+    said = (
+        "**Not answered yet.** No run of this chapter is published: nothing is found, no verdict given. "
+        "The page says what will be measured, how, and by which tests; numbers that are missing are shown "
+        f"as {prose.ABSENT}.\n\n**To answer it yourself:** `{command_name()} run {chapter} --profile laptop`"
+    )
+    return ANSWER.sub(lambda box: f"{box[1]}{said}\n", text)
+
+
+def _after_answer(text: str, addition: str) -> str:
+    box = ANSWER.search(text)
+    end = box.end() + len(box[2]) if box else text.find("\n")
+    return f"{text[:end]}\n\n{addition}\n{text[end:]}"
+
+
+def _without_missing_figures(text: str, folder: Path) -> str:
+    """A figure that no run has drawn yet becomes a line that says so, in place of a broken picture."""
+    for path, _, directive in chapter_runs.referenced_figures(text):
+        if not (folder / path).is_file():
+            name = re.search(r"^:name: *(\S+)", directive, flags=re.M)
+            anchor = f"({name.group(1)})=\n" if name else ""
+            text = text.replace(directive, f"{anchor}*(This figure appears once its chapter has been run.)*")
+    return text
+
+
+# ---- What `check` says of the ledger beside its runs: errata, coverage, instruments, locks, pages that
+# quote it.
+
+
+def ledger(
+    chapters: list[Chapter], runs: bool, shown: dict[str, Evidence | None] | None = None
+) -> tuple[list[str], bool]:
+    """Lines to print, and whether all is well; fresh runs (`runs`) are tried before their claims are
+    locked. shown: where these are all chapters, the runs of them that pages show."""
+    found = {
+        "errata": lambda: f"{len(claims.load_errata())} errata",
+        "coverage": _coverage_counted,
+        "instruments": _instruments,
+        "locks": lambda: _locks([] if runs else chapters),
+    }
+    if not runs:  # of those a site is built next
+        found["pages"] = lambda: _pages(chapters, shown)
+    lines, well = [], True
+    for part, look in found.items():  # each is looked at, whatever is wrong with the others
+        try:
+            lines.append(f"ok  {look()}")
+        except BnbookError as error:
+            lines.append(f"BAD {part}\n      {error}")
+            well = False
+    return lines, well
+
+
+def _coverage_counted() -> str:
+    counted = claims.count_sentences(claims.load_coverage())
+    return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
+
+
+def _instruments() -> str:
+    known, listed = claims.load_instruments(), claims.load_claims()
+    if known and (amiss := claims.unmeasured(listed, known)):
+        raise BnbookError("\n      ".join(amiss))
+    return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
+
+
+def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None] | None) -> str:
+    """Every page can be filled in: the chapters, the front page, the errata and the others."""
+    if runs is None:
+        chapters = discover()
+        runs = {each.name: passed_run(each) for each in chapters}
+    shown = prose.Pages(runs, claims.load_claims())
+    if at_odds := [row.id for row in claims.load_errata() if _is_too_hard(row, shown)]:
+        raise BnbookError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
+    for chapter in chapters:
+        for cell in chapter.notebook.cells:
+            if cell.cell_type == "markdown":
+                filled(cell.source, chapter, shown)
+    return f"{len(texts(chapters, shown))} pages beside the chapters"
+
+
+def _is_too_hard(row: claims.Erratum, shown: prose.Pages) -> bool:
+    """Whether an erratum says wrong of what holds by its claim, if only on a condition (incomplete)."""
+    return row.kind == "wrong" and bool(row.claim) and shown.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)
+
+
+def _locks(chapters: list[Chapter]) -> str:
+    chain = locks.read()
+    if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
+        raise BnbookError("\n      ".join(wrong))
+    return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
+
+
+def turned(runs: Iterable[Evidence]) -> list[str]:
+    """Those of published runs with verdicts that are others than when they ran, one line each."""
+    lines = []
+    for evidence in runs:
+        rows = chapter_runs.chapter_verdicts(evidence) if evidence.exists else []
+        words = ", ".join(f"{row.claim.id} {row.words}" for row in rows if "when it ran" in row.remark)
+        if words:
+            lines.append(f"{evidence.name}: verdicts that turned since the run: {words}")
+    return lines
+
+
+def unlocked(found: list[Chapter]) -> list[str]:
+    """What forbids trusting the locks: a claim without one, a published run that is not the last in them."""
+    chain, lines = locks.read(), []
+    listed = {claim.id: claim for claim in claims.load_claims()}
+    for claim in listed.values():
+        tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
+        if short(claim.test_hash) not in tests:
+            state = "another test than its locks have" if tests else "no lock"
+            lines.append(f"claim {claim.id} has {state}: {command_name()} lock {claim.chapter}")
+    for name in dict.fromkeys(line["claim"] for line in chain.lines if line.tests):
+        if name not in listed and chain.of_claim(name)[-1].event != "withdrawn":
+            lines.append(
+                f"claim {name} is gone without a word: {command_name()} lock writes that it is withdrawn"
+            )
+    for chapter in found:
+        for profile in PUBLISHED:
+            evidence = published(chapter, profile)
+            if evidence.results_path.is_file():
+                lines += _unknown(evidence, profile, chain)
+    return lines
+
+
+def _unknown(evidence: Evidence, profile: str, chain: locks.Chain) -> list[str]:
+    header, name = evidence.results.header, evidence.chapter.name
+    last = [
+        line for line in chain.of_chapter(name) if line.event == "published" and line["profile"] == profile
+    ]
+    if not last or last[-1]["content"] != short(header.get("content", "")):
+        return [
+            f"{profile}/{name} is not the run that was published last; {command_name()} publish {name} writes it down"
+        ]
+    if "locks" in header and chain.position(name, header["locks"]) is None:
+        return [f"{profile}/{name} began under a lock that is not in the file"]
+    return []
