@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bnbook.chapters.critical_rate import NETS
+from bnbook.chapters.mean_field import NETS
 from bnbook.figures import COLORS
 from bnbook.meanfield import Convolutional, FullyConnected
 from bnbook.models import cnn, mlp

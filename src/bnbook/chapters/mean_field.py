@@ -12,11 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnbook.data import Dataset
 from bnbook.figures import COLORS, LABELS
 from bnbook.meanfield import Convolutional, FullyConnected, MeanFieldTheory, solve
 from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.plots.axes import points
+from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 from bnbook.probes.order_parameters import OrderParameters
+from bnbook.results import Results
+from bnbook.small_networks import PhaseArm, full_batch
 
 # ---- Random networks, measured, beside mean-field theory, solved for the inputs that these networks saw ----
 
@@ -144,7 +148,59 @@ def solve_as(
     return solve(shape, equations=equations, batch=batch, **known, **setting)
 
 
+# ---- Critical learning rates of one small network and its batch: of its linear regime, of its readout -------------
+
+#: Of λ_max by the Lanczos iteration, relative.
+TOLERANCE = 1e-4
+
+
+def largest(arm: PhaseArm, seed: int, dataset: Dataset) -> LargestEigenvalue:
+    """λ_max over all outputs and parameters, through the batch, of the network and the batch of a seed."""
+    images, _ = full_batch(arm, seed, dataset)
+    return largest_eigenvalue(arm.drawn(seed, dataset).train(), images, "all", "all", tolerance=TOLERANCE)
+
+
+def log_rate(arm: PhaseArm, curvature: float) -> float:
+    """log10 of 2 (1 + μ) / λ_max, equation 7."""
+    return float(np.log10(2 * (1 + arm.momentum) / curvature))
+
+
+def readout_rates(arm: PhaseArm, seed: int, dataset: Dataset, gammas: Sequence[float]) -> np.ndarray:
+    """log10 critical rates of the readout alone, (γ,): of its weights and biases, all other parameters held.
+
+    Its matrix is (1/B) (γ² H H^T + 1), H (B, N) the activations before it at γ = 1, the ones those of the
+    bias. arm.gamma has to be 1.
+    """
+    images, _ = full_batch(arm, seed, dataset)
+    with torch.no_grad():
+        before = arm.drawn(seed, dataset).train()[:-1](images).flatten(1).double().numpy()
+    gram = before @ before.T
+    tops = [np.linalg.eigvalsh(gamma**2 * gram + 1)[-1] / len(gram) for gamma in gammas]
+    return np.array([log_rate(arm, top) for top in tops])
+
+
 # ---- Figures ----------------------------------------------------------------------------------------------
+
+
+SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-auto": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10"}
+NETS = {"fc": "fully connected", "conv": "convolutional"}
+Panels = Mapping[tuple[str, str], str]  # (set, network) -> what names end in
+
+
+def panels(results: Results, height: float, x: str, y: str) -> tuple[plt.Figure, dict[str, plt.Axes]]:
+    """A figure with a panel for each data set and kind of network: what their results' names end in -> its axes."""
+    sets = [SETS.get(data["name"], data["name"]) for data in results.header["data"]]
+    fig, axes = plt.subplots(len(sets), 2, figsize=(7.6, height), sharex=True, squeeze=False)
+    found = {f"{net}.set{k}": ax for k, row in enumerate(axes) for net, ax in zip(NETS, row)}
+    for suffix, ax in found.items():
+        net, place = suffix.split(".set")
+        ax.set_title(f"{NETS[net]}, {sets[int(place)]}", fontsize=10.5)
+    for ax in axes[-1]:
+        ax.set_xlabel(x)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(y)
+    return fig, found
+
 
 Curves = dict[str, np.ndarray]
 ARMS = ("none", "batch")
