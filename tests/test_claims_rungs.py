@@ -137,7 +137,7 @@ def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
     untried = judge(read(tmp_path), {}, "laptop")
     assert rung_table([untried]) == turned([untried]) == "No size has been reached."
     assert turned([down, both, only, untried]) == (
-        "One claim holds at one size and fails at another. Of the others 0 hold and 1 fails at every size that decides, "
+        "One claim holds at one size and fails at another. Of the others 0 hold and 1 fails at every size that decides. "
         "1 is open at every size."
     )
     assert turned([both, both, down]).startswith(
@@ -160,11 +160,11 @@ def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
     assert said(wide, shorter) == ""
     both = {"a": arms(DOWN), "b": arms(DOWN), "c": arms(UP)}
     assert said(both, wide, shorter | {"c": noise}, wide | {"c": arms(UP)}, shorter | {"c": arms(DOWN)}) == (
-        "steps, width changes the verdict of 2. At equal width, longer training changes that of 2 of 3: 1 from no to yes, "
+        "steps, width changes the verdict of 2. At equal width, longer training changes that of 2 of 3. 1 turn from no to yes, "
         "1 from yes to no."
     )
     assert said(shorter | {"c": arms(UP)}) == (
-        "steps, width changes the verdict of none. At equal width, longer training changes that of none of 1: 0 from no "
+        "steps, width changes the verdict of none. At equal width, longer training changes that of none of 1. 0 turn from no "
         "to yes, 0 from yes to no."
     )
 

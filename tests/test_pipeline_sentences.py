@@ -137,14 +137,14 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
         return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, exploratory=exploratory)
 
     sure, late, more = chapter_runs.how_sure, found("test after its data"), found("5 seeds where 3 were")
-    assert sure([found(), found()]) == "all 2 tests of this chapter were fixed before its run"
+    assert sure([found(), found()]) == "All 2 tests of this chapter were fixed before its run"
     assert sure([found(), late, found()]) == (
-        "2 of the 3 tests of this chapter were fixed before its run, 1 is exploratory (test after its data)"
+        "2 of the 3 tests of this chapter were fixed before its run, the other is exploratory (test after its data)"
     )
     assert sure([late, more, more]) == (
-        "the 3 tests of this chapter are exploratory (5 seeds where 3 were, test after its data)"
+        "The 3 tests of this chapter are exploratory (5 seeds where 3 were, test after its data)"
     )
-    assert sure([]) == "no test"
+    assert sure([]) == "No test"
 
 
 def test_without_a_run_nothing_is_said():

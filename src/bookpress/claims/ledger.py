@@ -482,10 +482,8 @@ def turned(judgements: Iterable[Judgement]) -> str:
     who = "One claim" if turn == 1 else f"{turn or 'None'} of the {every} claims"
     s = "s" * (turn < 2)
     decided = f"{hold} hold{'s' * (hold == 1)} and {fail} fail{'s' * (fail == 1)} at every size that decides"
-    return (
-        f"{who} hold{s} at one size and fail{s} at another. Of the others {decided}, {still or 'none'} "
-        f"{'is' if still == 1 else 'are'} open at every size.{_with_what(judgements)}"
-    )
+    left = f"{still or 'None'} {'is' if still == 1 else 'are'} open at every size"
+    return f"{who} hold{s} at one size and fail{s} at another. Of the others {decided}. {left}.{_with_what(judgements)}"
 
 
 def _with_what(judgements: list[Judgement]) -> str:
@@ -505,7 +503,7 @@ def _with_what(judgements: list[Judgement]) -> str:
     up, down = long.count((False, True)), long.count((True, False))
     return (
         f" At equal steps, width changes the verdict of {wide or 'none'}. At equal width, longer training changes that of "
-        f"{up + down or 'none'} of {len(long)}: {up} from no to yes, {down} from yes to no."
+        f"{up + down or 'none'} of {len(long)}. {up} turn from no to yes, {down} from yes to no."
     )
 
 

@@ -351,12 +351,12 @@ def how_sure(judgements: Iterable[Judgement]) -> str:
     reasons = Counter(one.exploratory for one in found if one.exploratory)
     count, late = len(found), reasons.total()
     if not late:
-        return f"all {count} tests of this chapter were fixed before its run" if count else "no test"
+        return f"All {count} tests of this chapter were fixed before its run" if count else "No test"
     why = ", ".join(reason for reason, _ in reasons.most_common())
     if late == count:
-        return f"the {count} tests of this chapter are exploratory ({why})"
-    some = f"{late} {'is' if late == 1 else 'are'} exploratory ({why})"
-    return f"{count - late} of the {count} tests of this chapter were fixed before its run, {some}"
+        return f"The {count} tests of this chapter are exploratory ({why})"
+    others = "the other is" if late == 1 else "the others are"
+    return f"{count - late} of the {count} tests of this chapter were fixed before its run, {others} exploratory ({why})"
 
 
 def tally(words: Iterable[str]) -> str:
