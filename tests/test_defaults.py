@@ -16,7 +16,7 @@ import torch
 import bnbook
 from bnbook import figures, models, normalizers
 from bnbook.chapters import residual as residual_networks
-from bnbook.chapters.critical_rate import explosion_step
+from bnbook.chapters.readout import explosion_step
 from bnbook.chapters.exercises import Arm
 from bnbook.chapters.gradient_explosion import chain, growth, residual
 from bnbook.chapters.stand_ins import StandIn

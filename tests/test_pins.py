@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bnbook.chapters import stand_ins, vgg
-from bnbook.chapters.critical_rate import explosion_step
+from bnbook.chapters.readout import explosion_step
 from bnbook.chapters.gradient_explosion import depth_growth, fitted_growth, largest_usable, steadiness
 from bnbook.chapters.halfspaces import steps_to
 from bnbook.chapters.internal_covariate_shift import rank_correlation

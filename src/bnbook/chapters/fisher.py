@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from bnbook.chapters.mean_field import NETS
+from bnbook.chapters.mean_field import NETS, TOLERANCE, drawn, see_population
 from bnbook.figures import COLORS
 from bnbook.meanfield import Convolutional, FullyConnected
-from bnbook.models import cnn, mlp
 from bnbook.plots.axes import points
 from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 
@@ -24,28 +22,6 @@ CASES = {
     "population": ("batch", "population", "corrected"),
     "through": ("batch", "batch", "through_batch"),
 }
-#: Batches that population statistics are averaged over.
-PARTS = 4
-TOLERANCE = 1e-4  # of λ_max by the Lanczos iteration, relative
-
-
-def drawn(architecture: FullyConnected | Convolutional, norm: str, seed: int, gamma: float) -> nn.Module:
-    """The network that the paper draws (equations 12, 16 and 27) from this seed."""
-    torch.manual_seed(seed)
-    if isinstance(architecture, FullyConnected):
-        return mlp(architecture.widths, norm, "meanfield", gamma=gamma)
-    return cnn(architecture.image, architecture.channels, norm=norm, gamma=gamma)
-
-
-def see_population(network: nn.Module, inputs: Tensor) -> None:
-    """Leave in the network the plain averages of the statistics of `PARTS` large batches."""
-    for module in network.modules():
-        if hasattr(module, "momentum"):
-            module.momentum = None
-    network.train()
-    with torch.no_grad():
-        for part in inputs.split(len(inputs) // PARTS):
-            network(part)
 
 
 def eigenvalue_in(

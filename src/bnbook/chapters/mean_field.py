@@ -10,12 +10,13 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from bnbook.data import Dataset
 from bnbook.figures import COLORS, LABELS
 from bnbook.meanfield import Convolutional, FullyConnected, MeanFieldTheory, solve
 from bnbook.meanfield.two_places import start_two_places_from
+from bnbook.models import cnn, mlp
 from bnbook.plots.axes import points
 from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 from bnbook.probes.order_parameters import OrderParameters
@@ -148,10 +149,55 @@ def solve_as(
     return solve(shape, equations=equations, batch=batch, **known, **setting)
 
 
-# ---- Critical learning rates of one small network and its batch: of its linear regime, of its readout -------------
+# ---- The largest Fisher eigenvalue of a fresh network ---------------------------------------------------------
 
 #: Of λ_max by the Lanczos iteration, relative.
 TOLERANCE = 1e-4
+#: Batches that population statistics are averaged over.
+PARTS = 4
+
+
+def drawn(
+    architecture: FullyConnected | Convolutional, norm: str, seed: int, gamma: float = 1.0
+) -> nn.Sequential:
+    """The network that the paper draws (equations 12, 16 and 27) from this seed."""
+    torch.manual_seed(seed)
+    if isinstance(architecture, FullyConnected):
+        return mlp(architecture.widths, norm, "meanfield", gamma=gamma)
+    return cnn(architecture.image, architecture.channels, norm=norm, gamma=gamma)
+
+
+def eigenvalue(
+    architecture: FullyConnected | Convolutional,
+    norm: str,
+    inputs: Tensor,
+    seed: int,
+    gamma: float = 1.0,
+    outputs: int | str = 0,
+    parameters: str = "weights",
+    statistics: str = "batch",
+    further: Tensor | None = None,
+) -> LargestEigenvalue:
+    """λ_max of the Fisher matrix of a fresh network on inputs (m, ...); further (n, ...): the inputs that
+    population statistics are taken from."""
+    network = drawn(architecture, norm, seed, gamma)
+    if further is not None:
+        see_population(network, further)
+    return largest_eigenvalue(network, inputs, outputs, parameters, statistics, tolerance=TOLERANCE)
+
+
+def see_population(network: nn.Module, inputs: Tensor) -> None:
+    """Leave in the network the plain averages of the statistics of `PARTS` large batches."""
+    for module in network.modules():
+        if hasattr(module, "momentum"):
+            module.momentum = None
+    network.train()
+    with torch.no_grad():
+        for part in inputs.split(len(inputs) // PARTS):
+            network(part)
+
+
+# ---- Critical learning rates of one small network and its batch: of its linear regime, of its readout -------------
 
 
 def largest(arm: PhaseArm, seed: int, dataset: Dataset) -> LargestEigenvalue:
@@ -187,9 +233,14 @@ NETS = {"fc": "fully connected", "conv": "convolutional"}
 Panels = Mapping[tuple[str, str], str]  # (set, network) -> what names end in
 
 
+def sets_of(results: Results) -> list[str]:
+    """The names of a chapter's data sets, in the order in which it loaded them."""
+    return [SETS.get(data["name"], data["name"]) for data in results.header["data"]]
+
+
 def panels(results: Results, height: float, x: str, y: str) -> tuple[plt.Figure, dict[str, plt.Axes]]:
     """A figure with a panel for each data set and kind of network: what their results' names end in -> its axes."""
-    sets = [SETS.get(data["name"], data["name"]) for data in results.header["data"]]
+    sets = sets_of(results)
     fig, axes = plt.subplots(len(sets), 2, figsize=(7.6, height), sharex=True, squeeze=False)
     found = {f"{net}.set{k}": ax for k, row in enumerate(axes) for net, ax in zip(NETS, row)}
     for suffix, ax in found.items():
