@@ -4,7 +4,6 @@ inputs that they saw."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -73,36 +72,6 @@ def ratios(
 def root_mean_square(off: np.ndarray) -> np.ndarray:
     """Over the second axis, (S, K) -> (S,)."""
     return np.sqrt(np.mean(np.square(off), axis=1))
-
-
-def independent_directions(x: Tensor) -> float:
-    """(tr C)² / tr C² of the inputs' covariance C: how many equally large directions their differences
-    fill."""
-    covariance = torch.cov(x.double().T, correction=0)
-    return (covariance.trace() ** 2 / covariance.square().sum()).item()
-
-
-def operations(
-    pixels: int,
-    seeds: int,
-    width: int,
-    inputs: int,
-    widths: Sequence[int],
-    width_seeds: int,
-    batches: Sequence[int],
-    many_inputs: int,
-    deep_layers: int,
-    deep_width: int,
-) -> int:
-    """Additions and multiplications of the chapter on six numbers: four per weight and input, forth and
-    back."""
-
-    def one(hidden: int, depth: int, m: int) -> int:
-        return 4 * m * sum(a * b for a, b in pairwise([pixels, *[hidden] * (depth - 1), 10]))
-
-    each_seed = 8 * one(width, 4, inputs) + sum(one(width, 4, m) for m in [many_inputs, *batches])
-    each_seed += 2 * one(deep_width, deep_layers, inputs)
-    return seeds * each_seed + width_seeds * 2 * sum(one(n, 4, inputs) for n in widths)
 
 
 # ---- What mean-field theory says about the curvature of a network for the inputs that it sees, in four ways ----
@@ -253,7 +222,6 @@ def panels(results: Results, height: float, x: str, y: str) -> tuple[plt.Figure,
     return fig, found
 
 
-Curves = dict[str, np.ndarray]
 ARMS = ("none", "batch")
 LETTERS = {
     "q": "$q$",
@@ -270,10 +238,12 @@ DASHES = {"printed": "--", "corrected": "-"}
 THEORY = {"color": COLORS["theory"]}
 
 
-def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log: str = "") -> plt.Figure:
+def letters(
+    results: Results, figure: str, columns: Mapping[str, tuple[Sequence[str], slice]], log: str = ""
+) -> plt.Figure:
     """Order parameters by layer, a row for each norm, a column for each title: its letters in these layers.
 
-    curves: "NORM.measured.LETTER" (S, L+1), "NORM.printed.LETTER" and "NORM.corrected.LETTER" (any, L+1).
+    results: "curve.FIGURE.NORM.measured.LETTER" (S, L+1), and "printed" and "corrected" likewise (1, L+1).
     log: title of the column with a logarithmic axis. Filled: one input; open: pairs; grey: two places too.
     """
     size = (3.7 * len(columns), 6.4) if len(columns) == 2 else (8.2, 5.6)
@@ -281,10 +251,15 @@ def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log
     signs: dict[str, plt.Line2D] = {}
     for row, norm in zip(axes, ARMS):
         for ax, (title, (names, shown)) in zip(row, columns.items()):
-            index = np.arange(curves[f"{norm}.measured.{names[0]}"].shape[1])[shown]
+            curves = {
+                (kind, letter): results[f"curve.{figure}.{norm}.{kind}.{letter}"]
+                for kind in ("measured", *DASHES)
+                for letter in names
+            }
+            index = np.arange(curves["measured", names[0]].shape[1])[shown]
             for equations, dash in DASHES.items():
                 for letter in names:
-                    line = curves[f"{norm}.{equations}.{letter}"].mean(axis=0)[shown]
+                    line = curves[equations, letter].mean(axis=0)[shown]
                     line = np.where(line > 0, line, np.nan) if title == log else line
                     (drawn,) = ax.plot(index, line, dash, color=COLORS[equations], zorder=1)
                     signs[equations] = drawn
@@ -294,7 +269,7 @@ def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log
                 style = {"color": COLORS[norm], "zorder": 2, "markerfacecolor": face}
                 grey = {"color": COLORS["printed"], "markerfacecolor": face, "linestyle": "none"}
                 signs[LETTERS[letter]] = plt.Line2D([], [], marker=mark, **grey)  # in either row
-                points(ax, index, curves[f"{norm}.measured.{letter}"][:, shown], mark, **style)
+                points(ax, index, curves["measured", letter][:, shown], mark, **style)
             ax.set_xticks(index)
             if title == log:
                 ax.set(yscale="log", ylim=(1e-4, 3), yticks=[1e-4, 1e-3, 1e-2, 1e-1, 1])
