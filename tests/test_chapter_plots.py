@@ -21,7 +21,6 @@ DRAWING = ("bnbook.plots", CHAPTERS)
 SOURCES = Sources()
 #: What cells use of it all the same; every one is pinned, with its value, in test_plots_chosen.py.
 PINNED = {
-    "batch-norm/transform": {"transform.strips"},
     "batch-norm/gradient-explosion": {
         f"gradient_explosion.{x}" for x in ("KINDS", "NONLINEARITIES", "PLACES")
     },
@@ -37,6 +36,7 @@ PINNED = {
 }
 
 Parents = dict[ast.AST, ast.AST]
+DRAWN = {"save_figure": 0, "figure": 1}  # which argument is the drawing
 
 
 class Cells:
@@ -86,13 +86,13 @@ class Cells:
         return name
 
     def _only_drawn(self, load: ast.AST, seen: frozenset[str]) -> bool:
-        """Whether it stands in the first argument of `save_figure`, or in what is bound to names (or put
-        into them) that stand nowhere else; in a call of one's own that is thrown away."""
+        """Whether it stands in the first argument of `save_figure` or the second of `figure`, or in what is bound
+        to names (or put into them) that stand nowhere else; in a call of one's own that is thrown away."""
         node = load
         while not isinstance(node, ast.stmt):
             above = self.parents[node]
-            if isinstance(above, ast.Call) and getattr(above.func, "id", "") == "save_figure":
-                return above.args[:1] == [node]
+            if isinstance(above, ast.Call) and (place := DRAWN.get(getattr(above.func, "id", ""), -1)) >= 0:
+                return above.args[place : place + 1] == [node]
             node = above
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             root = node.value.func
@@ -151,7 +151,13 @@ def test_a_chapter_only_draws_with_what_no_stamp_sees(name: str) -> None:
 
 
 #: What cells do with the other parts that no stamp sees: they record, train, judge and show.
-DOING = {"figures.use_style", "figures.save_figure", "claims.show_verdicts", "runs.train_all"}
+DOING = {
+    "figures.use_style",
+    "figures.save_figure",
+    "figures.figure",
+    "claims.show_verdicts",
+    "runs.train_all",
+}
 DOING |= {"runs.train_members", "results.record", "results.record_table", "results.record_device"}
 DOING |= {"results.number_seeds_from"}
 
@@ -190,6 +196,8 @@ PLANTED = {
     "run(lp_norms.LP, lp_norms.outputs(x))": set(),
     "run(lp_norms.by_rate(x))": {"lp_norms.by_rate"},
     "save_figure(lp_norms.by_rate(x), 'rates')": set(),
+    "figure('rates', lp_norms.by_rate)": set(),
+    "figure(lp_norms.NAMES, lp_norms.by_rate)": {"lp_norms.NAMES"},
     "run(lp_norms)": {"lp_norms"},
     "from bnbook.chapters.fisher import LINES, CASES\nrun(CASES, LINES)": {"fisher.LINES"},
     "save_figure(plots.rates(x), 'rates', curves)": set(),

@@ -20,16 +20,17 @@ from torch import nn
 from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
 from bnbook.probes import covariate_shift, landscape
-from bookpress.coursework import making, measuring, reading
+from bookpress import coursework
+from scripts import course as measuring
 
 otter = pytest.importorskip("otter.test_files", reason="otter-grader is not installed")
-NAMES = [path.stem for path in reading.discover()]
+NAMES = [path.stem for path in coursework.discover()]
 
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory) -> Path:
     target = tmp_path_factory.mktemp("course") / "course"
-    making.make(target)
+    coursework.make(target)
     return target
 
 
@@ -164,7 +165,7 @@ def right(name: str) -> dict:
 def test_what_the_page_says_is_found_was_measured_with_this_code(name):
     record = json.loads(measuring.record_file().read_text(encoding="utf-8"))
     own = record["sheets"][name]
-    again = "measure again: python -m bookpress.coursework.measuring " + name
+    again = "measure again: python scripts/course.py " + name
     assert own["code"] == measuring.digest(assignment(name)), again
     assert own["points"] == assignment(name).points and own["run"]["seconds"] < 300
     if name in ("transform", "inference", "lp-norms"):  # at once
@@ -195,7 +196,7 @@ def test_the_machine_that_grades_gets_what_the_sheets_import(course):
 
 
 def test_the_instructors_page_names_pages_and_sheets_as_they_are():
-    page = reading.folder() / "README.md"
+    page = coursework.folder() / "README.md"
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\[([^]]+)\]\((\.\./book/[^)]+)\)", text)
     assert len(links) >= 8
@@ -237,25 +238,23 @@ def test_otter_itself_gives_the_same_points(course, tmp_path):
     assert sum(test.get("score", 0) for test in graded) == pytest.approx(assignment(name).points - lost)
 
 
-def assignment(name: str) -> reading.Assignment:
-    return reading.read(reading.folder() / f"{name}.md")
+def assignment(name: str) -> coursework.Assignment:
+    return coursework.read(coursework.folder() / f"{name}.md")
 
 
 def test_bad_input_is_one_clear_line(tmp_path, monkeypatch):
     with pytest.raises(BnbookError, match="no assignment 'nothing'"):
-        making.make(tmp_path / "new", ["nothing"])
+        coursework.make(tmp_path / "new", ["nothing"])
     with pytest.raises(BnbookError, match="is there already"):
-        making.make(tmp_path)
+        coursework.make(tmp_path)
     monkeypatch.setattr("locale.getpreferredencoding", lambda _: "cp1252")
     with pytest.raises(BnbookError, match="set PYTHONUTF8=1"):
-        making.make(tmp_path / "new")
+        coursework.make(tmp_path / "new")
     assert not list(tmp_path.iterdir())
 
 
 def test_time_of_the_processor_is_that_of_the_program_and_of_the_system(monkeypatch, tmp_path):
     from types import SimpleNamespace
-
-    from bookpress.coursework import measuring
 
     used = iter([SimpleNamespace(ru_utime=1.0, ru_stime=2.0), SimpleNamespace(ru_utime=4.0, ru_stime=7.0)])
     monkeypatch.setattr("resource.getrusage", lambda _: next(used))
@@ -265,8 +264,6 @@ def test_time_of_the_processor_is_that_of_the_program_and_of_the_system(monkeypa
 def test_points_are_those_that_were_earned(monkeypatch):
     from types import SimpleNamespace
 
-    from bookpress.coursework import measuring
-
     def ran(words, place, *_, **__):
         if "otter" in words:
             tests = [{"score": 2.0, "max_score": 3.0}, {"score": 0.5, "max_score": 1.0}, {"name": "public"}]
@@ -274,19 +271,18 @@ def test_points_are_those_that_were_earned(monkeypatch):
         return {"seconds": 1.0, "processor": 1.0, "said": ""}
 
     monkeypatch.setattr(measuring, "_timed", ran)
-    monkeypatch.setattr(measuring.making, "make", lambda *_: [SimpleNamespace(name="sheet")])
+    monkeypatch.setattr(coursework, "make", lambda *_: [SimpleNamespace(name="sheet")])
     monkeypatch.setattr(measuring, "digest", lambda _: "")
     monkeypatch.setattr(measuring, "found", lambda _: {})
     assert measuring.measure()["sheet"]["points"] == 2.5
 
 
 def test_a_secret_that_would_reach_the_students_is_refused(monkeypatch, tmp_path):
-    from bookpress.coursework import making, reading
 
-    name = reading.discover()[0].stem
+    name = coursework.discover()[0].stem
     for secret in ("BEGIN SOLUTION", "hidden=True"):
         leak = lambda notebook, secret=secret: notebook | {"leak": secret}
-        monkeypatch.setattr(making, "_unwritten", leak)
+        monkeypatch.setattr(coursework, "_unwritten", leak)
         with pytest.raises(BnbookError, match=f"students would get .{secret}"):
-            making.make(tmp_path / "course", [name])
+            coursework.make(tmp_path / "course", [name])
         assert not (tmp_path / "course").exists()

@@ -10,8 +10,8 @@ from test_pipeline_gate import edit_results, laptop_run
 
 from bnbook.errors import BnbookError
 from bookpress import cli
-from bookpress.coursework import measuring
 from bookpress.pipeline import chapter_runs, compare, execution, publishing, rerun_figure
+from scripts import course as measuring
 
 
 def judged():

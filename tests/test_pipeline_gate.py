@@ -435,48 +435,11 @@ def test_published_results_that_cannot_be_read_are_one_problem_among_others(ran,
     assert "BAD laptop/part/coin\n      laptop/part/coin.json is not a whole results file" in said
     assert "stray belongs to no chapter" in said and "ok  1 errata" in said
     assert "BAD trainings\n      which of them are kept cannot be told: laptop/part/coin.json" in said
-    publishing.tidy(laptop_run())
+    publishing.tidy()
     assert training.exists()
     results_file.write_bytes(whole)
-    publishing.tidy(laptop_run())
+    publishing.tidy()
     assert not training.exists()
-
-
-def test_finished_trainings_of_a_run_that_is_not_wait_for_the_rest_of_it(ran, monkeypatch, tmp_path, capsys):
-    from bookpress.cli import main
-
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
-    chapter, code = laptop_run().chapter, kinds.edition("bnbook.training.arm:Arm", None)["code"]
-
-    def finish(seed, of="part/coin", data="cifar10-auto", code=code):
-        about = {"arm": {"norm": "batch", "data": data}, "seed": seed, "code": code}
-        monkeypatch.setenv("BNBOOK_CHAPTER", of)
-        store.write(kinds.key(about), {"loss": np.ones(2)}, seconds=1.0, about=about)
-        return kinds.key(about)
-
-    strange = [finish(0, of="part/gone"), finish(1, data="textures-standin"), finish(2, code="of yesterday")]
-    assert main(["publish", "part/coin", "--trainings"]) == 2
-    assert "no finished training of part/coin" in capsys.readouterr().err
-    finished = {finish(3), finish(4)}
-    assert main(["publish", "part/coin", "--trainings"]) == 0
-    assert "published 2 finished trainings of part/coin" in capsys.readouterr().out
-    assert {path.stem for path in paths.trainings_folder().glob("*.npz")} == finished
-    edit_results(lambda content: content["provenance"].update(store={"kept": [min(finished)]}))
-    publishing.publish(chapter, "laptop")  # tidies up, and leaves what is waited for
-    assert publishing.executed_problems([chapter]) == {"laptop/part/coin": []}
-    assert main(["check"]) == 0
-    assert "note 1 training of part/coin waits for the rest of the run" in capsys.readouterr().out
-    for name, why in zip(strange, ("is of no chapter", "was made on a stand-in", "made with other code")):
-        (paths.trainings_folder() / f"{name}.npz").write_bytes(store.path_of(name).read_bytes())
-        assert why in publishing.executed_problems([chapter])["trainings"][0]
-        publishing.publish(chapter, "laptop")  # tidies it away
-        assert publishing.executed_problems([chapter]) == {"laptop/part/coin": []}
-    edit_results(lambda content: content["provenance"].update(store={"kept": sorted(finished)}))
-    publishing.publish(chapter, "laptop")
-    assert main(["check"]) == 0 and "note" not in capsys.readouterr().out
-    edit_results(lambda content: content["provenance"].update(store={"kept": []}))
-    publishing.publish(chapter, "laptop")
-    assert not list(paths.trainings_folder().glob("*.npz")), "who keeps none has used what waited"
 
 
 def test_a_disk_that_is_full_is_said(ran, monkeypatch):

@@ -19,7 +19,6 @@ from bnbook.chapters import (
     lp_norms,
     mean_field,
     order_parameters,
-    transform,
 )
 from bnbook.chapters.gradient_explosion import ACTIVATIONS
 from bnbook.plots import axes, panels, printed
@@ -29,30 +28,6 @@ from bnbook.plots import axes, panels, printed
 def closed():
     yield
     plt.close("all")
-
-
-def test_histograms_means_and_deviations_of_two_layers():
-    """144 bins of an eighth from -9 to 9 before, 80 of a tenth from -4 to 4 after; areas of one; n - 1."""
-    before = np.array([[-8.99, 1.0], [0.01, 3.0], [0.02, 5.0], [0.1, 8.99]])
-    after = np.array([[-3.95], [0.05], [0.05], [3.95], [3.96]])
-    found = transform.strips(before=before, after=after)
-    assert set(found) == {
-        f"{layer}.{x}" for layer in ("before", "after") for x in ("height", "mean", "deviation")
-    }
-    heights = np.zeros((1, 2, 144))
-    heights[0, 0, [0, 72]] = 1 / (4 * 0.125), 3 / (4 * 0.125)
-    heights[0, 1, [80, 96, 112, 143]] = 1 / (4 * 0.125)  # (1 + 9) · 8, and so on
-    np.testing.assert_allclose(found["before.height"], heights)
-    heights = np.zeros((1, 1, 80))
-    heights[0, 0, [0, 40, 79]] = 1 / (5 * 0.1), 2 / (5 * 0.1), 2 / (5 * 0.1)
-    np.testing.assert_allclose(found["after.height"], heights)
-    np.testing.assert_allclose(found["before.mean"], [[-8.86 / 4, 17.99 / 4]])
-    squares = sum((x - 0.812) ** 2 for x in after[:, 0])  # the mean is 4.06 / 5
-    np.testing.assert_allclose(found["after.deviation"], [[np.sqrt(squares / 4)]])
-    assert {name: (len(edges), edges[0], edges[-1]) for name, edges in transform.EDGES.items()} == {
-        "before": (145, -9, 9),
-        "after": (81, -4, 4),
-    }
 
 
 def test_a_curve_is_drawn_at_every_step_up_to_20_and_at_120_more():
@@ -96,33 +71,6 @@ def test_what_stands_in_titles_and_decides_which_marks_are_drawn():
     assert printed.SIZE == (1.0, 15000)
     # Quantiles 2 % and 98 %, 10 % and 90 %, 25 % and 75 % of seven: bands of 96 %, 80 % and one half.
     assert [pair[:2] for pair in panels.FANS] == [(0, 6), (1, 5), (2, 4)]
-
-
-def test_what_theory_says_of_estimates_from_a_batch():
-    """Of Gaussian values: √(2/π) of two for the deviation, ½ for the variance of the batch."""
-    sizes, ones = [2, 8], np.ones((3, 2))
-    (ax,) = transform.population_variance(sizes, ones, ones, ones).axes
-    one, root, small = (line.get_ydata() for line in ax.lines if len(line.get_xdata()) == 200)
-    assert (
-        (one == 1).all() and root[0] == pytest.approx(np.sqrt(2 / np.pi)) and small[0] == pytest.approx(0.5)
-    )
-    assert root[-1] == pytest.approx(1 - 1 / (4 * 512), abs=1e-5) and small[-1] == pytest.approx(511 / 512)
-
-
-def test_what_theory_says_of_inference():
-    """√(1.5/m); a running average of weight w = 0.1 has w/(2 - w) of one batch's variance."""
-    sizes, ones = [6, 150], np.ones((3, 2))
-    batch, running = transform.inference_gap(sizes, ones, ones).axes[0].lines[:2]
-    assert batch.get_ydata() == pytest.approx([0.5, 0.1])
-    assert running.get_ydata() == pytest.approx(np.array([0.5, 0.1]) * np.sqrt(0.1 / 1.9))
-
-
-def test_what_the_constant_does_to_variance_and_gradient():
-    ratio = np.array([0.01, 1.0, 100.0])
-    (ax,) = transform.epsilon(ratio, np.ones((2, 3)), np.ones((2, 3))).axes
-    variance, share = (line.get_ydata() for line in ax.lines if len(line.get_xdata()) == 97)
-    assert variance[[0, 48, 96]] == pytest.approx([0.01 / 1.01, 0.5, 100 / 101])
-    assert share[[0, 48, 96]] == pytest.approx([1 / 1.01, 0.5, 1 / 101])
 
 
 def test_points_measured_at_one_gamma_are_drawn_at_others_by_its_square():

@@ -5,8 +5,7 @@ import zipfile
 
 import pytest
 
-from bookpress import contents
-from bookpress.coursework import making
+from bookpress import contents, coursework
 from bookpress.paths import book_folder
 from bookpress.site import teaching
 
@@ -46,7 +45,7 @@ def test_the_sheets_for_students_lie_beside_the_page_and_leak_nothing(tmp_path):
     with zipfile.ZipFile(tmp_path / links[0]) as archive:
         texts = {name: archive.read(name).decode() for name in archive.namelist()}
     assert {f"{teaching.SHEETS}/{name}" for name in texts} == set(links[1:])
-    assert not any(secret in text for text in texts.values() for secret in making.SECRETS)
+    assert not any(secret in text for text in texts.values() for secret in coursework.SECRETS)
     assert "*Making the sheets*" in teaching.page() and "Making the sheets" in teaching.MADE
 
 

@@ -109,7 +109,7 @@ def test_each_figure_of_each_page_has_its_code_its_data_and_its_command(site, pa
             html.unescape(re.sub(r"<[^>]+>", "", pre))
             for pre in re.findall(r"<pre[^>]*>(.*?)</pre>", each, re.S)
         )
-        assert re.search(r"\b(save_figure|finish|draw_\w+)\(", code), code
+        assert re.search(r"\b(figure|save_figure|finish|draw_\w+)\(", code), code
         assert len(code.splitlines()) <= ways.LONGEST + 1
         asked = re.fullmatch(r"bnbook run (\S+) --profile (\w+) --compare\s*", command)
         assert asked and asked[1] in contents.chapter_names() and asked[2] in PROFILES

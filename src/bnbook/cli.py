@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bnbook import book  # noqa: F401 (the press is told of this book)
-from bookpress.cli import guarded, main
-from bookpress.elsewhere import Add
+from bookpress.cli import Add, guarded, main
 
 __all__ = ["add_commands", "add_measure_arguments", "guarded", "main"]
 

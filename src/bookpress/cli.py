@@ -1,19 +1,32 @@
-"""The command line: list | lock | run | publish | check | build | claims | doctor."""
+"""The command line: list | lock | run | publish | check | build | claims | results | doctor | coursework."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
-from bookpress import elsewhere, paths, running
+from bookpress import paths
 from bookpress.book import book, command_name
 from bookpress.errors import BnbookError, reason
 from bookpress.profiles import PROFILES, PUBLISHED
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+#: (name, what it does, help) -> its parser.
+Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
+#: Files that a run opens at once: its kernel's sockets, its workers' and the libraries that they load.
+OPEN_FILES = 256
+#: What else lies in runs/, so that no run of one's own is called so.
+TAKEN = (*PROFILES, "store", "tests")
 DONE, FAILED, USAGE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 
 
@@ -50,7 +63,10 @@ def guarded(command: Callable[[], int]) -> int:
         )
         return USAGE
     except KeyboardInterrupt:
-        print(f"\n{command_name()}: interrupted", file=sys.stderr)
+        print(
+            f"\n{command_name()}: interrupted; what is done stays, and a rerun goes on from it",
+            file=sys.stderr,
+        )
         return INTERRUPTED
     return code
 
@@ -85,9 +101,6 @@ def _parser() -> argparse.ArgumentParser:
     add("list", _list, "list the chapters with their parameters and their published evidence")
     run = add("run", _run, "run chapters into runs/PROFILE")
     publish = add("publish", _publish, "take passed runs over into executed/")
-    publish.add_argument(
-        "--trainings", action="store_true", help="only what is finished of a run that is not, for going on"
-    )
     lock = add("lock", _lock, "fix the tests of new and changed claims, before the run that judges them")
     lock.add_argument("--why", default="", help="why a test or a plan changed; needed for a test")
     words = "how far seeds spread, of a ratio as a factor, where no earlier run tells"
@@ -96,7 +109,19 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
         command.add_argument("--all", action="store_true", help="every chapter that has the profile")
         command.add_argument("--profile", default=profile, choices=PROFILES)
-    running.add_arguments(run)
+    run.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1")
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one parameter")
+    run.add_argument("--params", metavar="FILE.yml", help="parameters from a YAML file")
+    run.add_argument("--name", metavar="NAME", help="into runs/NAME, beside the runs of the profile")
+    words = "judge the rerun against the book's bands; exit code 1 if it differs or cannot be told"
+    run.add_argument("--compare", action="store_true", help=words)
+    words = "with --compare: all that differs, also from a run that is not comparable"
+    run.add_argument("--details", action="store_true", help=words)
+    words = "with --compare: draw the book's bands and your run into CHAPTER.compare.svg"
+    run.add_argument("--figure", action="store_true", help=words)
+    run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: one a core)")
+    words = "train on this Dask cluster (docs/clusters.md)"
+    run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
     build = add("build", _build, "render the site into _build/html")
     claims = add("claims", _claims, "every claim with its verdict")
@@ -111,10 +136,22 @@ def _parser() -> argparse.ArgumentParser:
         "--as", dest="form", choices=("evaluable-artifact", "ara"), help="all published claims, exported"
     )
     claims.add_argument("--to", metavar="FOLDER", help="the folder that an export makes")
+    results = add("results", _results, "the recorded numbers of a chapter, to take away")
+    results.add_argument("chapter", metavar="PART/CHAPTER")
+    results.add_argument("--profile", choices=PROFILES, help="default: the highest that has fresh evidence")
+    results.add_argument("--runs", action="store_true", help="your own run in runs/PROFILE")
+    results.add_argument("--name", metavar="NAME", help="your own run in runs/NAME")
+    form = results.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="one line a number (the default)")
+    form.add_argument("--json", action="store_true", help="the results file as it is")
+    coursework = add("coursework", _coursework, "make students' and instructors' notebooks and autograders")
+    coursework.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
+    coursework.add_argument(
+        "names", nargs="*", default=[], metavar="SHEET", help="some sheets (default: all)"
+    )
     add("doctor", _doctor, "Python, torch, device, memory, disk, data")
     if own := book().commands_module:
         importlib.import_module(own).add_commands(add)
-    elsewhere.add_commands(add)
     return parser
 
 
@@ -131,14 +168,83 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    try:
-        return DONE if running.run(arguments) else FAILED
-    except KeyboardInterrupt:
-        print(
-            f"\n{command_name()}: interrupted; a rerun goes on from the trainings that are done",
-            file=sys.stderr,
+    from bookpress.pipeline import chapters, execution
+
+    listed = _chosen(arguments)
+    given = chapters.read_file(arguments.params) if arguments.params else {}
+    assigned = chapters.parse_assignments(arguments.set)
+    for name in ("seeds", "jobs"):
+        if (number := getattr(arguments, name)) is not None and number < 1:
+            raise BnbookError(f"--{name} {number}; expected at least 1")
+    if arguments.seeds is not None:
+        if "seeds" in assigned:
+            raise BnbookError("both --seeds and --set seeds=… given; give one of them")
+        assigned["seeds"] = arguments.seeds
+    given = given | assigned
+    if arguments.figure and not arguments.compare:
+        raise BnbookError("--figure draws a comparison; give --compare, too")
+    _prepare(arguments.profile)
+    changes = {c.name: c.changed(arguments.profile, given) for c in listed}
+    if arguments.scheduler:
+        os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
+    name = None if arguments.name is None else _own_name(arguments.name)
+    job = execution.Job(
+        arguments.profile, changes, arguments.compare, arguments.figure, name, arguments.details
+    )
+    paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
+    passed = True
+    for outcome in execution.run(listed, job, arguments.jobs):
+        for wrong, line in outcome.lines:
+            print(line, file=sys.stderr if wrong else sys.stdout, flush=True)
+        passed &= outcome.passed
+    return DONE if passed else FAILED
+
+
+def _prepare(profile: str) -> None:
+    """Say now what would end a run later, and let it open the files that it needs."""
+    if resource is not None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < OPEN_FILES:
+            enough = hard == resource.RLIM_INFINITY or hard >= OPEN_FILES
+            if not enough:
+                raise BnbookError(
+                    f"at most {soft} files may be open here (ulimit -n), and no more than {hard} be asked for; a run's "
+                    f"kernel and workers need {OPEN_FILES}"
+                )
+            resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, hard))
+    if profile == "paper":
+        import torch
+
+        if not torch.cuda.is_available():
+            print(
+                "note: no GPU here; the paper profile is made for one, and on a CPU takes weeks",
+                file=sys.stderr,
+            )
+
+
+def _chosen(arguments: argparse.Namespace) -> list:
+    """The chapters named, or all that have the profile."""
+    from bookpress.pipeline import chapters
+
+    if arguments.all and arguments.chapters:
+        raise BnbookError("both --all and chapter names given; give one of them")
+    if not arguments.all and not arguments.chapters:
+        raise BnbookError(f"no chapter named; give names ({command_name()} list shows them) or --all")
+    if not arguments.all:
+        return chapters.select(arguments.chapters)
+    found = chapters.discover()
+    for chapter in (each for each in found if not each.has(arguments.profile)):
+        print(f"skipped {chapter.name}: no {arguments.profile} profile")
+    return [chapter for chapter in found if chapter.has(arguments.profile)]
+
+
+def _own_name(name: str) -> str:
+    """The name of a run of one's own, which is also its folder's; BnbookError where it cannot be."""
+    if name in TAKEN or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+        raise BnbookError(
+            f"--name {name!r}; expected letters, digits, - and _, and none of {', '.join(TAKEN)}"
         )
-        return INTERRUPTED
+    return name
 
 
 def _lock(arguments: argparse.Namespace) -> int:
@@ -146,7 +252,7 @@ def _lock(arguments: argparse.Namespace) -> int:
 
     arguments.all |= not arguments.chapters
     spreads = locking.spreads(arguments.spread)
-    print("\n".join(locking.lock(running.chosen(arguments), arguments.profile, arguments.why, spreads)))
+    print("\n".join(locking.lock(_chosen(arguments), arguments.profile, arguments.why, spreads)))
     return DONE
 
 
@@ -155,10 +261,7 @@ def _publish(arguments: argparse.Namespace) -> int:
 
     for name in publishing.settle():
         print(f"published {name}, whose publication had been cut short")
-    for chapter in running.chosen(arguments):
-        if arguments.trainings:
-            print(f"published {len(publishing.take_finished(chapter))} finished trainings of {chapter.name}")
-            continue
+    for chapter in _chosen(arguments):
         made = publishing.publish(chapter, arguments.profile)
         print("\n".join([f"published {chapter.name} ({arguments.profile})", *publishing.words(made)]))
     return DONE
@@ -184,7 +287,6 @@ def _check(arguments: argparse.Namespace) -> int:
     sound = [c for c in found if not any(problems.get(f"{each}/{c.name}") for each in PROFILES)]
     as_ran = pages.turned(run for run in kept.values() if run.chapter in sound)
     notes = [*publishing.cut_short(), *publishing.other_versions(sound), *as_ran]
-    notes += publishing.waiting()
     for line in [] if arguments.runs else notes:
         print(f"note {line}")
     if not problems:
@@ -230,6 +332,41 @@ def _exported(arguments: argparse.Namespace) -> int:
             f"{command_name()} claims --as ara --to ara"
         )
     print(f"{exports.export(arguments.form, arguments.to)} claims in {arguments.to}")
+    return DONE
+
+
+def _results(arguments: argparse.Namespace) -> int:
+    from bookpress import rows
+    from bookpress.pipeline import chapters
+    from bookpress.pipeline.chapter_runs import fresh_run, published
+    from bookpress.pipeline.gate import passed_run
+
+    (chapter,) = chapters.select([arguments.chapter])
+    if arguments.name is not None:
+        if arguments.profile:
+            raise BnbookError("both --name and --profile given; a run in runs/NAME has its own profile")
+        held = fresh_run(chapter, "", _own_name(arguments.name))
+    elif arguments.runs:
+        held = fresh_run(chapter, arguments.profile or "smoke")
+    else:
+        held = published(chapter, arguments.profile) if arguments.profile else passed_run(chapter)
+    if held is None or not held.exists:
+        wanted = f"{arguments.profile} " if arguments.profile else ""
+        raise BnbookError(f"{chapter.name} has no {wanted}results here; run it, or name another --profile")
+    if arguments.json:
+        print(held.results_path.read_text(encoding="utf-8"), end="")
+    else:
+        print(rows.as_csv(held.results), end="")
+    return DONE
+
+
+def _coursework(arguments: argparse.Namespace) -> int:
+    from bookpress import coursework
+
+    made = coursework.make(Path(arguments.folder), arguments.names)
+    for each in made:
+        print(f"{each.name:<20} {each.points:>4g} points  {each.title}")
+    print(f"written to {arguments.folder}: student/, instructor/, autograder/, points.csv")
     return DONE
 
 

@@ -14,7 +14,6 @@ ASIDE = {
     "lp_norms": "NAMES NORMS",
     "mean_field": "ARMS LETTERS",
     "scale": "Compared difference level logarithm points ratio",
-    "transform": "strips",
 }
 #: The stamps of the published runs name a figure by the place where it lay; a chapter's line goes when it is run
 #: again. What is not named here is named alone.
@@ -56,6 +55,5 @@ LAY = {
     "stand_ins": "plots.standins",
     "theorems": "plots.theorems",
     "training": "plots.training",
-    "transform": "plots.transform",
     "weight_decay": "plots.weight_decay",
 }

@@ -4,7 +4,7 @@ twins of what they say."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, product
 
 import matplotlib.pyplot as plt
@@ -103,10 +103,31 @@ def operations(seeds: int, units: int, values: int, batches: int, batch_sizes: S
     return 20 * seeds * (4 * units * sum(batch_sizes) + 10 * values + gap)
 
 
-# ---- The six printed gradients against automatic differentiation, and that against finite differences -----
+# ---- What the page's cells draw and what they measure at -----------------------------------------------------
 
-#: What the six formulas differentiate by, as `batch_norm_backward` names it.
+EDGES = {"before": np.linspace(-9, 9, 145), "after": np.linspace(-4, 4, 81)}
+#: Batch sizes for the bias of the variance, and for the gap between training and inference.
+SIZES, GAP_SIZES = [2, 3, 4, 6, 8, 16, 32, 64, 128, 512], [4, 8, 16, 32, 64, 128, 256, 512]
+#: σ²/ε of the units on which the constant is tried.
+RATIO = torch.logspace(-4, 8, 97, dtype=D)
+#: What the six formulas differentiate by, in their order.
 FORMULAS = ("x_hat", "gamma", "beta", "variance", "mean", "x")
+
+
+def strips(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+    """What `distribution` draws of the layer `before` or `after`, (examples, units): histograms
+    (1, units, bins), means and standard deviations (1, units)."""
+    columns = [np.histogram(column, EDGES[name], density=True)[0] for column in values.T]
+    parts = {"height": np.stack(columns), "mean": values.mean(0), "deviation": values.std(0, ddof=1)}
+    return {f"curve.distribution.{name}.{part}": of_units[None] for part, of_units in parts.items()}
+
+
+def skewness(x: Tensor) -> Tensor:
+    """Third moment of each unit in its own standard deviations: (m, C) -> (C,)."""
+    return (((x - x.mean(0)) / x.std(0, correction=0)) ** 3).mean(0)
+
+
+# ---- The six printed gradients against automatic differentiation, and that against finite differences -----
 
 
 def loss_of(y: Tensor, w: Tensor) -> Tensor:
@@ -161,6 +182,14 @@ def single_precision_errors(x: Tensor, gamma: Tensor, beta: Tensor, eps: Tensor,
     )["x"]
 
 
+def other_checks(
+    x: Tensor, gamma: Tensor, beta: Tensor, eps: Tensor, w: Tensor, dl_dx: Tensor, size: Tensor, g: Generator
+) -> dict[str, Tensor]:
+    """`slope_errors` and `single_precision_errors` of the same units."""
+    slope = slope_errors(x, gamma, beta, eps, w, dl_dx, size, g)
+    return {"slope": slope, "float32": single_precision_errors(x, gamma, beta, eps, w)}
+
+
 # ---- From a batch to the population: all batches counted, and layers whose statistics stand still ---------
 
 
@@ -195,30 +224,21 @@ def frozen_layers(count: int, g: Generator) -> tuple[nn.Module, nn.Module, tuple
     return *layers, (gamma, beta, mean, variance)
 
 
-# ---- Figures ----------------------------------------------------------------------------------------------
+# ---- Figures, of recorded results alone -------------------------------------------------------------------
 
 INK = COLORS["theory"]  # every quantity here is batch norm's: marks and dashes tell them apart
-EDGES = {"before": np.linspace(-9, 9, 145), "after": np.linspace(-4, 4, 81)}
+Recorded = Mapping[str, np.ndarray]
 
 
-def strips(**layers: np.ndarray) -> dict[str, np.ndarray]:
-    """What `distribution` draws of the layers `before` and `after`, (examples, units) each: histograms
-    (1, units, bins), means and standard deviations (1, units)."""
-    found = {}
-    for name, values in layers.items():
-        columns = [np.histogram(column, EDGES[name], density=True)[0] for column in values.T]
-        found |= {f"{name}.height": np.stack(columns)[None]}
-        found |= {f"{name}.mean": values.mean(0)[None], f"{name}.deviation": values.std(0, ddof=1)[None]}
-    return found
-
-
-def distribution(curves: dict[str, np.ndarray]) -> plt.Figure:
+def distribution(results: Recorded) -> plt.Figure:
     """The histograms of `strips`, scaled to one height; below each a dot and a bar, mean and deviation."""
     fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.7), sharey=True)
     for ax, (name, edges) in zip(axes, EDGES.items()):
-        heights, means, deviations = (curves[f"{name}.{what}"][0] for what in ("height", "mean", "deviation"))
-        shades = plt.cm.cividis(np.linspace(0.0, 0.75, len(heights)))
-        for k, (height, mean, spread) in enumerate(zip(heights, means, deviations)):
+        of_units = (
+            results[f"curve.distribution.{name}.{part}"][0] for part in ("height", "mean", "deviation")
+        )
+        shades = plt.cm.cividis(np.linspace(0.0, 0.75, 5))
+        for k, (height, mean, spread) in enumerate(zip(*of_units)):
             top = k + 0.8 * height / height.max()
             middle = (edges[1:] + edges[:-1]) / 2
             ax.fill_between(middle, k, top, color=shades[k], alpha=0.8, linewidth=0, zorder=3)
@@ -229,23 +249,23 @@ def distribution(curves: dict[str, np.ndarray]) -> plt.Figure:
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
     axes[0].set(title="before", xlabel="value of a unit, $x$", xticks=(-8, -4, 0, 4, 8))
-    axes[0].set_yticks(range(len(heights)), labels=[f"unit {k + 1}" for k in range(len(heights))])
+    axes[0].set_yticks(range(5), labels=[f"unit {k + 1}" for k in range(5)])
     axes[1].set(title=r"after, with $\gamma=1$, $\beta=0$", xlabel=r"value of a unit, $\hat x$")
     return fig
 
 
-def epsilon(ratio: np.ndarray, variance: np.ndarray, share: np.ndarray) -> plt.Figure:
-    """Variance of x̂ and the gradient's share along it, (S, R), against σ²/ε, (R,)."""
+def epsilon(results: Recorded) -> plt.Figure:
+    """Variance of x̂ and the gradient's share along it, (S, R), against σ²/ε of every fourth unit."""
     fig, ax = plt.subplots(figsize=(7.2, 3.2))
-    fine = np.geomspace(ratio[0], ratio[-1], 97)
-    for values, law, mark, dash, face, label in (
-        (variance, fine / (1 + fine), "o", "-", INK, r"variance of $\hat x$"),
-        (share, 1 / (1 + fine), "s", "--", "white", r"share of the gradient along $\hat x$ that passes"),
+    ratio, fine = RATIO[::4].numpy(), RATIO.numpy()
+    for name, law, mark, dash, face, label in (
+        ("variance", fine / (1 + fine), "o", "-", INK, r"variance of $\hat x$"),
+        ("share", 1 / (1 + fine), "s", "--", "white", r"share of the gradient along $\hat x$ that passes"),
     ):
         ax.plot(fine, law, dash, color=INK, linewidth=1.2, zorder=2)
         style = {"color": INK, "markerfacecolor": face, "markersize": 5, "zorder": 3}
         style |= {"clip_on": False, "label": label}
-        ax.plot(ratio, np.mean(values, axis=0), mark, **style)
+        ax.plot(ratio, results[f"curve.epsilon.{name}"].mean(axis=0), mark, **style)
     ax.axvline(1, color="#777777", linewidth=1, linestyle=":")
     words = {"ha": "center", "va": "center", "color": "#444444", "fontsize": 9.5}
     ax.text(10**-2.3, 0.5, "stretched,\nnot\nnormalized", **words)
@@ -256,15 +276,15 @@ def epsilon(ratio: np.ndarray, variance: np.ndarray, share: np.ndarray) -> plt.F
     return fig
 
 
-def gradients(errors: dict[str, np.ndarray], shown: int = 1500) -> plt.Figure:
-    """One dot per instance of each formula, relative errors (S, instances); `shown` of them at random."""
+def gradients(results: Recorded) -> plt.Figure:
+    """The errors of each formula, (1, quantiles), a dot for each quantile."""
     fig, ax = plt.subplots(figsize=(7.2, 3.7))
     symbols = (r"\hat x", r"\gamma", r"\beta", r"\sigma^2", r"\mu", "x")
     scatter = np.random.default_rng(0)
-    for place, values in enumerate(reversed(errors.values())):
-        some = scatter.permutation(values.ravel())[:shown]
+    for place, name in enumerate(reversed(FORMULAS)):
+        some = results[f"curve.gradients.{name}"][0]
         height = place + 0.27 * scatter.uniform(-1, 1, len(some))
-        ax.plot(some, height, ".", color=COLORS["printed"], markersize=2.4, alpha=0.45, rasterized=True)
+        ax.plot(some, height, ".", color=COLORS["printed"], markersize=3.2, alpha=0.6, rasterized=True)
         exact = f"{np.mean(some == 0):.0%}".replace("%", " %")
         ax.text(2e-20, place, exact, ha="center", va="center", color="#333333")
     ax.axvspan(1e-21, 10**-18.6, color="#f0f0f0", linewidth=0)
@@ -286,20 +306,28 @@ def gradients(errors: dict[str, np.ndarray], shown: int = 1500) -> plt.Figure:
     return fig
 
 
-def population_variance(
-    sizes: Sequence[int], corrected: np.ndarray, deviation: np.ndarray, uncorrected: np.ndarray
-) -> plt.Figure:
+def population_variance(results: Recorded) -> plt.Figure:
     """Three estimates over the population's value, (S, sizes), with what theory says of Gaussian units."""
     fig, ax = plt.subplots(figsize=(7.2, 3.6))
     fine = np.geomspace(2, 512, 200)
     c4 = [math.sqrt(2 / (m - 1)) * math.exp(math.lgamma(m / 2) - math.lgamma((m - 1) / 2)) for m in fine]
-    for values, theory, mark, face, label in (
-        (corrected, 1 + 0 * fine, "o", INK, r"$\frac{m}{m-1}\,\sigma_{\mathcal{B}}^2$, corrected variance"),
-        (deviation, c4, "^", INK, r"$\sqrt{\frac{m}{m-1}}\;\sigma_{\mathcal{B}}$, its square root"),
-        (uncorrected, (fine - 1) / fine, "s", "white", r"$\sigma_{\mathcal{B}}^2$, variance of the batch"),
+    corrected, root = (
+        r"$\frac{m}{m-1}\,\sigma_{\mathcal{B}}^2$",
+        r"$\sqrt{\frac{m}{m-1}}\;\sigma_{\mathcal{B}}$",
+    )
+    for name, theory, mark, face, label in (
+        ("variance_ratio.corrected", 1 + 0 * fine, "o", INK, f"{corrected}, corrected variance"),
+        ("deviation_ratio.corrected", c4, "^", INK, f"{root}, its square root"),
+        (
+            "variance_ratio.uncorrected",
+            (fine - 1) / fine,
+            "s",
+            "white",
+            r"$\sigma_{\mathcal{B}}^2$, variance of the batch",
+        ),
     ):
         ax.plot(fine, theory, color=INK, linewidth=1.1)
-        points(ax, sizes, values, mark, color=INK, markerfacecolor=face, label=label)
+        points(ax, SIZES, results[name], mark, color=INK, markerfacecolor=face, label=label)
     ax.set(
         xscale="log", xlabel="batch size $m$", ylabel="mean estimate / population value", ylim=(0.45, 1.06)
     )
@@ -308,26 +336,21 @@ def population_variance(
     return fig
 
 
-def inference_gap(sizes: Sequence[int], gap: np.ndarray, running_gap: np.ndarray) -> plt.Figure:
+def inference_gap(results: Recorded) -> plt.Figure:
     """Root mean square differences of two outputs, (S, sizes), against the batch size."""
     fig, ax = plt.subplots(figsize=(7.2, 3.6))
-    leading = np.sqrt(1.5 / np.array(sizes))
+    leading = np.sqrt(1.5 / np.array(GAP_SIZES))
     theory = {"color": "#555555", "linewidth": 1.1, "linestyle": "--"}
-    ax.plot(sizes, leading, label="theory for large $m$", **theory)
-    ax.plot(sizes, leading * math.sqrt(0.1 / 1.9), **theory)
-    points(ax, sizes, gap, "o", color=INK, label="training against inference")
-    points(
-        ax,
-        sizes,
-        running_gap,
-        "s",
-        color=INK,
-        markerfacecolor="white",
-        label="running average against population",
-    )
+    ax.plot(GAP_SIZES, leading, label="theory for large $m$", **theory)
+    ax.plot(GAP_SIZES, leading * math.sqrt(0.1 / 1.9), **theory)
+    for name, mark, face, label in (
+        ("inference_gap", "o", INK, "training against inference"),
+        ("running_gap", "s", "white", "running average against population"),
+    ):
+        points(ax, GAP_SIZES, results[name], mark, color=INK, markerfacecolor=face, label=label)
     ax.set(xscale="log", yscale="log", xlabel="batch size $m$")
     ax.set(ylabel="difference of the outputs\n(root mean square, std. deviations)")
-    name_ticks(ax.set_xticks, sizes)
+    name_ticks(ax.set_xticks, GAP_SIZES)
     name_ticks(ax.set_yticks, [0.01, 0.03, 0.1, 0.3, 1])
     ax.legend(loc="lower left")
     return fig

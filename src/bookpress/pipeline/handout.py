@@ -308,7 +308,7 @@ def _drawing_cells(cells: Sequence[Any]) -> dict[str, int]:
         name: number
         for number, cell in enumerate(cells)
         if cell.cell_type == "code"
-        for name in re.findall(r"save_figure\([^\n]*?\"([a-z0-9-]+)\"", cell.source)
+        for name in re.findall(r"figure\([^\n]*?\"([a-z0-9-]+)\"", cell.source)
     }
 
 

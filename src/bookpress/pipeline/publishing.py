@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, fingerprint, paths, results
-from bookpress.book import book, command_name
+from bookpress.book import command_name
 from bookpress.claims import Claim, locks
 from bookpress.claims.judging import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
@@ -21,7 +19,7 @@ from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move, published
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
-from bookpress.runs import kinds, store
+from bookpress.runs import store
 
 
 def take_over(run: Evidence) -> None:
@@ -40,98 +38,29 @@ def take_over(run: Evidence) -> None:
         atomic.write_bytes(target, path.read_bytes())
 
 
-def take_finished(chapter: Chapter) -> list[str]:
-    """Copy what is finished of a run that is not, and say which: who goes on with it elsewhere makes only the
-    rest. No verdict rests on them before the whole run is published.
-
-    BnbookError where the store has none of this chapter, made with today's code and on real data.
-    """
-    there, taken = {path.stem for path in _files()}, []
-    for path in sorted(paths.store_folder().glob("*.npz")):
-        found = store.kept(path.stem)
-        if found and path.stem not in there and not _strange(found[1], {chapter.name}):
-            atomic.write_bytes(paths.trainings_folder() / path.name, path.read_bytes())
-            taken.append(path.stem)
-    if not taken:
-        raise BnbookError(
-            f"the results store has no finished training of {chapter.name} that executed/trainings/ lacks, "
-            f"made with this code and on real data; run it first: {command_name()} run {chapter.name} --profile PROFILE"
-        )
-    return taken
-
-
-def tidy(run: Evidence) -> None:
-    """After the publication of `run`: remove what no published run keeps any more and no run that is under
-    way waits for; nothing while a published run cannot be read. A chapter whose run keeps none has used those
-    that waited for it."""
+def tidy() -> None:
+    """Remove what no published run keeps any more; nothing while a published run cannot be read."""
     wanted, unread = _wanted()
-    if unread:
-        return
-    over = set() if _named(run.results) else {run.chapter.name}
-    waits = {name for name, chapter in _waiting(wanted).items() if chapter not in over}
-    for path in _files() - {paths.trainings_folder() / f"{name}.npz" for name in wanted | waits}:
+    for path in [] if unread else _files() - {paths.trainings_folder() / f"{name}.npz" for name in wanted}:
         path.unlink()
 
 
-def waiting() -> list[str]:
-    """How many trainings of which chapter wait for the rest of their run, one line each; none while a
-    published run cannot be read."""
-    wanted, unread = _wanted()
-    counts = Counter([] if unread else _waiting(wanted).values())
-    return [
-        f"{count} training{'s' * (count > 1)} of {name} wait{'s' * (count == 1)} for the rest of the run: "
-        "no published run keeps them yet"
-        for name, count in sorted(counts.items())
-    ]
-
-
 def kept_problems() -> list[str]:
-    """Trainings that are missing, that neither a published run keeps nor one under way waits for, or that are
-    not what their names say; nothing but the published runs that cannot be read, while there are any."""
+    """Trainings that are missing, that no published run keeps, or that are not what their names say; nothing but
+    the published runs that cannot be read, while there are any."""
     wanted, unread = _wanted()
     if unread:
         return [f"which of them are kept cannot be told: {line}" for line in unread]
-    there, chapters = {path.stem: path for path in _files()}, _names()
+    there = {path.stem: path for path in _files()}
     found = [
         f"trainings/{name}.npz is missing; publish its chapter again" for name in sorted(wanted - set(there))
     ]
     for name, path in sorted(there.items()):
-        wrong = store.problem(name, path.read_bytes())
-        wrong = f"is {wrong}" if wrong else ""
-        if name not in wanted and (wrong := wrong or _strange(store.kept(name)[1], chapters)):
-            found.append(f"trainings/{path.name} belongs to no published run and {wrong}; remove it")
-        elif wrong:
-            found.append(f"trainings/{path.name} {wrong}; publish its chapter again")
+        if name not in wanted:
+            found.append(f"trainings/{path.name} belongs to no published run; remove it")
+        elif wrong := store.problem(name, path.read_bytes()):
+            found.append(f"trainings/{path.name} is {wrong}; publish its chapter again")
     return found
-
-
-def _waiting(wanted: set[str]) -> dict[str, str]:
-    """Trainings that no published run keeps but that one under way can use, and their chapters."""
-    orphans = {path.stem for path in _files()} - wanted
-    about = {name: found[1] for name in orphans if (found := store.kept(name))}
-    chapters = _names() if about else set()
-    return {name: each["chapter"] for name, each in about.items() if not _strange(each, chapters)}
-
-
-def _strange(about: dict[str, Any], chapters: set[str]) -> str:
-    """Why no run of these chapters can use a training; empty where one can."""
-    if about.get("chapter") not in chapters:
-        return "is of no chapter"
-    if about.get("code") not in _codes():
-        return "was made with other code"
-    if any(isinstance(each, dict) and each.get("data") in book().data.STANDINS for each in about.values()):
-        return "was made on a stand-in for data"
-    return ""
-
-
-def _names() -> set[str]:
-    return {chapter.name for chapter in discover()}
-
-
-@cache
-def _codes() -> set[str]:
-    """What today's code of every kind of training is called."""
-    return {kinds.edition(kind, None)["code"] for kind in book().trainings.TRAINS}
 
 
 def _files() -> set[Path]:
@@ -420,7 +349,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     with locks.alone():
         _make_ready(run, old, events)
         settle()
-    tidy(run)
+    tidy()
     return published(chapter, profile)
 
 

@@ -8,8 +8,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from bookpress import coursework
 from bookpress.claims import without_markup
-from bookpress.coursework import making, reading
 from bookpress.errors import BnbookError
 
 PAGE = "teach.md"
@@ -20,7 +20,7 @@ SOLUTION = re.compile(r"^(`{3,}|:{3,})\{solution\}.*?^\1[ \t]*$", re.M | re.S)
 
 def page() -> str:
     """The instructors' page, its links those of the site; empty without sheets."""
-    source = reading.folder() / "README.md"
+    source = coursework.folder() / "README.md"
     if not source.is_file():
         return ""
     text = re.sub(
@@ -38,7 +38,7 @@ def write(site: Path) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         try:
-            making.make(made := Path(folder) / "course")
+            coursework.make(made := Path(folder) / "course")
         except BnbookError:  # a locale in which otter cannot write
             return
         texts = {path.name: path.read_bytes() for path in sorted((made / "student").iterdir())}
@@ -58,8 +58,8 @@ def write(site: Path) -> None:
 def sheets() -> dict[str, list[str]]:
     """Chapter -> titles of the sheets that belong to it."""
     found: dict[str, list[str]] = {}
-    for path in reading.discover():
-        sheet = reading.read(path)
+    for path in coursework.discover():
+        sheet = coursework.read(path)
         found.setdefault(sheet.chapter, []).append(sheet.title)
     return found
 

@@ -87,9 +87,9 @@ def _saving(every: Sequence[Statement], figure: str) -> int | None:
 
 
 def _savers(every: Sequence[Statement]) -> set[str]:
-    """`save_figure`, and the chapter's own functions that call it."""
+    """`save_figure` and `figure`, and the chapter's own functions that call it."""
     defined = [line.node for line in every if isinstance(line.node, ast.FunctionDef)]
-    return {"save_figure"} | {
+    return {"save_figure", "figure"} | {
         node.name for node in defined if any(called(call) == "save_figure" for call in calls(node))
     }
 

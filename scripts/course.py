@@ -1,6 +1,6 @@
 """The numbers of the instructor's page: measured, kept in coursework/measured.json, put into the page.
 
-`python -m bookpress.coursework.measuring [SHEET ...]` measures the sheets, or some anew, and the commands that
+`python scripts/course.py [SHEET ...]` measures the sheets, or some anew, and the commands that
 the page gives for the class. A sheet's record carries the SHA-256 of the code that it rests on.
 """
 
@@ -18,21 +18,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bookpress import atomic, paths
-from bookpress.book import command_name
-from bookpress.coursework import making, reading
-from bookpress.coursework.reading import Assignment, CodeCell
+from bookpress import atomic, coursework, paths
+from bookpress.book import book
+from bookpress.coursework import Assignment, CodeCell
 from bookpress.errors import BnbookError
 
-START, END = "<!-- measured by python -m bookpress.coursework.measuring -->", "<!-- end -->"
+START, END = "<!-- measured by python scripts/course.py -->", "<!-- end -->"
 
 
 def record_file() -> Path:
-    return reading.folder() / "measured.json"
+    return coursework.folder() / "measured.json"
 
 
 def page_file() -> Path:
-    return reading.folder() / "README.md"
+    return coursework.folder() / "README.md"
 
 
 def solved(assignment: Assignment) -> str:
@@ -65,7 +64,7 @@ def measure(names: Sequence[str] = ()) -> dict[str, Any]:
     sheets = {}
     with tempfile.TemporaryDirectory() as scratch:
         course = Path(scratch) / "course"
-        for assignment in making.make(course, names):
+        for assignment in coursework.make(course, names):
             name = assignment.name
             notebook = course / "instructor" / f"{name}.ipynb"
             words = ["nbconvert", "--to", "notebook", "--execute", "--output", "out", str(notebook)]
@@ -90,7 +89,7 @@ def measure(names: Sequence[str] = ()) -> dict[str, Any]:
 def commands(page: str) -> list[list[str]]:
     """The words behind `run` in the page's own lines."""
     return [
-        line.split() for line in re.findall(rf"^ *\.venv/bin/{command_name()} (run .*)$", page, flags=re.M)
+        line.split() for line in re.findall(rf"^ *\.venv/bin/{book().package} (run .*)$", page, flags=re.M)
     ]
 
 
@@ -99,7 +98,7 @@ def rerun(words: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         differs = 1  # is no error: the page asks why
         more = {"BNBOOK_RUNS": scratch}
-        ran = _timed([command_name(), *words], paths.repository_root(), more, good=(0, differs))
+        ran = _timed([book().package, *words], paths.repository_root(), more, good=(0, differs))
     said = outcome(ran.pop("said"))
     print(f"{words[1]}: {ran['seconds']} s, {said}", flush=True)
     return ran | {"command": " ".join(words), "said": said}
@@ -147,7 +146,7 @@ def block(record: dict[str, Any], assignments: Sequence[Assignment]) -> str:
         lines.append(f"* `{each.name}`: runs in {run}, graded in {graded}. A right answer finds: {finds}.")
     lines += ["", "| command for the class | takes | says at its end |", "|---|---|---|"]
     lines += [
-        f"| `{command_name()} {one['command']}` | {_clock(one)} | {one['said']} |" for one in record["class"]
+        f"| `{book().package} {one['command']}` | {_clock(one)} | {one['said']} |" for one in record["class"]
     ]
     slowest = max(own["run"]["seconds"] for own in sheets.values())
     lines += [
@@ -175,7 +174,7 @@ def main(names: Sequence[str]) -> None:
     sheets = dict(sorted((old["sheets"] | measure(names)).items()))
     record = {"made": made, "sheets": sheets, "class": lines}
     atomic.write_json(record_file(), record)
-    assignments = [reading.read(path) for path in reading.discover()]
+    assignments = [coursework.read(path) for path in coursework.discover()]
     atomic.write_text(page_file(), with_block(page_file().read_text("utf-8"), block(record, assignments)))
 
 
