@@ -102,7 +102,7 @@ class Cells:
                 for each in statement.value.args
             )
             if name in self.wanted:
-                figures.save_figure(way(self.values), name)
+                figures.save_figure(way(self.results), name)
                 self.drawn.add(name)
             return
         if _saves(statement):
