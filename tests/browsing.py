@@ -132,11 +132,15 @@ SHIFT = """() => new Promise(done => {
 })"""
 
 
+TYPESET = "[...document.querySelectorAll('article .math')].every(e => e.querySelector('mjx-container'))"
+
+
 def shifts(browser: Any, site: Path) -> dict[str, float]:
     """Page -> how far its layout shifts while it loads on a desk, of one page of each kind."""
     page, found = browser.new_page(viewport={"width": WIDTHS[-1], "height": 900}), {}
     for name in KINDS:
         page.goto((site / f"{name}.html").as_uri())
+        page.wait_for_function(TYPESET)
         found[name] = page.evaluate(SHIFT)
     page.close()
     return found
@@ -166,7 +170,7 @@ AXE = """rules => axe.run({exclude: [["mjx-container"]]}, {
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 EVERY_WAY = [(width, theme) for width in WIDTHS for theme in THEMES]
 #: Pages of each kind, on which axe-core looks at the contrast too; LOOK looks at that of every page.
-KINDS = ("index", "scoreboard", "errata", "santurkar/landscape", "how-a-verdict-is-made")
+KINDS = ("index", "scoreboard", "errata", "santurkar/landscape", "how-a-verdict-is-made", "notation")
 
 
 def barriers(page: Any, name: str, number: int) -> list[str]:

@@ -167,10 +167,9 @@ def build_site(site: Path) -> None:
     kept = ROOT / "runs" / "tests"
     runs = kept / checkout()
     places = {"BNBOOK_RUNS": str(runs), "BNBOOK_STORE": str(runs / "store")}
-    check = ("check", "--runs", "--profile", "smoke")
     try:
         assert runs.is_dir()
-        bnbook(*check, root=ROOT, **places)
+        bnbook("check", "--runs", "--profile", "smoke", root=ROOT, **places)
     except AssertionError:
         shutil.rmtree(kept, ignore_errors=True)
         traces = runs / "traces"  # which functions of the package each chapter ran: see tracing/
@@ -178,7 +177,6 @@ def build_site(site: Path) -> None:
         path = os.pathsep.join(filter(None, [str(ROOT / "tests/tracing"), os.environ.get("PYTHONPATH")]))
         traced = places | {"BNBOOK_TRACES": str(traces), "PYTHONPATH": path}
         bnbook("run", "--all", "--profile", "smoke", root=ROOT, alone=True, **traced)
-        bnbook(*check, root=ROOT, **places)
     building = places | {"BNBOOK_BUILD": str(site)}
     bnbook("build", "--runs", "--profile", "smoke", root=ROOT, alone=True, **building)
     (site / "runs").symlink_to(runs)

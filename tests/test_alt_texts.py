@@ -13,7 +13,6 @@ PAGES = {
     path.relative_to(ROOT / "book").with_suffix("").as_posix(): path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "book").rglob("*.md"))
 }
-CHOSEN = (prose.INLINE, prose.PAIR, prose.TOKEN)
 PLAIN = ("mean", "median", "power", "value", "param", "n", "times", "points", "seeds")  # no interval, no link
 #: Words with which a text says how an experiment came out.
 OUTCOME = re.compile(
@@ -42,8 +41,7 @@ def images(text: str) -> list[str]:
 
 def unguarded(alt: str) -> list[str]:
     """The words of an outcome that no evidence has chosen."""
-    for pattern in CHOSEN:
-        alt = pattern.sub("", alt)
+    alt = prose.without(alt)
     for phrase in NO_OUTCOME:
         alt = alt.replace(phrase, "")
     return OUTCOME.findall(alt)
@@ -76,10 +74,6 @@ def test_every_exception_is_still_needed():
 def test_what_fills_an_alternative_text_is_plain(page):
     """An attribute shows no markup, neither a chip's link nor a small interval; ` #` would end it."""
     for alt in images(PAGES[page]):
-        verbs = [match["verb"] for pattern in CHOSEN[1:] for match in pattern.finditer(alt)]
-        assert set(verbs) <= set(PLAIN), alt
+        assert {token.verb for token in prose.tokens(alt)} <= {*PLAIN, "says"}, alt
         assert not re.search(r"[<*`$\"]| #|\\\|", re.sub(r"says:[^|]*", "", alt)), alt
-        rest = alt
-        for pattern in CHOSEN:
-            rest = pattern.sub("", rest)
-        assert "{{" not in rest, alt
+        assert "{{" not in prose.without(alt), alt

@@ -10,8 +10,8 @@ from conftest import ROOT, bnbook
 from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import load_coverage
-from bookpress.pipeline import chapter_runs, chapters, pages, prose
-from bookpress.site import board
+from bookpress.pipeline import chapter_runs, chapters, prose
+from bookpress.site import pages, rendering
 
 HALF = {
     "where": "Verse 1",
@@ -118,19 +118,19 @@ def test_the_page_shows_place_words_verdict_or_reason(ran):
 
 
 def test_several_claims_of_one_sentence_are_told_apart_by_how_they_begin():
-    assert board.brief("l1 normalization trains well.") == "ℓ1 normalization trains well"
-    assert board.brief("It trains faster, by far; we read, twice.") == "It trains faster, by far"
-    assert board.brief("It trains faster, by far.", 17) == "It trains faster\u00a0…"
-    assert board.brief("The book's own question, for nobody says it: does it end?") == "Does it end?"
-    assert board.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends\u00a0…"
-    assert board.brief("It has $a + b$ parts and more.", 12) == "It has\u00a0…"
+    assert rendering.brief("l1 normalization trains well.") == "ℓ1 normalization trains well"
+    assert rendering.brief("It trains faster, by far; we read, twice.") == "It trains faster, by far"
+    assert rendering.brief("It trains faster, by far.", 17) == "It trains faster\u00a0…"
+    assert rendering.brief("The book's own question, for nobody says it: does it end?") == "Does it end?"
+    assert rendering.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends\u00a0…"
+    assert rendering.brief("It has $a + b$ parts and more.", 12) == "It has\u00a0…"
     pair = ["It trains faster, by far.", "It trains faster; we read, twice."]
-    assert board.told_apart(pair) == ["It trains faster, by far", "It trains faster"]
+    assert rendering.told_apart(pair) == ["It trains faster, by far", "It trains faster"]
     pair = ["It trains faster; we read, thrice.", "It trains faster; we read, twice."]
-    assert board.told_apart([*pair, "It ends."]) == [*pair, "It ends"], (
+    assert rendering.told_apart([*pair, "It ends."]) == [*pair, "It ends"], (
         "those that begin alike are shown whole"
     )
-    assert board.brief("At most σ_{x_i}.") == "At most σ<sub>x<sub>i</sub></sub>"
+    assert rendering.brief("At most σ_{x_i}.") == "At most σ<sub>x<sub>i</sub></sub>"
 
 
 def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):

@@ -13,7 +13,7 @@ from bnbook.deep_linear.descent import train_stack
 from bnbook.deep_linear.target import TargetArm, start
 from bnbook.errors import BnbookError
 from bnbook.models import deep_linear
-from bookpress.runs import train_all
+from bookpress.runs.runner import train_all
 
 SMALL = dict(depth=4, width=5, examples=40, steps=30, learning_rate=3e-3)
 C = 0.3

@@ -26,8 +26,9 @@ from bookpress.claims.kinds import evaluate
 from bookpress.claims.locks import measure, plan
 from bookpress.claims.recorded import Recorded
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, chapters, pages, publishing
+from bookpress.pipeline import chapter_runs, chapters, publishing
 from bookpress.results import Results
+from bookpress.site import pages
 
 MEASURED = {"code": "c", "package": "p", "data": "d"}
 COIN = "part/coin"

@@ -9,7 +9,8 @@ from conftest import ROOT, bnbook
 
 from bookpress import claims, paths
 from bookpress.claims import load_errata
-from bookpress.pipeline import chapter_runs, chapters, pages, prose
+from bookpress.pipeline import chapter_runs, chapters, prose
+from bookpress.site import pages
 
 GOOD = {
     "id": "coin-two-sides",

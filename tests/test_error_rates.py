@@ -12,9 +12,10 @@ from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import Test, error_rates
 from bookpress.claims.kinds import evaluate
-from bookpress.pipeline import pages, prose
+from bookpress.pipeline import prose
 from bookpress.pipeline.chapters import discover
 from bookpress.pipeline.gate import passed_run
+from bookpress.site import pages
 
 RNG = np.random.default_rng(20260714)
 #: 2.5 % and four standard errors of the share in so many books.

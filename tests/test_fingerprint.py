@@ -14,14 +14,7 @@ from bookpress.fingerprint.sources import Outside, Sources, measures
 from bookpress.pipeline.chapters import select
 
 SRC = Path(bnbook.__file__).resolve().parent
-SANTURKAR = (
-    "training",
-    "noisy-batch-norm",
-    "internal-covariate-shift",
-    "landscape",
-    "predictiveness",
-    "lp-norms",
-)
+SANTURKAR = ("training", "internal-covariate-shift", "lp-norms")
 
 #: A package of four modules and a chapter of one cell, on which every change is tried.
 FILES = {
@@ -237,17 +230,19 @@ def _package(name: str, sources: Sources) -> str:
         ("START_MARGIN = 0.02", "START_MARGIN = 0.03", ("training",)),
     ],
 )
-def test_the_engine_is_hashed(old: str, new: str, stale: tuple, stamps: dict, tmp_path: Path) -> None:
+def test_the_engine_is_hashed(old: str, new: str, stale: tuple, stamps: dict) -> None:
     """A changed learning rate, width or ε makes every chapter stale whose trainings use it."""
-    copy = tmp_path / "bnbook"
-    shutil.copytree(SRC, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    hits = [path for path in copy.rglob("*.py") if old in path.read_text(encoding="utf-8")]
-    assert hits
-    for path in hits:
-        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    sources = Sources(copy)
-    found = tuple(name for name in SANTURKAR if _package(name, sources) != stamps[name])
-    assert set(stale) <= set(found)
+    hits = []
+
+    class Edited(Sources):
+        def read(self, path: Path) -> str:
+            text = super().read(path)
+            hits.extend([path] * (old in text))
+            return text.replace(old, new)
+
+    sources = Edited()
+    found = {name for name in SANTURKAR if _package(name, sources) != stamps[name]}
+    assert hits and set(stale) <= found
 
 
 def test_what_passes_results_on_is_never_met() -> None:

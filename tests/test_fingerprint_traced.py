@@ -24,7 +24,8 @@ from bookpress import fingerprint
 from bookpress.fingerprint.closure import Closure
 from bookpress.fingerprint.sources import Definition, Sources, measures
 from bookpress.pipeline.chapters import Chapter, discover
-from bookpress.runs import kinds, task, train_all
+from bookpress.runs import kinds, task
+from bookpress.runs.runner import train_all
 
 SRC = Path(fingerprint.__file__).resolve().parents[2]
 #: Bands and verdicts call these on behalf of parts that do not measure; `fingerprint.BANDS` is followed by

@@ -10,8 +10,7 @@ from site_rows import row
 from bookpress import claims
 from bookpress.claims import Claim, Source, Test
 from bookpress.cli import main
-from bookpress.pipeline import pages
-from bookpress.site import claim_pages
+from bookpress.site import claim_pages, pages
 
 ONE = dict(id="beta", name="Effective β", measures="It.", own="2/η.", silent="Else.", reads=["smoothness.*"])
 

@@ -9,8 +9,8 @@ import re
 import pytest
 import yaml
 
-from bookpress.pipeline import build
-from bookpress.site import shell
+from bookpress import contents
+from bookpress.site import build, shell
 
 HUB = "https://github.com/someone/a-book"
 
@@ -69,7 +69,7 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
     )
     for address in (HUB, ""):
         config.write_text(re.sub('url: ".*?"|url: https.*', f'url: "{address}"', config.read_text(), count=1))
-        assert shell.repository() == address
+        assert contents.repository() == address
         site = build.build("smoke").parent
         commit = json.loads((ran / "runs/smoke/part/coin.json").read_text())["provenance"]["commit"]
         found = {
@@ -87,7 +87,6 @@ def test_the_setting_reaches_every_page_and_notebook_or_none(ran):
         assert all((site / name).read_text().count('class="cite-this"') == 1 for name in found)
         page = found["part/coin.html"]
         assert f"{HUB}/edit/main/book/part/coin.md" in page, "the text, not a notebook that is made from it"
-        assert f"{HUB}/blob/{commit}/book/part/coin.md" in page, "the code under its figure"
         assert f"{HUB}/blob/{commit}/book/part/coin.md" in found["claims/coin-fair.html"]
         assert f"git+{HUB}" in notebook and f"git clone {HUB}\n" in shell.clone()
         assert "(https://mybinder.org/v2/git/https%3A%2F%2F" in shell.binder()

@@ -15,10 +15,10 @@ from bnbook.errors import BnbookError
 from bookpress import claims, paths, results
 from bookpress.claims import locks, power
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, chapters, gate, locking, pages, publishing
+from bookpress.pipeline import chapter_runs, chapters, gate, locking, publishing
 from bookpress.pipeline.locking import Known
 from bookpress.runs import kinds, store
-from bookpress.site import board
+from bookpress.site import pages, rendering
 from bookpress.site.claim_pages import Context, claim_page
 
 COIN = "part/coin"
@@ -416,7 +416,10 @@ def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
     )
     row = claims.ledger_row(found.claim, found)
     assert row["changed"] == list(found.changed)
-    for shown_there in (board.place(row), claim_page(row, Context("A coin", None))):
+    for shown_there in (
+        rendering.macro("claim.html.j2", "place")(row),
+        claim_page(row, Context("A coin", None)),
+    ):
         assert (
             "&lt;b&gt;*than*" in shown_there
             and "<b>" not in shown_there

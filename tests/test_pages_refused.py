@@ -17,8 +17,8 @@ from bnbook.errors import BnbookError
 from bookpress import paths
 from bookpress.claims import locks
 from bookpress.cli import main
-from bookpress.pipeline import build, chapter_runs, gate, pages, publishing
-from bookpress.site import shell
+from bookpress.pipeline import chapter_runs, gate, publishing
+from bookpress.site import build, pages, shell
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/javascript", "image/svg+xml"])

@@ -33,7 +33,7 @@ STANDS = {
 #: By their last name: they give something back and change nothing.
 DECORATORS = set(
     "dataclass property cached_property cache lru_cache staticmethod classmethod abstractmethod "
-    "contextmanager no_grad inference_mode errstate".split()
+    "contextmanager no_grad inference_mode errstate model model_validator".split()
 )
 SETTERS = re.compile(
     r"set.+|.*seed|use|use_.*|update|.*patch.*|.*register.*|append|extend|insert|add|pop|clear|remove|delattr|"

@@ -17,8 +17,9 @@ from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims.locks import UNLOCKED
 from bookpress.claims.words import format_number
-from bookpress.pipeline import build, chapter_runs, chapters, gate, pages, prose
+from bookpress.pipeline import chapter_runs, chapters, gate, prose
 from bookpress.pipeline.chapters import discover
+from bookpress.site import build, pages
 
 
 def text_of(path) -> str:
@@ -321,10 +322,10 @@ def test_tokens(ran):
 
 def test_the_interval_of_a_share_stays_between_0_and_1():
     half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
-    assert prose.VERBS["share"](np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
+    assert prose.STATISTICS["share"](np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
         (0.87, 0.87 - half, 1.0), abs=1e-3
     )
-    assert prose.VERBS["share"](np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
+    assert prose.STATISTICS["share"](np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
         (0.13, 0.0, 0.13 + half), abs=1e-3
     )
 
@@ -370,47 +371,6 @@ def test_figures_are_found_in_both_fences():
         ("a.figures/x.svg", "words"),
         ("a.figures/y.svg", "more"),
     ]
-
-
-def test_a_formula_keeps_the_stop_behind_it():
-    formula = r'<span class="math notranslate nohighlight">\(y=\pm1\)</span>'
-    page = f"<p>one {formula}, two {formula} three {formula}).</p>"
-    assert build.with_their_stops(page) == (
-        f'<p>one <span class="unbroken">{formula},</span> two {formula} three '
-        f'<span class="unbroken">{formula}).</span></p>'
-    )
-    page = f"<p>“{formula}” and ({formula} beside it)</p>"
-    kept = f'<span class="unbroken">“{formula}”</span> and <span class="unbroken">({formula}</span>'
-    assert build.with_their_stops(page) == f"<p>{kept} beside it)</p>"
-
-
-def test_a_page_without_contents_is_wide():
-    page = '<div class="bd-article-container">x</div>'
-    assert 'class="bd-article-container wide"' in build.with_room(page)
-    beside = page + '<div class="bd-sidebar-secondary"></div>'
-    assert build.with_room(beside) == beside
-
-
-def test_the_link_of_a_solution_begins_at_its_word():
-    link = '<a class="reference internal" href="#a">'
-    page = f"<p>Solution to{link} Exercise 3 (A coin)</a></p>"
-    assert build.with_links_to_exercises(page) == f"<p>Solution to {link}Exercise 3 (A coin)</a></p>"
-
-
-def test_the_link_beside_a_heading_names_its_label():
-    plain = '<h3>On coins<a class="headerlink" href="#on-coins" title="x">#</a></h3>'
-    labelled = f'<span id="erratum-coin"></span>{plain}'
-    assert build.lasting_links(labelled) == labelled.replace("#on-coins", "#erratum-coin")
-    assert build.lasting_links(plain) == plain and build.lasting_links(plain + labelled).startswith(plain)
-    other = '<span id="elsewhere"></span><p>A paragraph.</p>' + plain
-    assert build.lasting_links(other) == other
-
-
-def test_a_section_says_once_that_its_intervals_are_of_95_percent():
-    said = "2 (95 % interval 1 to 3) and 5 (95 % interval 4 to 6)."
-    short = "2 (95 % interval 1 to 3) and 5 (4 to 6)."
-    text = "\n\n".join([said, f"## Next\n\n{said}", f":::{{admonition}} In short\n{said}\n:::", "no number"])
-    assert pages.said_once(text) == text.replace(said, short)
 
 
 @pytest.mark.parametrize("folder", [".", "book"])

@@ -14,9 +14,10 @@ import tiny_book
 from bnbook.errors import BnbookError
 from bookpress import paths, results
 from bookpress.claims import load_claims
-from bookpress.pipeline import chapter_runs, chapters, gate, pages, prose, publishing
+from bookpress.pipeline import chapter_runs, chapters, gate, prose, publishing
 from bookpress.pipeline.gate import passed_run
 from bookpress.runs import kinds, store
+from bookpress.site import pages
 
 
 def laptop_run():

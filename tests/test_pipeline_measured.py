@@ -77,7 +77,7 @@ def test_every_statistic_of_a_cell_is_a_token():
     for verb in prose.FORMATTED + prose.PLAIN:
         row = lines(f"columns: {{a: x}}\nrows: {{r: ['{verb}:some-name']}}")[2]
         assert prose.TOKEN.search(row)["verb"] == verb
-    assert set(prose.VERBS) <= {*prose.FORMATTED, *prose.PLAIN}
+    assert set(prose.STATISTICS) <= {*prose.FORMATTED, *prose.PLAIN}
 
 
 REFUSED = {

@@ -64,13 +64,8 @@ def test_bad_input_found_by_a_chapter_is_one_line_and_exit_code_2(tiny):
 
 def test_a_run_records_what_it_rests_on(tiny_ran):
     content = json.loads((tiny_ran / "runs" / "laptop" / "part" / "coin.json").read_text())
-    assert content["parameters"] == {
-        "profile": "laptop",
-        "seeds": 5,
-        "tosses": 400,
-        "rate": 0.5,
-        "names": ["a"],
-    }
+    wanted = {"profile": "laptop", "seeds": 5, "tosses": 400, "rate": 0.5, "names": ["a"]}
+    assert content["parameters"] == wanted
     assert content["default_parameters"] is True and content["provenance"]["seeds"] == [0, 1, 2, 3, 4]
     assert content["provenance"]["peak_memory_mib"] > 10 and content["provenance"]["versions"]["torch"]
     assert set(content["files"]) == {
@@ -84,59 +79,47 @@ def test_a_run_records_what_it_rests_on(tiny_ran):
     assert str(tiny_ran) not in json.dumps(notebook), "trap 7: papermill's metadata carries local paths"
 
 
-def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch):
-    cases = {
-        (
-            "run",
-            "coin",
-            "--set",
-            "toses=3",
-        ): "no parameter 'toses'; did you mean tosses? it has: names, profile, rate, seeds, tosses",
-        ("run", "coin", "--set", "tosses=many"): "tosses is 'many'; expected int",
-        ("run", "coin", "--set", "profile=paper"): "use --profile",
-        ("run", "coin", "--seeds", "0"): "expected at least 1",
-        ("run", "coins"): "did you mean part/coin?",
-        ("run",): "no chapter named",
-        ("run", "coin", "--all"): "give one of them",
-        ("run", "coin", "--params", "none.yml"): "no such file",
-        ("run", "coin", "--params", "."): "is a directory; expected a YAML file",
-        ("run", "coin", "--params", "big.yml"): "has 97 KiB; expected at most 64",
-        ("run", "coin", "--set", "names=[1"): "names is '[1'; expected list[str]",
-        ("run", "coin", "--set", "rate=inf"): "rate is 'inf'; expected float",
-        ("run", "coin", "--set", "rate=nan"): "rate is 'nan'; expected float",
-        ("run", "coin", "--set", "tosses=0"): "parameter tosses is 0; expected",
-        ("run", "coin", "--profile", "overnight"): "no overnight profile; it has: smoke, laptop, paper",
-        ("publish", "coin", "--profile", "smoke"): "never published",
-    }
-    from bookpress.cli import main
+BAD_USAGE = [
+    ("run coin --set toses=3", "no parameter 'toses'; did you mean tosses? it has: names, profile, rate, seeds, tosses"),
+    ("run coin --set tosses=many", "tosses is 'many'; expected int"),
+    ("run coin --set profile=paper", "use --profile"),
+    ("run coin --seeds 0", "expected at least 1"),
+    ("run coins", "did you mean part/coin?"),
+    ("run", "no chapter named"),
+    ("run coin --all", "give one of them"),
+    ("run coin --params none.yml", "no such file"),
+    ("run coin --params .", "is a directory; expected a YAML file"),
+    ("run coin --params big.yml", "has 97 KiB; expected at most 64"),
+    ("run coin --set names=[1", "names is '[1'; expected list[str]"),
+    ("run coin --set rate=inf", "rate is 'inf'; expected float"),
+    ("run coin --set rate=nan", "rate is 'nan'; expected float"),
+    ("run coin --set tosses=0", "parameter tosses is 0; expected"),
+    ("run coin --profile overnight", "no overnight profile; it has: smoke, laptop, paper"),
+    ("publish coin --profile smoke", "never published"),
+]  # fmt: skip
 
+
+def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch, capsys):
     monkeypatch.chdir(tiny)
     path = tiny / "book" / "part" / "coin.md"
     path.write_text(path.read_text().replace("tosses = 100", "tosses: int = 100"))
     (tiny / "big.yml").write_text("a: 1\n" * 20_000)
-    for words, message in cases.items():
-        with pytest.MonkeyPatch.context() as patch:
-            lines: list[str] = []
-            patch.setattr(
-                "sys.stderr",
-                type("Sink", (), {"write": lambda _, t: lines.append(t), "flush": lambda _: None})(),
-            )
-            assert main(list(words)) == 2, words
-        assert message in "".join(lines) and "".join(lines).strip().count("\n") == 0, words
+    for words, message in BAD_USAGE:
+        assert main(words.split()) == 2, words
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1, words
     assert not (tiny / "runs").exists()
 
 
-def test_set_seeds_and_params_reach_the_chapter_and_are_no_default_run(tiny):
+def test_set_seeds_and_params_reach_the_chapter_which_says_what_it_wrote_and_is_no_default_run(tiny):
     (tiny / "p.yml").write_text("tosses: 1e1\nnames: [b, c]\n")
-    bnbook("run", "coin", "--params", "p.yml", "--set", "rate=1e0", "--seeds", "4", root=tiny)
+    words = ("--params", "p.yml", "--set", "rate=1e0", "--seeds", "4")
+    said = bnbook("run", "coin", *words, root=tiny).stdout
+    assert "wrote " in said and "smoke/part/coin.ipynb, coin.json, coin.figures/" in said
+    assert "verdicts: 1 not tested at this scale" in said
     content = json.loads((tiny / "runs" / "smoke" / "part" / "coin.json").read_text())
-    assert content["parameters"] == {
-        "profile": "smoke",
-        "seeds": 4,
-        "tosses": 10,
-        "rate": 1.0,
-        "names": ["b", "c"],
-    }
+    wanted = {"profile": "smoke", "seeds": 4, "tosses": 10, "rate": 1.0, "names": ["b", "c"]}
+    assert content["parameters"] == wanted
     assert content["default_parameters"] is False
     assert content["results"]["heads"]["values"] == [1, 1, 1, 1]
 
@@ -153,8 +136,6 @@ def test_a_rerun_with_fewer_seeds_than_a_test_needs_passes_and_judges_nothing_by
 
 
 def test_a_chapter_without_an_overnight_profile_is_skipped_by_all(tiny, capsys):
-    from bookpress.cli import main
-
     assert main(["run", "--all", "--profile", "overnight"]) == 0
     assert capsys.readouterr().out == "skipped part/coin: no overnight profile\n"
     path = tiny / "book" / "part" / "coin.md"
@@ -176,15 +157,17 @@ def test_places_named_from_here_are_the_same_for_the_kernel(tiny, monkeypatch):
     assert (tiny / "kept").is_dir() and (tiny / "home" / "runs" / "smoke" / "part" / "coin.json").is_file()
 
 
-def test_a_chapter_runs_once_at_a_time(tiny):
-    chapter = chapters.select(["coin"])[0]
+def test_a_chapter_runs_once_at_a_time_and_sweeps_what_killed_runs_left_but_not_live_ones(tiny):
     folder = tiny / "runs" / "smoke" / "part"
-    folder.mkdir(parents=True)
+    for name in ("dead", "live"):
+        (folder / f".{name}.running").mkdir(parents=True)
     with FileLock(folder / ".coin.lock"):
         done = bnbook("run", "coin", root=tiny, code=1)
     assert "part/coin is being run by another process" in done.stderr and "Traceback" not in done.stderr
-    assert not list(folder.glob("*.ipynb")) and not list(folder.glob("*.running"))
-    execution.run_chapter(chapter, "smoke", {})
+    assert not list(folder.glob("*.ipynb"))
+    with FileLock(folder / ".live.lock"):
+        execution.run_chapter(chapters.select(["coin"])[0], "smoke", {})
+    assert [path.name for path in folder.glob(".*.running")] == [".live.running"]
     assert (folder / "coin.json").is_file()
 
 
@@ -210,14 +193,9 @@ def test_nothing_that_the_users_own_sessions_start_with_reaches_the_kernel(tiny,
     monkeypatch.setenv("PYTHONSTARTUP", str(home / "start.py"))
     monkeypatch.setenv("MATPLOTLIBRC", str(home / "matplotlibrc"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(home / "site"), os.environ.get("PYTHONPATH", "")]))
+    before = dict(os.environ)
     done = execution.run_chapter(chapters.select(["coin"])[0], "smoke", {})
-    assert done.results["draws"].tolist() == [0, 1, 2]
-
-
-def test_a_run_says_what_it_wrote_and_how_the_verdicts_fell(tiny_ran):
-    done = bnbook("run", "coin", root=tiny_ran)
-    assert "wrote " in done.stdout and "smoke/part/coin.ipynb, coin.json, coin.figures/" in done.stdout
-    assert "verdicts: 1 not tested at this scale" in done.stdout
+    assert done.results["draws"].tolist() == [0, 1, 2] and dict(os.environ) == before
 
 
 def test_a_run_with_other_parameters_has_a_place_of_its_own_or_says_what_it_replaced(ran):
@@ -231,16 +209,6 @@ def test_a_run_with_other_parameters_has_a_place_of_its_own_or_says_what_it_repl
     assert "it replaced a run with rate = 0.9; --name NAME keeps both" in done.stdout
     for name in ("laptop", "store", "../out"):
         assert f"--name {name!r}" in bnbook("run", "coin", "--name", name, root=ran, code=2).stderr
-
-
-def test_the_kernel_is_this_pythons_and_the_environment_is_put_back(tiny, monkeypatch):
-    before = dict(os.environ)
-    execution.run_chapter(chapters.select(["coin"])[0], "smoke", {})
-    assert dict(os.environ) == before
-
-
-def test_tiny_book_is_what_contributors_are_shown():
-    assert "{code-cell}" in tiny_book.CHAPTER and "tags: [parameters" in tiny_book.CHAPTER
 
 
 EDITED = """import os, pathlib
@@ -286,12 +254,3 @@ def test_what_was_imported_is_what_the_commit_is_asked_for(tmp_path, monkeypatch
     (root / ".git" / "info" / "exclude").write_text("b.py\n")
     (package / "b.py").write_bytes(b"")
     assert gate.commit()["dirty"]
-
-
-def test_what_a_killed_run_left_is_swept_by_the_next_and_a_live_ones_is_not(tiny):
-    folder = tiny / "runs" / "smoke" / "part"
-    for name in ("dead", "live"):
-        (folder / f".{name}.running").mkdir(parents=True)
-    with FileLock(folder / ".live.lock"):
-        execution.run_chapter(chapters.select(["coin"])[0], "smoke", {})
-        assert [path.name for path in folder.glob("*.running")] == [".live.running"]

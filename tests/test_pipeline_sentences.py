@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -65,7 +67,7 @@ RUN = Run()
 
 
 def fill(text, run=RUN):
-    return prose.choose(text, "part/page", Pages({"part/page": run}, []))
+    return prose.fill(text, "part/page", Pages({"part/page": run}, []))
 
 
 def block(guard, body):
@@ -91,7 +93,7 @@ def test_a_size_that_a_run_has_not_reached_is_open_and_a_slip_of_the_pen_is_one(
 def test_a_block_shows_the_sentence_of_the_verdict():
     assert block("loss-falls", SENTENCES) == "It rises\nby a third."
     assert block("two-parts[b]", SENTENCES) == "It falls."
-    assert block("two-parts", "yes: Yes.\notherwise: By {{ mean:a | .1f }}.") == "By {{ mean:a | .1f }}."
+    assert block("two-parts", "yes: Yes.\notherwise: By {{ mean:a | .2f }}.") == "By 0.35."
     assert block("two-parts", "reproduced: Yes.") == "The verdict of this run: *mixed*."
 
 
@@ -196,21 +198,14 @@ def test_no_page_keeps_a_token_that_nothing_fills():
 
 
 def test_a_median_counts_a_diverged_seed_as_infinite_and_a_value_is_exactly_that_of_every_seed():
-    from bookpress.pipeline.prose import VERBS
-
-    assert VERBS["median"](np.array([1.0, 2.0, np.nan]), ".3g") == "2"
-    assert VERBS["median"](np.array([1.0, np.nan, np.nan]), ".3g") == "∞"
-    assert VERBS["value"](np.array([np.nan, np.nan]), ".3g") == "not finite"
+    assert prose.STATISTICS["median"](np.array([1.0, 2.0, np.nan]), ".3g") == "2"
+    assert prose.STATISTICS["median"](np.array([1.0, np.nan, np.nan]), ".3g") == "∞"
+    assert prose.STATISTICS["value"](np.array([np.nan, np.nan]), ".3g") == "not finite"
     with pytest.raises(ValueError, match="differ"):
-        VERBS["value"](np.array([1.0, 1.0 + 1e-9]), ".3g")
+        prose.STATISTICS["value"](np.array([1.0, 1.0 + 1e-9]), ".3g")
 
 
 def test_the_last_entry_of_a_parameter(monkeypatch):
-    from types import SimpleNamespace
-
-    from bookpress.pipeline import prose
-    from bookpress.results import Results
-
     held = SimpleNamespace(results=Results({"parameters": {"widths": [4, 5, 6]}}))
     pages = SimpleNamespace(evidence={"part/coin": held}, claims=[])
     found = prose.fill("{{ param:widths[-1] }} {{ param:widths[1] }}", "part/coin", pages)
@@ -218,10 +213,8 @@ def test_the_last_entry_of_a_parameter(monkeypatch):
 
 
 def test_seeds_that_are_equal_are_on_no_side(monkeypatch):
-    from bookpress.pipeline import prose
-
     both = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])
     monkeypatch.setattr(prose, "values", lambda *_: both)
     for sign in "<>":
-        match = prose.PAIR.fullmatch(f"{{{{ seeds:a {sign} b }}}}")
-        assert prose.number(match, "part/coin", None) == "1 of 3"
+        (token,) = prose.tokens(f"{{{{ seeds:a {sign} b }}}}")
+        assert prose.number(token, "part/coin", None) == "1 of 3"

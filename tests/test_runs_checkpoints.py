@@ -20,7 +20,8 @@ from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
-from bookpress.runs import checkpoints, driving, kinds, store, train_all
+from bookpress.runs import checkpoints, driving, kinds, store
+from bookpress.runs.runner import train_all
 
 VGG = dict(
     data="textures-standin",
@@ -155,7 +156,8 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_training(monkeypatch, tmp_
 KILLED = """
 import json, sys
 from bnbook.deep_linear import LinearArm
-from bookpress.runs import driving, train_all
+from bookpress.runs import driving
+from bookpress.runs.runner import train_all
 driving.EVERY = 0.0
 train_all([LinearArm.from_settings(each) for each in json.loads(sys.argv[1])], [0, 1], workers=1)
 """

@@ -20,8 +20,9 @@ from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bookpress import results
-from bookpress.runs import driving, kinds, task, train_all, train_members
+from bookpress.runs import driving, kinds, task
 from bookpress.runs.progress import Progress, duration
+from bookpress.runs.runner import train_all, train_members
 
 SMALL = dict(steps=5, depth=3, width=4, examples=20, probe_steps=(0, 4))
 ARM = LinearArm("batch", learning_rate=1e-3, **SMALL)
@@ -138,27 +139,6 @@ def test_a_stored_training_under_another_key_is_not_taken(trained, own_store):
     assert len(trained) == 3 and np.array_equal(again["loss"], right["loss"])
 
 
-KILLED = """
-import json, os, signal, sys
-from bnbook.deep_linear import LinearArm
-from bookpress.runs import store, train_all
-write = store.write
-def once(*arguments, **options):
-    write(*arguments, **options)
-    os.kill(os.getpid(), signal.SIGKILL)
-store.write = once
-train_all([LinearArm.from_settings(json.loads(sys.argv[1]))], range(3), workers=1)
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="SIGKILL")
-def test_kill_9_loses_no_finished_seed(trained, own_store):
-    ended = subprocess.run([sys.executable, "-c", KILLED, json.dumps(ARM.settings())], timeout=120)
-    assert ended.returncode == -9 and len(list(own_store.glob("*.npz"))) == 1
-    assert train_all([ARM], range(3), workers=1)[ARM]["loss"].shape == (3, 6)
-    assert trained == [1, 2]
-
-
 def test_interrupt_keeps_what_is_done(trained, own_store):
     trained.stop = 1
     with pytest.raises(KeyboardInterrupt):
@@ -166,20 +146,23 @@ def test_interrupt_keeps_what_is_done(trained, own_store):
     assert len(list(own_store.iterdir())) == 1
 
 
-@pytest.mark.parametrize("part", kinds.EDITION)
-def test_another_edition_is_refused_in_one_line(part):
-    wanted = kinds.edition(kinds.kind_of(ARM), None) | {part: "another one"}
-    members = [[ARM.settings(), 0]]
+def train(*seeds: int, **edition: str) -> dict:
+    """A stack of these seeds as a worker trains it; the caller's edition with changes."""
+    wanted = kinds.edition(kinds.kind_of(ARM), None) | edition
     one = {
         "book": "bnbook.book",
         "kind": kinds.kind_of(ARM),
-        "members": members,
         "keys": ["k"],
-        "edition": wanted,
         "device": "cpu",
+        "edition": wanted,
     }
+    return task.train(one | {"members": [[ARM.settings(), seed] for seed in seeds]}, lambda *_: True)
+
+
+@pytest.mark.parametrize("part", kinds.EDITION)
+def test_another_edition_is_refused_in_one_line(part):
     with pytest.raises(BnbookError, match=f"another edition of the {part} .*caller's .another one"):
-        task.train(one, lambda step, begins: True)
+        train(0, **{part: "another one"})
 
 
 EDITING = """
@@ -221,31 +204,21 @@ def test_a_parser_in_another_thread_does_no_harm(monkeypatch):
     trips, edition = [SystemError("AST constructor recursion depth mismatch")] * 2, kinds.edition
 
     def tripping(*words):
-        if trips:
+        if trips and len(words) > 2:  # the worker's, not the caller's
             raise trips.pop()
         return edition(*words)
 
-    one = {
-        "book": "bnbook.book",
-        "kind": kinds.kind_of(ARM),
-        "members": [[ARM.settings(), 1]],
-        "keys": ["k"],
-        "device": "cpu",
-    }
-    one["edition"] = edition(kinds.kind_of(ARM), None)
     monkeypatch.setattr(kinds, "edition", tripping)
-    assert task.train(one, lambda step, begins: True)["arrays"]["loss"].shape == (1, 6) and not trips
+    assert train(1)["arrays"]["loss"].shape == (1, 6) and not trips
 
 
-@pytest.mark.parametrize(("workers", "word"), [(-3, "-3 workers; expected"), (1, "nothing trains")])
-def test_bad_input_is_one_line(workers, word):
+@pytest.mark.parametrize(
+    ("seeds", "workers", "word"),
+    [([0], -3, "-3 workers; expected"), ([0], 1, "nothing trains"), ([], 1, "no seeds")],
+)
+def test_bad_input_is_one_line(seeds, workers, word):
     with pytest.raises(BnbookError, match=word):
-        train_members([("no arm", 0)], workers)
-
-
-def test_without_seeds_is_one_line():
-    with pytest.raises(BnbookError, match="no seeds"):
-        train_all([ARM], [])
+        train_all(["no arm"], seeds, workers)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file on a full disk")
@@ -344,20 +317,8 @@ def test_stacks_are_no_larger_than_they_may_be_and_the_slowest_comes_first():
 
 
 def test_a_member_of_a_stack_took_its_share_of_the_time(monkeypatch):
-    from bookpress.runs import driving
-
     monkeypatch.setattr(driving, "drive", lambda training, keys, tell: ({"loss": np.zeros((4, 1))}, 20.0))
-    members = [(ARM, seed) for seed in range(4)]
-    edition = kinds.edition(kinds.kind_of(ARM), None)
-    one = {
-        "book": "bnbook.book",
-        "kind": kinds.kind_of(ARM),
-        "members": [[arm.settings(), seed] for arm, seed in members],
-        "keys": ["k"],
-        "edition": edition,
-        "device": "cpu",
-    }
-    assert task.train(one, lambda step, begins: True)["seconds"] == 5.0
+    assert train(*range(4))["seconds"] == 5.0
 
 
 def test_trainings_that_are_kept_are_named_in_the_results():

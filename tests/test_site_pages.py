@@ -8,29 +8,82 @@ from site_rows import rows
 
 from bnbook.errors import BnbookError
 from bookpress.book import book
-from bookpress.pipeline import build
 from bookpress.pipeline.chapters import Chapter
-from bookpress.site import pdf, reference, shell
+from bookpress.site import build, pages, pdf, reference, shell
+
+F = r'<span class="math notranslate nohighlight">\(y=\pm1\)</span>'
+LOADS = '<script>window.MathJax = {"a": 1}</script>\n<script defer="defer" src="m/tex-chtml.js"></script>'
+HEADING = '<h3>On coins<a class="headerlink" href="#on-coins" title="x">#</a></h3>'
+LABEL, LINK = '<span id="erratum-coin"></span>', '<a class="reference internal" href="#a">'
+FOLD = '<details class="admonition hide above-input">\n<summary>Show</summary>\n<div>{}</div>\n</details>\n'
+CELL = f'<div class="cell tag_hide-input docutils container">\n{FOLD}{{}}</div>\n'
+SAID, SHORT = (f"2 (95 % interval 1 to 3) and 5 ({words}4 to 6)." for words in ("95 % interval ", ""))
+#: What mends a page, the page before, and after; None: it stays as it is.
+MENDS = [
+    (build.without_idle_mathjax, f"<head>{LOADS}</head><p>words</p>", "<head></head><p>words</p>"),
+    (build.without_idle_mathjax, f'<head>{LOADS}</head><span class="math">x</span>', None),
+    (
+        build.without_doubles,
+        '<script src="../_static/board.js?v=1"></script>\n<script src="../_static/explorers/data/fuse.js"></script>',
+        "",
+    ),
+    (build.without_doubles, '<script defer="defer" src="../_static/board.js?v=1"></script>', None),
+    (build.without_doubles, '<script src="../_static/doctools.js"></script>', None),
+    (
+        build.names_at_dots,
+        '<h2><span class="pre">a.b_c</span></h2><p>a.b',
+        '<h2><span class="pre">a.<wbr>b_<wbr>c</span></h2><p>a.b',
+    ),
+    (
+        build.with_their_stops,
+        f"one {F}, two {F} three",
+        f'one <span class="unbroken">{F},</span> two {F} three',
+    ),
+    (
+        build.with_their_stops,
+        f"“{F}” ({F} b",
+        f'<span class="unbroken">“{F}”</span> <span class="unbroken">({F}</span> b',
+    ),
+    (build.with_their_stops, f"{F}).</p>", f'<span class="unbroken">{F}).</span></p>'),
+    (build.with_room, '<div class="bd-article-container">x', '<div class="bd-article-container wide">x'),
+    (build.with_room, '<div class="bd-article-container">x<div class="bd-sidebar-secondary">', None),
+    (build.with_links_to_exercises, f"Solution to{LINK} Exercise 3", f"Solution to {LINK}Exercise 3"),
+    (
+        build.lasting_links,
+        HEADING + LABEL + HEADING,
+        HEADING + LABEL + HEADING.replace("#on-coins", "#erratum-coin"),
+    ),
+    (build.lasting_links, f"{LABEL}<p>A paragraph.</p>{HEADING}", None),
+    (
+        build.download_links,
+        '<a href="../_sources/a/b.ipynb" title="x">',
+        '<a href="../_sources/a/b.ipynb" download title="x">',
+    ),
+    (
+        shell.with_fixed_spaces,
+        "<p>n = 20, p &lt; 0.01, 95 % of\n≤ 10⁻⁹, a = b; 5 <code>n = 20</code></p><script>n = 20</script>",
+        "<p>n\u00a0=\u00a020, p\u00a0&lt;\u00a00.01, 95\u00a0% of\n≤\u00a010⁻⁹, a = b; 5 "
+        "<code>n = 20</code></p><script>n = 20</script>",
+    ),
+    (
+        shell.with_one_fold,
+        CELL.format("1", "") + CELL.format("2", "<p>3</p>\n") + CELL.format("4", ""),
+        CELL.format("1", "").replace(
+            "\n</details>\n</div>\n", "\n<div>2</div>\n</details>\n<p>3</p>\n</div>\n"
+        )
+        + CELL.format("4", ""),
+    ),
+    (
+        pages.said_once,
+        f"{SAID}\n\n## Next\n\n{SAID}\n\n:::{{admonition}} In short\n{SAID}\n:::",
+        f"{SHORT}\n\n## Next\n\n{SHORT}\n\n:::{{admonition}} In short\n{SHORT}\n:::",
+    ),
+]
 
 
-def test_mathematics_is_loaded_where_there_is_any():
-    loaded = (
-        '<script>window.MathJax = {"a": 1}</script>\n<script defer="defer" src="m/tex-chtml.js"></script>'
-    )
-    assert build.without_idle_mathjax(f"<head>{loaded}</head><p>words</p>") == "<head></head><p>words</p>"
-    with_formula = f'<head>{loaded}</head><span class="math">x</span>'
-    assert build.without_idle_mathjax(with_formula) == with_formula
-
-
-def test_scripts_that_are_named_are_not_loaded_twice():
-    page = (
-        '<script defer="defer" src="../_static/board.js?v=1"></script>'
-        '<script src="../_static/board.js?v=1"></script>\n'
-        '<script src="../_static/explorers/data/fuse.js"></script>'
-        '<script src="../_static/doctools.js"></script>'
-    )
-    left = build.without_doubles(page)
-    assert left.count("board.js") == 1 and "fuse.js" not in left and "doctools.js" in left
+@pytest.mark.parametrize(("mend", "before", "after"), MENDS)
+def test_what_is_mended_in_a_page(mend, before, after):
+    assert mend(before) == (before if after is None else after)
 
 
 def test_a_page_has_a_description_and_a_picture(tmp_path):
@@ -95,40 +148,12 @@ def test_the_page_of_names_has_every_public_name_with_its_docstring():
     assert "n\\_mu" in text and "q\\_hat\\_0" in text, "names of code are no formulas"
 
 
-def test_a_long_name_in_a_heading_breaks_behind_its_dots():
-    heading = '<h2><code><span class="pre">bnbook.probes.covariate_shift</span></code></h2><p>a.b</p>'
-    assert "bnbook.<wbr>probes.<wbr>covariate_<wbr>shift" in build.names_at_dots(heading)
-    assert build.names_at_dots(heading).endswith("<p>a.b</p>")
-
-
-def test_numbers_keep_their_signs_in_one_line():
-    text = "<p>n = 20, p &lt; 0.01, 95 % of\n≤ 10⁻⁹, a = b; 5 <code>n = 20</code></p><script>n = 20</script>"
-    shown = shell.with_fixed_spaces(text)
-    assert "n\u00a0=\u00a020, p\u00a0&lt;\u00a00.01, 95\u00a0% of\n≤\u00a010⁻⁹, a = b; 5 " in shown
-    assert shown.count("n = 20") == 2 and shown.replace("\u00a0", " ") == text
-
-
-def test_neighbouring_folded_cells_have_one_bar():
-    fold = (
-        '<details class="admonition hide above-input">\n<summary>Show</summary>\n<div>{}</div>\n</details>\n'
-    )
-    cell = '<div class="cell tag_hide-input docutils container">\n' + fold + "{}</div>\n"
-    page = cell.format("one", "") + cell.format("two", "<p>3</p>\n") + cell.format("four", "") + "<p></p>"
-    shown = shell.with_one_fold(page)
-    assert shown.count("<summary>") == 2 and shown.count("</details>") == 2
-    assert "<div>one</div>\n<div>two</div>\n</details>\n<p>3</p>" in shown, "what is shown stays outside"
-    assert shown.count("<div") == shown.count("</div>")
-
-
 def test_the_picture_of_a_chapter_counts_its_own_claims(tmp_path, monkeypatch):
-    from bookpress.pipeline.chapters import Chapter
-    from bookpress.site import shell
-
     drawn = {}
     monkeypatch.setattr(shell, "card", lambda title, own, path: drawn.update({title: len(own)}))
     (tmp_path / "part").mkdir()
     for name in ("index", "part/coin"):
         (tmp_path / f"{name}.html").write_text("<title>x</title>")
-    rows = [{"chapter": name, "verdict": "open"} for name in ("part/coin", "part/dice", "part/dice")]
-    shell.write_previews(tmp_path, [Chapter("part/coin", None, "A coin")], rows)
+    counted = [{"chapter": name, "verdict": "open"} for name in ("part/coin", "part/dice", "part/dice")]
+    shell.write_previews(tmp_path, [Chapter("part/coin", None, "A coin")], counted)
     assert list(drawn.values()) == [3, 1]

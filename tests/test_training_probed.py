@@ -15,7 +15,7 @@ from bnbook.training.arm import Arm, build_model
 from bnbook.training.engine import train
 from bnbook.training.numerics import numerics
 from bnbook.training.probed import ProbedArm, probe_schedule, train_probed
-from bookpress.runs import train_all
+from bookpress.runs.runner import train_all
 
 SETTINGS = dict(data="textures-standin", width=0.0625, batch_size=16, steps=5, evaluate_every=0)
 PROBES = dict(

@@ -268,7 +268,8 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapter_runs, chapters, gate, pages, publishing
+    from bookpress.pipeline import chapter_runs, chapters, gate, publishing
+    from bookpress.site import pages
 
     found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     kept, shown = {} if arguments.runs else publishing.kept_runs(found), None
@@ -299,7 +300,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import build
+    from bookpress.site import build
 
     started = time.perf_counter()
     page = build.build(arguments.profile if arguments.runs else None)

@@ -1,4 +1,4 @@
-"""The chapters' names in the order of the table of contents."""
+"""The chapters' names in the order of the table of contents, and what `_config.yml` says."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ def chapter_names() -> list[str]:
     listed = _listed(read_yaml(paths.repository_root() / "_toc.yml", "_toc.yml"))
     place = {name: number for number, name in enumerate(listed)}
     return sorted(names, key=lambda name: place.get(name, len(place)))
+
+
+def settings() -> dict[str, Any]:
+    """All of `_config.yml`."""
+    return read_yaml(paths.repository_root() / "_config.yml", "_config.yml")
+
+
+def repository() -> str:
+    """The address of the repository (`repository: url:`), or nothing while it is not set."""
+    return str((settings().get("repository") or {}).get("url") or "").rstrip("/")
 
 
 def _listed(node: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -160,13 +161,32 @@ def take_apart(source: str, name: str, package: str) -> Module:
             ):  # an import under `if` or `try` binds a name of the module all the same
                 if isinstance(inner, ast.Import | ast.ImportFrom):
                     read_import(inner, module)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     ours = (book().package, PRESS)
-    own = name.split(".")[0] in ours
-    for local, (target, part) in module.imports.items():
-        if own and local not in used and target.split(".")[0] not in ours and target != "__future__":
+    others = (
+        {}
+        if name.split(".")[0] not in ours
+        else {
+            local: (target, part)
+            for local, (target, part) in module.imports.items()
+            if target.split(".")[0] not in ours and target != "__future__"
+        }
+    )
+    unused = _unused(tree, others)
+    for local, (target, part) in others.items():
+        if local in unused:
             module.loose.append(ast.parse(f"import {target}.{part}" if part else f"import {target}").body[0])
     return module
+
+
+def _unused(tree: ast.AST, names: Iterable[str]) -> set[str]:
+    """Those of the names that stand nowhere in a tree; most are found in the first function that is met."""
+    left, waiting = set(names), [tree]
+    while left and waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            left.discard(node.id)
+        waiting += ast.iter_child_nodes(node)
+    return left
 
 
 def read_import(node: ast.Import | ast.ImportFrom, module: Module) -> None:

@@ -355,7 +355,8 @@ def _context() -> Any:
     if sys.platform != "linux" or len(tempfile.gettempdir()) > LONGEST_TEMPORARY:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "papermill", "jupytext", __name__, f"{book().package}.book"])
+    heavy = ("torch", "scipy.stats", "papermill", "jupytext")
+    context.set_forkserver_preload([*heavy, __name__, f"{book().package}.book"])
     return context
 
 

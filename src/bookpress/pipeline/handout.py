@@ -11,7 +11,7 @@ from typing import Any
 
 import nbformat
 
-from bookpress import atomic, claims, paths
+from bookpress import atomic, claims, contents, paths
 from bookpress.book import book
 from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
@@ -21,7 +21,6 @@ from bookpress.pipeline.chapter_runs import Evidence, published
 from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
 from bookpress.pipeline.gate import passed_run
 from bookpress.profiles import PUBLISHED
-from bookpress.site import shell
 from bookpress.texts import read_text
 
 # ---- The first code cell of a notebook that is handed out: where something is missing, it installs it --------------
@@ -212,7 +211,7 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
         cells.append(_markdown(captions.get(number, "")))
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
     cells[0].source = _after_title(cells[0].source, f"{_about(evidence, own)}\n\n{to_run}")
-    cells.insert(1, setup_cell(shell.repository()))
+    cells.insert(1, setup_cell(contents.repository()))
     if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))

@@ -45,9 +45,7 @@ def of_instrument(name: str) -> str:
 
 def ledger(pages: Pages, chapters: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """The rows of the whole book, or of the named chapters; what is kept is judged over the whole book."""
-    known = claims.load_instruments()
-    rows = [_row(claim, pages, [one.id for one in claims.rests_on(claim, known)]) for claim in pages.claims]
-    claims.keep(rows)
+    rows = list(pages.rows.values())
     wanted = None if chapters is None else set(chapters)
     return [row for row in rows if wanted is None or row["chapter"] in wanted]
 
@@ -94,11 +92,3 @@ def write(folder: Path, pages: Pages) -> None:
     rows = list(pages.rows.values())
     atomic.write_text(folder / "ledger.json", as_json(rows))
     atomic.write_text(folder / "ledger.csv", as_csv(rows))
-
-
-def _row(claim: claims.Claim, pages: Pages, rests_on: list[str]) -> dict[str, Any]:
-    found, evidence = pages.judgement(claim), pages.evidence.get(claim.chapter)
-    if not found or not evidence:
-        return claims.ledger_row(claim, None, rests_on=rests_on)
-    elsewhere = claims.at_other_margins(claim, evidence.results, found.profile, exact=evidence.chapter.exact)
-    return claims.ledger_row(claim, found, elsewhere, rests_on)

@@ -24,21 +24,18 @@ from bookpress.pipeline import chapter_runs
 from bookpress.pipeline.chapter_runs import Evidence, LeftOut
 from bookpress.texts import LOADER, parse_yaml
 
-# ---- Logarithms to base ten in prose: the factors that they stand for ----------------------------------------------
+# ---- What a token says of one result, of its values for each seed --------------------------------------------------
 
 
-def factor(values: np.ndarray, _spec: str) -> Interval:
-    """Ten to the power of the mean of values (S,), and of the ends of its interval."""
+def _factor(values: np.ndarray, _spec: str) -> Interval:
+    """Of logarithms to base ten: ten to the power of the mean of values (S,), and of the ends of its interval."""
     middle, low, high = (10.0**edge for edge in mean_level(values))
     return middle, low, high
 
 
-def power(values: np.ndarray, spec: str) -> str:
+def _power(values: np.ndarray, spec: str) -> str:
     """The same without its interval."""
     return format_number(float(10.0 ** values.mean()), spec)
-
-
-# ---- What a token says of one result, of its values for each seed: the verbs `mean`, `ci`, `geo` and others --------
 
 
 def _mean(values: np.ndarray, spec: str) -> str:
@@ -95,20 +92,17 @@ def _single(values: np.ndarray, spec: str) -> str:
     return format_number(float(values[0]), spec)
 
 
-def _count(values: np.ndarray, spec: str) -> str:
-    return str(len(values))
-
-
-VERBS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
+#: Verb -> a number, or one with its interval, from a result's values (S,) and a format.
+STATISTICS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
     "mean": _mean,
     "median": _median,
     "ci": _interval,
     "geo": _geometric,
-    "factor": factor,
-    "power": power,
+    "factor": _factor,
+    "power": _power,
     "share": _bounded,
     "value": _single,
-    "n": _count,
+    "n": lambda values, _: str(len(values)),
 }
 
 
@@ -269,9 +263,18 @@ class Pages:
     @cached_property
     def rows(self) -> dict[str, dict[str, Any]]:
         """The ledger's row of every claim, by its id."""
-        from bookpress.pipeline import ledger
+        known = claims.load_instruments()
+        rows = [self._row(claim, [one.id for one in claims.rests_on(claim, known)]) for claim in self.claims]
+        claims.keep(rows)
+        return {row["id"]: row for row in rows}
 
-        return {row["id"]: row for row in ledger.ledger(self)}
+    def _row(self, claim: claims.Claim, rests_on: list[str]) -> dict[str, Any]:
+        found, evidence = self.judgement(claim), self.evidence.get(claim.chapter)
+        if not found or not evidence:
+            return claims.ledger_row(claim, None, rests_on=rests_on)
+        exact = evidence.chapter.exact
+        margins = claims.at_other_margins(claim, evidence.results, found.profile, exact=exact)
+        return claims.ledger_row(claim, found, margins, rests_on)
 
     @cached_property
     def _judgements(self) -> dict[claims.Claim, claims.Judgement | None]:
@@ -291,121 +294,176 @@ class Pages:
         return found[0]
 
 
-# ---- Numbers in prose: `{{ ci:test_accuracy.batch | .1% }}` becomes the measured value when a page is put ----------
-# together.
+# ---- Tokens: `{{ VERB:WHAT | FORMAT or ELSE }}`, in a table with its bar written \\| ----------------------------------
 
-TOKEN = re.compile(
-    r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts"
-    r"|standing|rungs|turned|scoreboard|coverage|waffle|tally|trust|found|clone|binder|names|notation)"
-    r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+|[A-Za-z][\w.]*)\])?)?"
-    r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
-)
 ABSENT = "—"  # in place of a number of a chapter that has no fresh evidence
+NAME_OF = r"(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]+)(?:\[(?P<index>-?\d+|[A-Za-z][\w.]*)\])?"
+RESULT = r"(?:[a-z0-9/-]+#)?[A-Za-z][A-Za-z0-9_.-]*(?:\[-?\d+\])?"
+TOKEN = re.compile(
+    r"\{\{\s*(?P<verb>[a-z]+)(?::\s*(?P<what>[^{}|\\]*?))?\s*(?P<bar>\\?\|\s*(?P<format>[^{}]*?))?\s*\}\}"
+)
+ONE = re.compile(NAME_OF)
+TWO = re.compile(rf"(?P<a>{RESULT})\s*(?P<sign> [-<>] |/)\s*(?P<b>{RESULT}|[\d.]+)")
+COMPARISON = re.compile(rf"(?P<geo>geo:)?(?P<a>{RESULT})\s+(?P<sign>[<>])\s+(?P<b>{RESULT}|[\d.]+)")
+#: Sign between the two results of a verb.
+SIGNS = {"times": "/", "ratio": "/", "points": "-", "gap": "-", "seeds": "<>"}
+#: Verbs that name nothing, of a run and of the page; those of a claim.
+ALONE = ("data", "profile", "device", "verdicts", "standing", "rungs", "turned")
+ALONE += ("scoreboard", "coverage", "waffle", "trust", "clone", "binder", "names", "notation")
+OF_CLAIM = ("verdict", "effect", "found", "tally")
 
 
-def fill(
-    text: str, chapter: str, pages: Pages, extra: Mapping[str, str | Callable[[re.Match], str]] | None = None
-) -> str:
-    """The text with every token replaced; BnbookError for a token that asks for what does not exist.
+class Token:
+    """A token of a text: its verb, what it names, and how it is said."""
 
-    extra: what a verb stands for on this page, or how to tell from the token.
-    """
+    def __init__(self, match: re.Match) -> None:
+        self.text, self.verb, self.what = match[0], match["verb"], match["what"] or ""
+        form, _, self.instead = (match["format"] or "").partition(" or ")
+        self.choice, self.format = match["format"] or "", form.strip()
+        self.in_table = (match["bar"] or "").startswith("\\")
+        self.one, self.two = ONE.fullmatch(self.what), TWO.fullmatch(self.what)
+        self.chapter, self.name, self.index = self.one.groups() if self.one else (None, "", None)
 
-    def one(match: re.Match) -> str:
-        own = (extra or {}).get(match["verb"])
-        try:
-            if own is not None:
-                return own if isinstance(own, str) else own(match)
-            return _value(match, chapter, pages)
-        except LeftOut as left_out:
-            return str(left_out)
-        except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
-            raise BnbookError(f"token {match[0]} on page {chapter}: {problem}") from None
+    @property
+    def is_known(self) -> bool:
+        """Whether pages know the verb, and it names what it should."""
+        if self.verb in SIGNS:
+            return bool(self.two)
+        if self.verb == "says":
+            return bool(self.what and self.choice)
+        if self.verb in ALONE:
+            return not self.what or bool(self.one)
+        return bool(self.one) and self.verb in {*STATISTICS, *OF_CLAIM, "param"}
 
-    if unknown := malformed(text):
-        raise BnbookError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
-    return TOKEN.sub(one, choose(expand(text, chapter), chapter, pages))
+    @property
+    def results(self) -> set[tuple[str | None, str]]:
+        """(chapter or None for the page's own, result) of all that it reads."""
+        if self.verb == "says":
+            return _of_pair(COMPARISON.fullmatch(self.what))
+        if self.verb in SIGNS:
+            return _of_pair(self.two)
+        return {(self.chapter, self.name)} if self.verb in STATISTICS else set()
+
+
+def tokens(text: str) -> list[Token]:
+    """Every token of a text that pages know, those in sentences of a verdict among them."""
+    return [token for token in map(Token, TOKEN.finditer(text)) if token.is_known]
+
+
+def _of_pair(match: re.Match | None) -> set[tuple[str | None, str]]:
+    texts = [match[key] for key in ("a", "b")] if match else []
+    places = [ONE.fullmatch(text) for text in texts if not text[0].isdigit()]
+    return {(place["chapter"], place["name"]) for place in places}
 
 
 def result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]:
-    """(chapter or None for this one, result) of every result that the tokens of a text read; without or_else
-    not those for which a token says what stands there where the run has none."""
-    found = [match for match in TOKEN.finditer(expand(text)) if match["verb"] in VERBS]
-    named = {(m["chapter"], m["name"]) for m in found if or_else or not _format_and_else(m)[1]}
-    return named | guard_result_names(expand(text), or_else)
+    """(chapter or None for this one, result) of every result that tokens and guards of a text read; without
+    or_else not those for which a token says what stands there where the run has none."""
+    text = expand(text)
+    found = [token.results for token in tokens(text) if or_else or not token.instead or token.verb == "says"]
+    found += [_of_pair(COMPARISON.fullmatch(match["guard"].strip())) for match in SAYS.finditer(text)]
+    return set().union(*found)
 
 
 def names_shown_as(verb: str, text: str) -> set[str]:
     """Results of a chapter that its text shows by one verb."""
-    found = TOKEN.finditer(expand(text))
-    return {match["name"] for match in found if match["verb"] == verb and not match["chapter"]}
+    return {token.name for token in tokens(expand(text)) if token.verb == verb and not token.chapter}
+
+
+def without(text: str) -> str:
+    """The text without what is filled in; all sentences of a block stay."""
+    text = SAYS.sub(lambda match: LINE.sub("", match["body"]), expand(text))
+    return TOKEN.sub(lambda match: "" if Token(match).is_known else match[0], text)
 
 
 def malformed(text: str) -> list[str]:
     """Double braces that look like a token and are none; in formulas a command or a brace is before."""
-    rest = TOKEN.sub("", without(expand(text)))
-    return re.findall(r"\{\{\s[^{}]*\}\}|(?<![\w}^])\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}", rest)
+    looks = r"\{\{\s[^{}]*\}\}|(?<![\w}^])\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}"
+    return re.findall(looks, without(text))
 
 
-def _value(match: re.Match, chapter: str, pages: Pages) -> str:
-    """What one token stands for; ValueError says why it stands for nothing."""
-    verb, name, (spec, instead) = match["verb"], match["name"], _format_and_else(match)
-    where = match["chapter"] or chapter
-    if verb in ("verdict", "effect"):
-        return _claim_value(verb, name, spec, pages)
-    if where not in pages.evidence:
-        raise ValueError(f"no chapter {where!r}")
-    evidence = pages.evidence[where]
-    if evidence is None:
+Say = Callable[[Token, str, "Pages"], str]
+
+
+def fill(
+    text: str, chapter: str, pages: Pages, extra: Mapping[str, str | Callable[[Token], str]] | None = None
+) -> str:
+    """The text with each `{says}` block replaced by the sentence that holds, and every token by what it stands for;
+    BnbookError for what asks for something that does not exist, and for sentences that are not written as they should.
+
+    extra: what a verb stands for on this page, or how to tell from the token.
+    """
+    extra = extra or {}
+
+    def checked(match: re.Match, value: Callable[[], str]) -> str:
+        try:
+            return value()
+        except LeftOut as left_out:
+            return str(left_out)
+        except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
+            shown = match[0].strip().partition("\n")[0]
+            raise BnbookError(f"token {shown} on page {chapter}: {problem}") from None
+
+    def sentence(match: re.Match) -> str:
+        return _sentence(match["body"], _verdict(match["guard"].strip(), chapter, pages))
+
+    def one(match: re.Match) -> str:
+        token = Token(match)
+        if not token.is_known:
+            return match[0]
+        if token.verb in extra:
+            own = extra[token.verb]
+            return own if isinstance(own, str) else checked(match, lambda: own(token))
+        return checked(match, lambda: VERBS[token.verb](token, chapter, pages))
+
+    if unknown := malformed(text):
+        raise BnbookError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
+    text = SAYS.sub(lambda match: checked(match, lambda: sentence(match)), expand(text, chapter))
+    return TOKEN.sub(one, text)
+
+
+# ---- Verbs of a run, of one result and of a claim ------------------------------------------------------------------
+
+
+def _run(chapter: str, pages: Pages) -> Evidence | None:
+    """The run that is shown of a chapter; None where there is none."""
+    if chapter not in pages.evidence:
+        raise ValueError(f"no chapter {chapter!r}")
+    return pages.evidence[chapter]
+
+
+def _of_result(token: Token, chapter: str, pages: Pages) -> str:
+    if (run := _run(token.chapter or chapter, pages)) is None:
         return ABSENT
-    header = evidence.results.header
-    if verb in _OF_JUDGEMENTS:
-        judgements = [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
-        return _OF_JUDGEMENTS[verb](judgements)
-    if verb == "data":
-        return ", ".join(book().data_names.get(row["name"], row["name"]) for row in header["data"]) or "none"
-    if verb == "profile":
-        return header["profile"]
-    if verb == "device":
-        return header["provenance"]["device"]
-    if verb == "param":
-        if name not in header["parameters"]:
-            raise ValueError(f"{where} has no parameter {name!r}")
-        value = header["parameters"][name]
-        value = value[int(match["index"])] if match["index"] else value
-        if spec == "fraction":
-            return str(Fraction(value).limit_denominator(1000))
-        return format(value, spec) if spec else _plain(value)
-    if instead and name not in evidence.results:
-        return instead
-    values = evidence.per_seed(name, match["index"])
+    if token.instead and token.name not in run.results:
+        return token.instead
+    values, spec = run.per_seed(token.name, token.index), token.format or ".3g"
     with np.errstate(invalid="ignore"):  # of a seed that diverged the interval is none, which is shown
-        shown = VERBS[verb](values, spec or ".3g")
+        shown = STATISTICS[token.verb](values, spec)
     if isinstance(shown, str):
         return shown
-    fewer = len(values) < header["parameters"].get("seeds", 0)
-    return with_interval(shown, len(values), spec or ".3g", "\\|" in match[0], fewer)
+    fewer = len(values) < run.results.header["parameters"].get("seeds", 0)
+    return with_interval(shown, len(values), spec, token.in_table, fewer)
 
 
-def _format_and_else(match: re.Match) -> tuple[str, str]:
-    """`.1f or not reached`: the format, and what stands there where the run has no such result."""
-    spec, _, instead = (match["format"] or "").partition(" or ")
-    return spec, instead
+def _of_run(say: Callable[[Token, Mapping[str, Any]], str]) -> Say:
+    """What the header of a run says."""
+
+    def value(token: Token, chapter: str, pages: Pages) -> str:
+        run = _run(token.chapter or chapter, pages)
+        return say(token, run.results.header) if run else ABSENT
+
+    return value
 
 
-_OF_JUDGEMENTS = {
-    "verdicts": claims.markdown_table,
-    "standing": chapter_runs.how_sure,
-    "rungs": claims.rung_table,
-    "turned": claims.turned,
-}
-
-
-def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
-    judgement = pages.judgement(pages.claim(name))
-    if judgement is None:
-        return ABSENT
-    return judgement.marked if verb == "verdict" else format_effect(judgement, spec or None)
+def _parameter(token: Token, header: Mapping[str, Any]) -> str:
+    if token.name not in header["parameters"]:
+        raise ValueError(f"{header['chapter']} has no parameter {token.name!r}")
+    value = header["parameters"][token.name]
+    value = value[int(token.index)] if token.index else value
+    if token.format == "fraction":
+        return str(Fraction(value).limit_denominator(1000))
+    return format(value, token.format) if token.format else _plain(value)
 
 
 def _plain(value: Any, powers: bool = False) -> str:
@@ -418,40 +476,49 @@ def _plain(value: Any, powers: bool = False) -> str:
     return f"{value:,}" if type(value) is int else str(value)
 
 
-# ---- Numbers of two results in prose, a factor or a difference, and which of the two is larger ---------------------
-
-RESULT = r"(?:[a-z0-9/-]+#)?[A-Za-z][A-Za-z0-9_.-]*(?:\[-?\d+\])?"
-PAIR = re.compile(
-    rf"\{{\{{\s*(?P<verb>times|ratio|points|gap|seeds):\s*(?P<a>{RESULT})\s*(?P<sign> [-<>] |/)\s*"
-    rf"(?P<b>{RESULT}|[\d.]+)"
-    r"\s*(?:\\?\|\s*(?P<format>[^}|\\]+?))?\s*\}\}"
-)
-SIGNS = {"times": "/", "ratio": "/", "points": "-", "gap": "-", "seeds": "<>"}
-COMPARISON = re.compile(rf"(?P<geo>geo:)?(?P<a>{RESULT})\s+(?P<sign>[<>])\s+(?P<b>{RESULT}|[\d.]+)")
-PLACE = re.compile(r"(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[^\[]+)(?:\[(?P<index>-?\d+)\])?")
-#: What stands in for a number of a chapter that has no fresh evidence.
-NO_PAIR = "—"
+def _data(_: Token, header: Mapping[str, Any]) -> str:
+    return ", ".join(book().data_names.get(row["name"], row["name"]) for row in header["data"]) or "none"
 
 
-def number(match: re.Match, chapter: str, pages: Pages) -> str:
-    """What a match of PAIR stands for: `times:a / b` a factor and `ratio:a / b` with its interval,
-    `points:a - b` a difference of shares in points and `gap:a - b` with its interval, `seeds:a > b` in how
-    many seeds it is so.
+def _of_judgements(say: Callable[[list[claims.Judgement | None]], str]) -> Say:
+    """What is said of all verdicts of a chapter."""
+
+    def value(token: Token, chapter: str, pages: Pages) -> str:
+        where = token.chapter or chapter
+        own = [claim for claim in pages.claims if claim.chapter == where]
+        return say([pages.judgement(claim) for claim in own]) if _run(where, pages) else ABSENT
+
+    return value
+
+
+def _of_claim(say: Callable[[claims.Judgement, Token], str]) -> Say:
+    def value(token: Token, _: str, pages: Pages) -> str:
+        judgement = pages.judgement(pages.claim(token.name))
+        return say(judgement, token) if judgement else ABSENT
+
+    return value
+
+
+# ---- Verbs of two results, a factor or a difference, and which of the two is larger --------------------------------
+
+
+def number(token: Token, chapter: str, pages: Pages) -> str:
+    """`times:a / b` a factor and `ratio:a / b` with its interval, `points:a - b` a difference of shares in points and
+    `gap:a - b` with its interval, `seeds:a > b` in how many seeds it is so.
 
     A factor is the geometric mean over the seeds, which are paired. Words behind the format stand between the
     number and its interval: `gap:a - b | .1f points more`; what stands where the run lacks a result is last:
     `.1f or –`. In a table the interval stands below, small. ValueError says why there is none.
     """
-    verb, sign = match["verb"], match["sign"].strip()
-    form, instead = format_and_else(match)
-    spec, _, words = (form or ".2g").partition(" ")
+    verb, sign = token.verb, token.two["sign"].strip()
+    spec, _, words = (token.format or ".2g").partition(" ")
     if sign not in SIGNS[verb]:
         raise ValueError(f"expected {' or '.join(SIGNS[verb])} between the two results of {verb}")
-    if instead and _lacks(match, chapter, pages):
-        return instead
-    columns = values(match, chapter, pages)
+    if token.instead and _lacking(token.results, chapter, pages):
+        return token.instead
+    columns = values(token.two, chapter, pages)
     if columns is None:
-        return NO_PAIR
+        return ABSENT
     a, b = columns
     if verb == "seeds":
         return f"{int((a > b).sum() if sign == '>' else (a < b).sum())} of {len(a)}"
@@ -465,63 +532,44 @@ def number(match: re.Match, chapter: str, pages: Pages) -> str:
         return format_number(found[0], spec)
     spec = telling(*found[1:], spec)
     middle, low, high = alike(found, spec)
-    if "\\|" in match[0]:  # in a table
+    if token.in_table:
         return f"{middle}{' ' * bool(words)}{words}<br><small>{low} to {high}</small>"
     interval = f"(95 % interval {low} to {high})" if len(a) > 1 else "(one seed, no interval)"
     return " ".join(part for part in (middle, unit, interval) if part)
 
 
-def is_larger(match: re.Match, chapter: str, pages: Pages) -> tuple[bool | None] | None:
-    """Whether a match of COMPARISON is so, in a tuple; None in it where the 95 % interval has both sides.
+def _is_larger(match: re.Match, chapter: str, pages: Pages) -> str | None:
+    """Whether a match of COMPARISON is so: yes, no, or open where the 95 % interval has both sides.
 
-    The interval is that of the mean paired difference, with `geo:` of the mean ratio. None without a run; (None,)
+    The interval is that of the mean paired difference, with `geo:` of the mean ratio. None without a run; open
     too where a run has the results of other sizes alone.
     """
-    if _is_of_another_size(match, chapter, pages):
-        return (None,)
+    lacking = _lacking(_of_pair(match), chapter, pages)
+    if lacking and all(_has_another_size(run, name) for run, name in lacking):
+        return judging.OPEN
     columns = values(match, chapter, pages)
     if columns is None:
         return None
     a, b = columns if match["sign"] == ">" else columns[::-1]
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        return (None,)
+        return judging.OPEN
     _, low, high = geometric_ratio(a, b) if match["geo"] else paired_difference(a, b)
     even = 1.0 if match["geo"] else 0.0
-    return (True if low > even else False if high < even else None,)
+    return judging.YES if low > even else judging.NO if high < even else judging.OPEN
 
 
-def format_and_else(match: re.Match) -> tuple[str, str]:
-    """`.1f points or not reached`: the format, and what stands there where the run has no such result."""
-    form, _, instead = (match["format"] or "").partition(" or ")
-    return form, instead
+def _lacking(named: set[tuple[str | None, str]], chapter: str, pages: Pages) -> list[tuple[Evidence, str]]:
+    """Those of the results that their runs have not recorded."""
+    runs = [(pages.evidence.get(where or chapter), name) for where, name in named]
+    return [(run, name) for run, name in runs if run and name not in run.results]
 
 
-def _lacks(match: re.Match, chapter: str, pages: Pages) -> bool:
-    """Whether a run has not recorded one of the two results."""
-    named = ((where or chapter, name) for where, name in pair_result_names([match]))
-    return any((run := pages.evidence.get(where)) and name not in run.results for where, name in named)
-
-
-def _is_of_another_size(match: re.Match, chapter: str, pages: Pages) -> bool:
-    """Whether a run lacks results of the two and has each of them of another size, `speed.w1.batch` for
-    `speed.long.batch`: what is no slip of the pen."""
-    named = [(pages.evidence.get(where or chapter), name) for where, name in pair_result_names([match])]
-    lacking = [(run.results, name.split(".")) for run, name in named if run and name not in run.results]
-    return bool(lacking) and all(
-        any(len(o) == len(parts) > 1 and o[:1] + o[2:] == parts[:1] + parts[2:] for o in map(_parts, known))
-        for known, parts in lacking
-    )
-
-
-def _parts(name: str) -> list[str]:
-    return name.split(".")
-
-
-def pair_result_names(matches: list[re.Match]) -> set[tuple[str | None, str]]:
-    """(chapter or None for the page's own, result) of all that matches of PAIR or COMPARISON read."""
-    texts = [match[key] for match in matches for key in ("a", "b")]
-    places = [PLACE.fullmatch(text) for text in texts if not text[0].isdigit()]
-    return {(place["chapter"], place["name"]) for place in places}
+def _has_another_size(run: Evidence, name: str) -> bool:
+    """Whether a run has the result of another size, `speed.w1.batch` for `speed.long.batch`: what is no slip of the
+    pen."""
+    parts = name.split(".")
+    others = (other.split(".") for other in run.results)
+    return any(len(o) == len(parts) > 1 and o[:1] + o[2:] == parts[:1] + parts[2:] for o in others)
 
 
 def values(match: re.Match, chapter: str, pages: Pages) -> tuple[np.ndarray, np.ndarray] | None:
@@ -529,12 +577,11 @@ def values(match: re.Match, chapter: str, pages: Pages) -> tuple[np.ndarray, np.
 
     Where only one of them has earlier draws, with other seeds, both are taken by the last run alone.
     """
-    found = _values(match, chapter, pages, alone=False)
-    if found and found[1][0] != found[1][-1]:
-        found = _values(match, chapter, pages, alone=True)
-    if found and found[1][0] != found[1][-1]:
-        raise ValueError(f"{match['a']} and {match['b']} come from different seeds; expected the same ones")
-    return found and found[0]
+    for alone in (False, True):
+        found = _values(match, chapter, pages, alone)
+        if found is None or found[1][0] == found[1][-1]:
+            return found and found[0]
+    raise ValueError(f"{match['a']} and {match['b']} come from different seeds; expected the same ones")
 
 
 def _values(match: re.Match, chapter: str, pages: Pages, alone: bool) -> tuple[tuple, list[list[int]]] | None:
@@ -544,16 +591,12 @@ def _values(match: re.Match, chapter: str, pages: Pages, alone: bool) -> tuple[t
         if text[0].isdigit():
             found.append(np.full(len(found[0]), float(text)))
             continue
-        place = PLACE.fullmatch(text)
-        where = place["chapter"] or chapter
-        if where not in pages.evidence:
-            raise ValueError(f"no chapter {where!r}")
-        evidence = pages.evidence[where]
-        if evidence is None:
+        place = ONE.fullmatch(text)
+        if (run := _run(place["chapter"] or chapter, pages)) is None:
             return None
-        found.append(evidence.per_seed(place["name"], place["index"], alone=alone))
-        entry = evidence.results.entries[place["name"]]
-        seeds.append(entry["seeds"] if alone else evidence.quoted(place["name"])[0])
+        found.append(run.per_seed(place["name"], place["index"], alone=alone))
+        entry = run.results.entries[place["name"]]
+        seeds.append(entry["seeds"] if alone else run.quoted(place["name"])[0])
     return (found[0], found[1]), seeds
 
 
@@ -563,7 +606,6 @@ SAYS = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|:{3,})\{says\}[ \t]*(?P<guard>[^\n]+)\n(?P<body>.*?)\n[ \t]*(?P=fence)[ \t]*$",
     re.M | re.S,
 )
-INLINE = re.compile(r"\{\{\s*says:\s*(?P<guard>[^|}]+?)\s*\\?\|\s*(?P<choice>[^{}|]+?)\s*\}\}")
 CLAIM = re.compile(r"(?P<id>[a-z][a-z0-9.-]*)(?:\[(?P<result>[A-Za-z][\w.]*)\])?")
 #: A word before a sentence -> the verdict that it stands for.
 WORDS = {
@@ -585,58 +627,11 @@ HELD = (judging.REPRODUCED, judging.HOLDS, judging.HOLDS_IF, judging.YES)
 UNKNOWN = (judging.OPEN, judging.NOT_TESTED)
 
 
-def choose(text: str, chapter: str, pages: Pages) -> str:
-    """The text with each `{says}` block and `says:` token replaced by the words that hold, and with the
-    numbers of two results filled in.
-
-    A guard is a claim, `claim-id` or `claim-id[result]` for its part that tests this result, or a comparison
-    of results, `a > b`, `a < 0.5` or `geo:a > b`, which gives yes or no where the 95 % interval of the paired
-    difference (of the ratio, with `geo:`) lies wholly on one side, else open. BnbookError for a guard that
-    asks for what does not exist, and for sentences that are not written as they should be.
-    """
-
-    def filled(value: Callable[[re.Match], str]) -> Callable[[re.Match], str]:
-        def one(match: re.Match) -> str:
-            try:
-                return value(match)
-            except LeftOut as left_out:
-                return str(left_out)
-            except ValueError as problem:
-                shown = match[0].strip().partition("\n")[0]
-                raise BnbookError(f"token {shown} on page {chapter}: {problem}") from None
-
-        return one
-
-    def sentence(match: re.Match) -> str:
-        return _sentence(match["body"], _verdict(match["guard"].strip(), chapter, pages))
-
-    def words(match: re.Match) -> str:
-        return _words(match["choice"], _verdict(match["guard"], chapter, pages))
-
-    text = INLINE.sub(filled(words), SAYS.sub(filled(sentence), text))
-    return PAIR.sub(filled(lambda match: number(match, chapter, pages)), text)
-
-
-def guard_result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]:
-    """(chapter or None for the page's own, result) of all that guards and numbers of two results read; without
-    or_else not those numbers that say what stands there where the run has none."""
-    guards = [match["guard"].strip() for kind in (SAYS, INLINE) for match in kind.finditer(text)]
-    compared = [match for match in map(COMPARISON.fullmatch, guards) if match]
-    numbers = [each for each in PAIR.finditer(text) if or_else or not format_and_else(each)[1]]
-    return pair_result_names([*numbers, *compared])
-
-
-def without(text: str) -> str:
-    """The text without what is chosen or filled in here; all sentences of a block stay."""
-    text = SAYS.sub(lambda match: LINE.sub("", match["body"]), text)
-    return PAIR.sub("", INLINE.sub("", text))
-
-
 def _verdict(guard: str, chapter: str, pages: Pages) -> str | None:
-    """The verdict on a guard; None without a run."""
+    """The verdict on a guard, a claim, `claim-id`, or `claim-id[result]` for its part that tests this result, or a
+    comparison of results, `a > b`, `a < 0.5` or `geo:a > b`; None without a run."""
     if compared := COMPARISON.fullmatch(guard):
-        found = is_larger(compared, chapter, pages)
-        return found and {True: judging.YES, False: judging.NO, None: judging.OPEN}[found[0]]
+        return _is_larger(compared, chapter, pages)
     claim = CLAIM.fullmatch(guard)
     if not claim:
         raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
@@ -659,13 +654,32 @@ def _sentence(body: str, verdict: str | None) -> str:
                 raise ValueError(f"{word!r} is no verdict; expected {', '.join(WORDS)} or {OTHERWISE}")
             sentences[WORDS.get(word, word)] = body[start.end() : end and end.start()].strip()
     if verdict is None:
-        return NO_PAIR
+        return ABSENT
     return sentences.get(verdict) or sentences.get(OTHERWISE) or f"The verdict of this run: *{verdict}*."
 
 
-def _words(choice: str, verdict: str | None) -> str:
+def _words(token: Token, chapter: str, pages: Pages) -> str:
     """Of "smaller / larger / alike" the first where it holds, the second where not, else the third."""
-    options = [option.strip() for option in choice.split(" / ")]
+    verdict = _verdict(token.what, chapter, pages)
+    options = [option.strip() for option in token.choice.split(" / ")]
     if len(options) != 3:
         raise ValueError("expected three choices, `where it holds / where it does not / where it is open`")
-    return NO_PAIR if verdict is None else options[0 if verdict in HELD else 2 if verdict in UNKNOWN else 1]
+    return ABSENT if verdict is None else options[0 if verdict in HELD else 2 if verdict in UNKNOWN else 1]
+
+
+#: Every verb that pages have in common.
+VERBS: dict[str, Say] = {
+    **dict.fromkeys(STATISTICS, _of_result),
+    **dict.fromkeys(SIGNS, number),
+    "says": _words,
+    "param": _of_run(_parameter),
+    "data": _of_run(_data),
+    "profile": _of_run(lambda _, header: header["profile"]),
+    "device": _of_run(lambda _, header: header["provenance"]["device"]),
+    "verdicts": _of_judgements(claims.markdown_table),
+    "standing": _of_judgements(chapter_runs.how_sure),
+    "rungs": _of_judgements(claims.rung_table),
+    "turned": _of_judgements(claims.turned),
+    "verdict": _of_claim(lambda found, _: found.marked),
+    "effect": _of_claim(lambda found, token: format_effect(found, token.format or None)),
+}

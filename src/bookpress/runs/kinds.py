@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from bookpress.book import book
 from bookpress.errors import BnbookError
-from bookpress.fingerprint import code_of, digest
+from bookpress.fingerprint import code_of, digest, forget
 from bookpress.fingerprint.sources import Sources
 
 #: Threads of one training. Two trainings of one thread each beat one of two threads by 15 to 30 % at these
@@ -98,6 +100,38 @@ def nameless(identity: dict[str, Any]) -> dict[str, Any]:
         else value
         for part, value in identity.items()
     }
+
+
+class Imported(Sources):
+    """The package's code as this process imported it: its files as they were when this was made. The store's keys
+    name what lies on disk, by now another perhaps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        read = super().read
+        found = (path for root in self.roots.values() for path in root.rglob("*.py"))
+        self.held = {path: (_stamp(path), read(path)) for path in found}
+
+    def read(self, path: Path) -> str:
+        return self.held[path][1] if path in self.held else super().read(path)
+
+    def touched(self) -> bool:
+        """Whether any of them may be another now; what was read of them is then forgotten."""
+        found = any(_stamp(path) != stamp for path, (stamp, _) in self.held.items())
+        if found:
+            forget()
+        return found
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+imported = cache(Imported)
 
 
 def start(members: Sequence[Member], dataset: Any) -> Any:

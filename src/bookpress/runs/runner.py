@@ -18,13 +18,13 @@ from bookpress.book import book
 from bookpress.cores import cores
 from bookpress.errors import BnbookError
 from bookpress.runs import checkpoints, cluster, kinds, store, task
-from bookpress.runs.imported import IMPORTED
 from bookpress.runs.kinds import Member
 from bookpress.runs.progress import Progress
 
 Arrays = dict[str, np.ndarray]
 #: Seconds without a word after which the loop looks up, so that Ctrl-C is heard on every system.
 LOOK = 1.0
+IMPORTED = kinds.imported()
 
 
 def train_all(

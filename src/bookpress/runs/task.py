@@ -32,7 +32,8 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """
     importlib.import_module(task["book"])  # registers it, in a worker for the first time
     from bookpress.runs import checkpoints, driving, kinds
-    from bookpress.runs.imported import IMPORTED
+
+    imported = kinds.imported()
 
     with _ALONE:
         arm_type = kinds.find(task["kind"])
@@ -40,9 +41,9 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
         arm = members[0][0]
         dataset = _dataset(arm.data, task["device"]) if hasattr(arm, "data") else None
         rests_on = task["kind"], dataset and dataset.identity.sha256
-        touched = IMPORTED.touched()
+        touched = imported.touched()
         _compare(task["edition"], here := _edition(*rests_on))
-        if touched and _edition(*rests_on, IMPORTED)["code"] != here["code"]:
+        if touched and _edition(*rests_on, imported)["code"] != here["code"]:
             raise BnbookError(
                 "the code of this training was edited since this process imported it; expected the code that "
                 "its result is stored under; start Python (the notebook's kernel, the worker) anew"

@@ -1,4 +1,4 @@
-"""What the site adds to the pages: chips, the board, a page for each claim, the front page's pictures.
+"""The site: pages from what the pipeline has passed, their tokens filled in, rendered, mended and put in place.
 
 Everything is plain HTML made when the site is built; scripts only make it handier.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -15,25 +14,25 @@ from bookpress.book import book
 from bookpress.claims import format_number
 from bookpress.errors import BnbookError
 from bookpress.pipeline import prose
-from bookpress.site import board
+from bookpress.site import board, rendering
+from bookpress.site.rendering import macro
 
 Row = dict[str, Any]
 BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
 RUNG = re.compile(r"(The whole|\d+/\d+)(?: of the)? width, ([\d,]+) steps")
 LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
-HIGH = 38  # pixels of an arm
 #: Verdicts as tokens name them.
-NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in board.ORDER}
+NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in rendering.ORDER}
 
 
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
     """`waffle`, `tally:KIND.VERDICT`, `trust`; `found:CLAIM[RESULT]`, the number of a claim's test, of the
     part that tests this result, with its interval."""
 
-    def found(token: re.Match) -> str:
-        tests, part = board.row_of(shown.rows, token)["tests"], token["index"]
-        place = shown.claim(token["name"]).part_of(part) if part else 0
+    def found(token: prose.Token) -> str:
+        tests, part = board.row_of(shown.rows, token)["tests"], token.index
+        place = shown.claim(token.name).part_of(part) if part else 0
         if not tests:
             return prose.ABSENT
         test = tests[place]
@@ -42,7 +41,7 @@ def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
 
     return {
         "waffle": board.waffle(rows),
-        "tally": lambda token: str(tally(rows, token["name"])),
+        "tally": lambda token: str(tally(rows, token.name)),
         "found": found,
         "trust": trust(rows, shown),
         "verdict": board.inlined(shown.rows, ""),
@@ -156,9 +155,6 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
         ends = np.log([low, high, value]) if log else np.array([low, high, value])
         return round(float(LEFT + (ends[2] - ends[0]) / ((ends[1] - ends[0]) or 1) * (RIGHT - LEFT)), 2)
 
-    def rule(name: str, right: float, y: int) -> str:
-        return f'<line class="{name}" x1="{LEFT}%" x2="{right}%" y1="{y}" y2="{y}"/>'
-
     def said(value: float) -> str:
         if "factor" in options:  # the recorded values are logarithms to base ten
             return f"{format_number(10**value, '.2g')} times"
@@ -166,23 +162,17 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
 
     shown_as = {at: 10**at if "factor" in options else at for at in _round(low, high, options, log)}
     ticks = {place(at): f"{value:,.0f}" if value >= 1 else f"{value:g}" for at, value in shown_as.items()}
-    parts, words = [], []
-    for number, (label, ink, values) in enumerate(arms):
-        top = number * HIGH
-        middle = float(np.exp(np.log(values).mean())) if log else float(values.mean())
-        words.append(f"{label}: {said(middle)}")
-        parts += [
-            f'<text x="{LEFT}%" y="{top + 13}">{html.escape(label)}</text>',
-            rule("rail", RIGHT, top + 25),
-            *([] if ticks else [rule(f"bar {ink}", place(middle), top + 25)]),  # a bar starts at zero
-            *(f'<circle class="{ink}" cx="{place(v)}%" cy="{top + 25}" r="3"/>' for v in values),
-            f'<text class="value" x="100%" y="{top + 29}">{said(middle)}</text>',
-        ]
-    foot = len(arms) * HIGH
-    parts += [f'<line class="tick" x1="{at}%" x2="{at}%" y1="18" y2="{foot}"/>' for at in ticks]
-    parts += [
-        f'<text class="at" x="{max(at, 3)}%" y="{foot + 13}">{text}</text>' for at, text in ticks.items()
+    middles = [float(np.exp(np.log(v).mean())) if log else float(v.mean()) for _, _, v in arms]
+    shown_arms = [
+        {
+            "label": label,
+            "ink": ink,
+            "dots": [place(v) for v in values],
+            "middle": place(mean),
+            "said": said(mean),
+        }
+        for (label, ink, values), mean in zip(arms, middles)
     ]
-    size = f'width="100%" height="{foot + 18 * bool(ticks)}"'
-    label = html.escape("; ".join(words) + f". A dot a seed{', logarithmic scale' if log else ''}.")
-    return f'<div><svg class="dots" {size} role="img" aria-label="{label}">{"".join(parts)}</svg></div>\n'
+    words = "; ".join(f"{arm['label']}: {arm['said']}" for arm in shown_arms)
+    words += f". A dot a seed{', logarithmic scale' if log else ''}."
+    return macro("dots.html.j2", "dots")(shown_arms, ticks, LEFT, RIGHT, words)

@@ -14,6 +14,7 @@ from pathlib import Path
 from bookpress import cli, contents, paths
 from bookpress.errors import BnbookError, reason
 from bookpress.site import shell
+from bookpress.site.rendering import Markup
 from bookpress.texts import read_yaml
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
@@ -34,7 +35,7 @@ def write(site: Path, target: Path) -> Path:
     texts = [
         article(page.read_text(encoding="utf-8"), page.relative_to(site).parent.as_posix()) for page in pages
     ]
-    body = "\n".join(f'<section class="printed">{text}</section>' for text in texts)
+    body = Markup("\n").join(Markup(f'<section class="printed">{text}</section>') for text in texts)
     whole.write_text(shell.page(title, body, ""), encoding="utf-8")
     command = [program, "--headless", "--disable-gpu", "--no-sandbox", "--no-pdf-header-footer"]
     command += ["--virtual-time-budget=120000", "--host-resolver-rules=MAP * ~NOTFOUND"]

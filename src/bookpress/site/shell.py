@@ -15,64 +15,30 @@ import yaml
 
 from bookpress import paths
 from bookpress.book import book
+from bookpress.contents import repository, settings
 from bookpress.pipeline.chapters import Chapter
 from bookpress.pipeline.inks import PALETTE
-from bookpress.site import board
+from bookpress.site.rendering import ORDER, Markup, look, macro, render
 from bookpress.texts import read_yaml
 
-STYLES = (
-    *(f"styles/{name}.css" for name in ("theme", "pydata-sphinx-theme", "sphinx-book-theme")),
-    "pygments.css",
-    "book.css",
-)
-#: Light or dark as chosen on another page, else as the reader's system has it; before anything is drawn.
-THEME = (
-    "(() => { const h = document.documentElement; let t = 'auto';"
-    " try { t = localStorage.getItem('mode') || 'auto'; } catch {}"
-    " const set = () => { h.dataset.theme = t !== 'auto' ? t :"
-    " matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'; };"
-    " set(); matchMedia('(prefers-color-scheme: dark)').addEventListener('change', set); })();"
-)
-MATHJAX = (
-    '<script>window.MathJax = {options: {processHtmlClass: "math", ignoreHtmlClass: ".*", enableMenu: false}}</script>'
-    '<script defer src="{root}_static/mathjax/tex-chtml.js"></script>'
-)
 
-
-def page(title: str, body: str, root: str, description: str = "", crumbs: str = "") -> str:
+def page(title: str, body: Markup, root: str, description: str = "", crumbs: Markup | str = "") -> str:
     """The whole HTML of a page; `root` is its way to the site's first page ("../")."""
-    styles = "".join(f'<link rel="stylesheet" href="{root}_static/{name}">' for name in STYLES)
-    mathematics = MATHJAX.replace("{root}", root) if r"\(" in body else ""
-    said = html.escape(description)
-    return f"""<!DOCTYPE html>
-<html lang="en" data-theme="light" data-content_root="{root}">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title><meta name="description" content="{said}">
-<meta property="og:title" content="{html.escape(title)}"><meta property="og:description" content="{said}">
-<script>{THEME}</script>{styles}{mathematics}</head>
-<body class="alone"><a class="alone-skip" href="#main">Skip to the text</a>
-<nav class="alone-crumbs" aria-label="Where this page is">
-<a href="{root}index.html">{html.escape(book_title())}</a> {crumbs}</nav>
-<main id="main" class="bd-content"><article class="bd-article">{body}</article></main></body></html>
-"""
+    given = {"title": title, "body": body, "root": root, "description": description, "crumbs": crumbs}
+    return render("alone.html.j2", book_title=book_title(), **given)
 
 
 # ---- What the site knows of the place where its code lives: one setting, `repository: url:` of _config.yml ---------
 
 
-def repository() -> str:
-    """The address of the repository, or nothing while it is not set."""
-    return str((_content().get("repository") or {}).get("url") or "").rstrip("/")
-
-
 def book_title() -> str:
     """The book's title (`title:`)."""
-    return str(_content().get("title") or "")
+    return str(settings().get("title") or "")
 
 
 def address() -> str:
     """Where the site is published (`html: baseurl:`), or nothing."""
-    return str((_content().get("html") or {}).get("baseurl") or "")
+    return str((settings().get("html") or {}).get("baseurl") or "")
 
 
 def binder() -> str:
@@ -95,13 +61,9 @@ def clone() -> str:
 def configuration() -> str:
     """jupyter-book's configuration, without the repository: the theme's links lead to notebooks that it does
     not have, `write_feet` leads to the text."""
-    content = _content()
+    content = settings()
     content.pop("repository", None)
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
-
-
-def _content() -> dict[str, Any]:
-    return read_yaml(paths.repository_root() / "_config.yml", "_config.yml")
 
 
 # ---- At the foot of each page: the repository, the file to edit, where to report an error; from one setting --------
@@ -137,7 +99,7 @@ def _title(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", heading[1])).split()) if heading else ""
 
 
-def citation(title: str, address: str, commit: str, day: str, name: str) -> str:
+def citation(title: str, address: str, commit: str, day: str, name: str) -> Markup:
     """How to cite the page of a name (PART/CHAPTER), folded: a sentence, and the same as BibTeX."""
     whole, who, version, released = _about()
     day = day or released
@@ -155,16 +117,12 @@ def citation(title: str, address: str, commit: str, day: str, name: str) -> str:
     }
     fields |= {"year": day[:4], "note": day} | ({"url": address} if address else {})
     lines = ",\n".join(f'  {name} = "{value}"' for name, value in fields.items())
-    bibtex = html.escape(f"@misc{{{key},\n{lines}\n}}")
-    return (
-        f'<details class="cite-this"><summary>Cite this page</summary><p>{html.escape(sentence)}</p>'
-        f'<pre tabindex="0">{bibtex}</pre></details>'
-    )
+    return macro("foot.html.j2", "cite")(sentence, f"@misc{{{key},\n{lines}\n}}")
 
 
 def _about() -> tuple[str, str, str, str]:
     """Title, authors, version and day of the book: of CITATION.cff, or what `_config.yml` has of them."""
-    file, own = paths.repository_root() / "CITATION.cff", _content()
+    file, own = paths.repository_root() / "CITATION.cff", settings()
     if not file.is_file():
         return str(own.get("title", "")), str(own.get("author", "")), "", str(own.get("copyright", ""))
     told = read_yaml(file, file.name)
@@ -172,15 +130,14 @@ def _about() -> tuple[str, str, str, str]:
     return told["title"], who, str(told["version"]), str(told["date-released"])
 
 
-def nav(repository: str, page: str) -> str:
+def nav(repository: str, page: str) -> Markup:
     """The links of a page, named without .html."""
     edit, _, issue = ways(repository)
     listed = {"Repository": repository}
     if file := source(page):
         listed["Edit this page"] = repository + edit.format(branch=BRANCH, file=quote(file))
     listed["Report an error"] = repository + issue.format(title=quote(f"{page}: ", safe=""))
-    shown = " · ".join(f'<a href="{html.escape(to)}">{text}</a>' for text, to in listed.items())
-    return f'<nav class="source-links" aria-label="The code of this page">{shown}</nav>'
+    return macro("foot.html.j2", "links")(listed)
 
 
 def source(page: str) -> str:
@@ -191,12 +148,13 @@ def source(page: str) -> str:
     )
 
 
-def at_commit(repository: str, commit: str, file: str) -> str:
+def at_commit(repository: str, commit: str, file: str) -> Markup:
     """A file at a commit: a link to it, or its name and the commit where no address is set."""
     if not repository or not commit:
-        return f"<code>{file}</code>" + (f" at commit <code>{commit[:10]}</code>" if commit else "")
+        at = Markup(" at commit <code>{}</code>").format(commit[:10]) if commit else ""
+        return Markup("<code>{}</code>{}").format(file, at)
     address = repository + ways(repository)[1].format(commit=commit, file=quote(file))
-    return f'<a href="{html.escape(address)}">{file} at {commit[:10]}</a>'
+    return Markup('<a href="{}">{} at {}</a>').format(address, file, commit[:10])
 
 
 def ways(repository: str) -> tuple[str, str, str]:
@@ -282,24 +240,10 @@ def _address(page: str, picture: str, base: str) -> str:
 def _tag(page: Path, title: str, image: str) -> None:
     """Put the tags into a page's head; what it says of itself already stays as it is."""
     text = page.read_text(encoding="utf-8")
-    own = tags(title or _title(text), text, image)
+    own = macro("foot.html.j2", "tags")(title or _title(text), description(text), image)
     if 'property="og:description"' in text:
-        own = f'<meta property="og:image" content="{html.escape(image)}">'
+        own = macro("foot.html.j2", "picture")(image)
     page.write_text(text.replace("</title>", f"</title>\n{own}", 1), encoding="utf-8")
-
-
-def tags(title: str, page: str, image: str) -> str:
-    """The tags of a page's head."""
-    said = html.escape(description(page))
-    named = {
-        "og:title": title,
-        "og:description": html.unescape(said),
-        "og:image": image,
-        "og:type": "article",
-    }
-    lines = [f'<meta name="description" content="{said}">']
-    lines += [f'<meta property="{key}" content="{html.escape(text)}">' for key, text in named.items()]
-    return "\n".join([*lines, '<meta name="twitter:card" content="summary_large_image">'])
 
 
 def description(page: str) -> str:
@@ -331,13 +275,13 @@ def card(title: str, rows: Iterable[Row], path: Path) -> None:
             line = f"{line} {word}".strip()
     for number, text in enumerate([*lines, line][:3]):
         draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
-    order = {verdict: place for place, verdict in enumerate(board.ORDER)}
+    order = {verdict: place for place, verdict in enumerate(ORDER)}
     ordered = sorted(rows, key=lambda row: order.get(row["verdict"], 99))
     side = 44 if len(ordered) < 60 else 22
     across = (SIZE[0] - 160) // (side + 6)
     for number, row in enumerate(ordered):
         x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
-        draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[board.look(row["verdict"])[0]])
+        draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[look(row["verdict"])[0]])
     draw.text((80, 560), f"{len(ordered)} claims, each measured", PALETTE["printed"][0], small)
     picture.save(path, optimize=True)
 

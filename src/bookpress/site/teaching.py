@@ -30,18 +30,25 @@ def page() -> str:
     return text.replace("](../book/", "](/")
 
 
-def write(site: Path) -> None:
-    """Put what students get beside the pages, a notebook a sheet and all as a zip, and link to them from the
-    instructors' page; without otter-grader, which makes them, the page says how they are made."""
-    page = site / PAGE.replace(".md", ".html")
-    if not page.is_file() or not importlib.util.find_spec("otter"):
-        return
+def students() -> dict[str, bytes]:
+    """What students get, by the names of its files: nothing without sheets, or without otter-grader, which makes
+    them."""
+    if not page() or not importlib.util.find_spec("otter"):
+        return {}
     with tempfile.TemporaryDirectory() as folder:
         try:
             coursework.make(made := Path(folder) / "course")
         except BnbookError:  # a locale in which otter cannot write
-            return
-        texts = {path.name: path.read_bytes() for path in sorted((made / "student").iterdir())}
+            return {}
+        return {path.name: path.read_bytes() for path in sorted((made / "student").iterdir())}
+
+
+def write(site: Path, texts: dict[str, bytes]) -> None:
+    """Put what students get beside the pages, a notebook a sheet and all as a zip, and link to them from the
+    instructors' page; where there is nothing, the page says how they are made."""
+    page = site / PAGE.replace(".md", ".html")
+    if not page.is_file() or not texts:
+        return
     (site / SHEETS).mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(site / SHEETS / "sheets.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from bookpress.claims import (
     Claim,
     Coverage,
     Erratum,
-    Sentence,
     Test,
     error_rates,
     format_number,
@@ -29,7 +27,6 @@ from bookpress.claims import (
     locks,
     without_markup,
 )
-from bookpress.claims import without_markup as _words
 from bookpress.claims.judging import HOLDS, HOLDS_IF, POWER, TOO_MANY
 from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
 from bookpress.claims.locks import short
@@ -43,108 +40,38 @@ from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import ABSENT, Pages
 from bookpress.profiles import PUBLISHED
-from bookpress.site import board, claim_pages, front, notation, reference, shell, teaching
-from bookpress.site.board import Row, source_name, source_version
+from bookpress.site import board, claim_pages, front, notation, reference, rendering, shell, teaching
+from bookpress.site.rendering import render
 
-# ---- The generated board: every claim with its verdict, effect and scope, and how the verdicts fell ----------------
-
-#: How to read the board.
-WORDS = (
-    "- A **measurement** of a source is *reproduced* where the whole 95 % interval lies on the claim's side "
-    "of its threshold, *not reproduced* where it lies wholly on the other, *open* where it straddles it. Of "
-    "a claim with several parts, *mixed* says that some hold and some are refuted, *partly refuted, "
-    "rest open* that some are refuted and the others open.",
-    "- A **formula or theorem** *holds*, *holds if* its condition is met, is *wrong as printed, "
-    "corrected* (a corrected form holds), or *wrong*.",
-    "- A **question of the book's own**, which no source answers, gets *yes*, *no* or *open*, and is counted "
-    "apart.",
-    "- *Not tested here*: no run at a scale that counts has tried it.",
-    "- *Exploratory*: the test was made or changed after its data. All others were locked before the run.",
-    "- The small plot: on green ground the claim holds; dots are seeds, the bar is the 95 % interval.",
-)
-
-
-#: Where scripts are on, any verdict can be judged anew.
-GOALPOSTS = (
-    '<div class="explorer" data-explorer="goalposts" data-claim="noisy-nearly-matches">\n\n'
-    "Every claim stands below with its effect, its interval and what its verdict would be at other margins."
-    "\n\n</div>"
-)
+# ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
 
 
 def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     """Every claim: the waffle, and below it a row each with verdict, effect, interval, place and scope."""
     rows = list(pages.rows.values())
-    lines = [
-        "# All verdicts",
-        "",
-        "Every claim of the sources, each with its verdict, computed from the recorded results and going as "
-        "far as its scope: data, size and length of what was trained, number of seeds. A claim that does "
-        "not hold is a result like any other. Each has a page of its own with its numbers.",
-        "",
-        _population(rows),
-        "",
-        raw(board.waffle(rows)),
-        "",
-        GOALPOSTS,
-        "",
-        ":::{admonition} How to read it",
-        ":class: dropdown",
-        "",
-        *WORDS,
-        "",
-        ":::",
-        "",
-        raw(board.board(rows, chapters)),
-        "",
-    ]
-    for chapter in chapters:
-        evidence = pages.evidence[chapter.name]
-        if evidence and (gone := chapter_runs.withdrawn(evidence)):
-            names = ", ".join(f"`{name}`" for name in gone)
-            link = f"[{chapter.title}](/{chapter.name}.ipynb)"
-            lines += [f"Withdrawn since its run, in {link}: {names}.", ""]
-    return "\n".join(lines)
-
-
-def _population(rows: list[Row]) -> str:
-    """What the squares and the rows are, and why there are more rows."""
     squares = [row for row in rows if not row["rungs"]]
-    own = sum(row["kind"] == "question" for row in squares)
-    again = (
-        f"; {len(rows) - len(squares)} judge claims again at several sizes"
-        if len(rows) > len(squares)
-        else ""
+    runs = [(chapter, pages.evidence[chapter.name]) for chapter in chapters]
+    return render(
+        "scoreboard.md.j2",
+        rows=rows,
+        squares=len(squares),
+        own=sum(row["kind"] == "question" for row in squares),
+        waffle=board.waffle(rows),
+        board=board.board(rows, chapters),
+        gone=[(chapter, chapter_runs.withdrawn(run)) for chapter, run in runs if run],
     )
-    return (
-        f"A square each for {len(squares) - own} claims of the sources and {own} questions of the book's "
-        f"own. Below them {len(rows)} rows: one for each square{again}."
-    )
-
-
-def raw(html: str) -> str:
-    """HTML that goes into a page as it is."""
-    return f"````{{raw}} html\n{html}\n````"
 
 
 def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
     """One row a chapter: how many claims of the sources and how their verdicts fell; apart from them the
     book's own questions."""
-    lines = ["| Chapter | Claims | Verdicts | Own questions |", "|---|---|---|---|"]
-    for chapter in chapters:
-        own = [claim for claim in pages.claims if claim.chapter == chapter.name]
-        claimed, asked = (
-            [_bare_word(pages, claim) for claim in own if claim.asks is asks] for asks in (False, True)
-        )
-        link = f"[{chapter.title}](/{chapter.name}.ipynb)"
-        counted = chapter_runs.tally(claimed) or ABSENT
-        lines.append(f"| {link} | {len(claimed)} | {counted} | {chapter_runs.tally(asked) or ABSENT} |")
-    return "\n".join(lines)
 
+    def words(chapter: Chapter, asks: bool) -> list[str]:
+        own = [each for each in pages.claims if each.chapter == chapter.name and each.asks is asks]
+        return [pages.rows[each.id]["verdict"] for each in own]
 
-def _bare_word(pages: Pages, claim: claims.Claim) -> str:
-    judgement = pages.judgement(claim)
-    return judgement.verdict if judgement else "not run"
+    rows = [(chapter, words(chapter, False), words(chapter, True)) for chapter in chapters]
+    return render("short_scoreboard.md.j2", rows=rows, ABSENT=ABSENT).rstrip("\n")
 
 
 def anchor(chapter: Chapter, figure: str) -> str:
@@ -156,40 +83,18 @@ def anchor(chapter: Chapter, figure: str) -> str:
     return figure
 
 
-# ---- The generated page of coverage: every checkable sentence of every source, and what became of it ---------------
-
-#: A bar inside a cell of a table.
-BAR = "\\|"
-
-
 def coverage(lists: list[Coverage], pages: Pages) -> str:
     """Counts, the kinds of reasons, and one table for each text of a source."""
-    lines = [
-        "# Every sentence of the sources",
-        "",
-        f"**Sentences: {counted(lists)}.** A sentence is named by its place and told in our words.",
-        "Either claims or errata judge it, and their chips lead to its page, where the verdict is",
-        "computed from a run, or to the errata with their tests; or the reason stands there why nothing",
-        "does. A sentence that repeats another is counted once.",
-        "",
-        "| Source | sentences | judged | not judged | of these open | repeats |",
-        "|:---|---:|---:|---:|---:|---:|",
-    ]
-    titles, errata = claims.source_titles(), {row.id: row for row in claims.load_errata()}
-    for one in lists:
-        found = claims.count_sentences([one])
-        shown = f"[{titles[one.source]}, {one.version}](#coverage-{one.name})"
-        numbers = (found.sentences, found.judged, found.not_judged, found.open, found.repeats)
-        lines.append(f"| {' | '.join([shown, *map(str, numbers)])} |")
     used = {sentence.reason for one in lists for sentence in one.sentences}
-    lines += ["", "Reasons why a sentence is not judged:", ""]
-    lines += [f"- *{kind}*: {meaning}" for kind, meaning in REASONS.items() if kind in used]
-    for one in lists:
-        lines += ["", f"(coverage-{one.name})=", f"## {titles[one.source]}, {one.version}", ""]
-        lines += [f"{{cite:t}}`{one.source}`" + ("" if one.complete else ". This list is not finished."), ""]
-        lines += ["| Place | It says | Verdict |", "|:---|:---|:---|"]
-        lines += [_row(sentence, pages, errata) for sentence in one.sentences]
-    return "\n".join(lines) + "\n"
+    return render(
+        "coverage.md.j2",
+        counted=counted(lists),
+        lists=[(one, claims.count_sentences([one])) for one in lists],
+        titles=claims.source_titles(),
+        errata={row.id: row for row in claims.load_errata()},
+        reasons=[(kind, meaning) for kind, meaning in REASONS.items() if kind in used],
+        ledger=pages.rows,
+    )
 
 
 def counted(lists: list[Coverage]) -> str:
@@ -200,271 +105,45 @@ def counted(lists: list[Coverage]) -> str:
     return f"{found.judged} of {found.sentences} judged, {found.open} open{rest}"
 
 
-def _row(sentence: Sentence, pages: Pages, errata: Mapping[str, Erratum]) -> str:
-    cells = (_words(sentence.where), _words(sentence.says), _verdict(sentence, pages, errata))
-    return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
-
-
-def _verdict(sentence: Sentence, pages: Pages, errata: Mapping[str, Erratum]) -> str:
-    """The claims' verdicts, each a link to its row, or why there is none."""
-    if sentence.repeats:
-        return f"as {_words(sentence.repeats)}"
-    if not sentence.judged:
-        kind, _, reason = sentence.not_judged.partition(":")
-        return f"*not judged* · {kind}: {_words(reason.strip())}"
-    rows = [pages.rows[name] for name in sentence.claims]
-    shown = [board.chip(row) for row in rows]
-    if len(rows) > 1:  # then each says what it judges
-        said = board.told_apart([row["says"] for row in rows])
-        shown = [f"{chip} <small>{start}</small>" for chip, start in zip(shown, said)]
-    shown += [
-        f'<a class="verdict" href="errata.html#{errata[name].anchor}" '
-        f'title="{html.escape(errata[name].title)}">erratum, {errata[name].kind}</a>'
-        for name in sentence.errata
-    ]
-    note = f'<small class="remark">{_words(sentence.note)}</small>' if sentence.note else ""
-    return "<br>".join(shown) + note
-
-
-# ---- The generated page of errata: what is printed, what holds, why, and the verdict or test that shows it ---------
-
-
 def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
     """Every row of book/errata.yml, gravest first: one block with an anchor (`erratum-ID`) for each; tokens
     are filled in."""
-    titles = claims.source_titles()
-    lines = [
-        "# Errata of the sources",
-        "",
-        f"**{len(rows)} places where a source is wrong, unclear or contradicts another**, ordered by what "
-        "they change; *incomplete* is what holds on a condition that is not stated. Each comes with what "
-        "holds instead and with what shows it: a claim of this book, whose "
-        "verdict is computed from a run, or a test of its code. Where the text of a source came to us "
-        "through a conversion, slips that the conversion may have made are left out.",
-        "",
-        *_counts(rows, titles),
-    ]
-    known = {chapter.name: chapter for chapter in chapters}
-    titles_seen: Counter[str] = Counter()
-    for change, meaning in CHANGES.items():
-        own = sorted(
-            (row for row in rows if row.changes == change),
-            key=lambda row: claims.ERRATUM_KINDS.index(row.kind),
-        )
-        if not own:
-            continue
-        lines += ["", f"(errata-{change})=", f"## {meaning}", "", *map(_line, own), ""]
-        for row in own:
-            titles_seen[row.title] += 1
-            again = (
-                f" ({titles_seen[row.title]})" if titles_seen[row.title] > 1 else ""
-            )  # equal headings would share an address
-            lines += _errata_block(row, row.title + again, known, pages)
-    return prose.fill("\n".join(lines) + "\n", "errata", pages)
-
-
-def _line(row: Erratum) -> str:
-    """One line of the list above the blocks."""
-    return f"- [{without_markup(row.short or row.title)}](#{row.anchor}) *{source_name(row.source.key)}*"
-
-
-def _counts(rows: list[Erratum], titles: dict[str, str]) -> list[str]:
-    """A table: how many of each class in each source."""
-    by_source: dict[str, Counter[str]] = {}
-    for row in rows:
-        by_source.setdefault(row.source.key, Counter())[row.changes] += 1
-    lines = [f"| Source | {' | '.join(CHANGES)} |", "|:---|" + "---:|" * len(CHANGES)]
-    for key, tally in by_source.items():
-        lines.append(f"| {titles[key]} {{cite:t}}`{key}` | {' | '.join(str(tally[c]) for c in CHANGES)} |")
-    return lines
-
-
-def _errata_block(row: Erratum, title: str, chapters: dict[str, Chapter], pages: Pages) -> list[str]:
-    """Heading, kind and printing, and a definition list that a narrow screen shows as it is."""
-    items = {
-        "Printed": without_markup(row.printed),
-        "Holds": without_markup(row.correct),
-        "Why": without_markup(row.why),
-        "Shown by": _shown_by(row, chapters, pages),
-    }
-    body = [line for word, text in items.items() for line in (word, f": {text}", "")]
-    head = f"**{row.kind}** · {without_markup(source_version(row.source.key, row.source.version))}"
-    head += f" · {without_markup(row.short)}" if row.short else ""
-    return [
-        f"({row.anchor})=",
-        f"### {without_markup(title)}",
-        "",
-        ":::{container} erratum",
-        head,
-        "",
-        *body,
-        ":::",
-        "",
-    ]
-
-
-def _shown_by(row: Erratum, chapters: dict[str, Chapter], pages: Pages) -> str:
-    """The claim's verdict with its chapter and figure, then the test."""
-    found = []
-    for claim in pages.claims:
-        if claim.id == row.claim:
-            chapter = chapters.get(claim.chapter)
-            links = (
-                f" in [{chapter.title}](/{chapter.name}.ipynb), [figure](#{anchor(chapter, claim.figure)})"
-                if chapter
-                else ""
-            )
-            says, shown = without_markup(claim.says).rstrip("."), board.chip(pages.rows[claim.id])
-            found.append(f"the claim “{says}”: {shown}{links}")
-    if row.test:
-        file, _, function = row.test.partition("::")
-        # words, which a narrow page can break
-        words = function.removeprefix("test_").replace("_s_", "’s_").replace("_", " ")
-        found.append(f"the test “{words}” in `{file}`")
-    return "; ".join(found)
-
-
-# ---- The generated page of instruments: what each measures, its own values, when it says nothing, its claims -------
-
-HEAD = """# Instruments
-
-**{count} instruments gave the numbers of this book's measured claims.** Each takes some values by itself: the
-end of a grid, a floor, a window of steps. Those that we know stand here and on the page of each claim that
-rests on them; a test computes them from the grids that were used. Where one is found wanting,
-`{command} claims --instrument NAME` lists its claims."""
+    known, of = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in pages.claims}
+    grave = [list(CHANGES), list(claims.ERRATUM_KINDS)]
+    ordered = sorted(rows, key=lambda row: (grave[0].index(row.changes), grave[1].index(row.kind)))
+    seen: Counter[str] = Counter()
+    headings, shown = {}, {}
+    for row in ordered:  # equal headings would share an address
+        seen[row.title] += 1
+        headings[row.id] = row.title + (f" ({seen[row.title]})" if seen[row.title] > 1 else "")
+        if claim := of.get(row.claim):
+            chapter = known.get(claim.chapter)
+            shown[row.id] = claim, chapter, anchor(chapter, claim.figure) if chapter else ""
+    given = {"errata": ordered, "listed": rows, "headings": headings, "shown": shown, "ledger": pages.rows}
+    text = render("errata.md.j2", changes=CHANGES, titles=claims.source_titles(), **given)
+    return prose.fill(text, "errata", pages)
 
 
 def instruments(found: list[Instrument], pages: Pages) -> str:
     """Every instrument of book/instruments.yml with an anchor (`instrument-ID`); tokens are filled in."""
-    text = "\n\n".join(
-        [
-            HEAD.format(count=len(found), command=command_name()),
-            *(_instruments_block(one, pages) for one in found),
-        ]
-    )
-    return prose.fill(f"{text}\n", "instruments", pages)
-
-
-def _instruments_block(one: Instrument, pages: Pages) -> str:
-    rows = [row for row in pages.rows.values() if one.id in row["rests_on"]]
-    listed = "\n".join(
-        f"- {board.chip(row)} {without_markup(row['says'].partition('; we ')[0].rstrip('.'))}" for row in rows
-    )
-    paragraphs = {
-        "Measures.": one.measures,
-        "Values of its own.": one.own,
-        "When it says nothing.": one.silent,
-    }
-    return "\n\n".join(
-        [
-            f"({one.anchor})=\n## {without_markup(one.name)}",
-            *(f"**{word}** {without_markup(text)}" for word, text in paragraphs.items()),
-            f":::{{admonition}} Claims that rest on `{one.id}`: {len(rows)}\n:class: dropdown\n",
-            f"{listed}\n:::",
-        ]
-    )
-
-
-# ---- The generated page of provenance, and the stamp on every chapter: with what its numbers were made -------------
+    listed = [(one, [row for row in pages.rows.values() if one.id in row["rests_on"]]) for one in found]
+    return prose.fill(render("instruments.md.j2", instruments=listed), "instruments", pages)
 
 
 def provenance(chapters: list[Chapter], pages: Pages) -> str:
     """Every chapter: commit, data, device, seeds, time, memory, versions."""
-    lines = [
-        "---",
-        "nosearch: true",
-        "---",
-        "",
-        "# Provenance",
-        "",
-        "Where every number comes from. A *fresh* result is one whose fingerprint (code cells, imported "
-        "package code,",
-        "parameters, data) fits this edition of the book; only fresh results are shown.",
-        "",
-    ]
-    for chapter in chapters:
-        lines += [f"## {chapter.title}", "", *_provenance_rows(chapter, pages.evidence[chapter.name]), ""]
-    return "\n".join(lines)
+    return render("provenance.md.j2", chapters=[(each, pages.evidence[each.name]) for each in chapters])
 
 
 def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
     """The line under a chapter's answer: with what its numbers were made, and at which other profiles those
     that it quotes."""
-    if evidence is None:
-        text = f"No fresh evidence for this chapter in this edition: run `{command_name()} run {chapter.name}` to make it."
-    else:
-        made = evidence.results.header["provenance"]
-        smoke = (
-            "; a smoke run proves that the code runs, it is no evidence"
-            if evidence.profile == "smoke"
-            else ""
-        )
-        smoke = "" if chapter.exact else smoke
-        text = (
-            f"Numbers on this page: **{evidence.profile}** profile{smoke}"
-            f"{_quoted(chapter, evidence, pages)} · data {_data_names(evidence)} · "
-            f"{_most_seeds(evidence)} · {made['date']} · [provenance](/provenance.md) · intervals, in tables the "
-            f"small numbers, are of 95 %"
-        )
-    return f"```{{container}} run-stamp\n{text}\n```"
-
-
-def _quoted(chapter: Chapter, evidence: Evidence, pages: Pages) -> str:
-    """Other chapters whose numbers the page shows, where they come from another profile."""
     named = sorted(
         {owner for owner, _ in prose.result_names(chapter.text) if owner and owner != chapter.name}
     )
-    runs = {name: run for name in named if (run := pages.evidence.get(name))}
-    others = [f"{name} at **{run.profile}**" for name, run in runs.items() if run.profile != evidence.profile]
-    return f"; quoted: {', '.join(others)}" if others else ""
-
-
-def _provenance_rows(chapter: Chapter, evidence: Evidence | None) -> list[str]:
-    if evidence is None:
-        return [f"No fresh run. To make one: `{command_name()} run {chapter.name} --profile laptop`."]
-    made = evidence.results.header["provenance"]
-    rows = {
-        "Profile": evidence.profile,
-        "Commit": _commit_words(made).removeprefix("commit "),
-        "Date": made["date"],
-        "Data": "<br>".join(_data_row(row) for row in evidence.results.header["data"]) or "none",
-        "Device": f"{made['device']}, {made['threads']} thread{'s' * (made['threads'] != 1)} a run",
-        "Kernels": made.get("kernels"),
-        "Seeds": _seed_words(evidence),
-        "Time": _time_words(made),
-        "Peak memory": f"{made['peak_memory_mib']:,} MiB",
-        "Platform": made["platform"],
-        "Versions": ", ".join(f"{name} {number}" for name, number in made["versions"].items()),
-        "Not as locked": gate.not_as_locked(evidence.results.header),
-        "Parameters": ", ".join(f"`{k}={v!r}`" for k, v in evidence.results.header["parameters"].items()),
-        "Fingerprint": ", ".join(
-            f"{k} `{v[:12]}`" for k, v in evidence.results.header["fingerprint"].items()
-        ),
-    }
-    return [
-        "| what | of this run |",
-        "|---|---|",
-        *(f"| {key} | {str(value).replace('|', chr(92) + '|')} |" for key, value in rows.items() if value),
-    ]
-
-
-def _time_words(made: dict) -> str:
-    store = made.get("store") or {}
-    words = f"{made['seconds']:,.0f} s"
-    if store.get("reused"):
-        seconds = f"{store['reused_seconds']:,.0f} s, one core each"
-        words += f" to put together; its {store['reused']} stored trainings had taken {seconds}"
-    return words
-
-
-def _data_names(evidence: Evidence) -> str:
-    names = (row["name"] for row in evidence.results.header["data"])
-    return ", ".join(book().data_names.get(name, name) for name in names) or "none"
-
-
-def _data_row(row: dict) -> str:
-    counts = f"{row['train']:,} training and {row['test']:,} test examples"
-    return f"{row['name']}: {counts}, SHA-256 `{row['sha256'][:16]}`"
+    runs = [(name, run) for name in named if (run := pages.evidence.get(name))]
+    quoted = [(name, run) for name, run in runs if evidence and run.profile != evidence.profile]
+    return render("stamp.md.j2", chapter=chapter, evidence=evidence, quoted=quoted)
 
 
 def _most_seeds(evidence: Evidence) -> str:
@@ -487,8 +166,9 @@ def _range(seeds: tuple[int, ...]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if run else " and ".join(map(str, seeds))
 
 
-def _commit_words(made: dict) -> str:
-    return f"commit `{made['commit'][:10]}`" + (" with uncommitted changes" if made["dirty"] else "")
+rendering.add(
+    tally=chapter_runs.tally, seeds=_seed_words, most_seeds=_most_seeds, not_as_locked=gate.not_as_locked
+)
 
 
 # ---- The page "How a verdict is made": its text with one worked example, how often tests err, what is shared -------
@@ -837,7 +517,7 @@ def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
 
     def verdict(found: claims.Judgement) -> str:
         row = shown.rows[found.claim.id]
-        return board.in_words(row, ROOT) + marks(row)
+        return f"{board.in_words(row, ROOT)}{marks(row)}"
 
     if not (found := _judged(chapter, shown)):
         return ""

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +15,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bookpress import paths
+from bookpress import contents, paths
 from bookpress.book import command_name
 from bookpress.errors import BnbookError
-from bookpress.pipeline import gate, handout, ledger, pages, pictures
+from bookpress.pipeline import gate, handout, ledger, pictures
 from bookpress.pipeline.chapters import discover
-from bookpress.site import claim_pages, notation, shell, teaching, ways
+from bookpress.site import claim_pages, notation, pages, shell, teaching, ways
+from bookpress.site.rendering import macro
 from bookpress.site.staged import MARK
 
 SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
@@ -67,16 +69,21 @@ def _built(folder: Path, profile: str | None) -> Path:
     for old in (staged, output, folder / "jupyter_execute", folder / ".jupyter_cache"):
         shutil.rmtree(old, ignore_errors=True)
     chapters, shown = pages.stage(staged, profile)
-    _jupyter_book(staged, output)
-    rendered = output / "_build" / "html"
+    rendered, made = output / "_build" / "html", output / "made"
+    with _jupyter_book(staged, output):  # meanwhile, what needs none of its pages
+        handout.write(made, chapters, shown)
+        sheets = teaching.students()
+        judged = claim_pages.judgements(chapters, shown)
     figures = finish(rendered, staged)
-    claim_pages.write(rendered, chapters, shown, figures, shell.repository())
-    ways.write(rendered, chapters, shown, shell.repository())
-    teaching.write(rendered)
+    claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
+    ways.write(rendered, chapters, shown)
+    teaching.write(rendered, sheets)
     shell.write_previews(rendered, chapters, shown.rows.values(), shell.address())
     notation.write(rendered, [chapter.name for chapter in chapters])
-    shell.write_feet(rendered, shell.repository(), shell.address(), *gate.head())
-    handout.write(rendered / "_sources", chapters, shown)  # what the download button of a page gives
+    shell.write_feet(rendered, contents.repository(), shell.address(), *gate.head())
+    shutil.copytree(
+        made, rendered / "_sources", dirs_exist_ok=True
+    )  # what the download button of a page gives
     ledger.write(rendered, shown)
     shell.write_policies(rendered)
     old_site = folder / "html.old"
@@ -89,19 +96,31 @@ def _built(folder: Path, profile: str | None) -> Path:
     return site / "index.html"
 
 
-def _jupyter_book(staged: Path, output: Path) -> None:
-    """Run jupyter-book with warnings as errors; BnbookError with its own words when it refuses."""
-    # This interpreter's, whatever PATH says; and nbformat starts there as quickly as here.
-    program = "import bookpress.pipeline; from jupyter_book.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "build", str(staged), "--path-output", str(output)]
+#: This interpreter's jupyter-book, whatever PATH says, in which nbformat starts as quickly as here; and without the
+#: collector of cyclic garbage, which takes a third of its time and finds little before its end.
+PROGRAM = "import gc; gc.disable(); import bookpress.pipeline; from jupyter_book.cli.main import main; main()"
+
+
+@contextmanager
+def _jupyter_book(staged: Path, output: Path) -> Iterator[None]:
+    """Run jupyter-book with warnings as errors beside what is done inside; BnbookError with its own words when it
+    refuses."""
+    command = [sys.executable, "-c", PROGRAM, "build", str(staged), "--path-output", str(output)]
     command += ["-W", "-n", "--keep-going", "--all", "-q"]
     environment = os.environ | {"PYTHONWARNINGS": "ignore", "SOURCE_DATE_EPOCH": str(int(time.time()))}
     environment |= {"PYTHONUTF8": "1", MARK: "1"}  # what it says is read as UTF-8
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment)
-    if done.returncode or not (output / "_build" / "html" / "index.html").is_file():
-        lines = (done.stderr + done.stdout).splitlines()
-        telling = [line for line in lines if re.search(r"WARNING|ERROR|Error", line)] or lines[-5:]
-        raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
+        try:
+            yield
+            process.wait()
+        finally:
+            process.kill()
+        if process.returncode or not (output / "_build" / "html" / "index.html").is_file():
+            said.seek(0)
+            lines = said.read().splitlines()
+            telling = [line for line in lines if re.search(r"WARNING|ERROR|Error", line)] or lines[-5:]
+            raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
 def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
@@ -115,7 +134,7 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         )
         mended = without_idle_mathjax(with_links_to_exercises(with_their_stops(mended)))
         if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
-            mended = mended.replace("</head>", shell.MATHJAX.replace("{root}", "") + "</head>", 1)
+            mended = mended.replace("</head>", macro("alone.html.j2", "mathjax")("") + "</head>", 1)
         mended = with_room(mended)
         mended = shell.with_one_fold(shell.with_fixed_spaces(mended))
         mended = names_at_dots(mended).replace(
