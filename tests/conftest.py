@@ -73,6 +73,15 @@ def tiny(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A book without a chapter."""
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_config.yml").write_text("")
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    return tmp_path
+
+
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A temporary folder that the first of the test processes makes which needs it."""
     base = factory.getbasetemp()

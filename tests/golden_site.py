@@ -55,7 +55,12 @@ MISSING = {"verdict": NOT_TESTED, "holds": None, "n": 0, "values": [], "interval
 #: Claims beside those of `site_rows`.
 ODD = {
     "parts": row(
-        "parts", combine="any", tests=[part("l1 $x$."), part("b", p=0.0, sign_p=0.22, n=6, kept=False)]
+        "parts",
+        combine="any",
+        tests=[
+            part("l1 $x$.", effect={"number": 1.0, "unit": "", "words": "<more>"}),
+            part("b", p=0.0, sign_p=0.22, n=6, kept=False),
+        ],
     ),
     "corrected": row(
         "corrected", tests=[part("", role="printed", holds=False), part("if `a<b`", role="corrected")]
@@ -64,7 +69,10 @@ ODD = {
     "one size": row("one-size", rungs=True, tests=[part("An eighth.")]),
     "five": row("five", tests=[part("", sign_p=0.2)]),
     "open": row(
-        "open", tests=[part("", kept=False, holds=None, n=20, sign_p=0.9)], other_margins=["open", "open"]
+        "open",
+        "open",
+        tests=[part("", kept=False, holds=None, n=20, sign_p=0.9)],
+        other_margins=["open", "open"],
     ),
     "untested": row("untested", NOT_TESTED, tests=[part("", verdict=NOT_TESTED, holds=False)]),
     "nothing": row(
@@ -145,7 +153,10 @@ def blocks() -> Iterator[tuple[str, str]]:
         "cite",
         shell.citation("A 5 % <coin>", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02", "part/coin"),
     )
-    yield "links", shell.nav(HUB, "index") + shell.at_commit("", "", "a<b")
+    yield (
+        "links",
+        shell.nav(HUB, "index") + shell.at_commit("", "", "a<b") + shell.at_commit("", "c0ffee", "a<b"),
+    )
     yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>", "../a.png")
     yield "ways", rendering.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
 

@@ -109,16 +109,15 @@ def test_every_image_is_loaded_described_and_large_enough(visits):
 def test_one_drawing_has_the_inks_of_either_theme(browser, tmp_path, theme):
     """Two squares in the ink of text, one of them called by `use` as Matplotlib draws letters, and between
     them one in that of batch norm, called as a mark is."""
-    ink, marks = inks.palette()["text"][0], f"fill: {inks.palette()['batch'][0]}"
+    marks = f"fill: {inks.palette()['batch'][0]}"
     drawing = (
-        f'<svg fill="{ink}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30" width="90" height="30">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30" width="90" height="30">'
         '<defs><path id="square" d="M0 0h30v30h-30z"/>'
         f'<g id="mark"><path style="{marks}" d="M0 0h30v30h-30z"/></g></defs>'
         '<path d="M0 0h30v30h-30z"/><use href="#mark" x="30"/><use href="#square" x="60"/></svg>'
     )
-    marked = drawing.replace("<svg ", f'<svg {inks.MARK}="a/b/c" ')
-    (tmp_path / "a.svg").write_text(inks.for_both_themes(marked), encoding="utf-8")
-    (tmp_path / "page.html").write_text(pictures.both("a", "", pictures.Drawing("", 67.5, 22.5, 9)))
+    (tmp_path / "a.svg").write_text(inks.themed(drawing, "a/b/c"), encoding="utf-8")
+    (tmp_path / "page.html").write_text(pictures.both("a", "", pictures.Drawing(67.5, 22.5, 0)))
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     page.add_style_tag(

@@ -9,7 +9,7 @@ import pytest
 
 from bnbook.errors import BnbookError
 from bookpress import intervals
-from bookpress.claims.claim import Claim, Part, Source, Test
+from bookpress.claims.claim import Claim, Source, Test
 from bookpress.claims.judging import judge
 from bookpress.claims.kinds import evaluate
 from bookpress.claims.ledger import effect_and_interval
@@ -99,8 +99,6 @@ def test_a_ratio_by_hand():
     for arms in (dict(a=[0.0, 1, 1], b=[1.0, 1, 1]), dict(a=[1.0, 1, 1], b=[1.0, 0, 1])):
         found = outcome(test, **arms)
         assert found.holds is None and found.detail.startswith("1 of 3 seeds have a value of zero")
-    with pytest.raises(BnbookError, match="negative"):
-        outcome(test, a=[-1.0, 1, 1], b=[1.0, 1, 1])
 
 
 def test_agreement_by_hand():
@@ -109,8 +107,6 @@ def test_agreement_by_hand():
     half = T2 / math.sqrt(3) / 4
     assert found.effect == pytest.approx(0.5) and found.interval == pytest.approx((0.5 - half, 0.5 + half))
     assert found.values == pytest.approx([0.25, 0.5, 0.75]), "the seeds lie about the ratio of the means"
-    with pytest.raises(BnbookError, match="theory is zero"):
-        outcome(Test("agreement", a="a", b=0.0, tolerance=1.0), a=[1.0, 2.0])
 
 
 def test_ordering_shows_the_step_that_decides():
@@ -152,9 +148,6 @@ def test_inequality_counts():
             assert low > 0, "that the seeds differ shows in the interval"
             assert found.detail == f"3 violations in {trials} trials" and found.n == 2
     assert holds(Test("inequality", a="a"), a=[0.0, 0.0]) is True
-    for a, b in (([5.0], 4), ([-1.0], 4), ([math.nan], 4), ([0.0], 0)):
-        with pytest.raises(BnbookError, match="expected a count"):
-            outcome(Test("inequality", a="a", b=b), a=a)
     assert holds(Test("inequality", a="a", b=4), a=[4.0]) is False  # all of them is a count
 
 
@@ -222,38 +215,14 @@ def test_intervals_by_hand():
     assert mean[0] == 4 and np.isnan(half[0])
 
 
-SOURCE = Source("santurkar2018", "v1", "Figure 1")
-UP = Test("level", a="a", side="greater", threshold=0.0)
-
-
-def judged(tests: list[Test], statement: bool = False, **results):
-    parts = tuple(Part(f"part {k}", test) for k, test in enumerate(tests))
-    found = Claim("c", "p/c", SOURCE, "says", "figure", parts=parts, statement=statement)
-    return judge(found, {name: np.asarray(values, dtype=float) for name, values in results.items()})
-
-
-def test_the_part_that_decides_is_shown():
-    data = {"up": [1.0, 1, 1], "down": [-1.0, -1, -1], "lost": [1.0, math.nan, 1, 1]}
-    of = {name: Test("level", a=name, side="greater", threshold=0.0) for name in data}
-    for names, verdict, shown in (
-        (("up", "lost", "down"), "mixed", 3), (("up", "down", "down"), "mixed", 2),
-        (("up", "lost", "up"), "open", 2), (("up", "up", "up"), "reproduced", 1),
-        (("down", "down"), "not reproduced", 1),
-    ):  # fmt: skip
-        found = judged([of[name] for name in names], **data)
-        assert found.verdict == verdict and found.detail.startswith(f"part {shown} of {len(names)}")
-        assert found.n == 3 and len(found.parts) == len(names)
-        assert found.effect == pytest.approx(found.parts[shown - 1][2].effect, nan_ok=True)
-    assert judged([of["up"], of["up"]], statement=True, **data).verdict == "holds"
-
-
 PROFILES = [("smoke", False, False), ("smoke", True, True), ("laptop", False, True)]
-PROFILES += [(None, False, True), ("paper", False, False)]
+PROFILES += [(None, False, True), ("paper", False, False), ("overnight", False, True)]
 
 
 @pytest.mark.parametrize("profile, exact, evidence", PROFILES)
 def test_which_profiles_are_evidence(profile, exact, evidence):
-    claim = Claim("c", "p/c", SOURCE, "says", "figure", UP, evidence=("laptop",))
+    up = Test("level", a="a", side="greater", threshold=0.0)
+    claim = Claim("c", "p/c", Source("k", "v", "w"), "says", "figure", up, evidence=("laptop",))
     found = judge(claim, {"a": np.ones(3) * 2}, profile, exact=exact)
     assert (found.verdict == "reproduced") is evidence and found.profile == profile and found.effect == 2
     words = {False: "not tested at this scale", True: "not tested at this scale (smoke run)"}

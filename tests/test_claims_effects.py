@@ -6,29 +6,15 @@ import math
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from bookpress.claims import (
-    Claim,
-    Part,
-    Source,
-    Test,
-    describe_test,
-    effect_and_interval,
-    format_number,
-    judge,
-    load_claims,
-    markdown_table,
-)
+from bookpress.claims import Source, Test, describe_test, format_number, load_claims
 from bookpress.claims.claim import Effect
-from bookpress.claims.judging import at_other_margins
 from bookpress.claims.kinds import kind_of
 from bookpress.claims.words import alike, spelled, telling
 from bookpress.pipeline import ledger, prose
 from bookpress.pipeline.chapters import discover
 from bookpress.pipeline.gate import passed_run
-from bookpress.results import Results
 
 SOURCE = Source("santurkar2018", "v1", "Figure 1")
 RATIO = Test("ratio", a="loss.none", b="loss.batch", side="greater", threshold=1.0)
@@ -38,70 +24,6 @@ LEVEL = Test("level", a="x", side="greater", threshold=0.5)
 NEAR = Test("level", a="x", expected=0.0, tolerance=0.3)
 STEPS = Effect(more="more steps", less="fewer steps")
 DECADES = Effect("log10", "as large as predicted", "smaller than predicted")
-
-
-def words(test, shown=None, **results):
-    arrays = {name.replace("__", "."): np.asarray(values, dtype=float) for name, values in results.items()}
-    claim = Claim("c", "part/chapter", SOURCE, "It is so.", "curves", test, effect=shown)
-    return effect_and_interval(judge(claim, arrays))
-
-
-def test_a_factor_near_one_is_said_in_per_cent_with_its_interval_unless_that_is_wide():
-    near = dict(loss__none=[1.0, 1.02, 1.01], loss__batch=[1.0, 1.0, 1.0])
-    assert words(RATIO, None, **near) == ("1.0 % larger without batch norm", "−1.5 to 3.5 %")
-    wide = words(RATIO, None, loss__none=[0.2, 5.0, 1.03], loss__batch=[1.0, 1.0, 1.0])
-    assert wide[0] == "1.010 times as large without batch norm"
-
-
-SAME = [1.0, 1.0, 1.0]
-CASES = [
-    (RATIO, None, dict(loss__none=[6, 6, 6], loss__batch=[2, 2, 2]), "3 times as large without batch norm"),
-    (RATIO, None, dict(loss__none=[2, 2, 2], loss__batch=[6, 6, 6]), "3 times as large with batch norm"),
-    (RATIO, STEPS, dict(loss__none=[2, 2, 2], loss__batch=[9, 9, 9]), "4.5 times fewer steps"),
-    (RATIO, None, dict(loss__none=SAME, loss__batch=[1.02] * 3), "2 % larger with batch norm"),
-    (RATIO, STEPS, dict(loss__none=SAME, loss__batch=[1.05] * 3), "5 % fewer steps"),
-    (replace(RATIO, side="less"), None, dict(loss__none=[1.02] * 3, loss__batch=SAME),
-     "2 % larger without batch norm"),
-    (replace(RATIO, threshold=1.5), None, dict(loss__none=[1.02] * 3, loss__batch=SAME),
-     "1.02 times as large without batch norm"),
-    (RATIO, STEPS, dict(loss__none=[9, 9, 9], loss__batch=[2, 2, 2]), "4.5 times more steps"),
-    (HIGHER, Effect("points"), dict(accuracy__batch=[0.9], accuracy__none=[0.7]),
-     "20 points higher with batch norm"),
-    (HIGHER, Effect("points"), dict(accuracy__batch=[0.7], accuracy__none=[0.9]),
-     "20 points higher without batch norm"),
-    (HIGHER, None, dict(accuracy__batch=[0.9], accuracy__none=[0.7]), "0.2 higher with batch norm"),
-    (LOGS, Effect("log"), dict(log__batch=[0.0], log__none=[3.42]), "30.6 times as large without batch norm"),
-    (NEAR, DECADES, dict(x=[2.0]), "100 times as large as predicted"),
-    (NEAR, DECADES, dict(x=[-0.30103]), "2 times smaller than predicted"),
-    (LEVEL, Effect("%"), dict(x=[0.25]), "25 %"),
-    (LEVEL, Effect("times theory"), dict(x=[1.5]), "1.5 times theory"),
-    (Test("rate", a="x", expected=-1.0, tolerance=0.1), None, dict(x=[-0.5]), "slope −0.5"),
-    (Test("agreement", a="a", b="b", tolerance=0.1), None, dict(a=[3.0], b=[4.0]), "25 % below"),
-    (Test("identity", a="x", tolerance=0.0), None, dict(x=[0.0, -1e-9]), "off by at most 10⁻⁹"),
-    (Test("identity", a="x", tolerance=0.0), Effect(more="runs"), dict(x=[0.0, 40.0]), "40 runs"),
-    (Test("inequality", a="x", b=50), None, dict(x=[1.0, 2.0]), "3 of 100 trials break it"),
-    (Test("ordering", results=("x.g1", "x.g0_3")), None, {"x__g1": [1.0, 2], "x__g0_3": [0.0, 1]},
-     "1 down from γ = 1 to γ = 0.3"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("test,shown,results,expected", CASES)
-def test_an_effect_is_said_with_its_direction_and_unit(test, shown, results, expected):
-    assert words(test, shown, **results)[0] == expected
-
-
-def test_the_interval_is_in_the_effects_own_direction_and_unit():
-    spread = np.array([-1.0, 0.0, 1.0])
-    half = 4.302652729696142 / math.sqrt(3)
-    found = words(RATIO, loss__none=np.exp(-3 + spread), loss__batch=SAME)
-    ends = f"{math.exp(3 - half):.3g} to {math.exp(3 + half):.3g}"
-    assert found == ("20.1 times as large with batch norm", ends)
-    found = words(HIGHER, Effect("points"), accuracy__batch=spread / 100 - 0.2, accuracy__none=[0.0] * 3)
-    assert found == ("20.0 points higher without batch norm", f"{20 - half:.3g} to {20 + half:.3g}")
-    assert words(RATIO, loss__none=[2.0], loss__batch=[1.0])[1] == "no interval"
-    assert words(RATIO, loss__none=[2.0] * 3, loss__batch=SAME)[1] == ""
-    assert words(Test("inequality", a="x"), x=[0.0] * 100)[1] == "0 to 3.6 %"
-    assert words(RATIO, loss__none=[math.nan, 1.0], loss__batch=[1.0, 1.0]) == ("–", "")
 
 
 @pytest.mark.parametrize(
@@ -119,18 +41,6 @@ def test_the_interval_is_in_the_effects_own_direction_and_unit():
 def test_ends_are_told_apart_and_from_the_threshold(low, high, edges, shown):
     spec = telling(low, high, ".3g", edges)
     assert f"{format_number(low, spec)} to {format_number(high, spec)}" == shown
-
-
-def test_effects_show_where_their_interval_ends():
-    near = Test("level", a="x", side="less", threshold=1.1)
-    values = np.array([1.0829 - 0.005, 1.0829, 1.0829 + 0.005])
-    assert words(near, Effect("times"), x=values) == ("1.083 times", "1.070 to 1.095")
-    four = Test("level", a="x", expected=0.0, tolerance=0.1)
-    values = np.log([3.998, 4.0, 4.002])
-    assert words(four, Effect("log"), x=values) == ("4.000 times as large", "3.995 to 4.005")
-    count = Test("inequality", a="x", b=10_000)
-    assert words(count, None, x=[45.0, 55.0]) == ("100 of 20,000 trials break it", "0 to 1.1 %")
-    assert words(count, None, x=[50.0, 50.0]) == ("100 of 20,000 trials break it", "0.4 to 0.6 %")
 
 
 def test_what_has_to_hold_is_said_in_the_same_unit():
@@ -218,25 +128,6 @@ def load_rows():
     return ledger.ledger(prose.Pages(evidence, load_claims()))
 
 
-def test_words_for_one_direction_only_keep_the_sign():
-    cosine = Effect(more="a cosine of {}", less="a cosine of {}")
-    assert words(LEVEL, cosine, x=[-0.2, -0.2])[0] == "a cosine of −0.2"
-    assert words(LEVEL, Effect("points", "of all", "of all"), x=[-0.2, -0.2])[0] == "−20 points of all"
-    alike = Test("level", a="x", side="less", threshold=0.1)
-    assert words(alike, Effect("log10", "of all", "of all"), x=[-1.0, -1.0])[0] == "0.1 times of all"
-    apart = words(alike, Effect("log10", "apart", "apart"), x=[-0.02, 0.05, 0.03])
-    assert apart[1].startswith("1.000 to ")
-
-
-def test_at_most_is_never_less_than_what_was_found():
-    same = Test("identity", a="x", tolerance=0.02)
-    assert words(same, x=[1.00371])[0] == "off by at most 1.01"
-    assert words(same, x=[0.5])[0] == "off by at most 0.5"
-    assert words(same, x=[3.58e-13])[0] == "off by at most 3.58·10⁻¹³"
-    assert words(same, Effect("%", "short", "short"), x=[0.99988])[0] == "99.99 % short"
-    assert words(same, Effect("", "the last layer's", "the last layer's"), x=[2.0])[0] == "2 the last layer’s"
-
-
 def test_no_claim_shows_a_bare_logarithm():
     """A result whose name says that it is a logarithm is shown as the factor that it stands for."""
     seen = 0
@@ -247,36 +138,6 @@ def test_no_claim_shows_a_bare_logarithm():
                 seen += 1
                 assert effect and effect.unit in ("log", "log10"), claim.id
     assert seen >= 40
-
-
-def test_the_scope_says_profile_data_size_and_seeds():
-    entry = {"values": [1.0, 2.0], "unit": "", "seeds": [0, 1], "note": ""}
-    header = {
-        "parameters": {"width": 0.125, "steps": 2000, "hidden": [1000, 1000], "channels": [30, 60],
-         "depth": 25, "sweep_widths": [0.0625, 0.25, 1.0]},
-        "data": [{"name": "cifar10"}],
-    }  # fmt: skip
-    found = lambda **more: (
-        judge(
-            Claim("c", "p/c", SOURCE, "says", "f", LEVEL, **more), Results(header, {"x": entry}), "laptop"
-        ).scope
-    )
-    assert found() == "laptop · CIFAR-10 · 1/8 width · 2,000 steps · n = 2"
-    assert found(scope=()) == "laptop · n = 2" and found(scope=("depth",)) == "laptop · 25 layers · n = 2"
-    assert found(scope=("hidden", "channels")) == "laptop · hidden 1,000 · channels 30, 60 · n = 2"
-    assert found(scope=("sweep_widths",)) == "laptop · 1/16, 1/4, full width · n = 2"
-    assert judge(Claim("c", "p/c", SOURCE, "says", "f", LEVEL), {"x": np.ones(3)}).scope == "n = 3"
-
-
-def test_the_scope_of_a_ladder_names_the_rungs_that_were_reached():
-    entry = {"values": [1.0, 2.0], "unit": "", "seeds": [0, 1], "note": ""}
-    rungs = {"a": "1/8 of the width, 50 steps.", "b": "1/4 of the width, 50 steps.", "c": "The end, 9 steps."}
-    parts = tuple(Part(says, replace(LEVEL, a=name)) for name, says in rungs.items())
-    claim = Claim("c", "p/c", SOURCE, "says", "f", None, parts, rungs=True, scope=())
-    found = lambda *names: judge(claim, Results({}, dict.fromkeys(names, entry)), "laptop").scope
-    assert found("a", "b") == "laptop · 1/8, 1/4 of the width, 50 steps · 2 of 3 sizes · n = 2"
-    assert found("a", "c") == "laptop · 1/8 of the width, 50 steps · the end, 9 steps · 2 of 3 sizes · n = 2"
-    assert found() == "laptop"
 
 
 def test_what_hangs_on_the_margin_is_said():
@@ -297,11 +158,6 @@ def test_what_hangs_on_the_margin_is_said():
     )
     exact = Test("identity", a="x", tolerance=1e-9)
     assert kind_of(exact).scaled(exact, 2) == exact
-    verdicts = lambda test, **results: at_other_margins(
-        Claim("c", "p/c", SOURCE, "says", "f", test), {name: np.array(x) for name, x in results.items()}
-    )
-    assert verdicts(NEAR, x=[0.2, 0.2, 0.2]) == ("not reproduced", "reproduced")
-    assert verdicts(exact, x=[0.0]) == ()
 
 
 def test_numbers_that_are_read_together_have_as_many_places():
@@ -317,16 +173,6 @@ def test_numbers_that_are_read_together_have_as_many_places():
         "0.012",
         "1.2·10⁻³",
     ]
-
-
-def test_an_own_question_says_so_in_the_table():
-    for asks in (True, False):
-        found = judge(
-            Claim("c", "p/c", SOURCE, "So?", "f", LEVEL, asks=asks), {"x": 2 * np.ones(3)}, "laptop"
-        )
-        table = markdown_table([found])
-        assert ("the book’s own question, on Figure 1" in table) is asks
-        assert f"**{'yes' if asks else 'reproduced'}**<br><small>laptop · n = 3</small>" in table
 
 
 def test_locked_wording_is_shown_as_chapters_have_it():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -72,48 +71,6 @@ def test_the_rungs_that_were_reached_decide(tmp_path, found, word, parts):
         assert math.isnan(outcome.effect) == (verdict == NOT_TESTED)
 
 
-def test_a_size_that_was_not_trained_is_named_and_asks_for_no_seeds(tmp_path):
-    """The middle size is open and leans to yes: so many seeds as it alone needs; the widest has no number."""
-    sizes = HEAD["rungs"] | {"huge": "Twice the width."}
-    claim = read(tmp_path, HEAD | {"rungs": sizes})
-    unsure = arms([-0.6, 0.2, 1.4])
-    alone = judge(read(tmp_path, rungs=["wide"]), results(wide=unsure), "laptop").decided_by
-    assert alone.startswith("about ") and alone.endswith(" seeds would decide it at the whole width")
-    found = judge(claim, results(small=arms(UP), wide=unsure), "laptop")
-    assert found.words == f"open ({alone}; not trained: twice the width)"
-    both = judge(claim, results(small=unsure, wide=unsure), "laptop").decided_by
-    assert "decide it at an eighth of the width and the whole width; not trained: twice" in both
-    more = {"small": unsure, "wide": unsure, "huge": unsure}
-    assert judge(claim, results(**more), "laptop").decided_by.endswith("seeds would decide it at 3 sizes")
-    far = judge(claim, results(small=arms(UP), wide=arms([-1.0, 1.0, 0.0])), "laptop").decided_by
-    assert far.startswith("seeds will not decide it") and "at the whole width; not trained" in far
-    complete = judge(claim, results(small=arms(UP), wide=unsure, huge=arms(UP)), "laptop")
-    assert complete.decided_by == alone, "nothing is missing"
-
-
-def test_the_table_has_a_column_for_each_rung_that_was_reached(tmp_path):
-    small = judge(read(tmp_path), results(small=arms(UP)), "laptop")
-    lines = rung_table([small]).splitlines()
-    assert lines[:3:2] == [
-        "**Holds wherever it is decided** (1)",
-        "| the source says | An eighth of the width<br><small>n = 3</small> |",
-    ]
-    assert lines[4] == ("| It is faster.<br><small>higher with batch norm</small> | yes, **0.597** |")
-    assert lines[-1] == "Not tested at this scale: The whole width."
-    late = rung_table([replace(small, exploratory="planned anew after its data")])
-    assert "| It is faster.<br><small>exploratory: planned anew after its data</small><br>" in late
-
-
-def test_seeds_stand_in_a_cell_where_the_claims_of_a_rung_have_other_numbers(tmp_path):
-    one = judge(read(tmp_path), results(small=arms(UP)), "laptop")
-    few = judge(
-        read(tmp_path), results(small={arm: values[:2] for arm, values in arms(UP).items()}), "laptop"
-    )
-    found = rung_table([one, few])
-    assert "| An eighth of the width |" in found
-    assert "<small>n = 3</small>" in found and "<small>n = 2</small>" in found
-
-
 def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
     both = judge(read(tmp_path), results(small=arms(UP), wide=arms(DOWN)), "laptop")
     only = judge(read(tmp_path, rungs=["wide"]), results(wide=arms([-1.0, 1.0, 0.0])), "laptop")
@@ -166,10 +123,6 @@ def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
         "steps, width changes the verdict of none. At equal width, longer training changes that of none of 1. 0 turn from no "
         "to yes, 0 from yes to no."
     )
-
-
-def test_a_smoke_run_decides_nothing(tmp_path):
-    assert judge(read(tmp_path), results(small=arms(UP)), "smoke").verdict == NOT_TESTED
 
 
 def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):

@@ -66,6 +66,11 @@ def test_the_sign_test_counts_seeds_beyond_the_edge():
     assert (outside.side, outside.sign_p) == (4, pytest.approx(stats.binomtest(1, 5).pvalue))
 
 
+def test_a_seed_on_the_edge_is_on_no_side():
+    edge = significance(found(Test("level", a="a", expected=1, tolerance=0.5), a=[0.5, 0.9, 1, 1.1, 1.2]))
+    assert (edge.side, edge.n) == (4, 5)
+
+
 def test_a_share_of_seeds_is_held_against_its_edge_and_not_against_a_half():
     few = Test("level", a="a", side="less", threshold=0.2)
     sure = significance(found(few, a=[0.0] * 20))

@@ -16,34 +16,17 @@ import numpy as np
 import pytest
 import tiny_book
 from conftest import ROOT, bnbook
+from locked_coin import CLAIM, COIN, MEASURED, coin, lock, run, stamped
 from scipy import stats
 
 from bnbook.errors import BnbookError
 from bookpress import claims, results
 from bookpress.claims import Test, judging, locks
-from bookpress.claims.claim import Claim, Source
 from bookpress.claims.kinds import evaluate
-from bookpress.claims.locks import measure, plan
 from bookpress.claims.recorded import Recorded
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, chapters, publishing
-from bookpress.results import Results
+from bookpress.pipeline import chapter_runs, publishing
 from bookpress.site import pages
-
-MEASURED = {"code": "c", "package": "p", "data": "d"}
-COIN = "part/coin"
-
-
-def run(columns, seeds, code=MEASURED, head="", earlier=(), **parameters):
-    """A published run: name -> values of these seeds."""
-    seeds = list(seeds)
-    made = {"date": "2026-01-01", "commit": "c0ffee", "device": "cpu"}
-    header = {"chapter": COIN, "profile": "laptop", "fingerprint": code, "locks": head, "provenance": made}
-    header |= {"parameters": {"profile": "laptop", "seeds": len(seeds), "width": 8, **parameters}}
-    header["content"] = repr((columns, seeds))
-    entries = {n: {"values": list(v), "unit": "", "seeds": seeds, "note": ""} for n, v in columns.items()}
-    return Results(header, entries, tuple(earlier))
-
 
 # Pooling, by loops
 
@@ -173,30 +156,6 @@ def test_a_result_that_a_draw_has_not_is_that_of_the_others():
 
 # Which draws count
 
-CLAIM = Claim(
-    "fair", COIN, Source("k", "v", "w"), "says", "f", Test("level", a="x", side="greater", threshold=0)
-)
-
-
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    (tmp_path / "book").mkdir()
-    (tmp_path / "_config.yml").write_text("")
-    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
-    return tmp_path
-
-
-def lock(claim=CLAIM, event="locked", seen=None, why="", **more):
-    content = {"event": event, "chapter": COIN, "claim": claim.id, "says": "", "stop": "fixed n"}
-    content |= {"test": locks.short(claim.test_hash), "measure": measure(MEASURED)}
-    planned = {"profile": "laptop", "seeds": 3, "width": 8, **more}
-    return content | {
-        "planned": {"laptop": plan(planned)},
-        "seen": seen or {},
-        **({"why": why} if why else {}),
-    }
-
-
 OTHER = {
     "measured otherwise": {"code": {**MEASURED, "package": "q"}},
     "other settings": {"width": 16},
@@ -267,21 +226,6 @@ def test_the_published_run_itself_or_fewer_seeds_of_it_are_no_other_draw(book):
 
 
 # What is kept
-
-
-def coin():
-    return chapters.select([COIN])[0]
-
-
-def stamped(found, change):
-    """A run whose numbers were changed and whose hashes were made to fit."""
-    from bookpress.pipeline import gate
-
-    content = json.loads(found.results_path.read_text())
-    change(content)
-    found.results_path.write_text(json.dumps(content))
-    content["content"] = gate.content_digest(results.read(found.results_path))
-    found.results_path.write_text(json.dumps(content))
 
 
 def drawn_again(by):

@@ -18,7 +18,7 @@ from conftest import ROOT
 
 from bnbook import __version__
 from bnbook.errors import BnbookError
-from bookpress import claims, encoding, results
+from bookpress import claims, results
 from bookpress.claims import ledger, reading
 from bookpress.pipeline import chapter_runs, chapters, handout, prose
 
@@ -260,7 +260,7 @@ def test_the_claims_that_a_notebook_carries_are_the_books(book, alone, monkeypat
 def test_this_run_stands_beside_the_books(ran, alone):
     claim = claims.load_claims()[0]
     rows = [reading.Carried(claim, "0.503", "reproduced")]
-    heads = {"heads": encoding.decode([0.9, 0.95, 1.0])}
+    heads = {"heads": results.decode([0.9, 0.95, 1.0])}
     shown = ledger.comparison(rows, heads, "laptop").split("\n")[-1]
     assert shown.startswith(
         "| A coin shows heads half of the time.<br><small>everywhere; must hold: mean within 0.5 ± 0.2"

@@ -14,9 +14,10 @@ import yaml
 
 from bookpress import claims
 from bookpress.cli import main
-from bookpress.pipeline import exports, ledger, prose
+from bookpress.pipeline import ledger, prose
 from bookpress.pipeline.chapters import discover
 from bookpress.pipeline.gate import passed_run
+from bookpress.site import exports
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bnbook.figures import use_style
-from bnbook.plots.line_names import name_lines
+from bnbook.plots.names import name_lines
 
 X = np.linspace(0, 10, 50)
 

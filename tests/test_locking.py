@@ -10,32 +10,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import bnbook
+from locked_coin import COIN, claims_file, coin, edit, stamped
 
 from bnbook.errors import BnbookError
 from bookpress import claims, paths, results
 from bookpress.claims import locks, power
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, chapters, gate, locking, publishing
+from bookpress.pipeline import chapter_runs, gate, locking, publishing
 from bookpress.pipeline.locking import Known
 from bookpress.runs import kinds, store
 from bookpress.site import pages, rendering
 from bookpress.site.claim_pages import Context, claim_page
-
-COIN = "part/coin"
-
-
-def coin():
-    return chapters.select([COIN])[0]
-
-
-def edit(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-
-
-def claims_file(root):
-    return root / "book" / "part" / "coin.claims.yml"
 
 
 def known():
@@ -50,15 +35,6 @@ def shown(profile="laptop"):
 
 def problems():
     return "; ".join(pages.unlocked([coin()]))
-
-
-def stamped(run, change):
-    """A run whose results were changed and whose hashes were made to fit."""
-    content = json.loads(run.results_path.read_text())
-    change(content)
-    run.results_path.write_text(json.dumps(content))
-    content["content"] = gate.content_digest(results.read(run.results_path))
-    run.results_path.write_text(json.dumps(content))
 
 
 def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):

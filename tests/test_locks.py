@@ -9,50 +9,19 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import locked_coin
 import pytest
+from locked_coin import CLAIM, MEASURED, lock, parameters
 
 from bnbook.errors import BnbookError
 from bookpress.claims import locks
-from bookpress.claims.claim import Claim, Source, Test
-from bookpress.claims.locks import LATE, OTHER_SEEDS, REMEASURED, RESET, UNLOCKED, UNPLANNED, measure, plan
-from bookpress.results import Results
+from bookpress.claims.locks import LATE, OTHER_SEEDS, REMEASURED, RESET, UNLOCKED, UNPLANNED, plan
 
-MEASURED = {"code": "c", "package": "p"}
-CLAIM = Claim(
-    "fair",
-    "part/coin",
-    Source("k", "v", "w"),
-    "says",
-    "f",
-    Test("level", a="x", side="greater", threshold=0.0),
-)
 MOVED = replace(CLAIM, test=replace(CLAIM.test, threshold=-1.0))
 
 
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    (tmp_path / "book").mkdir()
-    (tmp_path / "_config.yml").write_text("")
-    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
-    return tmp_path
-
-
-def parameters(n=3, **more):
-    return {"profile": "laptop", "seeds": n, "width": 8, **more}
-
-
-def lock(claim=CLAIM, n=3, event="locked", seen=None, why="", code=MEASURED, **more):
-    content = {"event": event, "chapter": claim.chapter, "claim": claim.id, "says": "", "stop": "fixed n"}
-    content |= {"test": locks.short(claim.test_hash), "measure": measure(code)}
-    content |= {"planned": {"laptop": plan(parameters(n, **more))}, "seen": seen or {}}
-    return content | ({"why": why} if why else {})
-
-
 def run(head, seeds=range(3), code=MEASURED, **more):
-    seeds = list(seeds)
-    header = {"chapter": "part/coin", "profile": "laptop", "fingerprint": code, "locks": head}
-    header["parameters"] = parameters(len(seeds), **more)
-    return Results(header, {"x": {"values": [1.0] * len(seeds), "unit": "", "seeds": seeds, "note": ""}})
+    return locked_coin.run({"x": [1.0] * len(seeds)}, seeds, code, head, **more)
 
 
 def stands(recorded, claim=CLAIM):

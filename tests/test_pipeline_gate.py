@@ -115,7 +115,7 @@ REFUSED = [
     (lambda: edit_text(ALT, ":alt: shares"), "figure coin.figures/shares.svg lacks an alternative text"),
     (lambda: edit_text("rate) / tosses", "rate) / tosses + 0"), "the chapter's code cells changed"),
     (lambda: edit_text("tosses: 400", "tosses: 500"), "the laptop parameters changed"),
-    (lambda: (laptop_run().figures_folder / "old").mkdir(), "old among the figures is no file"),
+    (lambda: (laptop_run().figures_folder / "old").mkdir(), "old among the figures is no drawing"),
     (data(MNIST), "data mnist: sha256 is 000", "not what the chapter declares"),
     (data(MNIST | dict(train=59_999, test=9_999)), "mnist: train is 59999, expected 60000", "test is 9999"),
     (data(MNIST | dict(name="digits-standin", train=1437, test=360)), "stand-ins; the laptop profile needs real data"),
@@ -144,7 +144,9 @@ def test_a_figure_that_was_not_drawn_or_not_shown(ran):
     figures = laptop_run().figures_folder
     (figures / "shares.svg").rename(figures / "other.svg")
     _sign(laptop_run())
-    assert "did not draw it" in refused() and "other.svg was drawn but the text does not show it" in refused()
+    assert (
+        "nothing draws it" in refused() and "figure other is drawn but the text does not show it" in refused()
+    )
 
 
 LEAKS = "/Users/ann/x /tmp/x /srv/book/a /data/ann/x /scratch/ann /mnt/d/x /usr/lib/python3/x /Volumes/d/x"
@@ -294,13 +296,14 @@ def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, mo
     assert passed_run(chapter) and passed_run(chapter) and len(asked) == 1
     assert list(json.loads(memory.read_text())) == ["laptop/part/other", "laptop/part/coin"]
     book = ran / "book" / "part"
-    figure = next((ran / "executed").rglob("*.svg"))
-    for changed in (book / "coin.md", book / "coin.claims.yml", book / "_settings.yml", figure):
+    notebook = next((ran / "executed").rglob("*.ipynb"))
+    assert not [*(ran / "executed").rglob("*.svg")], "what a function draws is not published"
+    for changed in (book / "coin.md", book / "coin.claims.yml", book / "_settings.yml", notebook):
         count = len(asked)
         changed.write_text((changed.read_text() if changed.exists() else "") + "\n")
         passed_run(laptop_run().chapter)
         assert len(asked) == count + 1, changed
-    assert passed_run(chapter) is None, "the figure is not the one that the run drew"
+    assert passed_run(chapter) is None, "the notebook is not the one that the run wrote"
     memory.write_text("[1")
     monkeypatch.setattr(gate.atomic, "write_json", _full)
     assert passed_run(chapter) is None and len(asked) == 6, "a memory that cannot be kept is none"
@@ -447,7 +450,7 @@ def test_a_disk_that_is_full_is_said(ran, monkeypatch):
     def full(*_, **__):
         raise shutil.Error([("a", "b", "[Errno 28] No space left on device")])
 
-    monkeypatch.setattr(shutil, "copytree", full)
+    monkeypatch.setattr(shutil, "copy2", full)
     with pytest.raises(BnbookError, match="No space left on device.*nothing was replaced"):
         publishing.publish(laptop_run().chapter, "laptop")
 
@@ -519,8 +522,10 @@ def test_what_is_large_or_lies_beside_the_files_of_a_run(tmp_path):
     for size, lines in ((2 * 2**20, 0), (2 * 2**20 + 1, 1)):
         path.write_bytes(b" " * size)
         assert len(gate.size(SimpleNamespace(notebook_path=path))) == lines
-    header = {"files": {"a.svg": "1", "gone.svg": "2"}}
+    header = {"files": {"a.ipynb": "1", "b.ipynb": "2", "drawn.figures/c.svg": "2"}}
     recorded = Results(header, {})
     header["content"] = content_digest(recorded)
-    held = SimpleNamespace(results=recorded, files=lambda: {"a.svg": "1", "new.svg": "3"}, results_path=path)
-    assert [line.split()[0] for line in gate.unaltered(held) if ".svg" in line] == ["gone.svg", "new.svg"]
+    held = SimpleNamespace(
+        results=recorded, files=lambda: {"a.ipynb": "1", "b.ipynb": "3"}, results_path=path
+    )
+    assert [line.split()[0] for line in gate.unaltered(held)] == ["b.ipynb"], "a drawing is no evidence"

@@ -93,6 +93,7 @@ def test_a_size_that_a_run_has_not_reached_is_open_and_a_slip_of_the_pen_is_one(
 def test_a_block_shows_the_sentence_of_the_verdict():
     assert block("loss-falls", SENTENCES) == "It rises\nby a third."
     assert block("two-parts[b]", SENTENCES) == "It falls."
+    assert block("two-parts[mixed]", SENTENCES) == "It rises\nby a third."
     assert block("two-parts", "yes: Yes.\notherwise: By {{ mean:a | .2f }}.") == "By 0.35."
     assert block("two-parts", "reproduced: Yes.") == "The verdict of this run: *mixed*."
 

@@ -8,8 +8,8 @@ import pytest
 from matplotlib.ticker import FixedLocator
 
 from bnbook.figures import use_style
-from bnbook.plots.legends import clear_legends
-from bnbook.plots.ticks import name_few_decades, number, thin_numbers, uncut_marks
+from bnbook.plots.axes import name_few_decades, number, thin_numbers, uncut_marks
+from bnbook.plots.names import clear_legends
 
 X = np.linspace(0, 1, 60)
 

@@ -9,8 +9,7 @@ import pytest
 from bnbook.chapters import landscape, noisy_batch_norm, training
 from bnbook.figures import COLORS
 from bnbook.plots.axes import power
-from bnbook.plots.line_names import name_lines
-from bnbook.plots.line_names.marks import mark, marks
+from bnbook.plots.names import mark, marks, name_lines
 
 
 @pytest.fixture

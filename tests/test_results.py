@@ -180,10 +180,8 @@ def test_the_highest_published_profile_is_taken(monkeypatch, tmp_path):
 
 
 def test_rows_say_seed_and_place(fresh_session):
-    from bookpress import rows
-
     results.record("a", np.arange(8.0).reshape(2, 2, 2), unit="bits", seeds=[7, 9])
-    found = list(rows.rows(results.current()))
+    found = list(results.rows(results.current()))
     assert found[3] == {"name": "a", "seed": 7, "place": "1,1", "value": 3.0, "unit": "bits"}
     assert found[4]["seed"] == 9 and found[4]["place"] == "0,0"
 

@@ -43,17 +43,23 @@ names = ["a"]
 :tags: [hide-input]
 
 import numpy as np
-from bnbook.figures import save_figure, use_style
+from bnbook.figures import figure, use_style
 from bookpress.results import record
 import matplotlib.pyplot as plt
 
 use_style()
+
+
+def drawn(results):
+    fig, ax = plt.subplots()
+    ax.plot(results["heads"])
+    return fig
+
+
 shares = [np.random.default_rng(seed).binomial(tosses, rate) / tosses for seed in range(seeds)]
 record("heads", shares, unit="share")
 record("draws", np.arange(seeds))
-fig, ax = plt.subplots()
-ax.plot(shares)
-save_figure(fig, "shares")
+figure("shares", drawn)
 ```
 
 ```{figure} coin.figures/shares.svg

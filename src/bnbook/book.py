@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnbook import __version__
-from bnbook.palette import DRAWN, ELSEWHERE, PAINTED, PALETTE, SCALES
+from bnbook.palette import PAINTED, PALETTE, SCALES
 from bookpress.book import Book, register
 
 #: Recording, drawing, judging and running pass results on and never make one; how data are found and decoded is
@@ -90,6 +90,7 @@ BOOK = Book(
     data_module="bnbook.data",
     trainings_module="bnbook.trainings",
     explorers_module="bnbook.explorers",
+    figures_module="bnbook.figures",
     commands_module="bnbook.cli",
     public=PUBLIC,
     data_names={"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"},
@@ -112,8 +113,6 @@ BOOK = Book(
     problem=PROBLEM,
     constraints=CONSTRAINTS,
     palette=PALETTE,
-    drawn=DRAWN,
-    drawn_elsewhere=ELSEWHERE,
     scales=SCALES,
     painted=PAINTED,
 )

@@ -1,7 +1,13 @@
-"""One look for every figure: style, the colour of each arm, bands, and saving."""
+"""One look for every figure: style, the colour of each arm, bands, and drawing from recorded results.
+
+A figure is a function of results, `draw(results) -> Figure`: the cell of a chapter calls it, and the build of the site
+again, for a page and for a phone. What a module's `FIGURES` names is drawn by it where the cell has its own way.
+"""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import io
 import os
 import re
@@ -9,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib
@@ -16,15 +23,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.errors import BnbookError
-from bnbook.plots.legends import clear_legends
-from bnbook.plots.line_names import name_lines
-from bnbook.plots.narrow import narrowed
-from bnbook.plots.ticks import name_few_decades, thin_numbers, uncut_marks
+from bnbook.plots.axes import name_few_decades, thin_numbers, uncut_marks
+from bnbook.plots.layout import fit, legible, on_a_phone, refit
+from bnbook.plots.names import clear_legends, name_lines
 from bnbook.results import current, record_table
 from bookpress import atomic, parameters
 from bookpress.intervals import mean_and_interval
 from bookpress.pipeline.inks import palette
-from bookpress.pipeline.pictures import PHONE
+from bookpress.results import Results
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
 
@@ -41,6 +47,25 @@ LABELS = {
     "linf": "ℓ∞ norm",
     "layer": "layer norm",
 }
+STYLE = {
+    "figure.figsize": (6.8, 3.6),
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "white",
+    "font.size": 11,
+    "axes.titlesize": 11.5,
+    "axes.labelsize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,  # no grid across bars and theory's lines
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 1.7,
+    "legend.frameon": False,
+    "legend.fontsize": 10,
+    "svg.hashsalt": "bnbook",
+    "text.usetex": False,  # whatever the user's own style says
+}
 
 
 def use_style() -> None:
@@ -51,53 +76,23 @@ def use_style() -> None:
         matplotlib.use("agg")
     # Said where a legend's place took a second, which only tells that the machine was busy.
     warnings.filterwarnings("ignore", message='Creating legend with loc="best"')
-    plt.rcParams.update(
-        {
-            "figure.figsize": (6.8, 3.6),
-            "figure.constrained_layout.use": True,
-            "figure.facecolor": "white",
-            "font.size": 11,
-            "axes.titlesize": 11.5,
-            "axes.labelsize": 11,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "axes.axisbelow": True,  # no grid across bars and theory's lines
-            "grid.color": "#e3e3e3",
-            "grid.linewidth": 0.7,
-            "lines.linewidth": 1.7,
-            "legend.frameon": False,
-            "legend.fontsize": 10,
-            "svg.hashsalt": "bnbook",
-            "text.usetex": False,  # whatever the user's own style says
-        }
-    )
+    plt.rcParams.update(STYLE)
 
 
 def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = None) -> None:
-    """Save as NAME.svg beside the run's notebook, and one of a single panel for phones too; outside
-    `bnbook run` show it below the cell instead.
+    """Save as NAME.svg beside the run's notebook; outside `bnbook run` show it below the cell instead.
 
-    A page shows the saved file with the `figure` directive, which carries its alternative text and its
+    A page shows the figure of that name with the `figure` directive, which carries its alternative text and its
     caption. curves: the drawn points that no result holds yet, seeds first, recorded as curve.NAME.KEY (with
     _ for -), so that the figure can be drawn again from the results file.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise BnbookError(f"figure name {name!r} is malformed; expected lower-case words joined by hyphens")
-    points = {f"curve.{name.replace('-', '_')}.{key}": values for key, values in (curves or {}).items()}
+    points = {f"{_points(name)}{key}": values for key, values in (curves or {}).items()}
     record_table(points, note=f"drawn in the figure {name}", digits=CURVE_DIGITS)
-    folder = os.environ.get("BNBOOK_FIGURES")
-    name_few_decades(fig)
-    uncut_marks(fig)
-    phone = narrowed(fig) if folder else None
-    name_lines(fig)
-    clear_legends(fig)
-    for ax in fig.axes:
-        thin_numbers(ax)
-    if folder:
-        _write(fig, Path(folder) / f"{name}.svg")
-        if phone is not None:
-            _write(phone, Path(folder) / f"{name}{PHONE}")
+    finish(fig)
+    if folder := os.environ.get("BNBOOK_FIGURES"):
+        atomic.write_bytes(Path(folder) / f"{name}.svg", _as_svg(fig))
     else:
         from IPython.display import display
 
@@ -111,10 +106,74 @@ def figure(name: str, draw: Callable[[Mapping[str, np.ndarray]], plt.Figure]) ->
     save_figure(draw(current()), name)
 
 
-def _write(fig: plt.Figure, path: Path) -> None:
+def as_svg(draw: Callable[[Results], plt.Figure], results: Results, narrow: bool) -> bytes:
+    """What `draw` makes of a run's results, for a page or (narrow) for a phone."""
+    warnings.filterwarnings("ignore", message='Creating legend with loc="best"')
+    with plt.rc_context(STYLE), on_a_phone(narrow):
+        fig = draw(results)
+        try:
+            finish(fig, narrow)
+            return _as_svg(fig)
+        finally:
+            plt.close(fig)
+
+
+def finish(fig: plt.Figure, narrow: bool = False) -> None:
+    """What is the same for all drawings: letters that can be read, numbers on short axes, whole marks, names beside
+    lines, legends on nothing that is drawn."""
+    legible(fig)
+    name_few_decades(fig)
+    uncut_marks(fig)
+    if narrow:
+        fit(fig)
+    name_lines(fig)
+    if narrow:
+        refit(fig)
+    clear_legends(fig)
+    for ax in fig.axes:
+        thin_numbers(ax)
+
+
+def _as_svg(fig: plt.Figure) -> bytes:
     buffer = io.BytesIO()
     fig.savefig(buffer, format="svg", metadata={"Date": None})
-    atomic.write_bytes(path, buffer.getvalue())
+    return buffer.getvalue()
+
+
+# ---- What the press asks for, and what a drawing reads of a run ------------------------------------------------------
+
+
+def modules(chapter: str) -> tuple[str, ...]:
+    """The module of a chapter (PART/CHAPTER), where it has one."""
+    name = f"bnbook.chapters.{chapter.rpartition('/')[2].replace('-', '_')}"
+    return (name,) if importlib.util.find_spec(name) else ()
+
+
+def drawings(chapter: str) -> Mapping[str, Callable[[Results], plt.Figure]]:
+    """What the `FIGURES` of a chapter's module name: figure -> draw(results)."""
+    return {
+        k: v
+        for name in modules(chapter)
+        for k, v in getattr(importlib.import_module(name), "FIGURES", {}).items()
+    }
+
+
+def points_of(results: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    """The points that were recorded with the figure NAME, by their key."""
+    start = _points(name)
+    return {key.removeprefix(start): results[key] for key in results if key.startswith(start)}
+
+
+def parameters_of(results: Results) -> SimpleNamespace:
+    """The parameters of the run, by name."""
+    return SimpleNamespace(**results.header["parameters"])
+
+
+def _points(name: str) -> str:
+    return f"curve.{name.replace('-', '_')}."
+
+
+# ---- Means over seeds ------------------------------------------------------------------------------------------------
 
 
 def band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str, color: str, **line) -> None:

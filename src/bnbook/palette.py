@@ -20,30 +20,6 @@ PALETTE = {
     "one": ("#2b2bc4", "#8088ff"),  # batch norm behind a single layer
     "apart": ("#a000c8", "#e868ff"),  # descent in length and direction apart, such as GDNP
 }
-#: Ink of a run, as `bnbook.figures` or an older form of it draws -> its meaning.
-DRAWN = {
-    "#d55e00": "none",
-    "#0072b2": "batch",
-    "#009e73": "noisy",
-    "#8a6d00": "noise",
-    "#cc79a7": "l1",
-    "#e69f00": "l2",
-    "#56b4e9": "linf",
-    "#7a5195": "layer",
-    "#777777": "printed",
-    "#cc3311": "wrong",
-    "#000000": "text",
-    "#222222": "text",
-    "#333333": "text",
-    "#e3e3e3": "grid",
-}
-#: Where older runs draw something else with the same ink: a pattern of PART/CHAPTER/FIGURE -> its meanings.
-ELSEWHERE = {
-    r"(mean-field|theory|decoupling|batch-norm)/": {"#009e73": "corrected"},
-    r".*/margins$": {"#d55e00": "wrong", "#009e73": "corrected"},
-    r"santurkar/deep-linear/verdicts$": {"#0072b2": "corrected", "#d55e00": "wrong"},
-    r"mean-field/reach/images$": {"#7d4bb3": "batch"},
-}
 #: Figures that paint areas by a colour scale, which their colour bar shows: no ink of the scale is changed.
 SCALES = r".*/(map|plane|gradients)$"
 

@@ -1,7 +1,8 @@
 """What the press knows of the book that it makes: it imports nothing of it, the book's package tells it.
 
 A package has a module `book` that calls `register`; whoever begins with the press alone (`python -m bookpress`, a
-process of its own) finds that module by `package:` in the book's `_config.yml`.
+process of its own) finds that module by `package:` in the book's `_config.yml`. The press's variables are called
+BNBOOK_… and its error BnbookError after the first book that it made: users have set and caught them since.
 """
 
 from __future__ import annotations
@@ -50,10 +51,9 @@ class Book:
     asks: str = ""  # and in full
     problem: str = ""  # what an export says of the problem, and of limits, in Markdown
     constraints: str = ""
-    #: Meaning -> (ink on white, ink in the dark); ink of a run -> its meaning; pattern of figures -> other meanings.
-    palette: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    drawn: Words = field(default_factory=dict)
-    drawn_elsewhere: Mapping[str, Words] = field(default_factory=dict)
+    #: drawings(chapter): figure -> draw(results); modules(chapter): where these are; as_svg(draw, results, narrow).
+    figures_module: str = ""
+    palette: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # meaning -> (on white, in the dark)
     scales: str = r"(?!)"  # figures whose areas have a colour scale's inks
     painted: str = r"(?!)"  # those whose panels it fills
 
@@ -64,6 +64,10 @@ class Book:
     @property
     def trainings(self) -> ModuleType:
         return importlib.import_module(self.trainings_module)
+
+    @property
+    def figures(self) -> ModuleType:
+        return importlib.import_module(self.figures_module)
 
     @property
     def explorers(self) -> Mapping[str, Callable[[Any], Any]]:

@@ -323,7 +323,7 @@ def _claims(arguments: argparse.Namespace) -> int:
 
 
 def _exported(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import exports
+    from bookpress.site import exports
 
     others = {"--runs": arguments.runs, "--json": arguments.json, "--instrument": arguments.instrument}
     given = [name for name, value in {**others, "chapters": arguments.chapters}.items() if value]
@@ -337,7 +337,7 @@ def _exported(arguments: argparse.Namespace) -> int:
 
 
 def _results(arguments: argparse.Namespace) -> int:
-    from bookpress import rows
+    from bookpress import results
     from bookpress.pipeline import chapters
     from bookpress.pipeline.chapter_runs import fresh_run, published
     from bookpress.pipeline.gate import passed_run
@@ -357,7 +357,7 @@ def _results(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(held.results_path.read_text(encoding="utf-8"), end="")
     else:
-        print(rows.as_csv(held.results), end="")
+        print(results.as_csv(held.results), end="")
     return DONE
 
 

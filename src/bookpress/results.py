@@ -3,8 +3,11 @@ pages."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +18,8 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bookpress import atomic, paths, rows
+from bookpress import atomic, paths
 from bookpress.book import command_name
-from bookpress.encoding import as_array, decode, encode
 from bookpress.errors import BnbookError
 from bookpress.profiles import HIGHEST_FIRST
 from bookpress.schema import mistake
@@ -57,8 +59,14 @@ class Results(Mapping):
         return self.header.get("profile", "smoke")
 
     def table(self) -> Any:
-        """One row a number, as a pandas frame (`bookpress.rows`)."""
-        return rows.frame(self)
+        """One row a number, as a pandas frame; BnbookError where pandas is not installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise BnbookError(
+                "pandas is not installed; install it, or use `bookpress.results.as_csv`"
+            ) from None
+        return pandas.DataFrame(rows(self), columns=list(COLUMNS))
 
 
 _session = Results()
@@ -118,9 +126,9 @@ def record_data(identity: Any) -> None:
     whatever loads a set."""
     row = asdict(identity) if is_dataclass(identity) else dict(identity)
     row["shape"] = list(row.get("shape", ()))
-    rows = _session.header.setdefault("data", [])
-    if row not in rows:
-        rows.append(row)
+    listed = _session.header.setdefault("data", [])
+    if row not in listed:
+        listed.append(row)
     _save(_path())
 
 
@@ -304,3 +312,52 @@ def _save(path: Path | None) -> None:
     head = json.dumps({"schema": SCHEMA, **_session.header}, allow_nan=False).removesuffix("}")
     entries = ", ".join(_texts[name][1] for name in _session.entries)
     atomic.write_text(path, f'{head}, "results": {{{entries}}}}}\n')
+
+
+# ---- Numbers as the file has them, nested lists of JSON numbers, and as a table, one row a number --------------------
+
+
+def as_array(values: Any, name: str) -> np.ndarray:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    elif isinstance(values, (list, tuple)):
+        values = [v.detach().cpu().numpy() if hasattr(v, "detach") else v for v in values]
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BnbookError(f"result {name!r} is not an array of numbers with one row per seed") from None
+
+
+def encode(array: np.ndarray, digits: int) -> Any:
+    """Nested lists of JSON numbers; what JSON lacks becomes the strings "nan", "inf", "-inf"."""
+    if array.ndim:
+        return [encode(row, digits) for row in array]
+    number = float(array)
+    if not math.isfinite(number):
+        return str(number)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.{digits}g}")
+
+
+def decode(values: Any) -> np.ndarray:
+    """NumPy reads "nan", "inf" and "-inf" as the numbers that they name."""
+    return np.asarray(values, dtype=np.float64)
+
+
+COLUMNS = ("name", "seed", "place", "value", "unit")
+
+
+def rows(results: Results) -> Iterator[dict[str, Any]]:
+    """name, seed, place (the index behind the seed's, as "2,5"), value, unit."""
+    for name, entry in results.entries.items():
+        for (seed, *place), value in np.ndenumerate(results[name]):
+            where = ",".join(map(str, place))
+            yield dict(zip(COLUMNS, (name, entry["seeds"][seed], where, value, entry["unit"]), strict=True))
+
+
+def as_csv(results: Results) -> str:
+    """The rows, a line each."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows(results))
+    return buffer.getvalue()

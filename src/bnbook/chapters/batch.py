@@ -16,10 +16,12 @@ from torch import Generator, Tensor, nn
 
 from bnbook.data import Dataset, normalise
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS
+from bnbook.figures import COLORS, points_of
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.batch import BatchNorm
 from bnbook.plots.axes import name_ticks, points
+from bnbook.plots.layout import subplots
+from bookpress.results import Results
 
 # ---- The networks of all seeds side by side in one, and plain SGD on batches of any size and order --------
 
@@ -265,7 +267,7 @@ LINES = {
 
 def errors(sizes: Sequence[int], curves: Mapping[str, np.ndarray]) -> plt.Figure:
     """Test error in per cent against the batch size m, "error.NORM.mM.BY" (S,): means with their intervals."""
-    fig, ax = plt.subplots(figsize=(6.8, 3.9))
+    fig, ax = subplots(figsize=(6.8, 3.9))
     for place, (name, (words, ink, marks)) in enumerate(LINES.items()):
         values = np.stack([curves["error." + name.format(f"m{m}")] for m in sizes], axis=1)
         beside = np.array(sizes) * 1.03 ** (place - 1.5)  # so that intervals do not hide one another
@@ -275,3 +277,13 @@ def errors(sizes: Sequence[int], curves: Mapping[str, np.ndarray]) -> plt.Figure
     name_ticks(ax.set_xticks, sizes)
     ax.legend(fontsize=9.5)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_errors(results: Results) -> plt.Figure:
+    return errors((2, 8, 32, 128), points_of(results, "errors"))
+
+
+FIGURES = {"errors": _draw_errors}

@@ -8,6 +8,7 @@ import numpy as np
 from bnbook.chapters.mean_field import ARMS, DASHES, THEORY, letters
 from bnbook.figures import COLORS, LABELS, mean_and_interval
 from bnbook.plots.axes import name_ticks, points
+from bnbook.plots.layout import subplots
 from bnbook.results import Results
 
 FORWARD = ("q", "q_xy", "q_ab_xy", "q_hat", "q_hat_xy", "q_hat_ab_xy")
@@ -28,7 +29,7 @@ def shares(results: Results) -> plt.Figure:
     shapes = [data["shape"] for data in results.header["data"]]
     names = [name for name in results if name.startswith("curve.bound.")]
     sets = sorted({name.split(".")[2] for name in names})
-    fig, axes = plt.subplots(1, len(sets), figsize=(4.0 * len(sets) + 0.6, 3.6), sharey=True, squeeze=False)
+    fig, axes = subplots(1, len(sets), figsize=(4.0 * len(sets) + 0.6, 3.6), sharey=True, squeeze=False)
     for place, (ax, name) in enumerate(zip(axes[0], sets)):
         for norm, shift in (("none", -0.2), ("batch", 0.2)):
             mean, half = mean_and_interval(results[f"curve.bound.{name}.{norm}.measured"])
@@ -51,7 +52,7 @@ def shares(results: Results) -> plt.Figure:
 def error_by_width(results: Results) -> plt.Figure:
     """Relative errors of single networks."""
     multiples = results["curve.width.multiples"][0]
-    fig, ax = plt.subplots(figsize=(6.4, 3.3))
+    fig, ax = subplots(figsize=(6.4, 3.3))
     for norm in ARMS:
         style = {"markersize": 6, "color": COLORS[norm], "label": LABELS[norm]}
         points(ax, multiples, results[f"curve.width.{norm}"], "o-", **style)

@@ -13,14 +13,15 @@ from bnbook.chapters.vgg import over_window
 from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
 from bnbook.deep_linear import summaries as of
 from bnbook.deep_linear.target import TargetArm
-from bnbook.figures import COLORS, LABELS
+from bnbook.figures import COLORS, LABELS, parameters_of, points_of
 from bnbook.plots import printed
 from bnbook.plots.axes import power
-from bnbook.plots.line_names.marks import marks
-from bnbook.plots.line_names.places import letters
+from bnbook.plots.layout import subplots
+from bnbook.plots.names import letters, marks
 from bnbook.plots.panels import FANS, legend_below, line_with_band, without_minor_ticks
 from bnbook.probes.over_steps import holds_from, holds_until, over_training, share_of_training
 from bookpress.intervals import student
+from bookpress.results import Results
 
 # ---- What the chapter on the deep linear network trains: arms by the name that their results bear ---------
 
@@ -368,7 +369,7 @@ ON_ANOTHER = {"l2": (0, (3, 3)), "l1": (0, (4, 2)), "linf": (0, (4, 2))}
 
 def losses(curves: Curves, best: Mapping[str, float]) -> plt.Figure:
     """Loss over the training: left at the paper's rate, right each norm at its best."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
     for norm, rate in best.items():
         labels = (LABELS[norm], f"{LABELS[norm]}, {power(rate)}")
         for ax, name, label in zip(axes, ("paper", "best"), labels):
@@ -383,7 +384,7 @@ def losses(curves: Curves, best: Mapping[str, float]) -> plt.Figure:
 
 def by_rate(curves: Curves, rates: Mapping[str, Sequence[float]]) -> plt.Figure:
     """Above the final loss, below the share that diverged, against the rate."""
-    fig, axes = plt.subplots(2, 1, figsize=(6.8, 5.2), sharex=True, height_ratios=(1.7, 1))
+    fig, axes = subplots(2, 1, figsize=(6.8, 5.2), sharex=True, height_ratios=(1.7, 1))
     for norm, own in rates.items():
         style = dict(color=COLORS[norm], label=LABELS[norm], marker="o", markersize=3.5)
         style["linestyle"] = ON_ANOTHER.get(norm, "-")
@@ -403,7 +404,7 @@ def by_rate(curves: Curves, rates: Mapping[str, Sequence[float]]) -> plt.Figure:
 
 def plateaus(curves: Curves, rates: Sequence[float]) -> plt.Figure:
     """Left, directions fitted by rate, a cross off every plateau; right, what is left of each direction."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.4))
+    fig, axes = subplots(1, 2, figsize=(7.4, 3.4))
     for norm in PAIR:
         rank, near, left = (np.asarray(curves[f"{name}.{norm}"]) for name in ("rank", "near", "left"))
         apart = (0.07 if norm == "batch" else -0.07) + 0.05 * np.linspace(-1, 1, len(rank))
@@ -429,7 +430,7 @@ def plateaus(curves: Curves, rates: Sequence[float]) -> plt.Figure:
 
 def covariate_shift(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -> plt.Figure:
     """Cosine and relative difference over the training, and cosine by layer; a column a rate."""
-    fig, axes = plt.subplots(3, len(rates), figsize=(7.4, 6.4), sharey="row", squeeze=False)
+    fig, axes = subplots(3, len(rates), figsize=(7.4, 6.4), sharey="row", squeeze=False)
     x = np.maximum(steps, 0.7)
     for column, rate in zip(axes.T, rates):
         for norm in PAIR:
@@ -456,7 +457,7 @@ def landscape(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -> plt.
         "gradient_change": "change of the gradient",
         "smoothness": "effective β",
     }
-    fig, axes = plt.subplots(len(rates), 3, figsize=(7.6, 2.4 * len(rates)), sharex=True, squeeze=False)
+    fig, axes = subplots(len(rates), 3, figsize=(7.6, 2.4 * len(rates)), sharex=True, squeeze=False)
     x = np.maximum(steps, 0.7)
     for row, rate in zip(axes, rates):
         for ax, (name, title) in zip(row, titles.items()):
@@ -495,7 +496,7 @@ MARKS = {
 
 def activations(curves: Curves, steps: np.ndarray, layers: Sequence[int]) -> plt.Figure:
     """Fans of quantiles NORM (1, P, len(layers), 7) of one unit's output, a row a norm, a column a layer."""
-    fig, axes = plt.subplots(2, len(layers), figsize=(7.6, 4.2), sharex=True, sharey="row", squeeze=False)
+    fig, axes = subplots(2, len(layers), figsize=(7.6, 4.2), sharex=True, sharey="row", squeeze=False)
     x = np.maximum(steps, 0.7)
     for row, norm in zip(axes, PAIR):
         for place, (ax, layer) in enumerate(zip(row, layers)):
@@ -518,7 +519,7 @@ def activations(curves: Curves, steps: np.ndarray, layers: Sequence[int]) -> plt
 
 def verdicts(words: Mapping[str, Sequence[str]], rates: Sequence[float]) -> plt.Figure:
     """A row a claim, a column a rate, a mark a verdict."""
-    fig, ax = plt.subplots(figsize=(7.4, 0.9 + 0.3 * max(1, len(words))))
+    fig, ax = subplots(figsize=(7.4, 0.9 + 0.3 * max(1, len(words))))
     for row, found in enumerate(words.values()):
         for column, word in enumerate(found):
             mark, shade = MARKS[word]
@@ -547,7 +548,7 @@ def effects(curves: Curves, rates: Sequence[float]) -> plt.Figure:
         "gradient_change": "change of gradient",
         "smoothness": "effective β",
     }
-    fig, axes = plt.subplots(2, 2, figsize=(7.4, 5.0), sharex=True)
+    fig, axes = subplots(2, 2, figsize=(7.4, 5.0), sharex=True)
     for ax, (name, title) in zip(axes.flat, titles.items()):
         low, middle, high = np.clip(np.asarray(curves[name])[0], 1e-30, 1e30)
         ax.vlines(rates, low, high, color=COLORS["theory"], linewidth=1)
@@ -570,7 +571,7 @@ def by_depth(curves: Curves, rates: Sequence[float], depths: Sequence[int]) -> p
     """Final loss, cosine and curvature against the number of layers, a column a rate."""
     titles = {"final_loss": "final loss, share", "cosine": "cosine of G and G′", "edge": "curvature × η / 2"}
     size = (2.3 * len(rates) + 0.7, 6.2)
-    fig, axes = plt.subplots(3, len(rates), figsize=size, sharex=True, sharey="row", squeeze=False)
+    fig, axes = subplots(3, len(rates), figsize=size, sharex=True, sharey="row", squeeze=False)
     for row, (name, title) in zip(axes, titles.items()):
         for ax, rate in zip(row, rates):
             for norm in PAIR:
@@ -586,3 +587,65 @@ def by_depth(curves: Curves, rates: Sequence[float], depths: Sequence[int]) -> p
         ax.set_xlabel("layers")
     legend_below(fig, axes[0, 0], 2)
     return without_minor_ticks(fig)
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_curves(results: Results) -> plt.Figure:
+    best = {norm: float(results[f"best_rate.{norm}"][0]) for norm in NORMS}
+    return losses(points_of(results, "curves"), best)
+
+
+def _draw_rates(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    rates = dict.fromkeys(NORMS, own.rates) | dict.fromkeys(("l1", "linf"), own.coarse_rates)
+    return by_rate(points_of(results, "rates"), rates)
+
+
+def _draw_plateaus(results: Results) -> plt.Figure:
+    return plateaus(points_of(results, "plateaus"), parameters_of(results).rates)
+
+
+def _steps(results: Results) -> np.ndarray:
+    return np.array(spread_probes(parameters_of(results).steps))
+
+
+def _slow(results: Results) -> list[float]:
+    return [rate for rate in (1e-8, 1e-7, PAPER) if rate in parameters_of(results).rates]
+
+
+def _draw_covariate_shift(results: Results) -> plt.Figure:
+    return covariate_shift(points_of(results, "covariate-shift"), _steps(results), _slow(results))
+
+
+def _draw_landscape(results: Results) -> plt.Figure:
+    return landscape(points_of(results, "landscape"), _steps(results), _slow(results)[-2:])
+
+
+def _draw_activations(results: Results) -> plt.Figure:
+    depth = parameters_of(results).depth
+    layers = sorted({1, max(1, depth // 2), max(1, depth - 1), depth})
+    return activations(points_of(results, "activations"), _steps(results), layers)
+
+
+def _draw_effects(results: Results) -> plt.Figure:
+    return effects(points_of(results, "effects"), parameters_of(results).rates)
+
+
+def _draw_depth(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    return by_depth(points_of(results, "depth"), own.sweep_rates, sorted([*own.depths, own.depth]))
+
+
+#: Without the verdicts by rate: the numbers that they rest on were not recorded.
+FIGURES = {
+    "curves": _draw_curves,
+    "rates": _draw_rates,
+    "plateaus": _draw_plateaus,
+    "covariate-shift": _draw_covariate_shift,
+    "landscape": _draw_landscape,
+    "activations": _draw_activations,
+    "effects": _draw_effects,
+    "depth": _draw_depth,
+}

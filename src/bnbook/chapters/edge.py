@@ -14,14 +14,16 @@ from torch import Tensor, nn
 from bnbook import models
 from bnbook.data import Dataset, normalise
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS, LABELS
-from bnbook.plots.line_names.marks import marks
+from bnbook.figures import COLORS, LABELS, parameters_of, points_of
+from bnbook.plots.layout import subplots
+from bnbook.plots.names import marks
 from bnbook.plots.panels import line_with_band
 from bnbook.probes.functional import Batch, Loss
 from bnbook.probes.hessian import curvature_along_gradient, largest_curvature
 from bnbook.probes.landscape import along_gradient
 from bnbook.small_networks.descent import member_loss
 from bnbook.small_networks.stack import Stack, stack_models
+from bookpress.results import Results
 
 # ---- Gradient descent on a few hundred images, full batch or mini-batch, on a stack of seeds and learning rates ----
 
@@ -279,7 +281,7 @@ def edge(
 ) -> plt.Figure:
     """A column an arm: above η λ_max at each rate, top.RATE.NORM (1, 3, P); below λ_max at the largest rate,
     kept.NORM, and after it was halved, halved.NORM."""
-    fig, axes = plt.subplots(2, 2, figsize=(7.6, 5.6), sharex=True, sharey="row")
+    fig, axes = subplots(2, 2, figsize=(7.6, 5.6), sharex=True, sharey="row")
     for (above, below), norm in zip(axes.T, TITLES, strict=True):
         for rate, dash in zip(rates, DASHES):
             style = dict(color=COLORS[norm], linestyle=dash, label=f"η = {rate:g}")
@@ -300,3 +302,16 @@ def edge(
 
 def _tag(rate: float) -> str:
     return f"lr{rate:g}".replace(".", "_")
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_edge(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    half = own.steps // 2
+    every, looks = range(0, 2 * half + 1, own.look_every), range(0, half + 1, own.look_every)
+    return edge(points_of(results, "edge"), every, own.rates, [half + step for step in looks])
+
+
+FIGURES = {"edge": _draw_edge}

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 
 from bnbook.chapters.shared import Rows, largest_usable, pooled
 from bnbook.data import load
-from bnbook.figures import COLORS, band
+from bnbook.figures import COLORS, band, parameters_of, points_of
+from bnbook.plots.layout import subplots
 from bnbook.training.numerics import numerics
 from bookpress.intervals import mean_and_interval
+from bookpress.results import Results
 
 CLASSES = 10
 #: Channels of the two convolutions, units of the two hidden layers, pixels a side of a kernel (LeCun et al. 1998).
@@ -484,7 +486,7 @@ ROWS = (
 
 def answers(accuracy: Mapping[str, np.ndarray], margin: float) -> plt.Figure:
     """Test accuracy (S,) of each arm in per cent, means and intervals; a band `margin` points about batch norm's."""
-    fig, ax = plt.subplots(figsize=(7.4, 6.4))
+    fig, ax = subplots(figsize=(7.4, 6.4))
     middle = 100 * accuracy["batch"].mean()
     ax.axvspan(middle - margin, middle + margin, color=COLORS["grid"], linewidth=0)
     for place, (_, name, _) in enumerate(ROWS):
@@ -504,7 +506,7 @@ def rates(
     curves: Mapping[str, np.ndarray],
 ) -> plt.Figure:
     """Late loss (S, rates) against the rate, and accuracy in per cent (S, looks) on the way at the best one."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.7))
+    fig, (left, right) = subplots(1, 2, figsize=(9, 3.7))
     for name, words in (("batch", "batch norm"), ("none", "no batch norm")):
         band(left, np.array(grid), late[name], label=words, color=COLORS[name])
         band(right, np.array(steps), 100 * curves[name], label=words, color=COLORS[name])
@@ -512,3 +514,23 @@ def rates(
     right.set(xlabel="step", ylabel="test accuracy, %", title="Each at its best rate")
     left.legend(fontsize=9.5)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_answers(results: Results) -> plt.Figure:
+    names = dict.fromkeys(("none", "batch", *(name for _, name, _ in ROWS)))
+    return answers({name: results[f"accuracy.{name}"] for name in names}, 1.0)
+
+
+def _draw_rates(results: Results) -> plt.Figure:
+    own, found = parameters_of(results), points_of(results, "rates")
+    late, curves = (
+        {name: found[f"{part}.{name}"] for name in ("none", "batch")} for part in ("late", "curve")
+    )
+    places = np.linspace(0, own.steps, own.looks, endpoint=False).astype(int)
+    return rates(own.rates, late, places, curves)
+
+
+FIGURES = {"answers": _draw_answers, "rates": _draw_rates}

@@ -8,6 +8,7 @@ import numpy as np
 from bnbook.chapters.mean_field import NETS
 from bnbook.figures import COLORS
 from bnbook.plots.axes import points
+from bnbook.plots.layout import subplots
 from bnbook.results import Results
 
 #: Name -> normalizer, statistics of the probe, and the equations that are right for it.
@@ -38,7 +39,7 @@ AT = np.array([0.5, 1, 2, 3, 4, 5])  # γ of the points; measured at 1
 def figure_one(results: Results) -> plt.Figure:
     """λ_max and 2 (1 + μ) / λ_max against γ, a row a network: lines of the equations, points measured at γ = 1."""
     gammas, (momentum,) = results["curve.figure_one.gamma"][0], results["curve.figure_one.momentum"]
-    fig, axes = plt.subplots(2, 2, figsize=(7.8, 6.4), sharex=True)
+    fig, axes = subplots(2, 2, figsize=(7.8, 6.4), sharex=True)
     for row, (net, title) in zip(axes, NETS.items()):
         for ax, of_lambda in zip(row, (lambda value: value, lambda value: 2 * (1 + momentum) / value)):
             for name, (words, dash, color) in LINES.items():
@@ -62,7 +63,7 @@ def figure_one(results: Results) -> plt.Figure:
 def sweeps(results: Results) -> plt.Figure:
     """λ_max against width, inputs and outputs, and the lines of theory."""
     labels = {"width": "units N", "inputs": "inputs m", "outputs": "outputs"}
-    fig, axes = plt.subplots(1, len(labels), figsize=(8.6, 3.3))
+    fig, axes = subplots(1, len(labels), figsize=(8.6, 3.3))
     for ax, (name, label) in zip(axes, labels.items()):
         at = results[f"curve.sweeps.{name}"][0]
         for case, (words, _, color) in MARKS.items():

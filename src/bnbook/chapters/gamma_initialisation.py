@@ -10,11 +10,13 @@ import torch
 
 from bnbook.chapters.mean_field import sample_inputs
 from bnbook.data import Dataset, normalise
-from bnbook.figures import COLORS
+from bnbook.figures import COLORS, parameters_of, points_of
+from bnbook.plots.layout import subplots
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.training.curves import moving_mean
 from bnbook.training.first_gamma import ScaleArm
 from bookpress.intervals import mean_and_interval
+from bookpress.results import Results
 
 #: Steps that a learning curve is averaged over, and points of it that are kept.
 WINDOW, POINTS = 25, 100
@@ -59,7 +61,7 @@ def learning_curves(
 ) -> plt.Figure:
     """Batch accuracy against the step, a panel a network, a line with its band for each first γ: "steps"
     (1, T), "NETWORK.gGAMMA" (S, T)."""
-    fig, axes = plt.subplots(1, len(networks), figsize=(8, 3.4), sharey=True)
+    fig, axes = subplots(1, len(networks), figsize=(8, 3.4), sharey=True)
     shades = plt.cm.viridis(np.linspace(0.0, 0.75, len(gammas)))
     at = curves["steps"][0]
     for ax, network in zip(axes, networks):
@@ -77,7 +79,7 @@ def eigenvalues(
     networks: Sequence[str], gammas: Sequence[float], found: Mapping[str, np.ndarray]
 ) -> plt.Figure:
     """Geometric mean of λ_max at the start, "NETWORK.gGAMMA" (S,), against γ, and a line like γ²."""
-    fig, ax = plt.subplots(figsize=(6.2, 3.4))
+    fig, ax = subplots(figsize=(6.2, 3.4))
     for network, mark, up in zip(networks, "os", (7, -16)):
         means = np.exp([np.log(found[tag(network, gamma)]).mean() for gamma in gammas])
         ax.plot(gammas, means, mark + "-", color=COLORS["batch"])
@@ -96,3 +98,17 @@ def eigenvalues(
     ax.minorticks_off()
     ax.margins(y=0.15)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_curves(results: Results) -> plt.Figure:
+    return learning_curves(("vgg16", "resnet"), parameters_of(results).gammas, points_of(results, "curves"))
+
+
+def _draw_eigenvalue(results: Results) -> plt.Figure:
+    return eigenvalues(("vgg16", "resnet"), parameters_of(results).gammas, points_of(results, "eigenvalue"))
+
+
+FIGURES = {"curves": _draw_curves, "eigenvalue": _draw_eigenvalue}

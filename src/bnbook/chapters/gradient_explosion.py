@@ -16,15 +16,17 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS, log_band, mean_and_interval
+from bnbook.figures import COLORS, log_band, mean_and_interval, parameters_of, points_of
 from bnbook.meanfield.recursions import relu_product, step_product
 from bnbook.models import mlp
 from bnbook.models.building import initialise, linear, whole
 from bnbook.normalizers import make_normalizer
 from bnbook.plots.axes import name_ticks, points
+from bnbook.plots.layout import subplots
 from bnbook.probes.functional import total_norm
 from bnbook.probes.landscape import along_gradient
 from bnbook.probes.layer_gradients import LayerGradients, measure
+from bookpress.results import Results
 
 # ---- Nonlinearities by name, as functions of a tensor; any other function of a tensor may take their place ----
 
@@ -581,7 +583,7 @@ THEORY = {"color": COLORS["theory"]}
 
 def rates(sizes: Sequence[int], measured: Curves, at: np.ndarray, theory: Curves) -> plt.Figure:
     """Growth of the squared gradient against the batch size: measured (S, sizes), theory (1, at) by name."""
-    fig, ax = plt.subplots(figsize=(7.2, 4.4))
+    fig, ax = subplots(figsize=(7.2, 4.4))
     ink = {"color": COLORS["batch"]}
     middle = len(sizes) // 2
     for name, (words, mark, beside) in NONLINEARITIES.items():
@@ -608,7 +610,7 @@ def rates(sizes: Sequence[int], measured: Curves, at: np.ndarray, theory: Curves
 def layers(norms: Curves, one_layer: float, skipped: np.ndarray) -> plt.Figure:
     """Norms (S, hidden layers) by kind; theory: the factor of one layer, and the profile of skip
     connections."""
-    fig, ax = plt.subplots(figsize=(7.2, 4.2))
+    fig, ax = subplots(figsize=(7.2, 4.2))
     index = np.arange(1, norms["batch"].shape[1] + 1)
     for kind in ("batch", "residual", "none"):
         label, color, _ = KINDS[kind]
@@ -626,7 +628,7 @@ def layers(norms: Curves, one_layer: float, skipped: np.ndarray) -> plt.Figure:
 
 def one_or_many(depths: Sequence[int], first: Curves, rough: Curves) -> plt.Figure:
     """First layer's squared gradient and roughness of the loss, (S, depths) by place of batch norm."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(7.6, 4.0))
+    fig, (left, right) = subplots(1, 2, figsize=(7.6, 4.0))
     for kind, (label, color, look) in PLACES.items():
         style = {"color": color, "marker": look[0], "linestyle": look[1:], "markersize": 4}
         log_band(left, depths, np.sqrt(first[kind]), label=label, **style)
@@ -643,7 +645,7 @@ def one_or_many(depths: Sequence[int], first: Curves, rough: Curves) -> plt.Figu
 
 def turning(turned: np.ndarray, steps: Sequence[int]) -> plt.Figure:
     """How far a step turns each hidden layer, (S, steps, layers)."""
-    fig, ax = plt.subplots(figsize=(7.2, 4.0))
+    fig, ax = subplots(figsize=(7.2, 4.0))
     shades = plt.cm.viridis(np.linspace(0, 0.9, len(steps)))
     for k, (step, shade) in enumerate(zip(steps, shades)):
         log_band(ax, np.arange(1, turned.shape[2] + 1), turned[:, k], color=shade, label=f"step {step}")
@@ -654,7 +656,7 @@ def turning(turned: np.ndarray, steps: Sequence[int]) -> plt.Figure:
 
 def training(rates: Sequence[float], depths: dict[str, int], accuracy: Curves) -> plt.Figure:
     """Shares of right answers (S, rates) by "SIZE.KIND", a panel for each size."""
-    fig, axes = plt.subplots(1, len(depths), figsize=(7.8, 3.6), sharey=True)
+    fig, axes = subplots(1, len(depths), figsize=(7.8, 3.6), sharey=True)
     for ax, (size, depth) in zip(axes, depths.items()):
         for kind, (label, color, look) in KINDS.items():
             mean, half = mean_and_interval(accuracy[f"{size}.{kind}"])
@@ -666,3 +668,49 @@ def training(rates: Sequence[float], depths: dict[str, int], accuracy: Curves) -
     handles, names = axes[0].get_legend_handles_labels()
     fig.legend(handles, names, ncols=2, loc="outside lower center", fontsize=9.5)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_rates(results: Results) -> plt.Figure:
+    sizes, theory = parameters_of(results).batch_sizes, points_of(results, "rates")
+    measured = {
+        name: np.stack([results[f"growth2.{name}.m{m}"] for m in sizes], axis=1) for name in NONLINEARITIES
+    }
+    return rates(sizes, measured, theory["batch_sizes"][0], theory)
+
+
+def _draw_layers(results: Results) -> plt.Figure:
+    one = growth("relu", 64)
+    skipped = np.sqrt(residual_profile(one, parameters_of(results).deep_layers - 1))
+    return layers(points_of(results, "layers"), one.of_norm, skipped)
+
+
+def _draw_one_or_many(results: Results) -> plt.Figure:
+    points = points_of(results, "one-or-many")
+    first = {kind: points[f"first.{kind}"] for kind in PLACES}
+    return one_or_many(
+        parameters_of(results).depths, first, {kind: points[f"rough.{kind}"] for kind in ("batch", "none")}
+    )
+
+
+def _draw_training(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    depths = dict(zip(("shallow", "middle", "deep"), own.trained_layers))
+    return training(own.rates, depths, points_of(results, "training"))
+
+
+def _draw_turning(results: Results) -> plt.Figure:
+    found = points_of(results, "turning")
+    steps = [int(name.removeprefix("step")) for name in found]
+    return turning(np.stack(list(found.values()), axis=1), steps)
+
+
+FIGURES = {
+    "rates": _draw_rates,
+    "layers": _draw_layers,
+    "one-or-many": _draw_one_or_many,
+    "training": _draw_training,
+    "turning": _draw_turning,
+}

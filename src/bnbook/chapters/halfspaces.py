@@ -24,7 +24,9 @@ from bnbook.chapters.length_direction import (
     plane,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band
+from bnbook.figures import log_band, parameters_of, points_of
+from bnbook.plots.layout import subplots
+from bookpress.results import Results
 
 # ---- Half-spaces: minimise f(w̃) = E φ(zᵀw̃), z = -yx, for Gaussian z (exact integrals) or for examples ----
 # Everything but the gradient needs only the margins of a direction, zᵀw / ‖w‖_S: points t with weights p, so
@@ -506,7 +508,7 @@ def sine_off_line(points: np.ndarray, halfspace: Gaussian) -> np.ndarray:
 
 def races(steps: np.ndarray, panels: Mapping[str, Mapping[str, np.ndarray]]) -> plt.Figure:
     """Relative excess loss (S, T) at some steps (T,): title -> method -> values."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.6), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(7.4, 3.6), sharey=True)
     for ax, (title, runs) in zip(axes, panels.items(), strict=True):
         for name, values in runs.items():
             color, dash, label = METHODS[name]
@@ -524,7 +526,7 @@ def surfaces(
 
     points: LOSS.on_line and LOSS.away, critical points (1, k, 2) on and off the line.
     """
-    fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.9))
+    fig, axes = subplots(1, 2, figsize=(7.4, 3.9))
     titles = {"logistic": "logistic loss", "ripple": r"$t-\sqrt{e}\,\sin t$"}
     for ax, (name, surface) in zip(axes, values.items(), strict=True):
         ax.contour(side, side, surface, 22, cmap="cividis", linewidths=0.9)
@@ -540,3 +542,39 @@ def surfaces(
     handles, labels = axes[1].get_legend_handles_labels()
     fig.legend(handles, labels, ncols=3, loc="outside lower center", fontsize=9)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_critical_points(results: Results) -> plt.Figure:
+    problem = Quadratic(np.array([[1.0, 0.35], [0.35, 0.6]]), np.array([0.45, -0.1]))
+    side, values = np.linspace(-4, 4, 41), {}
+    for name in ("logistic", "ripple"):
+        halfspace = Gaussian(problem, LOSSES[name])
+        values[name] = np.array([[halfspace.value(np.array([a, b])) for a in side] for b in side])
+    found = points_of(results, "critical-points")
+    points = {name: np.reshape(places, (1, -1, 2)) for name, places in found.items()}
+    return surfaces(side, values, problem.direction, points)
+
+
+def _draw_margins(results: Results) -> plt.Figure:
+    titles = {
+        "gap": "gap of the direction",
+        "length": "slope in the length",
+        "direction": "gradient in the direction",
+        "combined": "whole gradient",
+    }
+    forms = {"printed": "printed: printed", "corrected": "corrected: corrected"}
+    panels = {titles[name]: {f"{name}_{form}": words for form, words in forms.items()} for name in titles}
+    return length_direction.draw_ratios(panels, points_of(results, "margins"), (-8, 8))
+
+
+def _draw_races(results: Results) -> plt.Figure:
+    own, curves = parameters_of(results), points_of(results, "races")
+    titles = {"Gaussian": "gaussian", f"images of {own.classes[0]} and {own.classes[1]}": "images"}
+    panels = {title: {name: curves[f"{kind}.{name}"] for name in RACERS} for title, kind in titles.items()}
+    return races(length_direction.drawn_steps(own.steps), panels)
+
+
+FIGURES = {"critical-points": _draw_critical_points, "margins": _draw_margins, "races": _draw_races}

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 
+from bnbook.chapters.deep_linear import tag
 from bnbook.chapters.shared import arithmetic, geometric
-from bnbook.chapters.vgg import at_equal_progress, first_steps, middles
+from bnbook.chapters.vgg import at_equal_progress, first_steps, middles, of_ladder
+from bnbook.deep_linear import spread_probes
+from bnbook.figures import parameters_of, points_of
+from bnbook.plots import printed
+from bnbook.plots.axes import power
+from bnbook.plots.panels import panels
 from bnbook.probes import summaries
 from bnbook.probes.over_steps import holds_from, over_training, share_of_training
 from bnbook.training.curves import guessing
 from bnbook.training.placed import PlacedArm
+from bookpress.results import Results
 
 Arrays = dict[str, np.ndarray]
 MEASURES = ("shift", "relative_shift", "cosine")
@@ -82,3 +90,41 @@ def at_rates(runs: list[Arrays], steps: int) -> Arrays:
         middle = [first_steps(curve, run, steps, name == "cosine") for curve, run in zip(curves, runs)]
         found[name] = np.stack(middle, axis=1)
     return found
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+NORMS, PAIR = ("none", "batch", "noisy"), ("none", "batch")
+TITLES = {"shift": "ℓ2 difference", "relative_shift": "ℓ2 difference / ‖G‖", "cosine": "cosine of G and G′"}
+
+
+def _draw_vgg(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    steps = np.array(of_ladder(("none",), own.width, vars(own))["none"].probe_steps)
+    words = dict(xlabel="training step + 1", log="xy", linear=("cosine",), levels={"cosine": printed.IDEAL})
+    return panels(points_of(results, "vgg"), steps + 1, TITLES, NORMS, **words)
+
+
+def _draw_layers(results: Results) -> plt.Figure:
+    points = points_of(results, "layers")
+    layers, titles = range(2, 2 + points["cosine.none"].shape[2]), dict(list(TITLES.items())[1:])
+    words = dict(xlabel="layer", log="y", linear=("cosine",), ticks=True, levels={"cosine": printed.IDEAL})
+    return panels(points, layers, titles, NORMS, **words)
+
+
+def _draw_linear(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    titles = {tag(rate): f"cosine at the rate {power(rate)}" for rate in own.linear_rates}
+    words = dict(xlabel="training step + 1", log="x", columns=2, levels={tag(1e-6): printed.LINEAR_SHIFT})
+    steps = np.array(spread_probes(own.linear_steps))
+    return panels(points_of(results, "linear"), steps + 1, titles, PAIR, **words)
+
+
+def _draw_rates(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    rates, titles = sorted([*own.sweep_rates, own.learning_rate]), dict(list(TITLES.items())[1:])
+    words = dict(xlabel="learning rate", log="xy", linear=("cosine",), ticks=True, upright=printed.RATE)
+    return panels(points_of(results, "rates"), rates, titles, PAIR, **words)
+
+
+FIGURES = {"vgg": _draw_vgg, "layers": _draw_layers, "linear": _draw_linear, "rates": _draw_rates}

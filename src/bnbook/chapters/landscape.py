@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.figures import COLORS, LABELS, log_band
+from bnbook.figures import COLORS, LABELS, log_band, parameters_of, points_of
 from bnbook.plots import printed
-from bnbook.plots.line_names.marks import mark, mark_curve
-from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
+from bnbook.plots.layout import subplots
+from bnbook.plots.names import mark, mark_curve
+from bnbook.plots.panels import legend_below, line_with_band, panels, without_minor_ticks
 from bnbook.probes.summaries import PAPER_REACH
+from bookpress.results import Results
 
 Curves = Mapping[str, np.ndarray]
 PAIR = ("none", "batch")
@@ -22,7 +24,7 @@ def landscape(curves: Curves, steps: Sequence[int]) -> plt.Figure:
     """Left, from the smallest to the largest loss, low.NORM and high.NORM (1, P), their logarithms; then the
     change of the gradient and β, NAME.NORM (1, 3, P), marked where the plain network's line crosses batch
     norm's for good, and what the paper prints of the first."""
-    fig, axes = plt.subplots(1, 3, figsize=(8.2, 3.5))
+    fig, axes = subplots(1, 3, figsize=(8.2, 3.5))
     x = np.asarray(steps) + 1  # the first probe has a place on a logarithmic axis
     for norm in PAIR:
         low, high = (np.exp(np.asarray(curves[f"{edge}.{norm}"])[0]) for edge in ("low", "high"))
@@ -56,7 +58,7 @@ def random_directions(curves: Curves, steps: Sequence[int]) -> plt.Figure:
     below along the gradient (NAME.NORM)."""
     titles = {"loss_change": "largest change of the loss", "smoothness": "effective β"}
     ways = {"random_": "in a random direction", "": "along the gradient"}
-    fig, axes = plt.subplots(2, 2, figsize=(7.4, 5.2), sharex=True, sharey="col")
+    fig, axes = subplots(2, 2, figsize=(7.4, 5.2), sharex=True, sharey="col")
     x = np.asarray(steps) + 1
     for column, (name, title) in zip(axes.T, titles.items()):
         for ax, (way, words) in zip(column, ways.items()):
@@ -86,3 +88,26 @@ def slope_panel(
     ax.set(xscale="log", yscale="log")
     ax.set_xticks([0.05, 0.5, 4, 16], ["1/20", "1/2", "4", "16"])
     ax.minorticks_off()
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_landscape(results: Results) -> plt.Figure:
+    return landscape(points_of(results, "landscape"), results["probe_step"][0])
+
+
+def _draw_random(results: Results) -> plt.Figure:
+    return random_directions(points_of(results, "random"), results["probe_step"][0])
+
+
+def _draw_width(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    titles = {"loss_range": "range of the loss", "gradient_change": "change of the gradient"}
+    titles["smoothness"] = "effective β"
+    words = dict(xlabel="width, share of VGG-A", log="xy", ticks=True)
+    widths = sorted({*own.sweep_widths, own.width})
+    return panels(points_of(results, "width"), widths, titles, PAIR, **words)
+
+
+FIGURES = {"landscape": _draw_landscape, "random": _draw_random, "width": _draw_width}

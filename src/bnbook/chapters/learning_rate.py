@@ -14,10 +14,12 @@ from matplotlib.ticker import LogLocator
 
 from bnbook.chapters.mean_field import NETS, SETS, TOLERANCE, Panels
 from bnbook.data import Dataset
-from bnbook.figures import COLORS
+from bnbook.figures import COLORS, parameters_of, points_of
 from bnbook.plots.axes import in_factors, in_powers
+from bnbook.plots.layout import subplots
 from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 from bnbook.small_networks import PhaseArm, full_batch, train_model
+from bookpress.results import Results
 
 #: Points that are kept of a loss by step.
 POINTS = 60
@@ -104,7 +106,7 @@ def titles(panels: Panels) -> dict[str, str]:
 def grid(panels: Panels) -> tuple[plt.Figure, dict[str, plt.Axes]]:
     """A row for each set, a panel for each network, titled; what names end in -> its axes."""
     rows = -(-len(panels) // 2)
-    fig, axes = plt.subplots(rows, 2, figsize=(7.8, 3.2 * rows + 0.5), sharex=True, squeeze=False)
+    fig, axes = subplots(rows, 2, figsize=(7.8, 3.2 * rows + 0.5), sharex=True, squeeze=False)
     for ax in axes[-1]:
         ax.set_xlabel(r"$\gamma$")
     for ax in axes[:, 0]:
@@ -145,7 +147,7 @@ def _orders(ax: plt.Axes, top: float, last: float) -> None:
 
 def offsets(panels: Panels, margin: float, curves: Curves) -> plt.Figure:
     """log10 of the measured over each predicted rate, "PREDICTION.P" (S,), a row a network and set."""
-    fig, ax = plt.subplots(figsize=(7.2, 0.9 + 0.5 * len(panels)))
+    fig, ax = subplots(figsize=(7.2, 0.9 + 0.5 * len(panels)))
     ax.axvspan(-margin, margin, color="0.9")
     for row, suffix in enumerate(panels.values()):
         for place, (name, (words, mark, color)) in enumerate(MARKS.items()):
@@ -163,9 +165,7 @@ def offsets(panels: Panels, margin: float, curves: Curves) -> plt.Figure:
 def hidden_alone(panels: Panels, curves: Curves) -> plt.Figure:
     """Loss by step, "all.P" and "hidden.P" (S, T), a line a restart, all of networks with batch norm."""
     rows = -(-len(panels) // 2)
-    fig, axes = plt.subplots(
-        rows, 2, figsize=(7.4, 2.5 * rows + 0.5), sharex=True, sharey=True, squeeze=False
-    )
+    fig, axes = subplots(rows, 2, figsize=(7.4, 2.5 * rows + 0.5), sharex=True, sharey=True, squeeze=False)
     arms = (("all", "all weights", "--"), ("hidden", "hidden weights alone", "-"))
     for ax, (suffix, title) in zip(axes.flat, titles(panels).items()):
         for name, words, dash in arms:
@@ -185,7 +185,7 @@ def hidden_alone(panels: Panels, curves: Curves) -> plt.Figure:
 
 def without_batch_norm(variances: Sequence[float], measured: np.ndarray, curves: Curves) -> plt.Figure:
     """log10 of critical rates (S, V) against σ_w²; curves "variance", "from0" and "corrected" (1, fine)."""
-    fig, ax = plt.subplots(figsize=(6.2, 3.3))
+    fig, ax = subplots(figsize=(6.2, 3.3))
     x = np.tile(variances, len(measured))
     ax.plot(x, measured.ravel(), "o", color=COLORS["none"], markersize=4, label="measured")
     for name in ("from0", "corrected"):
@@ -202,7 +202,7 @@ def sides(names: Mapping[str, str], gammas: Sequence[float], largest: float, cur
     """log10 of critical rates in other settings, NAME (S, γ), over the line through the batch: a row a
     setting, names: setting -> words, a colour a γ. No rate above `largest` was tried, and what has none is
     an arrow there. curves: "gamma", "LINE" (1, fine), "below" (1, γ) that line at the γ of the settings."""
-    fig, ax = plt.subplots(figsize=(7.2, 1.4 + 0.5 * len(names)))
+    fig, ax = subplots(figsize=(7.2, 1.4 + 0.5 * len(names)))
     ax.axvline(0, color=COLORS["theory"], linestyle=":", label="through the batch")
     printed = np.interp(gammas, curves["gamma"][0], (curves["from0"] - curves["through_batch"])[0])
     shades = plt.cm.viridis(np.linspace(0.0, 0.75, len(gammas)))
@@ -256,7 +256,7 @@ def after_epochs(
     """Test losses (S, γ, rates) against the rates, log10 (γ, rates), a colour each γ; edges (γ,): log10 of
     the rates at which the short trainings break, as vertical lines; printed (γ,): log10 of the paper's η*,
     half of which is marked below."""
-    fig, ax = plt.subplots(figsize=(6.8, 3.8))
+    fig, ax = subplots(figsize=(6.8, 3.8))
     shades = plt.cm.viridis(np.linspace(0.0, 0.75, len(gammas)))
     for place, (gamma, shade) in enumerate(zip(gammas, shades)):
         x = 10 ** rates[place]
@@ -273,3 +273,71 @@ def after_epochs(
     ax.set_title("Which learning rate leaves the lowest test loss?")
     ax.legend(fontsize=9.5)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _panels(results: Results) -> dict[tuple[str, str], str]:
+    names = parameters_of(results).datasets
+    return {(name, net): f"{net}.set{place}" for place, name in enumerate(names) for net in ("fc", "conv")}
+
+
+def _draw_boundary(results: Results) -> plt.Figure:
+    panels = _panels(results)
+    measured = {suffix: results[f"boundary.{suffix}"] for suffix in panels.values()}
+    return boundary(panels, parameters_of(results).gammas, measured, points_of(results, "boundary"))
+
+
+def _draw_offsets(results: Results) -> plt.Figure:
+    panels, found = _panels(results), points_of(results, "offsets")
+    for name in ("readout", *LINES):
+        found |= {f"{name}.{suffix}": results[f"offset.{name}.{suffix}"] for suffix in panels.values()}
+    return offsets(panels, 0.15, found)
+
+
+def _draw_hidden(results: Results) -> plt.Figure:
+    return hidden_alone(_panels(results), points_of(results, "hidden"))
+
+
+def _draw_sides(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    names = {
+        "squared": "as above",
+        "long": f"{own.long_steps} steps",
+        "batch": f"batches of {own.other_batch}",
+    }
+    names |= {"full": "one full batch", "cross_entropy": "cross-entropy", "survives": "does not explode"}
+    return sides(names, own.side_gammas, 2.0, points_of(results, "sides"))
+
+
+def _draw_vanilla(results: Results) -> plt.Figure:
+    return without_batch_norm(
+        parameters_of(results).variances, results["vanilla"], points_of(results, "vanilla")
+    )
+
+
+def _draw_map(results: Results) -> plt.Figure:
+    panels, curves = _panels(results), points_of(results, "map")
+    losses = {suffix: results[f"map.{suffix}"] for suffix in panels.values()}
+    curves |= {f"boundary.{suffix}": results[f"boundary.{suffix}"] for suffix in panels.values()}
+    return loss_map(panels, parameters_of(results).gammas, losses, curves)
+
+
+def _draw_epochs(results: Results) -> plt.Figure:
+    own, found = parameters_of(results), points_of(results, "epochs")
+    places = [own.gammas.index(gamma) for gamma in own.end_gammas]
+    edges = results["boundary.fc.set0"].mean(axis=0)[places]
+    printed = points_of(results, "map")["from0.fc.set0"][0, places]
+    return after_epochs(own.end_gammas, found["losses"], found["rates"][0], edges, printed)
+
+
+FIGURES = {
+    "boundary": _draw_boundary,
+    "offsets": _draw_offsets,
+    "hidden": _draw_hidden,
+    "sides": _draw_sides,
+    "vanilla": _draw_vanilla,
+    "map": _draw_map,
+    "epochs": _draw_epochs,
+}

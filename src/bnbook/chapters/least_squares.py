@@ -23,7 +23,9 @@ from bnbook.chapters.length_direction import (
     iterate,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band
+from bnbook.figures import log_band, parameters_of, points_of
+from bnbook.plots.layout import subplots
+from bookpress.results import Results
 
 # ---- Least squares in length and direction, w̃ = γ w / ‖w‖_S, ‖w‖_S = √(wᵀSw), and a Rayleigh quotient ----
 
@@ -296,7 +298,7 @@ def conditioning(
     needed: Mapping[str, np.ndarray],
 ) -> plt.Figure:
     """The excess (S, T) of each method at condition number 100, and the steps (S, conditions) it needs."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.7))
+    fig, (left, right) = subplots(1, 2, figsize=(7.4, 3.7))
     for name, values in excess.items():
         color, dash, label = METHODS[name]
         style = {"color": color, "linestyle": dash}
@@ -313,3 +315,27 @@ def conditioning(
     right.set_xticks(conditions, [str(condition) for condition in conditions])
     right.minorticks_off()
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_margins(results: Results) -> plt.Figure:
+    linear = {
+        "direction": "batch: direction, the theorem",
+        "gradient_descent": "none: plain gradient descent",
+    }
+    rayleigh = {"printed": "printed: parenthesis mended", "charitable": "l2: eigenvalues, exponent, too"}
+    rayleigh["corrected"] = "corrected: corrected"
+    panels = {"the linear rate": linear, "the Rayleigh quotient": rayleigh}
+    return length_direction.draw_ratios(panels, points_of(results, "margins"), (-8, 8))
+
+
+def _draw_conditioning(results: Results) -> plt.Figure:
+    points, names = points_of(results, "conditioning"), ("direction", "gradient_descent", "accelerated")
+    excess, needed = ({name: points[f"{part}.{name}"] for name in names} for part in ("excess", "needed"))
+    shown = length_direction.drawn_steps(1200)
+    return conditioning(shown, excess, parameters_of(results).conditions, needed)
+
+
+FIGURES = {"margins": _draw_margins, "conditioning": _draw_conditioning}

@@ -11,6 +11,7 @@ import numpy as np
 
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
+from bnbook.plots.layout import subplots
 
 # ---- A quadratic problem, seen through the two moments of its data: S = E[x xᵀ] and u = E[-y x] -----------
 
@@ -330,7 +331,7 @@ def draw_ratios(
     """
     rows, columns = (len(panels) + 1) // 2, min(len(panels), 2)
     size = {"figsize": (5.4 + columns, 1.4 + 2.1 * rows), "squeeze": False}
-    fig, axes = plt.subplots(rows, columns, sharex=True, sharey=True, **size)
+    fig, axes = subplots(rows, columns, sharex=True, sharey=True, **size)
     for ax, (title, lines) in zip(axes.ravel(), panels.items(), strict=True):
         for name, words in lines.items():
             counts = np.asarray(tallies[name]).sum(axis=0)

@@ -11,18 +11,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnbook.deep_linear import LinearArm
+from bnbook.chapters import vgg as networks
+from bnbook.deep_linear import LinearArm, spread_probes
 from bnbook.deep_linear import summaries as of
-from bnbook.figures import COLORS, LABELS
+from bnbook.figures import COLORS, LABELS, parameters_of, points_of
 from bnbook.normalizers import make_normalizer
 from bnbook.plots import printed
 from bnbook.plots.axes import points, power
-from bnbook.plots.line_names.marks import marks
-from bnbook.plots.line_names.places import letters
-from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
+from bnbook.plots.layout import WIDTH, is_narrow, subplots
+from bnbook.plots.names import letters, marks
+from bnbook.plots.panels import fans, legend_below, line_with_band, panels, without_minor_ticks
 from bnbook.probes import distributions
 from bnbook.probes.activations import moment_change
 from bnbook.probes.over_steps import over_training, share_of_training
+from bookpress.results import Results
 
 # ---- What the ℓp normalizations make of one unit whose mean moves away from zero --------------------------
 
@@ -172,7 +174,7 @@ NORMS = ("none", "batch", "l1", "l2", "linf")
 
 def division(curves: Curves, offsets: Sequence[float]) -> plt.Figure:
     """Average norm and deviation of the output by the input's mean: size.NORM, deviation.NORM (1, X)."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.0), sharex=True)
+    fig, axes = subplots(1, 2, figsize=(7.4, 3.0), sharex=True)
     titles = {"size": "average ℓp norm of the output", "deviation": "standard deviation of the output"}
     for ax, (name, title) in zip(axes, titles.items()):
         for norm in (norm for norm in NORMS if f"{name}.{norm}" in curves):
@@ -186,7 +188,7 @@ def performance(
     vgg: Curves, steps: Sequence[int], linear: Curves, linear_steps: Sequence[float], chance: float
 ) -> plt.Figure:
     """Left batch accuracy in per cent of the VGG network, right loss of the linear one: NORM (1, 3, X)."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
+    fig, axes = subplots(1, 2, figsize=(7.6, 3.6))
     for ax, x, curves in zip(axes, (steps, linear_steps), (vgg, linear)):
         for norm in NORMS:
             line_with_band(ax, x, curves[norm], color=COLORS[norm], label=NAMES[norm])
@@ -201,7 +203,7 @@ def performance(
 
 def matched(curves: Curves, steps: Sequence[float], rates: Mapping[str, float], paper: float) -> plt.Figure:
     """A panel a norm: its loss NORM beside batch norm's, batch, and that at the matched rate, batch.NORM."""
-    fig, axes = plt.subplots(1, len(rates), figsize=(8.2, 3.3), sharey=True)
+    fig, axes = subplots(1, len(rates), figsize=(8.2, 3.3), sharey=True)
     for ax, (norm, rate) in zip(axes, rates.items()):
         line_with_band(ax, steps, curves[norm], color=COLORS[norm], label=f"{NAMES[norm]}, {power(paper)}")
         style = dict(color=COLORS["batch"])
@@ -219,10 +221,7 @@ def matched(curves: Curves, steps: Sequence[float], rates: Mapping[str, float], 
 def landscape(curves: Curves, x: Sequence[float]) -> plt.Figure:
     """Above the range of the loss, from low.NORM to high.NORM (1, P), their logarithms, a panel a norm; below
     gradient_change.NORM and smoothness.NORM (1, 3, P)."""
-    fig = plt.figure(figsize=(8.4, 5.4))
-    rows = fig.add_gridspec(2, 1, height_ratios=(1, 1.25))
-    upper = rows[0].subgridspec(1, len(NORMS)).subplots(sharey=True)
-    lower = rows[1].subgridspec(1, 2).subplots()
+    fig, upper, lower = _two_rows()
     middle = np.nanmedian(np.asarray(curves["high.batch"], dtype=float))
     for ax, norm in zip(upper, NORMS):
         edges = (np.asarray(curves[f"{edge}.{norm}"], dtype=float)[0] for edge in ("low", "high"))
@@ -243,9 +242,25 @@ def landscape(curves: Curves, x: Sequence[float]) -> plt.Figure:
     return without_minor_ticks(fig)
 
 
+def _two_rows() -> tuple[plt.Figure, Sequence[plt.Axes], Sequence[plt.Axes]]:
+    """A narrow panel for each norm, of one scale, and two below them; on a phone the two stand below each other."""
+    if is_narrow():
+        fig = plt.figure(figsize=(WIDTH, 8.6))
+        first, *below = fig.add_gridspec(3, 1, height_ratios=(2, 1, 1))
+        upper, lower = (
+            list(first.subgridspec(2, 3).subplots(sharey=True).flat),
+            [fig.add_subplot(each) for each in below],
+        )
+        upper.pop().remove()  # five norms
+        return fig, upper, lower
+    fig = plt.figure(figsize=(8.4, 5.4))
+    rows = fig.add_gridspec(2, 1, height_ratios=(1, 1.25))
+    return fig, rows[0].subgridspec(1, len(NORMS)).subplots(sharey=True), rows[1].subgridspec(1, 2).subplots()
+
+
 def by_rate(speeds: Mapping[str, np.ndarray], rates: Sequence[float]) -> plt.Figure:
     """Accuracy of the VGG network over its first steps in per cent, NORM (S, rates)."""
-    fig, ax = plt.subplots(figsize=(6.2, 3.3))
+    fig, ax = subplots(figsize=(6.2, 3.3))
     for place, norm in enumerate(NORMS):
         beside = np.array(rates) * 1.03 ** (place - 2)
         style = dict(color=COLORS[norm], label=NAMES[norm], markersize=4, capsize=2)
@@ -256,3 +271,90 @@ def by_rate(speeds: Mapping[str, np.ndarray], rates: Sequence[float]) -> plt.Fig
     marks(ax, x=printed.RATE)
     legend_below(fig, ax, len(NORMS))
     return without_minor_ticks(fig)
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_division(results: Results) -> plt.Figure:
+    return division(points_of(results, "division"), np.linspace(0, 3, 31))
+
+
+def _linear_steps(results: Results) -> np.ndarray:
+    """The steps at which a loss of the linear network is drawn."""
+    x = np.maximum(LinearArm(steps=parameters_of(results).linear_steps).loss_steps(), 0.7)
+    return x[np.unique(np.searchsorted(x, np.geomspace(0.7, x[-1], 110)))]
+
+
+def _draw_performance(results: Results) -> plt.Figure:
+    found = points_of(results, "performance")
+    vgg, linear = ({norm: found[f"{side}.{norm}"] for norm in NORMS} for side in ("vgg", "linear"))
+    steps = networks.batch_steps(parameters_of(results).steps)
+    return performance(vgg, steps, linear, _linear_steps(results), 100 / CLASSES)
+
+
+def _draw_matched(results: Results) -> plt.Figure:
+    rates = {"l2": PAPER} | {norm: results[f"matched_rate.{norm}"][0] for norm in ("l1", "linf")}
+    return matched(points_of(results, "matched"), _linear_steps(results), rates, PAPER)
+
+
+def _draw_vgg(results: Results) -> plt.Figure:
+    return landscape(points_of(results, "vgg"), np.maximum(_probe_steps(results), 0.7))
+
+
+def _probe_steps(results: Results) -> Sequence[int]:
+    own = parameters_of(results)
+    return networks.of_ladder(("none",), own.width, vars(own))["none"].probe_steps
+
+
+def _draw_linear(results: Results) -> plt.Figure:
+    x = np.maximum(spread_probes(parameters_of(results).linear_steps), 0.7)
+    return landscape(points_of(results, "linear"), x)
+
+
+def _draw_histograms(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    steps = networks.of_ladder(("none",), own.width, vars(own))["none"].checkpoints()
+    rows = [f"convolution {layer}" for layer in networks.PLACED]
+    return fans(points_of(results, "histograms"), steps, rows, NAMES)
+
+
+def _draw_linear_histograms(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    layers = (1, own.linear_depth // 2 + 1, own.linear_depth - 1)  # behind the last nothing normalizes
+    rows = [f"layer {layer}" for layer in layers]
+    return fans(points_of(results, "linear-histograms"), spread_probes(own.linear_steps), rows, NAMES)
+
+
+def _draw_shift(results: Results) -> plt.Figure:
+    titles = {
+        f"update_{moment}_{place}": f"{moment},\n{words}"
+        for moment in networks.MOMENTS
+        for place, words in networks.WORDS.items()
+    }
+    x = np.maximum(_probe_steps(results), 0.7)
+    return panels(points_of(results, "shift"), x, titles, NORMS, log="xy", labels=NAMES)
+
+
+def _draw_rates(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    rates = sorted({*own.sweep_rates, own.learning_rate})
+    tags = [f"lr{rate:g}".replace(".", "_") for rate in rates]
+    found = {
+        norm: np.stack([100 * results[f"sweep_speed.{tag}.{norm}"] for tag in tags], 1) for norm in NORMS
+    }
+    return by_rate(found, rates)
+
+
+PAPER, CLASSES = 1e-6, 10  # the deep linear network's rate; classes of every set that the page may be run on
+FIGURES = {
+    "division": _draw_division,
+    "performance": _draw_performance,
+    "matched": _draw_matched,
+    "vgg": _draw_vgg,
+    "linear": _draw_linear,
+    "histograms": _draw_histograms,
+    "linear-histograms": _draw_linear_histograms,
+    "shift": _draw_shift,
+    "rates": _draw_rates,
+}

@@ -17,6 +17,7 @@ from bnbook.meanfield import Convolutional, FullyConnected, MeanFieldTheory, sol
 from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp
 from bnbook.plots.axes import points
+from bnbook.plots.layout import subplots
 from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 from bnbook.probes.order_parameters import OrderParameters
 from bnbook.results import Results
@@ -210,7 +211,7 @@ def sets_of(results: Results) -> list[str]:
 def panels(results: Results, height: float, x: str, y: str) -> tuple[plt.Figure, dict[str, plt.Axes]]:
     """A figure with a panel for each data set and kind of network: what their results' names end in -> its axes."""
     sets = sets_of(results)
-    fig, axes = plt.subplots(len(sets), 2, figsize=(7.6, height), sharex=True, squeeze=False)
+    fig, axes = subplots(len(sets), 2, figsize=(7.6, height), sharex=True, squeeze=False)
     found = {f"{net}.set{k}": ax for k, row in enumerate(axes) for net, ax in zip(NETS, row)}
     for suffix, ax in found.items():
         net, place = suffix.split(".set")
@@ -247,7 +248,7 @@ def letters(
     log: title of the column with a logarithmic axis. Filled: one input; open: pairs; grey: two places too.
     """
     size = (3.7 * len(columns), 6.4) if len(columns) == 2 else (8.2, 5.6)
-    fig, axes = plt.subplots(2, len(columns), figsize=size, sharex="col")
+    fig, axes = subplots(2, len(columns), figsize=size, sharex="col")
     signs: dict[str, plt.Line2D] = {}
     for row, norm in zip(axes, ARMS):
         for ax, (title, (names, shown)) in zip(row, columns.items()):

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from scipy.optimize import minimize, root
 
-from bnbook.chapters import least_squares
+from bnbook.chapters import least_squares, length_direction
 from bnbook.chapters.halfspaces import bisection
 from bnbook.chapters.length_direction import (
     APART,
@@ -25,7 +25,9 @@ from bnbook.chapters.length_direction import (
     plane,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band
+from bnbook.figures import log_band, parameters_of, points_of
+from bnbook.plots.layout import subplots
+from bookpress.results import Results
 
 # ---- One hidden layer of tanh units on Gaussian data: f(w̃_1 ... w̃_m) = E l(F), F = Σ θ_i ----------------
 # tanh(zᵀw̃_i), z = -yx ~ N(u, S - uuᵀ)
@@ -429,7 +431,7 @@ def two_units(
 ) -> plt.Figure:
     """Left, the loss above its minimum (across, along) of two equal units, its saddle and minimum (2,);
     right, by loss, the units' places (1, k, 2) at critical points of random networks."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.7))
+    fig, (left, right) = subplots(1, 2, figsize=(7.4, 3.7))
     left.contour(along, across, surface, levels=np.geomspace(4e-6, 4e-3, 16), cmap="cividis", linewidths=0.9)
     left.plot(along, 0 * along, "--", color=THEORY, linewidth=1, label="line of $S^{-1}u$")
     left.plot(*saddle, "o", color=THEORY, markersize=6, label="saddle")
@@ -448,7 +450,7 @@ def two_units(
 
 def passes(lengths: Sequence[int], single: np.ndarray, many: np.ndarray) -> plt.Figure:
     """The whole squared gradient after one pass (S, lengths) and after each of many passes (S, passes)."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
+    fig, (left, right) = subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
     log_band(left, np.array(lengths), single, color=APART, marker="o", markersize=5)
     log_band(right, np.arange(1, many.shape[1] + 1), many, color=APART, marker="o", markersize=5)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -456,3 +458,37 @@ def passes(lengths: Sequence[int], single: np.ndarray, many: np.ndarray) -> plt.
     left.set_ylabel(r"$\sum_i\|\nabla_i f\|^2$ (norm of $S^{-1}$)")
     right.set(xlabel="passes", title="repeated passes, $T_d=4$")
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_critical_points(results: Results) -> plt.Figure:
+    bowl = Quadratic(np.eye(2), np.array([-0.5, 0.0]))
+    example = TanhNetwork(bowl, np.array([0.5, 0.5]), LOSSES["logistic"], 0.1)
+
+    def value(p: float, q: float) -> float:
+        return example.value(np.array([[p, q], [p, -q]]))
+
+    best = np.array([results["example.p"][0], results["example.q"][0]])
+    on_line = np.array([results["example.p_on_line"][0], 0.0])
+    across, along = np.linspace(-0.6, 0.6, 41), np.linspace(1.2, 3.2, 33)
+    surface = np.array([[value(p, q) for p in along] for q in across]) - value(*best)
+    return two_units(along, across, surface, on_line, best, points_of(results, "critical-points"))
+
+
+def _draw_margins(results: Results) -> plt.Figure:
+    labels = {
+        "printed": "printed: printed, other unit anywhere",
+        "on_line": "l2: printed, other unit on the line",
+        "corrected": "corrected: corrected, other unit on the line",
+    }
+    return length_direction.draw_ratios({"": labels}, points_of(results, "margins"), (-12, 8))
+
+
+def _draw_passes(results: Results) -> plt.Figure:
+    found = points_of(results, "passes")
+    return passes(parameters_of(results).lengths, found["single"], found["many"])
+
+
+FIGURES = {"critical-points": _draw_critical_points, "margins": _draw_margins, "passes": _draw_passes}

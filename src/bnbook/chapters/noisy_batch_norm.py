@@ -9,14 +9,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from bnbook.figures import COLORS, LABELS
+from bnbook.chapters import vgg
+from bnbook.figures import COLORS, LABELS, parameters_of, points_of
 from bnbook.normalizers import make_normalizer
 from bnbook.plots import printed
 from bnbook.plots.axes import points
-from bnbook.plots.line_names.marks import marks
-from bnbook.plots.line_names.places import letters
-from bnbook.plots.panels import line_with_band, shares
+from bnbook.plots.layout import subplots
+from bnbook.plots.names import letters, marks
+from bnbook.plots.panels import fans, line_with_band, panels, shares
 from bnbook.probes.activations import moment_change
+from bookpress.results import Results
 
 N_MU, N_SIGMA, R = 0.5, 1.25, 0.1  # the paper's widths: of μ, of σ, of the blur r_μ = r_σ
 CLOSED = {
@@ -86,7 +88,7 @@ def control(
 ) -> plt.Figure:
     """Left, trainings that did not start, NORM (S,) of 0 and 1; right, the noise's variance over that of the
     signal, LAYER (1, 3, E), and what it is behind batch norm."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.6), gridspec_kw={"width_ratios": (1, 1.3)})
+    fig, (left, right) = subplots(1, 2, figsize=(7.8, 3.6), width_ratios=(1, 1.3))
     events = {(NAMES[norm], norm): values for norm, values in failed.items()}
     shares(left, events, [NAMES[norm] for norm in failed], f"not started after {start_steps} steps (%)")
     left.set_ylim(-3, 124)  # room for the words above
@@ -106,7 +108,7 @@ def control(
 
 def strength(found: Mapping[str, Mapping[float, np.ndarray]], chance: float) -> plt.Figure:
     """Accuracy in per cent, (S,), by the strength of the noise (0: none), behind batch norm and alone."""
-    fig, ax = plt.subplots(figsize=(6.6, 3.3))
+    fig, ax = subplots(figsize=(6.6, 3.3))
     least = 0.03  # where "none" stands on the logarithmic axis
     for norm, by_strength in found.items():
         at = [strength or least for strength in sorted(by_strength)]
@@ -120,3 +122,58 @@ def strength(found: Mapping[str, Mapping[float, np.ndarray]], chance: float) -> 
     ax.minorticks_off()
     ax.legend()
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _arm(results: Results) -> vgg.PlacedArm:
+    own = parameters_of(results)
+    return vgg.of_ladder(("none",), own.width, vars(own))["none"]
+
+
+def _draw_curves(results: Results) -> plt.Figure:
+    x = {"batches": vgg.batch_steps(parameters_of(results).steps), "test": _arm(results).checkpoints()}
+    titles = {"batches": "training batches (%)", "test": "test images (%)"}
+    levels = {panel: {"guessing": 100 / CLASSES} for panel in titles}
+    return panels(points_of(results, "curves"), x, titles, tuple(NAMES), columns=2, levels=levels)
+
+
+def _draw_activations(results: Results) -> plt.Figure:
+    rows = [f"convolution {layer}" for layer in vgg.PLACED]
+    return fans(points_of(results, "activations"), _arm(results).checkpoints(), rows)
+
+
+def _draw_moments(results: Results) -> plt.Figure:
+    titles = {"batch_mean": "mean, successive batches", "batch_variance": "variance, successive batches"}
+    titles |= {"update_mean": "mean, same images", "update_variance": "variance, same images"}
+    alone = {moment: float(results[f"noise_alone.{moment}_change"][0]) for moment in ("mean", "variance")}
+    levels = {name: {"the noise by itself": alone[name.split("_")[1]]} for name in titles}
+    words = dict(xlabel="training step + 1", log="xy", columns=2, levels=levels)
+    x = np.array(_arm(results).probe_steps) + 1
+    return panels(points_of(results, "moments"), x, titles, tuple(NAMES), **words)
+
+
+def _draw_control(results: Results) -> plt.Figure:
+    failed = {norm: results[f"not_started.{norm}"] for norm in NAMES}
+    steps, behind = parameters_of(results).start_steps, CLOSED["m_variance"]
+    return control(failed, points_of(results, "control"), _arm(results).checkpoints(), behind, steps)
+
+
+def _draw_strength(results: Results) -> plt.Figure:
+    found = {
+        norm: {k: 100 * results[f"first_steps.{norm}.{tag(k)}"] for k in strengths}
+        | {0.0: 100 * results[f"first_steps.{plain}.x0"]}
+        for norm, plain, strengths in (("noisy", "batch", (1.0, *STRONG)), ("noise", "none", (*WEAK, 1.0)))
+    }
+    return strength(found, 100 / CLASSES)
+
+
+CLASSES = 10  # of every set that the page may be run on
+FIGURES = {
+    "curves": _draw_curves,
+    "activations": _draw_activations,
+    "moments": _draw_moments,
+    "control": _draw_control,
+    "strength": _draw_strength,
+}

@@ -13,6 +13,7 @@ from torch import Tensor
 from bnbook.chapters.mean_field import ARMS, DASHES, LETTERS, THEORY, letters
 from bnbook.figures import COLORS, LABELS, band
 from bnbook.plots.axes import name_ticks, points
+from bnbook.plots.layout import subplots
 from bnbook.results import Results
 
 FORWARD, BACKWARD = ("q", "q_xy", "q_hat", "q_hat_xy"), ("q_tilde", "q_tilde_xy")
@@ -68,7 +69,7 @@ def images(results: Results) -> plt.Figure:
     """Measured over the corrected theory, letter by letter in the hidden layers, a panel for each norm."""
     hidden = results["curve.images.none.images"].shape[1] // len(FORWARD + BACKWARD)
     names = [f"{LETTERS[each][:-1]}^{l}$" for each in FORWARD + BACKWARD for l in range(1, hidden + 1)]
-    fig, axes = plt.subplots(2, 1, figsize=(7.4, 5.6), sharex=True, sharey=True)
+    fig, axes = subplots(2, 1, figsize=(7.4, 5.6), sharex=True, sharey=True)
     for ax, norm in zip(axes, ARMS):
         ax.axhspan(0.9, 1.1, color="#000000", alpha=0.07, linewidth=0)
         ax.axhline(1, color=COLORS["theory"], linewidth=0.8)
@@ -88,7 +89,7 @@ def largest_eigenvalue(results: Results) -> plt.Figure:
     """The bound on λ_max and the learning rate 2 (1 + μ) / λ_max against γ: theory, and what was measured at γ = 1."""
     curves = {name: results[f"curve.lambda_max.{name}"] for name in ("none", "printed", "corrected")}
     gammas, (momentum,) = results["curve.lambda_max.gamma"][0], results["curve.lambda_max.momentum"]
-    fig, axes = plt.subplots(1, 2, figsize=(7.4, 4.3))
+    fig, axes = subplots(1, 2, figsize=(7.4, 4.3))
     at = np.array([0.5, 1, 2, 3, 4, 5])
     for ax, of_lambda in zip(axes, (lambda bound: bound, lambda bound: 2 * (1 + momentum) / bound)):
         for name, dash, color, words in (
@@ -119,7 +120,7 @@ def convergence(results: Results) -> plt.Figure:
     """Errors of single networks by width, and the bound's excess by inputs beside what theory says."""
     curves = {name: results[f"curve.convergence.{name}"] for name in (*ARMS, "excess", "predicted")}
     widths, batches = (results[f"curve.convergence.{name}"][0] for name in ("widths", "batches"))
-    fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.6))
+    fig, (left, right) = subplots(1, 2, figsize=(7.4, 3.6))
     for norm in ARMS:
         points(left, widths, curves[norm], "o", color=COLORS[norm], label=LABELS[norm])
     guide = curves["none"].mean(axis=0)[0] * np.sqrt(widths[0] / widths)
@@ -142,7 +143,7 @@ def convergence(results: Results) -> plt.Figure:
 
 def depth(results: Results) -> plt.Figure:
     """Mean square gradients in layers 1 to L, measured and by theory."""
-    fig, ax = plt.subplots(figsize=(7.2, 3.8))
+    fig, ax = subplots(figsize=(7.2, 3.8))
     for norm in ARMS:
         values = results[f"curve.depth.{norm}"]
         layers = np.arange(1, values.shape[1] + 1)

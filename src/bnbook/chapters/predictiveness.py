@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 
+from bnbook.chapters.deep_linear import tag
 from bnbook.chapters.vgg import over_window
-from bnbook.figures import COLORS, LABELS
+from bnbook.deep_linear import LENGTHS, spread_probes
+from bnbook.figures import COLORS, LABELS, parameters_of, points_of
 from bnbook.plots import printed
-from bnbook.plots.line_names.marks import marks
-from bnbook.plots.panels import legend_below, line_with_band, without_minor_ticks
+from bnbook.plots.axes import power
+from bnbook.plots.layout import subplots
+from bnbook.plots.names import marks
+from bnbook.plots.panels import legend_below, line_with_band, panels, without_minor_ticks
 from bnbook.probes import summaries
 from bnbook.probes.over_steps import holds_from, over_training, share_of_training
+from bookpress.results import Results
 
 Arrays = dict[str, np.ndarray]
 AHEAD = (1, 2, 4, 8, 16)  # learning rates along the gradient
@@ -73,7 +78,7 @@ GUESS = {"guessing zero": 1.0}  # its relative error
 def errors(curves: Curves, lengths: Sequence[float], steps: Sequence[int]) -> plt.Figure:
     """A column a step of training: above error.STEP.NORM (1, 3, A) against the length in learning rates,
     below relative_error.STEP.NORM against the distance in parameters, distance.STEP.NORM (1, A)."""
-    fig, axes = plt.subplots(2, len(steps), figsize=(8.2, 5.4), sharex="row", sharey="row", squeeze=False)
+    fig, axes = subplots(2, len(steps), figsize=(8.2, 5.4), sharex="row", sharey="row", squeeze=False)
     for column, step in zip(axes.T, steps):
         for norm in PAIR:
             style = dict(color=COLORS[norm], label=LABELS[norm], marker="o", markersize=3)
@@ -96,7 +101,7 @@ def linear_errors(
 ) -> plt.Figure:
     """A row a rate, a column a step: the relative error RATE.STEP.NORM (1, 3, A) of the linear network."""
     size = (8.2, 2.5 * len(rates) + 0.5)
-    fig, axes = plt.subplots(len(rates), len(steps), figsize=size, sharex=True, squeeze=False)
+    fig, axes = subplots(len(rates), len(steps), figsize=size, sharex=True, squeeze=False)
     for row, (rate, words) in zip(axes, rates.items()):
         for ax, step in zip(row, steps):
             for norm in PAIR:
@@ -110,3 +115,28 @@ def linear_errors(
     axes[0, 0].set_ylabel("error / ‖∇L‖")
     legend_below(fig, axes[0, 0], 2)
     return without_minor_ticks(fig)
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_vgg(results: Results) -> plt.Figure:
+    steps = results["probe_step"][0].astype(int)
+    return errors(points_of(results, "vgg"), parameters_of(results).lengths, steps[shown(steps)])
+
+
+def _draw_linear(results: Results) -> plt.Figure:
+    steps = np.array(spread_probes(parameters_of(results).linear_steps))
+    rates = {tag(rate): f"rate {power(rate)}" for rate in (1e-7, 1e-6)}
+    return linear_errors(points_of(results, "linear"), LENGTHS, rates, steps[shown(steps)])
+
+
+def _draw_rates(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    titles = {"error": "gradient error, one step ahead", "relative_error": "error / ‖∇L‖, one step ahead"}
+    words = dict(xlabel="learning rate", log="xy", ticks=True, upright=printed.RATE)
+    rates = sorted([*own.sweep_rates, own.learning_rate])
+    return panels(points_of(results, "rates"), rates, titles, PAIR, **words)
+
+
+FIGURES = {"vgg": _draw_vgg, "linear": _draw_linear, "rates": _draw_rates}

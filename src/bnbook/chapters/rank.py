@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.figures import COLORS, log_band
+from bnbook.figures import COLORS, log_band, parameters_of, points_of
+from bnbook.plots.layout import subplots
 from bnbook.plots.panels import legend_below
+from bookpress.results import Results
 
 Normalize = Callable[[np.ndarray], np.ndarray]
 
@@ -132,7 +134,7 @@ LINES = {
 
 def by_depth(examples: int, curves: Mapping[str, np.ndarray]) -> plt.Figure:
     """Soft rank against the layer, a panel for each activation, "ACTIVATION.NORM" (S, L): means and bands."""
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.7), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(9, 3.7), sharey=True)
     for ax, (activation, title) in zip(axes, (("linear", "linear units"), ("relu", "rectifiers"))):
         for norm, (words, ink) in LINES.items():
             values = curves[f"{activation}.{norm}"]
@@ -147,7 +149,7 @@ def by_depth(examples: int, curves: Mapping[str, np.ndarray]) -> plt.Figure:
 
 def gaps(curves: Mapping[str, np.ndarray]) -> plt.Figure:
     """Orthogonality gap against the layer, "w64" … (S, L), wider networks in fuller ink: means and bands."""
-    fig, ax = plt.subplots(figsize=(6.8, 3.7))
+    fig, ax = subplots(figsize=(6.8, 3.7))
     for place, (name, values) in enumerate(curves.items()):
         full = (place + 1) / len(curves)
         x = np.arange(1, values.shape[1] + 1)
@@ -161,3 +163,17 @@ def gaps(curves: Mapping[str, np.ndarray]) -> plt.Figure:
     )
     ax.legend(fontsize=9.5)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_depth(results: Results) -> plt.Figure:
+    return by_depth(parameters_of(results).examples, points_of(results, "depth"))
+
+
+def _draw_widths(results: Results) -> plt.Figure:
+    return gaps(points_of(results, "widths"))
+
+
+FIGURES = {"depth": _draw_depth, "widths": _draw_widths}

@@ -12,6 +12,7 @@ from torch.func import hessian, jacrev
 from bnbook.chapters.mean_field import sets_of
 from bnbook.figures import COLORS, LABELS, log_band
 from bnbook.plots.axes import name_ticks, points
+from bnbook.plots.layout import subplots
 from bnbook.results import Results
 
 
@@ -82,7 +83,7 @@ SIZES = ("few", "many")
 
 def against_depth(results: Results) -> plt.Figure:
     """Largest eigenvalue by depth, a panel a batch size, and the rule N / 2π."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.8, 3.9), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(7.8, 3.9), sharey=True)
     depths, (rule,) = results["curve.depth.depths"][0], results["curve.depth.rule"]
     for ax, size, m in zip(axes, SIZES, results["curve.depth.inputs"][0]):
         for norm in ("none", "batch"):
@@ -98,7 +99,7 @@ def against_depth(results: Results) -> plt.Figure:
 
 def beside_rule(results: Results) -> plt.Figure:
     """Measured over N / 2π, for each set and batch size."""
-    fig, ax = plt.subplots(figsize=(7.2, 3.2))
+    fig, ax = subplots(figsize=(7.2, 3.2))
     cases = [(place, size) for place in range(len(sets_of(results))) for size in SIZES]
     for kind, mark, face, words, shift in (
         ("one", "o", COLORS["batch"], "one output, weights", -0.09),

@@ -14,9 +14,11 @@ from torch import Tensor
 
 from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
-from bnbook.figures import COLORS, LABELS, log_band
+from bnbook.figures import COLORS, LABELS, log_band, parameters_of, points_of
 from bnbook.plots.axes import name_ticks, points
+from bnbook.plots.layout import subplots
 from bnbook.training.numerics import numerics
+from bookpress.results import Results
 
 # ---- Many small dense residual networks at once: batch norm or nothing on the branches, and how -----------
 # branches are added
@@ -456,7 +458,7 @@ RECIPES = {
 
 def starts(curves: Mapping[str, np.ndarray], laws: Mapping[str, np.ndarray]) -> plt.Figure:
     """By block the mean square of the skip, "square.NAME" (S, L), and the branch's share, "share.NAME", with laws."""
-    fig, axes = plt.subplots(1, 2, figsize=(8.0, 3.9))
+    fig, axes = subplots(1, 2, figsize=(8.0, 3.9))
     for ax, what in zip(axes, ("square", "share")):
         for name, (ink, dash, words) in RECIPES.items():
             values = curves[f"{what}.{name}"]
@@ -476,7 +478,7 @@ def starts(curves: Mapping[str, np.ndarray], laws: Mapping[str, np.ndarray]) -> 
 
 def best_rates(sizes: Sequence[int], curves: Mapping[str, np.ndarray]) -> plt.Figure:
     """The best learning rate by batch size, "batch" and "skipinit" (S, sizes)."""
-    fig, ax = plt.subplots(figsize=(6.0, 3.6))
+    fig, ax = subplots(figsize=(6.0, 3.6))
     for name, (ink, dash, words) in {
         "batch": ("batch", "-", "batch norm"),
         "skipinit": ("none", "--", "SkipInit"),
@@ -503,7 +505,7 @@ DEPTH_LINES = {
 
 def by_depth(depths: Sequence[int], rates: Sequence[float], found: Mapping[str, np.ndarray]) -> plt.Figure:
     """Test accuracy by learning rate, "NAME.dDEPTH" (S, rates), a panel for each depth."""
-    fig, axes = plt.subplots(1, len(depths), figsize=(8.0, 4.2), sharey=True, squeeze=False)
+    fig, axes = subplots(1, len(depths), figsize=(8.0, 4.2), sharey=True, squeeze=False)
     for ax, depth in zip(axes[0], depths):
         for name, (ink, dash, words) in DEPTH_LINES.items():
             style = {"color": COLORS[ink], "linestyle": dash, "label": words}
@@ -529,7 +531,7 @@ FAR_MARKS = {
 
 def far(found: Mapping[str, np.ndarray]) -> plt.Figure:
     """How wrong a gradient is 16 learning rates on, "NETWORK.NORM" (S,), a dot for each seed."""
-    fig, ax = plt.subplots(figsize=(6.0, 3.4))
+    fig, ax = subplots(figsize=(6.0, 3.4))
     for name, (ink, place, _) in FAR_MARKS.items():
         values = found[name]
         style = {"color": COLORS[ink], "markersize": 4.5, "alpha": 0.8}
@@ -541,3 +543,35 @@ def far(found: Mapping[str, np.ndarray]) -> plt.Figure:
     )
     ax.legend(loc="upper right", fontsize=9.5)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_starts(results: Results) -> plt.Figure:
+    blocks = parameters_of(results).start_blocks
+    ell, alpha = np.arange(1, blocks + 1), blocks**-0.5
+    laws = {  # mean square behind block ℓ, and the branch's share of it
+        "batch": (ell + 1.0, 1 / (ell + 1)),
+        "plain": (2.0**ell, 0.5 + 0 * ell),
+        "scaled": ((1 + alpha**2) ** ell, alpha**2 / (1 + alpha**2) + 0 * ell),
+        "halved": (1.0 + 0 * ell, 0.5 + 0 * ell),
+    }
+    drawn = {f"{what}.{name}": law for name in laws for what, law in zip(("square", "share"), laws[name])}
+    return starts(points_of(results, "starts"), drawn)
+
+
+def _draw_depth(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    return by_depth(own.depths, own.depth_rates, points_of(results, "depth"))
+
+
+def _draw_rates(results: Results) -> plt.Figure:
+    return best_rates(parameters_of(results).batch_sizes, points_of(results, "rates"))
+
+
+def _draw_far(results: Results) -> plt.Figure:
+    return far(points_of(results, "far"))
+
+
+FIGURES = {"starts": _draw_starts, "depth": _draw_depth, "rates": _draw_rates, "far": _draw_far}

@@ -8,19 +8,22 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import LogLocator
 
 from bnbook.chapters.landscape import DISTANCE, PAIR, SLOPE, slope_panel
-from bnbook.chapters.vgg import RUNGS
-from bnbook.figures import COLORS, LABELS, band, mean_and_interval
+from bnbook.chapters.vgg import AHEAD, RUNGS
+from bnbook.figures import COLORS, LABELS, band, mean_and_interval, parameters_of
 from bnbook.models.vgg import HIDDEN
-from bnbook.plots.line_names.marks import mark
+from bnbook.plots.layout import cells, first_of_rows, last_of_columns
+from bnbook.plots.names import mark
 from bnbook.plots.panels import legend_below
 from bnbook.probes.over_steps import over_training
 from bnbook.training.placed import PARTS, PlacedArm
+from bookpress.results import Results
 
 Arrays = dict[str, np.ndarray]
 
@@ -144,10 +147,8 @@ def against_width(
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
     size = (3.6 * columns + 0.4, 2.7 * rows)
-    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, squeeze=False)
-    for ax in axes.flat[len(panels) :]:
-        ax.set_visible(False)
-    for ax, (title, effects) in zip(axes.flat, panels.items()):
+    fig, axes = cells(len(panels), columns, size, sharex=True)
+    for ax, (title, effects) in zip(axes, panels.items()):
         for place, (label, effect) in enumerate(effects.items()):
             color = COLORS.get(label, plt.cm.cividis(0.15 + 0.6 * place / max(1, len(effects) - 1)))
             style = dict(color=color, marker=MARKERS[place % len(MARKERS)])
@@ -168,7 +169,7 @@ def against_width(
         ax.set_xlim(right=1.3 * max(places))
         ax.set_xticks(list(places), list(places.values()))
         ax.minorticks_off()
-    several = {ax: tuple(effects) for ax, effects in zip(axes.flat, panels.values()) if len(effects) > 1}
+    several = {ax: tuple(effects) for ax, effects in zip(axes, panels.values()) if len(effects) > 1}
     names, often = Counter(several.values()).most_common(1)[0] if several else ((), 0)
     alike = [ax for ax, labels in several.items() if labels == names and often > 1]
     if alike:  # one legend for the names that most panels share
@@ -176,9 +177,8 @@ def against_width(
         fig.legend(*keys, fontsize=9, ncols=len(names), loc="outside lower center")
     for ax in (ax for ax in several if ax not in alike):
         ax.legend(fontsize=8)
-    for ax in axes.flat[max(0, len(panels) - columns) : len(panels)]:
+    for ax in last_of_columns(axes):
         ax.set_xlabel("width (dotted: the paper's)")
-        ax.tick_params(labelbottom=True)
     return fig
 
 
@@ -257,23 +257,104 @@ def _panels(rungs: Sequence[str], same_x: bool) -> tuple[plt.Figure, dict[str, p
     columns = min(3, len(rungs))
     rows = -(-len(rungs) // columns)
     size = (2.75 * columns + 0.4, 2.6 * rows + 0.6)
-    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=same_x, sharey=True, squeeze=False)
-    for ax in axes.flat[len(rungs) :]:
-        ax.set_visible(False)
-    for name, ax in zip(rungs, axes.flat):
+    fig, axes = cells(len(rungs), columns, size, sharex=same_x, sharey=True)
+    for name, ax in zip(rungs, axes):
         ax.set_title(textwrap.fill(TITLES[name], TITLE))
-    return fig, dict(zip(rungs, axes.flat))
+    return fig, dict(zip(rungs, axes))
 
 
 def _named(fig: plt.Figure, x: str, y: str) -> plt.Figure:
     """With the axes' names at the outer panels, and one legend."""
-    shown = [ax for ax in fig.axes if ax.get_visible()]
-    columns = fig.axes[0].get_gridspec().ncols
-    for place, ax in enumerate(shown):
-        if place + columns >= len(shown):
-            ax.set_xlabel(x)
-            ax.tick_params(labelbottom=True)
-        if not place % columns:
-            ax.set_ylabel(y)
-    legend_below(fig, shown[0], 2)
+    for ax in last_of_columns(fig.axes):
+        ax.set_xlabel(x)
+    for ax in first_of_rows(fig.axes):
+        ax.set_ylabel(y)
+    legend_below(fig, fig.axes[0], 2)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+SPEED = {
+    "batch accuracy, points": {"ahead": points("training_speed")},
+    "steps to the same accuracy": {
+        "ratio": Compared("ratio", "steps_to_match_none.{rung}", "steps_to_match_batch.{rung}", 2.0)
+    },
+    "steps until it starts": {"ratio": ratio("start_step")},
+}
+ACCURACY = {
+    "test accuracy, points": {"ahead": points("test_accuracy", 3.0)},
+    "training images, points": {"ahead": points("train_accuracy")},
+}
+NOISY = {
+    "noisy − batch norm, whole training": {"ahead": points("training_speed", -3.0, ("noisy", "batch"))},
+    "the same, last tenth": {"ahead": points("end_accuracy", -3.0, ("noisy", "batch"))},
+    "noisy − without, whole training": {"ahead": points("training_speed", 3.0, ("noisy", "none"))},
+}
+LANDSCAPE = {
+    "range of the loss": {"all": ratio("loss_range"), "early": ratio("loss_range_early")},
+    "change of the gradient": {
+        "all": ratio("gradient_change", 30.0),
+        "early": ratio("gradient_change_early", 30.0),
+    },
+    "effective β": {"all": ratio("smoothness"), "early": ratio("smoothness_early")},
+    "range of the loss, from the start": {"started": ratio("loss_range_started")},
+    "at equal loss": {"range": logarithm("equal_loss_loss_range"), "β": logarithm("equal_loss_smoothness")},
+    "gradient norm": {"all": ratio("gradient_norm")},
+}
+PREDICTIVE = {
+    "error, without / with": {f"× {k}": ratio(f"error_x{k}", 2.0) for k in AHEAD},
+    "cosine, with − without": {f"× {k}": difference(f"cosine_x{k}") for k in AHEAD},
+    "steps that descend, points": {f"× {k}": points(f"descends_x{k}") for k in AHEAD},
+}
+SHIFT = {
+    "cosine, with − without": {"all": difference("cosine", 0.05)},
+    "‖G − G′‖, with / without": {"all": ratio("shift", 0.8, ("batch", "none"))},
+    "at equal loss, without / with": {"all": logarithm("equal_loss_shift", 1.25)},
+}
+WAYS = {"batch": "successive batches", "update": "same images", "checkpoint": "checkpoints"}
+PLACES = {
+    "before norm": "before_normalization",
+    "before ReLU": "before_nonlinearity",
+    "next input": "next_input",
+}
+MOMENTS = {
+    f"{moment}, {words}": {
+        label: ratio(f"{way}_{moment}_{place}", 1.0, ("batch", "none")) for label, place in PLACES.items()
+    }
+    for way, words in WAYS.items()
+    for moment in ("mean", "variance")
+}
+WHERE = {"none": "removed_fc_{}", "batch": "removed_along_{}"}
+REMOVED = {
+    "along 1": {norm: level(name.format("one"), norm, 10, 100) for norm, name in WHERE.items()},
+    "along the values": {norm: level(name.format("values"), norm, 1, 100) for norm, name in WHERE.items()},
+    "exponent of growth": {
+        "none": level("removed_fc_growth", "none", 2),
+        "batch": level("removed_growth", "batch", 2),
+    },
+}
+
+
+def _draw_overtaking(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    return overtaking(results, own.steps, own.long_steps)
+
+
+def _draw_slopes(results: Results) -> plt.Figure:
+    return slopes(results, parameters_of(results).lengths, rate=0.1)
+
+
+FIGURES = {
+    "speed": partial(against_width, panels=SPEED),
+    "accuracy": partial(against_width, panels=ACCURACY),
+    "noisy": partial(against_width, panels=NOISY),
+    "overtaking": _draw_overtaking,
+    "landscape": partial(against_width, panels=LANDSCAPE),
+    "slopes": _draw_slopes,
+    "predictiveness": partial(against_width, panels=PREDICTIVE),
+    "shift": partial(against_width, panels=SHIFT),
+    "moments": partial(against_width, panels=MOMENTS),
+    "removed": partial(against_width, panels=REMOVED),
+}

@@ -16,11 +16,13 @@ from torch import Tensor, nn
 from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS, LABELS
+from bnbook.figures import COLORS, LABELS, parameters_of, points_of
 from bnbook.normalizers import make_normalizer
+from bnbook.plots.layout import subplots
 from bnbook.probes.functional import Batch
 from bnbook.probes.spectrum import curvature, krylov, quadrature, share, signs, top, trace
 from bnbook.training.numerics import numerics
+from bookpress.results import Results
 
 # ---- A small residual network of any depth, with batch norm or nothing, and its training ------------------
 
@@ -244,7 +246,7 @@ def densities(
     """Density of the Hessian's eigenvalues on the axis asinh(λ / width), "ARM.DEPTH" (S, X): mean over the seeds,
     smoothed over SMOOTH places, for near zero few nodes of the quadrature stand for many eigenvalues."""
     bell = np.exp(-((np.arange(-4 * SMOOTH, 4 * SMOOTH + 1) / SMOOTH) ** 2) / 2)
-    fig, axes = plt.subplots(1, 2, figsize=(8.0, 4.0), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(8.0, 4.0), sharey=True)
     ticks = np.array([-10, -1, -0.1, 0, 0.1, 1, 10, 100])
     names = [f"{'−' if tick < 0 else ''}{abs(tick):g}" for tick in ticks]
     for ax, name, depth in zip(axes, ("shallow", "deep"), depths):
@@ -259,3 +261,15 @@ def densities(
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_densities(results: Results) -> plt.Figure:
+    linear = 0.05  # the axis is linear below, logarithmic beyond
+    places = np.linspace(np.arcsinh(-10 / linear), np.arcsinh(150 / linear), 121)
+    return densities(places, linear, parameters_of(results).depths, points_of(results, "densities"))
+
+
+FIGURES = {"densities": _draw_densities}

@@ -16,10 +16,12 @@ from torch import Tensor
 from bnbook.chapters.shared import CLASSES, Rows, largest_usable, pooled
 from bnbook.data import load
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS
+from bnbook.figures import COLORS, points_of
+from bnbook.plots.layout import subplots
 from bnbook.probes.activations import moment_change
 from bnbook.probes.fisher import lanczos
 from bnbook.training.numerics import numerics
+from bookpress.results import Results
 
 # ---- The layers that may stand where batch norm stands, as a table of small functions ---------------------
 
@@ -656,7 +658,7 @@ def ranks(scores: Mapping[str, np.ndarray]) -> plt.Figure:
     columns = [*INSTRUMENTS, *OUTCOMES]
     grid = np.array([mean_ranks(scores[name]) for name in columns]).T
     order = np.argsort(-grid[:, columns.index("rate")], kind="stable")
-    fig, ax = plt.subplots(figsize=(8.0, 8.4))
+    fig, ax = subplots(figsize=(8.0, 8.4))
     ax.imshow(grid[order], cmap="Greys", vmin=0, vmax=1.25, aspect="auto")
     words = [words for _, words in INSTRUMENTS.values()] + list(OUTCOMES.values())
     ax.set_xticks(range(len(columns)), words, rotation=55, ha="left", fontsize=9, rotation_mode="anchor")
@@ -669,7 +671,7 @@ def ranks(scores: Mapping[str, np.ndarray]) -> plt.Figure:
 
 def scatter(drawn: Mapping[str, np.ndarray]) -> plt.Figure:
     """Largest usable rate against far smoothness and the readout's critical rate, (S, K) each, geometric means."""
-    fig, axes = plt.subplots(1, 2, figsize=(8.6, 4.4), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(8.6, 4.4), sharey=True)
     middle = {name: np.exp(np.log(values).mean(axis=0)) for name, values in drawn.items()}
     for ax, name, words in zip(
         axes, ("far", "readout"), ("change of the gradient 16η away", "readout's critical rate")
@@ -699,3 +701,18 @@ def scatter(drawn: Mapping[str, np.ndarray]) -> plt.Figure:
     axes[0].plot([], [], "s", color=COLORS["theory"], fillstyle="none", label="they do not")
     axes[0].legend(loc="lower left", fontsize=8.5)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_ranks(results: Results) -> plt.Figure:
+    found = points_of(results, "ranks")
+    return ranks({name.removeprefix("score_"): values for name, values in found.items()})
+
+
+def _draw_scatter(results: Results) -> plt.Figure:
+    return scatter(points_of(results, "scatter"))
+
+
+FIGURES = {"ranks": _draw_ranks, "scatter": _draw_scatter}

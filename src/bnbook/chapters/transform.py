@@ -17,6 +17,7 @@ from bnbook.figures import COLORS
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bnbook.plots.axes import name_ticks, points
+from bnbook.plots.layout import subplots
 
 # ---- Random units of every size, with difficult ones among them, and the errors that a formula makes on them ----
 
@@ -232,7 +233,7 @@ Recorded = Mapping[str, np.ndarray]
 
 def distribution(results: Recorded) -> plt.Figure:
     """The histograms of `strips`, scaled to one height; below each a dot and a bar, mean and deviation."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.7), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(7.2, 3.7), sharey=True)
     for ax, (name, edges) in zip(axes, EDGES.items()):
         of_units = (
             results[f"curve.distribution.{name}.{part}"][0] for part in ("height", "mean", "deviation")
@@ -256,7 +257,7 @@ def distribution(results: Recorded) -> plt.Figure:
 
 def epsilon(results: Recorded) -> plt.Figure:
     """Variance of x̂ and the gradient's share along it, (S, R), against σ²/ε of every fourth unit."""
-    fig, ax = plt.subplots(figsize=(7.2, 3.2))
+    fig, ax = subplots(figsize=(7.2, 3.2))
     ratio, fine = RATIO[::4].numpy(), RATIO.numpy()
     for name, law, mark, dash, face, label in (
         ("variance", fine / (1 + fine), "o", "-", INK, r"variance of $\hat x$"),
@@ -278,7 +279,7 @@ def epsilon(results: Recorded) -> plt.Figure:
 
 def gradients(results: Recorded) -> plt.Figure:
     """The errors of each formula, (1, quantiles), a dot for each quantile."""
-    fig, ax = plt.subplots(figsize=(7.2, 3.7))
+    fig, ax = subplots(figsize=(7.2, 3.7))
     symbols = (r"\hat x", r"\gamma", r"\beta", r"\sigma^2", r"\mu", "x")
     scatter = np.random.default_rng(0)
     for place, name in enumerate(reversed(FORMULAS)):
@@ -308,7 +309,7 @@ def gradients(results: Recorded) -> plt.Figure:
 
 def population_variance(results: Recorded) -> plt.Figure:
     """Three estimates over the population's value, (S, sizes), with what theory says of Gaussian units."""
-    fig, ax = plt.subplots(figsize=(7.2, 3.6))
+    fig, ax = subplots(figsize=(7.2, 3.6))
     fine = np.geomspace(2, 512, 200)
     c4 = [math.sqrt(2 / (m - 1)) * math.exp(math.lgamma(m / 2) - math.lgamma((m - 1) / 2)) for m in fine]
     corrected, root = (
@@ -338,7 +339,7 @@ def population_variance(results: Recorded) -> plt.Figure:
 
 def inference_gap(results: Recorded) -> plt.Figure:
     """Root mean square differences of two outputs, (S, sizes), against the batch size."""
-    fig, ax = plt.subplots(figsize=(7.2, 3.6))
+    fig, ax = subplots(figsize=(7.2, 3.6))
     leading = np.sqrt(1.5 / np.array(GAP_SIZES))
     theory = {"color": "#555555", "linewidth": 1.1, "linestyle": "--"}
     ax.plot(GAP_SIZES, leading, label="theory for large $m$", **theory)

@@ -13,9 +13,11 @@ from torch import Tensor
 
 from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
-from bnbook.figures import COLORS, log_band
+from bnbook.figures import COLORS, log_band, parameters_of, points_of
 from bnbook.plots.axes import name_ticks, points, power
+from bnbook.plots.layout import subplots
 from bnbook.training.numerics import numerics
+from bookpress.results import Results
 
 # ---- Many small fully connected networks at once, batch norm or nothing in each hidden layer, and their images ----
 
@@ -420,7 +422,7 @@ PAIRS = {
 
 def pairs(found: Mapping[str, np.ndarray]) -> plt.Figure:
     """How far answers are apart by step: "schedule.NORM" and "scaled.NORM" (S, T), a line for each seed."""
-    fig, axes = plt.subplots(1, 2, figsize=(8.0, 3.6), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(8.0, 3.6), sharey=True)
     titles = {
         "schedule": "decay, or a growing rate",
         "scaled": r"$(w,\eta,\lambda)$, or $(cw,c^2\eta,\lambda/c^2)$",
@@ -442,7 +444,7 @@ def angles(
     steps: np.ndarray, rates: Sequence[float], products: Sequence[float], curves: Mapping[str, np.ndarray]
 ) -> plt.Figure:
     """Degrees a step, "with.pROW.eCOLUMN" and "without.pROW.eCOLUMN" (S, X), a dash for each rate."""
-    fig, axes = plt.subplots(1, 2, figsize=(8.0, 4.2), sharey=True)
+    fig, axes = subplots(1, 2, figsize=(8.0, 4.2), sharey=True)
     middle = len(products) // 2
     for ax, (name, arm) in zip(axes, (("with", "batch"), ("without", "none"))):
         for row, product in enumerate(products):
@@ -465,7 +467,7 @@ def angles(
 
 def accuracy_by_product(products: Sequence[float], rates: Sequence[float], found: np.ndarray) -> plt.Figure:
     """Test accuracy (S, products, rates) in percent against ηλ, a line for each rate."""
-    fig, ax = plt.subplots(figsize=(6.0, 3.6))
+    fig, ax = subplots(figsize=(6.0, 3.6))
     for place, (rate, dash) in enumerate(zip(rates, DASHES)):
         style = {"color": COLORS["batch"], "linestyle": dash, "label": rf"$\eta={rate:g}$"}
         points(ax, products, 100 * found[:, :, place], "o", **style)
@@ -473,3 +475,23 @@ def accuracy_by_product(products: Sequence[float], rates: Sequence[float], found
     name_ticks(ax.set_xticks, products)
     ax.legend(loc="lower left", fontsize=8.5)
     return fig
+
+
+# ---- Each figure of the page, from the results of its run -----------------------------------------------
+
+
+def _draw_pairs(results: Results) -> plt.Figure:
+    return pairs(points_of(results, "pairs"))
+
+
+def _draw_angles(results: Results) -> plt.Figure:
+    own, curves = parameters_of(results), points_of(results, "angles")
+    return angles(curves["steps"][0], own.rates, own.products, curves)
+
+
+def _draw_accuracy(results: Results) -> plt.Figure:
+    own = parameters_of(results)
+    return accuracy_by_product(own.products, own.rates, points_of(results, "accuracy")["grid"])
+
+
+FIGURES = {"pairs": _draw_pairs, "angles": _draw_angles, "accuracy": _draw_accuracy}

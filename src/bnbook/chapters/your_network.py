@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bnbook.figures import COLORS
+from bnbook.plots.layout import subplots
 from bnbook.report import Report
 
 
 def side_by_side(reports: Mapping[str, Sequence[Report]]) -> Figure:
     """Three columns (a network each), with its normalizer and without: the loss along the gradient, and the
     gradient by layer; one thin line a seed."""
-    figure, axes = plt.subplots(2, len(reports), figsize=(8.0, 5.3), layout="constrained", squeeze=False)
+    figure, axes = subplots(2, len(reports), figsize=(8.0, 5.3), squeeze=False)
     for (above, below), (name, seeds) in zip(axes.T, reports.items(), strict=True):
         drawn = {}
         for report in seeds:

@@ -10,8 +10,8 @@ from matplotlib.ticker import LogLocator
 
 from bnbook.figures import COLORS, LABELS
 from bnbook.plots.axes import power
-from bnbook.plots.line_names.marks import marks
-from bnbook.plots.line_names.places import letters
+from bnbook.plots.layout import cells, last_of_columns, letters, subplots
+from bnbook.plots.names import marks
 from bookpress.intervals import clopper_pearson
 
 Curves = Mapping[str, np.ndarray]
@@ -70,9 +70,9 @@ def panels(
     columns = min(columns, len(titles))
     rows = -(-len(titles) // columns)
     size = (2.6 * columns + 0.6, 2.7 * rows + 0.6)
-    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, squeeze=False)
+    fig, axes = cells(len(titles), columns, size, sharex=True)
     marked = dict(marker="o", markersize=4) if ticks else {}
-    for ax, (name, title) in zip(axes.flat, titles.items()):
+    for ax, (name, title) in zip(axes, titles.items()):
         own = x[name] if isinstance(x, Mapping) else x
         for norm in (norm for norm in norms if f"{name}.{norm}" in curves):
             style = dict(color=COLORS[norm], label=labels[norm], **marked)
@@ -86,15 +86,13 @@ def panels(
         ax.set(yscale="log" if "y" in log and name not in linear else "linear")
         if ticks:
             ax.set_xticks(own, [f"{place:g}" for place in own])
-    for ax in axes[-1]:
+    for ax in last_of_columns(axes):
         ax.set_xlabel(xlabel)
     entries: dict[str, object] = {}
-    for ax in axes.flat:
+    for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             entries.setdefault(label, handle)
-    place = dict(
-        loc="outside lower center", ncols=min(len(entries), columns + 1), fontsize=letters(axes[0, 0])
-    )
+    place = dict(loc="outside lower center", ncols=min(len(entries), columns + 1), fontsize=letters(axes[0]))
     fig.legend(entries.values(), entries, **place)
     return without_minor_ticks(fig)
 
@@ -108,7 +106,7 @@ def fans(
     gives the colour, titles[NAME] the title.
     """
     size = (min(1.75 * len(curves) + 0.4, 7.8), 1.75 * len(rows) + 0.5)
-    fig, axes = plt.subplots(len(rows), len(curves), figsize=size, sharex=True, sharey="row", squeeze=False)
+    fig, axes = subplots(len(rows), len(curves), figsize=size, sharex=True, sharey="row", squeeze=False)
     for column, (name, values) in zip(axes.T, curves.items()):
         color = COLORS[name.split(".")[0]]
         for ax, spread in zip(column, np.moveaxis(np.asarray(values, dtype=float)[0], 1, 0)):

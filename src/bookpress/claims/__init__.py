@@ -1,5 +1,7 @@
 """Claims of the sources, the tests fixed before a run judges them, and the verdicts computed from it."""
 
+# ruff: noqa: F401 (what is imported here is what others call)
+
 from __future__ import annotations
 
 from bookpress.claims.claim import Claim, Part, Source, Test
@@ -38,46 +40,3 @@ from bookpress.claims.sources import (
     unmeasured,
 )
 from bookpress.claims.words import format_number, without_markup
-
-__all__ = [
-    "CHANGES",
-    "Claim",
-    "Count",
-    "Coverage",
-    "ERRATUM_KINDS",
-    "Erratum",
-    "Instrument",
-    "Judgement",
-    "Part",
-    "REASONS",
-    "Sentence",
-    "Source",
-    "Test",
-    "at_other_margins",
-    "carry",
-    "chapter_claims",
-    "count_sentences",
-    "describe_test",
-    "effect_and_interval",
-    "exploratory_note",
-    "find_instrument",
-    "format_effect",
-    "format_number",
-    "judge",
-    "keep",
-    "ledger_row",
-    "load_claims",
-    "load_coverage",
-    "load_errata",
-    "load_instruments",
-    "markdown_table",
-    "rests_on",
-    "rung_table",
-    "show_verdicts",
-    "source_titles",
-    "turned",
-    "unfinished_sources",
-    "unmeasured",
-    "verdict_rows",
-    "without_markup",
-]

@@ -15,7 +15,7 @@ from bookpress import intervals
 from bookpress.book import book
 from bookpress.claims import locks
 from bookpress.claims.claim import Cell, Claim, Effect, Outcome, Test
-from bookpress.claims.kinds import can_hold, decide, evaluate, kind_of
+from bookpress.claims.kinds import can_hold, evaluate, kind_of
 from bookpress.claims.locks import is_of_seeds, same_numbers
 from bookpress.claims.recorded import by_seed, geometric_mean, mean
 from bookpress.claims.words import spelled
@@ -184,7 +184,7 @@ def _sizes(says: Sequence[str]) -> str:
 
 def _decides(outcome: Outcome, n: int) -> bool:
     cells = tuple(_at(cell, outcome.n, n) for cell in outcome.cells)
-    return decide(outcome.test, cells)[0] is not None
+    return kind_of(outcome.test).decide(outcome.test, cells)[0] is not None
 
 
 def _leans(outcome: Outcome) -> bool:
@@ -193,7 +193,7 @@ def _leans(outcome: Outcome) -> bool:
         replace(cell, interval=lambda level, c=cell: (c.interval(level)[0],) * 3, resolution=None)
         for cell in outcome.cells
     )
-    return bool(points) and decide(outcome.test, points)[0] is True
+    return bool(points) and kind_of(outcome.test).decide(outcome.test, points)[0] is True
 
 
 def _at(cell: Cell, then: int, n: int) -> Cell:

@@ -630,17 +630,6 @@ def evaluate(
     return replace(outcome, test=test, shown=shown)
 
 
-def decide(test: Test, cells: tuple[Cell, ...], level: float = intervals.LEVEL) -> Decision:
-    """Whether a test that was sampled holds at a level of confidence, the place of the cell that decides, and
-    its interval."""
-    return kind_of(test).decide(test, cells, level)
-
-
-def edges(test: Test) -> tuple[float, float]:
-    """Between which values a test holds."""
-    return kind_of(test).edges(test)
-
-
 def describe_test(test: Test, shown: Effect | None = None) -> str:
     """What has to hold, in the effect's unit and direction: "more than 3 points higher with batch norm"."""
     return spelled(kind_of(test).asks(test, shown or Effect()))

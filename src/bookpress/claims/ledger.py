@@ -17,7 +17,7 @@ from bookpress import results as session
 from bookpress.claims import locks
 from bookpress.claims.claim import Claim, Effect, Outcome, Test
 from bookpress.claims.judging import NOT_TESTED, Judgement, judge, other_settings, word
-from bookpress.claims.kinds import decide, describe_test, edges, kind_of
+from bookpress.claims.kinds import describe_test, kind_of
 from bookpress.claims.reading import Carried, carried, load_claims
 from bookpress.claims.reading import settings as carried_settings
 from bookpress.claims.words import OWN_QUESTION, Shown, alike, literal, spelled, telling, without_markup
@@ -100,7 +100,9 @@ def significance(outcome: Outcome) -> Significance | None:
         return None
     p = _student_p(outcome)
     if p is None:
-        p = smallest(lambda alpha: decide(outcome.test, outcome.cells, 1 - alpha)[0] is not None)
+        p = smallest(
+            lambda alpha: kind_of(outcome.test).decide(outcome.test, outcome.cells, 1 - alpha)[0] is not None
+        )
     return Significance(p, *sign_test(outcome.test, outcome.values, outcome.holds))
 
 
@@ -128,7 +130,7 @@ def _student_p(outcome: Outcome) -> float | None:
     from scipy.special import stdtr, stdtrit
 
     (cell, *more), test = outcome.cells, outcome.test
-    numbers = (outcome.effect, outcome.interval[0], *edges(test))
+    numbers = (outcome.effect, outcome.interval[0], *kind_of(test).edges(test))
     if more or test.cells or cell.resolution or is_share(cell.values) or not kind_of(test).one_mean:
         return None
     if cell.in_logs:
@@ -147,7 +149,7 @@ def sign_test(test: Test, values: np.ndarray, holds: bool | None) -> tuple[int, 
     fair coin (Arbuthnott 1710); where each is a 0 or a 1, of one that falls on 1 as often as the edge says.
     Within ± both edges must be passed, outside one.
     """
-    low, high = edges(test)
+    low, high = kind_of(test).edges(test)
     inside = int(((values > low) & (values < high)).sum())
     below, above = int((values <= low).sum()), int((values >= high).sum())
     if holds is None:

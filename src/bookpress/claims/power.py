@@ -18,7 +18,7 @@ import numpy as np
 from bookpress import intervals
 from bookpress.claims.claim import HAIR, Claim, Effect, Test
 from bookpress.claims.judging import POWER
-from bookpress.claims.kinds import MOST, can_hold, decide, describe_test, kind_of, least_seeds
+from bookpress.claims.kinds import MOST, can_hold, describe_test, kind_of, least_seeds
 from bookpress.claims.recorded import Recorded
 from bookpress.claims.words import format_number, in_points
 from bookpress.errors import BnbookError
@@ -181,13 +181,13 @@ def decide_hits(test: Test, hits: int, seeds: int) -> bool:
     if test.kind == "ordering":
         two = replace(test, results=test.results[:2])
         level = 1 - (1 - LEVEL) / (len(test.results) - 1)
-        return decide(two, kind.cells(two, np.stack([no, yes]), ""), level)[0] is True
+        return kind.decide(two, kind.cells(two, np.stack([no, yes]), ""), level)[0] is True
     if test.b is not None and test.kind == "difference" and test.side == "less":
         rows = np.stack([no, yes])
     else:
         rows = np.stack([yes, no]) if test.b is not None else yes[None]
     one = replace(test, results=None, a="a") if test.results else test
-    return decide(one, kind.cells(one, rows, ""))[0] is True
+    return kind.decide(one, kind.cells(one, rows, ""))[0] is True
 
 
 def smallest_rate(trials: int, allowed: int = 0) -> float:

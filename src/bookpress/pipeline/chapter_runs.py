@@ -11,6 +11,7 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -54,6 +55,7 @@ class Evidence:
 
     @property
     def figures_folder(self) -> Path:
+        """The drawings that its cells made; of a published run those alone that no function draws from its results."""
         return self.folder / f"{self.chapter.name}.figures"
 
     @property
@@ -133,13 +135,11 @@ class Evidence:
         return values
 
     def files(self) -> dict[str, str]:
-        """SHA-256 of the notebook and of every figure, by name relative to the part's folder; of a notebook that was
-        rewritten after its run, for papermill, that of the file that the run wrote."""
-        found = [self.notebook_path, *(p for p in sorted(self.figures_folder.glob("*")) if p.is_file())]
-        here = self.notebook_path.parent
-        hashes = {p.relative_to(here).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in found}
+        """SHA-256 of the notebook, by its name; of one that was rewritten after its run, for papermill, that of the file
+        that the run wrote."""
+        found = hashlib.sha256(self.notebook_path.read_bytes()).hexdigest()
         before = json.loads(paths.rewritten().read_bytes()) if paths.rewritten().is_file() else {}
-        return {name: before.get(value, value) for name, value in hashes.items()}
+        return {self.notebook_path.name: before.get(found, found)}
 
     def stale(self) -> list[str]:
         """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the
@@ -180,6 +180,8 @@ def move(source: Evidence, target: Evidence) -> None:
             os.replace(target.figures_folder, old)
         os.replace(source.figures_folder, target.figures_folder)
     shutil.rmtree(old, ignore_errors=True)
+    with suppress(OSError):
+        target.figures_folder.rmdir()  # none is kept
     for part in ("notebook_path", "results_path"):
         if getattr(source, part).exists():
             os.replace(getattr(source, part), getattr(target, part))

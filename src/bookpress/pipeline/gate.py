@@ -25,10 +25,9 @@ from bookpress.book import PRESS, book, folders
 from bookpress.claims import judging, kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import BnbookError
-from bookpress.pipeline import chapter_runs, prose
+from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published
 from bookpress.pipeline.chapters import Chapter
-from bookpress.pipeline.pictures import PHONE
 from bookpress.profiles import PUBLISHED
 from bookpress.texts import read_text
 
@@ -179,26 +178,31 @@ def cells(evidence: Evidence) -> list[str]:
 
 
 def figures(evidence: Evidence) -> list[str]:
-    """Every figure of the text was drawn and says in words what it shows; every figure drawn is in the
+    """Every figure of the text can be drawn and says in words what it shows; every figure drawn is in the
     text."""
     found, named = [], set()
-    own = f"{evidence.chapter.path.stem}.figures/"
+    own, there = f"{evidence.chapter.path.stem}.figures/", drawn(evidence)
     for path, alt, _ in chapter_runs.referenced_figures(evidence.chapter.text):
         found += _alt_problems(f"figure {path}", alt)
         if path.startswith(own):
-            named.add(path.removeprefix(own))
-            if not (evidence.figures_folder / path.removeprefix(own)).is_file():
-                found.append(f"figure {path} is in the text but the run did not draw it")
+            named.add(name := path.removeprefix(own).removesuffix(".svg"))
+            if name not in there:
+                found.append(f"figure {path} is in the text but nothing draws it")
         else:
             found.append(f"figure {path} is not from {own}; expected a figure that this chapter's run draws")
-    drawn = {path.name.replace(PHONE, ".svg") for path in evidence.figures_folder.glob("*")}
     found += [
-        f"{name} among the figures is no file"
-        for name in sorted(drawn)
-        if not (evidence.figures_folder / name).is_file()
+        f"{path.name} among the figures is no drawing"
+        for path in sorted(evidence.figures_folder.glob("*"))
+        if path.suffix != ".svg" or not path.is_file()
     ]
-    found += [f"figure {name} was drawn but the text does not show it" for name in sorted(drawn - named)]
-    return found
+    return found + [f"figure {name} is drawn but the text does not show it" for name in sorted(there - named)]
+
+
+def drawn(evidence: Evidence) -> set[str]:
+    """The figures that a run's cells drew; of a published run those that a function draws from its results, or that are
+    kept."""
+    kept = {path.name.partition(".")[0] for path in evidence.figures_folder.glob("*.svg") if path.is_file()}
+    return kept | set(pictures.drawings(evidence.chapter)) if evidence.is_published else kept
 
 
 def required_results(evidence: Evidence) -> list[str]:
@@ -216,12 +220,12 @@ def required_results(evidence: Evidence) -> list[str]:
     own = {name for owner, name in named if owner in (None, chapter.name)}
     wanted = own - {name for _, name in spared if _has_sibling(name, evidence.results)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
-    profile = "laptop" if evidence.profile == "smoke" else evidence.profile
+    profile, there = "laptop" if evidence.profile == "smoke" else evidence.profile, drawn(evidence)
     for claim in claims.chapter_claims(chapter.name):
         if claim.counts_as_evidence(profile, chapter.exact):
             wanted.update(claim.required_names())
-        if not (evidence.figures_folder / f"{claim.figure}.svg").is_file():
-            found.append(f"claim {claim.id} points to figure {claim.figure!r}, which the run did not draw")
+        if claim.figure not in there:
+            found.append(f"claim {claim.id} points to figure {claim.figure!r}, which nothing draws")
     missing = sorted(wanted - set(evidence.results))
     found += [f"result {name!r} is missing; the text or a claim needs it" for name in missing]
     return found + [f"{token} is not a token that pages know" for token in prose.malformed(chapter.text)]
@@ -535,9 +539,9 @@ def in_its_place(evidence: Evidence) -> list[str]:
 
 
 def unaltered(evidence: Evidence) -> list[str]:
-    """Notebook, figures and results are those that the run wrote."""
+    """Notebook and results are those that the run wrote."""
     then, now = evidence.results.header.get("files", {}), evidence.files()
-    changed = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    changed = [name for name, content in now.items() if then.get(name) != content]
     if evidence.results.header.get("content") != content_digest(evidence.results):
         changed.append(evidence.results_path.name)
     return [f"{name} is not the file that the run wrote" for name in changed]

@@ -37,6 +37,7 @@ NEEDED = {
     "numpy": "numpy",
     "platformdirs": "platformdirs",
     "psutil": "psutil",
+    "pydantic": "pydantic",
     "scipy": "scipy",
     "torch": "torch",
     "torchvision": "torchvision",

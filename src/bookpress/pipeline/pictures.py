@@ -1,197 +1,263 @@
-"""Figures as the site shows them: inks of both themes, legible letters, panels apart on a phone."""
+"""Figures as the site shows them: drawn from a run's results, for a page and for a phone, in the inks of both themes.
+
+A figure is a function of results. The book's package says how one becomes a drawing (`book().figures`); here is which
+function draws which figure, what is drawn again, and how a page shows it.
+"""
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import html
-import itertools
+import importlib
+import importlib.metadata
+import importlib.util
+import multiprocessing
 import re
-import string
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
-from bookpress.pipeline import inks, phones
-from bookpress.pipeline.phones import figure, panels, parsed
+from bookpress import atomic, paths, results
+from bookpress.book import PRESS, book
+from bookpress.cores import cores
+from bookpress.errors import BnbookError
+from bookpress.pipeline import chapter_runs, inks
+from bookpress.pipeline.chapter_runs import Evidence
+from bookpress.pipeline.chapters import Chapter
+from bookpress.results import Results
 
-# ---- A drawing of Matplotlib's in fewer letters: every figure is several files of the site -------------------------
+Draw = Callable[[Results], Any]
 
-REMARK = re.compile(r"<!--.*?-->", re.S)
-PATH = re.compile(r'(<path[^>]*? d=")([^"]*)')
-GROUP = re.compile(r"<g((?: clip-path=\"[^\"]*\")?)>((?:<use [^>]*/>){2,})</g>")
-STYLE = re.compile(r' style="[^"]*"')
-NAME, NAMED = re.compile(r' id="([^"]*)"'), re.compile(r'(\bhref="#|url\(#)([^")]+)')
-#: A path's commands -> how many points each takes.
-PAIRS = {"M": 1, "L": 1, "Q": 2, "C": 3}
-
-
-def compact(svg: str) -> str:
-    """The same picture to a hundredth of a point: paths in steps from point to point, a style that all marks
-    of a group share stated once, no name that nothing calls and short ones for the rest, no remarks, no
-    indents."""
-    svg = PATH.sub(lambda match: match[1] + _steps(match[2]), REMARK.sub("", svg))
-    svg = _short_names(re.sub(r">\s+<", "><", svg))
-    return GROUP.sub(_share_style, svg).replace("xlink:href=", "href=")
+# ---- Which function draws a figure -----------------------------------------------------------------------------------
 
 
-def _short_names(svg: str) -> str:
-    called = Counter(name for _, name in NAMED.findall(svg))  # what is called most has the shortest name
-    short = {name: letters for (name, _), letters in zip(called.most_common(), _letters())}
-    svg = NAME.sub(lambda match: f' id="{short[match[1]]}"' if match[1] in short else "", svg)
-    return NAMED.sub(lambda match: match[1] + short[match[2]], svg)
+def drawings(chapter: Chapter) -> dict[str, Draw]:
+    """Figure -> draw(results), of those that the chapter's cells draw from results alone, as `figure(NAME, draw)`, and
+    of those that its package draws where a cell has its own way; BnbookError where one cannot be found."""
+    found, names = dict(book().figures.drawings(chapter.name)), dict[str, Any]()
+    for statement in (each for cell in chapter.code_cells for each in ast.parse(cell).body):
+        if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
+            with suppress(Exception):  # a default value that only a run has: it is none that draws
+                exec(compile(ast.Module([statement], []), "cell", "exec"), names)
+        elif call := _of_figure(statement):
+            try:
+                draw = eval(compile(ast.Expression(call.args[1]), "cell", "eval"), names)
+            except Exception as error:
+                raise BnbookError(
+                    f"{chapter.name}: {ast.unparse(call)[:80]!r} names no drawing function ({error}); expected one that "
+                    "is imported or defined in a cell"
+                ) from None
+            found[ast.literal_eval(call.args[0])] = draw
+    return found
 
 
-def _letters() -> Iterator[str]:
-    """a, b, ..., Z, aa, ab, ..."""
-    for length in itertools.count(1):
-        yield from map("".join, itertools.product(string.ascii_letters, repeat=length))
+def _of_figure(statement: ast.stmt) -> ast.Call | None:
+    """The call of `figure(NAME, draw)`, by whatever object."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or len(call.args) != 2 or not isinstance(call.args[0], ast.Constant):
+        return None
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return call if name == "figure" else None
 
 
-def _share_style(match: re.Match) -> str:
-    clip, marks = match.groups()
-    styles = STYLE.findall(marks)
-    if len(set(styles)) != 1 or len(styles) != marks.count("<use "):
-        return match[0]
-    return f"<g{clip}{styles[0]}>{STYLE.sub('', marks)}</g>"
+def shown(chapter: Chapter) -> list[str]:
+    """The figures of the chapter's text."""
+    own = f"{chapter.path.stem}.figures/"
+    names = (path for path, _, _ in chapter_runs.referenced_figures(chapter.text) if path.startswith(own))
+    return [name.removeprefix(own).removesuffix(".svg") for name in names]
 
 
-def _steps(path: str) -> str:
-    """Lines and curves in relative coordinates; what is short already as it is."""
-    words = path.split()
-    if not words or set(re.findall(r"[A-Za-z]\S*", path)) - {"z", *PAIRS}:
-        return path
-    said, at, start, k, command, last = [], (0.0, 0.0), (0.0, 0.0), 0, "", ""
-    while k < len(words):
-        if words[k] == "z":
-            said.append("z")
-            at, k, last = start, k + 1, "z"
-            continue
-        if words[k] in PAIRS:
-            command, k = words[k], k + 1
-        ends = [(float(words[k + j]), float(words[k + j + 1])) for j in range(0, 2 * PAIRS[command], 2)]
-        k += 2 * len(ends)
-        if command == "M":
-            at = start = round(ends[0][0], 2), round(ends[0][1], 2)
-            said.append(f"M{_short(at[0])} {_short(at[1])}")
-            last = command
-            continue
-        # From where the steps so far have led, so that rounding does not add up.
-        steps = [(round(x - at[0], 2), round(y - at[1], 2)) for x, y in ends]
-        letter = " " if command == last else command.lower()
-        said.append(f"{letter}{' '.join(map(_short, itertools.chain(*steps)))}")
-        at, last = (at[0] + steps[-1][0], at[1] + steps[-1][1]), command
-    return "".join(said).replace(" -", "-")
+# ---- Drawn once for the same results and the same code ---------------------------------------------------------------
+
+#: How the drawing for phones of a figure is called.
+PHONE = ".narrow.svg"
+KEPT_DRAWINGS = 2000  # files; what is older goes
+FEW = 4  # drawings for which no further process is worth its start
 
 
-def _short(number: float) -> str:
-    """0.50 -> ".5", -0.00 -> "0"."""
-    text = f"{number:.2f}".rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else re.sub(r"^(-?)0\.", r"\1.", text)
+@dataclass(frozen=True)
+class Job:
+    """One drawing of one figure, and where it is kept."""
+
+    chapter: Chapter
+    results: Path
+    name: str
+    narrow: bool
+    target: Path
 
 
-# ---- Figures in the site's pages: in the inks of either theme, and on a phone what can be read there ---------------
+def put(runs: Iterable[Evidence], folder: Path) -> None:
+    """The figures of each run's page into NAME.figures beside it: what its functions draw, else the drawing that is
+    kept with the run; BnbookError names the first that cannot be drawn."""
+    store, jobs, places = paths.build_folder() / "drawings", list[Job](), list[tuple[Path, Path]]()
+    for run in runs:
+        known, digest = drawings(run.chapter), _digest(run)
+        for name in shown(run.chapter):
+            place = folder / f"{run.chapter.name}.figures" / f"{name}.svg"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if name in known:
+                for narrow, target in ((False, place), (True, place.with_suffix(PHONE))):
+                    key = hashlib.sha256(f"{digest} {name} {narrow}".encode()).hexdigest()
+                    jobs.append(Job(run.chapter, run.results_path, name, narrow, store / f"{key}.svg"))
+                    places.append((jobs[-1].target, target))
+                continue
+            for kept in run.figures_folder.glob(f"{name}.*svg"):
+                svg = inks.themed(kept.read_text(encoding="utf-8"), f"{run.chapter.name}/{name}")
+                (place.parent / kept.name).write_text(svg, encoding="utf-8")
+    _draw_all([job for job in jobs if not job.target.is_file()])
+    for drawn, place in places:
+        drawn.touch()
+        shutil.copyfile(drawn, place)
+    for old in sorted(store.glob("*.svg"), key=lambda path: -path.stat().st_mtime)[KEPT_DRAWINGS:]:
+        old.unlink()
+
+
+def _draw_all(jobs: list[Job]) -> None:
+    if len(jobs) <= FEW:
+        for job in jobs:
+            _draw(job)
+        return
+    with ProcessPoolExecutor(cores(), mp_context=multiprocessing.get_context("spawn")) as pool:
+        for _ in pool.map(_draw, jobs):
+            pass
+
+
+def _draw(job: Job) -> None:
+    try:
+        draw = _drawings(job.chapter.path)[job.name]
+        svg = book().figures.as_svg(draw, _results(job.results), job.narrow).decode()
+    except Exception as error:
+        way = " for a phone" if job.narrow else ""
+        raise BnbookError(
+            f"{job.chapter.name}: the figure {job.name} cannot be drawn from its results{way} "
+            f"({type(error).__name__}: {error})"
+        ) from None
+    atomic.write_text(job.target, inks.themed(svg, f"{job.chapter.name}/{job.name}"))
+
+
+@lru_cache(4)
+def _results(path: Path) -> Results:
+    return results.read(path)
+
+
+@cache
+def _drawings(path: Path) -> dict[str, Draw]:
+    from bookpress.pipeline.chapters import discover
+
+    return drawings(next(chapter for chapter in discover() if chapter.path == path))
+
+
+def _digest(run: Evidence) -> str:
+    """SHA-256 of what a run's figures are made of: its results, the code that its cells and its package's drawings
+    reach by imports, the press's own, the versions of what draws."""
+    own = "\n".join(run.chapter.code_cells)
+    starts = {*_imported(own), book().figures_module, *book().figures.modules(run.chapter.name)}
+    code = hashlib.sha256(own.encode())
+    for module in sorted(_reached(starts) | {f"{PRESS}.pipeline.pictures", f"{PRESS}.pipeline.inks"}):
+        code.update(_source(module).encode())
+    versions = [importlib.metadata.version(name) for name in ("matplotlib", "numpy")]
+    return f"{run.results.header.get('content')} {run.chapter.name} {code.hexdigest()} {versions}"
+
+
+def _reached(starts: Iterable[str]) -> set[str]:
+    found, left = set[str](), [module for module in starts if module.split(".")[0] == book().package]
+    while left:
+        if (module := left.pop()) not in found and _source(module):
+            found.add(module)
+            left += [other for other in _imported(_source(module)) if other.split(".")[0] == book().package]
+    return found
+
+
+@cache
+def _imported(code: str) -> frozenset[str]:
+    """Every module that some code may mean by its imports."""
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(found)
+
+
+@cache
+def _source(module: str) -> str:
+    """The text of a module of the package or the press, empty where a name is no module."""
+    first, *rest = module.split(".")
+    folder = Path(importlib.util.find_spec(first).origin).parent
+    for path in (
+        folder.joinpath(*rest).with_suffix(".py") if rest else folder,
+        folder.joinpath(*rest) / "__init__.py",
+    ):
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    return ""
+
+
+# ---- Figures in the site's pages: in the inks of either theme, and on a phone what can be read there -----------------
 
 IMAGE = re.compile(
     r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
 )
 CAPTION = re.compile(
-    r'class="plot stacks in-a-row"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S
+    r'class="plot stacks row-of-(\d)"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S
 )
 #: Where columns stand in a row -> where they stand on a phone, of two and of more.
 PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
-#: How the drawing for phones of a figure of one panel is called, which the book's own code draws.
-PHONE = ".narrow.svg"
-WIDE, LEAST = 358.0, 9.0  # of a phone's column, and of the smallest letters there, in pixels
-NARROW = 180.0  # points; two such columns stand side by side
 SCROLLING = 10.0  # pixels; letters of a figure that is wider than a phone and scrolls in its frame
+AXES = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="M ([\d.]+) ([\d.]+)')
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Suffix of its file's name, width and height in points, and the size of its smallest letters."""
+    """Width and height in points, and how many panels stand in a single row (0: they do not)."""
 
-    suffix: str
     width: float
     height: float
-    letters: float
+    row: int
 
-    def can_be_read(self, shown: float = WIDE) -> bool:
-        """Whether its letters are large enough where a phone shows it so many pixels wide."""
-        return self.letters * shown / self.width >= LEAST
+    @classmethod
+    def of(cls, svg: str) -> Drawing:
+        width, height = re.search(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', svg).groups()
+        bottoms = [float(bottom) for _, bottom in AXES.findall(svg)]
+        alone = bottoms and max(bottoms) - min(bottoms) < 1
+        return cls(float(width), float(height), len(bottoms) if alone else 0)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, and what a phone shows instead of it: legends that belong to all, then columns, or a narrow
-    drawing."""
+    """A figure, and its drawing for phones where there is one."""
 
     whole: Drawing
-    legends: tuple[Drawing, ...] = ()
-    columns: tuple[Drawing, ...] = ()
-    in_a_row: bool = False  # the columns are single panels that stand side by side
-
-    def shown(self, column: Drawing) -> float:
-        """Pixels of a phone's width that a column takes: half of them where several are narrow enough."""
-        small = [each for each in self.columns if each.width < NARROW and each.can_be_read(WIDE / 2)]
-        return WIDE / 2 if len(small) > 1 and column in small else WIDE
-
-    def can_be_read(self) -> bool:
-        return all(each.can_be_read(self.shown(each)) for each in self.columns) and all(
-            each.can_be_read(self.share(each) * WIDE) for each in self.legends
-        )
-
-    def share(self, legend: Drawing) -> float:
-        """Of a phone's width, for a legend with letters as large as the widest column's are."""
-        widest = max(self.columns, key=lambda each: each.width)
-        return min(1.0, legend.width * self.shown(widest) / WIDE / widest.width)
+    narrow: Drawing | None
 
 
-def pairs(folder: Path, pages: Path) -> dict[str, Picture]:
-    """Give each figure NAME.svg of the book the inks of both themes, and write what a phone shows instead:
-    the drawing for phones where `pages` have one, else a file for each column; name -> how it is shown."""
+def pairs(images: Path, pages: Path) -> dict[str, Picture]:
+    """Name of an image of the site -> how it is shown; its drawing for phones is put beside it."""
     found = {}
-    for path in sorted(folder.glob("*.svg")):
+    for path in sorted(images.glob("*.svg")):
         svg = path.read_text(encoding="utf-8")
-        if "." in path.stem or not inks.is_ours(svg):
+        if not inks.is_ours(svg) or path.name.endswith(PHONE):
             continue
         chapter, _, figure = inks.figure_of(svg).rpartition("/")
         phone = pages / f"{chapter}.figures" / f"{figure}{PHONE}"
+        narrow = None
         if phone.is_file():
-            narrow = phone.read_text(encoding="utf-8")
-            files = {"": svg, ".narrow": narrow}
-            found[path.stem] = Picture(_drawing("", svg), columns=(_drawing(".narrow", narrow),))
-        else:
-            found[path.stem], files = _taken_apart(svg)
-        for suffix, drawing in files.items():
-            shown = inks.for_both_themes(compact(drawing))
-            path.with_suffix(f"{suffix}.svg").write_text(shown, encoding="utf-8")
+            narrow = Drawing.of(phone.read_text(encoding="utf-8"))
+            shutil.copyfile(phone, path.with_suffix(PHONE))
+        found[path.stem] = Picture(Drawing.of(svg), narrow)
     return found
 
 
-def _taken_apart(svg: str) -> tuple[Picture, dict[str, str]]:
-    """How a figure is shown, and its files by their suffix."""
-    legends, columns = phones.parts(svg)
-    named = {f".legend{k}": drawing for k, drawing in enumerate(legends, start=1)}
-    numbered = {f".{k}": drawing for k, drawing in enumerate(columns, start=1)}
-    picture = Picture(
-        _drawing("", svg),
-        tuple(_drawing(suffix, drawing) for suffix, drawing in named.items()),
-        tuple(_drawing(suffix, drawing) for suffix, drawing in numbered.items()),
-        len({round(panel.frame.top) for panel in panels(figure(parsed(svg)))}) == 1,
-    )
-    if picture.can_be_read():
-        return picture, {"": svg} | named | numbered
-    return Picture(picture.whole), {"": svg}
-
-
-def _drawing(suffix: str, svg: str) -> Drawing:
-    width, height = re.search(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', svg).groups()
-    return Drawing(suffix, float(width), float(height), phones.least(svg))
-
-
 def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
-    """Each figure of a page once for each theme, the whole and, for phones, column by column; it links to its
-    file, where a finger can enlarge it."""
+    """Each figure of a page once for each theme, for a page and for a phone; it links to its file, where a finger can
+    enlarge it."""
 
     def one(match: re.Match) -> str:
         if match["name"] not in shown:
@@ -199,16 +265,18 @@ def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
         picture, alt = shown[match["name"]], re.search(r'alt="([^"]*)"', match[0])
         words = html.unescape(alt[1]) if alt else ""
         address = f"{match['folder']}{match['name']}"
-        whole = picture.whole
-        kind = "stacks" if picture.columns else "fits" if whole.can_be_read() else "scrolls"
-        kind += " in-a-row" if picture.columns and picture.in_a_row else ""
-        wide = SCROLLING * whole.width / whole.letters
-        style = f' style="--wide: {wide:.0f}px"' if kind == "scrolls" else ""
+        whole, narrow = picture.whole, picture.narrow
+        kind, style, instead = "scrolls", "", ""
+        if narrow:
+            kind = f"stacks row-of-{whole.row}" if whole.row > 1 else "stacks"
+            instead = f'<span class="columns">{both(f"{address}.narrow", words, narrow)}</span>'
+        else:
+            letters = inks.LEAST * max(1.0, whole.width / inks.COLUMN)
+            style = f' style="--wide: {SCROLLING * whole.width / letters:.0f}px"'
         label = html.escape(f"Open this figure by itself: {words[:60]}")
         return (
             f'<a class="plot {kind}"{style} href="{address}.svg" title="{label}">'
-            f'<span class="whole">{both(address, words, whole)}</span>'
-            f"{_instead(address, words, picture)}</a>"
+            f'<span class="whole">{both(address, words, whole)}</span>{instead}</a>'
         )
 
     return CAPTION.sub(_with_places, IMAGE.sub(one, page))
@@ -218,10 +286,9 @@ def _with_places(match: re.Match) -> str:
     """A caption that says left and right says, on a phone, where that is instead; not where it speaks of
     rows."""
     picture, mark, caption = match[0].partition('<span class="caption-text">')
-    columns = picture.count('class="column"')
-    if columns < 2 or re.search(r"\b(above|below|upper|lower)\b", caption, re.I):
+    if re.search(r"\b(above|below|upper|lower)\b", caption, re.I):
         return match[0]
-    places = PLACES[min(columns, 3)]
+    places = PLACES[min(int(match[1]), 3)]
 
     def both_words(side: re.Match) -> str:
         place = places[side[0].lower()]
@@ -233,25 +300,8 @@ def _with_places(match: re.Match) -> str:
     )
 
 
-def _instead(address: str, words: str, picture: Picture) -> str:
-    """What stacks on a phone."""
-    of = len(picture.columns)
-    said = "" if of == 1 else "Column {} of {} of this figure: "
-    parts = [
-        f'<span class="legend" style="--share: {100 * picture.share(each):.0f}%">'
-        f"{both(address, 'The legend of this figure.', each)}</span>"
-        for each in picture.legends
-    ] + [
-        f'<span class="column{" narrow" if picture.shown(each) < WIDE else ""}">'
-        f"{both(address, said.format(number, of) + words, each)}</span>"
-        for number, each in enumerate(picture.columns, start=1)
-    ]
-    return f'<span class="columns">{"".join(parts)}</span>' if parts else ""
-
-
 def both(address: str, words: str, drawing: Drawing) -> str:
     """An image for each theme of the drawing at this address, of which a page loads what it shows."""
     size = f'width="{drawing.width * 4 / 3:.0f}" height="{drawing.height * 4 / 3:.0f}"'
     said = f'<img alt="{html.escape(words)}" loading="lazy" {size} class="only-'
-    address += drawing.suffix
     return f'{said}light" src="{address}.svg" />{said}dark" src="{address}.svg#{inks.DARK}" />'

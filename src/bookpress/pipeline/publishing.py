@@ -14,7 +14,7 @@ from bookpress.claims import Claim, locks
 from bookpress.claims.judging import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
 from bookpress.errors import BnbookError, reason
-from bookpress.pipeline import gate
+from bookpress.pipeline import gate, pictures
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move, published
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.profiles import PUBLISHED
@@ -262,7 +262,10 @@ def _make_ready(run: Evidence, old: Results | None, events: list[dict[str, Any]]
     shutil.rmtree(staging.folder, ignore_errors=True)
     try:
         staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(run.figures_folder, staging.figures_folder)
+        staging.figures_folder.mkdir()
+        for path in run.figures_folder.glob("*.svg"):
+            if path.stem not in pictures.drawings(chapter):
+                shutil.copy2(path, staging.figures_folder)
         shutil.copy2(run.notebook_path, staging.notebook_path)
         shutil.copy2(run.results_path, staging.results_path)
         # a draw that is the published run itself does not count twice

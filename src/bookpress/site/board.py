@@ -11,7 +11,7 @@ from typing import Any
 from bookpress.book import book
 from bookpress.claims import Test, without_markup
 from bookpress.claims.judging import NOT_TESTED
-from bookpress.claims.kinds import KINDS, edges
+from bookpress.claims.kinds import KINDS
 from bookpress.claims.words import literal
 from bookpress.pipeline import prose
 from bookpress.pipeline.chapters import Chapter
@@ -89,7 +89,7 @@ def deciding(row: dict[str, Any]) -> dict[str, Any] | None:
 def bounds(test: dict[str, Any]) -> tuple[float | None, float | None]:
     """Between which values a test holds; None: without end."""
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in test["test"].items()}
-    low, high = edges(Test(**given))
+    low, high = KINDS[given["kind"]].edges(Test(**given))
     return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
 
 

@@ -34,7 +34,7 @@ from bookpress.claims.sources import Instrument
 from bookpress.claims.words import literal
 from bookpress.errors import BnbookError
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
-from bookpress.pipeline import chapter_runs, explorers, gate, inks, pictures, prose
+from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, published
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
@@ -385,6 +385,7 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages
         copy = shutil.copytree if (book / name).is_dir() else shutil.copy2
         copy(book / name, folder / name)
     explorers.write(folder, shown)
+    pictures.put([run for run in evidence.values() if run], folder)
     sheets = teaching.sheets()
     for chapter in chapters:
         _chapter_page(chapter, evidence[chapter.name], shown, folder, sheets.get(chapter.name, []))
@@ -431,16 +432,6 @@ def _chapter_page(
     page = chapter_runs.with_evidence(chapter, evidence) if evidence else chapter.notebook.copy()
     target = folder / f"{chapter.name}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
-    if evidence:
-        shown_figures = folder / f"{chapter.name}.figures"
-        shutil.copytree(evidence.figures_folder, shown_figures)
-        for path in shown_figures.glob("*.svg"):
-            drawn = path.read_text(encoding="utf-8")
-            phone = path.name.endswith(pictures.PHONE)
-            figure = path.name.removesuffix(pictures.PHONE).removesuffix(".svg")
-            inked = inks.light(drawn, f"{chapter.name}/{figure}")
-            column = inks.PHONE if phone else inks.COLUMN
-            path.write_text(inks.readable(inked, column), encoding="utf-8")
     for cell in page.cells:
         if cell.cell_type == "markdown":
             source = cell.source if evidence else unanswered(cell.source, chapter.name)

@@ -154,7 +154,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("bookpress"),
-        autoescape=True,
+        autoescape=lambda name: not (name or "").endswith(".txt.j2"),  # files that no browser reads
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from bookpress import rows
+from bookpress import results
 from bookpress.book import command_name
 from bookpress.pipeline import prose
 from bookpress.pipeline.chapter_runs import Evidence
@@ -83,5 +83,5 @@ def _data(site: Path, chapter: Chapter, evidence: Evidence, figure: str) -> tupl
     path = site / address
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(rows.as_csv(replace(evidence.results, entries=entries)), encoding="utf-8")
+        path.write_text(results.as_csv(replace(evidence.results, entries=entries)), encoding="utf-8")
     return address, says

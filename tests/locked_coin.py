@@ -1,0 +1,62 @@
+"""What tests of locks, draws and publications share: a claim with its lock, runs that never ran, the tiny book's coin."""
+
+from __future__ import annotations
+
+import json
+
+from bookpress import results
+from bookpress.claims import Claim, Source, Test, locks
+from bookpress.pipeline import chapters, gate
+from bookpress.results import Results
+
+COIN = "part/coin"
+MEASURED = {"code": "c", "package": "p", "data": "d"}
+CLAIM = Claim(
+    "fair", COIN, Source("k", "v", "w"), "says", "f", Test("level", a="x", side="greater", threshold=0.0)
+)
+
+
+def parameters(n=3, **more):
+    return {"profile": "laptop", "seeds": n, "width": 8, **more}
+
+
+def lock(claim=CLAIM, event="locked", seen=None, why="", n=3, code=MEASURED, **more):
+    """A line that fixes a claim's test, with `more` among the parameters that are planned."""
+    content = {"event": event, "chapter": claim.chapter, "claim": claim.id, "says": "", "stop": "fixed n"}
+    content |= {"test": locks.short(claim.test_hash), "measure": locks.measure(code)}
+    content |= {"planned": {"laptop": locks.plan(parameters(n, **more))}, "seen": seen or {}}
+    return content | ({"why": why} if why else {})
+
+
+def run(columns, seeds, code=MEASURED, head="", **more):
+    """A run at the laptop profile: name -> values of these seeds."""
+    seeds = list(seeds)
+    made = {"date": "2026-01-01", "commit": "c0ffee", "device": "cpu"}
+    header = {"chapter": COIN, "profile": "laptop", "fingerprint": code, "locks": head, "provenance": made}
+    header |= {"parameters": parameters(len(seeds), **more), "content": repr((columns, seeds))}
+    return Results(
+        header, {n: {"values": list(v), "unit": "", "seeds": seeds, "note": ""} for n, v in columns.items()}
+    )
+
+
+def coin():
+    return chapters.select([COIN])[0]
+
+
+def claims_file(root):
+    return root / "book" / "part" / "coin.claims.yml"
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def stamped(held, change):
+    """A run whose results were changed and whose hashes were made to fit."""
+    content = json.loads(held.results_path.read_text())
+    change(content)
+    held.results_path.write_text(json.dumps(content))
+    content["content"] = gate.content_digest(results.read(held.results_path))
+    held.results_path.write_text(json.dumps(content))
