@@ -16,19 +16,29 @@ from conftest import ROOT, VARIABLES, bnbook
 from bnbook.errors import BnbookError, reason
 from bookpress import cli
 
+SHELL = [
+    ("( sleep 2; bnbook list; echo $? >&2 ) | true", "141\n", True),  # a reader that leaves early
+    ("bnbook list > /dev/full", "bnbook: No space left on device", False),
+    *((f"bnbook list {closed}", "", True) for closed in (">&-", "2>&-", ">&- 2>&-")),
+]
 
-def test_a_reader_that_leaves_early_is_not_told_that_all_is_well(ran):
+
+@pytest.mark.parametrize(("command", "said", "well"), SHELL)
+def test_what_becomes_of_the_streams_is_told_in_one_line_or_is_no_error(ran, command, said, well):
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    command = f"( sleep 2; {sys.executable} -m bnbook list; echo $? >&2 ) | true"
-    done = subprocess.run(
-        ["bash", "-c", command], env=clean | {"BNBOOK_ROOT": str(ran)}, capture_output=True, text=True
-    )
-    assert done.stderr == "141\n"
+    words = ["bash", "-c", command.replace("bnbook", f"{sys.executable} -m bnbook")]
+    done = subprocess.run(words, env=clean | {"BNBOOK_ROOT": str(ran)}, capture_output=True, text=True)
+    assert (said in done.stderr and "Traceback" not in done.stderr) if said else done.stderr == ""
+    assert (done.returncode == 0) == well
 
 
-def test_a_terminal_without_the_characters_still_shows_every_line(ran):
-    done = bnbook("claims", "--runs", root=ran, alone=True, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert "not tested at this scale (smoke run): 0." in done.stdout
+ASCII = [("claims --runs", "not tested at this scale (smoke run): 0."), ("measure --help", "\\u03b7")]
+
+
+@pytest.mark.parametrize(("words", "shown"), ASCII)
+def test_a_terminal_without_the_characters_still_shows_every_line(ran, words, shown):
+    done = bnbook(*words.split(), root=ran, alone=True, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert shown in done.stdout
 
 
 def test_a_number_keeps_its_sign_in_any_encoding(monkeypatch):
@@ -48,33 +58,6 @@ def test_a_place_that_cannot_be_written_is_one_line(ran, capsys, monkeypatch, pl
     assert cli.main(words) == cli.USAGE
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and ("File exists" in said or "Not a directory" in said)
-
-
-def test_a_full_disk_is_one_line(ran):
-    done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m bnbook list > /dev/full"],
-        env=os.environ | {"BNBOOK_ROOT": str(ran)},
-        capture_output=True,
-        text=True,
-    )
-    assert "bnbook: No space left on device" in done.stderr and "Traceback" not in done.stderr
-    assert done.returncode
-
-
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-def test_closed_streams_are_no_error(ran, closed):
-    done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m bnbook list {closed}"],
-        env=os.environ | {"BNBOOK_ROOT": str(ran)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0 and done.stderr == ""
-
-
-def test_help_in_any_encoding(ran):
-    said = bnbook("measure", "--help", root=ran, alone=True, PYTHONIOENCODING="ascii", PYTHONUTF8="0").stdout
-    assert "\\u03b7" in said and "\\u03bb_max" in said
 
 
 def test_other_programs_are_read_as_utf8():

@@ -1,7 +1,8 @@
 """What the press knows of the book that it makes: it imports nothing of it, the book's package tells it.
 
 A package has a module `book` that calls `register`; whoever begins with the press alone (`python -m bookpress`, a
-process of its own) finds that module by `package:` in the book's `_config.yml`.
+process of its own) finds that module by `package:` in the book's `_config.yml`. The press's variables are called
+BNBOOK_… and its error BnbookError after the first book that it made: users have set and caught them since.
 """
 
 from __future__ import annotations

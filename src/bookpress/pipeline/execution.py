@@ -35,8 +35,6 @@ from bookpress.profiles import BUDGETS
 # ---- One notebook executed by papermill, in a kernel of this Python that finds the run's own copy of the package
 # and nothing that its user's own sessions start with.
 
-#: What marks a chapter's own BnbookError among the failures of its cells.
-MENDABLE = "bad input: "
 #: How one speaks to a kernel: where the system has them by sockets in the run's own folder, which are nobody else's
 #: and need no free port.
 TRANSPORT = "tcp" if os.name == "nt" else "ipc"
@@ -59,8 +57,8 @@ def copy_packages(scratch: Path) -> Path:
 
 
 def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> str | None:
-    """Execute `source`, beside which lie the copies of the packages; the first line of what went wrong, or
-    None."""
+    """Execute `source`, beside which lie the copies of the packages; the first line of what went wrong, or None;
+    BnbookError where the chapter met input that the user can mend."""
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from traitlets.config import Config
@@ -81,9 +79,9 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> st
                 config=Config({"KernelManager": {"transport": TRANSPORT}}),
             )
     except papermill.PapermillExecutionError as error:
-        mendable = error.ename == BnbookError.__name__
-        where = f"cell {error.exec_count}: {error.ename}: {error.evalue}"
-        return f"{MENDABLE}{error.evalue}" if mendable else where
+        if error.ename == BnbookError.__name__:
+            raise BnbookError(f"{work.chapter.name}: {error.evalue}") from None
+        return f"cell {error.exec_count}: {error.ename}: {error.evalue}"
     except (DeadKernelError, CellTimeoutError) as error:
         return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     except RuntimeError as error:
@@ -191,8 +189,6 @@ def run_chapter(
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
         started = time.time()
         failure = execute_notebook(scratch / "input.ipynb", work, values)
-        if failure and failure.startswith(MENDABLE):
-            raise BnbookError(f"{chapter.name}: {failure.removeprefix(MENDABLE)}")
         gate.complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
         problems = [failure] if failure else gate.problems(work, fresh=True)
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
