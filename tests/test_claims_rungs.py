@@ -119,6 +119,7 @@ def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
         "steps, width changes the verdict of 2. At equal width, longer training changes that of 2 of 3. 1 turn from no to yes, "
         "1 from yes to no."
     )
+    assert said(both).endswith("that of 1 of 1. 1 turn from no to yes, 0 from yes to no.")
     assert said(shorter | {"c": arms(UP)}) == (
         "steps, width changes the verdict of none. At equal width, longer training changes that of none of 1. 0 turn from no "
         "to yes, 0 from yes to no."

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, train_stack
-from bnbook.deep_linear.correlations import correlations
+from bnbook.deep_linear.instruments import correlations
 from bnbook.errors import BnbookError
 
 SIZE = dict(depth=3, width=4, examples=30)

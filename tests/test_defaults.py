@@ -16,9 +16,9 @@ import torch
 import bnbook
 from bnbook import figures, models, normalizers
 from bnbook.chapters import residual as residual_networks
-from bnbook.chapters.critical_rate import explosion_step
 from bnbook.chapters.exercises import Arm
 from bnbook.chapters.gradient_explosion import chain, growth, residual
+from bnbook.chapters.readout import explosion_step
 from bnbook.chapters.stand_ins import StandIn
 from bnbook.chapters.weight_decay import Recipe, answers, answers_by_step
 from bnbook.deep_linear import LinearArm, draw_problem, spread_probes
@@ -107,11 +107,9 @@ CONSTANTS = {
     "probes.order_parameters": dict(CHUNK=64),
     "probes.summaries": dict(PAPER_REACH=(0.5, 4.0)),
     "chapters.batch": dict(CHANNELS=(16, 32, 64), HIDDEN=64, PER_GROUP=8, CHUNK=512),
-    "chapters.critical_rate": dict(EXPLOSION=1e6, TOLERANCE=1e-4),
     "chapters.deep_linear": dict(PAPER=1e-6, TINY=(1e-10, 1e-9), ALIGNED=0.9, NEAR=0.05, DRAWN=110),
     "chapters.edge": dict(POOL=4, SIGMA_W2=0.5, BATCHES=2_000_003, TOLERANCE=1e-3, FRESH=3_000_017)
     | dict(LENGTHS=(0.05, 0.5, 1.0, 2.0, 4.0, 16.0), REACH=(0.5, 4.0), STEEPEST=100.0),
-    "chapters.fisher": dict(PARTS=4, TOLERANCE=1e-4),
     "chapters.gamma_initialisation": dict(WINDOW=25, POINTS=100, TOLERANCE=1e-3),
     "chapters.gradient_explosion": dict(KINK=2.7, STEEPNESS=20.0, HEIGHT=0.5, CLASSES=10, GUESS=0.1)
     | dict(PANELS=48, ORDER=8),
@@ -120,14 +118,14 @@ CONSTANTS = {
     "chapters.least_squares": dict(FLOOR=1e-20),
     "chapters.length_direction": dict(RIPPLE=math.sqrt(math.e), SLACK=1e-9),
     "chapters.lp_norms": dict(EXAMPLES=1000),
-    "chapters.mean_field": dict(STARTS={"from0": 0.0, "from1": 1.0}),
+    "chapters.mean_field": dict(STARTS={"from0": 0.0, "from1": 1.0}, PARTS=4, TOLERANCE=1e-4),
     "chapters.neural_networks": dict(
         LARGEST_BEND=4 / 27**0.5, AWAY=1e-4, SINGULAR=1e-6, BRACKET=(-4.0, 4.25)
     ),
     "chapters.noisy_batch_norm": dict(N_MU=0.5, N_SIGMA=1.25, R=0.1, CLOSED=MOMENTS, GROUPS=10)
     | dict(STRONG=(2.0, 4.0), WEAK=(0.1, 0.3)),
     "chapters.predictiveness": dict(AHEAD=(1, 2, 4, 8, 16), SHOWN=(0.02, 0.25, 1.0)),
-    "chapters.reach": dict(TOLERANCE=1e-4),
+    "chapters.readout": dict(EXPLOSION=1e6),
     "chapters.residual": dict(EPS=1e-5, PER_DOUBLING=4, SEEN=2000, FAR=16.0),
     "chapters.shared": dict(LARGEST=1e200, CLASSES=10, USABLE=0.9),
     "chapters.smoothness": dict(TRILINEAR=(4 / 3) ** 0.5, SWING=27**0.5 / 8, EPS=1e-5),
@@ -141,7 +139,7 @@ CONSTANTS = {
     | dict(RATE=0.05, MOMENTUM=0.9, DECAYS=(5e-4, 5e-3), ADAMW=(2e-3, 0.5), DRAWN=36)
     | dict(PAIR=(0.1, 0.1), FACTOR=10.0, DOUBLED=2.0, WAITED=2.5),
     "training.curves": dict(START_MARGIN=0.02),
-    "training.evaluation": dict(CHUNK=500),
+    "training.engine": dict(CHUNK=500),
     "training.placed": dict(PARTS=4),
     "models.residual": dict(STAGES=(64, 128, 256, 512), BLOCKS=2),
     "models.vgg": dict(HIDDEN=(512, 512), VGG_A=(64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0))

@@ -20,7 +20,7 @@ from bnbook.data import load
 from bnbook.models import mlp, resnet
 from bnbook.probes import covariate_shift, fisher, landscape, layer_gradients
 from bnbook.probes.statistics import STATISTICS
-from bnbook.report import finding, instruments, moments
+from bnbook.report import finding, instruments
 from bnbook.report.subject import Subject
 from bnbook.small_networks.arm import PhaseArm
 from bnbook.small_networks.descent import Descent
@@ -110,7 +110,7 @@ def of_the_report(subject):
     instruments.landscape(subject, start, gradient, [0.1])
     instruments.shift(subject, found, gradient, (), 0.1)
     instruments.by_layer(subject, found, start)
-    return moments.measure(subject, found, gradient, 0.1)[0].variance
+    return instruments.moments(subject, found, gradient, 0.1)[0].variance
 
 
 PROBES = {

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from bnbook.chapters.fisher import CASES, eigenvalue_in
 from bnbook.chapters.learning_rate import after_training, layer_shares, weights_curvature
 from bnbook.chapters.mean_field import input_moments, solve_as
 from bnbook.data import load
@@ -73,28 +72,6 @@ def test_what_a_training_changed_is_read_off_its_network(dataset):
     gammas = [m.weight for m in after if hasattr(m, "running_mean")]
     assert found["gamma"] == pytest.approx(float(gammas[-1].detach().square().mean().sqrt()))
     assert found["loss"] == pytest.approx(np.log10(loss[-1] / loss[0]))
-
-
-def test_population_statistics_are_those_of_the_further_inputs():
-    shape = FullyConnected((6, 5, 4, 2))
-    draw = torch.Generator().manual_seed(2)
-    x, further = torch.randn(5, 6, generator=draw), 2 + 3 * torch.randn(400, 6, generator=draw)
-    found = {case: eigenvalue_in(case, shape, 1, x, further).value for case in CASES}
-    assert len({round(value, 6) for value in found.values()}) == 4
-    other = eigenvalue_in("population", shape, 1, x, further / 3).value
-    assert other > found["population"] and eigenvalue_in("through", shape, 1, x).value == found["through"]
-
-
-def test_a_population_is_the_plain_average_of_four_batches():
-    from bnbook.chapters.fisher import see_population
-    from bnbook.models import mlp
-
-    torch.manual_seed(0)
-    network, inputs = mlp((3, 4, 2), "batch"), torch.randn(32, 3)
-    see_population(network, inputs)
-    z = network.linear1(inputs).detach()
-    torch.testing.assert_close(network.norm1.running_mean, z.mean(0))
-    torch.testing.assert_close(network.norm1.running_var, z.view(4, 8, 4).var(1).mean(0))
 
 
 def test_the_loss_at_the_end_is_that_of_the_last_tenth(monkeypatch):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from bnbook.errors import BnbookError
 from bnbook.meanfield import FullyConnected, solve
 from bnbook.models import mlp
-from bnbook.probes.order_parameters import measure
+from bnbook.probes.order_parameters import CHUNK, measure
 
 WIDE = (300, 300, 300, 300, 1)
 LETTERS = ("q", "q_hat", "q_xy", "q_hat_xy", "q_tilde", "q_tilde_xy")
@@ -234,3 +234,27 @@ def test_a_padded_convolution_is_taken_with_its_padding():
     model, inputs = nn.Sequential(*layers).double(), torch.randn(5, 2, 4, 4).double()
     (slope,) = torch.autograd.grad(model(inputs)[:, 0].mean(), [model[0].weight])
     assert measure(model, inputs, "batch").f[0] == pytest.approx(slope.square().sum().item())
+
+
+@pytest.mark.parametrize("make", ["fully connected", "convolutional"])
+def test_weight_gradients_of_many_inputs(make):
+    """More inputs than are held at once; f by autograd, over pairs of different inputs by one pass each."""
+    torch.manual_seed(0)
+    m = CHUNK + 3
+    if make == "convolutional":
+        model = nn.Sequential(
+            nn.Conv2d(2, 3, 2, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(12, 2)
+        ).double()
+        x = torch.randn(m, 2, 4, 4).double()
+    else:
+        model, x = mlp((4, 6, 5, 2), init="meanfield").double(), torch.randn(m, 4).double()
+    seen = measure(model, x)
+    weights = [p for p in model.parameters() if p.ndim >= 2]
+    each = [torch.autograd.grad(model(x[k : k + 1])[0, 0], weights) for k in range(m)]
+    for layer in range(len(weights)):
+        rows = torch.stack([gradients[layer].flatten() for gradients in each])
+        gram = rows @ rows.T
+        assert seen.f[layer] == pytest.approx(gram.mean().item())
+        apart = (gram.sum() - gram.trace()).item() / (m * (m - 1))
+        assert seen.f_pairs[layer] == pytest.approx(apart)
+    assert seen.lambda_bound == pytest.approx(seen.f.sum()) and seen.inputs == m

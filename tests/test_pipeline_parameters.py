@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bnbook.errors import BnbookError
+from bookpress import parameters
 from bookpress.pipeline import chapters
 
 DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment": False, "data": "mnist"}
@@ -45,6 +46,23 @@ def test_a_value_of_another_type_is_one_clear_line(name, given):
     with pytest.raises(BnbookError, match=f"parameter {name} is .*expected") as caught:
         chapters.override(DEFAULTS, {name: given}, "part/x")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "inside", "outside"),
+    [
+        ("float", 1e-9, 0.0), ("int", 1, 0), ("int from 0", 0, -1), ("float above 2", 2.1, 2.0),
+        ("float above 0, up to 1", 1.0, 1.1), ("float above 0, below 1", 0.9, 1.0), ("float from 1 over 2", 0.5, 0.4),
+        ("float in rates", 0.5, 0.4), ("list[float] with 1 over 2, once each", [0.5, 1.0], [0.5, 0.5]),
+        ("list[int] 2 or more", [1, 2], [1]), ("list[int] 2 of them", [1, 2], [1, 2, 3]), ("int below seeds", 1, 2),
+    ],
+)  # fmt: skip
+def test_a_condition_holds_up_to_its_bound_and_no_further(said, inside, outside):
+    kinds = {"rates": parameters.like([0.1]), "seeds": parameters.kind("int"), "x": parameters.kind(said)}
+    beside = {"rates": [0.1, 0.5], "seeds": 2}
+    assert parameters.checked(kinds, beside | {"x": inside})["x"] == inside
+    with pytest.raises(BnbookError, match="parameter x is .*; expected"):
+        parameters.checked(kinds, beside | {"x": outside})
 
 
 def test_an_unknown_name_lists_the_known_ones():

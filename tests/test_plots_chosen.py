@@ -17,7 +17,6 @@ from bnbook.chapters import (
     least_squares,
     length_direction,
     lp_norms,
-    mean_field,
     order_parameters,
 )
 from bnbook.chapters.gradient_explosion import ACTIVATIONS
@@ -39,14 +38,9 @@ def test_a_curve_is_drawn_at_every_step_up_to_20_and_at_120_more():
 
 TABLES = {
     "the norms of the chapter on other norms": (lp_norms.NORMS, "none batch l1 l2 linf"),
-    "the arms of the order parameters": (mean_field.ARMS, "none batch"),
     "nonlinearities": (gradient_explosion.NONLINEARITIES, "relu tanh linear zigzag"),
     "what is trained": (gradient_explosion.KINDS, "batch residual none one"),
     "where one batch norm stands": (gradient_explosion.PLACES, "batch one_last one_middle one_first none"),
-    "equations for the largest eigenvalue": (
-        fisher.LINES,
-        "none.printed none.corrected batch.printed batch.corrected batch.through_batch",
-    ),
     "equations for the critical rate": (learning_rate.LINES, "from0 from1 corrected through_batch"),
 }
 
@@ -76,11 +70,10 @@ def test_what_stands_in_titles_and_decides_which_marks_are_drawn():
 def test_points_measured_at_one_gamma_are_drawn_at_others_by_its_square():
     assert fisher.AT.tolist() == [0.5, 1, 2, 3, 4, 5]
     nets, lines = ("fc", "conv"), fisher.LINES
-    curves = {"gamma": np.array([[1.0, 2.0]])} | {
-        f"{line}.{net}": np.ones((1, 2)) for line in lines for net in nets
-    }
-    measured = {f"{net}.{case}": np.array([2.0, 2.0]) for net in nets for case in fisher.MARKS}
-    left, right, *_ = fisher.figure_one(0.9, measured, curves).axes
+    results = {"curve.figure_one.gamma": np.array([[1.0, 2.0]]), "curve.figure_one.momentum": np.array([0.9])}
+    results |= {f"curve.figure_one.{line}.{net}": np.ones((1, 2)) for line in lines for net in nets}
+    results |= {f"value.{net}.gaussian.{case}": np.array([2.0, 2.0]) for net in nets for case in fisher.MARKS}
+    left, right, *_ = fisher.figure_one(results).axes
     for ax, of in ((left, lambda top: top), (right, lambda top: 2 * 1.9 / top)):
         drawn = [np.asarray(container[0].get_ydata()) for container in ax.containers]
         assert drawn[0] == pytest.approx(of(np.full(6, 2.0)))
@@ -173,8 +166,11 @@ def test_rates_over_the_line_through_the_batch_and_half_the_printed_one():
 
 
 def test_guides_fall_like_one_over_the_root_of_the_width_and_one_over_the_inputs():
-    errors = {norm: np.full((2, 2), 0.8) for norm in ("none", "batch")}
-    fig = order_parameters.convergence([100, 400], errors, [4, 16], np.full((2, 2), 0.8), [0.5, 0.1])
+    drawn = {name: np.full((2, 2), 0.8) for name in ("none", "batch", "excess")}
+    drawn |= {"widths": [[100, 400]], "batches": [[4, 16]], "predicted": [[0.5, 0.1]]}
+    fig = order_parameters.convergence(
+        {f"curve.convergence.{name}": np.array(each) for name, each in drawn.items()}
+    )
     dotted = [[line.get_ydata() for line in ax.lines if line.get_linestyle() == ":"] for ax in fig.axes]
     assert dotted[0][0] == pytest.approx([0.8, 0.4]) and dotted[1][0] == pytest.approx([0.8, 0.2])
 

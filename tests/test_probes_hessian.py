@@ -7,12 +7,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from scipy.sparse.linalg import LinearOperator, eigsh
-from test_probes_landscape import assert_untouched, snapshot
 from torch import nn
 from torch.func import functional_call
 
 from bnbook import models
-from bnbook.errors import BnbookError
 from bnbook.probes.hessian import curvature_along_gradient, largest_curvature
 
 torch.set_num_threads(1)
@@ -92,31 +90,6 @@ def test_signed_largest_is_not_the_largest_in_size():
 
     pair = torch.eye(2, dtype=torch.float64), torch.zeros(2)
     assert float(largest_curvature(model, saddle, pair)) == pytest.approx(2.0, rel=1e-6)
-
-
-@pytest.mark.parametrize("norm", ["batch", "noisy"])
-def test_leaves_everything_as_it_was(norm):
-    model, pair = smooth(norm), batch()
-    before = snapshot(model)
-    largest_curvature(model, F.cross_entropy, pair, tolerance=1e-4)
-    curvature_along_gradient(model, F.cross_entropy, pair)
-    assert_untouched(before, model)
-
-
-def test_refusals():
-    model, pair = smooth("batch"), batch()
-    with pytest.raises(BnbookError, match="two passes give"):
-        largest_curvature(nn.Sequential(model, nn.Dropout(0.5)), F.cross_entropy, pair)
-    with pytest.raises(BnbookError, match="in parts"):
-        largest_curvature(model, F.cross_entropy, [pair, pair])
-    with pytest.raises(BnbookError, match="in parts"):
-        largest_curvature(nn.DataParallel(model), F.cross_entropy, pair)
-    with pytest.raises(BnbookError, match="one finite number"):
-        largest_curvature(model, lambda a, b: F.cross_entropy(a, b, reduction="none"), pair)
-    with pytest.raises(BnbookError, match="trained"):
-        largest_curvature(model.requires_grad_(False), F.cross_entropy, pair)
-    with pytest.raises(BnbookError, match="after 2 iterations"):
-        largest_curvature(smooth("batch"), F.cross_entropy, pair, tolerance=1e-12, max_iterations=2)
 
 
 def test_half_a_batch_has_another_hessian():

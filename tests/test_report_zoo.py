@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 import warnings
@@ -169,6 +170,12 @@ def scaled():
     return model
 
 
+def in_one_memory():
+    model = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6))
+    model[2].weight.data = model[0].weight.data
+    return model
+
+
 ONLY_THE_LOSS = {
     "embeddings of bounded length": (  # cut to it in place, of which the gradient knows nothing
         lambda: zoo.net(
@@ -214,6 +221,7 @@ REFUSED = {
     "nothing to train": (lambda: nn.Sequential(nn.Linear(6, K)).requires_grad_(False), "without trained parameters"),
     "several outputs": (lambda: zoo.Net(lambda s, x: (s.a(x), 1), a=nn.Linear(6, K)), "output= "),
     "another shape": (lambda: nn.Sequential(nn.Linear(5, K)), r"does not take inputs \(12, 6\) of float32"),
+    "in one memory": (in_one_memory, "0.weight and 2.weight are two parameters in one memory"),
     "sys.exit": (lambda: zoo.Net(lambda s, x: sys.exit(0), a=nn.Linear(6, K)), r"in a pass \(sys.exit\(0\)\)"),
     "no gradient": (lambda: zoo.Net(lambda s, x: s.a(x).detach(), a=nn.Linear(6, K)), "the loss has no gradient"),
 }  # fmt: skip
@@ -334,6 +342,21 @@ def test_layers_that_nobody_registers_and_losses_that_spread_are_told():
             warnings.simplefilter("ignore")  # of torch
             report = bnbook.measure(one, F.mse_loss, (x, targets), eigenvalues=False, progress=False)
         assert any("the loss spreads outputs (12, 1)" in each for each in report.warnings) is told
+
+
+def test_what_is_tossed_where_no_state_reaches_is_found():
+    tossed = zoo.net(lambda s, x: s.a(x) * (1 + os.urandom(1)[0] // 64), a=nn.Linear(6, K))  # one of four
+    report = bnbook.measure(tossed, F.cross_entropy, batch(), progress=False)
+    assert report.effective_smoothness is None
+    assert any("a second pass over the same batch" in each for each in report.warnings)
+
+
+def test_a_hook_on_a_parameter_is_told_and_left_out():
+    animal, model = ZOO["batch norm"], ZOO["batch norm"].build()
+    model[0].weight.register_hook(lambda slope: 0.1 * slope)
+    report = measured(animal, model, eigenvalues=False)
+    assert report.effective_smoothness == pytest.approx(zoo.smoothness(animal))
+    assert "a hook changes the gradient of 0.weight" in " ".join(report.warnings)
 
 
 def test_a_lazy_network_that_has_run_is_measured():

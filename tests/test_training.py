@@ -15,8 +15,7 @@ from bnbook.errors import BnbookError
 from bnbook.training import engine
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.curves import guessing
-from bnbook.training.engine import train
-from bnbook.training.evaluation import evaluate
+from bnbook.training.engine import evaluate, train
 from bnbook.training.flops import estimate_operations
 from bnbook.training.numerics import numerics
 
@@ -236,7 +235,7 @@ def test_a_model_in_inference_mode_stays_there(textures):
 def test_what_was_evaluated_before_the_batch_that_diverged_is_kept(textures):
     """Checkpoints 0, 3, 6; the loss of the batch after three updates is no number: the network of three is
     known."""
-    from bnbook.training.evaluation import Evaluation
+    from bnbook.training.engine import Evaluation
 
     seen = Evaluation(replace(TINY, activation_layers=()), textures)
     row = {f"{part}_{what}": torch.tensor(0.5) for part in ("train", "test") for what in ("loss", "accuracy")}

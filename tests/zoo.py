@@ -83,7 +83,7 @@ def everything(model: nn.Module) -> dict[str, Any]:
                         found[f"{name}.{inner}.grad"] = frozen(tensor.grad) if tensor.is_leaf else None
             elif key == "_modules":
                 found[f"{name}.children"] = [(k, id(v)) for k, v in value.items()]
-            elif key.endswith("_hooks") or "_hooks_" in key:
+            elif isinstance(value, dict) and key.endswith("_hooks") or "_hooks_" in key:
                 found[f"{name}.{key}"] = [(k, id(v)) for k, v in value.items()]
             elif isinstance(value, Tensor):
                 found[f"{name}.{key}"] = frozen(value)
@@ -507,6 +507,91 @@ class Recurrent(nn.Module):
         return self.last(self.norm(self.run(x)[0][:, -1]))
 
 
+class Between(Functional):
+    """Batch norm by torch's function in its own code, between two layers."""
+
+    def __init__(self, last=None):
+        super().__init__(8)
+        self.a, self.f = nn.Linear(6, 8), last or nn.Linear(8, K)
+
+    def forward(self, x):
+        return self.f(torch.relu(super().forward(self.a(x))))
+
+
+class Marked(nn.Module):
+    """What its owner wrote on a parameter belongs to the function."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.f = nn.Linear(6, 8).double(), nn.Linear(8, K).double()
+        self.a.weight.scale = 2.0
+
+    def forward(self, x):
+        return self.f(torch.tanh(F.linear(x, self.a.weight * getattr(self.a.weight, "scale", 1.0))))
+
+
+class TimeFirst(nn.Module):
+    """A recurrent layer by hand, (time, B, units)."""
+
+    def __init__(self):
+        super().__init__()
+        self.w, self.u = nn.Parameter(torch.randn(6, 5) * 0.4), nn.Parameter(torch.randn(5, 5) * 0.4)
+
+    def forward(self, x):
+        h, gave = x.new_zeros(x.shape[1], 5), []
+        for each in x:
+            h = torch.tanh(each @ self.w + h @ self.u)
+            gave.append(h)
+        return torch.stack(gave)
+
+
+class Turned(nn.Module):
+    def forward(self, x):
+        return x.transpose(0, 1)
+
+
+class Pair(nn.Module):
+    """Two neighbours of the batch meet, no others."""
+
+    def forward(self, x):
+        return torch.cat([x[:3], x[3:4] - x[4:5], x[4:]])
+
+
+class Named(nn.Module):
+    """Names a part of its parameters only."""
+
+    def __init__(self):
+        super().__init__()
+        self.base, self.n, self.f = nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, K)
+
+    def named_parameters(self, *args, **more):
+        return ((n, p) for n, p in super().named_parameters(*args, **more) if not n.startswith("base"))
+
+    def forward(self, x):
+        return self.f(torch.tanh(self.n(self.base(x))))
+
+
+class Domains(nn.Module):
+    """A norm for each half of the batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.each = nn.ModuleList([nn.BatchNorm1d(8), nn.BatchNorm1d(8)])
+
+    def forward(self, x):
+        return torch.cat([norm(half) for norm, half in zip(self.each, x.chunk(2), strict=True)])
+
+
+def turned(time, cell, **more):
+    """Time first inside: of as many steps as examples, or of fewer."""
+    return Animal(
+        lambda: net(lambda s, x: s.f(s.g(s.t(x))[-1]), t=Turned(), g=cell(), f=_l(5, K)),
+        (time, 6),
+        says=NONE_MEET,
+        **more,
+    )
+
+
 def body():
     return nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 8))
 
@@ -819,6 +904,43 @@ ZOO: dict[str, Animal] = {
         lambda: net(lambda s, x: s.f(torch.tanh(s.a(x) * s.f.weight.mean())), a=_l(6, 8), f=_l(8, K)),
         says=NONE_MEET,
     ),
+    "norm in its own code": Animal(lambda: Between().double(), lacks=("constant", "population")),
+    "norm in its own code, filled": Animal(lambda: seen(Between().double()), lacks=("constant",), curved=False),
+    "norm in its own code, at rest": Animal(lambda: seen(Between().double()).eval(), lacks=("constant",), curved=False),
+    "norm in the code of a block, at rest": Animal(
+        lambda: nn.Sequential(seen(Between(nn.Identity()).double()).eval(), _l(8, K).double()), lacks=("constant",),
+        curved=False,
+    ),
+    "a norm that is run past its hooks": Animal(
+        lambda: net(lambda s, x: s.f(torch.relu(s.n.forward(s.a(x)))), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)),
+        lacks=("constant", "population"), normalizers=1,
+    ),
+    "words on a parameter": Animal(Marked, says=NONE_MEET),
+    "time first": turned(3, TimeFirst),
+    "time first, as many steps as examples": turned(B, TimeFirst),
+    "recurrent, as many steps as examples": Animal(
+        lambda: net(lambda s, x: s.f(s.g(x.transpose(0, 1))[1][0]), g=nn.GRU(6, 5), f=_l(5, K)), (B, 6), says=NONE_MEET
+    ),
+    "as many units as examples, turned": Animal(
+        lambda: net(lambda s, x: s.f(s.t(torch.tanh(s.t(s.a(x))))), t=Turned(), a=_l(6, B), f=_l(B, K)), says=NONE_MEET
+    ),
+    "two neighbours": Animal(lambda: NORMED(Pair()), lacks=("constant", "population")),
+    "a part of its parameters named": Animal(lambda: Named().double(), lacks=("population",), normalizers=1),
+    "a norm for each half": Animal(lambda: NORMED(Domains()), lacks=("population",), normalizers=2),
+    "time folded into the batch": Animal(
+        lambda: net(
+            lambda s, x: s.f(s.n(s.a(x).flatten(0, 1)).view(len(x), -1, 8).mean(1)), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)
+        ),
+        (3, 6), lacks=("population",), normalizers=1,
+    ),
+    "two views under vmap": Animal(
+        lambda: net(
+            lambda s, x: s.f(torch.func.vmap(lambda v: torch.relu(s.n(s.a(v))))(torch.stack([x, -x])).mean(0)),
+            a=_l(6, 8), n=nn.BatchNorm1d(8, track_running_stats=False), f=_l(8, K),
+        ),
+        lacks=("constant", "population"),
+    ),
+    "a traced graph": Animal(lambda: torch.fx.symbolic_trace(NORMED()), lacks=("population",), normalizers=1),
     "the book's noise": Animal(
         lambda: NORMED(make_normalizer("noisy", 8)), lacks=("population",), curved=False
     ),

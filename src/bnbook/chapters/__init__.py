@@ -7,12 +7,10 @@ A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a
 #: pins it, and tests/test_chapter_plots.py says which cells use it.
 ASIDE = {
     "exercises": "ROWS",
-    "fisher": "LINES",
     "gradient_explosion": "KINDS NONLINEARITIES PLACES",
     "learning_rate": "LINES",
     "length_direction": "drawn_steps",
     "lp_norms": "NAMES NORMS",
-    "mean_field": "ARMS LETTERS",
     "scale": "Compared difference level logarithm points ratio",
 }
 #: The stamps of the published runs name a figure by the place where it lay; a chapter's line goes when it is run
@@ -40,7 +38,6 @@ LAY = {
     "length_direction": "plots.length_direction",
     "lipschitz": "plots.theorems",
     "lp_norms": "plots.lp",
-    "mean_field": "plots.mean_field",
     "minima": "plots.theorems",
     "neural_networks": "plots.length_direction",
     "noisy_batch_norm": "plots.noisy",

@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.chapters.mean_field import ARMS, THEORY, Curves
+from bnbook.chapters.mean_field import ARMS, DASHES, THEORY, letters
 from bnbook.figures import COLORS, LABELS, mean_and_interval
 from bnbook.plots.axes import name_ticks, points
+from bnbook.plots.layout import subplots
+from bnbook.results import Results
+
+FORWARD = ("q", "q_xy", "q_ab_xy", "q_hat", "q_hat_xy", "q_hat_ab_xy")
+BACKWARD = ("q_tilde", "q_tilde_xy", "q_tilde_ab_xy")
+
+# ---- Figures ----------------------------------------------------------------------------------------------
 
 
-def shares(titles: dict[str, str], curves: Curves) -> plt.Figure:
-    """Shares f_l of the bound, a panel for each set: "SET.NORM.measured" (S, L), "SET.NORM.printed" (any,
-    L)."""
-    panels = {"figsize": (4.0 * len(titles) + 0.6, 3.6), "sharey": True, "squeeze": False}
-    fig, axes = plt.subplots(1, len(titles), **panels)
-    for ax, (name, title) in zip(axes[0], titles.items()):
+def nine_letters(results: Results) -> plt.Figure:
+    """The nine letters by layer."""
+    columns = {"pre-activations": FORWARD[:3], "activations": FORWARD[3:], "gradients": BACKWARD}
+    whole = {title: (names, slice(None)) for title, names in columns.items()}
+    return letters(results, "letters", whole, log="gradients")
+
+
+def shares(results: Results) -> plt.Figure:
+    """Shares f_l of the bound, a panel for each set."""
+    shapes = [data["shape"] for data in results.header["data"]]
+    names = [name for name in results if name.startswith("curve.bound.")]
+    sets = sorted({name.split(".")[2] for name in names})
+    fig, axes = subplots(1, len(sets), figsize=(4.0 * len(sets) + 0.6, 3.6), sharey=True, squeeze=False)
+    for place, (ax, name) in enumerate(zip(axes[0], sets)):
         for norm, shift in (("none", -0.2), ("batch", 0.2)):
-            mean, half = mean_and_interval(curves[f"{name}.{norm}.measured"])
+            mean, half = mean_and_interval(results[f"curve.bound.{name}.{norm}.measured"])
             layers = np.arange(1, len(mean) + 1)
-            for equations, mark in (("printed", "_"), ("corrected", "x")):
-                line = curves[f"{name}.{norm}.{equations}"].mean(axis=0)
+            for equations, mark in zip(DASHES, ("_", "x"), strict=True):
+                line = results[f"curve.bound.{name}.{norm}.{equations}"].mean(axis=0)
                 label = equations if norm == "none" else None
                 ax.plot(layers + shift, line, mark, markersize=11, markeredgewidth=1.6, label=label, **THEORY)
             style = {"color": COLORS[norm], "alpha": 0.8, "capsize": 2, "label": LABELS[norm]}
             ax.bar(layers + shift, mean, 0.36, yerr=half, **style)
+        title = " × ".join(map(str, shapes[min(place, len(shapes) - 1)]))  # one set may be there twice
         ax.set(yscale="log", xlabel="layer $l$", title=title, xticks=layers)
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9.5)
-    shown = np.concatenate([np.ravel(values) for values in curves.values()])
+    shown = np.concatenate([np.ravel(results[name]) for name in names])
     axes[0, 0].set_ylim(0.5 * shown[shown > 0].min(), 2 * shown.max())
     axes[0, 0].set_ylabel("share $f_l$ of the bound")
     return fig
 
 
-def error_by_width(multiples: Sequence[int], errors: Curves) -> plt.Figure:
-    """Relative errors of single networks, (S, multiples) by norm."""
-    fig, ax = plt.subplots(figsize=(6.4, 3.3))
+def error_by_width(results: Results) -> plt.Figure:
+    """Relative errors of single networks."""
+    multiples = results["curve.width.multiples"][0]
+    fig, ax = subplots(figsize=(6.4, 3.3))
     for norm in ARMS:
-        points(ax, multiples, errors[norm], "o-", markersize=6, color=COLORS[norm], label=LABELS[norm])
+        style = {"markersize": 6, "color": COLORS[norm], "label": LABELS[norm]}
+        points(ax, multiples, results[f"curve.width.{norm}"], "o-", **style)
     ax.set(xscale="log", yscale="log", xlabel="channels, multiples of the paper's")
     ax.set_ylabel("relative error of one network")
     name_ticks(ax.set_xticks, multiples)

@@ -128,7 +128,7 @@ def of_arm(trained: Trained) -> Arrays:
     the curvature along the gradient times half the learning rate; aligned_share, aligned_until: share of the
     steps with a mean cosine above 0.9, first step without (∞: none); sigma, sigma_above_one: deviation of
     what a linear map puts out, mean over units, layers and steps, and share above 1; sigma_last: of the last
-    layer at the last probe; without a normalizer correlation, bounded: `deep_linear.correlations`, mean over
+    layer at the last probe; without a normalizer correlation, bounded: `deep_linear.instruments.correlations`, mean over
     layers and steps.
     """
     arm, run = trained.arm, trained.run

@@ -1,21 +1,15 @@
-"""How curved is a fresh network's loss? Its largest Fisher eigenvalue, in the four ways to treat the
-statistics of batch norm."""
+"""How curved is a fresh network's loss? The four ways to treat the statistics of batch norm, and the figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
-from torch import Tensor, nn
 
-from bnbook.chapters.critical_rate import NETS
+from bnbook.chapters.mean_field import NETS
 from bnbook.figures import COLORS
-from bnbook.meanfield import Convolutional, FullyConnected
-from bnbook.models import cnn, mlp
 from bnbook.plots.axes import points
-from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
+from bnbook.plots.layout import subplots
+from bnbook.results import Results
 
 #: Name -> normalizer, statistics of the probe, and the equations that are right for it.
 CASES = {
@@ -24,54 +18,9 @@ CASES = {
     "population": ("batch", "population", "corrected"),
     "through": ("batch", "batch", "through_batch"),
 }
-#: Batches that population statistics are averaged over.
-PARTS = 4
-TOLERANCE = 1e-4  # of λ_max by the Lanczos iteration, relative
-
-
-def drawn(architecture: FullyConnected | Convolutional, norm: str, seed: int, gamma: float) -> nn.Module:
-    """The network that the paper draws (equations 12, 16 and 27) from this seed."""
-    torch.manual_seed(seed)
-    if isinstance(architecture, FullyConnected):
-        return mlp(architecture.widths, norm, "meanfield", gamma=gamma)
-    return cnn(architecture.image, architecture.channels, norm=norm, gamma=gamma)
-
-
-def see_population(network: nn.Module, inputs: Tensor) -> None:
-    """Leave in the network the plain averages of the statistics of `PARTS` large batches."""
-    for module in network.modules():
-        if hasattr(module, "momentum"):
-            module.momentum = None
-    network.train()
-    with torch.no_grad():
-        for part in inputs.split(len(inputs) // PARTS):
-            network(part)
-
-
-def eigenvalue_in(
-    case: str,
-    architecture: FullyConnected | Convolutional,
-    seed: int,
-    inputs: Tensor,
-    further: Tensor | None = None,
-    *,
-    outputs: int | str = 0,
-    gamma: float = 1.0,
-) -> LargestEigenvalue:
-    """λ_max of the weights' Fisher matrix of a fresh network, for a case of `CASES`.
-
-    inputs (m, ...): those of the matrix; further (n, ...): those of the population's statistics.
-    """
-    norm, statistics, _ = CASES[case]
-    network = drawn(architecture, norm, seed, gamma)
-    if statistics == "population":
-        see_population(network, further)
-    return largest_eigenvalue(network, inputs, outputs, statistics=statistics, tolerance=TOLERANCE)
-
 
 # ---- Figures ----------------------------------------------------------------------------------------------
 
-Curves = Mapping[str, np.ndarray]
 LINES = {
     "none.printed": ("without, printed", "--", COLORS["none"]),
     "none.corrected": ("without, corrected", "-", COLORS["none"]),
@@ -87,18 +36,18 @@ MARKS = {
 AT = np.array([0.5, 1, 2, 3, 4, 5])  # γ of the points; measured at 1
 
 
-def figure_one(momentum: float, measured: Curves, curves: Curves) -> plt.Figure:
-    """λ_max and 2 (1 + μ) / λ_max against γ, a row a network: curves "gamma" and "LINE.NET" (1, γ), measured
-    "NET.CASE" (S,) at γ = 1."""
-    fig, axes = plt.subplots(2, 2, figsize=(7.8, 6.4), sharex=True)
+def figure_one(results: Results) -> plt.Figure:
+    """λ_max and 2 (1 + μ) / λ_max against γ, a row a network: lines of the equations, points measured at γ = 1."""
+    gammas, (momentum,) = results["curve.figure_one.gamma"][0], results["curve.figure_one.momentum"]
+    fig, axes = subplots(2, 2, figsize=(7.8, 6.4), sharex=True)
     for row, (net, title) in zip(axes, NETS.items()):
         for ax, of_lambda in zip(row, (lambda value: value, lambda value: 2 * (1 + momentum) / value)):
             for name, (words, dash, color) in LINES.items():
-                line = of_lambda(curves[f"{name}.{net}"][0])
-                ax.plot(curves["gamma"][0], line, dash, color=color, label=words)
+                line = of_lambda(np.broadcast_to(results[f"curve.figure_one.{name}.{net}"][0], gammas.shape))
+                ax.plot(gammas, line, dash, color=color, label=words)
             for case, (_, mark, color) in MARKS.items():
                 scale = np.ones_like(AT) if case == "none" else AT**2
-                values = of_lambda(measured[f"{net}.{case}"][:, None] * scale)
+                values = of_lambda(results[f"value.{net}.gaussian.{case}"][:, None] * scale)
                 style = {"color": color, "markersize": 4.5, "capsize": 2, "markerfacecolor": "white"}
                 points(ax, AT, values, mark, **style)
             ax.set(yscale="log")
@@ -111,16 +60,18 @@ def figure_one(momentum: float, measured: Curves, curves: Curves) -> plt.Figure:
     return fig
 
 
-def sweeps(places: Mapping[str, Sequence[int]], labels: Mapping[str, str], curves: Curves) -> plt.Figure:
-    """λ_max against width, inputs and outputs: "SWEEP.CASE" (S, X) and "SWEEP_theory.CASE" (1, X)."""
-    fig, axes = plt.subplots(1, len(places), figsize=(8.6, 3.3))
-    for ax, (name, at) in zip(axes, places.items()):
+def sweeps(results: Results) -> plt.Figure:
+    """λ_max against width, inputs and outputs, and the lines of theory."""
+    labels = {"width": "units N", "inputs": "inputs m", "outputs": "outputs"}
+    fig, axes = subplots(1, len(labels), figsize=(8.6, 3.3))
+    for ax, (name, label) in zip(axes, labels.items()):
+        at = results[f"curve.sweeps.{name}"][0]
         for case, (words, _, color) in MARKS.items():
             style = {"color": color, "markersize": 4.5, "capsize": 2, "label": words}
-            points(ax, at, curves[f"{name}.{case}"], "o", **style)
-            ax.plot(at, curves[f"{name}_theory.{case}"][0], color=color)
-        ax.set(xscale="log", yscale="log", xlabel=labels[name])
-        ax.set_xticks(at, [str(place) for place in at], fontsize=8)
+            points(ax, at, results[f"curve.sweeps.{name}.{case}"], "o", **style)
+            ax.plot(at, results[f"curve.sweeps.{name}_theory.{case}"][0], color=color)
+        ax.set(xscale="log", yscale="log", xlabel=label)
+        ax.set_xticks(at, [f"{place:.0f}" for place in at], fontsize=8)
         ax.minorticks_off()
     axes[0].set_ylabel(r"$\lambda_{\max}$, γ = 1")
     handles, words = axes[0].get_legend_handles_labels()

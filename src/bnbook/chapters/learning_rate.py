@@ -12,7 +12,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import LogLocator
 
-from bnbook.chapters.critical_rate import NETS, SETS, TOLERANCE, Panels
+from bnbook.chapters.mean_field import NETS, SETS, TOLERANCE, Panels
 from bnbook.data import Dataset
 from bnbook.figures import COLORS, parameters_of, points_of
 from bnbook.plots.axes import in_factors, in_powers

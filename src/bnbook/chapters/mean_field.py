@@ -4,19 +4,24 @@ inputs that they saw."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from bnbook.data import Dataset
 from bnbook.figures import COLORS, LABELS
 from bnbook.meanfield import Convolutional, FullyConnected, MeanFieldTheory, solve
 from bnbook.meanfield.two_places import start_two_places_from
+from bnbook.models import cnn, mlp
 from bnbook.plots.axes import points
+from bnbook.plots.layout import subplots
+from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
 from bnbook.probes.order_parameters import OrderParameters
+from bnbook.results import Results
+from bnbook.small_networks import PhaseArm, full_batch
 
 # ---- Random networks, measured, beside mean-field theory, solved for the inputs that these networks saw ----
 
@@ -70,36 +75,6 @@ def root_mean_square(off: np.ndarray) -> np.ndarray:
     return np.sqrt(np.mean(np.square(off), axis=1))
 
 
-def independent_directions(x: Tensor) -> float:
-    """(tr C)² / tr C² of the inputs' covariance C: how many equally large directions their differences
-    fill."""
-    covariance = torch.cov(x.double().T, correction=0)
-    return (covariance.trace() ** 2 / covariance.square().sum()).item()
-
-
-def operations(
-    pixels: int,
-    seeds: int,
-    width: int,
-    inputs: int,
-    widths: Sequence[int],
-    width_seeds: int,
-    batches: Sequence[int],
-    many_inputs: int,
-    deep_layers: int,
-    deep_width: int,
-) -> int:
-    """Additions and multiplications of the chapter on six numbers: four per weight and input, forth and
-    back."""
-
-    def one(hidden: int, depth: int, m: int) -> int:
-        return 4 * m * sum(a * b for a, b in pairwise([pixels, *[hidden] * (depth - 1), 10]))
-
-    each_seed = 8 * one(width, 4, inputs) + sum(one(width, 4, m) for m in [many_inputs, *batches])
-    each_seed += 2 * one(deep_width, deep_layers, inputs)
-    return seeds * each_seed + width_seeds * 2 * sum(one(n, 4, inputs) for n in widths)
-
-
 # ---- What mean-field theory says about the curvature of a network for the inputs that it sees, in four ways ----
 
 #: The printed equations, by the start of their gradients of two places; the paper gives none, 0 is kindest.
@@ -144,9 +119,110 @@ def solve_as(
     return solve(shape, equations=equations, batch=batch, **known, **setting)
 
 
+# ---- The largest Fisher eigenvalue of a fresh network ---------------------------------------------------------
+
+#: Of λ_max by the Lanczos iteration, relative.
+TOLERANCE = 1e-4
+#: Batches that population statistics are averaged over.
+PARTS = 4
+
+
+def drawn(
+    architecture: FullyConnected | Convolutional, norm: str, seed: int, gamma: float = 1.0
+) -> nn.Sequential:
+    """The network that the paper draws (equations 12, 16 and 27) from this seed."""
+    torch.manual_seed(seed)
+    if isinstance(architecture, FullyConnected):
+        return mlp(architecture.widths, norm, "meanfield", gamma=gamma)
+    return cnn(architecture.image, architecture.channels, norm=norm, gamma=gamma)
+
+
+def eigenvalue(
+    architecture: FullyConnected | Convolutional,
+    norm: str,
+    inputs: Tensor,
+    seed: int,
+    gamma: float = 1.0,
+    outputs: int | str = 0,
+    parameters: str = "weights",
+    statistics: str = "batch",
+    further: Tensor | None = None,
+) -> LargestEigenvalue:
+    """λ_max of the Fisher matrix of a fresh network on inputs (m, ...); further (n, ...): the inputs that
+    population statistics are taken from."""
+    network = drawn(architecture, norm, seed, gamma)
+    if further is not None:
+        see_population(network, further)
+    return largest_eigenvalue(network, inputs, outputs, parameters, statistics, tolerance=TOLERANCE)
+
+
+def see_population(network: nn.Module, inputs: Tensor) -> None:
+    """Leave in the network the plain averages of the statistics of `PARTS` large batches."""
+    for module in network.modules():
+        if hasattr(module, "momentum"):
+            module.momentum = None
+    network.train()
+    with torch.no_grad():
+        for part in inputs.split(len(inputs) // PARTS):
+            network(part)
+
+
+# ---- Critical learning rates of one small network and its batch: of its linear regime, of its readout -------------
+
+
+def largest(arm: PhaseArm, seed: int, dataset: Dataset) -> LargestEigenvalue:
+    """λ_max over all outputs and parameters, through the batch, of the network and the batch of a seed."""
+    images, _ = full_batch(arm, seed, dataset)
+    return largest_eigenvalue(arm.drawn(seed, dataset).train(), images, "all", "all", tolerance=TOLERANCE)
+
+
+def log_rate(arm: PhaseArm, curvature: float) -> float:
+    """log10 of 2 (1 + μ) / λ_max, equation 7."""
+    return float(np.log10(2 * (1 + arm.momentum) / curvature))
+
+
+def readout_rates(arm: PhaseArm, seed: int, dataset: Dataset, gammas: Sequence[float]) -> np.ndarray:
+    """log10 critical rates of the readout alone, (γ,): of its weights and biases, all other parameters held.
+
+    Its matrix is (1/B) (γ² H H^T + 1), H (B, N) the activations before it at γ = 1, the ones those of the
+    bias. arm.gamma has to be 1.
+    """
+    images, _ = full_batch(arm, seed, dataset)
+    with torch.no_grad():
+        before = arm.drawn(seed, dataset).train()[:-1](images).flatten(1).double().numpy()
+    gram = before @ before.T
+    tops = [np.linalg.eigvalsh(gamma**2 * gram + 1)[-1] / len(gram) for gamma in gammas]
+    return np.array([log_rate(arm, top) for top in tops])
+
+
 # ---- Figures ----------------------------------------------------------------------------------------------
 
-Curves = dict[str, np.ndarray]
+
+SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-auto": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10"}
+NETS = {"fc": "fully connected", "conv": "convolutional"}
+Panels = Mapping[tuple[str, str], str]  # (set, network) -> what names end in
+
+
+def sets_of(results: Results) -> list[str]:
+    """The names of a chapter's data sets, in the order in which it loaded them."""
+    return [SETS.get(data["name"], data["name"]) for data in results.header["data"]]
+
+
+def panels(results: Results, height: float, x: str, y: str) -> tuple[plt.Figure, dict[str, plt.Axes]]:
+    """A figure with a panel for each data set and kind of network: what their results' names end in -> its axes."""
+    sets = sets_of(results)
+    fig, axes = subplots(len(sets), 2, figsize=(7.6, height), sharex=True, squeeze=False)
+    found = {f"{net}.set{k}": ax for k, row in enumerate(axes) for net, ax in zip(NETS, row)}
+    for suffix, ax in found.items():
+        net, place = suffix.split(".set")
+        ax.set_title(f"{NETS[net]}, {sets[int(place)]}", fontsize=10.5)
+    for ax in axes[-1]:
+        ax.set_xlabel(x)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(y)
+    return fig, found
+
+
 ARMS = ("none", "batch")
 LETTERS = {
     "q": "$q$",
@@ -163,21 +239,28 @@ DASHES = {"printed": "--", "corrected": "-"}
 THEORY = {"color": COLORS["theory"]}
 
 
-def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log: str = "") -> plt.Figure:
+def letters(
+    results: Results, figure: str, columns: Mapping[str, tuple[Sequence[str], slice]], log: str = ""
+) -> plt.Figure:
     """Order parameters by layer, a row for each norm, a column for each title: its letters in these layers.
 
-    curves: "NORM.measured.LETTER" (S, L+1), "NORM.printed.LETTER" and "NORM.corrected.LETTER" (any, L+1).
+    results: "curve.FIGURE.NORM.measured.LETTER" (S, L+1), and "printed" and "corrected" likewise (1, L+1).
     log: title of the column with a logarithmic axis. Filled: one input; open: pairs; grey: two places too.
     """
     size = (3.7 * len(columns), 6.4) if len(columns) == 2 else (8.2, 5.6)
-    fig, axes = plt.subplots(2, len(columns), figsize=size, sharex="col")
+    fig, axes = subplots(2, len(columns), figsize=size, sharex="col")
     signs: dict[str, plt.Line2D] = {}
     for row, norm in zip(axes, ARMS):
         for ax, (title, (names, shown)) in zip(row, columns.items()):
-            index = np.arange(curves[f"{norm}.measured.{names[0]}"].shape[1])[shown]
+            curves = {
+                (kind, letter): results[f"curve.{figure}.{norm}.{kind}.{letter}"]
+                for kind in ("measured", *DASHES)
+                for letter in names
+            }
+            index = np.arange(curves["measured", names[0]].shape[1])[shown]
             for equations, dash in DASHES.items():
                 for letter in names:
-                    line = curves[f"{norm}.{equations}.{letter}"].mean(axis=0)[shown]
+                    line = curves[equations, letter].mean(axis=0)[shown]
                     line = np.where(line > 0, line, np.nan) if title == log else line
                     (drawn,) = ax.plot(index, line, dash, color=COLORS[equations], zorder=1)
                     signs[equations] = drawn
@@ -187,7 +270,7 @@ def letters(columns: dict[str, tuple[Sequence[str], slice]], curves: Curves, log
                 style = {"color": COLORS[norm], "zorder": 2, "markerfacecolor": face}
                 grey = {"color": COLORS["printed"], "markerfacecolor": face, "linestyle": "none"}
                 signs[LETTERS[letter]] = plt.Line2D([], [], marker=mark, **grey)  # in either row
-                points(ax, index, curves[f"{norm}.measured.{letter}"][:, shown], mark, **style)
+                points(ax, index, curves["measured", letter][:, shown], mark, **style)
             ax.set_xticks(index)
             if title == log:
                 ax.set(yscale="log", ylim=(1e-4, 3), yticks=[1e-4, 1e-3, 1e-2, 1e-1, 1])

@@ -3,43 +3,17 @@ exact statements under it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from torch import Tensor
 from torch.func import hessian, jacrev
 
+from bnbook.chapters.mean_field import sets_of
 from bnbook.figures import COLORS, LABELS, log_band
-from bnbook.meanfield import Convolutional, FullyConnected
-from bnbook.models import cnn, mlp
 from bnbook.plots.axes import name_ticks, points
-from bnbook.probes.fisher import largest_eigenvalue
-
-#: Of λ_max by the Lanczos iteration, relative.
-TOLERANCE = 1e-4
-
-
-def eigenvalue(
-    architecture: FullyConnected | Convolutional,
-    norm: str,
-    inputs: Tensor,
-    seed: int,
-    gamma: float = 1.0,
-    outputs: int | str = 0,
-    parameters: str = "weights",
-    statistics: str = "batch",
-) -> float:
-    """λ_max of the Fisher matrix of the network that the paper draws (equations 12, 16 and 27) from this
-    seed."""
-    torch.manual_seed(seed)
-    if isinstance(architecture, FullyConnected):
-        network = mlp(architecture.widths, norm, "meanfield", gamma=gamma)
-    else:
-        network = cnn(architecture.image, architecture.channels, norm=norm, gamma=gamma)
-    network.train()
-    return largest_eigenvalue(network, inputs, outputs, parameters, statistics, tolerance=TOLERANCE).value
+from bnbook.plots.layout import subplots
+from bnbook.results import Results
 
 
 def outcome_model(seed: int, inputs: int = 5, outcomes: int = 4, hidden: int = 3) -> dict[str, float]:
@@ -104,41 +78,39 @@ def outside_the_bounds(seed: int, trials: int, rounding: float = 1e-12) -> np.nd
 
 # ---- Figures ----------------------------------------------------------------------------------------------
 
-SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-auto": "CIFAR-10"}
 SIZES = ("few", "many")
 
 
-def against_depth(
-    depths: Sequence[int], curves: Mapping[str, np.ndarray], inputs: Sequence[int], rule: float
-) -> plt.Figure:
-    """Largest eigenvalue by depth, a panel a batch size: "NORM.SIZE" (S, depths), and the rule's N / 2π."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.8, 3.9), sharey=True)
-    for ax, size, m in zip(axes, SIZES, inputs):
+def against_depth(results: Results) -> plt.Figure:
+    """Largest eigenvalue by depth, a panel a batch size, and the rule N / 2π."""
+    fig, axes = subplots(1, 2, figsize=(7.8, 3.9), sharey=True)
+    depths, (rule,) = results["curve.depth.depths"][0], results["curve.depth.rule"]
+    for ax, size, m in zip(axes, SIZES, results["curve.depth.inputs"][0]):
         for norm in ("none", "batch"):
-            log_band(ax, depths, curves[f"{norm}.{size}"], color=COLORS[norm], marker="o", label=LABELS[norm])
+            values, style = results[f"curve.depth.{norm}.{size}"], {"marker": "o", "label": LABELS[norm]}
+            log_band(ax, depths, values, color=COLORS[norm], **style)
         ax.axhline(rule, color=COLORS["theory"], linewidth=1, linestyle=":", label=r"$N/2\pi$")
-        ax.set(yscale="log", xlabel="layers $L$", title=f"batches of {m}", ylim=(rule / 2, None))
+        ax.set(yscale="log", xlabel="layers $L$", title=f"batches of {m:.0f}", ylim=(rule / 2, None))
         ax.legend(loc="upper left")
         name_ticks(ax.set_xticks, depths)
     axes[0].set_ylabel(r"$\lambda_{\max}$, $\gamma = 1$")
     return fig
 
 
-def beside_rule(sets: Sequence[str], inputs: Sequence[int], found: Mapping[str, np.ndarray]) -> plt.Figure:
-    """Measured over N / 2π for each set and batch size: "one.setK.SIZE" and "whole.setK.SIZE" (S,)."""
-    fig, ax = plt.subplots(figsize=(7.2, 3.2))
-    cases = [(place, size) for place in range(len(sets)) for size in SIZES]
+def beside_rule(results: Results) -> plt.Figure:
+    """Measured over N / 2π, for each set and batch size."""
+    fig, ax = subplots(figsize=(7.2, 3.2))
+    cases = [(place, size) for place in range(len(sets_of(results))) for size in SIZES]
     for kind, mark, face, words, shift in (
         ("one", "o", COLORS["batch"], "one output, weights", -0.09),
         ("whole", "s", "white", "all outputs, all parameters", 0.09),
     ):
         style = {"color": COLORS["batch"], "markerfacecolor": face, "linestyle": "none", "label": words}
-        values = np.stack([found[f"{kind}.set{place}.{size}"] for place, size in cases], axis=1)
+        values = np.stack([results[f"rule.{kind}.set{place}.{size}"] for place, size in cases], axis=1)
         points(ax, np.arange(len(cases)) + shift, values, mark, **style)
     ax.axhline(1, color=COLORS["theory"], linewidth=1, linestyle=":")
-    names = [
-        f"{SETS.get(sets[place], sets[place])}\n$m$ = {inputs[SIZES.index(size)]}" for place, size in cases
-    ]
+    sizes = dict(zip(SIZES, results["curve.depth.inputs"][0]))
+    names = [f"{sets_of(results)[place]}\n$m$ = {sizes[size]:.0f}" for place, size in cases]
     ax.set_xticks(range(len(cases)), names)
     ax.set(ylabel=r"$\lambda_{\max}$ over $N\gamma^2/2\pi$", ylim=(0, None))
     ax.legend(loc="upper left")

@@ -1,15 +1,101 @@
-"""Which layer breaks? The figures."""
+"""Which layer breaks? Many small trainings at once, and the figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import torch
 
-from bnbook.chapters.critical_rate import NETS, SETS, Panels
+from bnbook.chapters.mean_field import panels
+from bnbook.data import Dataset
 from bnbook.figures import COLORS
 from bnbook.plots.axes import name_ticks
+from bnbook.probes.fisher import LargestEigenvalue
+from bnbook.results import Results
+from bnbook.runs import train_members
+from bnbook.small_networks import PhaseArm, bisect, full_batch, works
+
+#: A loss so many times the first has exploded, as in `bnbook.small_networks.descent`.
+EXPLOSION = 1e6
+
+
+class Trainings:
+    """Trainings of all seeds side by side; `runs` keeps each that was made: (settings, seed) -> its arrays."""
+
+    def __init__(self, seeds: Sequence[int], workers: int) -> None:
+        self.seeds, self.workers, self.runs = seeds, workers, {}
+
+    def work(self, settings: Sequence[PhaseArm], rates: np.ndarray) -> np.ndarray:
+        """Whether each works at its log10 η (S, X), which counts to four digits: (S, X)."""
+        members = [
+            (replace(one, learning_rate=float(f"{10**rate:.4g}")), seed)
+            for seed, row in zip(self.seeds, rates, strict=True)
+            for one, rate in zip(settings, row, strict=True)
+        ]
+        found = train_members(list(dict.fromkeys(members)), self.workers)
+        self.runs.update(found)
+        losses = [found[member]["loss"] for member in members]
+        return np.array([works(loss[None])[0] for loss in losses]).reshape(np.shape(rates))
+
+    def bracket(
+        self, settings: Sequence[PhaseArm], middle: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """log10 η, each (S, X): one that works and one that does not, from a bracket around `middle` (S, X) that is
+        moved by its own width until it is right."""
+
+        def flat(rates: np.ndarray) -> np.ndarray:
+            return self.work(settings, rates.reshape(middle.shape)).ravel()
+
+        low, high = bisect(flat, np.ravel(middle) - width / 2, np.ravel(middle) + width / 2, 0)
+        return low.reshape(middle.shape), high.reshape(middle.shape)
+
+    def that_broke(self, name: str, net: str) -> list[dict[str, np.ndarray]]:
+        """The trainings with batch norm of a data set and a kind of network that did not work."""
+        own = [
+            run
+            for (one, _), run in self.runs.items()
+            if (one.data, one.network, one.norm) == (name, net, "batch")
+        ]
+        return [run for run in own if not works(run["loss"][None])[0]]
+
+
+def beside(name: str, found: np.ndarray, predicted: np.ndarray) -> dict[str, list[float] | np.ndarray]:
+    """Where log10 rates (S, X) lie from predicted ones (X,) or (S, X), a number a seed: offset and distance in
+    decades, mean and mean size over X; slope of measured on predicted."""
+    predicted = np.broadcast_to(predicted, found.shape)
+    return {
+        f"offset.{name}": (found - predicted).mean(axis=1),
+        f"distance.{name}": np.abs(found - predicted).mean(axis=1),
+        f"slope.{name}": [np.polyfit(x, y, 1)[0] for x, y in zip(predicted, found)],
+    }
+
+
+def explosion_step(loss: np.ndarray) -> float:
+    """First step whose loss (T,) is no number or `EXPLOSION` times the first; inf if there is none."""
+    with np.errstate(invalid="ignore"):
+        broken = ~(loss <= EXPLOSION * loss[0])
+    return float(broken.argmax()) if broken.any() else np.inf
+
+
+def end(loss: np.ndarray) -> np.ndarray:
+    """log10 of the mean loss (S, T) of the last tenth over the first; inf where that is no number."""
+    share = loss[:, -max(1, loss.shape[1] // 10) :].mean(axis=1) / loss[:, 0]
+    with np.errstate(divide="ignore"):
+        return np.where(share < np.inf, np.log10(share), np.inf)
+
+
+def brightness(arm: PhaseArm, seed: int, dataset: Dataset, found: LargestEigenvalue) -> float:
+    """|correlation| over the batch of an eigenvector, summed over outputs by its first singular vector, with
+    the mean of the images' pixels."""
+    images, _ = full_batch(arm, seed, dataset)
+    left, _, _ = torch.linalg.svd(found.vector.double(), full_matrices=False)
+    return float(np.abs(np.corrcoef(left[:, 0].numpy(), images.flatten(1).mean(1).numpy())[0, 1]))
+
+
+# ---- Figures ----------------------------------------------------------------------------------------------
 
 #: What is trained -> words, ink, dash (a dashed line lies on top). As in `boundaries`, what was measured in
 #: networks with batch norm has their ink, and the readout that of text.
@@ -20,57 +106,40 @@ PARTS = {
 }
 
 
-def _axes(panels: Panels, height: float) -> dict[str, plt.Axes]:
-    """One panel for each network and set, titled; what names end in -> its axes."""
-    _, axes = plt.subplots(2, 2, figsize=(7.6, height), sharex=True, squeeze=False)
-    found = dict(zip(panels.values(), axes.ravel()))
-    for (name, net), suffix in panels.items():
-        found[suffix].set_title(f"{NETS[net]}, {SETS.get(name, name)}", fontsize=10.5)
-    return found
-
-
-def boundaries(panels: Panels, gammas: Sequence[float], curves: Mapping[str, np.ndarray]) -> plt.Figure:
-    """Critical rates against γ: "measured.P" and "readout.P" (S, γ), "from0.P" and "from1.P" (1, γ)."""
-    axes = _axes(panels, 6.2)
+def boundaries(results: Results) -> plt.Figure:
+    """Critical rates against γ: a point a restart, the readout's and the printed lines."""
+    fig, axes = panels(results, 6.2, r"$\gamma$", r"critical $\eta$")
+    gammas = results["curve.boundary.gamma"][0]
     for suffix, ax in axes.items():
-        for row in curves[f"measured.{suffix}"]:
+        for row in results[f"boundary.{suffix}"]:
             ax.plot(gammas, 10**row, "o", color=COLORS["batch"], markersize=4, alpha=0.7)
         lines = [("readout", "-", COLORS["theory"], "readout"), ("from0", "--", COLORS["printed"], "printed")]
         if "conv" in suffix:
             lines.append(("from1", ":", COLORS["printed"], "printed, from 1"))
         for key, dash, color, words in lines:
-            line = 10 ** curves[f"{key}.{suffix}"].mean(axis=0)
+            line = 10 ** results[f"curve.boundary.{key}.{suffix}"].mean(axis=0)
             ax.plot(gammas, line, dash, color=color, linewidth=1.3)
             style = {"textcoords": "offset points", "color": color, "fontsize": 9, "va": "center"}
             ax.annotate(words, (gammas[-1], line[-1]), (7, 0), **style)
         room = (gammas[-1] / gammas[0]) ** 0.45  # for the words behind the lines
         ax.set(xscale="log", yscale="log", xlim=(gammas[0] / 1.12, gammas[-1] * room))
         name_ticks(ax.set_xticks, gammas)
-    for suffix in list(axes)[2:]:
-        axes[suffix].set_xlabel(r"$\gamma$")
-    for suffix in list(axes)[::2]:
-        axes[suffix].set_ylabel(r"critical $\eta$")
-    return next(iter(axes.values())).figure
+    return fig
 
 
-def parts(panels: Panels, names: Sequence[str], losses: Mapping[str, np.ndarray]) -> plt.Figure:
-    """Loss by step (S, T) of "PART.P", a line for each restart."""
-    axes = _axes(panels, 5.6)
+def parts(results: Results) -> plt.Figure:
+    """Loss by step, a line for each restart and each part that is trained."""
+    fig, axes = panels(results, 5.6, "step", "loss")
     for suffix, ax in axes.items():
-        for name in names:
-            words, color, dash = PARTS[name]
-            for place, row in enumerate(losses[f"{name}.{suffix}"]):
+        losses = {name: results[f"curve.parts.{name}.{suffix}"] for name in PARTS}
+        for name, (words, color, dash) in PARTS.items():
+            for place, row in enumerate(losses[name]):
                 label = words if place == 0 else None
                 ax.plot(row, dash, color=color, linewidth=1.1, label=label, zorder=2 + (dash == "--"))
-        highest = max(row[0] for name in names for row in losses[f"{name}.{suffix}"])
+        highest = max(row[0] for rows in losses.values() for row in rows)
         ax.set(yscale="log", ylim=(None, 1e6 * highest))
         ax.set_xscale("symlog", linthresh=1)  # what tells them apart is over after three steps
         ax.set_xlim(0, None)
-    for suffix in list(axes)[2:]:
-        axes[suffix].set_xlabel("step")
-    for suffix in list(axes)[::2]:
-        axes[suffix].set_ylabel("loss")
-    fig = next(iter(axes.values())).figure
     handles, labels = next(iter(axes.values())).get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9.5)
     return fig

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from bnbook.deep_linear import instruments
 from bnbook.deep_linear.arm import LinearArm
-from bnbook.deep_linear.correlations import correlations
 from bnbook.deep_linear.network import Network, Parameters
 from bnbook.deep_linear.problem import Problem, draw_problem
 from bnbook.errors import BnbookError
@@ -90,7 +89,7 @@ class Descent(Training):
             found |= {f"shift_{key}": value for key, value in shift.items()}
         looked = instruments.activations(network, parameters, problem)
         if arm.norm == "none":
-            looked |= correlations(network, parameters, problem)
+            looked |= instruments.correlations(network, parameters, problem)
         return found | {key: value.float() for key, value in looked.items()}
 
     def result(self) -> Arrays:

@@ -42,16 +42,19 @@ class Statistics:
 
     def batch(self, network: nn.Module) -> None:
         for name in self.names:
-            part(network, name).train()
+            _put(part(network, name), True)
 
     def population(self, network: nn.Module) -> None:
         for name in self.names:
-            part(network, name).eval()
+            _put(part(network, name), False)
 
     def constant(self, network: nn.Module) -> None:
         """Each layer infers with the statistics of this batch in the place of its running averages."""
         for name in self.names:
             module, kept = part(network, name), self.held[name]
+            if not kept:  # not seen to run: it stays as it is, so that examples that meet in it are seen to
+                _put(module, True)
+                continue
             module.training, held = False, iter(kept)
 
             def give(module: nn.Module, _got: tuple, _more: dict, kept=kept, held=held) -> None:
@@ -171,6 +174,14 @@ class Statistics:
         x = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x  # under autocast
         axes = [axis for axis in range(x.dim()) if axis != 1]
         self.held[name].append((x.mean(axes), x.var(axes, correction=0)))
+
+
+def _put(module: nn.Module, training: bool) -> None:
+    """Into a mode; of a block its own code alone, not the layers inside."""
+    if list(module.children()):
+        module.training = training
+    else:
+        module.train(training)
 
 
 def _print(found: dict[str, list[Tensor]], name: str, _module: nn.Module, _got: tuple, gave: Tensor) -> None:

@@ -3,12 +3,14 @@ do the examples of a batch meet?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import total_norm
@@ -40,8 +42,12 @@ def repeats(one: tuple[Tensor, dict], other: tuple[Tensor, dict], tolerance: flo
         return not torch.isfinite(again)
     away = total_norm([g - s for g, s in zip(gradient.values(), same.values(), strict=True)])
     size = total_norm(list(gradient.values()))
-    near = (value - again).abs() <= 1e-6 * value.abs() + 1e-12
-    return bool(near) and not bool(away > tolerance * size)
+    return near(value, again) and not bool(away > tolerance * size)
+
+
+def near(value: Tensor, again: Tensor) -> bool:
+    """Whether two losses are one, to rounding."""
+    return bool((value - again).abs() <= 1e-6 * value.abs() + 1e-12)
 
 
 def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
@@ -108,20 +114,28 @@ def _kink(sides: list[tuple[float, float]], size: float, within: float) -> bool:
     return straight and high - low > within * size and low - within * size <= size <= high + within * size
 
 
-def meeting(subject: Subject, prepare: Prepare = lambda _: None) -> tuple[str, ...] | None:
+def meeting(
+    subject: Subject, prepare: Prepare = lambda _: None, closed: Sequence[str] = ()
+) -> tuple[str, ...] | None:
     """Where the examples of a batch meet: the smallest modules that hand on other values for an example when
     another one is changed, though they received the same; ("",) is the network's own code; None where no
-    example can be changed, or there is but one."""
+    example can be changed, or there is but one. closed: layers whose insides are not looked at."""
     if len(subject.batch[0]) < 2:
         return None
     plain = _prints(subject, prepare, None)
     places: dict[str, None] = {}
-    for which in _TRIED_TOGETHER if len(subject.batch[0]) >= _ENOUGH else _TRIED_APART:
+    for which in _tried_together(len(subject.batch[0])):
+        if places:
+            break
         other = _changed(subject.batch[0], which)
         if other is None:
             return None
         seen = _prints(subject, prepare, other)
-        apart = {key: _others_apart(plain[key], seen[key], which) for key in plain if key in seen}
+        apart = {
+            key: _others_apart(plain[key], seen[key], which)
+            for key in plain
+            if key in seen and not any(key[0].startswith(f"{each}.") for each in closed)
+        }
         here = [
             n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"), False)
         ]
@@ -131,8 +145,14 @@ def meeting(subject: Subject, prepare: Prepare = lambda _: None) -> tuple[str, .
     return tuple(places)
 
 
-#: Examples that are changed: pairs (first with last, neighbours, halves) are told apart from these three at once.
-_TRIED_TOGETHER, _TRIED_APART, _ENOUGH = ((0, 1, -1),), ((0,), (-1,)), 6
+def _tried_together(examples: int) -> Iterator[tuple[int, ...]]:
+    """Examples that are changed, until a meeting is seen: three of many, then all whose place has a digit of 0, and
+    of 1, at each place of two: whichever two meet, one of them is among these once without the other."""
+    if examples >= 6:
+        yield 0, 1, examples - 1
+    for bit in range((examples - 1).bit_length()):
+        for digit in (0, 1):
+            yield tuple(k for k in range(examples) if k >> bit & 1 == digit)
 
 
 def _within(name: str, parent: str) -> bool:
@@ -154,14 +174,23 @@ def _changed(inputs: Tensor, which: tuple[int, ...]) -> Tensor | None:
 
 
 def _prints(subject: Subject, prepare: Prepare, inputs: Tensor | None) -> dict[tuple[str, str], Tensor]:
-    """(module, "in" or "out") -> two numbers an example, (runs, B, 2), of what the module got or gave."""
+    """(module, "in" or "out") -> two numbers an example, (runs, 2, B, 2), of what the module got or gave: with
+    examples along its first axis, and along its second, where that is as long; else the first once more."""
     size, found = len(subject.batch[0]), {}
 
     def keep(name: str, side: str, values: object) -> None:
         for value in values if isinstance(values, (tuple, list)) else [values]:
             if isinstance(value, Tensor) and value.dim() and len(value) == size and not value.is_complex():
-                flat = value.detach().reshape(size, -1).double()
-                found.setdefault((name, side), []).append(torch.stack([flat.sum(1), flat.square().sum(1)], 1))
+                second = (
+                    value.dim() > 1 and value.shape[1] == size
+                )  # time first, and as many times as examples
+                rows = [
+                    x.detach().reshape(size, -1).double()
+                    for x in (value, value.movedim(1, 0) if second else value)
+                ]
+                found.setdefault((name, side), []).append(
+                    torch.stack([torch.stack([flat.sum(1), flat.square().sum(1)], 1) for flat in rows])
+                )
 
     with subject.twin() as twin:
         prepare(twin.network)
@@ -174,6 +203,35 @@ def _prints(subject: Subject, prepare: Prepare, inputs: Tensor | None) -> dict[t
                 )
         keep("", "out", twin.outputs(None if inputs is None else inputs.to(twin.inputs.dtype)))
     return {key: torch.stack(values) for key, values in found.items()}
+
+
+def second_axis(subject: Subject) -> dict[str, int]:
+    """Modules that receive the examples along axis 1, as (time, B, ...): what moves there when one example does."""
+    inputs, found = subject.batch[0], {}
+    other = _changed(inputs, (0,)) if len(inputs) > 1 else None
+    if other is None:
+        return found
+
+    def received(values: Tensor | None) -> dict[str, Tensor]:
+        kept: dict[str, Tensor] = {}
+
+        def keep(name: str, got: tuple, more: dict) -> None:
+            x = next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
+            if x is not None and x.dim() > 2 and x.shape[1] == len(inputs):
+                kept.setdefault(name, x.detach().double())
+
+        with subject.twin() as twin:
+            for name, module in twin.network.named_modules():
+                watch(module, lambda _m, got, more, name=name: keep(name, got, more), None)
+            twin.outputs(None if values is None else values.to(twin.inputs.dtype))
+        return kept
+
+    plain, moved = received(None), received(other)
+    for name in plain.keys() & moved.keys():
+        away = (plain[name] - moved[name]).abs().transpose(0, 1).flatten(1).amax(1) > 0
+        if away[0] and not away[1:].any():
+            found[name] = 1
+    return found
 
 
 def averages(subject: Subject, names: Sequence[str]) -> dict[str, dict[str, Tensor]]:
@@ -203,21 +261,32 @@ def as_made(averages: dict[str, Tensor]) -> bool:
 
 def watch(module: nn.Module, before: Callable | None, behind: Callable | None) -> None:
     """Hooks that only look; a module inside a scripted one runs unseen."""
-    try:
+    with suppress(RuntimeError):
         if before:
             module.register_forward_pre_hook(
-                lambda m, got, more: before(m, got, more) and None, with_kwargs=True
+                lambda m, got, more: None if _inside_vmap(got, more) else before(m, got, more) and None,
+                with_kwargs=True,
             )
         if behind:
-            module.register_forward_hook(lambda m, got, gave: behind(m, got, gave) and None)
-    except RuntimeError:
-        pass
+            module.register_forward_hook(
+                lambda m, got, gave: None if _inside_vmap(got, gave) else behind(m, got, gave) and None
+            )
+
+
+def _inside_vmap(*given: Any) -> bool:
+    """Tensors inside torch.func.vmap or grad hold no values that can be kept."""
+    return any(
+        torch._C._functorch.is_functorch_wrapped_tensor(v)
+        for v in tree_leaves(given)
+        if isinstance(v, Tensor)
+    )
 
 
 def _others_apart(one: Tensor, other: Tensor, which: tuple[int, ...]) -> bool:
     if one.shape != other.shape:
         return True
-    kept = torch.ones(one.shape[1], dtype=torch.bool, device=one.device)
+    kept = torch.ones(one.shape[2], dtype=torch.bool, device=one.device)
     kept[list(which)] = False
-    one, other = one[:, kept], other[:, kept]
-    return bool(((one - other).abs() > 1e-5 * one.abs() + 1e-9).any())
+    one, other = one[:, :, kept], other[:, :, kept]
+    apart = (one - other).abs() > 1e-5 * one.abs() + 1e-9
+    return bool(apart.flatten(2).any(2).all(1).any())  # along whichever axis the examples lie

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from bnbook.normalizers.base import BatchNormalizer, Normalizer
-from bnbook.report.experiments import watch
+from bnbook.report.experiments import meeting, second_axis, watch
 from bnbook.report.reaching import random_states, set_random_states
-from bnbook.report.subject import Subject
+from bnbook.report.subject import Subject, part
 
 _BATCH = (BatchNormalizer, nn.modules.batchnorm._BatchNorm)
 _INSTANCE = nn.modules.instancenorm._InstanceNorm
@@ -67,6 +68,7 @@ def inspect(subject: Subject) -> Anatomy:
     runs: dict[str, int] = {}
     axes: dict[str, int | None] = {}
     scales: dict[str, set[int]] = {}
+    along = second_axis(subject)
     with subject.twin() as twin:
         modules = {n: m for n, m in twin.network.named_modules() if "parametrizations" not in n.split(".")}
         weighted = {name: own for name, module in modules.items() if (own := weights(name, module))}
@@ -80,7 +82,7 @@ def inspect(subject: Subject) -> Anatomy:
                     axes[name] = _input_axis(module, got, more)
                     scales[name] = _scales(module, *_alone(module, got, more))
                 if _worth_trying(module):
-                    tried[name] = _try(module, got, more)
+                    tried[name] = _try(module, got, more, along.get(name, 0))
 
             return before
 
@@ -100,7 +102,10 @@ def inspect(subject: Subject) -> Anatomy:
             for name, own in weighted.items()
             if (kept := [p for p in own if id(p) not in scales.get(name, ())])
         }
-        names = {id(p): n for n, p in reversed(list(twin.network.named_parameters(remove_duplicate=False)))}
+        named = nn.Module.named_parameters(
+            twin.network, remove_duplicate=False
+        )  # which a network may say otherwise
+        names = {id(p): n for n, p in reversed(list(named))}
         layers = [
             Layer(
                 name,
@@ -116,7 +121,30 @@ def inspect(subject: Subject) -> Anatomy:
     meet = [n for n, t in tried.items() if t.over_batch] + [
         f.name for f in normal if f.name not in tried and f.over_batch
     ]
+    meet += [name for name in _by_own_code(subject, meet) if name not in meet]
     return Anatomy(normal, tuple(layers), tuple(meet), order == [name for name in weighted if name in runs])
+
+
+def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
+    """Blocks, "" for the network itself, in whose own code examples meet in training mode, as with batch norm by
+    torch's function between two layers: they do so while the layers known to mix them hand on what they get."""
+
+    def pass_on(_module: nn.Module, got: tuple, more: dict, gave: Any) -> Any:
+        x = next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
+        return x if isinstance(gave, Tensor) and x is not None and x.shape == gave.shape else None
+
+    def prepare(network: nn.Module) -> None:
+        network.train()
+        for name in layers:
+            with suppress(RuntimeError):  # inside a scripted block
+                part(network, name).register_forward_hook(pass_on, with_kwargs=True)
+
+    try:
+        places = meeting(subject, prepare, layers) or ()
+    except Exception:  # in a mode that it is not in somebody else's code may fail
+        return []
+    modules = dict(subject.network.named_modules())
+    return [name for name in places if list(modules[name].children())]
 
 
 def kind(module: nn.Module) -> str:
@@ -188,7 +216,8 @@ def _axis(tried: _Tried) -> int:
     return 1 if tried.axis is None else tried.axis
 
 
-def _try(module: nn.Module, got: tuple, more: dict) -> _Tried:
+def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
+    """along: the axis of the examples."""
     run, x = _alone(module, got, more)
     if run is None:
         return _unseen(module) or _Tried()
@@ -198,9 +227,9 @@ def _try(module: nn.Module, got: tuple, more: dict) -> _Tried:
             if not isinstance(y, Tensor) or not y.is_floating_point() or len(y) != len(x):
                 return _unseen(module) or _Tried()
             other = x.clone()
-            other[0] = 3 * x[0].flip(-1) + x.std() + 0.1
-            over_batch = _apart((run(other, train=True) - run(x, train=True))[1:], y)
-            now = _apart((run(other) - y)[1:], y)
+            other.select(along, 0).copy_(3 * x.select(along, 0).flip(-1) + x.std() + 0.1)
+            over_batch = _others_move(run(other, train=True) - run(x, train=True), y, along)
+            now = _others_move(run(other) - y, y, along)
             alike = y.shape == x.shape
             free = alike and _scale_free(lambda v: run(v, train=True), x)
             axis = (
@@ -241,6 +270,12 @@ def _alone(module: nn.Module, got: tuple, more: dict) -> tuple[Callable[..., Any
 
 def _apart(difference: Tensor, size: Tensor, share: float = 1e-5) -> bool:
     return bool(difference.abs().max() > share * size.abs().max() + 1e-12) if difference.numel() else False
+
+
+def _others_move(moved: Tensor, y: Tensor, along: int) -> bool:
+    """Whether more than the first example moves, also where the layer turns the first two axes."""
+    turned = moved.dim() > 1 and moved.shape[0] == moved.shape[1]
+    return all(_apart(moved.transpose(0, axis)[1:], y) for axis in ((0, 1) if turned else (along,)))
 
 
 def _scale_free(run: Callable[[Tensor], Tensor], x: Tensor) -> bool:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss, total_norm
-from bnbook.report import curvature, experiments, instruments, moments
+from bnbook.report import curvature, experiments, instruments
 from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
 from bnbook.report.finding import Anatomy, inspect
 from bnbook.report.instruments import LeftOut
@@ -160,6 +160,11 @@ class _One:
         """What the experiments say of the network; warnings of what a reader has to know before the numbers."""
         subject, gradient = self.subject, self.gradient
         value, again = self._again(raw)
+        for _ in range(8):  # half of the passes of a network that tosses a coin agree with the first
+            if not experiments.near(value, self.start):
+                break
+            with subject.twin() as twin:
+                value = twin.value().detach().double()
         same = {n: torch.zeros_like(gradient[n]) if g is None else g for n, g in again.items()}
         repeats = experiments.repeats((self.start, gradient), (value, same))
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
@@ -241,7 +246,7 @@ class _One:
         return found
 
     def _moments(self, anatomy: Anatomy) -> Any:
-        found, out = moments.measure(self.subject, anatomy, self.gradient, self.learning_rate)
+        found, out = instruments.moments(self.subject, anatomy, self.gradient, self.learning_rate)
         self.left_out += out
         lost = [
             n
@@ -300,6 +305,13 @@ def _refuse_unready(network: nn.Module) -> None:
         raise BnbookError(
             f"{lazy[0]} of a lazy layer has no values yet; call the network once on a batch before"
         )
+    last, end = "", 0
+    for name, p in sorted(network.named_parameters(), key=lambda named: named[1].data_ptr()):
+        if p.numel() and 0 < p.data_ptr() < end:
+            raise BnbookError(
+                f"{last} and {name} are two parameters in one memory; expected one, given to both places"
+            )
+        last, end = name, max(end, p.data_ptr() + p.numel() * p.element_size())
 
 
 def _first_pass(subject: Subject, before: dict[str, Any]) -> tuple[Tensor, dict[str, Tensor | None]]:
@@ -415,6 +427,9 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
                 else "call model.train() for those of training"
             )
         )
+    hooked = [n for n, p in subject.network.named_parameters() if p._backward_hooks]
+    if hooked:
+        yield f"a hook changes the gradient of {_some(hooked)} on its way to the parameter: all numbers are those without it"
     hidden = _unregistered(subject)
     if hidden:
         yield f"{_some(hidden)} is no part of what the network registers: its parameters are not measured"

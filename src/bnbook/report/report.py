@@ -17,8 +17,7 @@ from bnbook.report.curvature import NAMES, Eigenvalues
 from bnbook.report.diagnosis import Sentence
 from bnbook.report.experiments import Slope
 from bnbook.report.finding import Found
-from bnbook.report.instruments import LeftOut
-from bnbook.report.moments import Moments
+from bnbook.report.instruments import LeftOut, Moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -217,6 +217,8 @@ def _copied(network: nn.Module, memo: dict[int, Any]) -> nn.Module:
         found = copy.deepcopy(network, memo)
     for one, other in zip(network.parameters(), found.parameters(), strict=True):
         other.requires_grad_(one.requires_grad)
+        for name, value in vars(one).items():  # what its owner wrote on it, which torch's copy leaves out
+            setattr(other, name, copy.deepcopy(value, memo))
     return found
 
 

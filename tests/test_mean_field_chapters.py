@@ -1,0 +1,300 @@
+"""What the chapters on mean-field theory compute beside package and probes, against plain linear algebra and by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from bnbook.chapters import readout
+from bnbook.chapters.mean_field import (
+    by_layer,
+    eigenvalue,
+    ratios,
+    readout_rates,
+    root_mean_square,
+    sample_inputs,
+    see_population,
+    solve_for,
+)
+from bnbook.chapters.order_parameters import independent_directions, operations
+from bnbook.chapters.reach import outcome_model, outside_the_bounds
+from bnbook.data import load
+from bnbook.errors import BnbookError
+from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
+from bnbook.meanfield.two_places import start_two_places_from
+from bnbook.models import cnn, mlp
+from bnbook.probes.order_parameters import measure
+from bnbook.small_networks import PhaseArm, alone, full_batch, train_part
+from bookpress.pipeline import chapters
+
+WIDTHS = (6, 9, 8, 7, 3)
+CONV = Convolutional((3, 32, 32), (30, 60, 90))
+ARM = PhaseArm(hidden=(12, 9), batch_size=16, steps=7, learning_rate=0.05, data="textures-standin")
+
+
+def cell(name, word, **names):
+    """What a chapter's cell defines that has this word in it, run with these names."""
+    (chapter,) = chapters.select([name])
+    (source,) = [each for each in chapter.code_cells if word in each]
+    exec(source, names)
+    return names
+
+
+# ---- Measured networks beside the equations for their inputs ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return [measure(mlp(WIDTHS, "batch", "meanfield"), torch.randn(12, 6)) for _ in range(3)]
+
+
+def test_inputs_are_rows_of_the_table_or_noise():
+    table = torch.arange(40.0).reshape(20, 2)
+    rows = sample_inputs(table, (2,), 3, 8)
+    assert len({tuple(row) for row in rows.tolist()}) == 8
+    assert all((row == table).all(1).any() for row in rows)
+    assert torch.equal(rows, sample_inputs(table, (2,), 3, 8))
+    assert not torch.equal(rows, sample_inputs(table, (2,), 4, 8))
+    noise = sample_inputs(None, (3, 5), 3, 4000)
+    assert noise.shape == (4000, 3, 5) and abs(noise.mean()) < 0.02 and abs(noise.std() - 1) < 0.02
+
+
+def test_the_equations_start_from_what_the_networks_saw_and_are_compared_letter_by_letter(networks):
+    found = solve_for(networks, FullyConnected(WIDTHS), "batch", "corrected", 1.5, 0.2)
+    by_hand = []
+    for k, one in enumerate(networks):
+        start = (12, one.q_hat[0], one.q_hat_xy[0])
+        each = solve(FullyConnected(WIDTHS), "batch", 1.0, 1.5, 0.2, "corrected", *start)
+        assert found.q_tilde[1:, k] == pytest.approx(each.q_tilde[1:], rel=1e-12)
+        assert found.lambda_max[k] == pytest.approx(each.lambda_max, rel=1e-12)
+        by_hand.append([*(one.q / each.q)[1:4], *(one.q_tilde_xy / each.q_tilde_xy)[1:4]])
+    assert ratios(networks, found, ("q", "q_tilde_xy")) == pytest.approx(np.array(by_hand), rel=1e-12)
+    assert by_layer(networks, "lambda_bound").tolist() == [one.lambda_bound for one in networks]
+    printed = solve_for(networks, FullyConnected(WIDTHS), "batch", "printed", 1.5, 0.2)
+    assert printed.q.shape == (5, 1) and printed.batch is None
+
+
+def test_of_maps_the_equations_know_two_places_too():
+    shape = Convolutional((2, 7, 7), (4,))
+    one = [measure(cnn(shape.image, shape.channels, norm="batch"), torch.randn(6, 2, 7, 7))]
+    found = solve_for(one, shape, "batch", "corrected")
+    assert found.q_hat_ab_xy[0, 0] == pytest.approx(one[0].q_hat_ab_xy[0])
+    # The layer behind the convolution has one place: no column for the letter of two.
+    assert ratios(one, found, ["q_ab_xy"], slice(1, None)).shape == (1, 1)
+
+
+@pytest.mark.parametrize("norm", ["none", "batch"])
+def test_the_recursion_of_the_cell_is_the_packages(norm):
+    integrals = {name: getattr(recursions, name) for name in ("relu_product", "step_product")}
+    names = dict(sigma_w2=1.7, sigma_b2=0.3, paper=FullyConnected(WIDTHS), np=np, **integrals)
+    names |= {"SimpleNamespace": SimpleNamespace}
+    recursion = cell("mean-field/order-parameters", "def recursion", **names)["recursion"]
+    start = np.array([1.2, 0.9]), np.array([0.1, 0.3])
+    for equations, m in (("printed", None), ("corrected", 12), ("corrected", None)):
+        options = {} if equations == "printed" else dict(zip(("q_hat_0", "q_hat_xy_0"), start))
+        theory = solve(FullyConnected(WIDTHS), norm, [1.0], 1.7, 0.3, equations, m, **options)
+        given = start if options else ([1.0], [0.0])
+        found = recursion(norm, *given, m or np.inf, printed=equations == "printed")
+        for letter, values in vars(found).items():
+            expected = np.broadcast_to(getattr(theory, letter), values.shape)
+            np.testing.assert_allclose(values[1:4], expected[1:4], rtol=1e-12, err_msg=letter)
+
+
+def test_root_mean_square_and_directions():
+    assert root_mean_square(np.array([[3.0, 4.0], [0.0, -2.0]])) == pytest.approx([12.5**0.5, 2**0.5])
+    one = torch.tensor([1.0, -1.0, 1.0, -1.0])
+    other = 7 + 5**0.5 * torch.tensor([1.0, 1.0, -1.0, -1.0])
+    assert independent_directions(torch.stack([one, 2 * one], 1)) == pytest.approx(1)
+    # A unit normal and its own double, of variance 5, beside one of its own of variance 5: two.
+    assert independent_directions(torch.stack([one, 2 * one, other], 1)) == pytest.approx(2)
+
+
+def test_operations_by_hand():
+    """Of each of ten seeds eight measurements at width 2 and four layers, and so on; of each of thirty two
+    narrow networks; each 4 m (weights)."""
+
+    def weights(hidden, depth):
+        return 5 * hidden + hidden**2 * (depth - 2) + hidden * 10
+
+    each = 8 * weights(2, 4) * 3 + weights(2, 4) * (9 + 6 + 7) + 2 * weights(6, 5) * 3
+    narrow = 2 * (weights(3, 4) + weights(4, 4)) * 3
+    assert operations(5, 10, 2, 3, [3, 4], 30, [6, 7], 9, 5, 6) == 4 * (10 * each + 30 * narrow)
+
+
+# ---- The largest eigenvalue ------------------------------------------------------------------------------------------
+
+
+def gram(network, x, parameters):
+    """(1/m) J Jᵀ of the first output, by one gradient an input."""
+    rows = [
+        torch.cat([g.flatten() for g in torch.autograd.grad(f, parameters, retain_graph=True)])
+        for f in network(x)[:, 0]
+    ]
+    jacobian = torch.stack(rows).double().numpy()
+    return jacobian @ jacobian.T / len(x)
+
+
+@pytest.mark.parametrize("shape", [FullyConnected((12, 8, 7, 3)), Convolutional((2, 9, 9), (4,))])
+def test_eigenvalue_is_that_of_a_dense_jacobian(shape):
+    image = shape.image if isinstance(shape, Convolutional) else (12,)
+    x = torch.randn(6, *image, generator=torch.Generator().manual_seed(1))
+    torch.manual_seed(4)
+    if isinstance(shape, FullyConnected):
+        network = mlp(shape.widths, "batch", "meanfield", gamma=1.5).train()
+    else:
+        network = cnn(image, shape.channels, norm="batch", gamma=1.5).train()
+    weights = [p for p in network.parameters() if p.ndim >= 2]
+    expected = np.linalg.eigvalsh(gram(network, x, weights))[-1]
+    assert eigenvalue(shape, "batch", x, 4, gamma=1.5).value == pytest.approx(expected, rel=1e-3)
+
+
+def test_population_statistics_are_the_plain_average_of_four_batches_of_further_inputs():
+    torch.manual_seed(0)
+    network, inputs = mlp((3, 4, 2), "batch"), torch.randn(32, 3)
+    see_population(network, inputs)
+    z = network.linear1(inputs).detach()
+    torch.testing.assert_close(network.norm1.running_mean, z.mean(0))
+    torch.testing.assert_close(network.norm1.running_var, z.view(4, 8, 4).var(1).mean(0))
+    x, further = torch.randn(5, 3), 2 + 3 * torch.randn(400, 3)
+    shape, population = FullyConnected((3, 4, 2)), {"statistics": "population"}
+    wide, narrow = (eigenvalue(shape, "batch", x, 1, **population, further=f) for f in (further, further / 3))
+    held = [eigenvalue(shape, "batch", x, 1, statistics=each) for each in ("batch", "detached")]
+    assert narrow.value > wide.value and len({round(each.value, 6) for each in (wide, *held)}) == 3
+
+
+def test_gradients_of_two_places_are_proportional_to_their_start():
+    from_one = solve(CONV, "batch", [1.0, 2.0])
+    half, nothing = (start_two_places_from(start, from_one) for start in (0.5, 0.0))
+    assert np.allclose(half.q_tilde_ab_xy[1:3], from_one.q_tilde_ab_xy[1:3] / 2)
+    by_hand = sum(
+        fan_in * nothing.q_tilde_xy[l] * ((places - 1) * nothing.q_hat_ab_xy[l - 1] + nothing.q_hat_xy[l - 1])
+        if places > 1
+        else fan_in * nothing.q_tilde_xy[l] * nothing.q_hat_xy[l - 1]
+        for l, (fan_in, places) in enumerate(zip(CONV.fan_in, CONV.positions[1:]), start=1)
+    )
+    assert np.allclose(nothing.lambda_max, by_hand, rtol=1e-12)
+    full = [theory.lambda_max_full - theory.lambda_max for theory in (from_one, half, nothing)]
+    assert np.allclose(full[1], (full[0] + full[2]) / 2) and (full[0] > full[2]).all()
+    assert np.allclose(start_two_places_from(1.0, from_one).lambda_max, from_one.lambda_max)
+    dense = solve(FullyConnected((7, 9, 3)), "batch")
+    assert start_two_places_from(0.0, dense).lambda_max_full == dense.lambda_max_full
+    with pytest.raises(BnbookError, match="printed"):
+        start_two_places_from(0.0, solve(CONV, "batch", equations="corrected"))
+
+
+def test_equations_4_and_6_hold_and_the_second_at_the_optimum_only():
+    """Two ways to the same matrix differ by rounding; a matrix and itself would not."""
+    for seed in range(3):
+        found = outcome_model(seed)
+        assert (
+            0 < found["equation_4"] < 1e-12 and 0 < found["equation_6"] < 1e-12 and found["elsewhere"] > 0.01
+        )
+
+
+def test_an_eigenvalue_a_hundredth_too_small_or_too_large_breaks_a_bound(monkeypatch):
+    """Of one gradient both bounds are its square: whatever is not the eigenvalue itself lies outside."""
+    assert not outside_the_bounds(2, 200).any() and outside_the_bounds(2, 200, rounding=-0.5).all()
+    eigvalsh, rng, single = np.linalg.eigvalsh, np.random.default_rng(3), []
+    for _ in range(200):
+        m, n = rng.integers(1, 9, size=2)
+        rng.standard_t(2, size=(m, n)), rng.normal(size=n), rng.choice([0.0, 1.0, 10.0])
+        single.append(m == 1)
+    assert sum(single) > 10
+    for factor in (0.99, 1.01):
+        monkeypatch.setattr(np.linalg, "eigvalsh", lambda a, f=factor: f * eigvalsh(a))
+        assert outside_the_bounds(3, 200)[single].all()
+
+
+# ---- Where a network breaks, and which part of it --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load("textures-standin")
+
+
+def test_the_readouts_rate_is_that_of_its_block_of_the_fisher_matrix(dataset):
+    network, (images, _) = replace(ARM, gamma=2.0).drawn(3, dataset).train(), full_batch(ARM, 3, dataset)
+    top = np.linalg.eigvalsh(gram(network, images, list(network.parameters())[-2:]))[-1]
+    own = readout_rates(ARM, 3, dataset, [1.0, 2.0])
+    assert own[1] == pytest.approx(np.log10(3.8 / top), abs=1e-4)
+    names = dict(sets={ARM.data: dataset}, gammas=[1.0, 2.0], chosen=[], PANELS={}, full_batch=full_batch)
+    found = cell("mean-field/readout", "def rates_of_the_readout", np=np, torch=torch, **names)
+    assert found["rates_of_the_readout"](ARM, 3) == pytest.approx(own, abs=1e-12)
+
+
+def test_a_boundary_is_between_what_works_and_what_does_not(monkeypatch):
+    """Of trainings that work below 10^edge, another for each restart and γ, rates to four digits."""
+    edges = {(gamma, seed): 0.3 * gamma - 1.7 * seed for gamma in (1.0, 2.0) for seed in (0, 1)}
+    asked = []
+
+    def train(members, workers):
+        asked.extend(members)
+        low = {m: np.log10(m[0].learning_rate) < edges[m[0].gamma, m[1]] for m in members}
+        return {m: {"loss": np.array([1.0, 0.5 if low[m] else np.inf]), "at": 2} for m in members}
+
+    monkeypatch.setattr(readout, "train_members", train)
+    trainings = readout.Trainings(range(2), 1)
+    names = dict(np=np, chosen=[], PANELS={}, trainings=trainings, rounds=5)
+    boundary = cell("mean-field/readout", "def boundary", **names)["boundary"]
+    found = boundary([replace(ARM, gamma=gamma) for gamma in (1.0, 2.0)], np.zeros((2, 2)))
+    expected = [[edges[gamma, seed] for gamma in (1.0, 2.0)] for seed in (0, 1)]
+    assert found == pytest.approx(np.array(expected), abs=0.8 / 2**6 + 1e-3)
+    assert len({member[0].learning_rate for member in asked}) > 8
+    assert all(float(f"{arm.learning_rate:.4g}") == arm.learning_rate for arm, _ in asked)
+    broke = trainings.that_broke(ARM.data, "fc")
+    assert 0 < len(broke) < len(trainings.runs) and not any(np.isfinite(run["loss"][1]) for run in broke)
+    assert trainings.that_broke(ARM.data, "conv") == [] == trainings.that_broke("mnist", "fc")
+
+
+def test_where_a_training_ended_and_how_far_a_prediction_is_off():
+    assert readout.explosion_step(np.array([2.0, 2e6, 2.1e6, 1.0])) == 2
+    assert readout.explosion_step(np.array([2.0, 5.0, np.nan])) == 2
+    assert readout.explosion_step(np.array([2.0, 5.0])) == np.inf
+    losses = np.array([[2.0] * 18 + [10.0, 30.0], [2.0] * 19 + [np.inf], [2.0] * 20])
+    assert readout.end(losses) == pytest.approx([1.0, np.inf, 0.0])
+    found = readout.beside("x", np.array([[1.0, 3.0], [0.0, 1.0]]), np.array([0.0, 1.0]))
+    assert {name: list(values) for name, values in found.items()} == {
+        "offset.x": [1.5, 0.0],
+        "distance.x": [1.5, 0.0],
+        "slope.x": pytest.approx([2.0, 1.0]),
+    }
+
+
+def test_brightness_is_the_correlation_with_the_mean_pixel(dataset):
+    images, _ = full_batch(ARM, 3, dataset)
+    bright = images.flatten(1).mean(1)
+    vector = torch.outer(2 - 3 * bright, torch.randn(10))
+    assert readout.brightness(ARM, 3, dataset, SimpleNamespace(vector=vector)) == pytest.approx(1, abs=1e-5)
+    other = torch.outer((bright - bright.mean()).roll(1), torch.randn(10))
+    assert readout.brightness(ARM, 3, dataset, SimpleNamespace(vector=other)) < 0.9
+
+
+def test_a_part_is_trained_and_the_rest_stays(dataset, monkeypatch):
+    images, labels = full_batch(ARM, 3, dataset)
+    targets = F.one_hot(labels, 10).double().numpy()
+    network = ARM.drawn(3, dataset).double().train()
+    h = network[:-1](images.double()).detach().numpy()
+    h = np.hstack([h, np.ones((16, 1))])
+    w = np.hstack([p.detach().numpy().reshape(10, -1) for p in list(network.parameters())[-2:]]).T
+    velocity, expected = np.zeros_like(w), []
+    for _ in range(ARM.steps):
+        expected.append(0.5 * np.square(h @ w - targets).sum() / 16)
+        velocity = 0.9 * velocity + h.T @ (h @ w - targets) / 16
+        w = w - ARM.learning_rate * velocity
+    assert np.allclose(train_part(ARM, 3, dataset, "readout", dtype=torch.float64), expected)
+    with pytest.raises(BnbookError, match="all, hidden, readout"):
+        train_part(ARM, 3, dataset, "first")
+
+    moved = []
+    monkeypatch.setattr(
+        alone, "_descend", lambda _m, chosen, *_: moved.append([tuple(p.shape) for p in chosen])
+    )
+    for part in ("all", "hidden", "readout"):
+        train_part(ARM, 3, dataset, part)
+    assert moved[0] == moved[1] + moved[2] and moved[2] == [(10, 9), (10,)] and len(moved[1]) == 8
