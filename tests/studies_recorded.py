@@ -18,10 +18,7 @@ from bnbook.chapters import (
     halfspaces,
     least_squares,
     length_direction,
-    lipschitz,
-    minima,
     neural_networks,
-    smoothness,
     theorems,
 )
 from bnbook.chapters.halfspaces import draw_gaussian
@@ -29,15 +26,6 @@ from bnbook.chapters.length_direction import LOSSES
 
 PATH = Path(__file__).with_suffix(".json")
 Numbers = dict[str, list[float]]
-
-
-def _trial(trial: Callable, numbers: tuple[int, ...]) -> Numbers:
-    """A list for each name, over the instances that gave it."""
-    found: Numbers = {}
-    for number in numbers:
-        for name, value in trial(np.random.default_rng([3, number]), number).items():
-            found.setdefault(name, []).append(float(value))
-    return found
 
 
 def _instances() -> Numbers:
@@ -116,9 +104,6 @@ def _nonlinearities() -> Numbers:
 
 CASES: dict[str, Callable[[], Numbers]] = {
     "theorems instances": _instances,
-    "theorems lipschitz": lambda: _trial(lipschitz.lipschitz_trial, (1, 4, 7, 8)),
-    "theorems smoothness": lambda: _trial(smoothness.smoothness_trial, (0, 1, 4, 7, 8)),
-    "theorems minima": lambda: _trial(minima.minima_trial, (0, 1, 2, 4)),
     "length_direction half-spaces": lambda: halfspaces.run_margins(1, 9, 2),
     "length_direction least squares": _least_squares,
     "length_direction rayleigh": _rayleigh,

@@ -92,7 +92,9 @@ def test_points_measured_at_one_gamma_are_drawn_at_others_by_its_square():
 def test_bounds_that_are_drawn_beside_random_gains():
     from bnbook.chapters import lipschitz
 
-    (ax,) = lipschitz.weight_gains(np.ones((1, 1)), np.ones((1, 1))).axes
+    (ax,) = lipschitz.weight_gains(
+        {f"curve.weights.{name}": np.ones((1, 1)) for name in ("cosine", "gain")}
+    ).axes
     cosine = ax.lines[1].get_xdata()
     root, squared, best = (line.get_ydata() for line in ax.lines[1:4])
     assert root == pytest.approx(1 + cosine**-0.5) and squared == pytest.approx(1 + 1 / cosine)

@@ -20,17 +20,7 @@ from bnbook.chapters import lipschitz, minima, smoothness, theorems
 from bnbook.chapters.lipschitz import lipschitz_counterexamples
 from bnbook.chapters.minima import minima_counterexamples
 from bnbook.chapters.smoothness import FAMILIES, draw_curved, smoothness_counterexamples
-from bnbook.chapters.theorems import (
-    TOLERANCE,
-    Counterexample,
-    as_table,
-    error,
-    exact,
-    margin,
-    normalize,
-    violations,
-)
-from bnbook.errors import BnbookError
+from bnbook.chapters.theorems import TOLERANCE, Counterexample, as_table, error, exact, margin, normalize
 
 UNIT = normalize(exact(2, 2, -2, -2))
 G, X, X2 = exact(5, 1, 2, 0), exact(3, 0, 1, 0), exact(2, 2, -1, 1)
@@ -251,48 +241,6 @@ def test_margins_and_errors():
     assert margin(0.0, 0.0, 0.0) == 0 and margin(0.0, 1e-300) == 1
     assert error(np.array([3.0, -4]), np.array([3.0, -2])) == 0.5  # 2 over the larger size
     assert error(1.0, -3.0) == 4 / 3 and error(1.0, 2.0, 10.0) == 0.1 and error(0.0, 0.0) == 0
-    found = violations(np.array([[-1e-8, -1e-10, 0.0], [1.0, -0.5, -TOLERANCE]]))
-    assert found.tolist() == [1, 1]
-
-
-def test_numbers_of_trials():
-    seen = theorems.Trials(
-        {"a": [[math.nan, 0.5], [0.25, 2.0, 0.75]], "margin.b": [[math.nan, 0.5], [-1, 0.5]]}
-    )
-    assert seen.worst("a") == [math.inf, 2.0] and seen.median("a")[1] == 0.75
-    assert seen.violated("margin.b") == [1, 1] and seen.share("margin.b") == [0.5, 0.5]
-    assert seen.all("margin.b")[1:].tolist() == [0.5, -1, 0.5]
-    assert theorems.Trials({"margin.c": [[], [-1.0]]}).share("margin.c") == [0.0, 1.0]
-
-
-def test_trials_have_random_numbers_of_their_own():
-    uniform = lambda rng, number: {"u": rng.uniform(), **({"odd": number} if number % 2 else {})}
-    found = theorems.run_trials(uniform, 2, 3)
-    every = found.values["u"][0] + found.values["u"][1]
-    assert len(set(every)) == 6 and found.values["odd"] == [[1.0], [1.0]]
-    assert theorems.run_trials(uniform, 2, 3).values == found.values
-    assert not set(every) & set(theorems.run_trials(uniform, 2, 3, stream=1).values["u"][0])
-    assert theorems.run_trials(uniform, 1, 3, first=1).values["u"] == found.values["u"][1:]
-
-
-def test_what_trials_record():
-    values = {"error.a": [[0.1, 0.3], [0.2]], "margin.b.c": [[0.5, -0.5], [1.0]], "plot.d": [[1.0], [1.0]]}
-    found = theorems.Trials(values)
-    assert found.errors("a") == {"error.a": [0.3, 0.2]}
-    assert found.bounds("b.c") == {"trials.b.c": [2, 1], "violations.b.c": [1, 0]}
-    with pytest.raises(BnbookError, match="expected more instances"):
-        theorems.Trials({"error.a": [[0.1], []]}).errors("a")
-    assert found.shares("b.c b.c") == {"share.b.c": [0.5, 0.0]}
-
-
-@pytest.mark.parametrize("which", range(5))
-def test_every_derivative_of_a_minimum_counts(which, monkeypatch):
-    """∂/∂w₁, w₂, w₃, γ, β: one that is not zero makes W* no minimum."""
-    slope = lambda function, at: (3.0 * (np.arange(len(at)) == which), np.eye(len(at)))
-    monkeypatch.setattr(minima, "_derivatives", slope)
-    found = minima.minima_trial(np.random.default_rng(0), 0)
-    assert all(found[f"error.minimum.{inputs}"] > 0 for inputs in ("any", "bias", "centred"))
-    assert (found["error.minimum.fixed"] > 0) == (which < 3)
 
 
 def test_families_of_curvature():

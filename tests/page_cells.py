@@ -1,0 +1,62 @@
+"""A chapter's cells in this process, at the smoke profile: the names that they give and the numbers that they record.
+
+`python tests/page_cells.py` writes `page_numbers.json` anew; do so only where a chapter is meant to give other numbers,
+for then its committed evidence is stale too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bnbook import figures
+from bookpress import results
+from bookpress.pipeline import chapters
+
+PATH = Path(__file__).with_name("page_numbers.json")
+PAGES = ("batch-norm/transform", "theory/lipschitz", "theory/minima", "theory/smoothness")
+
+
+def run(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the cells of a chapter bind, and what they record; each drawing is made of what was recorded, and thrown
+    away."""
+    (chapter,) = chapters.select([name])
+    names: dict[str, Any] = {"__name__": "__main__", **chapter.parameters("smoke")}
+    results._session = results.Results()
+    kept = figures.figure, os.environ.pop("BNBOOK_RESULTS", None)
+    figures.figure = lambda _, draw: plt.close(draw(results.current()))
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            for cell in chapter.code_cells:
+                if "show_verdicts(" not in cell.splitlines()[-1]:
+                    exec(compile(cell, name, "exec"), names)
+        return names, {each: results.current()[each] for each in results.current()}
+    finally:
+        figures.figure = kept[0]
+        plt.close("all")
+
+
+def short(recorded: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
+    """Of each result its size, its mean and a sum in which every place has a weight of its own."""
+    found = {}
+    for name, values in recorded.items():
+        flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-7.0, posinf=1e9, neginf=-1e9)
+        weights = np.cos(np.arange(len(flat)))
+        found[name] = [len(flat), *(float(f"{x:.6g}") for x in (flat.mean(), weights @ flat / len(flat)))]
+    return found
+
+
+if __name__ == "__main__":
+    lines = []
+    for page in PAGES:
+        rows = (f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in short(run(page)[1]).items())
+        lines.append(f"  {json.dumps(page)}: {{\n" + ",\n".join(rows) + "\n  }")
+    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
