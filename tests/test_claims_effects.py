@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bnbook.errors import BnbookError
 from bookpress.claims import (
     Claim,
     Part,
@@ -328,49 +327,6 @@ def test_an_own_question_says_so_in_the_table():
         table = markdown_table([found])
         assert ("the book’s own question, on Figure 1" in table) is asks
         assert f"**{'yes' if asks else 'reproduced'}**<br><small>laptop · n = 3</small>" in table
-
-
-HEAD = "source: {key: k, version: v}\nfigure: f\nclaims:\n- id: a-b\n  source: here\n  says: So.\n"
-TEST = "  test: {kind: level, a: x, side: less, threshold: 1}\n"
-PARTS = (
-    "  parts:\n  - {says: one, test: {kind: identity, a: x, tolerance: 0}, effect: points}\n"
-    "  - {says: two, test: {kind: identity, a: y, tolerance: 0}}\n"
-)
-
-
-def read(tmp_path, text):
-    (tmp_path / "c.claims.yml").write_text(HEAD + text, encoding="utf-8")
-    return load_claims(tmp_path / "c.claims.yml")[0]
-
-
-def test_what_a_claim_may_say_of_its_words(tmp_path):
-    more = "  asks: true\n  decided_by: nine seeds\n  scope: [width]\n  effect: {unit: steps, more: fewer}\n"
-    found = read(tmp_path, TEST + more)
-    assert found.asks and (found.decided_by, found.scope) == ("nine seeds", ("width",))
-    assert found.effect == Effect("steps", "fewer", "fewer")
-    plain = read(tmp_path, TEST)
-    assert found.test_hash == plain.test_hash, "words do not change a test"
-    every, some = read(tmp_path, PARTS), read(tmp_path, PARTS + "  combine: any\n")
-    assert (every.combine, some.combine) == ("all", "any") and every.test_hash != some.test_hash
-    assert every.parts[0].effect == Effect("points") and every.parts[1].effect is None
-    assert isinstance(every.parts[0], Part)
-
-
-@pytest.mark.parametrize(
-    "text, complaint",
-    [
-        (TEST + "  asks: perhaps\n", "asks 'perhaps' is no truth value"),
-        (PARTS + "  combine: most\n", "combine 'most' is unknown"),
-        (TEST + "  combine: any\n", "it combines parts and has none"),
-        (TEST + "  scope: width\n", "scope 'width' is no list"),
-        (TEST + "  effect: {less: fewer}\n", "has a word for less and none for more"),
-        (TEST + "  effect: {units: steps}\n", "effect has unknown key units"),
-    ],
-)
-def test_a_slip_in_the_words_is_one_line(tmp_path, text, complaint):
-    with pytest.raises(BnbookError) as caught:
-        read(tmp_path, text)
-    assert complaint in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_locked_wording_is_shown_as_chapters_have_it():

@@ -16,8 +16,8 @@ from bookpress.claims.kinds import evaluate
 from bookpress.claims.power import Earlier
 
 BOOKS = 500
-CLAIM = Claim("c", "part/coin", Source("k", "v", "w"), "says", "f")
 ABOVE = dict(side="greater", threshold=0.4)
+CLAIM = Claim("c", "part/coin", Source("k", "v", "w"), "says", "f", Test("level", a="a", **ABOVE))
 MANY = ("r0", "r1", "r2")
 
 

@@ -1,4 +1,5 @@
-"""Reading the files of claims: what is accepted, what is refused in which words, and what the hash covers."""
+"""What authors write in YAML - claims, errata, coverage, instruments: what is read, what is refused in which words, and
+what the hash of a test covers."""
 
 from __future__ import annotations
 
@@ -7,215 +8,420 @@ import tiny_book
 import yaml
 
 from bnbook.errors import BnbookError
-from bookpress.claims import load_claims
+from bookpress.claims import load_claims, load_coverage, load_errata, load_instruments, unmeasured
+from bookpress.claims.claim import Effect
 
+TEST = {"kind": "difference", "a": "acc.batch", "b": "acc.none", "side": "greater", "threshold": 0}
 GOOD = {
     "id": "faster-lr0.1",
     "source": {"key": "santurkar2018", "version": "v1", "where": "Figure 1"},
     "says": "Batch norm trains faster.",
     "figure": "curves",
-    "test": {"kind": "difference", "a": "acc.batch", "b": "acc.none", "side": "greater", "threshold": 0},
+    "test": TEST,
+}
+LEVEL = {"kind": "level", "a": "x", "expected": 1, "tolerance": 1}
+PART = {"says": "p", "test": TEST}
+ERRATUM = {
+    "id": "coin-two-sides",
+    "source": {"key": "folklore", "version": "oral", "where": "on coins"},
+    "kind": "wrong",
+    "printed": "Heads has chance $p = 1$.",
+    "correct": "It has $p = \\frac12$.",
+    "why": "Tails is a side too.",
+    "claim": "coin-fair",
+    "test": "tests/test_coin.py::test_toss",
+}
+HALF = {"where": "Verse 1", "says": "It is $\\frac12$.", "claims": ["coin-fair"], "note": "One coin."}
+EDGE = {"where": "Verse 2", "says": "It never stands.", "not_judged": "open: toss it often"}
+AGAIN = {"where": "Refrain", "says": "Half, I say.", "repeats": "Verse 1"}
+SONG = {"source": {"key": "folklore", "version": "oral"}, "sentences": [HALF, EDGE, AGAIN]}
+BETA = dict(id="beta", name="Effective β", measures="It.", own="2/η.", silent="Else.", reads=["smoothness.*"])
+RUNGS = {"small": "An eighth.", "wide": "The whole."}
+
+
+@pytest.fixture
+def book(tiny):
+    (tiny / "tests").mkdir()
+    (tiny / "tests" / "test_coin.py").write_text("def test_toss():\n    def test_inner():\n        pass\n")
+    (tiny / "book" / "coverage").mkdir()
+    return tiny
+
+
+FILES = {  # what is read -> its file and its reader
+    "claims": ("book/part/coin.claims.yml", load_claims),
+    "errata": ("book/errata.yml", load_errata),
+    "coverage": ("book/coverage/song.yml", load_coverage),
+    "instruments": ("book/instruments.yml", load_instruments),
 }
 
 
-FILE = "santurkar/training.claims.yml"
+def read(root, what, content):
+    place, reader = FILES[what]
+    text = content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True)
+    (root / place).write_text(text, encoding="utf-8")
+    return reader()
 
 
-def write(tmp_path, *entries, **head):
-    path = tmp_path / FILE
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(yaml.safe_dump({**head, "claims": list(entries)}, allow_unicode=True), encoding="utf-8")
-    return path
+def claims(*entries, **head):
+    return {**head, "claims": list(entries)}
 
 
 def changed(**changes):
     return tiny_book.changed(GOOD, **changes)
 
 
-def one(tmp_path, **changes):
-    return load_claims(write(tmp_path, changed(**changes)))[0]
+def song(sentence, **changes):
+    return SONG | {"sentences": [tiny_book.changed(sentence, **changes)]}
 
 
-def test_a_claim_is_read_whole(tmp_path):
-    claim = one(tmp_path)
-    assert (claim.id, claim.source.key, claim.test.kind) == ("faster-lr0.1", "santurkar2018", "difference")
-    assert claim.chapter == "santurkar/training"
-    assert claim.evidence == ("laptop", "paper") and not claim.statement
-    assert claim.result_names() == ("acc.batch", "acc.none")
+def of_claim(changes, words):
+    where = f"claim {changes['id']}" if "id" in changes else "claim faster-lr0.1"
+    return "claims", claims(changed(**changes)), f"part/coin.claims.yml: {where}: {words}"
 
 
-def test_every_kind_is_read(tmp_path):
-    tests = [
-        {"kind": "ratio", "a": "x", "b": "y", "side": "less", "threshold": 1},
-        {"kind": "equivalence", "a": "x", "b": "y", "margin": 0.01},
-        {"kind": "ordering", "results": ["x", "y", "z"]},
-        {"kind": "identity", "a": "x", "tolerance": "1e-10"},
-        {"kind": "inequality", "a": "x", "b": "trials", "allowed": 0},
-        {"kind": "rate", "a": "x", "expected": 1.467, "tolerance": 0.01},
-        {"kind": "rate", "a": "x", "side": "greater", "threshold": 1},
-        {"kind": "agreement", "a": "x", "b": 0.5, "tolerance": 0.1},
-        {"kind": "level", "a": "x", "side": "greater", "threshold": 0.8},
-    ]
-    entries = [changed(id=f"c{k}", test=test) for k, test in enumerate(tests)]
-    assert [claim.test.kind for claim in load_claims(write(tmp_path, *entries))] == [t["kind"] for t in tests]
-
-
-def test_scientific_notation_that_yaml_reads_as_text_is_a_number(tmp_path):
-    path = write(tmp_path, changed(test={"kind": "identity", "a": "x", "tolerance": "PUT"}))
-    path.write_text(path.read_text().replace("PUT", "1e-3"), encoding="utf-8")
-    assert isinstance(yaml.safe_load(path.read_text())["claims"][0]["test"]["tolerance"], str)
-    assert load_claims(path)[0].test.tolerance == 1e-3
+def of_erratum(changes, words):
+    where = "number 1" if changes.get("id", "") is None else changes.get("id", "coin-two-sides")
+    return "errata", [tiny_book.changed(ERRATUM, **changes)], f"errata.yml: erratum {where}: {words}"
 
 
 REFUSED = [
-    (dict(test__kind="diffrence"), "unknown kind 'diffrence'"),
-    (dict(test__side="bigger"), "unknown side 'bigger'"),
-    (dict(test__threshold="much"), "threshold of test is 'much'"),
-    (dict(test__threshold=True), "threshold of test is True"),
-    (dict(test__threshold=float("nan")), "threshold of test is nan"),
-    (dict(test__threshold=None), "lacks threshold"),
-    (dict(test__margin=0.1), "unknown key margin"),
-    (dict(test={"kind": "equivalence", "a": "x", "b": "y", "margin": -1}), "margin of test is negative"),
-    (dict(test={"kind": "rate", "a": "x", "expected": 1.0}), "lacks tolerance"),
-    (dict(test={"kind": "ordering", "results": ["x"]}), "list of at least two names"),
-    (dict(test={"kind": "inequality", "a": "x", "allowed": 0.5}), "allowed 0.5 of test is no count"),
-    (
-        dict(test={"kind": "ratio", "a": "x", "b": "y", "side": "less", "threshold": 1, "resolution": 0.1}),
-        "below 1",
+    *(
+        of_claim(changes, words)
+        for changes, words in (
+            (dict(test__kind="diffrence"), "test.kind is 'diffrence'; expected 'difference', 'ratio'"),
+            (dict(test__side="bigger"), "test.side is 'bigger'; expected 'greater' or 'less'"),
+            (dict(test__threshold="much"), "test.threshold is 'much'; expected a finite number"),
+            (dict(test__threshold=True), "test.threshold is True; expected a finite number"),
+            (dict(test__threshold=float("nan")), "test.threshold is nan; expected a finite number"),
+            (dict(test__threshold=10**400), "test.threshold is 1000"),
+            (
+                dict(test__threshold=None),
+                "test of kind difference lacks threshold; expected keys kind, a, b, s",
+            ),
+            (dict(test__margin=0.1), "test of kind difference has unknown key margin; expected keys kind, a"),
+            (dict(test__colour=1), "test has unknown key colour"),
+            (dict(test__b=True), "test.b is True; expected a result's name, or a finite number"),
+            (dict(test__b=float("inf")), "test.b is inf; expected a result's name"),
+            (dict(test__a=3), "test.a is 3; expected a line of text"),
+            (dict(test=LEVEL | {"tolerance": -1}), "test.tolerance is -1; expected a number ≥ 0"),
+            (
+                dict(test={"kind": "equivalence", "a": "x", "b": "y", "margin": -1}),
+                "test.margin is -1; expected",
+            ),
+            (dict(test={"kind": "rate", "a": "x", "expected": 1.0}), "test of kind rate lacks tolerance"),
+            (dict(test={"kind": "ordering", "results": ["x"]}), "test.results is ['x']; expected at least 2"),
+            (
+                dict(test={"kind": "inequality", "a": "x", "allowed": 0.5}),
+                "test.allowed is 0.5; expected a whole",
+            ),
+            (dict(test=TEST | {"kind": "ratio", "resolution": 0.1}), "test has a resolution below 1"),
+            (dict(test=LEVEL | {"resolution": -1}), "test.resolution is -1; expected a number ≥ 0"),
+            (dict(test=LEVEL | {"cells": 1}), "test.cells is 1; expected a number ≥ 2"),
+            (dict(test=LEVEL | {"events": 1}), "test.events is 1; expected true or false"),
+            (
+                dict(test=LEVEL | {"events": False}),
+                "test has events False; expected `events: true`, or nothing",
+            ),
+            (dict(test="x"), "test is 'x'; expected keys with values"),
+            (dict(test=None), "it has both test and parts, or neither; expected exactly one of them"),
+            (dict(parts=[PART] * 2), "it has both test and parts, or neither"),
+            (dict(parts=[]), "parts is empty; expected a list of at least one, or no such key"),
+            (dict(test=None, parts=[PART]), "it has one part; expected at least two"),
+            (dict(test=None, parts=[PART, {"says": "q"}]), "parts.2 lacks test; expected keys says, test"),
+            (dict(combine="any"), "it has a way to combine parts and none"),
+            (dict(combine="most"), "combine is 'most'; expected 'all' or 'any'"),
+            (
+                dict(figure=None),
+                "it lacks figure; expected keys id, source, says, figure; optional test, parts",
+            ),
+            (dict(says=""), "it has nothing behind says; expected a value, or no such key"),
+            (dict(says="  "), "says is ' '; expected a line of text"),
+            (dict(source__version=None), "source lacks version; expected keys key, version, where"),
+            (dict(source="Figure 1"), "source lacks key, version"),
+            (dict(source=3), "source is 3; expected keys with values"),
+            (dict(colour="red"), "it has unknown key colour; expected keys id, source"),
+            (dict(chapter="part/other"), "it has unknown key chapter; expected none"),
+            (dict(evidence=["weekly"]), "evidence.1 is 'weekly'; expected 'smoke', 'laptop'"),
+            (dict(evidence=[]), "evidence is empty"),
+            (dict(evidence="laptop"), "evidence is 'laptop'; expected a list"),
+            (dict(scope="width"), "scope is 'width'; expected a list"),
+            (dict(asks="perhaps"), "asks is 'perhaps'; expected true or false"),
+            (dict(statement=1), "statement is 1; expected true or false"),
+            (dict(out_of_reach="no"), "out_of_reach is 'no'; expected true or false"),
+            (dict(effect={"less": "fewer"}), "effect has a word for less and none for more"),
+            (dict(effect={"units": "steps"}), "effect has unknown key units"),
+            (dict(corrected=TEST), "it has a correction or condition but is no statement"),
+            (dict(condition="m > 1"), "it has a correction or condition but is no statement"),
+            (dict(statement=True, correction="words"), "it has a correction that nothing tests"),
+            (
+                dict(statement=True, corrected=TEST, test=None, parts=[PART] * 2),
+                "it has parts and a correction; expected one claim per corrected formula",
+            ),
+            (dict(id="Not An Id"), "id is 'Not An Id'; expected lower-case words joined by hyphens"),
+            (dict(rungs=["small"]), "sizes ['small'] are unknown; expected a list of some of"),
+        )
     ),
     (
-        dict(test={"kind": "level", "a": "x", "expected": 1, "tolerance": 1, "cells": 1}),
-        "cells 1 of test is no",
+        "claims",
+        claims(changed(of="nobody")),
+        "part/coin.claims.yml: claim faster-lr0.1 is of 'nobody'; expected",
     ),
-    (dict(test={"kind": "level", "a": "x", "expected": 1, "tolerance": 1, "events": 1}), "events 1 of test"),
-    (dict(test=None), "both test and parts, or neither"),
-    (dict(parts=[{"says": "p", "test": GOOD["test"]}] * 2), "both test and parts, or neither"),
-    (dict(test=None, parts=[{"says": "p", "test": GOOD["test"]}]), "list of at least two"),
-    (dict(figure=None), "lacks figure"),
-    (dict(says=""), "says is ''"),
-    (dict(source__version=None), "source lacks version"),
-    (dict(source="Figure 1"), "source lacks key, version"),
-    (dict(source=3), "source is int"),
-    (dict(colour="red"), "unknown key colour"),
-    (dict(evidence=["weekly"]), "evidence ['weekly'] is unknown"),
-    (dict(statement="yes please"), "no truth value"),
-    (dict(corrected=GOOD["test"]), "is no statement"),
-    (dict(statement=True, correction="words"), "words a correction that nothing tests"),
-    (dict(id="Not An Id"), "id 'Not An Id' is malformed"),
-    (dict(chapter="santurkar/landscape"), "unknown key chapter"),
+    ("claims", claims(changed(id=None)), "part/coin.claims.yml: claim number 1: it lacks id; expected"),
+    ("claims", claims(3), "part/coin.claims.yml: claim number 1: it is 3; expected keys with values"),
+    ("claims", claims(GOOD, GOOD), "part/coin.claims.yml: claim faster-lr0.1 appears twice; expected"),
+    (
+        "claims",
+        claims(GOOD, chapter="a/b"),
+        "part/coin.claims.yml: it has unknown key chapter; expected keys",
+    ),
+    ("claims", claims(GOOD, source="v1"), "part/coin.claims.yml: source is 'v1'; expected names with values"),
+    (
+        "claims",
+        claims(GOOD, source={"where": "x"}),
+        "part/coin.claims.yml: source.where.[key] is 'where'; expec",
+    ),
+    (
+        "claims",
+        claims(GOOD, nonfinite="dropped"),
+        "part/coin.claims.yml: nonfinite is 'dropped'; expected 'open'",
+    ),
+    ("claims", "claims: [\n", "part/coin.claims.yml, line 2 is not YAML"),
+    ("claims", "- id: x\n", "part/coin.claims.yml: it is [{'id': 'x'}]; expected keys with values"),
+    ("claims", "claims: {id: x}\n", "part/coin.claims.yml: claims is {'id': 'x'}; expected a list"),
+    *(
+        ("claims", claims(changed(**own), rungs=RUNGS), f"part/coin.claims.yml: claim faster-lr0.1: {words}")
+        for own, words in (
+            (dict(rungs=["narrow"]), "sizes ['narrow'] are unknown; expected a list of some of small, wide"),
+            (dict(rungs=[]), "sizes [] are unknown"),
+            ({}, "it is judged size by size and no result has {rung}; expected `a: speed.{rung}.batch`"),
+        )
+    ),
+    *(
+        of_erratum(changes, words)
+        for changes, words in (
+            (dict(id="Two Sides"), "id is 'Two Sides'; expected lower-case words joined by hyphens"),
+            (dict(id=None), "it lacks id; expected keys id, source"),
+            (dict(colour="red"), "it has unknown key colour"),
+            (dict(source=None), "it lacks source"),
+            (dict(why=" "), "why is ' '; expected a line of text"),
+            (dict(source="folklore"), "source is 'folklore'; expected keys with values"),
+            (dict(source__page="3"), "source has unknown key page"),
+            (
+                dict(source__key="hearsay"),
+                "source 'hearsay' is not in references.bib; expected one of folklore",
+            ),
+            (
+                dict(kind="typo"),
+                "kind is 'typo'; expected 'wrong', 'incomplete', 'contradiction' or 'unclear'",
+            ),
+            (dict(changes="all"), "changes is 'all'; expected 'theorem', 'formula', 'reading' or 'slip'"),
+            (dict(claim=None, test=None), "it has nothing that shows it; expected a claim, a test or both"),
+            (dict(claim="coin-unfair"), "there is no claim 'coin-unfair'; expected the id of a claim"),
+            (
+                dict(test="tests/test_coin.py::test_tos"),
+                "there is no test 'tests/test_coin.py::test_tos'; expec",
+            ),
+            (dict(test="tests/test_coin.py::test_inner"), "there is no test"),
+            (dict(test="test_toss"), "there is no test 'test_toss'"),
+            (dict(printed="Chance $p."), "printed has a formula that does not end; expected a $ before and"),
+            (dict(correct="It has $p = \frac12$."), "correct has a backslash that YAML read as an escape"),
+            (dict(why="First $\tilde q$."), "why has a backslash"),
+        )
+    ),
+    ("errata", [ERRATUM, ERRATUM], "errata.yml: erratum coin-two-sides appears twice"),
+    (
+        "errata",
+        [ERRATUM | {"id": name} for name in ("theorem-4.1", "theorem-4-1")],
+        "errata.yml: erratum theorem-4-1 appears twice",
+    ),
+    ("errata", "id: x\n", "errata.yml holds no list; expected one entry `- id: …` per erratum"),
+    ("errata", "- 3\n", "errata.yml: erratum number 1: it is 3; expected keys with values"),
+    ("errata", '- {id: x, why: "$\\sigma$"}\n', "errata.yml, line 1 is not YAML"),
+    *(
+        ("coverage", content, f"coverage/song.yml{words}")
+        for content, words in (
+            (song(HALF, where=None), ": sentence number 1: it lacks where; expected keys where, says"),
+            (song(HALF, says="Chance $p."), ": sentence Verse 1: says has a formula that does not end"),
+            (song(HALF, colour="red"), ": sentence Verse 1: it has unknown key colour"),
+            (
+                song(HALF, claims=["coin-unfair"]),
+                ": sentence Verse 1: there is no claim 'coin-unfair'; expected",
+            ),
+            (song(HALF, errata=["coin-edge"]), ": sentence Verse 1: there is no erratum 'coin-edge'"),
+            (
+                song(HALF, claims=["coin-fair"] * 2),
+                ": sentence Verse 1: claims has an id twice: coin-fair, coin-f",
+            ),
+            (
+                song(HALF, claims=[["coin-fair"]]),
+                ": sentence Verse 1: claims.1 is ['coin-fair']; expected a text",
+            ),
+            (song(HALF, claims=[]), ": sentence Verse 1: claims is empty; expected a list of at least one"),
+            (song(HALF, claims="coin-fair"), ": sentence Verse 1: claims is 'coin-fair'; expected a list"),
+            (
+                song(HALF, claims=None, note=None),
+                ": sentence Verse 1: it has none or several of claims (or errata)",
+            ),
+            (
+                song(HALF, not_judged="open: why"),
+                ": sentence Verse 1: it has none or several of claims (or errat",
+            ),
+            (song(EDGE, note="but"), ": sentence Verse 2: it has a note but no claims"),
+            (
+                song(EDGE, not_judged="it is hard"),
+                ": sentence Verse 2: it has not_judged 'it is hard', which is no",
+            ),
+            (
+                song(EDGE, not_judged="open:"),
+                ": sentence Verse 2: it has not_judged 'open:', which is no reason",
+            ),
+            (song(AGAIN), ": Refrain: it repeats 'Verse 1', which is no place here"),
+            (
+                SONG | {"sentences": [HALF, AGAIN, AGAIN | {"where": "Coda", "repeats": "Refrain"}]},
+                ": Coda: it repeats 'Refrain', which is no place here; expected a place that repeats none",
+            ),
+            (SONG | {"sentences": [HALF, EDGE | {"where": "Verse 1"}]}, ": the place Verse 1 appears twice"),
+            (
+                SONG | {"sentences": [HALF, EDGE | {"says": HALF["says"]}]},
+                f": the sentence {HALF['says']} appear",
+            ),
+            (
+                SONG | {"sentences": ["Heads."]},
+                ": sentence number 1: it is 'Heads.'; expected keys with values",
+            ),
+            (SONG | {"sentences": None}, ": it has nothing behind sentences"),
+            (
+                {"source": SONG["source"]},
+                ": it lacks sentences; expected keys source, sentences; optional complete",
+            ),
+            (
+                SONG | {"source": {"key": "hearsay", "version": "x"}},
+                ": source 'hearsay' is not in references.bib",
+            ),
+            (SONG | {"source": "folklore"}, ": source is 'folklore'; expected keys with values"),
+            (SONG | {"source": {"key": "folklore"}}, ": source lacks version"),
+            (
+                SONG | {"source": {"key": ["folklore"], "version": "x"}},
+                ": source.key is ['folklore']; expected a",
+            ),
+            (SONG | {"complete": "nearly"}, ": complete is 'nearly'; expected true or false"),
+            ([HALF], ": it is [{'claims': ['coin-fair']"),
+            ("sentences: [\n", ", line 2 is not YAML"),
+        )
+    ),
+    *(
+        ("instruments", [BETA | changes], f"instruments.yml: instrument beta: {words}")
+        for changes, words in (
+            (dict(own=""), "it has nothing behind own; expected a value"),
+            (dict(reads=[]), "reads is empty; expected a list of at least one"),
+            (dict(reads="x.*"), "reads is 'x.*'; expected a list"),
+            (dict(colour="red"), "it has unknown key colour; expected keys id, name, measures"),
+        )
+    ),
+    ("instruments", [BETA, BETA], "instruments.yml: instrument beta appears twice"),
 ]
 
 
-@pytest.mark.parametrize("changes,words", REFUSED, ids=[words for _, words in REFUSED])
-def test_a_mistake_is_one_line_that_names_file_claim_and_remedy(tmp_path, changes, words):
+@pytest.mark.parametrize("what, content, words", REFUSED, ids=[f"{row[0]}: {row[2]}" for row in REFUSED])
+def test_a_mistake_is_one_line_that_names_file_entry_key_and_remedy(book, what, content, words):
     with pytest.raises(BnbookError) as caught:
-        one(tmp_path, **changes)
+        read(book, what, content)
     message = str(caught.value)
-    assert words in message and "\n" not in message
-    assert message.startswith(f"{FILE}: claim ") and "; expected " in message
-    assert "id" in changes or "claim faster-lr0.1:" in message
+    assert message.startswith(words) and "\n" not in message
+    assert "; expected " in message or "is not YAML" in message
 
 
-HEAD = dict(source={"key": "santurkar2018", "version": "v1"}, figure="curves", statement=True)
-BARE = changed(source="Figure 2", figure=None)
+@pytest.mark.parametrize("what", ["claims", "errata"])
+def test_a_missing_file_is_one_line(book, what):
+    (book / FILES[what][0]).unlink()
+    reader = load_errata if what == "errata" else lambda: load_claims(book / FILES[what][0])
+    name = FILES[what][0].removeprefix("book/")
+    with pytest.raises(
+        BnbookError, match=f"^no file {name}; expected it under {'book' if what == 'errata' else 'part'}/"
+    ):
+        reader()
 
 
-def test_the_head_of_a_file_gives_what_a_claim_does_not_say(tmp_path):
-    other = changed(id="c2", source={"version": "NeurIPS", "where": "Figure 3"}, figure="f", statement=False)
-    first, second = load_claims(write(tmp_path, BARE, other, evidence=["smoke"], **HEAD))
-    assert (first.source.key, first.source.version, first.source.where) == ("santurkar2018", "v1", "Figure 2")
-    assert (first.figure, first.statement, first.evidence) == ("curves", True, ("smoke",))
-    assert (second.source.key, second.source.version) == ("santurkar2018", "NeurIPS")
-    assert (second.figure, second.statement) == ("f", False)
-    whole = changed(source={**HEAD["source"], "where": "Figure 2"}, statement=True, evidence=["smoke"])
-    assert load_claims(write(tmp_path, whole)) == [first], "a default is the same claim written shorter"
-
-
-@pytest.mark.parametrize(
-    "head", [dict(chapter="a/b"), dict(source="v1"), dict(source={"where": "everywhere"})]
-)
-def test_a_wrong_head_is_one_line(tmp_path, head):
-    with pytest.raises(BnbookError, match=f"^{FILE}: its head has .*; expected .*$"):
-        load_claims(write(tmp_path, GOOD, **head))
-
-
-def test_a_doubled_id_is_refused(tmp_path):
-    with pytest.raises(BnbookError, match=f"^{FILE}: claim faster-lr0.1 appears twice"):
-        load_claims(write(tmp_path, GOOD, GOOD))
-
-
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    """A book of two chapters, part/coin with its claim and before it part/air without."""
-    config = tmp_path / "config.yml"
-    config.write_text("")
-    tiny_book.write(tmp_path / "book-of-two", config)
-    root = tmp_path / "book-of-two"
-    (root / "book" / "part" / "air.md").write_text(tiny_book.CHAPTER)
-    toc = tiny_book.TOC.replace("chapters:\n", "chapters:\n  - file: part/air\n").replace(
-        "  - file: part/coin\n", ""
+def test_a_claim_is_read_whole(book):
+    head = dict(evidence=["smoke"], statement=True, figure="f", source={"key": "k", "version": "v1"})
+    more = dict(
+        asks=True, decided_by="nine  seeds", scope=["width"], effect={"unit": "steps", "more": "fewer"}
     )
-    (root / "_toc.yml").write_text(toc + "  - file: part/coin\n")
-    monkeypatch.setenv("BNBOOK_ROOT", str(root))
-    return root / "book" / "part"
+    own, short = changed(**more), changed(id="c2", source="Figure 2", figure=None, was="So.")
+    first, second = read(book, "claims", claims(own, short, **head))
+    assert (first.id, first.chapter, first.figure) == ("faster-lr0.1", "part/coin", "curves")
+    assert (first.source.key, first.source.where, first.says) == ("santurkar2018", "Figure 1", GOOD["says"])
+    assert first.test.keys() == TEST and first.result_names() == ("acc.batch", "acc.none")
+    assert (first.asks, first.decided_by, first.scope) == (True, "nine seeds", ("width",))
+    assert first.effect == Effect("steps", "fewer", "fewer") and first.evidence == ("smoke",)
+    source = second.source
+    assert (source.key, source.version, source.where, second.figure) == ("k", "v1", "Figure 2", "f")
+    assert second.statement and second.was == "So." and not second.asks and second.scope[0] == "data"
+    (alone,) = read(book, "claims", claims(changed(effect="points")))
+    assert alone.evidence == ("laptop", "paper") and not alone.statement and alone.effect == Effect("points")
+
+
+TESTS = [
+    {"kind": "ratio", "a": "x", "b": "y", "side": "less", "threshold": 1, "resolution": 1.5, "nonfinite": 0},
+    {"kind": "equivalence", "a": "x", "b": "y", "margin": 0.01, "events": True},
+    {"kind": "ordering", "results": ["x", "y", "z"], "nonfinite": 1},
+    {"kind": "sign", "a": "x", "b": "y", "side": "greater"},
+    {"kind": "identity", "a": "x", "tolerance": "1e-10"},
+    {"kind": "inequality", "a": "x", "b": "trials", "allowed": 0},
+    {"kind": "rate", "a": "x", "expected": 1.467, "tolerance": 0.01},
+    {"kind": "rate", "a": "x", "side": "greater", "threshold": 1},
+    {"kind": "agreement", "a": "x", "b": 0.5, "tolerance": 0.1},
+    {"kind": "level", "results": ["x", "y"], "side": "greater", "threshold": 0.8, "cells": 9, "events": True},
+]
+
+
+def test_every_kind_is_read_and_what_yaml_takes_for_text_is_a_number(book):
+    found = read(
+        book,
+        "claims",
+        claims(*(changed(id=f"c{k}", test=test, out_of_reach=True) for k, test in enumerate(TESTS))),
+    )
+    for claim, test in zip(found, TESTS, strict=True):
+        listed = {key: tuple(value) if isinstance(value, list) else value for key, value in test.items()}
+        assert claim.test.keys() == listed | ({"tolerance": 1e-10} if test["kind"] == "identity" else {})
 
 
 def test_claims_come_in_the_order_of_the_table_of_contents(book):
-    air = tiny_book.CLAIMS.replace("coin-fair", "air-fair")
+    part, toc = book / "book" / "part", book / "_toc.yml"
+    (part / "air.md").write_text(tiny_book.CHAPTER)
     assert [claim.id for claim in load_claims()] == ["coin-fair"], "a chapter need not have claims"
-    (book / "air.claims.yml").write_text(air)
-    assert [claim.id for claim in load_claims()] == ["air-fair", "coin-fair"]
-    toc = book.parent.parent / "_toc.yml"
+    (part / "air.claims.yml").write_text(tiny_book.CLAIMS.replace("coin-fair", "air-fair"))
+    toc.write_text(tiny_book.TOC.replace("chapters:\n", "chapters:\n  - file: part/air\n"))
+    assert [(claim.id, claim.chapter) for claim in load_claims()][0] == ("air-fair", "part/air")
     toc.write_text(tiny_book.TOC + "  - file: part/air\n")
-    assert [(claim.id, claim.chapter) for claim in load_claims()] == [
-        ("coin-fair", "part/coin"),
-        ("air-fair", "part/air"),
-    ]
-
-
-def test_a_doubled_id_in_two_files_names_both(book):
-    (book / "air.claims.yml").write_text(tiny_book.CLAIMS)
+    assert [claim.id for claim in load_claims()] == ["coin-fair", "air-fair"]
+    (part / "air.claims.yml").write_text(tiny_book.CLAIMS)
     with pytest.raises(
-        BnbookError, match=r"^part/air\.claims\.yml and part/coin\.claims\.yml: claim coin-fair app"
+        BnbookError, match=r"^part/coin.claims.yml and part/air.claims.yml: claim coin-fair app"
+    ):
+        load_claims()
+    (part / "cion.claims.yml").write_text(tiny_book.CLAIMS)
+    with pytest.raises(
+        BnbookError, match=r"^part/cion\.claims\.yml belongs to no chapter; expected book/part/c"
     ):
         load_claims()
 
 
-def test_claims_without_their_chapter_are_refused(book):
-    (book / "cion.claims.yml").write_text(tiny_book.CLAIMS)
-    with pytest.raises(
-        BnbookError, match=r"^part/cion\.claims\.yml belongs to no chapter; expected book/part/cion\.md"
-    ):
-        load_claims()
+def test_the_hash_covers_what_decides_and_no_prose(book):
+    def hashed(**changes):
+        return read(book, "claims", claims(changed(**changes)))[0].test_hash
 
+    EVENTS = dict(test__events=True, out_of_reach=True)
 
-@pytest.mark.parametrize(
-    "text,words",
-    [
-        ("claims: [", "line 2 is not YAML"),
-        ("- id: x", "holds no list"),
-        ("claims: {id: x}", "holds no list"),
-        ("claims: [3]", "number 1: the claim is int"),
-    ],
-)
-def test_a_broken_file_is_one_line(tmp_path, text, words):
-    path = write(tmp_path)
-    path.write_text(text + "\n", encoding="utf-8")
-    with pytest.raises(BnbookError, match=f"^{FILE}.*{words}") as caught:
-        load_claims(path)
-    assert "\n" not in str(caught.value)
+    def parts(says, threshold, **more):
+        test = {**TEST, "threshold": threshold}
+        return dict(test=None, parts=[{"says": says, "test": test}, {"says": "q", "test": test}], **more)
 
-
-def test_a_missing_file_is_one_line(tmp_path):
-    with pytest.raises(BnbookError, match="^no file part/none.claims.yml; expected it under part/"):
-        load_claims(tmp_path / "part" / "none.claims.yml")
-
-
-def test_the_hash_covers_what_decides_and_no_prose(tmp_path):
-    before = one(tmp_path).test_hash
-    prose = dict(says="Other words", figure="other", source__where="Figure 2")
-    assert one(tmp_path, **prose).test_hash == before
-    assert one(tmp_path, test__threshold="0.0").test_hash == before
+    before = hashed()
+    prose = dict(says="Other words", figure="other", source__where="Figure 2", scope=[], effect="points")
+    for same in (prose, dict(test__threshold="0.0"), dict(test__resolution=0.5), EVENTS):
+        assert hashed(**same) == before, same
+    assert hashed(**parts("p", 0)) == hashed(**parts("other words", 0))
     decisive = [
         dict(test__threshold=0.01),
         dict(test__side="less"),
@@ -225,17 +431,104 @@ def test_the_hash_covers_what_decides_and_no_prose(tmp_path):
         dict(statement=True),
         dict(statement=True, corrected={"kind": "identity", "a": "x", "tolerance": 1}),
         dict(statement=True, condition="m > 1"),
-        dict(test=None, parts=[{"says": "p", "test": GOOD["test"]}] * 2),
+        parts("p", 0),
+        parts("p", 1),
+        parts("p", 0, combine="any"),
     ]
-    hashes = {one(tmp_path, **changes).test_hash for changes in decisive}
-    assert len(hashes | {before}) == len(decisive) + 1
+    hashes = {hashed(**changes) for changes in decisive}
+    rung = changed(test={**TEST, "a": "s.{rung}.batch"})
+    hashes |= {
+        read(book, "claims", claims(rung | more, rungs=RUNGS))[0].test_hash
+        for more in ({}, {"rungs": ["wide"]})
+    }
+    assert len(hashes | {before}) == len(decisive) + 3
 
 
-def test_part_wording_is_prose_but_its_test_decides(tmp_path):
-    def hashed(says, threshold):
-        test = {**GOOD["test"], "threshold": threshold}
-        return one(
-            tmp_path, test=None, parts=[{"says": says, "test": test}, {"says": "q", "test": test}]
-        ).test_hash
+EVENT = {"kind": "level", "a": "a", "side": "greater", "threshold": 0.9, "events": True, "nonfinite": 0}
+SILENT = {"kind": "level", "a": "a", "side": "greater", "threshold": 0.9}
+SEEDS, TRAINS = (
+    "with 5 seeds its test cannot hold; expected at least 36 seeds, or `out_of_r",
+    "its chapter trains, but",
+)
 
-    assert hashed("p", 0) == hashed("other words", 0) != hashed("p", 1)
+
+@pytest.mark.parametrize(
+    "test, cell, head, more, words",
+    [
+        (EVENT, "", {}, {}, SEEDS),
+        (EVENT, "", {}, {"out_of_reach": True}, ""),
+        (EVENT, "start_seeds = 40", {}, {}, ""),
+        (EVENT, "shared", {}, {}, ""),
+        (SILENT, "", {}, {}, ""),
+        (SILENT, "steps = 100  # of training", {}, {}, TRAINS),
+        (SILENT, "steps: int = 100", {}, {}, TRAINS),
+        (SILENT, "steps = 100", {"nonfinite": "open"}, {}, ""),
+        (SILENT | {"nonfinite": 0.1}, "steps = 100", {}, {}, ""),
+        ({"kind": "identity", "a": "a", "tolerance": 0}, "steps = 100", {}, {}, ""),
+    ],
+)
+def test_a_test_that_planned_seeds_cannot_make_hold_or_silent_on_divergence_is_refused(
+    book, test, cell, head, more, words
+):
+    part = book / "book" / "part"
+    (part / "coin.md").write_text(
+        f"---\nbnbook:\n  profiles:\n    laptop:\n      seeds: 5\n---\n\nseeds = 2\n{cell}\n"
+    )
+    if cell == "shared":
+        (part / "_settings.yml").write_text("starts:\n  start_seeds: 40  # more\n")
+    content = claims(changed(test=test, **more), **head)
+    if not words:
+        assert read(book, "claims", content)
+        return
+    with pytest.raises(BnbookError, match=f"^part/coin.claims.yml: claim faster-lr0.1: {words}"):
+        read(book, "claims", content)
+
+
+def test_errata_coverage_and_instruments_are_read_whole(book):
+    (row,) = read(book, "errata", [ERRATUM | {"short": "It is  false.", "id": "theorem-4.1"}])
+    assert (row.id, row.kind, row.claim, row.test) == ("theorem-4.1", "wrong", "coin-fair", ERRATUM["test"])
+    assert (row.source.key, row.source.version, row.source.where) == ("folklore", "oral", "on coins")
+    assert [row.printed, row.correct, row.why] == [ERRATUM[key] for key in ("printed", "correct", "why")]
+    assert (row.short, row.changes, row.anchor) == ("It is false.", "formula", "erratum-theorem-4-1")
+    for lacking in ("claim", "test"):
+        assert (
+            getattr(read(book, "errata", [tiny_book.changed(ERRATUM, **{lacking: None})])[0], lacking) == ""
+        )
+    sides = {"where": "Verse 3", "says": "Two.", "claims": ["coin-fair"], "errata": ["coin-two-sides"]}
+    assert load_coverage() == [], "a book may have none"
+    (one,) = read(book, "coverage", SONG | {"complete": True, "sentences": [HALF, EDGE, AGAIN, sides]})
+    assert (one.name, one.source, one.version, one.complete) == ("song", "folklore", "oral", True)
+    half, edge, again, sides = one.sentences
+    assert (half.where, half.says, half.claims, half.note) == (
+        *list(HALF.values())[:2],
+        ("coin-fair",),
+        "One coin.",
+    )
+    assert (edge.reason, edge.claims, again.repeats, sides.errata) == (
+        "open",
+        (),
+        "Verse 1",
+        ("coin-two-sides",),
+    )
+    assert load_instruments() == [], "a small book has none"
+    (beta,) = read(
+        book, "instruments", [BETA | {"line": "which may be 2/η", "reads": ["part/coin:smooth.*", "edge"]}]
+    )
+    assert (beta.id, beta.line, beta.mark, beta.anchor) == ("beta", "which may be 2/η", "", "instrument-beta")
+
+
+def test_a_measured_claim_rests_on_an_instrument_and_each_instrument_has_a_claim(book):
+    (beta,) = read(book, "instruments", [BETA | {"reads": ["part/coin:smooth.*", "edge"]}])
+    at = {
+        name: changed(id=f"c{k}", test=LEVEL | {"a": name})
+        for k, name in enumerate(("smooth.none", "edge", "edges"))
+    }
+    smooth, edge, edges = read(book, "claims", claims(*at.values()))
+    assert beta.under(smooth) and beta.under(edge) and not beta.under(edges)
+    assert unmeasured([smooth, edge], [beta]) == []
+    assert unmeasured([smooth, edges], [beta]) == [
+        "claim c2 reads edges, which no instrument covers; expected a pattern of it in instruments.yml"
+    ]
+    (formula,) = read(book, "claims", claims(at["edges"] | {"statement": True}))
+    assert unmeasured([smooth, formula], [beta]) == []
+    assert unmeasured([], [beta]) == ["no claim rests on instrument beta; expected a pattern of a result"]

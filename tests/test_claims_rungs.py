@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from bnbook.errors import BnbookError
 from bookpress import paths
 from bookpress.claims import judge, load_claims
 from bookpress.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
@@ -187,20 +186,6 @@ def test_both_ends_of_a_ladder_are_of_as_many_steps(tmp_path):
 
 def test_a_smoke_run_decides_nothing(tmp_path):
     assert judge(read(tmp_path), results(small=arms(UP)), "smoke").verdict == NOT_TESTED
-
-
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [
-        (dict(rungs=["narrow"]), "a list of some of small, wide"),
-        (dict(rungs=[]), "a list of some of small, wide"),
-        (dict(test=TEST | {"a": "speed.batch", "b": "speed.none"}), "no result has {rung}"),
-    ],
-)
-def test_a_slip_is_one_line(tmp_path, changes, word):
-    with pytest.raises(BnbookError, match=word) as caught:
-        read(tmp_path, **changes)
-    assert "\n" not in str(caught.value) and "faster" in str(caught.value)
 
 
 def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):

@@ -1,5 +1,4 @@
-"""The coverage lists: what a file may hold, each mistake as one line, the counts, and the page made of
-them."""
+"""The coverage lists beside each other, the counts, and the page made of them."""
 
 from __future__ import annotations
 
@@ -39,74 +38,14 @@ def row(sentence, **changes):
     return GOOD | {"sentences": [tiny_book.changed(sentence, **changes)]}
 
 
-def test_a_list_is_read_whole_and_a_repeat_is_not_counted_again(tiny):
-    assert load_coverage() == [], "a book may have none"
-    write(tiny, GOOD | {"complete": True, "sentences": [HALF, EDGE, AGAIN, SIDES]})
-    (one,) = load_coverage()
-    assert (one.name, one.source, one.version, one.complete) == ("song", "folklore", "oral", True)
-    half, edge, again, sides = one.sentences
-    assert (half.where, half.says, half.claims, half.note) == (
-        "Verse 1",
-        HALF["says"],
-        ("coin-fair",),
-        "One coin.",
-    )
-    assert (edge.reason, edge.claims, again.repeats) == ("open", (), "Verse 1")
-    assert sides.errata == ("coin-two-sides",)
-    found = claims.count_sentences([one])
-    assert (found.sentences, found.judged, found.not_judged, found.open, found.repeats) == (3, 2, 1, 1, 1)
-
-
-REFUSED = [
-    (row(HALF, where=None), "lacks where"),
-    (row(HALF, says=None), "lacks says"),
-    (row(HALF, says=" "), "says is ' '"),
-    (row(HALF, says="Chance $p."), "says has a formula that does not end"),
-    (row(HALF, colour="red"), "unknown key colour"),
-    (row(HALF, claims=["coin-unfair"]), "song.yml: Verse 1: there is no claim 'coin-unfair'"),
-    (row(HALF, claims=["coin-fair", "coin-fair"]), "claim coin-fair appears twice"),
-    (row(HALF, claims=[["coin-fair"]]), "there is no claim ['coin-fair']"),
-    (GOOD | {"source": {"key": ["folklore"], "version": "x"}}, "key is ['folklore']"),
-    (row(HALF, claims=[]), "claims [] is no list of ids"),
-    (row(HALF, claims="coin-fair"), "claims 'coin-fair' is no list of ids"),
-    (row(HALF, errata=["coin-edge"]), "song.yml: Verse 1: there is no erratum 'coin-edge'"),
-    (row(HALF, claims=None), "none or several of claims (or errata), not_judged and repeats"),
-    (row(HALF, not_judged="open: why"), "none or several of claims (or errata), not_judged and repeats"),
-    (row(EDGE, note="but"), "it has a note but no claims"),
-    (row(EDGE, not_judged="it is hard"), "not_judged 'it is hard' gives no reason"),
-    (row(EDGE, not_judged="open:"), "not_judged 'open:' gives no reason"),
-    (row(AGAIN), "it repeats 'Verse 1', which is no place here"),
-    (GOOD | {"sentences": [HALF, AGAIN, AGAIN | {"where": "Coda", "repeats": "Refrain"}]}, "Refrain"),
-    (GOOD | {"sentences": [HALF, EDGE | {"where": "Verse 1"}]}, "the place Verse 1 appears twice"),
-    (GOOD | {"sentences": [HALF, EDGE | {"says": HALF["says"]}]}, f"the sentence {HALF['says']} appears"),
-    (GOOD | {"sentences": ["Heads."]}, "sentence number 1: the sentence is str"),
-    (GOOD | {"sentences": None}, "sentences is no list"),
-    (GOOD | {"source": {"key": "hearsay", "version": "x"}}, "source 'hearsay' is not in references.bib"),
-    (GOOD | {"source": "folklore"}, "source is str"),
-    (GOOD | {"source": {"key": "folklore"}}, "source lacks version"),
-    (GOOD | {"complete": "nearly"}, "complete 'nearly' is no truth value"),
-    ({"source": GOOD["source"]}, "the list lacks sentences"),
-    ([HALF], "the list is list"),
-    ("sentences: [", "is not YAML"),
-]
-
-
-@pytest.mark.parametrize("content, words", REFUSED, ids=[words for _, words in REFUSED])
-def test_a_mistake_is_one_line_that_names_the_file(tiny, content, words):
-    write(tiny, content)
-    with pytest.raises(BnbookError) as caught:
-        load_coverage()
-    message = str(caught.value)
-    assert words in message and "\n" not in message and message.startswith("coverage/song.yml")
-    assert "; expected " in message or "is not YAML" in message
-
-
 def test_a_text_has_one_list_and_the_folder_holds_nothing_else(tiny):
     write(tiny, GOOD)
     write(tiny, GOOD, "tune.yml")
     with pytest.raises(BnbookError, match="the list of folklore, oral appears twice"):
         load_coverage()
     write(tiny, GOOD | {"source": {"key": "folklore", "version": "written"}}, "tune.yml")
+    found = claims.count_sentences(load_coverage()[:1])
+    assert (found.sentences, found.judged, found.not_judged, found.open, found.repeats) == (2, 1, 1, 1, 1)
     assert [one.name for one in load_coverage()] == ["song", "tune"]
     write(tiny, "words", "notes.txt")
     with pytest.raises(BnbookError, match="coverage/notes.txt is no list; expected NAME.yml"):
@@ -148,7 +87,7 @@ def test_check_counts_and_reports_a_broken_list(ran):
     write(ran, row(HALF, claims=["coin-unfair"]))
     shown = bnbook(*words, root=ran, code=1).stdout
     assert "ok  laptop/part/coin" in shown and "ok  1 errata" in shown
-    assert "BAD coverage\n      coverage/song.yml: Verse 1: there is no claim 'coin-unfair'" in shown
+    assert "BAD coverage\n      coverage/song.yml: sentence Verse 1: there is no claim 'coin-unfair'" in shown
     assert "locks in" in shown, "what comes behind a fault is looked at, too"
 
 

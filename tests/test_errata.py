@@ -1,4 +1,4 @@
-"""The errata: what the file may hold, each mistake in it as one line, and the page made from it."""
+"""The errata: the page made from them, and what is not said of them beside the ledger."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import tiny_book
 import yaml
 from conftest import ROOT, bnbook
 
-from bnbook.errors import BnbookError
 from bookpress import claims, paths
 from bookpress.claims import load_errata
 from bookpress.pipeline import chapter_runs, chapters, pages, prose
@@ -40,85 +39,6 @@ def read(book, *entries):
     path = book / "book" / "errata.yml"
     path.write_text(yaml.safe_dump(list(entries), allow_unicode=True), encoding="utf-8")
     return load_errata()
-
-
-def test_a_row_is_read_whole(book):
-    (row,) = read(book, GOOD)
-    assert (row.id, row.kind, row.claim, row.test) == ("coin-two-sides", "wrong", "coin-fair", GOOD["test"])
-    assert (row.source.key, row.source.version, row.source.where) == ("folklore", "oral", "on coins")
-    assert (row.printed, row.correct, row.why) == (GOOD["printed"], GOOD["correct"], GOOD["why"])
-    assert read(book, changed(claim=None))[0].claim == "" and read(book, changed(test=None))[0].test == ""
-    kinds = [read(book, changed(kind=kind))[0].kind for kind in claims.ERRATUM_KINDS]
-    assert kinds == ["wrong", "incomplete", "contradiction", "unclear"]
-
-
-REFUSED = [
-    (dict(id="Two Sides"), "id 'Two Sides' is malformed"),
-    (dict(id=None), "id None is malformed"),
-    (dict(colour="red"), "unknown key colour"),
-    (dict(source=None), "lacks source"),
-    (dict(kind=None), "lacks kind"),
-    (dict(printed=None), "lacks printed"),
-    (dict(correct=None), "lacks correct"),
-    (dict(why=None), "lacks why"),
-    (dict(why=" "), "why is ' '"),
-    (dict(source="folklore"), "source is str"),
-    (dict(source__where=None), "source lacks where"),
-    (dict(source__page="3"), "source has unknown key page"),
-    (dict(source__key="hearsay"), "source 'hearsay' is not in references.bib"),
-    (dict(kind="typo"), "kind 'typo' is unknown"),
-    (dict(changes="all"), "changes 'all' is unknown; expected one of theorem, formula, read"),
-    (dict(claim=None, test=None), "nothing shows it"),
-    (dict(claim="coin-unfair"), "there is no claim 'coin-unfair'"),
-    (dict(test="tests/test_coin.py::test_tos"), "there is no test 'tests/test_coin.py::test_tos'"),
-    (dict(test="tests/test_dice.py::test_toss"), "there is no test 'tests/test_dice.py::test_toss'"),
-    (dict(test="tests/test_coin.py::test_inner"), "there is no test"),
-    (dict(test="test_toss"), "there is no test 'test_toss'"),
-    (dict(printed="Chance $p."), "printed has a formula that does not end"),
-    (dict(correct="It has $p = \frac12$."), "correct has a backslash that YAML read as an escape"),
-    (dict(why="First $\tilde q$."), "why has a backslash"),
-]
-
-
-@pytest.mark.parametrize("changes, words", REFUSED, ids=[words for _, words in REFUSED])
-def test_a_mistake_is_one_line_that_names_file_row_and_remedy(book, changes, words):
-    with pytest.raises(BnbookError) as caught:
-        read(book, changed(**changes))
-    message = str(caught.value)
-    assert words in message and "\n" not in message
-    assert message.startswith("errata.yml: erratum ") and "; expected " in message
-    assert "id" in changes or "erratum coin-two-sides:" in message
-
-
-def test_a_doubled_id_is_refused_even_if_only_the_address_is_the_same(book):
-    with pytest.raises(BnbookError, match="erratum coin-two-sides appears twice"):
-        read(book, GOOD, GOOD)
-    dotted, dashed = changed(id="theorem-4.1"), changed(id="theorem-4-1")
-    assert read(book, dotted)[0].anchor == "erratum-theorem-4-1"
-    with pytest.raises(BnbookError, match="erratum theorem-4-1 appears twice"):
-        read(book, dotted, dashed)
-
-
-@pytest.mark.parametrize(
-    "text, words",
-    [
-        ("- id: [", "line 2 is not YAML"),
-        ("id: x", "holds no list"),
-        ("- 3", "number 1: the erratum is int"),
-        ('- {id: x, why: "$\\sigma$"}', "is not YAML"),
-    ],
-)
-def test_a_broken_file_is_one_line(book, text, words):
-    (book / "book" / "errata.yml").write_text(text + "\n", encoding="utf-8")
-    with pytest.raises(BnbookError, match=words) as caught:
-        load_errata()
-    assert "\n" not in str(caught.value)
-
-
-def test_a_missing_file_is_one_line(book):
-    (book / "book" / "errata.yml").unlink()
-    with pytest.raises(BnbookError, match="no file errata.yml; expected it under book"):
-        load_errata()
 
 
 def test_titles_of_the_sources(book):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 import yaml
 from site_rows import row
 
-from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import Claim, Source, Test
 from bookpress.cli import main
@@ -35,39 +33,6 @@ def test_every_measured_claim_of_the_book_rests_on_an_instrument_and_every_instr
     known, listed = claims.load_instruments(), claims.load_claims()
     assert len(known) > 30 and claims.unmeasured(listed, known) == []
     assert claims.unmeasured(listed, [one for one in known if one.id != "started"])
-
-
-def test_a_result_that_no_instrument_covers_is_named_and_a_formula_needs_none(tmp_path):
-    known = read(tmp_path)
-    assert claims.unmeasured([claim("smoothness.none")], known) == []
-    said = claims.unmeasured([claim("smoothness.none"), claim("speed.none")], known)
-    assert said == [
-        "claim it reads speed.none, which no instrument covers; expected a pattern of it in instruments.yml"
-    ]
-    assert claims.unmeasured([claim("smoothness.none"), claim("speed.none", statement=True)], known) == []
-    assert claims.unmeasured([], known) == [
-        "no claim rests on instrument beta; expected a pattern of a result"
-    ]
-
-
-def test_a_pattern_may_be_of_one_chapter(tmp_path):
-    (own,) = read(tmp_path, reads=["part/coin:smoothness.*", "edge"])
-    assert own.under(claim("smoothness.none")) and own.under(claim("edge", "other/page"))
-    assert not own.under(claim("smoothness.none", "other/page")) and not own.under(claim("edges"))
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (dict(own=""), "own is ''; expected a line of text"),
-        (dict(reads=[]), "is no list of patterns; expected"),
-        (dict(colour="red"), "unknown key colour; expected keys id, name"),
-    ],
-)
-def test_a_slip_is_one_line(tmp_path, changes, said):
-    with pytest.raises(BnbookError, match=said) as caught:
-        read(tmp_path, **changes)
-    assert "\n" not in str(caught.value) and "instruments.yml: instrument beta" in str(caught.value)
 
 
 def test_one_command_lists_the_claims_of_an_instrument(capsys):
@@ -122,20 +87,6 @@ def test_a_claim_and_its_sibling_on_the_ladder_lead_to_each_other():
     assert several.count("At other sizes</a> (") == 2 and "<details>" not in several
     many = claim_pages.beside(own, [own, wide, wide | {"id": "b"}, wide | {"id": "c"}], [])
     assert many.startswith("<details><summary>At other sizes</summary>") and many.count("<p ") == 3
-
-
-def test_the_book_refuses_a_sibling_that_it_does_not_have(monkeypatch):
-    from bookpress.claims import reading
-
-    real = reading._read
-
-    def slipped(path):
-        found = real(path)
-        return [replace(one, of="nobody") if one.id == "scale-faster" else one for one in found]
-
-    monkeypatch.setattr(reading, "_read", slipped)
-    with pytest.raises(BnbookError, match="scale-faster is of 'nobody'; expected the id of a claim"):
-        claims.load_claims()
 
 
 def test_the_page_has_an_anchor_the_text_and_the_claims_of_each_instrument(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
@@ -189,6 +188,12 @@ def test_a_chapter_runs_once_at_a_time(tiny):
     assert (folder / "coin.json").is_file()
 
 
+#: Nor does anybody else reach it: its sockets lie in the run's own folder.
+UNSPOILT = """from pathlib import Path
+assert plt.rcParams["figure.edgecolor"] != "red"
+assert len([each for each in Path().iterdir() if each.is_socket()]) == 5"""
+
+
 def test_nothing_that_the_users_own_sessions_start_with_reaches_the_kernel(tiny, monkeypatch):
     home = tiny / "home"
     startup = home / "ipython" / "profile_default" / "startup"
@@ -200,9 +205,7 @@ def test_nothing_that_the_users_own_sessions_start_with_reaches_the_kernel(tiny,
     (home / "site" / "sitecustomize.py").write_text(spoil)
     (home / "matplotlibrc").write_text("svg.hashsalt: other\nfigure.edgecolor: red\n")
     path = tiny / "book" / "part" / "coin.md"
-    path.write_text(
-        path.read_text() + '\n```{code-cell}\nassert plt.rcParams["figure.edgecolor"] != "red"\n```\n'
-    )
+    path.write_text(path.read_text() + f"\n```{{code-cell}}\n{UNSPOILT}\n```\n")
     monkeypatch.setenv("IPYTHONDIR", str(home / "ipython"))
     monkeypatch.setenv("PYTHONSTARTUP", str(home / "start.py"))
     monkeypatch.setenv("MATPLOTLIBRC", str(home / "matplotlibrc"))
@@ -238,41 +241,6 @@ def test_the_kernel_is_this_pythons_and_the_environment_is_put_back(tiny, monkey
 
 def test_tiny_book_is_what_contributors_are_shown():
     assert "{code-cell}" in tiny_book.CHAPTER and "tags: [parameters" in tiny_book.CHAPTER
-
-
-@pytest.mark.parametrize("misses", [1, 99])
-@pytest.mark.parametrize(
-    "words", ["Kernel died before replying to kernel_info", "Kernel didn't respond in 180 seconds"]
-)
-def test_a_kernel_that_does_not_start_is_started_again(tmp_path, monkeypatch, misses, words):
-    """Two kernels that start at once may have picked the same free port; the second then dies before it says
-    a word."""
-    import papermill
-
-    starts = []
-
-    def start(*_, **__):
-        starts.append(1)
-        if len(starts) <= misses:
-            raise RuntimeError(words)
-
-    monkeypatch.setattr(papermill, "execute_notebook", start)
-    work = chapter_runs.Evidence(chapters.discover()[0], tmp_path)
-    failure = execution.execute_notebook(tmp_path / "a.ipynb", work, {})
-    assert (
-        (failure, len(starts)) == (None, 2)
-        if misses == 1
-        else ("did not start in 3" in failure and len(starts) == 3)
-    )
-
-
-def test_without_a_loopback_device_one_line_says_so(tiny, monkeypatch, capsys):
-    def unreachable(*_, **__):
-        raise OSError("Network is unreachable")
-
-    monkeypatch.setattr(socket, "create_connection", unreachable)
-    assert main(["run", "coin", "--profile", "smoke"]) == 2
-    assert "127.0.0.1, which does not answer here (Network is unreachable)" in capsys.readouterr().err
 
 
 EDITED = """import os, pathlib

@@ -45,11 +45,11 @@ def test_a_chip_leads_to_its_page_and_marks_what_is_exploratory():
 @pytest.mark.parametrize(
     ("test", "expected"),
     [
-        ({"kind": "difference", "side": "greater", "threshold": 0.1}, (0.1, None)),
-        ({"kind": "ratio", "side": "less", "threshold": 2.0}, (None, 2.0)),
-        ({"kind": "equivalence", "margin": 0.03}, (-0.03, 0.03)),
-        ({"kind": "rate", "expected": -0.5, "tolerance": 0.05}, (-0.55, -0.45)),
-        ({"kind": "agreement", "tolerance": 0.1}, (-0.1, 0.1)),
+        ({"kind": "difference", "a": "x", "b": "y", "side": "greater", "threshold": 0.1}, (0.1, None)),
+        ({"kind": "ratio", "a": "x", "b": "y", "side": "less", "threshold": 2.0}, (None, 2.0)),
+        ({"kind": "equivalence", "a": "x", "b": "y", "margin": 0.03}, (-0.03, 0.03)),
+        ({"kind": "rate", "a": "x", "expected": -0.5, "tolerance": 0.05}, (-0.55, -0.45)),
+        ({"kind": "agreement", "a": "x", "b": "y", "tolerance": 0.1}, (-0.1, 0.1)),
         ({"kind": "ordering", "results": ["a", "b"]}, (0.0, None)),
         ({"kind": "sign", "a": "x", "b": "y", "side": "greater"}, (0.5, None)),
     ],
@@ -321,7 +321,14 @@ def test_the_page_of_a_claim_says_which_margin_and_which_p():
 
 def test_the_numbers_of_a_claim_keep_their_nine_digits():
     results = Results({}, {"x": {"values": [1 / 3, 2e-7 / 3], "unit": "", "seeds": [0, 1], "note": ""}})
-    claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "f", Test("level", a="x", side="greater"))
+    claim = Claim(
+        "a",
+        "part/coin",
+        Source("x", "y", "z"),
+        "says",
+        "f",
+        Test("level", a="x", side="greater", threshold=0.0),
+    )
     table = list(csv.reader(io.StringIO(claim_pages.per_seed(claim, held(results)))))
     assert [float(line[1]) for line in table[1:]] == pytest.approx([1 / 3, 2e-7 / 3], rel=1e-8)
 

@@ -4,51 +4,105 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
 
 from bookpress import intervals
+from bookpress.profiles import PROFILES
+from bookpress.schema import Count, Entry, Id, Number, Some, Text, Truth, as_line, model
 
-SIDES = ("greater", "less")
-COMBINATIONS = ("all", "any")
 #: What makes an interval wider, so that it decides less.
 WIDENING = ("resolution", "cells")
+#: Kind of test -> sets of keys of which a test has one, and keys that it may have besides (see `kinds`).
+SAMPLED = {"nonfinite", "resolution"}
+KEYS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
+    "difference": (({"a", "b", "side", "threshold"},), SAMPLED | {"events"}),
+    "ratio": (({"a", "b", "side", "threshold"},), SAMPLED),
+    "equivalence": (({"a", "b", "margin"},), SAMPLED | {"events"}),
+    "ordering": (({"results"},), {"nonfinite"}),
+    "sign": (({"a", "b", "side"},), {"nonfinite"}),
+    "identity": (({"a", "tolerance"},), set()),
+    "inequality": (({"a"},), {"b", "allowed"}),
+    "rate": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), SAMPLED),
+    "agreement": (({"a", "b", "tolerance"},), SAMPLED),
+    "level": (
+        (
+            {"a", "side", "threshold"},
+            {"a", "expected", "tolerance"},
+            {"results", "side", "threshold"},
+            {"results", "expected", "tolerance"},
+        ),
+        SAMPLED | {"events", "cells"},
+    ),
+}
 
 
-@dataclass(frozen=True)
-class Source:
+@model
+class Source(Entry):
     """Where the claim is made: key of the bibliography, version of the text, place in it."""
 
-    key: str
-    version: str
-    where: str
+    key: Text
+    version: Text
+    where: Text
 
 
-@dataclass(frozen=True)
-class Test:
-    """One test of recorded results; `kind` says which of the other fields are set (see `kinds`)."""
+def _name_or_number(value: Any) -> Any:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"is {value!r}; expected a result's name, or a finite number")
+    return value and as_line(value)
+
+
+@model
+class Test(Entry):
+    """One test of recorded results; `kind` says which of the other fields are set (KEYS)."""
 
     __test__ = False  # not a pytest class
 
-    kind: str
-    a: str | None = None
-    b: str | float | None = None  # a result, or the number that theory gives
-    results: tuple[str, ...] | None = None
-    side: str | None = None
-    threshold: float | None = None
-    margin: float | None = None
-    tolerance: float | None = None
-    expected: float | None = None
-    allowed: int | None = None
-    nonfinite: float | None = None  # what a seed without a finite value counts as; None: undecided
-    resolution: float | None = (
-        None  # of a grid or bisection: added to the interval's ends, a factor for ratios
+    kind: Literal[*KEYS]
+    a: Text | None = None
+    b: Annotated[str | float | None, BeforeValidator(_name_or_number)] = (
+        None  # a result, or a theory's number
     )
-    cells: int | None = None  # among how many the result is the worst, picked by the data
-    events: bool | None = None  # each seed's value is 0 or 1: did it happen?
+    results: Annotated[tuple[Text, ...], Field(min_length=2)] | None = None
+    side: Literal["greater", "less"] | None = None
+    threshold: Number | None = None
+    margin: Annotated[Number, Field(ge=0)] | None = None
+    tolerance: Annotated[Number, Field(ge=0)] | None = None
+    expected: Number | None = None
+    allowed: Count | None = None
+    nonfinite: Number | None = None  # what a seed without a finite value counts as; None: undecided
+    #: Of a grid or bisection: added to the interval's ends, a factor for ratios.
+    resolution: Annotated[Number, Field(ge=0)] | None = None
+    cells: Annotated[Count, Field(ge=2)] | None = (
+        None  # among how many the result is the worst, picked by the data
+    )
+    events: Truth | None = None  # each seed's value is 0 or 1: did it happen?
+
+    @model_validator(mode="after")
+    def _of_its_kind(self) -> Test:
+        needs, may = KEYS[self.kind]
+        given = set(self.keys()) - {"kind"}
+        # Judge the keys by the alternative that they fit best: the complaint is about the likely slip.
+        needed = max(needs, key=lambda keys: (len(keys & given), -len(keys - given)))
+        expected = f"keys kind, {', '.join(sorted(needed))}"
+        expected += f"; optional {', '.join(sorted(may))}" * bool(may)
+        if missing := sorted(needed - given):
+            raise ValueError(f"of kind {self.kind} lacks {', '.join(missing)}; expected {expected}")
+        if unknown := sorted(given - needed - may):
+            raise ValueError(f"of kind {self.kind} has unknown key {', '.join(unknown)}; expected {expected}")
+        if self.events is False:
+            raise ValueError("has events False; expected `events: true`, or nothing")
+        if self.kind == "ratio" and (self.resolution or 1) < 1:
+            raise ValueError("has a resolution below 1; expected the factor between two steps of the grid")
+        return self
 
     def keys(self) -> dict:
         """All that are set, as in the file of claims."""
@@ -72,30 +126,39 @@ class Test:
         return tuple(name for name in named if isinstance(name, str))
 
 
-@dataclass(frozen=True)
-class Effect:
+@model
+class Effect(Entry):
     """How readers see an effect: its unit, and words for more and for less than none at all.
 
     The units "points" and "%" stand for shares, "log" and "log10" for logarithms of a factor; any other is
-    printed as it is.
+    printed as it is. In a file a text alone is the unit, and one word is for both directions.
     """
 
-    unit: str = ""
-    more: str = ""
-    less: str = ""
+    unit: Text = ""
+    more: Text = ""
+    less: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"unit": given}
+        if isinstance(given, dict) and "less" in given and "more" not in given:
+            raise ValueError("has a word for less and none for more; expected `more: …` beside it")
+        return {"less": given["more"], **given} if isinstance(given, dict) and "more" in given else given
 
 
-@dataclass(frozen=True)
-class Part:
+@model
+class Part(Entry):
     """One part of a claim that says several things."""
 
-    says: str
+    says: Text
     test: Test
     effect: Effect | None = None
 
 
-@dataclass(frozen=True)
-class Claim:
+@model
+class Claim(Entry):
     """One checkable sentence of a source, in our words, with the test that decides it.
 
     Either `test` or `parts` is set; of its parts `all` have to hold, or `any`. `statement` marks a theorem,
@@ -107,27 +170,61 @@ class Claim:
     reached do not count. `of` is the claim that another chapter judges at one size.
     """
 
-    id: str
+    _implied = ("chapter",)
+
+    id: Id
     chapter: str
     source: Source
-    says: str
-    figure: str
+    says: Text
+    figure: Text
     test: Test | None = None
-    parts: tuple[Part, ...] = ()
-    evidence: tuple[str, ...] = ("laptop", "paper")
-    statement: bool = False
+    parts: Annotated[tuple[Part, ...], Some] = ()
+    evidence: Annotated[tuple[Literal[*PROFILES], ...], Some] = ("laptop", "paper")
+    statement: Truth = False
     corrected: Test | None = None
-    correction: str = ""
-    condition: str = ""
-    asks: bool = False
-    combine: str = "all"
-    decided_by: str = ""
+    correction: Text = ""
+    condition: Text = ""
+    asks: Truth = False
+    combine: Literal["all", "any"] = "all"
+    decided_by: Text = ""
     effect: Effect | None = None
     scope: tuple[str, ...] = ("data", "width", "steps")
-    out_of_reach: bool = False  # known: with the planned seeds a test of it cannot hold
-    rungs: bool = False
-    was: str = ""
-    of: str = ""
+    out_of_reach: Truth = False  # known: with the planned seeds a test of it cannot hold
+    rungs: Truth = False
+    was: Text = ""
+    of: Text = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Claim:
+        for wrong, words in (
+            (
+                bool(self.test) == bool(self.parts),
+                "both test and parts, or neither; expected exactly one of them",
+            ),
+            (
+                (self.corrected or self.condition) and not self.statement,
+                "a correction or condition but is no statement; expected `statement: true` beside them",
+            ),
+            (
+                self.correction and not self.corrected,
+                "a correction that nothing tests; expected `corrected: {kind: …}` beside it",
+            ),
+            (
+                self.parts and self.corrected,
+                "parts and a correction; expected one claim per corrected formula",
+            ),
+            (
+                len(self.parts) == 1 and not self.rungs,
+                "one part; expected at least two, `parts: [{says: …, test: …}, …]`",
+            ),
+            (
+                self.combine != "all" and not self.parts,
+                "a way to combine parts and none; expected `parts: [{says: …, test: …}, …]`",
+            ),
+        ):
+            if wrong:
+                raise ValueError(f"has {words}")
+        return self
 
     @property
     def tests(self) -> tuple[Test, ...]:

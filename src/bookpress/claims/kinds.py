@@ -49,8 +49,6 @@ class Kind(ABC):
     """One kind of test."""
 
     name: str
-    needs: tuple[set[str], ...]  # sets of keys of which a test has one
-    may_have: set[str] = set()  # keys besides
     exact = False  # without sampling error: rounding, or a count
     one_mean = False  # judged by Student's interval of one mean
     in_factors = False  # the effect is a factor, its interval one of logarithms
@@ -105,7 +103,6 @@ Decision = tuple[bool | None, int, intervals.Interval]
 class Sampled(Kind):
     """A kind that judges by an interval over the seeds."""
 
-    may_have = {"nonfinite", "resolution"}
     has_unit = True  # the effect has that of the first result
     together = staticmethod(mean)  # of the draws of one seed, rows (D, K)
     by_theory = False  # the last result is a theory's: one value may stand for every seed
@@ -244,8 +241,6 @@ class Difference(Sampled):
     """a - b lies beyond a threshold."""
 
     name = "difference"
-    needs = ({"a", "b", "side", "threshold"},)
-    may_have = Sampled.may_have | {"events"}
 
     def compare(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
         """a - b."""
@@ -280,7 +275,6 @@ class Equivalence(Difference):
     """a - b lies within a margin."""
 
     name = "equivalence"
-    needs = ({"a", "b", "margin"},)
 
     def can_hold(self, test: Test, seeds: int) -> bool:
         """Of two shares, the two alike in every seed."""
@@ -299,7 +293,6 @@ class Ratio(Sampled):
     """a / b lies beyond a threshold; the interval is one of logarithms."""
 
     name = "ratio"
-    needs = ({"a", "b", "side", "threshold"},)
     one_mean = in_factors = True
     has_unit = False
     together = staticmethod(geometric_mean)
@@ -337,7 +330,6 @@ class Agreement(Sampled):
     """The relative error of a theory b, a / b - 1 of their means, lies within a tolerance."""
 
     name = "agreement"
-    needs = ({"a", "b", "tolerance"},)
     one_mean = by_theory = True
     has_unit = False
 
@@ -369,13 +361,6 @@ class Level(Sampled):
     """A result, or each of several, lies beyond a threshold or near what is expected."""
 
     name = "level"
-    needs = (
-        {"a", "side", "threshold"},
-        {"a", "expected", "tolerance"},
-        {"results", "side", "threshold"},
-        {"results", "expected", "tolerance"},
-    )
-    may_have = Sampled.may_have | {"events", "cells"}
     one_mean = True
     bare = "mean"  # what has to hold, where it has no unit
 
@@ -426,8 +411,6 @@ class Rate(Level):
     """A slope."""
 
     name = "rate"
-    needs = ({"a", "side", "threshold"}, {"a", "expected", "tolerance"})
-    may_have = Sampled.may_have
     bare = "slope"
 
     def scaled(self, test: Test, factor: float, shown: Effect | None = None) -> Test:
@@ -445,8 +428,6 @@ class Sign(Sampled):
     """a lies on the claimed side of b in more than half of the seeds: for what spreads by powers of ten."""
 
     name = "sign"
-    needs = ({"a", "b", "side"},)
-    may_have = {"nonfinite"}
 
     def of_run(self, rows: np.ndarray) -> np.ndarray:
         """1 for a seed in which a result (2, S) is the larger one, in none of them where they are the same."""
@@ -491,8 +472,6 @@ class Ordering(Sampled):
     """Each of several results lies above the one before it."""
 
     name = "ordering"
-    needs = ({"results"},)
-    may_have = {"nonfinite"}
 
     def compare(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
         """The steps up."""
@@ -546,7 +525,6 @@ class Identity(Kind):
     """The largest |violation| over seeds and instances is within a tolerance; no interval."""
 
     name = "identity"
-    needs = ({"a", "tolerance"},)
     exact = True
 
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
@@ -581,8 +559,6 @@ class Inequality(Kind):
     """At most so many of many trials violate a bound: one more refutes it, whatever the interval."""
 
     name = "inequality"
-    needs = ({"a"},)
-    may_have = {"b", "allowed"}
     exact = True
 
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:

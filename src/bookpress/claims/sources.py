@@ -1,21 +1,25 @@
-"""Reading book/errata.yml: places where a source is wrong, unclear or contradicts another, each with what
-shows it.
+"""What the book says of its sources: book/errata.yml, the places where one is wrong, book/coverage/, its sentences with
+what judges each, and book/instruments.yml, what is known of what the numbers were measured with.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, model_validator
 
 from bookpress import paths
 from bookpress.claims.claim import Claim, Source
-from bookpress.claims.reading import CLAIM_ID, Entry, load_claims, read_yaml, require_once
+from bookpress.claims.reading import load_claims
 from bookpress.errors import BnbookError
-from bookpress.texts import read_text
+from bookpress.schema import Entry, Formulas, Id, Some, Text, Truth, model, read_list, require_once, valid
+from bookpress.texts import parse_yaml, read_text
 
 #: What may be amiss with a place, gravest first; incomplete is what holds on a condition that is not stated.
 ERRATUM_KINDS = ("wrong", "incomplete", "contradiction", "unclear")
@@ -26,11 +30,10 @@ CHANGES = {
     "reading": "What can be read in two ways, or contradicts another place",
     "slip": "Numbering and printing",
 }
-ERRATUM_NEEDED = ("id", "source", "kind", "printed", "correct", "why")
 
 
-@dataclass(frozen=True)
-class Erratum:
+@model
+class Erratum(Entry):
     """One place of a source: what is printed there, what holds instead, and why; texts may hold $formulas$.
 
     `changes` is a key of CHANGES, `short` the erratum in one line.
@@ -38,16 +41,22 @@ class Erratum:
     empty.
     """
 
-    id: str
+    id: Id
     source: Source
-    kind: str
-    printed: str
-    correct: str
-    why: str
-    claim: str = ""
-    test: str = ""
-    changes: str = "formula"
-    short: str = ""
+    kind: Literal[*ERRATUM_KINDS]
+    printed: Formulas
+    correct: Formulas
+    why: Formulas
+    claim: Text = ""
+    test: Text = ""
+    changes: Literal[*CHANGES] = "formula"
+    short: Text = ""
+
+    @model_validator(mode="after")
+    def _shown(self) -> Erratum:
+        if not (self.claim or self.test):
+            raise ValueError("has nothing that shows it; expected a claim, a test or both")
+        return self
 
     @property
     def title(self) -> str:
@@ -60,34 +69,40 @@ class Erratum:
         return f"erratum-{self.id.replace('.', '-')}"
 
 
-@dataclass(frozen=True)
-class Known:
-    """What a row may point to."""
-
-    sources: Collection[str]
-    claims: Collection[str]
-    tests: Collection[str]
-
-
 def load_errata(path: Path | str | None = None) -> list[Erratum]:
     """Read and validate the errata (by default book/errata.yml), in the file's order.
 
-    Raises BnbookError, one line, for a file that is missing or no YAML list, an unknown or missing key, an
-    unknown kind, a source that is not in book/references.bib, a claim that no chapter has, a test
-    function that is not in tests/, neither claim nor test, a formula without its second dollar sign or with a
-    backslash lost, a doubled id.
+    Raises BnbookError, one line, for a file that is missing or no YAML list, what `Erratum` refuses, a source that
+    is not in book/references.bib, a claim that no chapter has, a test function that is not in tests/, a doubled id.
     """
     path = Path(path) if path is not None else paths.book_folder() / "errata.yml"
-    entries = read_yaml(path, path.name)
-    if not isinstance(entries, list):
-        raise BnbookError(f"{path.name} holds no list; expected one entry `- id: …` per erratum")
-    known = Known(source_titles().keys(), {claim.id for claim in load_claims()}, _test_functions())
-    rows = [
-        _ErratumReader(path.name, entry, number, "erratum").erratum(known)
-        for number, entry in enumerate(entries, start=1)
-    ]
+    known, claims, tests = source_titles(), {claim.id for claim in load_claims()}, _test_functions()
+
+    def wrong(row: Erratum) -> str:
+        if row.source.key not in known:
+            return _not_in_references(row.source.key, known)
+        if row.claim and row.claim not in claims:
+            return f"there is no claim {row.claim!r}; expected the id of a claim of a chapter"
+        if row.test and row.test not in tests:
+            return (
+                f"there is no test {row.test!r}; expected tests/test_x.py::test_name, a function of that file"
+            )
+        return ""
+
+    rows = read_list(
+        Erratum, _content(read_text(path, path.name), path.name), path.name, "erratum", wrong=wrong
+    )
     require_once((row.anchor.removeprefix("erratum-") for row in rows), path.name, "erratum")
-    return rows
+    return list(rows)
+
+
+def _not_in_references(key: str, known: Collection[str]) -> str:
+    return f"source {key!r} is not in references.bib; expected one of {', '.join(known)}"
+
+
+@lru_cache(maxsize=16)  # by content: one command asks many times, and an edited file is another key
+def _content(text: str, file: str) -> Any:
+    return parse_yaml(text, file)
 
 
 def source_titles() -> dict[str, str]:
@@ -98,33 +113,6 @@ def source_titles() -> dict[str, str]:
         title = re.search(r"^\s*title\s*=\s*\{(.*)\},?$", fields, flags=re.M)
         found[key] = re.sub(r"[{}]", "", title.group(1)) if title else key
     return found
-
-
-class _ErratumReader(Entry):
-    """One erratum of the file."""
-
-    def erratum(self, known: Known) -> Erratum:
-        name, entry = self._name(CLAIM_ID), self.entry
-        self._keys(entry, ERRATUM_NEEDED, ("claim", "test", "changes", "short"), "the erratum")
-        source, kind = self._source(entry["source"]), self._text(entry, "kind")
-        claim, test = (self._text(entry, key) if key in entry else "" for key in ("claim", "test"))
-        if source.key not in known.sources:
-            self._fail(
-                f"source {source.key!r} is not in references.bib", f"one of {', '.join(known.sources)}"
-            )
-        if kind not in ERRATUM_KINDS:
-            self._fail(f"kind {kind!r} is unknown", f"one of {', '.join(ERRATUM_KINDS)}")
-        if not (claim or test):
-            self._fail("nothing shows it", "a claim, a test or both")
-        if claim and claim not in known.claims:
-            self._fail(f"there is no claim {claim!r}", "the id of a claim of a chapter")
-        if test and test not in known.tests:
-            self._fail(f"there is no test {test!r}", "tests/test_x.py::test_name, a function of that file")
-        more = {key: self._text(entry, key) for key in ("changes", "short") if key in entry}
-        if more.get("changes", "formula") not in CHANGES:
-            self._fail(f"changes {more['changes']!r} is unknown", f"one of {', '.join(CHANGES)}")
-        texts = {key: self._formulas(entry, key) for key in ("printed", "correct", "why")}
-        return Erratum(id=name, source=source, kind=kind, claim=claim, test=test, **texts, **more)
 
 
 def _test_functions() -> set[str]:
@@ -154,22 +142,47 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True)
-class Sentence:
+def _once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError(f"has an id twice: {', '.join(names)}; expected each once")
+    return names
+
+
+Ids = Annotated[tuple[str, ...], Some, AfterValidator(_once)]
+
+
+@model
+class Sentence(Entry):
     """One checkable sentence, in our words, with either claims and errata, or `not_judged`, or `repeats`.
 
     `where` is its place in the text, unique in the list; `repeats` is the place of the sentence that says the
     same, `VERSION: PLACE` if it is in another text of the source; an erratum judges by its test or claim;
-    `note` says what the verdicts leave open.
+    `not_judged` is a key of REASONS, a colon and words; `note` says what the verdicts leave open.
     """
 
-    where: str
-    says: str
-    claims: tuple[str, ...] = ()
-    errata: tuple[str, ...] = ()
-    not_judged: str = ""
-    repeats: str = ""
-    note: str = ""
+    where: Text
+    says: Formulas
+    claims: Ids = ()
+    errata: Ids = ()
+    not_judged: Formulas = ""
+    repeats: Text = ""
+    note: Formulas = ""
+
+    @model_validator(mode="after")
+    def _judged_once(self) -> Sentence:
+        if sum(map(bool, (self.judged, self.not_judged, self.repeats))) != 1:
+            raise ValueError(
+                "has none or several of claims (or errata), not_judged and repeats; expected exactly one of them"
+            )
+        if self.note and not self.judged:
+            raise ValueError("has a note but no claims; expected a note beside claims or errata only")
+        kind, _, words = self.not_judged.partition(":")
+        if self.not_judged and (kind not in REASONS or not words.strip()):
+            raise ValueError(
+                f"has not_judged {self.not_judged!r}, which is no reason; expected `KIND: words` with one of "
+                f"{', '.join(REASONS)}"
+            )
+        return self
 
     @property
     def judged(self) -> bool:
@@ -218,11 +231,22 @@ def count_sentences(lists: Iterable[Coverage]) -> Count:
     )
 
 
-# ---- Reading book/coverage/NAME.yml; a mistake in it is one line: the file, the place, what is wrong and -----------
-# expected.
+# ---- Reading book/coverage/NAME.yml ---------------------------------------------------------------------------------
 
-JUDGED = ("claims", "errata")
-UNJUDGED = ("not_judged", "repeats")
+
+@model
+class _Text(Entry):
+    key: Text
+    version: Text
+
+
+@model
+class _List(Entry):
+    """A file of coverage."""
+
+    source: _Text
+    sentences: list[Any]
+    complete: Truth = False
 
 
 def unfinished_sources(lists: Iterable[Coverage]) -> list[str]:
@@ -236,15 +260,14 @@ def unfinished_sources(lists: Iterable[Coverage]) -> list[str]:
 def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
     """Read and validate every list (by default those of book/coverage/), by name; none without a folder.
 
-    Raises BnbookError, one line, for a file that is no list, an unknown or missing key, a source that is
-    not in references.bib, an unknown claim or erratum, a sentence with neither or both of what judges it
-    and why nothing does, an unknown reason, a place or sentence that comes twice, a repeat of what is not
+    Raises BnbookError, one line, for a file that is no list, what `Sentence` refuses, a source that is not in
+    references.bib, an unknown claim or erratum, a place or sentence that comes twice, a repeat of what is not
     there, a text with two lists, and, where all lists of a source are complete, a claim or erratum of it
     that no sentence leads to.
     """
     folder = Path(folder) if folder is not None else paths.book_folder() / "coverage"
     claims, errata, sources = load_claims(), load_errata(), source_titles()
-    known = {"claims": {claim.id for claim in claims}, "errata": {row.id for row in errata}}
+    known = {"claim": {claim.id for claim in claims}, "erratum": {row.id for row in errata}}
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     lists = [_read(path, known, sources) for path in files]
     require_once((f"{one.source}, {one.version}" for one in lists), "coverage", "the list of")
@@ -276,101 +299,45 @@ def _require_repeated(lists: list[Coverage]) -> None:
                 )
 
 
-def _read(path: Path, known: Mapping[str, Collection[str]], sources: Collection[str]) -> Coverage:
+def _read(path: Path, known: dict[str, set[str]], sources: Collection[str]) -> Coverage:
     file = f"coverage/{path.name}"
     if path.suffix != ".yml":
         raise BnbookError(f"{file} is no list; expected NAME.yml")
-    reader = _CoverageReader(file, read_yaml(path, file), known)
-    return reader.coverage(path.stem, sources)
+    head = valid(_List, _content(read_text(path, file), file), file)
+    if head.source.key not in sources:
+        raise BnbookError(f"{file}: {_not_in_references(head.source.key, sources)}")
 
+    def wrong(one: Sentence) -> str:
+        led = [("claim", name) for name in one.claims] + [("erratum", name) for name in one.errata]
+        missing = [f"{what} {name!r}" for what, name in led if name not in known[what]]
+        return f"there is no {missing[0]}; expected the id of one that there is" if missing else ""
 
-class _CoverageReader(Entry):
-    """One file."""
-
-    def __init__(self, file: str, content: Any, known: Mapping[str, Collection[str]]) -> None:
-        self.where, self._known = file, known
-        self.entry = self._mapping(content, "the list")
-
-    def coverage(self, name: str, sources: Collection[str]) -> Coverage:
-        self._keys(self.entry, ("source", "sentences"), ("complete",), "the list")
-        source = self._mapping(self.entry["source"], "source")
-        self._keys(source, ("key", "version"), (), "source")
-        key, rows = self._text(source, "key"), self.entry["sentences"]
-        complete = self.entry.get("complete", False)
-        if key not in sources:
-            self._fail(f"source {key!r} is not in references.bib", f"one of {', '.join(sources)}")
-        if not isinstance(complete, bool):
-            self._fail(f"complete {complete!r} is no truth value", "true or false")
-        if not isinstance(rows, list):
-            self._fail("sentences is no list", "one entry `- where: …` per sentence")
-        file = self.where
-        sentences = tuple(self._sentence(file, row, number) for number, row in enumerate(rows, start=1))
-        require_once((sentence.where for sentence in sentences), file, "the place")
-        require_once((s.says for s in sentences if not s.repeats), file, "the sentence")
-        return Coverage(name, key, self._text(source, "version"), complete, sentences)
-
-    def _sentence(self, file: str, content: Any, number: int) -> Sentence:
-        self.where = f"{file}: sentence number {number}"
-        row = self._mapping(content, "the sentence")
-        self._keys(row, ("where", "says"), (*JUDGED, *UNJUDGED, "note"), "the sentence")
-        where = self._text(row, "where")
-        self.where = f"{file}: {where}"
-        judged = any(key in row for key in JUDGED)
-        if judged + sum(key in row for key in UNJUDGED) != 1:
-            self._fail("none or several of claims (or errata), not_judged and repeats", "exactly one of them")
-        if "note" in row and not judged:
-            self._fail("it has a note but no claims", "a note beside claims or errata only")
-        texts = {key: self._formulas(row, key) for key in ("not_judged", "note") if key in row}
-        sentence = Sentence(
-            where=where,
-            says=self._formulas(row, "says"),
-            **{key: self._ids(row[key], key) for key in JUDGED if key in row},
-            repeats=self._text(row, "repeats") if "repeats" in row else "",
-            **texts,
-        )
-        if sentence.not_judged:
-            kind, _, words = sentence.not_judged.partition(":")
-            if kind not in REASONS or not words.strip():
-                self._fail(
-                    f"not_judged {sentence.not_judged!r} gives no reason",
-                    f"`KIND: words` with one of {', '.join(REASONS)}",
-                )
-        return sentence
-
-    def _ids(self, content: Any, key: str) -> tuple[str, ...]:
-        """Ids of claims or of errata that there are, each once."""
-        if not isinstance(content, list) or not content:
-            self._fail(f"{key} {content!r} is no list of ids", f"`{key}: [id, …]`")
-        one = {"claims": "claim", "errata": "erratum"}[key]
-        for name in content:
-            if not isinstance(name, str) or name not in self._known[key]:
-                self._fail(f"there is no {one} {name!r}", "the id of one that there is")
-        require_once(content, self.where, one)
-        return tuple(content)
+    sentences = read_list(Sentence, head.sentences, file, "sentence", key="where", wrong=wrong)
+    require_once((sentence.where for sentence in sentences), file, "the place")
+    require_once((s.says for s in sentences if not s.repeats), file, "the sentence")
+    return Coverage(path.stem, head.source.key, head.source.version, head.complete, sentences)
 
 
 # ---- Reading book/instruments.yml: what the numbers of claims were measured with, and what is known of each --------
 # instrument.
 
-INSTRUMENT_NEEDED = ("id", "name", "measures", "own", "silent", "reads")
 
-
-@dataclass(frozen=True)
-class Instrument:
+@model
+class Instrument(Entry):
     """What it measures, which values it takes by itself (pins, floors, windows) and when it says nothing.
 
     `line` is what a claim's page says of it behind its name, `mark` the same in two words, where verdicts are
     listed; both may be empty. `reads` are patterns of result names, CHAPTER:NAME or NAME in any chapter.
     """
 
-    id: str
-    name: str
-    measures: str
-    own: str
-    silent: str
-    reads: re.Pattern
-    line: str = ""
-    mark: str = ""
+    id: Id
+    name: Text
+    measures: Text
+    own: Text
+    silent: Text
+    reads: Annotated[tuple[Text, ...], Some]
+    line: Text = ""
+    mark: Text = ""
 
     @property
     def anchor(self) -> str:
@@ -379,26 +346,29 @@ class Instrument:
 
     def under(self, claim: Claim) -> bool:
         """Whether a test of the claim reads one of its results."""
-        return any(self.reads.match(f"{claim.chapter}:{name}") for name in claim.result_names())
+        return any(self.covers(claim, name) for name in claim.result_names())
+
+    def covers(self, claim: Claim, name: str) -> bool:
+        """Whether a result of the claim's chapter is one of its own."""
+        return bool(self._patterns.match(f"{claim.chapter}:{name}"))
+
+    @cached_property
+    def _patterns(self) -> re.Pattern:
+        whole = (each if ":" in each else f"*:{each}" for each in self.reads)
+        return re.compile("|".join(map(translate, whole)))
 
 
 def load_instruments(path: Path | None = None) -> list[Instrument]:
     """Read and validate the instruments (by default book/instruments.yml), in the file's order.
 
-    Raises BnbookError, one line, for a file that is no YAML list, an unknown or missing key, a doubled id.
+    Raises BnbookError, one line, for a file that is no YAML list, what `Instrument` refuses, a doubled id.
     """
     path = path or paths.book_folder() / "instruments.yml"
     if not path.is_file():
         return []  # a small book, of formulas, has none; `unmeasured` says so of any other
-    entries = read_yaml(path, path.name)
-    if not isinstance(entries, list):
-        raise BnbookError(f"{path.name} holds no list; expected one entry `- id: …` per instrument")
-    found = [
-        _InstrumentReader(path.name, entry, number, "instrument").instrument()
-        for number, entry in enumerate(entries, 1)
-    ]
+    found = read_list(Instrument, _content(read_text(path, path.name), path.name), path.name, "instrument")
     require_once((one.id for one in found), path.name, "instrument")
-    return found
+    return list(found)
 
 
 def find_instrument(name: str) -> Instrument:
@@ -424,25 +394,7 @@ def unmeasured(claims: Iterable[Claim], instruments: Sequence[Instrument]) -> li
         for claim in claims
         if not claim.statement
         for name in claim.result_names()
-        if not any(one.reads.match(f"{claim.chapter}:{name}") for one in instruments)
+        if not any(one.covers(claim, name) for one in instruments)
     ]
     idle = [one.id for one in instruments if not any(one.under(claim) for claim in claims)]
     return lines + [f"no claim rests on instrument {name}; expected a pattern of a result" for name in idle]
-
-
-class _InstrumentReader(Entry):
-    """One instrument of the file."""
-
-    def instrument(self) -> Instrument:
-        name, entry = self._name(CLAIM_ID), self.entry
-        self._keys(entry, INSTRUMENT_NEEDED, ("line", "mark"), "the instrument")
-        texts: dict[str, Any] = {
-            key: self._text(entry, key)
-            for key in (*INSTRUMENT_NEEDED, "line", "mark")
-            if key in entry and key not in ("id", "reads")
-        }
-        reads = entry["reads"]
-        if not isinstance(reads, list) or not reads or not all(isinstance(each, str) for each in reads):
-            self._fail(f"reads {reads!r} is no list of patterns", "`reads: [smoothness.*, CHAPTER:beyond.*]`")
-        whole = (each if ":" in each else f"*:{each}" for each in reads)
-        return Instrument(id=name, **texts, reads=re.compile("|".join(map(translate, whole))))

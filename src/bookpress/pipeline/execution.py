@@ -8,8 +8,8 @@ import multiprocessing
 import os
 import shutil
 import signal
-import socket
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
 from filelock import FileLock, Timeout
 
 from bookpress import fingerprint, paths
@@ -38,10 +37,13 @@ from bookpress.profiles import BUDGETS
 
 #: What marks a chapter's own BnbookError among the failures of its cells.
 MENDABLE = "bad input: "
-#: Attempts at starting a kernel: two that start at once may have picked the same free port.
-STARTS = 3
+#: How one speaks to a kernel: where the system has them by sockets in the run's own folder, which are nobody else's
+#: and need no free port.
+TRANSPORT = "tcp" if os.name == "nt" else "ipc"
 #: Seconds within which a kernel must answer: on a machine busy with other things a minute is too short.
 ANSWERS_WITHIN = 180
+#: Letters of the folder for temporary files: with those of a socket in it they must stay below 108.
+LONGEST_TEMPORARY = 60
 
 
 def copy_packages(scratch: Path) -> Path:
@@ -61,37 +63,34 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> st
     None."""
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from traitlets.config import Config
 
-    _reach_own_machine()
     (source.parent / "own").mkdir(exist_ok=True)
     (source.parent / "matplotlibrc").touch()  # the first that Matplotlib looks for is the working folder's
-    for start in range(1, STARTS + 1):
-        try:
-            with _environment(source.parent, work), _progress(work.chapter.name, source.parent / "progress"):
-                papermill.execute_notebook(
-                    source,
-                    work.notebook_path,
-                    parameters=values,
-                    kernel_name="python3",
-                    progress_bar=False,
-                    start_timeout=ANSWERS_WITHIN,
-                    cwd=source.parent,
-                    extra_arguments=["--log-level=CRITICAL"],  # its own remarks do not belong in the terminal
-                )
-        except papermill.PapermillExecutionError as error:
-            mendable = error.ename == BnbookError.__name__
-            where = f"cell {error.exec_count}: {error.ename}: {error.evalue}"
-            return f"{MENDABLE}{error.evalue}" if mendable else where
-        except (DeadKernelError, CellTimeoutError) as error:
-            return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        except RuntimeError as error:
-            if "before replying" not in str(error) and "didn't respond" not in str(error):
-                raise
-            if start == STARTS:
-                return f"the kernel did not start in {STARTS} attempts: {error}"
-        else:
-            return None
-    raise AssertionError("a kernel starts at least once")
+    try:
+        with _environment(source.parent, work), _progress(work.chapter.name, source.parent / "progress"):
+            papermill.execute_notebook(
+                source,
+                work.notebook_path,
+                parameters=values,
+                kernel_name="python3",
+                progress_bar=False,
+                start_timeout=ANSWERS_WITHIN,
+                cwd=source.parent,
+                extra_arguments=["--log-level=CRITICAL"],  # its own remarks do not belong in the terminal
+                config=Config({"KernelManager": {"transport": TRANSPORT}}),
+            )
+    except papermill.PapermillExecutionError as error:
+        mendable = error.ename == BnbookError.__name__
+        where = f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+        return f"{MENDABLE}{error.evalue}" if mendable else where
+    except (DeadKernelError, CellTimeoutError) as error:
+        return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+    except RuntimeError as error:
+        if "before replying" not in str(error) and "didn't respond" not in str(error):
+            raise
+        return f"the kernel did not start: {error}"
+    return None
 
 
 @contextmanager
@@ -152,18 +151,6 @@ def _progress(label: str, said: Path) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-
-
-def _reach_own_machine() -> None:
-    """Raises BnbookError where processes cannot speak to each other by 127.0.0.1, as a kernel must."""
-    try:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            socket.create_connection(server.getsockname(), timeout=5).close()
-    except OSError as error:
-        raise BnbookError(
-            f"a notebook's kernel is reached by 127.0.0.1, which does not answer here ({error}): bring the "
-            "loopback device up (ip link set lo up)"
-        ) from None
 
 
 # ---- Run one chapter with papermill in a scratch folder, then put notebook, results and figures in place -----------
@@ -343,9 +330,9 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
     if len(chapters) == 1:
         yield job.run(chapters[0])
         return
-    ends = threading.Event()
+    ends, context = threading.Event(), _context()
     with ThreadPoolExecutor(jobs) as threads:
-        pending = [threads.submit(_apart, chapter, job, cores() // jobs, ends) for chapter in chapters]
+        pending = [threads.submit(_apart, each, job, cores() // jobs, ends, context) for each in chapters]
         try:
             for future in pending:
                 while not future.done():  # one whose input has to be mended ends all, whichever it is
@@ -357,16 +344,25 @@ def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Itera
         except BaseException:
             ends.set()
             threads.shutdown(wait=False, cancel_futures=True)
-            for child in psutil.Process().children():  # each stops its kernel and tidies up
+            for child in multiprocessing.active_children():  # each stops its kernel and tidies up
                 child.terminate()
             raise
 
 
-def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event) -> ChapterOutcome:
+def _context() -> Any:
+    """Processes that begin with what a chapter's takes seconds to import, where the system can fork them: from a
+    server that has imported it once, at a socket whose name must be short."""
+    if sys.platform != "linux" or len(tempfile.gettempdir()) > LONGEST_TEMPORARY:
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "papermill", "jupytext", __name__, f"{book().package}.book"])
+    return context
+
+
+def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event, context: Any) -> ChapterOutcome:
     """Run it in a process of its own, whose end is this chapter's failure and no other's."""
     if ends.is_set():
         return ChapterOutcome(False)
-    context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
         1, context, initializer=_begin, initargs=(max(1, share), book().package)
     ) as pool:
