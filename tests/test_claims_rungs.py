@@ -11,7 +11,7 @@ import yaml
 from bookpress import paths
 from bookpress.claims import judge, load_claims
 from bookpress.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
-from bookpress.claims.ledger import ends, rung_table, turned
+from bookpress.claims.ledger import rung_table, turned
 from bookpress.pipeline import chapters, prose, publishing
 from bookpress.results import Results
 
@@ -166,22 +166,6 @@ def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
         "steps, width changes the verdict of none. At equal width, longer training changes that of none of 1. 0 turn from no "
         "to yes, 0 from yes to no."
     )
-
-
-def test_both_ends_of_a_ladder_are_of_as_many_steps(tmp_path):
-    rungs = {
-        "a": "An eighth, 2 steps.", "b": "A half, 2 steps.", "c": "The whole, 2 steps.",
-        "d": "An eighth, 9 steps.",
-    }  # fmt: skip
-    head = HEAD | {"rungs": rungs}
-    known = {rung: arms(UP) for rung in ("a", "b", "d")} | {"c": arms([-1.0, 1.0, 0.0])}
-    assert ends(judge(read(tmp_path, head), results(**known), "laptop")) == (
-        "0.597 higher with batch norm at an eighth, 0.00333 higher without batch norm (open) at the whole, "
-        "0.597 higher with batch norm after 9 steps at an eighth"
-    )
-    few = judge(read(tmp_path, head), results(a=arms(UP), d=arms(UP)), "laptop")
-    assert ends(few) == "0.597 higher with batch norm at an eighth, 0.597 after 9 steps at an eighth"
-    assert ends(judge(read(tmp_path, head), {}, "laptop")) == "–"
 
 
 def test_a_smoke_run_decides_nothing(tmp_path):

@@ -198,6 +198,7 @@ def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):
 
 
 CHAPTER, CONTENTS = "book/part/coin.md", "_toc.yml"
+FRONT = "part/coin: `bnbook:` in its front matter (CONTRIBUTING.md has a template): "
 BROKEN = [
     (CHAPTER, "title: A coin", "title: [", "part/coin: its front matter, line 14 is not YAML"),
     (CHAPTER, ":tags: [hide-input]", ":tags: [hide-input", "part/coin: no MyST notebook"),
@@ -214,17 +215,27 @@ BROKEN = [
         f"title: {'[' * 2000}{']' * 2000}",
         "part/coin: its front matter is nested more than 100",
     ),
-    (CHAPTER, "title: A coin", "title: [A]", "part/coin: its front matter lacks `bnbook: title:`"),
-    (CHAPTER, "exact: false", 'exact: "no"', "part/coin: its front matter has exact 'no'; expected true"),
-    (CHAPTER, "data: none", "data: mnist", "part/coin: its front matter has data 'mnist'; expected a list"),
-    (CHAPTER, "data: none", "settings: {1: [a]}", "part/coin: settings {1: ['a']}; expected {FILE: [GROUP"),
-    (CHAPTER, "data: none", "settings: {a.yml: [{}]}", "part/coin: settings {'a.yml': [{}]}; expected"),
+    (CHAPTER, "title: A coin", "title: [A]", FRONT + "title is ['A']; expected a line of text"),
+    (CHAPTER, "exact: false", 'exact: "no"', FRONT + "exact is 'no'; expected true or false"),
+    (CHAPTER, "data: none", "data: mnist", FRONT + "data is 'mnist'; expected a list"),
+    (CHAPTER, "data: none", "settings: {1: [a]}", FRONT + "settings.2.[key] is 1; expected a text"),
+    (CHAPTER, "data: none", "settings: {a.yml: [{}]}", FRONT + "settings.a.yml.1 is {}; expected a text"),
     (CHAPTER, "tosses = 100", "tosses = (", "part/coin: line 3 of its parameters cell: '(' was never closed"),
     (CHAPTER, "tosses = 100", "tosses = {[]: 1}", "part/coin: line 3 of its parameters cell is not `name"),
     ("book/part/coin.claims.yml", "says: A", "says: 2024-99-99 #", "part/coin.claims.yml is not YAML: month"),
     ("book/part/coin.claims.yml", "says: A", "says: \udcfc", "part/coin.claims.yml is not UTF-8 (byte "),
-    ("book/part/coin.claims.yml", "kind: level", "kind: [level]", "part/coin.claims.yml: claim coin-fair: t"),
-    ("book/part/coin.claims.yml", "0.5, ", f"1{'0' * 400}, ", "part/coin.claims.yml: claim coin-fair: expe"),
+    (
+        "book/part/coin.claims.yml",
+        "kind: level",
+        "kind: [level]",
+        "part/coin.claims.yml: claim coin-fair: test.kind",
+    ),
+    (
+        "book/part/coin.claims.yml",
+        "0.5, ",
+        f"1{'0' * 400}, ",
+        "part/coin.claims.yml: claim coin-fair: test.expected is 100",
+    ),
 ]
 
 

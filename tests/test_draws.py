@@ -88,7 +88,8 @@ def test_draws_are_pooled_as_loops_over_seeds_pool_them(kind, number):
     for _ in range(rng.integers(2, 5)):  # seeds that overlap in part, in whole or not at all, in any order
         seeds = rng.permutation(12)[: rng.integers(3, 8)].tolist()
         runs.append(run({n: rng.lognormal(0, 1, len(seeds)).tolist() for n in "ab"}, seeds))
-    test = Test(kind, a="a", b=None if kind == "level" else "b", side="greater", threshold=0.7)
+    beyond = None if kind == "sign" else 0.7
+    test = Test(kind, a="a", b=None if kind == "level" else "b", side="greater", threshold=beyond)
     found = evaluate(test, replace(runs[-1], draws=tuple(runs[:-1])), "claim")
     np.testing.assert_allclose([found.effect, *found.interval], slow(kind, runs), rtol=1e-9)
     drawn_seeds = {seed for one in runs for seed in one.entries["a"]["seeds"]}

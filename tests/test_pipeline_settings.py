@@ -18,6 +18,8 @@ short:  # a group
   paper: {tosses: 1000}
 long:
   paper: {tosses: 9000}
+odd:
+  weekly: {tosses: 1}
 """
 OWN = "profiles:\n    smoke: {}\n    laptop: {tosses: 400, seeds: 5}\n    paper: {tosses: 1000, seeds: 5}"
 
@@ -51,13 +53,15 @@ def test_own_settings_and_shared_ones_are_joined_by_profile(header):
          "tosses at profile paper is given twice, in _settings.yml"),
         ("settings: {_settings.yml: [short]}\n  profiles: {laptop: {rate: 0.1}}",
          "rate at profile laptop is given"),
+        ("settings: {_settings.yml: [odd]}", "_settings.yml, odd: weekly.[key] is 'weekly'; expected 'smoke', 'la"),
+        ("color: red", "has unknown key color; expected keys title; optional exact, data, profiles, settings"),
         ("profiles: {evidence: {seeds: 3}, paper: {seeds: 5}}",
          "seeds at profile paper is given twice, in its header"),
-        ("settings: {_settings.yml: [shrot]}", "_settings.yml has no group 'shrot'; it has: short, long"),
+        ("settings: {_settings.yml: [shrot]}", "_settings.yml has no group 'shrot'; it has: short, long, odd"),
         ("settings: {_other.yml: [short]}", "no settings file _other.yml; expected it beside the chapter"),
-        ("settings: _settings.yml", "settings '_settings.yml'; expected {FILE: [GROUP, …]}"),
-        ("profiles: {laptpo: {seeds: 3}}", r"profiles ['laptpo'] in its header; expected smoke, laptop"),
-        ("profiles: {laptop: 3}", "laptop in its header is 3; expected name: value lines"),
+        ("settings: _settings.yml", "settings is '_settings.yml'; expected names with values"),
+        ("profiles: {laptpo: {seeds: 3}}", "profiles.laptpo.[key] is 'laptpo'; expected 'smoke', 'laptop'"),
+        ("profiles: {laptop: 3}", "profiles.laptop is 3; expected names with values"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_that_names_the_chapter(header, lines, words):

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bookpress import atomic, paths, rows
 from bookpress.book import command_name
 from bookpress.encoding import as_array, decode, encode
 from bookpress.errors import BnbookError
 from bookpress.profiles import HIGHEST_FIRST
+from bookpress.schema import mistake
 
 SCHEMA = 1
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
@@ -172,77 +174,71 @@ def _require_whole(digest: bytes, name: str, header: dict[str, Any], entries: di
         return
     if header["schema"] != SCHEMA:
         raise BnbookError(f"{name}: schema {header['schema']}, expected {SCHEMA}; run the chapter again")
-    need = ("values", "unit", "seeds")
-    rows = (
-        decode(entry["values"]).ndim and all(each in entry for each in need) for entry in entries.values()
-    )
-    if not all(rows):
-        raise TypeError
-    if wrong := next(misfits({"results": entries, **header}, FILE), ""):
-        raise BnbookError(f"{name} is not a whole results file: {wrong}; run the chapter again")
+    try:
+        File.model_validate({"results": entries, **header})
+    except ValidationError as error:
+        raise BnbookError(
+            f"{name} is not a whole results file: {mistake(error)}; run the chapter again"
+        ) from None
+    for entry in entries.values():
+        decode(entry["values"])
     _whole.add(digest)
 
 
-# ---- What a results file holds, by its keys; a key may be missing where a file is older than it ---------------------
-
-_TEXTS, _NUMBER = {str: str}, (int, float)
-FILE: dict[Any, Any] = {
-    "chapter": str,
-    "profile": str,
-    "parameters": dict,
-    "default_parameters": bool,
-    "fingerprint": _TEXTS,
-    "claims": _TEXTS,
-    "locks": str,
-    "judged": {str: _TEXTS},
-    "files": _TEXTS,
-    "data": [
-        {"name": str, "train": int, "test": int, "shape": [int], "sha256": (str, type(None)), "exact": bool}
-    ],
-    "provenance": {
-        "commit": str,
-        "dirty": bool,
-        "date": str,
-        "device": str,
-        "kernels": str,
-        "threads": int,
-        "seeds": [int],
-        "seconds": _NUMBER,
-        "store": dict,
-        "peak_memory_mib": (int, float, type(None)),
-        "platform": str,
-        "versions": _TEXTS,
-    },
-    "content": str,
-    "results": {str: {"values": list, "unit": str, "seeds": [int], "note": str}},
-}
-_NAMES = {
-    str: "a text",
-    int: "a whole number",
-    bool: "true or false",
-    list: "a list",
-    dict: "names with values",
-}
+# ---- What a results file holds; a key may be missing where a file is older than it ----------------------------------
 
 
-def misfits(value: Any, kind: Any, where: str = "") -> Iterator[str]:
-    """Which part of a value has another type than its kind says, one line each: `seeds is 'x', expected a list`.
+class _Part(BaseModel):
+    """Keys of a file, each of its type; others may stand beside them."""
 
-    A kind is a type or several, [KIND] for a list, {str: KIND} for any names and {NAME: KIND, …} for those names.
-    """
-    outer = kind if isinstance(kind, type | tuple) else type(kind)
-    if not isinstance(value, outer) or isinstance(value, bool) and outer is not bool:
-        first = outer[0] if isinstance(outer, tuple) else outer
-        yield f"{where} is {str(value)[:40]!r}, expected {_NAMES.get(first, 'a number')}"
-    elif isinstance(kind, list):
-        if isinstance(kind[0], type) and {*map(type, value)} == {kind[0]}:
-            return  # as most of a file
-        for place, each in enumerate(value):
-            yield from misfits(each, kind[0], f"{where}[{place}]")
-    elif isinstance(kind, dict):
-        for name, each in value.items():
-            if inner := kind.get(str) or kind.get(name):
-                yield from misfits(each, inner, f"{where}.{name}".lstrip("."))
+    model_config = ConfigDict(strict=True)
+
+
+class DataSet(_Part):
+    name: str = ""
+    train: int = 0
+    test: int = 0
+    shape: list[int] = []
+    sha256: str | None = None
+    exact: bool = False
+
+
+class Provenance(_Part):
+    commit: str = ""
+    dirty: bool = False
+    date: str = ""
+    device: str = ""
+    kernels: str = ""
+    threads: int = 0
+    seeds: list[int] = []
+    seconds: float = 0
+    store: dict = {}
+    peak_memory_mib: float | None = None
+    platform: str = ""
+    versions: dict[str, str] = {}
+
+
+class Result(_Part):
+    values: list
+    unit: str
+    seeds: list[int]
+    note: str = ""
+
+
+class File(_Part):
+    chapter: str = ""
+    profile: str = ""
+    parameters: dict = {}
+    default_parameters: bool = True
+    fingerprint: dict[str, str] = {}
+    claims: dict[str, str] = {}
+    locks: str = ""
+    judged: dict[str, dict[str, str]] = {}
+    files: dict[str, str] = {}
+    data: list[DataSet] = []
+    provenance: Provenance = Provenance()
+    content: str = ""
+    results: dict[str, Result] = {}
 
 
 #: What a draw is told apart by and shown with.
@@ -264,11 +260,9 @@ def read_draws(path: Path) -> tuple[Results, ...]:
         found = tuple(Results(draw["header"], draw["results"]) for draw in listed)
         if digest not in _whole:
             assert all(draw.header.keys() >= DRAWN_WITH for draw in found)
-            assert not any(
-                next(misfits({**draw.header, "results": draw.entries}, FILE), "") for draw in found
-            )
-            for entry in (each for draw in found for each in draw.entries.values()):
-                assert entry.keys() >= {"unit"} and len(entry["values"]) == len(set(entry["seeds"]))
+            for draw in found:
+                whole = File.model_validate({**draw.header, "results": draw.entries})
+                assert all(len(each.values) == len(set(each.seeds)) for each in whole.results.values())
             _whole.add(digest)
     except FileNotFoundError:
         return ()

@@ -170,6 +170,8 @@ def mistake(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part + 1 if isinstance(part, int) else part) for part in first["loc"]) or "it"
     said = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "missing":
+        return f"it lacks {place}; expected it"
     if first["type"] != "value_error":
         known = EXPECTED.get(first["type"], "").format(**first.get("ctx", {}))
         said = f"is {repr(first['input'])[:60]}; expected {known or said.removeprefix('Input should be ')}"

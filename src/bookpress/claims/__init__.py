@@ -7,7 +7,6 @@ from bookpress.claims.judging import Judgement, at_other_margins, judge
 from bookpress.claims.kinds import describe_test
 from bookpress.claims.ledger import (
     effect_and_interval,
-    ends,
     exploratory_note,
     format_effect,
     keep,
@@ -60,7 +59,6 @@ __all__ = [
     "count_sentences",
     "describe_test",
     "effect_and_interval",
-    "ends",
     "exploratory_note",
     "find_instrument",
     "format_effect",

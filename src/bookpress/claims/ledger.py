@@ -507,26 +507,6 @@ def _with_what(judgements: list[Judgement]) -> str:
     )
 
 
-def ends(found: Judgement) -> str:
-    """The effects at the first rung, at the last that was reached of as many steps, and at one of more: "4.96
-    times fewer steps at 1/16 of the width, 2.53 (open) at the whole width, 1.75 after 15,000 steps at 1/4 of
-    the width"."""
-    tried = [(_short(says).partition(", "), at) for says, verdict, at in found.parts if verdict != NOT_TESTED]
-    if not tried:
-        return UNTRIED
-    steps = tried[0][0][2]
-    alike = [(width.lower(), at) for (width, _, own), at in tried if own == steps]
-    shown = [(f"at {width}", at) for width, at in alike[:1] + alike[1:][-1:]]
-    longer = [(f"after {own} at {width.lower()}", at) for (width, _, own), at in tried if own != steps]
-    said, before = [], ""
-    for place, outcome in shown + [each for each in longer if ", " not in each[0]][-1:]:
-        effect, still = effect_and_interval(outcome)[0], " (open)" * (outcome.holds is None)
-        number, _, words = effect.partition(" ")
-        said.append(f"{number if words == before else effect}{still} {place}")
-        before = words
-    return ", ".join(said)
-
-
 def _short(says: str) -> str:
     return says.rstrip(".")
 

@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from bookpress import contents, paths
 from bookpress.book import book
 from bookpress.errors import BnbookError
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
+from bookpress.schema import Entry, Text, Truth, model, valid
 from bookpress.texts import parse_yaml, read_text, read_yaml
 
 # ---- The parameters of a chapter, read from its own `parameters` cell, and what a command changes of them ----------
@@ -122,29 +125,50 @@ def _literal(value: Any) -> str:
 #: In place of a profile: every profile whose runs are evidence, that is all but smoke.
 EVIDENCE = "evidence"
 
-Layer = tuple[str, Mapping[str, Mapping[str, Any]]]  # where it stands, profile -> settings
+Layer = dict[Literal[*PROFILES, EVIDENCE], dict[str, Any] | None]  # profile -> settings
 
 
-def by_profile(
-    chapter: str, path: Path, about: Mapping, profiles: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    """Profile -> settings of a chapter, for each of `profiles`.
-
-    path: the chapter's file; about: its front matter, in which `profiles:` holds its own settings by profile
-    and `settings: {FILE: [GROUP, …]}` names groups of a file beside it, each again settings by profile.
-    BnbookError, one line, for an unknown profile, file or group and for a setting that is given twice.
-    """
-    layers: list[Layer] = [("its header", _checked(chapter, "its header", about.get("profiles"), profiles))]
-    layers += _shared(chapter, path, about.get("settings", {}), profiles)
-    return {profile: _one(chapter, profile, layers) for profile in profiles}
+def _families(value: Any) -> Any:
+    return () if value in ("none", ["none"]) else value
 
 
-def _one(chapter: str, profile: str, layers: Sequence[Layer]) -> dict[str, Any]:
+@model
+class Front(Entry):
+    """What the front matter of a chapter says of it, under the name of the book's package."""
+
+    title: Text
+    exact: Truth = False
+    data: Annotated[tuple[str, ...], BeforeValidator(_families)] = ()
+    profiles: Layer | None = None  # its own settings
+    settings: dict[str, list[str]] | None = (
+        None  # file beside it -> groups of it, each again settings by profile
+    )
+
+
+def by_profile(chapter: str, path: Path, front: Front) -> dict[str, dict[str, Any]]:
+    """Profile -> settings of a chapter; path: its file. BnbookError, one line, for an unknown file or group, what is no
+    `Layer`, and a setting that is given twice."""
+    layers: list[tuple[str, Layer]] = [("its header", front.profiles or {})]
+    for file, groups in (front.settings or {}).items():
+        if not (path.parent / file).is_file():
+            raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter")
+        content = valid(
+            dict[str, Any], read_yaml(path.parent / file, f"{chapter}: {file}"), f"{chapter}: {file}"
+        )
+        for group in groups:
+            if group not in content:
+                raise BnbookError(f"{chapter}: {file} has no group {group!r}; it has: {', '.join(content)}")
+            where = f"{file}, {group}"
+            layers.append((where, valid(Layer, content[group] or {}, f"{chapter}: {where}")))
+    return {profile: _one(chapter, profile, layers) for profile in PROFILES}
+
+
+def _one(chapter: str, profile: str, layers: Sequence[tuple[str, Layer]]) -> dict[str, Any]:
     """The settings at one profile."""
     found: dict[str, tuple[str, Any]] = {}
     for where, layer in layers:
         for part in (EVIDENCE, profile) if profile != "smoke" else (profile,):
-            for name, value in layer.get(part, {}).items():
+            for name, value in (layer.get(part) or {}).items():
                 if name in found:
                     raise BnbookError(
                         f"{chapter}: {name} at profile {profile} is given twice, in {found[name][0]} and in "
@@ -152,37 +176,6 @@ def _one(chapter: str, profile: str, layers: Sequence[Layer]) -> dict[str, Any]:
                     )
                 found[name] = (f"{where} ({part})", value)
     return {name: value for name, (_, value) in found.items()}
-
-
-def _shared(chapter: str, path: Path, named: Any, profiles: Sequence[str]) -> Iterator[Layer]:
-    """The groups that a chapter takes from files beside it."""
-    lists = isinstance(named, dict) and all(isinstance(groups, list) for groups in named.values())
-    if not lists or not all(isinstance(text, str) for pair in named.items() for text in (pair[0], *pair[1])):
-        raise BnbookError(f"{chapter}: settings {named!r}; expected {{FILE: [GROUP, …]}}, a file beside it")
-    for file, groups in named.items():
-        if not (path.parent / file).is_file():
-            raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter")
-        content = read_yaml(path.parent / file, f"{chapter}: {file}")
-        for group in groups:
-            if not isinstance(content, dict) or group not in content:
-                known = ", ".join(map(str, content)) if isinstance(content, dict) else "none"
-                raise BnbookError(f"{chapter}: {file} has no group {group!r}; it has: {known}")
-            where = f"{file}, {group}"
-            yield where, _checked(chapter, where, content[group], profiles)
-
-
-def _checked(chapter: str, where: str, content: Any, profiles: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Settings by profile; BnbookError for what is none."""
-    content = content or {}
-    allowed = (*profiles, EVIDENCE)
-    if not isinstance(content, dict) or set(content) - set(allowed):
-        raise BnbookError(
-            f"{chapter}: profiles {sorted(map(str, content))} in {where}; expected {', '.join(allowed)}"
-        )
-    for profile, values in content.items():
-        if not isinstance(values, (dict, type(None))):
-            raise BnbookError(f"{chapter}: {profile} in {where} is {values!r}; expected name: value lines")
-    return {profile: values or {} for profile, values in content.items()}
 
 
 # ---- The chapters: MyST text in book/PART/chapter.md, read as notebooks --------------------------------------------
@@ -304,31 +297,19 @@ def read(path: Path, name: str) -> Chapter:
     if lines[0] != "---" or "---" not in lines[1:]:
         raise BnbookError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
     front = parse_yaml("\n".join(lines[: lines.index("---", 1)]), f"{name}: its front matter")
-    about = front.get(book().package) if isinstance(front, dict) else None
-    if not isinstance(about, dict) or not isinstance(about.get("title"), str):
-        raise BnbookError(
-            f"{name}: its front matter lacks `{book().package}: title:`; see CONTRIBUTING.md for the template"
-        )
-    unknown = set(about) - {"title", "exact", "data", "profiles", "settings"}
-    if unknown:
-        raise BnbookError(
-            f"{name}: unknown front matter {sorted(unknown)}; expected title, exact, data, profiles, settings"
-        )
-    exact, families = about.get("exact", False), about.get("data") or []
-    families = [] if families in ("none", ["none"]) else families
-    if not isinstance(exact, bool):
-        raise BnbookError(f"{name}: its front matter has exact {exact!r}; expected true or false")
-    if not isinstance(families, list) or not all(isinstance(each, str) for each in families):
-        raise BnbookError(f"{name}: its front matter has data {families!r}; expected a list, such as [mnist]")
-    values = by_profile(name, path, about, PROFILES)
-    own = about.get("profiles") or {}
+    own = front.get(book().package) if isinstance(front, dict) else None
+    about = valid(
+        Front, own or {}, f"{name}: `{book().package}:` in its front matter (CONTRIBUTING.md has a template)"
+    )
+    values = by_profile(name, path, about)
+    here = {each for each in PROFILES if each not in OPTIONAL or each in (about.profiles or {})}
     return Chapter(
-        name=name,
-        path=path,
-        title=about["title"],
-        exact=exact,
-        data=tuple(families),
-        profiles={each: values[each] for each in PROFILES if each not in OPTIONAL or each in own},
+        name,
+        path,
+        about.title,
+        about.exact,
+        about.data,
+        {each: values[each] for each in PROFILES if each in here},
     )
 
 

@@ -295,7 +295,7 @@ class Pages:
 # together.
 
 TOKEN = re.compile(
-    r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|ends|verdicts"
+    r"\{\{\s*(?P<verb>mean|median|ci|geo|factor|power|share|value|n|param|data|profile|device|verdict|effect|verdicts"
     r"|standing|rungs|turned|scoreboard|coverage|waffle|tally|trust|found|clone|binder|names|notation)"
     r"(?::(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]*)(?:\[(?P<index>-?\d+|[A-Za-z][\w.]*)\])?)?"
     r"\s*(?:\\?\|\s*(?P<format>[^}]+?))?\s*\}\}"  # in a table the bar is written \|
@@ -351,7 +351,7 @@ def _value(match: re.Match, chapter: str, pages: Pages) -> str:
     """What one token stands for; ValueError says why it stands for nothing."""
     verb, name, (spec, instead) = match["verb"], match["name"], _format_and_else(match)
     where = match["chapter"] or chapter
-    if verb in ("verdict", "effect", "ends"):
+    if verb in ("verdict", "effect"):
         return _claim_value(verb, name, spec, pages)
     if where not in pages.evidence:
         raise ValueError(f"no chapter {where!r}")
@@ -405,8 +405,6 @@ def _claim_value(verb: str, name: str, spec: str | None, pages: Pages) -> str:
     judgement = pages.judgement(pages.claim(name))
     if judgement is None:
         return ABSENT
-    if verb == "ends":
-        return claims.ends(judgement)
     return judgement.marked if verb == "verdict" else format_effect(judgement, spec or None)
 
 
