@@ -6,6 +6,7 @@ for then its committed evidence is stale too.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
@@ -22,7 +23,15 @@ from bookpress import results
 from bookpress.pipeline import chapters
 
 PATH = Path(__file__).with_name("page_numbers.json")
-PAGES = ("batch-norm/transform", "theory/lipschitz", "theory/minima", "theory/smoothness")
+PAGES = (
+    "batch-norm/transform",
+    "theory/lipschitz",
+    "theory/minima",
+    "theory/smoothness",
+    "decoupling/least-squares",
+    "decoupling/halfspaces",
+    "decoupling/neural-networks",
+)
 
 
 def run(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -44,12 +53,41 @@ def run(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         plt.close("all")
 
 
+def functions(name: str, **changed: Any) -> dict[str, Any]:
+    """What the cells of a chapter import and define, with its parameters at smoke and these changes; nothing runs."""
+    (chapter,) = chapters.select([name])
+    names: dict[str, Any] = chapter.parameters("smoke") | changed
+    for cell in chapter.code_cells:
+        kept = [
+            each
+            for each in ast.parse(cell).body
+            if isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef)
+        ]
+        exec(compile(ast.Module(kept, []), name, "exec"), names)
+    return names
+
+
+def numbers(names: Mapping[str, Any], recorded: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """All that was recorded, and of theorems and bounds every single trial."""
+    trials = getattr(names.get("found"), "values", {})
+    found = (
+        {} if callable(trials) else {f"found {name}": np.concatenate(rows) for name, rows in trials.items()}
+    )
+    margins = names.get("margins") or [{}]
+    return (
+        dict(recorded)
+        | found
+        | {f"margins {name}": np.concatenate([one[name] for one in margins]) for name in margins[0]}
+    )
+
+
 def short(recorded: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
-    """Of each result its size, its mean and a sum in which every place has a weight of its own."""
+    """Of each result its size, and of inverse hyperbolic sines, which are as large as digits, the mean and a sum in
+    which every place has a weight of its own."""
     found = {}
     for name, values in recorded.items():
-        flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-7.0, posinf=1e9, neginf=-1e9)
-        weights = np.cos(np.arange(len(flat)))
+        flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-7.0, posinf=1e99, neginf=-1e99)
+        flat, weights = np.arcsinh(flat), np.cos(np.arange(len(flat)))
         found[name] = [len(flat), *(float(f"{x:.6g}") for x in (flat.mean(), weights @ flat / len(flat)))]
     return found
 
@@ -57,6 +95,7 @@ def short(recorded: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
 if __name__ == "__main__":
     lines = []
     for page in PAGES:
-        rows = (f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in short(run(page)[1]).items())
+        found = short(numbers(*run(page)))
+        rows = (f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in found.items())
         lines.append(f"  {json.dumps(page)}: {{\n" + ",\n".join(rows) + "\n  }")
     PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")

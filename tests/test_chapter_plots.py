@@ -31,8 +31,6 @@ PINNED = {
     "mean-field/order-parameters": {"mean_field.ARMS"},
     "mean-field/fisher": {"fisher.LINES"},
     "mean-field/learning-rate": {"learning_rate.LINES"},
-    "decoupling/least-squares": {"length_direction.drawn_steps"},
-    "decoupling/halfspaces": {"length_direction.drawn_steps"},
 }
 
 Parents = dict[ast.AST, ast.AST]

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import page_cells
 import pytest
 
 from bnbook.chapters import halfspaces, least_squares, length_direction, neural_networks
-from bnbook.chapters.length_direction import LOSSES, Quadratic, from_examples
+from bnbook.chapters.length_direction import LOSSES, Quadratic, from_examples, tally
 from bnbook.chapters.neural_networks import LARGEST_BEND, TanhNetwork, off_line
 from bnbook.errors import BnbookError
 
@@ -135,7 +136,8 @@ def test_races_against_loops():
     logistic = halfspaces.Gaussian(PROBLEM, LOSSES["logistic"])
     best = halfspaces.best_weight(logistic)
     assert best == pytest.approx([-2 * 0.4 / 0.36, -2 * 0.2 / 0.36])
-    found, run = halfspaces.race(logistic, W, 4), halfspaces.gdnp(logistic, W, 4, 50)
+    race = page_cells.functions("decoupling/halfspaces", steps=4)["race"]
+    found, run = race(logistic, W), halfspaces.gdnp(logistic, W, 4, 50)
     share = lambda v: (logistic.value(v) - logistic.value(best)) / (math.log(2) - logistic.value(best))
     start = before = slow = run.lengths[0] * W / 10
     fast = slow
@@ -147,8 +149,9 @@ def test_races_against_loops():
         before, fast = fast, ahead - logistic.gradient(ahead) / 2
     assert found["gdnp"][0] == pytest.approx(share(start))
     excess = np.array([1.0, 0.2, 0.5, 0.1, 0.1])
-    assert [halfspaces.steps_to(excess, target) for target in (2.0, 0.5, 0.2, 0.1, 0.05)] == [0, 1, 3, 3, 5]
-    assert halfspaces.steps_to(np.array([1.0, math.nan, 0.1]), 0.5) == 2
+    steps_to = length_direction.steps_to
+    assert [steps_to(excess, target) for target in (2.0, 0.5, 0.2, 0.1, 0.05)] == [0, 1, 3, 3, 5]
+    assert steps_to(np.array([1.0, math.nan, 0.1]), 0.5) == 2
     assert halfspaces.alignment(logistic) == pytest.approx(1)
 
 
@@ -199,8 +202,30 @@ def test_margins_of_the_linear_bound():
     assert len(least_squares.linear_margins(np.array([1.0, 1e-21, 1e-19]), PROBLEM)) == 1
     round_ = Quadratic(np.eye(2), np.ones(2))
     assert least_squares.linear_margins(np.array([1.0, 0.5]), round_) == [math.inf]
-    seen = length_direction.Ratios(np.array([0.5, 1.0, 1 + 1e-10, 1 + 1e-8]))
-    assert (seen.violations, seen.trials) == (1, 4)
+    seen = length_direction.Ratios(np.array([0.5, 1.0, 1 + 1e-10, 1 + 1e-8, np.inf, np.nan]))
+    assert (seen.violations, seen.trials) == (3, 6)
+    counts = tally([np.array([1.0, 1.01, 0.0, np.inf]), np.array([1e-1, 10.0, 1e9])], (-1, 1))
+    assert counts.tolist() == [[1, 0, 0, 1, 1, 0, 0, 1], [1, 0, 0, 0, 0, 0, 0, 2]]  # 1 counts below
+
+
+def test_decay_rate_between_two_levels():
+    excess = np.exp(-0.3 * np.arange(40.0))
+    excess[:5] = 7.0
+    assert length_direction.decay_rate(excess, 1e-1, 1e-4) == pytest.approx(-0.3)
+    assert math.isnan(length_direction.decay_rate(excess[:10], 1e-1, 1e-4))
+
+
+def test_largest_difference_of_both_sides():
+    def both_sides(x, y, w, gamma):
+        assert abs(x.mean(axis=0)).max() < 1e-9 * abs(x).max()
+        yield "same", x, x
+        yield "double", np.ones(2), 2 * np.ones(2)
+        yield "sized", gamma, gamma + 1, 4.0
+        yield "sized", gamma, gamma - 2, 4.0
+
+    found = least_squares.worst_differences(both_sides, 3, 5)
+    assert found == pytest.approx({"same": 0.0, "double": 1 / 3, "sized": 1 / 2})
+    assert least_squares.not_convex(0, 10, "corrected") == 0 < least_squares.not_convex(0, 10, "printed")
 
 
 NETWORK = TanhNetwork(PROBLEM, np.array([-0.5, 2.0]), LOSSES["huber"])
@@ -237,10 +262,11 @@ def test_the_coefficient_of_one_unit():
 def test_one_pass_over_the_units():
     """Each in turn, from its own weight or, where that is 0, from its start; the next sees it moved."""
     weights, starts = np.array([[0.0, 0.0], [0.3, -0.2]]), np.array([[1.0, 2.0], [5.0, 5.0]])
-    first = neural_networks.descend(NETWORK, weights, 0, starts[0], 2, 12).weights[-1]
+    first = neural_networks.descend(NETWORK, weights, 0, starts[0], 2, 30).weights[-1]
     between = np.stack([first, weights[1]])
-    second = neural_networks.descend(NETWORK, between, 1, weights[1], 2, 12).weights[-1]
-    assert neural_networks.sweep(NETWORK, weights, 2, 12, starts) == pytest.approx(np.stack([first, second]))
+    second = neural_networks.descend(NETWORK, between, 1, weights[1], 2, 30).weights[-1]
+    one_pass = page_cells.functions("decoupling/neural-networks")["one_pass"]
+    assert one_pass(NETWORK, weights, 2, starts) == pytest.approx(np.stack([first, second]))
     assert weights.tolist() == [[0, 0], [0.3, -0.2]]
 
 

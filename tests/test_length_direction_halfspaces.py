@@ -6,6 +6,7 @@ from __future__ import annotations
 from fractions import Fraction as F
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 
@@ -88,7 +89,8 @@ def test_steins_formula_is_the_integral_over_the_plane():
 
 
 def test_the_corrected_bounds_hold_on_many_problems_and_the_printed_ones_do_not():
-    found = [halfspaces.run_margins(seed, 54, 8) for seed in range(4)]  # 216 problems
+    both_sides = page_cells.functions("decoupling/halfspaces")["both_sides"]
+    found = [halfspaces.run_margins(seed, 54, 8, both_sides) for seed in range(4)]  # 216 problems
     count = {name: sum((np.array(one[name]) > 1 + 1e-9).sum() for one in found) for name in found[0]}
     for name in ("gap", "direction", "length", "combined"):
         assert count[f"{name}.corrected"] == 0, name
@@ -131,6 +133,9 @@ def test_a_smooth_loss_has_critical_points_off_the_line():
     assert np.linalg.norm(halfspace.gradient(point)) < 1e-14
     assert halfspaces.sine_off_line(point[None], halfspace)[0] == pytest.approx(1)
     assert np.linalg.norm(halfspace.gradient(np.array([0.0, 1.1]))) > 0.01, "an isolated pair of points"
+    on_line, off_line = halfspaces.critical_points_in_plane(halfspace, 1.5)
+    assert abs(on_line[:, 1]).max() < 1e-6
+    assert {(round(a, 6), round(abs(b), 6)) for a, b in off_line} == {(0.0, 1.0)}
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -202,13 +207,9 @@ def test_examples_and_races():
     )
     best = halfspaces.best_weight(halfspace)
     assert np.linalg.norm(halfspace.gradient(best)) < 1e-12
-    found = halfspaces.race(halfspace, w, 60)
+    found = page_cells.functions("decoupling/halfspaces", steps=60)["race"](halfspace, w)
     assert set(found) == set(halfspaces.RACERS) and all(len(one) == 61 for one in found.values())
     assert all(one[-1] < one[0] for one in found.values()) and found["gdnp"][-1] < 1e-6
-    assert (
-        halfspaces.steps_to(np.array([1.0, 0.1, 0.5, 0.01]), 0.2) == 3
-        and halfspaces.steps_to(np.ones(4), 0.1) == 4
-    )
     assert 0.9 < halfspaces.alignment(halfspace) <= 1 + 1e-12
 
 
