@@ -17,6 +17,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import torch
 
 from bnbook import figures
 from bookpress import results
@@ -40,6 +41,7 @@ def run(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     (chapter,) = chapters.select([name])
     names: dict[str, Any] = {"__name__": "__main__", **chapter.parameters("smoke")}
     results._session = results.Results()
+    torch.set_default_dtype(torch.float32)
     kept = figures.figure, os.environ.pop("BNBOOK_RESULTS", None)
     figures.figure = lambda _, draw: plt.close(draw(results.current()))
     try:
@@ -50,6 +52,7 @@ def run(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return names, {each: results.current()[each] for each in results.current()}
     finally:
         figures.figure = kept[0]
+        torch.set_default_dtype(torch.float32)  # a page may have set its own
         plt.close("all")
 
 
@@ -88,7 +91,8 @@ def short(recorded: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
     for name, values in recorded.items():
         flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-7.0, posinf=1e99, neginf=-1e99)
         flat, weights = np.arcsinh(flat), np.cos(np.arange(len(flat)))
-        found[name] = [len(flat), *(float(f"{x:.6g}") for x in (flat.mean(), weights @ flat / len(flat)))]
+        sums = (flat.sum() / max(len(flat), 1), weights @ flat / max(len(flat), 1))
+        found[name] = [len(flat), *(float(f"{x:.6g}") for x in sums)]
     return found
 
 

@@ -56,7 +56,7 @@ SIDES = {
         "same.eps minimum.any minimum.centred plain_minimum.any",
         "minimum.bias minimum.fixed ray.any ray.centred lemma_45.centred lemma_33_half lemma_33_three "
         "lemma_33_half_euclidean lemma_33_three_euclidean lemma_33_sharp lemma_33_squared_quarter",
-        "lemma_45.any lemma_33 lemma_33.eps lemma_33_squared ray.standard",
+        "lemma_45.any lemma_33 lemma_33.eps ray.standard",
     ),
 }
 
