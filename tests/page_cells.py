@@ -31,6 +31,7 @@ PAGES = (
     "decoupling/least-squares",
     "decoupling/halfspaces",
     "decoupling/neural-networks",
+    "batch-norm/gradient-explosion",
 )
 
 

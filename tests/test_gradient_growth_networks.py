@@ -25,7 +25,6 @@ from bnbook.chapters.gradient_explosion import (
     residual_profile,
     train,
     turn_spread,
-    turns,
 )
 from bnbook.chapters.shared import furthest_from_one
 from bnbook.errors import BnbookError
@@ -164,10 +163,7 @@ def test_what_trainings_came_to():
     accuracy = np.array([[[0, 0, 0, 0, 0, 0, 0, 0, 1, 0.5], [1, 1, 1, 1, 1, 1, 1, 1, 0.3, np.nan]]])
     assert last_fifth(accuracy) == pytest.approx(np.array([[0.75, 0.2]]))  # what is no number guesses: 0.1
     assert last_fifth(accuracy[:, :, :3]).tolist() == [[0, 1]]
-    gradient, size = np.full((1, 2, 1, 3), 6.0), np.array([[[[1.0, 1, 1]], [[1, 2, 4]]]])
-    done = Trained(accuracy, accuracy, gradient, size)
-    turned = turns(done, [5.0, 0.1], 1)
-    assert turned == pytest.approx(np.array([[[0.6, 0.3, 0.15]]]))
+    turned = np.array([[[0.6, 0.3, 0.15]]])
     assert turn_spread(turned) == pytest.approx(np.array([[2.0]]))  # the last layer is left out
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from bnbook.chapters import (
     fisher,
-    gradient_explosion,
     learning_rate,
     least_squares,
     length_direction,
@@ -20,7 +19,6 @@ from bnbook.chapters import (
     mean_field,
     order_parameters,
 )
-from bnbook.chapters.gradient_explosion import ACTIVATIONS
 from bnbook.plots import axes, panels, printed
 
 
@@ -40,9 +38,6 @@ def test_a_curve_is_drawn_at_every_step_up_to_20_and_at_120_more():
 TABLES = {
     "the norms of the chapter on other norms": (lp_norms.NORMS, "none batch l1 l2 linf"),
     "the arms of the order parameters": (mean_field.ARMS, "none batch"),
-    "nonlinearities": (gradient_explosion.NONLINEARITIES, "relu tanh linear zigzag"),
-    "what is trained": (gradient_explosion.KINDS, "batch residual none one"),
-    "where one batch norm stands": (gradient_explosion.PLACES, "batch one_last one_middle one_first none"),
     "equations for the largest eigenvalue": (
         fisher.LINES,
         "none.printed none.corrected batch.printed batch.corrected batch.through_batch",
@@ -55,10 +50,6 @@ TABLES = {
 def test_tables_that_say_what_is_measured(table):
     found, expected = TABLES[table]
     assert list(found) == expected.split()
-
-
-def test_every_nonlinearity_that_is_drawn_is_one_that_is_measured():
-    assert set(gradient_explosion.NONLINEARITIES) <= set(ACTIVATIONS)
 
 
 def test_what_stands_in_titles_and_decides_which_marks_are_drawn():
@@ -99,22 +90,6 @@ def test_bounds_that_are_drawn_beside_random_gains():
     root, squared, best = (line.get_ydata() for line in ax.lines[1:4])
     assert root == pytest.approx(1 + cosine**-0.5) and squared == pytest.approx(1 + 1 / cosine)
     assert best == pytest.approx(squared / 2) and best[-1] == pytest.approx(1)
-
-
-def test_limits_and_profiles_of_gradient_growth():
-    names, at = gradient_explosion.NONLINEARITIES, np.array([8.0, 64.0])
-    measured = {name: np.full((2, 2), 1.5) for name in names}
-    fig = gradient_explosion.rates([8, 64], measured, at, {name: np.ones((1, 2)) for name in names})
-    heights = [line.get_ydata()[0] for line in fig.axes[0].lines if list(line.get_xdata()) == [0, 1]]
-    assert heights == pytest.approx([np.pi / (np.pi - 1), np.sqrt(np.pi / (np.pi - 1))])
-    norms = {kind: np.full((2, 5), 7.0) for kind in ("batch", "residual", "none")}
-    fig = gradient_explosion.layers(norms, 2.0, np.array([5.0, 4.0, 3.0, 2.0, 1.0]))
-    theory = {
-        line.get_label(): line.get_ydata() for line in fig.axes[0].lines if "theory" in line.get_label()
-    }
-    one, skip = theory.values()
-    assert one == pytest.approx([28, 14, 7, 3.5, 1.75])  # set to agree in the third layer
-    assert skip == pytest.approx(np.array([28, 21, 14, 7]) / 3)
 
 
 def test_the_papers_two_orders_of_magnitude_above_batch_norms_curve():

@@ -8,7 +8,6 @@ A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a
 ASIDE = {
     "exercises": "ROWS",
     "fisher": "LINES",
-    "gradient_explosion": "KINDS NONLINEARITIES PLACES",
     "learning_rate": "LINES",
     "lp_norms": "NAMES NORMS",
     "mean_field": "ARMS LETTERS",
@@ -28,7 +27,6 @@ LAY = {
     "exercises": "plots.exercises",
     "fisher": "plots.fisher",
     "gamma_initialisation": "plots.first_gamma",
-    "gradient_explosion": "plots.gradient_explosion",
     "landscape": "plots.landscape",
     "learning_rate": "plots.learning_rate",
     "learning_rate.after_epochs": "plots.learning_rate_sides",
