@@ -89,7 +89,8 @@ def short(recorded: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
     for name, values in recorded.items():
         flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-7.0, posinf=1e99, neginf=-1e99)
         flat, weights = np.arcsinh(flat), np.cos(np.arange(len(flat)))
-        found[name] = [len(flat), *(float(f"{x:.6g}") for x in (flat.mean(), weights @ flat / len(flat)))]
+        sums = (flat.sum() / max(len(flat), 1), weights @ flat / max(len(flat), 1))
+        found[name] = [len(flat), *(float(f"{x:.6g}") for x in sums)]
     return found
 
 

@@ -56,7 +56,7 @@ SIDES = {
         "same.eps minimum.any minimum.centred plain_minimum.any",
         "minimum.bias minimum.fixed ray.any ray.centred lemma_45.centred lemma_33_half lemma_33_three "
         "lemma_33_half_euclidean lemma_33_three_euclidean lemma_33_sharp lemma_33_squared_quarter",
-        "lemma_45.any lemma_33 lemma_33.eps lemma_33_squared ray.standard",
+        "lemma_45.any lemma_33 lemma_33.eps ray.standard",
     ),
 }
 
@@ -68,6 +68,40 @@ def test_right_formulas_and_bounds_hold_and_wrong_ones_do_not(page):
     assert [name for name in wrong if max(found.worst(f"error.{name}")) < 1e-3] == []
     assert [name for name in hold if sum(found.violated(f"margin.{name}"))] == []
     assert [name for name in fail if not sum(found.violated(f"margin.{name}"))] == []
+
+
+#: Page -> counts that are 0 for every seed, and counts that are not 0 for all.
+COUNTS = {
+    "decoupling/least-squares": (
+        "linear_violations.direction linear_violations.gradient_descent rayleigh_violations.corrected "
+        "not_convex.corrected",
+        "rayleigh_violations.printed rayleigh_violations.charitable not_convex.printed linear_trials.direction",
+    ),
+    "decoupling/halfspaces": (
+        "off_line.one_turn violations.gap_corrected violations.direction_corrected violations.length_corrected "
+        "violations.combined_corrected",
+        "found.one_turn off_line.ripple violations.gap_printed violations.direction_printed "
+        "violations.length_printed violations.combined_printed",
+    ),
+    "decoupling/neural-networks": (
+        "violations.corrected points.regular_off_line unit_points.off_line_lined",
+        "violations.printed trials.corrected off_line_count.logistic points.regular_found unit_points.found_lined",
+    ),
+}
+
+
+@pytest.mark.parametrize("page", COUNTS)
+def test_corrected_bounds_are_not_violated_and_printed_ones_are(page):
+    recorded, (never, some) = ran(page)[1], (names.split() for names in COUNTS[page])
+    assert [name for name in never if recorded[name].any()] == []
+    assert [name for name in some if not recorded[name].any()] == []
+
+
+def test_one_pass_stalls_and_more_passes_go_on():
+    """After one pass the gradient hardly depends on the steps for each unit; further passes make it smaller."""
+    _, recorded = ran("decoupling/neural-networks")
+    single, many = recorded["curve.passes.single"], recorded["curve.passes.many"]
+    assert single[:, 1] == pytest.approx(single[:, 0], rel=0.01) and (many[:, -1] < many[:, 0]).all()
 
 
 @pytest.mark.parametrize("which", range(5))

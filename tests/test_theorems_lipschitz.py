@@ -5,37 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from matplotlib.colors import to_rgba
 
 from bnbook.chapters import lipschitz, theorems
 from bnbook.chapters.lipschitz import lipschitz_counterexamples
-from bnbook.chapters.theorems import (
-    EDGES,
-    FIRST,
-    KINDS,
-    Trials,
-    batch_norm,
-    differentiate,
-    draw,
-    draw_margins,
-    error,
-    exact,
-    normalize,
-    restoring,
-)
+from bnbook.chapters.theorems import EDGES, FIRST, KINDS, Trials, draw, draw_margins, exact, normalize
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
-
-
-@pytest.mark.parametrize("unbiased", [False, True])
-@pytest.mark.parametrize("eps", [0.0, 0.3])
-def test_jacobian_equals_the_dense_one(eps, unbiased):
-    y = np.random.default_rng(0).standard_normal(7)
-    dense = torch.autograd.functional.jacobian(
-        lambda v: batch_norm(v[:, None], np.ones(1), np.zeros(1), eps, unbiased)[:, 0], torch.tensor(y)
-    )
-    assert error(dense.numpy(), theorems.jacobian(normalize(y, eps, unbiased))) < 1e-12
 
 
 def test_projection_deletes_two_directions_and_the_mirror_keeps_lengths():
@@ -105,12 +81,6 @@ def test_counterexamples_survive_fifty_digits():
             assert (
                 abs(value - mpmath.mpf(expected.numerator) / expected.denominator) < mpmath.mpf(10) ** -18
             ), name
-
-
-def test_restoring_gives_back_the_plain_network():
-    instance = restoring(draw(np.random.default_rng(4), 3))
-    found = differentiate(instance)
-    assert np.abs(found.shared - found.own).max() < 1e-12
 
 
 def test_the_outlines_of_margins_are_roots_of_counts_in_the_ink_of_their_side():
