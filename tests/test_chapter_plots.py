@@ -21,16 +21,11 @@ DRAWING = ("bnbook.plots", CHAPTERS)
 SOURCES = Sources()
 #: What cells use of it all the same; every one is pinned, with its value, in test_plots_chosen.py.
 PINNED = {
-    "batch-norm/gradient-explosion": {
-        f"gradient_explosion.{x}" for x in ("KINDS", "NONLINEARITIES", "PLACES")
-    },
     "santurkar/training": {"printed.SIZE"},
     "santurkar/internal-covariate-shift": {"axes.power"},
     "santurkar/predictiveness": {"axes.power"},
     "santurkar/lp-norms": {"lp_norms.NORMS"},
     "mean-field/learning-rate": {"learning_rate.LINES"},
-    "decoupling/least-squares": {"length_direction.drawn_steps"},
-    "decoupling/halfspaces": {"length_direction.drawn_steps"},
 }
 
 Parents = dict[ast.AST, ast.AST]

@@ -130,15 +130,6 @@ def test_it_survives_higher_precision():
     assert abs(slope_p / mass) < 1e-12 and abs(slope_q / mass) < 1e-12  # 7 deviations leave 1e-12
 
 
-def test_the_bound_holds_on_the_line_and_fails_elsewhere():
-    found = [neural_networks.unit_margins(seed, 6, 20) for seed in range(2)]
-    assert (
-        sum((one["corrected"] > 1).sum() for one in found) == 0 < sum(len(one["corrected"]) for one in found)
-    )
-    assert sum((one["printed"] > 1).sum() for one in found) > 3
-    assert max(one["pythagoras"].max() for one in found) < 1e-4
-
-
 def test_a_unit_with_the_others_on_the_line_moves_as_in_least_squares():
     from bnbook.chapters import least_squares
 
@@ -155,25 +146,6 @@ def test_a_unit_with_the_others_on_the_line_moves_as_in_least_squares():
         assert abs(g @ weight) / np.sqrt(weight @ network.problem.S @ weight) == pytest.approx(
             abs(slope), abs=1e-9
         )
-
-
-def test_critical_points_are_critical_and_regular_ones_lie_on_the_line():
-    for seed, name in ((0, "huber"), (1, "logistic")):
-        rng = np.random.default_rng(seed)
-        network = draw_network(rng, LOSSES[name], 2, 2, True)
-        points = neural_networks.critical_points(network, rng, 2)
-        counts = neural_networks.classify(network, points)
-        assert counts["found"] == len(points) > 0 and counts["regular_off_line"] == 0
-        for W in points:
-            assert np.abs(network.gradient(W)).max() < 1e-6 * np.abs(network.problem.u).max()
-        if name == "logistic":
-            assert counts["off_line"] > 0
-
-
-def test_one_pass_stalls_and_more_passes_go_on():
-    single, many, network = neural_networks.run_passes(0, 2, [4, 8], 4)
-    assert single[1] == pytest.approx(single[0], rel=0.05) and many[-1] < 0.3 * many[0]
-    assert (network.theta == 1.0).all()
 
 
 def test_bad_input_is_said_in_one_line():

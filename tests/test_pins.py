@@ -14,9 +14,9 @@ import pytest
 
 from bnbook.chapters import stand_ins, vgg
 from bnbook.chapters.gradient_explosion import depth_growth, fitted_growth, largest_usable, steadiness
-from bnbook.chapters.halfspaces import steps_to
 from bnbook.chapters.internal_covariate_shift import rank_correlation
 from bnbook.chapters.learning_rate import best_rates
+from bnbook.chapters.length_direction import steps_to
 from bnbook.chapters.readout import explosion_step
 from bnbook.chapters.residual import best_rate
 from bnbook.chapters.training import matched

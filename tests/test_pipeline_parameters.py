@@ -55,6 +55,7 @@ def test_a_value_of_another_type_is_one_clear_line(name, given):
         ("float above 0, up to 1", 1.0, 1.1), ("float above 0, below 1", 0.9, 1.0), ("float from 1 over 2", 0.5, 0.4),
         ("float in rates", 0.5, 0.4), ("list[float] with 1 over 2, once each", [0.5, 1.0], [0.5, 0.5]),
         ("list[int] 2 or more", [1, 2], [1]), ("list[int] 2 of them", [1, 2], [1, 2, 3]), ("int below seeds", 1, 2),
+        ("int multiple of seeds", 4, 5), ("int twice a multiple of seeds", 8, 6), ("list[int] as many as rates", [1, 2], [1]),
     ],
 )  # fmt: skip
 def test_a_condition_holds_up_to_its_bound_and_no_further(said, inside, outside):

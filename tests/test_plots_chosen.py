@@ -10,16 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from bnbook.chapters import (
-    fisher,
-    gradient_explosion,
-    learning_rate,
-    least_squares,
-    length_direction,
-    lp_norms,
-    order_parameters,
-)
-from bnbook.chapters.gradient_explosion import ACTIVATIONS
+from bnbook.chapters import fisher, learning_rate, least_squares, length_direction, lp_norms, order_parameters
 from bnbook.plots import axes, panels, printed
 
 
@@ -38,9 +29,6 @@ def test_a_curve_is_drawn_at_every_step_up_to_20_and_at_120_more():
 
 TABLES = {
     "the norms of the chapter on other norms": (lp_norms.NORMS, "none batch l1 l2 linf"),
-    "nonlinearities": (gradient_explosion.NONLINEARITIES, "relu tanh linear zigzag"),
-    "what is trained": (gradient_explosion.KINDS, "batch residual none one"),
-    "where one batch norm stands": (gradient_explosion.PLACES, "batch one_last one_middle one_first none"),
     "equations for the critical rate": (learning_rate.LINES, "from0 from1 corrected through_batch"),
 }
 
@@ -49,10 +37,6 @@ TABLES = {
 def test_tables_that_say_what_is_measured(table):
     found, expected = TABLES[table]
     assert list(found) == expected.split()
-
-
-def test_every_nonlinearity_that_is_drawn_is_one_that_is_measured():
-    assert set(gradient_explosion.NONLINEARITIES) <= set(ACTIVATIONS)
 
 
 def test_what_stands_in_titles_and_decides_which_marks_are_drawn():
@@ -85,27 +69,13 @@ def test_points_measured_at_one_gamma_are_drawn_at_others_by_its_square():
 def test_bounds_that_are_drawn_beside_random_gains():
     from bnbook.chapters import lipschitz
 
-    (ax,) = lipschitz.weight_gains(np.ones((1, 1)), np.ones((1, 1))).axes
+    (ax,) = lipschitz.weight_gains(
+        {f"curve.weights.{name}": np.ones((1, 1)) for name in ("cosine", "gain")}
+    ).axes
     cosine = ax.lines[1].get_xdata()
     root, squared, best = (line.get_ydata() for line in ax.lines[1:4])
     assert root == pytest.approx(1 + cosine**-0.5) and squared == pytest.approx(1 + 1 / cosine)
     assert best == pytest.approx(squared / 2) and best[-1] == pytest.approx(1)
-
-
-def test_limits_and_profiles_of_gradient_growth():
-    names, at = gradient_explosion.NONLINEARITIES, np.array([8.0, 64.0])
-    measured = {name: np.full((2, 2), 1.5) for name in names}
-    fig = gradient_explosion.rates([8, 64], measured, at, {name: np.ones((1, 2)) for name in names})
-    heights = [line.get_ydata()[0] for line in fig.axes[0].lines if list(line.get_xdata()) == [0, 1]]
-    assert heights == pytest.approx([np.pi / (np.pi - 1), np.sqrt(np.pi / (np.pi - 1))])
-    norms = {kind: np.full((2, 5), 7.0) for kind in ("batch", "residual", "none")}
-    fig = gradient_explosion.layers(norms, 2.0, np.array([5.0, 4.0, 3.0, 2.0, 1.0]))
-    theory = {
-        line.get_label(): line.get_ydata() for line in fig.axes[0].lines if "theory" in line.get_label()
-    }
-    one, skip = theory.values()
-    assert one == pytest.approx([28, 14, 7, 3.5, 1.75])  # set to agree in the third layer
-    assert skip == pytest.approx(np.array([28, 21, 14, 7]) / 3)
 
 
 def test_the_papers_two_orders_of_magnitude_above_batch_norms_curve():
@@ -137,8 +107,15 @@ def test_the_line_like_the_square_of_the_first_gamma():
 
 
 def test_the_linear_bound_at_condition_number_100():
-    steps, excess = np.array([0, 1, 50]), {"direction": np.full((2, 3), 0.5)}
-    fig = least_squares.conditioning(steps, excess, [10, 100], {"direction": np.ones((2, 2))})
+    steps, excess = np.array([0, 1, 50]), np.full((2, 3), 0.5)
+    results = {
+        "curve.conditioning.step": steps[None],
+        "curve.conditioning.condition": np.array([[10.0, 100.0]]),
+    }
+    for name in least_squares.RACERS:
+        results[f"curve.conditioning.excess.{name}"] = excess
+        results[f"curve.conditioning.needed.{name}"] = np.ones((2, 2))
+    fig = least_squares.conditioning(results)
     assert fig.axes[0].lines[-1].get_ydata() == pytest.approx([0.5, 0.5 * 0.99**2, 0.5 * 0.99**100])
 
 

@@ -94,6 +94,16 @@ def test_columns_stand_below_each_other_and_share_what_they_share_on_a_page(rows
     assert fig.get_figwidth() == WIDTH and fig.get_figheight() * 358 / WIDTH < 1000
 
 
+def test_a_drawing_that_asks_pyplot_is_narrow_too_and_pyplot_is_itself_again():
+    usual = plt.subplots
+    with pytest.raises(ZeroDivisionError), on_a_phone():
+        fig, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
+        assert fig.get_figwidth() == WIDTH and axes[0].get_subplotspec().rowspan.start == 0
+        assert axes[1].get_subplotspec().rowspan.start == 1
+        raise ZeroDivisionError
+    assert plt.subplots is usual and plt.subplots(figsize=(7, 3))[0].get_figwidth() == 7
+
+
 def test_each_block_has_the_numbers_and_the_name_of_its_rows():
     def fill(axes):
         for ax, words in zip(axes[:, 0], ("one", "two", "three")):
@@ -125,6 +135,8 @@ def test_a_list_of_panels_is_read_on_in_rows(narrow, count, columns, last):
     assert last_of_columns(axes) == axes[-last:] and first_of_rows(axes) == axes[::columns]
     axes[0].set(xlim=(0, 7), ylim=(0, 5))
     assert {(ax.get_xlim(), ax.get_ylim()) for ax in axes} == {((0, 7), (0, 5))}
+    numbered = [any(text.get_visible() and text.get_text() for text in ax.get_xticklabels()) for ax in axes]
+    assert numbered == [k + columns >= count for k in range(count)], "where no panel is below"
     assert fig.get_figheight() * 358 / WIDTH < 1000 or not narrow
 
 

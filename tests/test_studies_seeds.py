@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 
@@ -16,7 +17,7 @@ from bnbook.chapters import (
     smoothness,
 )
 from bnbook.chapters.gradient_explosion import chain
-from bnbook.chapters.theorems import run_trials
+from bnbook.chapters.theorems import draw_all
 from bnbook.deep_linear.problem import draw_examples, draw_problem
 
 
@@ -25,18 +26,18 @@ def net():
     return chain((5, 6, 6, 10), "tanh")
 
 
+BOUNDS, ONE_UNIT = (
+    page_cells.functions(f"decoupling/{name}")["both_sides"] for name in ("halfspaces", "neural-networks")
+)
 #: Of a seed, whatever numbers come out.
 DRAWS = {
-    "lipschitz": lambda seed: run_trials(lipschitz.lipschitz_trial, seed + 1, 1).values["margin.better"][
-        seed
-    ],
-    "smoothness": lambda seed: run_trials(smoothness.smoothness_trial, seed + 1, 1).values["margin.c1"][seed],
-    "minima": lambda seed: run_trials(minima.minima_trial, seed + 1, 1).values["margin.lemma_33"][seed],
+    "lipschitz": lambda seed: draw_all(lipschitz.draw_layer, 1, 1, seed, 0)[0][0].case.g,
+    "smoothness": lambda seed: draw_all(smoothness.draw_layer, 1, 1, seed, 1)[0][0].minimum,
+    "minima": lambda seed: draw_all(minima.draw_problem, 1, 1, seed, 2)[0][0].t,
     "least squares": lambda seed: least_squares.least_squares_margins(seed, 1, 2)[0].ratio,
     "rayleigh": lambda seed: least_squares.rayleigh_margins(seed, 1, 2)["corrected"].ratio,
-    "half-spaces": lambda seed: halfspaces.run_margins(seed, 1, 1)["direction.corrected"],
-    "one unit": lambda seed: neural_networks.unit_margins(seed, 2, 1)["on_line"],
-    "passes": lambda seed: neural_networks.run_passes(seed, 1, [1], 1)[1],
+    "half-spaces": lambda seed: halfspaces.run_margins(seed, 1, 1, BOUNDS)["direction.corrected"],
+    "one unit": lambda seed: neural_networks.unit_margins(seed, 2, 1, ONE_UNIT)["on_line"],
     "batch": lambda seed: gradient_explosion.gaussian_batch(4, 3, seed)[0],
     "labels": lambda seed: gradient_explosion.gaussian_batch(40, 3, seed)[1],
     "gradients": lambda seed: gradient_explosion.gradients(net(), 8, seed).weight,

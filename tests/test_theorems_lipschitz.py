@@ -5,83 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from matplotlib.colors import to_rgba
 
 from bnbook.chapters import lipschitz, theorems
-from bnbook.chapters.lipschitz import lipschitz_counterexamples, lipschitz_trial
-from bnbook.chapters.theorems import (
-    EDGES,
-    FIRST,
-    KINDS,
-    Trials,
-    batch_norm,
-    differentiate,
-    draw,
-    draw_margins,
-    error,
-    exact,
-    normalize,
-    restoring,
-    run_trials,
-)
+from bnbook.chapters.lipschitz import lipschitz_counterexamples
+from bnbook.chapters.theorems import EDGES, FIRST, KINDS, Trials, draw, draw_margins, exact, normalize
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
-
-
-@pytest.fixture(scope="module")
-def found():
-    return run_trials(lipschitz_trial, seeds=1, instances=60)  # every kind of loss, six times
-
-
-RIGHT = (
-    "fact_c1", "fact_c2", "fact_c2_gamma", "fact_c1_v1_corrected", "th41", "th44", "c2.normalized.centred",
-    "c2_general.uncentred", "th31.normalized.centred", "th31_general.uncentred", "c3_plain.centred",
-    "sharp32_reached.centred", "fact_c1.eps", "fact_c1_count.eps", "fact_c1_count.unbiased", "equation_12",
-    "identity_weights.normalized",
-)  # fmt: skip
-WRONG = (
-    "fact_c1_v1", "c2.raw.centred", "c2.normalized.uncentred", "th31.raw.centred", "th31.pearson.centred",
-    "th31.normalized.uncentred", "c3.centred", "c3_plain.uncentred", "fact_c1.unbiased", "th41.eps",
-    "th41.unbiased", "equation_12_printed", "identity_weights.raw",
-)  # fmt: skip
-HOLD = (
-    "th41", "th41_linear", "th41_restored", "th44", "better_small_gamma", "th31.uncentred", "th31.centred",
-    "th32.cosine_squared.uncentred", "th32.pearson_squared.centred", "c4.cosine_squared.below.uncentred",
-    "sharp32.uncentred", "always_far.uncentred", "th41.eps", "th41.unbiased", "sharp32.eps",
-    "sharp32.unbiased", "equation_16_absolute", "equation_17_corrected",
-)  # fmt: skip
-FAIL = (
-    "th41_appendix", "th41_literal", "better", "th44_printed", "th44_maximum", "th32.pearson.centred",
-    "th32.pearson_squared.uncentred", "c4.pearson.any.centred", "always.uncentred",
-    "th32_literal.cosine_squared.uncentred", "equation_16", "equation_17",
-)  # fmt: skip
-
-
-def test_formulas_equal_autograd_and_wrong_ones_do_not(found):
-    assert {
-        name: found.worst(f"error.{name}")[0] for name in RIGHT if found.worst(f"error.{name}")[0] > 1e-9
-    } == {}
-    assert {
-        name: found.worst(f"error.{name}")[0] for name in WRONG if found.worst(f"error.{name}")[0] < 1e-3
-    } == {}
-
-
-def test_bounds_hold_and_wrong_ones_break(found):
-    assert {
-        name: found.violated(f"margin.{name}") for name in HOLD if sum(found.violated(f"margin.{name}"))
-    } == {}
-    assert [name for name in FAIL if not sum(found.violated(f"margin.{name}"))] == []
-
-
-@pytest.mark.parametrize("unbiased", [False, True])
-@pytest.mark.parametrize("eps", [0.0, 0.3])
-def test_jacobian_equals_the_dense_one(eps, unbiased):
-    y = np.random.default_rng(0).standard_normal(7)
-    dense = torch.autograd.functional.jacobian(
-        lambda v: batch_norm(v[:, None], np.ones(1), np.zeros(1), eps, unbiased)[:, 0], torch.tensor(y)
-    )
-    assert error(dense.numpy(), theorems.jacobian(normalize(y, eps, unbiased))) < 1e-12
 
 
 def test_projection_deletes_two_directions_and_the_mirror_keeps_lengths():
@@ -153,51 +83,13 @@ def test_counterexamples_survive_fifty_digits():
             ), name
 
 
-def test_restoring_gives_back_the_plain_network():
-    instance = restoring(draw(np.random.default_rng(4), 3))
-    found = differentiate(instance)
-    assert np.abs(found.shared - found.own).max() < 1e-12
-
-
-def test_draws_go_through_all_kinds_and_repeat():
-    kinds = {draw(np.random.default_rng(n), n).kind for n in range(len(KINDS))}
-    assert kinds == set(KINDS)
-    one, two = (run_trials(lipschitz_trial, 1, 3).values for _ in range(2))
-    assert all(one[name] == two[name] for name in one)
-    assert abs(draw(np.random.default_rng(0), 0, centred=True).x.mean(0)).max() < 1e-14
-
-
-def test_bad_input_is_said_in_a_line():
-    with pytest.raises(BnbookError, match="without spread"):
-        normalize(np.ones(4))
-    with pytest.raises(BnbookError, match="batch of at least 2"):
-        normalize(np.ones(1))
-    with pytest.raises(BnbookError, match="no rational square root"):
-        normalize(exact(1, 2, 4))
-    with pytest.raises(BnbookError, match="no trial gave"):
-        run_trials(lipschitz_trial, 1, 1).worst("nothing")
-
-
-def test_margins_are_counted_once_for_record_and_figure():
-    nan = float("nan")
-    found = Trials({"margin.one": [[-0.5, 0.0, 0.3], [1.0, nan, -1e-9]], "margin.two": [[-2e-9] * 3, []]})
-    assert found.bounds("one two") == {
-        "trials.one": [3, 3], "violations.one": [1, 1], "trials.two": [3, 0], "violations.two": [3, 0],
-    }  # fmt: skip
-    assert found.shares("one two") == {"share.one": [1 / 3, 1 / 3], "share.two": [1.0, 0.0]}
-    tallies = found.tallies(["one", "two"])
-    assert [counts.sum(axis=1).tolist() for counts in tallies.values()] == [[3, 3], [3, 0]]
-    fig = draw_margins(tallies, {"one": ("first", "printed"), "two": ("second", "corrected")})
-    assert [text.get_text() for text in fig.axes[0].texts] == ["100 % violated", "33 % violated"]
-    assert [tick.get_text() for tick in fig.axes[0].get_yticklabels()] == ["second", "first"]
-
-
 def test_the_outlines_of_margins_are_roots_of_counts_in_the_ink_of_their_side():
     bins = len(EDGES) - 1
     counts = np.zeros((2, bins))  # two seeds
     counts[0, [3, FIRST, bins - 1]] = 4, 2, 16
     counts[1, FIRST - 1] = 2
-    fig = draw_margins({"one": counts, "two": counts}, {"one": ("", "printed"), "two": ("", "corrected")})
+    results = {"curve.margins.one": counts, "curve.margins.two": counts}
+    fig = draw_margins(results, {"one": ("", "printed"), "two": ("", "corrected")})
     for row, form in ((1, "printed"), (0, "corrected")):  # the first row stands above
         wrong, good = (patch.get_data() for patch in fig.axes[0].patches[2 * row : 2 * row + 2])
         inks = [patch.get_facecolor() for patch in fig.axes[0].patches[2 * row : 2 * row + 2]]
@@ -213,3 +105,53 @@ def test_the_outlines_of_margins_are_roots_of_counts_in_the_ink_of_their_side():
             np.testing.assert_allclose(heights, 0.8 * np.array(roots) / 4)
             assert len(outline.edges) == bins
         assert wrong.baseline[3] == row and good.baseline[FIRST - 1] == wrong.values[FIRST - 1]
+
+
+def test_draws_go_through_all_kinds():
+    kinds = {draw(np.random.default_rng(n), n).kind for n in range(len(KINDS))}
+    assert kinds == set(KINDS)
+    assert abs(draw(np.random.default_rng(0), 0, centred=True).x.mean(0)).max() < 1e-14
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        (lambda: normalize(np.ones(4)), "without spread"),
+        (lambda: normalize(np.ones(1)), "batch of at least 2"),
+        (lambda: normalize(exact(1, 2, 4)), "no rational square root"),
+        (lambda: Trials({}).worst("nothing"), "no trial gave"),
+        (lambda: Trials({"error.a": [[0.1], []]}).errors("a"), "expected more instances"),
+    ],
+)
+def test_bad_input_is_said_in_a_line(wrong, words):
+    with pytest.raises(BnbookError, match=words):
+        wrong()
+
+
+def test_numbers_of_trials():
+    """Not a number is an infinite error and a violated bound; a bound that was never tried is violated by none."""
+    nan = float("nan")
+    found = Trials({"margin.one": [[-0.5, 0.0, 0.3], [1.0, nan, -1e-9]], "margin.two": [[-2e-9] * 3, []]})
+    found |= Trials({"error.a": [[nan, 0.5], [0.25, 2.0, 0.75]]})
+    assert found.errors("a") == {"error.a": [np.inf, 2.0]} and found.median("error.a")[1] == 0.75
+    assert found.all("margin.two").tolist() == [-2e-9] * 3
+    assert found.bounds("one two") == {
+        "trials.one": [3, 3], "violations.one": [1, 1], "trials.two": [3, 0], "violations.two": [3, 0],
+    }  # fmt: skip
+    assert found.shares("one two") == {"share.one": [1 / 3, 1 / 3], "share.two": [1.0, 0.0]}
+    tallies = found.tallies(["one", "two"])
+    assert [counts.sum(axis=1).tolist() for counts in tallies.values()] == [[3, 3], [3, 0]]
+    fig = draw_margins(tallies, {"one": ("first", "printed"), "two": ("second", "corrected")})
+    assert [text.get_text() for text in fig.axes[0].texts] == ["100 % violated", "33 % violated"]
+    assert [tick.get_text() for tick in fig.axes[0].get_yticklabels()] == ["second", "first"]
+
+
+def test_every_instance_has_random_numbers_of_its_own():
+    draw_one = lambda rng, number: (rng.uniform(), number)
+    drawn = theorems.draw_all(draw_one, 2, 3, first=0, stream=0)
+    assert len({value for row in drawn for value, _ in row}) == 6
+    assert theorems.draw_all(draw_one, 1, 3, first=1, stream=0) == drawn[1:]
+    assert theorems.draw_all(draw_one, 2, 3, first=0, stream=1)[0][0] != drawn[0][0]
+    found = theorems.on_all(lambda one: {"u": one[0], **({"odd": one[1]} if one[1] % 2 else {})}, drawn)
+    assert found.values["u"] == [[value for value, _ in row] for row in drawn]
+    assert found.values["odd"] == [[1.0], [1.0]]

@@ -30,8 +30,9 @@ BOUNDS = {
     "up to": lambda value, bound: value <= bound,
     "below": lambda value, bound: value < bound,
 }
+MULTIPLES = {"multiple of": 1, "twice a multiple of": 2}
 CONDITION = re.compile(
-    rf"(?P<what>{'|'.join(BOUNDS)}|in|with) (?P<other>\w+)(?: over (?P<over>\d+))?"
+    rf"(?P<what>{'|'.join(BOUNDS)}|in|with|{'|'.join(MULTIPLES)}|as many as) (?P<other>\w+)(?: over (?P<over>\d+))?"
     r"|(?P<least>\d+) or more|(?P<just>\d+) of them|(?P<once>once each)"
 )
 #: How papermill begins the cell that it adds.
@@ -86,6 +87,10 @@ class Kind:
         other = (
             int(said["other"]) / int(said["over"] or 1) if said["other"].isdigit() else values[said["other"]]
         )
+        if said["what"] in MULTIPLES:
+            return all(item % (MULTIPLES[said["what"]] * other) == 0 for item in items)
+        if said["what"] == "as many as":
+            return len(items) == len(other)
         if said["what"] in BOUNDS:
             return all(BOUNDS[said["what"]](item, other) for item in items)
         return all(item in other for item in items) if said["what"] == "in" else other in items
@@ -99,7 +104,8 @@ def kind(annotation: Any) -> Kind:
     if not said or not all(CONDITION.fullmatch(each) for each in conditions):
         raise BnbookError(
             f"the type {text!r} is none that a parameter has; expected {', '.join(ITEMS)} or list[…] and conditions: "
-            'from, above, up to, below, in, with 2, 1 over 2 or another parameter, "2 or more", "2 of them", "once each"'
+            "from, above, up to, below, in, with, (twice a) multiple of, as many as "
+            '2, 1 over 2 or another parameter, "2 or more", "2 of them", "once each"'
         )
     return Kind(text, ITEMS[said["item"]], bool(said["list"]), conditions)
 

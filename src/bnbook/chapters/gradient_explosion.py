@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from bnbook.errors import BnbookError
-from bnbook.figures import COLORS, log_band, mean_and_interval, parameters_of, points_of
+from bnbook.figures import COLORS, log_band, mean_and_interval
 from bnbook.meanfield.recursions import relu_product, step_product
 from bnbook.models import mlp
 from bnbook.models.building import initialise, linear, whole
@@ -26,7 +26,6 @@ from bnbook.plots.layout import subplots
 from bnbook.probes.functional import total_norm
 from bnbook.probes.landscape import along_gradient
 from bnbook.probes.layer_gradients import LayerGradients, measure
-from bookpress.results import Results
 
 # ---- Nonlinearities by name, as functions of a tensor; any other function of a tensor may take their place ----
 
@@ -484,11 +483,6 @@ def first_over_last(done: Trained) -> np.ndarray:
     return done.gradient[..., 0] / done.gradient[..., -2]
 
 
-def turns(done: Trained, rates: Sequence[float], k: int) -> np.ndarray:
-    """η ‖∂ℓ/∂W‖ / ‖W‖, the tangent of the angle by which a step turns a layer, at rate k: (S, K, L)."""
-    return rates[k] * done.gradient[:, k] / done.size[:, k]
-
-
 def turn_spread(turned: np.ndarray) -> np.ndarray:
     """The largest turn of a hidden layer over the smallest, (S, K, L) -> (S, K); the last layer is left
     out."""
@@ -554,9 +548,9 @@ def _inputs(model: nn.Module) -> int:
     return next(layer.in_features for layer in model.modules() if isinstance(layer, nn.Linear))
 
 
-# ---- Figures ----------------------------------------------------------------------------------------------
+# ---- Figures, of recorded results alone -------------------------------------------------------------------
 
-Curves = dict[str, np.ndarray]
+Results = Mapping[str, np.ndarray]
 #: Words, mark, and where the words stand beside a point: all four have batch norm, and so its ink.
 NONLINEARITIES = {
     "relu": ("ReLU", "o", (0, 11)),
@@ -581,15 +575,22 @@ PLACES = {
 THEORY = {"color": COLORS["theory"]}
 
 
-def rates(sizes: Sequence[int], measured: Curves, at: np.ndarray, theory: Curves) -> plt.Figure:
-    """Growth of the squared gradient against the batch size: measured (S, sizes), theory (1, at) by name."""
+def _numbered(results: Results, start: str) -> list[int]:
+    """The numbers with which names that begin so end, in their order."""
+    return sorted(int(name.removeprefix(start)) for name in results if name.startswith(start))
+
+
+def rates(results: Results) -> plt.Figure:
+    """Growth of the squared gradient against the batch size: measured (S,) at each, theory (1, places)."""
     fig, ax = subplots(figsize=(7.2, 4.4))
-    ink = {"color": COLORS["batch"]}
+    ink, sizes = {"color": COLORS["batch"]}, _numbered(results, "growth2.relu.m")
     middle = len(sizes) // 2
     for name, (words, mark, beside) in NONLINEARITIES.items():
-        ax.plot(at, theory[name][0], linewidth=1.2, zorder=1, **ink)
-        points(ax, sizes, measured[name], mark, markersize=5, capsize=2.5, **ink)
-        place = (sizes[middle], measured[name][:, middle].mean())
+        measured = np.stack([results[f"growth2.{name}.m{m}"] for m in sizes], axis=1)
+        at, theory = results["curve.rates.batch_sizes"][0], results[f"curve.rates.{name}"][0]
+        ax.plot(at, theory, linewidth=1.2, zorder=1, **ink)
+        points(ax, sizes, measured, mark, markersize=5, capsize=2.5, **ink)
+        place = (sizes[middle], measured[:, middle].mean())
         style = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 10}
         ax.annotate(words, place, beside, annotation_clip=False, **style, **ink)
     limit = math.pi / (math.pi - 1)
@@ -607,17 +608,20 @@ def rates(sizes: Sequence[int], measured: Curves, at: np.ndarray, theory: Curves
     return fig
 
 
-def layers(norms: Curves, one_layer: float, skipped: np.ndarray) -> plt.Figure:
-    """Norms (S, hidden layers) by kind; theory: the factor of one layer, and the profile of skip
+def layers(results: Results) -> plt.Figure:
+    """Norms (S, hidden layers) by kind; theory for batches of 64: a layer's factor, the profile of skip
     connections."""
     fig, ax = subplots(figsize=(7.2, 4.2))
+    norms = {kind: results[f"curve.layers.{kind}"] for kind in ("batch", "residual", "none")}
     index = np.arange(1, norms["batch"].shape[1] + 1)
-    for kind in ("batch", "residual", "none"):
+    for kind, values in norms.items():
         label, color, _ = KINDS[kind]
-        log_band(ax, index, norms[kind], color=color, label=label)
+        log_band(ax, index, values, color=color, label=label)
+    one = growth("relu", 64)
+    skipped = np.sqrt(residual_profile(one, len(index)))
     start = 25 if len(index) >= 40 else (len(index) + 1) // 2  # where theory is set to agree
     height = {kind: np.exp(np.log(values).mean(0))[start - 1] for kind, values in norms.items()}
-    line = height["batch"] * one_layer ** (start - index)
+    line = height["batch"] * one.of_norm ** (start - index)
     ax.plot(index, line, ":", label=r"theory, $\lambda_{64}^{1/2}$ a layer", **THEORY)
     line = height["residual"] * skipped / skipped[start - 1]
     ax.plot(index[1:], line[1:], "--", label="theory, skip connections", **THEORY)
@@ -626,14 +630,15 @@ def layers(norms: Curves, one_layer: float, skipped: np.ndarray) -> plt.Figure:
     return fig
 
 
-def one_or_many(depths: Sequence[int], first: Curves, rough: Curves) -> plt.Figure:
+def one_or_many(results: Results) -> plt.Figure:
     """First layer's squared gradient and roughness of the loss, (S, depths) by place of batch norm."""
     fig, (left, right) = subplots(1, 2, figsize=(7.6, 4.0))
+    depths = results["curve.one_or_many.depth"][0]
     for kind, (label, color, look) in PLACES.items():
         style = {"color": color, "marker": look[0], "linestyle": look[1:], "markersize": 4}
-        log_band(left, depths, np.sqrt(first[kind]), label=label, **style)
-        if kind in rough:
-            log_band(right, depths, rough[kind], **style)
+        log_band(left, depths, np.sqrt(results[f"curve.one_or_many.first.{kind}"]), label=label, **style)
+        if kind in ("batch", "none"):
+            log_band(right, depths, results[f"curve.one_or_many.rough.{kind}"], **style)
     left.set_ylabel(r"first layer's $\|\partial\ell/\partial W^1\|$")
     right.set_ylabel("change of the gradient per distance")
     for ax in (left, right):
@@ -643,74 +648,31 @@ def one_or_many(depths: Sequence[int], first: Curves, rough: Curves) -> plt.Figu
     return fig
 
 
-def turning(turned: np.ndarray, steps: Sequence[int]) -> plt.Figure:
-    """How far a step turns each hidden layer, (S, steps, layers)."""
+def turning(results: Results) -> plt.Figure:
+    """How far a step turns each hidden layer, (S, layers) by step."""
     fig, ax = subplots(figsize=(7.2, 4.0))
-    shades = plt.cm.viridis(np.linspace(0, 0.9, len(steps)))
-    for k, (step, shade) in enumerate(zip(steps, shades)):
-        log_band(ax, np.arange(1, turned.shape[2] + 1), turned[:, k], color=shade, label=f"step {step}")
+    steps = _numbered(results, "curve.turning.step")
+    for step, shade in zip(steps, plt.cm.viridis(np.linspace(0, 0.9, len(steps)))):
+        turned = results[f"curve.turning.step{step}"]
+        log_band(ax, np.arange(1, turned.shape[1] + 1), turned, color=shade, label=f"step {step}")
     ax.set(yscale="log", xlabel="layer", ylabel=r"$\eta\,\|\partial\ell/\partial W^l\|\,/\,\|W^l\|$")
     ax.legend(ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
 
-def training(rates: Sequence[float], depths: dict[str, int], accuracy: Curves) -> plt.Figure:
-    """Shares of right answers (S, rates) by "SIZE.KIND", a panel for each size."""
-    fig, axes = subplots(1, len(depths), figsize=(7.8, 3.6), sharey=True)
-    for ax, (size, depth) in zip(axes, depths.items()):
+def training(results: Results) -> plt.Figure:
+    """Shares of right answers (S, rates) by kind of network, a panel for each size."""
+    fig, axes = subplots(1, 3, figsize=(7.8, 3.6), sharey=True)
+    rate = results["curve.training.rate"][0]
+    for ax, size in zip(axes, ("shallow", "middle", "deep")):
         for kind, (label, color, look) in KINDS.items():
-            mean, half = mean_and_interval(accuracy[f"{size}.{kind}"])
-            ax.plot(rates, mean, look, markersize=4, color=color, label=label)
-            ax.fill_between(rates, mean - half, mean + half, color=color, alpha=0.18, linewidth=0)
+            mean, half = mean_and_interval(results[f"curve.training.{size}.{kind}"])
+            ax.plot(rate, mean, look, markersize=4, color=color, label=label)
+            ax.fill_between(rate, mean - half, mean + half, color=color, alpha=0.18, linewidth=0)
         ax.axhline(0.1, color=COLORS["printed"], linewidth=0.8, linestyle=":")
-        ax.set(xscale="log", xlabel="learning rate", title=f"{depth} layers", ylim=(0, 1))
+        depth = results[f"trained_layers.{size}"][0]
+        ax.set(xscale="log", xlabel="learning rate", title=f"{depth:.0f} layers", ylim=(0, 1))
     axes[0].set_ylabel("share of right answers")
     handles, names = axes[0].get_legend_handles_labels()
     fig.legend(handles, names, ncols=2, loc="outside lower center", fontsize=9.5)
     return fig
-
-
-# ---- Each figure of the page, from the results of its run -----------------------------------------------
-
-
-def _draw_rates(results: Results) -> plt.Figure:
-    sizes, theory = parameters_of(results).batch_sizes, points_of(results, "rates")
-    measured = {
-        name: np.stack([results[f"growth2.{name}.m{m}"] for m in sizes], axis=1) for name in NONLINEARITIES
-    }
-    return rates(sizes, measured, theory["batch_sizes"][0], theory)
-
-
-def _draw_layers(results: Results) -> plt.Figure:
-    one = growth("relu", 64)
-    skipped = np.sqrt(residual_profile(one, parameters_of(results).deep_layers - 1))
-    return layers(points_of(results, "layers"), one.of_norm, skipped)
-
-
-def _draw_one_or_many(results: Results) -> plt.Figure:
-    points = points_of(results, "one-or-many")
-    first = {kind: points[f"first.{kind}"] for kind in PLACES}
-    return one_or_many(
-        parameters_of(results).depths, first, {kind: points[f"rough.{kind}"] for kind in ("batch", "none")}
-    )
-
-
-def _draw_training(results: Results) -> plt.Figure:
-    own = parameters_of(results)
-    depths = dict(zip(("shallow", "middle", "deep"), own.trained_layers))
-    return training(own.rates, depths, points_of(results, "training"))
-
-
-def _draw_turning(results: Results) -> plt.Figure:
-    found = points_of(results, "turning")
-    steps = [int(name.removeprefix("step")) for name in found]
-    return turning(np.stack(list(found.values()), axis=1), steps)
-
-
-FIGURES = {
-    "rates": _draw_rates,
-    "layers": _draw_layers,
-    "one-or-many": _draw_one_or_many,
-    "training": _draw_training,
-    "turning": _draw_turning,
-}

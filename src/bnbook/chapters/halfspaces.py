@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import least_squares as minimise
 from scipy.optimize import root
 
-from bnbook.chapters import least_squares, length_direction
+from bnbook.chapters import least_squares
 from bnbook.chapters.length_direction import (
     LOSSES,
     METHODS,
@@ -21,12 +21,13 @@ from bnbook.chapters.length_direction import (
     Loss,
     Quadratic,
     draw_quadratic,
+    draw_ratios,
+    gdnp_step,
     plane,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band, parameters_of, points_of
+from bnbook.figures import log_band
 from bnbook.plots.layout import subplots
-from bookpress.results import Results
 
 # ---- Half-spaces: minimise f(w̃) = E φ(zᵀw̃), z = -yx, for Gaussian z (exact integrals) or for examples ----
 # Everything but the gradient needs only the margins of a direction, zᵀw / ‖w‖_S: points t with weights p, so
@@ -180,11 +181,8 @@ def criterion(w: np.ndarray, gamma: float, halfspace: HalfSpace, form: str = "co
 
 def next_direction(w: np.ndarray, gamma: float, halfspace: HalfSpace, form: str = "corrected") -> np.ndarray:
     """w - s ∇_w f(w, γ); w itself where h = 0."""
-    h = criterion(w, gamma, halfspace, form)
-    if h == 0 or gamma == 0:
-        return w
-    size = -(halfspace.length(w) ** 3) / (halfspace.problem.largest * gamma * h)
-    return w - size * halfspace.gradient_in_direction(w, gamma)
+    gradient = halfspace.gradient(gamma * w / halfspace.length(w))
+    return gdnp_step(w, gamma, gradient, criterion(w, gamma, halfspace, form), halfspace.problem)
 
 
 def bisection(
@@ -235,8 +233,6 @@ def gdnp(
 # Corrected is Φ = sup |φ'| / √(1 - κ), which bounds |c₁| for Gaussian z. Behind all of it is an equality,
 #     ‖∇f(w̃)‖²_{S⁻¹} = c₁² gap + (∂_γ f)².
 
-READINGS = ("printed", "corrected")
-
 
 def smoothness(halfspace: HalfSpace) -> float:
     """ζ = sup |φ''| L, a bound on the largest eigenvalue of ∇²f = E[φ''(zᵀw̃) z zᵀ]."""
@@ -272,7 +268,7 @@ def squared_norm(vector: np.ndarray, halfspace: HalfSpace, form: str) -> float:
     return float(vector @ np.linalg.solve(halfspace.problem.S, vector))
 
 
-# ---- GDNP against gradient descent, plain and accelerated, on a half-space: the excess loss by steps ------
+# ---- What races start from, and where they end ------------------------------------------------------------
 
 RACERS = ("gdnp", "gradient_descent", "accelerated")
 
@@ -311,31 +307,6 @@ def draw_race(rng: np.random.Generator) -> tuple[Gaussian, np.ndarray]:
     problem, w = draw_quadratic(rng, "random", 30.0, 20)
     halved = Quadratic(problem.S, problem.u * np.sqrt(0.5 / problem.attainable))
     return Gaussian(halved, LOSSES["logistic"]), w
-
-
-def race(halfspace: HalfSpace, w: np.ndarray, steps: int) -> dict[str, np.ndarray]:
-    """(f - f*) / (f(0) - f*) for the three methods, (T+1,) each, all from direction w at its best length.
-
-    Both gradient descents take steps of 1/ζ; every step of every method multiplies by the examples twice.
-    """
-    run = gdnp(halfspace, w, steps, 50)
-    start, rate = run.weight(0, halfspace), 1 / smoothness(halfspace)
-    paths = {
-        "gdnp": np.stack([run.weight(t, halfspace) for t in range(steps + 1)]),
-        "gradient_descent": length_direction.plain(halfspace.gradient, start, rate, steps),
-        "accelerated": length_direction.accelerated(halfspace.gradient, start, rate, None, steps),
-    }
-    lowest = halfspace.value(best_weight(halfspace))
-    span = halfspace.value(np.zeros_like(start)) - lowest
-    return {
-        name: np.array([halfspace.value(v) - lowest for v in path]) / span for name, path in paths.items()
-    }
-
-
-def steps_to(excess: np.ndarray, target: float) -> float:
-    """First step from which the excess stays at or below the target; steps plus 1 where it does not."""
-    above = np.flatnonzero(~(excess <= target))
-    return float(above[-1] + 1) if len(above) else 0.0
 
 
 def principal(
@@ -379,28 +350,35 @@ def draw_start(rng: np.random.Generator, halfspace: Gaussian, kind: int) -> np.n
     return -np.sign(problem.u @ w) * 10 ** rng.uniform(-2, 2) * w
 
 
-def run_margins(seed: int, problems: int, steps: int) -> dict[str, list[float]]:
-    """Left side over right side of every bound at every step, by name.form; and the error of two equalities.
+#: (half-space, w, γ, t, gaps, halvings) -> names and numbers of one step.
+Sides = Callable[[Gaussian, np.ndarray, float, int, np.ndarray, int], Iterable[tuple[str, float]]]
 
-    "direction", "length", "combined": the bounds above, with the number of halvings 0 to 30; "gap": the
-    linear rate of ρ under the printed or the corrected h; "pythagoras": relative error of the equality behind
-    the bounds; "step": relative difference of the next direction and the one of least squares.
+
+def run_margins(seed: int, problems: int, steps: int, both_sides: Sides) -> dict[str, list[float]]:
+    """What `both_sides` gives at every step of GDNP on random problems, by name.form ("direction", "length",
+    "combined" of the bounds above, "pythagoras" of the equality behind them), with 0 to 30 halvings.
+
+    Besides "gap": the linear rate of ρ under the printed or the corrected h; "step": relative difference of the
+    next direction and the one of least squares.
     """
     rng = np.random.default_rng([seed, 4])
     names = ("direction", "length", "combined", "gap", "step")
-    found = {f"{name}.{form}": [] for name in names for form in READINGS} | {"pythagoras": []}
+    found: dict[str, list[float]] = {f"{name}.{form}": [] for name in names for form in FORMS}
+    found["pythagoras"] = []
     for number in range(problems):
         halfspace = draw_gaussian(rng, LOSSES[LEARNABLE[number % 3]])
         w = draw_start(rng, halfspace, number // 3 % 3)
         iterations = int(rng.integers(0, 31))
-        for form in READINGS:
+        for form in FORMS:
             run = gdnp(halfspace, w, steps, iterations, BRACKET, form)
-            for name, ratio in _one_run(halfspace, run, form, iterations):
+            for name, ratio in _one_run(halfspace, run, form, iterations, both_sides):
                 found[name].append(float(ratio))
     return found
 
 
-def _one_run(halfspace: Gaussian, run: Run, form: str, iterations: int) -> Iterator[tuple[str, float]]:
+def _one_run(
+    halfspace: Gaussian, run: Run, form: str, iterations: int, both_sides: Sides
+) -> Iterator[tuple[str, float]]:
     """Of one run; the bounds are judged on the corrected one, which takes the steps they need."""
     problem = halfspace.problem
     gaps = least_squares.gap(run.directions, problem)
@@ -414,25 +392,7 @@ def _one_run(halfspace: Gaussian, run: Run, form: str, iterations: int) -> Itera
         got = next_direction(w, gamma, halfspace, form)
         yield f"step.{form}", np.linalg.norm(got - wanted) / np.linalg.norm(wanted)
         if form == "corrected":
-            yield from _bounds_at(halfspace, w, gamma, t, gaps, iterations)
-
-
-def _bounds_at(
-    halfspace: Gaussian, w: np.ndarray, gamma: float, t: int, gaps: np.ndarray, iterations: int
-) -> Iterator[tuple[str, float]]:
-    length, width = halfspace.length(w), BRACKET[1] - BRACKET[0]
-    gradient, in_direction = halfspace.gradient(gamma * w / length), halfspace.gradient_in_direction(w, gamma)
-    slope = halfspace.slope(*halfspace.margins(w), gamma)
-    sideways = length**2 * squared_norm(in_direction, halfspace, "corrected")
-    for form in READINGS:
-        of_direction = direction_bound(halfspace, t, gaps[0], form)
-        of_length = length_bound(halfspace, iterations, width, form)
-        yield f"direction.{form}", sideways / gamma**2 / of_direction
-        yield f"length.{form}", slope**2 / of_length
-        yield f"combined.{form}", squared_norm(gradient, halfspace, form) / (of_direction + of_length)
-    whole = squared_norm(gradient, halfspace, "corrected")
-    first = halfspace.coefficients(gamma * w / length)[0]
-    yield "pythagoras", abs(first**2 * gaps[t] + slope**2 - whole) / whole
+            yield from both_sides(halfspace, w, gamma, t, gaps, iterations)
 
 
 def plane_gradient(halfspace: Gaussian, weight: np.ndarray) -> np.ndarray:
@@ -490,6 +450,18 @@ def critical_points_in_plane(halfspace: Gaussian, reach: float) -> tuple[np.ndar
     return points[~away], points[away]
 
 
+def in_plane(names: Iterable[str]) -> dict[str, np.ndarray]:
+    """What `surfaces` draws of losses by name: values (1, W, W) over the plane, critical points (1, k, 2)."""
+    drawn = {}
+    for name in names:
+        halfspace = Gaussian(IN_PLANE, LOSSES[name])
+        surface = np.array([[halfspace.value(np.array([a, b])) for a in SIDE] for b in SIDE])
+        on_line, away = critical_points_in_plane(halfspace, 4.0)
+        parts = {"surface": surface, "on_line": on_line, "away": away}
+        drawn |= {f"curve.critical_points.{name}.{what}": values[None] for what, values in parts.items()}
+    return drawn
+
+
 def sine_off_line(points: np.ndarray, halfspace: Gaussian) -> np.ndarray:
     """Sine of the angle (in the norm of S) between each point and the line of S⁻¹u; 0 for the point 0."""
     if not len(points):
@@ -503,40 +475,41 @@ def sine_off_line(points: np.ndarray, halfspace: Gaussian) -> np.ndarray:
     return away / np.sqrt(halfspace.problem.attainable)
 
 
-# ---- Figures ----------------------------------------------------------------------------------------------
+# ---- Figures, of recorded results alone -------------------------------------------------------------------
+
+#: The problem of the figure of critical points, in the plane, and where its losses are drawn.
+IN_PLANE, SIDE = (
+    Quadratic(np.array([[1.0, 0.35], [0.35, 0.6]]), np.array([0.45, -0.1])),
+    np.linspace(-4, 4, 41),
+)
+#: Bounds of the figure of margins.
+BOUNDS = {
+    "gap": "gap of the direction",
+    "length": "slope in the length",
+    "direction": "gradient in the direction",
+    "combined": "whole gradient",
+}
 
 
-def races(steps: np.ndarray, panels: Mapping[str, Mapping[str, np.ndarray]]) -> plt.Figure:
-    """Relative excess loss (S, T) at some steps (T,): title -> method -> values."""
-    fig, axes = subplots(1, 2, figsize=(7.4, 3.6), sharey=True)
-    for ax, (title, runs) in zip(axes, panels.items(), strict=True):
-        for name, values in runs.items():
-            color, dash, label = METHODS[name]
-            log_band(ax, steps, np.maximum(values, 1e-15), color=color, linestyle=dash, label=label)
-        ax.set(yscale="log", ylim=(1e-8, 3), title=title, xlabel="step $t$")
-        ax.legend(loc="upper right")
-    axes[0].set_ylabel("relative excess loss")
-    return fig
-
-
-def surfaces(
-    side: np.ndarray, values: Mapping[str, np.ndarray], line: np.ndarray, points: Mapping[str, np.ndarray]
-) -> plt.Figure:
-    """Losses (W, W) over the plane by name, and the line along `line` (2,).
-
-    points: LOSS.on_line and LOSS.away, critical points (1, k, 2) on and off the line.
-    """
+def surfaces(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Losses over the plane, the line of S⁻¹u, and critical points (1, k, 2) on and off it."""
     fig, axes = subplots(1, 2, figsize=(7.4, 3.9))
     titles = {"logistic": "logistic loss", "ripple": r"$t-\sqrt{e}\,\sin t$"}
-    for ax, (name, surface) in zip(axes, values.items(), strict=True):
-        ax.contour(side, side, surface, 22, cmap="cividis", linewidths=0.9)
-        ax.plot(*np.outer(line, (-9, 9)), "--", color=THEORY, linewidth=1, label="line of $S^{-1}u$")
+    for ax, (name, title) in zip(axes, titles.items(), strict=True):
+        drawn = {
+            what: results[f"curve.critical_points.{name}.{what}"][0]
+            for what in ("surface", "on_line", "away")
+        }
+        ax.contour(SIDE, SIDE, drawn["surface"], 22, cmap="cividis", linewidths=0.9)
+        ax.plot(
+            *np.outer(IN_PLANE.direction, (-9, 9)), "--", color=THEORY, linewidth=1, label="line of $S^{-1}u$"
+        )
         for where, marker, color, label in (
             ("on_line", "o", THEORY, "critical, on the line"),
             ("away", "D", WRONG, "critical, off the line"),
         ):
-            ax.plot(*points[f"{name}.{where}"][0].T, marker, color=color, markersize=6, label=label)
-        ax.set(title=titles[name], xlim=side[[0, -1]], ylim=side[[0, -1]], aspect="equal")
+            ax.plot(*drawn[where].reshape(-1, 2).T, marker, color=color, markersize=6, label=label)
+        ax.set(title=title, xlim=SIDE[[0, -1]], ylim=SIDE[[0, -1]], aspect="equal")
         ax.set_xlabel(r"$\tilde w_1$")
     axes[0].set_ylabel(r"$\tilde w_2$")
     handles, labels = axes[1].get_legend_handles_labels()
@@ -544,37 +517,23 @@ def surfaces(
     return fig
 
 
-# ---- Each figure of the page, from the results of its run -----------------------------------------------
-
-
-def _draw_critical_points(results: Results) -> plt.Figure:
-    problem = Quadratic(np.array([[1.0, 0.35], [0.35, 0.6]]), np.array([0.45, -0.1]))
-    side, values = np.linspace(-4, 4, 41), {}
-    for name in ("logistic", "ripple"):
-        halfspace = Gaussian(problem, LOSSES[name])
-        values[name] = np.array([[halfspace.value(np.array([a, b])) for a in side] for b in side])
-    found = points_of(results, "critical-points")
-    points = {name: np.reshape(places, (1, -1, 2)) for name, places in found.items()}
-    return surfaces(side, values, problem.direction, points)
-
-
-def _draw_margins(results: Results) -> plt.Figure:
-    titles = {
-        "gap": "gap of the direction",
-        "length": "slope in the length",
-        "direction": "gradient in the direction",
-        "combined": "whole gradient",
+def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Left over right side of the bounds on GDNP, printed and corrected."""
+    panels = {
+        title: {f"{name}_{form}": f"{form}: {form}" for form in FORMS} for name, title in BOUNDS.items()
     }
-    forms = {"printed": "printed: printed", "corrected": "corrected: corrected"}
-    panels = {titles[name]: {f"{name}_{form}": words for form, words in forms.items()} for name in titles}
-    return length_direction.draw_ratios(panels, points_of(results, "margins"), (-8, 8))
+    return draw_ratios(results, panels, (-8, 8))
 
 
-def _draw_races(results: Results) -> plt.Figure:
-    own, curves = parameters_of(results), points_of(results, "races")
-    titles = {"Gaussian": "gaussian", f"images of {own.classes[0]} and {own.classes[1]}": "images"}
-    panels = {title: {name: curves[f"{kind}.{name}"] for name in RACERS} for title, kind in titles.items()}
-    return races(length_direction.drawn_steps(own.steps), panels)
-
-
-FIGURES = {"critical-points": _draw_critical_points, "margins": _draw_margins, "races": _draw_races}
+def races(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Relative excess loss (S, T) of each method at some steps."""
+    fig, axes = subplots(1, 2, figsize=(7.4, 3.6), sharey=True)
+    for ax, kind, title in zip(axes, ("gaussian", "images"), ("Gaussian", "images of two digits")):
+        for name in RACERS:
+            color, dash, label = METHODS[name]
+            values = np.maximum(results[f"curve.races.{kind}.{name}"], 1e-15)
+            log_band(ax, results["curve.races.step"][0], values, color=color, linestyle=dash, label=label)
+        ax.set(yscale="log", ylim=(1e-8, 3), title=title, xlabel="step $t$")
+        ax.legend(loc="upper right")
+    axes[0].set_ylabel("relative excess loss")
+    return fig

@@ -3,7 +3,7 @@ quotient."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -19,13 +19,13 @@ from bnbook.chapters.length_direction import (
     Quadratic,
     Ratios,
     draw_quadratic,
+    draw_ratios,
     from_examples,
     iterate,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band, parameters_of, points_of
+from bnbook.figures import log_band
 from bnbook.plots.layout import subplots
-from bookpress.results import Results
 
 # ---- Least squares in length and direction, w̃ = γ w / ‖w‖_S, ‖w‖_S = √(wᵀSw), and a Rayleigh quotient ----
 
@@ -288,23 +288,40 @@ def _one_margin(name: str, old: float, new: float, t: int, pencil: Pencil) -> fl
     return float("inf") if left > right + 1e-9 else 0.0
 
 
-# ---- Figures ----------------------------------------------------------------------------------------------
+# ---- Figures, of recorded results alone -------------------------------------------------------------------
+
+RACERS = ("direction", "gradient_descent", "accelerated")
 
 
-def conditioning(
-    steps: np.ndarray,
-    excess: Mapping[str, np.ndarray],
-    conditions: Sequence[int],
-    needed: Mapping[str, np.ndarray],
-) -> plt.Figure:
+PANELS = {
+    "the linear rate": {
+        "direction": "batch: direction, the theorem",
+        "gradient_descent": "none: plain gradient descent",
+    },
+    "the Rayleigh quotient": {
+        "printed": "printed: parenthesis mended",
+        "charitable": "l2: eigenvalues, exponent, too",
+        "corrected": "corrected: corrected",
+    },
+}
+
+
+def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Left over right side of the theorem, and of the bound of the Rayleigh quotient."""
+    return draw_ratios(results, PANELS, (-8, 8))
+
+
+def conditioning(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """The excess (S, T) of each method at condition number 100, and the steps (S, conditions) it needs."""
     fig, (left, right) = subplots(1, 2, figsize=(7.4, 3.7))
-    for name, values in excess.items():
+    steps, conditions = (results[f"curve.conditioning.{name}"][0] for name in ("step", "condition"))
+    for name in RACERS:
         color, dash, label = METHODS[name]
         style = {"color": color, "linestyle": dash}
-        log_band(left, steps, values, label=label, **style)
-        log_band(right, np.array(conditions), needed[name], marker="o", markersize=4, label=label, **style)
-    bound = excess["direction"][:, 0].mean() * (1 - 1 / 100) ** (2 * steps)
+        excess, needed = (results[f"curve.conditioning.{what}.{name}"] for what in ("excess", "needed"))
+        log_band(left, steps, excess, label=label, **style)
+        log_band(right, conditions, needed, marker="o", markersize=4, label=label, **style)
+    bound = results["curve.conditioning.excess.direction"][:, 0].mean() * (1 - 1 / 100) ** (2 * steps)
     left.plot(steps, bound, ":", color=THEORY, label=r"$(1-\mu/L)^{2t}$")
     left.set(yscale="log", ylim=(1e-9, 2), xlabel="step $t$", ylabel="relative excess")
     left.set_title("condition number 100")
@@ -312,30 +329,6 @@ def conditioning(
     right.set(xscale="log", yscale="log", xlabel=r"condition number $L/\mu$", ylabel="steps")
     right.set_title("to a relative excess of $10^{-8}$")
     right.legend(loc="upper left", fontsize=8.5)
-    right.set_xticks(conditions, [str(condition) for condition in conditions])
+    right.set_xticks(conditions, [f"{condition:.0f}" for condition in conditions])
     right.minorticks_off()
     return fig
-
-
-# ---- Each figure of the page, from the results of its run -----------------------------------------------
-
-
-def _draw_margins(results: Results) -> plt.Figure:
-    linear = {
-        "direction": "batch: direction, the theorem",
-        "gradient_descent": "none: plain gradient descent",
-    }
-    rayleigh = {"printed": "printed: parenthesis mended", "charitable": "l2: eigenvalues, exponent, too"}
-    rayleigh["corrected"] = "corrected: corrected"
-    panels = {"the linear rate": linear, "the Rayleigh quotient": rayleigh}
-    return length_direction.draw_ratios(panels, points_of(results, "margins"), (-8, 8))
-
-
-def _draw_conditioning(results: Results) -> plt.Figure:
-    points, names = points_of(results, "conditioning"), ("direction", "gradient_descent", "accelerated")
-    excess, needed = ({name: points[f"{part}.{name}"] for name in names} for part in ("excess", "needed"))
-    shown = length_direction.drawn_steps(1200)
-    return conditioning(shown, excess, parameters_of(results).conditions, needed)
-
-
-FIGURES = {"margins": _draw_margins, "conditioning": _draw_conditioning}

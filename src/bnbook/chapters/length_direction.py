@@ -150,59 +150,42 @@ def _sigmoid(t: np.ndarray) -> np.ndarray:
 #: √e, the amplitude at which the rippled loss has critical points off the line at a spread of exactly 1.
 RIPPLE = float(np.exp(0.5))
 LOSSES = {
-    loss.name: loss
-    for loss in (
-        # convex and increasing: log(1 + e^t)
-        Loss(
-            "logistic",
-            lambda t: np.logaddexp(0, t),
-            _sigmoid,
-            lambda t: _sigmoid(t) * _sigmoid(-t),
-            1.0,
-            0.25,
-            0,
-        ),
-        # convex, with a minimum at the margin -1: √(1 + (t + 1)²)
-        Loss(
-            "huber",
-            lambda t: np.sqrt(1 + (t + 1) ** 2),
-            lambda t: (t + 1) / np.sqrt(1 + (t + 1) ** 2),
-            lambda t: (1 + (t + 1) ** 2) ** -1.5,
-            1.0,
-            1.0,
-            1,
-        ),
-        # neither convex nor unbounded, with a minimum at -1: 1 - exp(-(t + 1)² / 2)
-        Loss(
-            "welsch",
-            lambda t: -np.expm1(-((t + 1) ** 2) / 2),
-            lambda t: (t + 1) * np.exp(-((t + 1) ** 2) / 2),
-            lambda t: (1 - (t + 1) ** 2) * np.exp(-((t + 1) ** 2) / 2),
-            float(np.exp(-0.5)),
-            1.0,
-            1,
-        ),
-        # increasing and bounded: 1 / (1 + e^-t)
-        Loss(
-            "sigmoid",
-            _sigmoid,
-            lambda t: _sigmoid(t) * _sigmoid(-t),
-            lambda t: _sigmoid(t) * _sigmoid(-t) * _sigmoid(-t) - _sigmoid(t) ** 2 * _sigmoid(-t),
-            0.25,
-            0.1,
-            0,
-        ),
-        # up and down without end: t - √e sin t
-        Loss(
-            "ripple",
-            lambda t: t - RIPPLE * np.sin(t),
-            lambda t: 1 - RIPPLE * np.cos(t),
-            lambda t: RIPPLE * np.sin(t),
-            1 + RIPPLE,
-            RIPPLE,
-            np.inf,
-        ),
-    )
+    # convex and increasing: log(1 + e^t)
+    "logistic": Loss(
+        "logistic", lambda t: np.logaddexp(0, t), _sigmoid, lambda t: _sigmoid(t) * _sigmoid(-t), 1.0, 0.25, 0
+    ),
+    # convex, with a minimum at the margin -1: √(1 + (t + 1)²)
+    "huber": Loss(
+        "huber",
+        lambda t: np.sqrt(1 + (t + 1) ** 2),
+        lambda t: (t + 1) / np.sqrt(1 + (t + 1) ** 2),
+        lambda t: (1 + (t + 1) ** 2) ** -1.5,
+        *(1.0, 1.0, 1),
+    ),
+    # neither convex nor unbounded, with a minimum at -1: 1 - exp(-(t + 1)² / 2)
+    "welsch": Loss(
+        "welsch",
+        lambda t: -np.expm1(-((t + 1) ** 2) / 2),
+        lambda t: (t + 1) * np.exp(-((t + 1) ** 2) / 2),
+        lambda t: (1 - (t + 1) ** 2) * np.exp(-((t + 1) ** 2) / 2),
+        *(float(np.exp(-0.5)), 1.0, 1),
+    ),
+    # increasing and bounded: 1 / (1 + e^-t)
+    "sigmoid": Loss(
+        "sigmoid",
+        _sigmoid,
+        lambda t: _sigmoid(t) * _sigmoid(-t),
+        lambda t: _sigmoid(t) * _sigmoid(-t) * _sigmoid(-t) - _sigmoid(t) ** 2 * _sigmoid(-t),
+        *(0.25, 0.1, 0),
+    ),
+    # up and down without end: t - √e sin t
+    "ripple": Loss(
+        "ripple",
+        lambda t: t - RIPPLE * np.sin(t),
+        lambda t: 1 - RIPPLE * np.cos(t),
+        lambda t: RIPPLE * np.sin(t),
+        *(1 + RIPPLE, RIPPLE, np.inf),
+    ),
 }
 
 
@@ -267,6 +250,28 @@ def decay_rate(excess: np.ndarray, below: float, above: float) -> float:
     return float(np.polyfit(t, np.log(excess[t]), 1)[0]) if len(t) > 2 else float("nan")
 
 
+def gdnp_step(w: np.ndarray, gamma: float, gradient: np.ndarray, h: float, problem: Quadratic) -> np.ndarray:
+    """w - s ∇_w f with s = -‖w‖³_S / (L γ h) and ∇_w f = (γ / ‖w‖_S) (g - (gᵀw / ‖w‖²_S) S w), where w̃ = γ w / ‖w‖_S
+    has the gradient g; w itself where γ h = 0."""
+    if gamma * h == 0:
+        return w
+    length = float(np.sqrt(w @ problem.S @ w))
+    in_direction = gamma / length * (gradient - (gradient @ w) / length**2 * (problem.S @ w))
+    return w + length**3 / (problem.largest * gamma * h) * in_direction
+
+
+def steps_to(excess: np.ndarray, target: float) -> float:
+    """First step from which the excess stays at or below the target; steps plus 1 where it does not."""
+    above = np.flatnonzero(~(excess <= target))
+    return float(above[-1] + 1) if len(above) else 0.0
+
+
+def drawn_steps(last: int) -> np.ndarray:
+    """The steps at which a curve is drawn: all up to 20, then 120 more up to the last."""
+    steps = np.unique(np.r_[0:21, np.linspace(20, last, 121).astype(int)])
+    return steps[steps <= last]
+
+
 # ---- A bound against what happened: left side over right side, trial by trial -----------------------------
 
 #: Relative slack of every bound: beyond it a bound is violated.
@@ -315,26 +320,20 @@ METHODS = {
 MEANT = {"batch": "apart", "none": "theory", "l2": "part"}
 
 
-def drawn_steps(last: int) -> np.ndarray:
-    """The steps at which a curve is drawn: all up to 20, then 120 more up to the last."""
-    steps = np.unique(np.r_[0:21, np.linspace(20, last, 121).astype(int)])
-    return steps[steps <= last]
-
-
 def draw_ratios(
-    panels: Mapping[str, Mapping[str, str]], tallies: Mapping[str, np.ndarray], decades: tuple[int, int]
+    results: Mapping[str, np.ndarray], panels: Mapping[str, Mapping[str, str]], decades: tuple[int, int]
 ) -> plt.Figure:
     """Left side over right side of bounds, a panel each; the half where they are violated is shaded.
 
-    panels: title -> tally's name -> label, which begins with its colour's key and a colon; tallies: counts
-    (S, bins) of `tally` by name.
+    panels: title -> tally's name -> label, which begins with its colour's key and a colon; the counts (S, bins) of
+    `tally` are the results curve.margins.NAME.
     """
     rows, columns = (len(panels) + 1) // 2, min(len(panels), 2)
     size = {"figsize": (5.4 + columns, 1.4 + 2.1 * rows), "squeeze": False}
     fig, axes = subplots(rows, columns, sharex=True, sharey=True, **size)
     for ax, (title, lines) in zip(axes.ravel(), panels.items(), strict=True):
         for name, words in lines.items():
-            counts = np.asarray(tallies[name]).sum(axis=0)
+            counts = results[f"curve.margins.{name}"].sum(axis=0)
             edges = np.linspace(*decades, len(counts) + 1)
             color, label = words.split(": ")
             style = {"histtype": "step", "linewidth": 1.8, "label": label}

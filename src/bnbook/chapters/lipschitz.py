@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 import matplotlib.pyplot as plt
@@ -11,7 +13,6 @@ import torch
 
 from bnbook.chapters import theorems
 from bnbook.chapters.theorems import (
-    LINEAR,
     Case,
     Counterexample,
     Instance,
@@ -19,20 +20,17 @@ from bnbook.chapters.theorems import (
     Unit,
     batch_norm,
     draw,
-    error,
+    draw_margins,
     exact,
-    gradient,
-    jacobian,
     linear_loss,
     look,
-    margin,
     normalize,
     project,
-    restoring,
     square_root,
     standardized,
 )
 from bnbook.figures import COLORS
+from bnbook.plots.layout import subplots
 
 # ---- Both sides of the Lipschitz theorems, as printed and corrected ---------------------------------------
 # γ scale, unit: σ and ŷ (m,), g (m,) the gradient from above, x (m,) one input; c a correlation of g and x.
@@ -232,55 +230,7 @@ def _norm(v: np.ndarray) -> Fraction:
     return v @ v
 
 
-# ---- One random instance against the steps of version 1's proof of Theorem C.4, and against a remark on ----
-# Theorem 3.1
-
-
-def proof_trial(case: Case) -> dict[str, float]:
-    """Equations 12, 16 and 17 for one weight W_0j, inputs of mean zero, γ = 1; and the remark on W ≈ I."""
-    return {**_proof_of_c4(case), **_identity_weights(case.instance.x[:, 0])}
-
-
-def _proof_of_c4(case: Case) -> dict[str, float]:
-    """Left sides as printed and as they must be: equation 12 has an output's derivative for a weight's."""
-    unit, x, g = case.unit, case.instance.x[:, 0], case.g
-    terms, squares = squares_15(x, g, unit), float(g @ g)
-    first, largest = terms[0], (x @ x) * squares  # every term is at most this
-    derivative = unit.sigma**2 * float(case.weights[0]) ** 2
-    # ⟨x, g⟩ and α⟨g, ŷ⟩ have the sign that equation 12 gives them; equation 15 takes the absolute value.
-    middle = math.copysign(terms[1], (x @ g) * (x @ unit.y_hat) * (g @ unit.y_hat))
-    written_out, absolute = first - middle + terms[2], sum(terms)
-    of_output = unit.sigma**2 * g**2  # of each example; the nearest one is taken
-    nearest = of_output[np.abs(of_output - written_out).argmin()]
-    printed_16 = first + middle_16(x, g, unit) + terms[2]
-    last = (x @ unit.y_hat) ** 2 * squares / unit.m
-    printed_17, right_17 = (
-        first + middle_17(x, g, unit, printed=printed) + last for printed in (True, False)
-    )
-    absolute_16 = first + abs(middle_16(x, g, unit)) + terms[2]
-    return {
-        "error.equation_12_printed": error(nearest, written_out),
-        "error.equation_12": error(derivative, written_out, largest),
-        "margin.equation_16": margin(absolute, printed_16),
-        "margin.equation_16_absolute": margin(absolute, absolute_16),
-        "margin.equation_17": margin(absolute, printed_17),
-        "margin.equation_17_corrected": margin(absolute, right_17),
-    }
-
-
-def _identity_weights(x: np.ndarray) -> dict[str, float]:
-    """For W ≈ I, α² ≈ m² σ(x)²: at y = x, α with the outputs before and after batch norm."""
-    claimed = (len(x) * x.std()) ** 2
-    return {
-        "error.identity_weights.raw": error((x @ x) ** 2, claimed),
-        "error.identity_weights.normalized": error((x @ normalize(x).y_hat) ** 2, claimed),
-    }
-
-
-# ---- One random instance against every Lipschitz theorem: automatic differentiation against the formulas ----
-# A trial returns errors of identities ("error.NAME", 0 where the formula is right) and margins of bounds
-# ("margin.NAME", negative where the bound is violated); a margin whose condition the instance does not meet is
-# left out.
+# ---- Random layers with all that the page asks of each, differentiated once -------------------------------
 
 #: How the letter c of Theorem 3.2 can be read, and α of Theorem 3.1.
 READINGS_C = {
@@ -296,174 +246,107 @@ READINGS_ALPHA = {
 }
 
 
-def lipschitz_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Everything that this page says about instance `number`."""
+@dataclass(frozen=True)
+class OneWeight:
+    """The weight W_0j of a unit with γ = 1, β = 0, version 1's layer, and what is drawn at random for it."""
+
+    case: Case
+    spread: float  # how far σ is above 1, for the text's summary
+    surplus: dict[str, tuple[float, float, float]]  # reading of c -> ε / c, and by how much σ² exceeds C.4's
+
+    @property
+    def x(self) -> np.ndarray:
+        return self.case.instance.x[:, 0]
+
+    @property
+    def gradients(self) -> tuple[float, float]:
+        """∂L̂/∂w with batch norm, by automatic differentiation, and <x, g> without."""
+        return float(self.case.weights[0]), float(self.x @ self.case.g)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One random layer as drawn, as version 1 has it, and that with inputs of mean zero."""
+
+    case: Case
+    radius: float  # λ of Theorem 4.4
+    uncentred: OneWeight
+    centred: OneWeight
+    other: dict[str, Case]  # with ε > 0, with the unbiased variance
+
+
+def draw_layer(rng: np.random.Generator, number: int) -> Layer:
+    """Layer `number`, its derivatives by automatic differentiation."""
     instance, centred, j = draw(rng, number), draw(rng, number, centred=True), number % 2
-    case, simple = look(instance, j), look(standardized(instance), j)
-    of_mean_zero = look(standardized(centred), j)
-    return {
-        **_facts(case, simple),
-        **_theorem_41(case),
-        **_theorem_44(case, 10 ** rng.uniform(-1, 1)),
-        **_version_1(simple, "uncentred", rng),
-        **_version_1(of_mean_zero, "centred", rng),
-        **_other_layers(instance, j, 10 ** rng.uniform(-4, 1)),
-        **proof_trial(of_mean_zero),
-    }
+    radius = 10 ** rng.uniform(-1, 1)
+    weights = [_one_weight(rng, look(standardized(each), j)) for each in (instance, centred)]
+    eps = 10 ** rng.uniform(-4, 1) * float(instance.y[:, j].var())
+    other = {"eps": look(instance, j, eps), "unbiased": look(instance, j, unbiased=True)}
+    return Layer(look(instance, j), radius, *weights, other)
 
 
-def _facts(case: Case, simple: Case) -> dict[str, float]:
-    """Facts C.1 and C.2; version 1's for the layer with γ = 1, β = 0."""
-    unit, gamma, size = case.unit, case.gamma, _size(simple)
-    layer = simple.instance
-    value = float(layer.loss(batch_norm(torch.tensor(layer.y), layer.gamma, layer.beta)))
-    printed = fact_c1_v1(simple.g, value, unit)
-    scaled = _dense_jacobian(case.y, gamma)
-    return {
-        "error.fact_c1": error(case.v, gradient(case.g, unit, gamma), _size(case)),
-        "error.fact_c2": error(_dense_jacobian(case.y), jacobian(unit), 1 / unit.sigma),
-        "error.fact_c2_gamma": error(scaled, gamma * jacobian(unit), abs(gamma) / unit.sigma),
-        "error.fact_c1_v1": error(simple.v, printed, size),
-        "error.fact_c1_v1_corrected": error(simple.v, gradient(simple.g, unit, 1), size),
-    }
+def _one_weight(rng: np.random.Generator, case: Case) -> OneWeight:
+    spread, surplus = 10 ** rng.uniform(-2, 1), {}
+    for name in READINGS_C:
+        share = rng.uniform(0, 1)  # ε of Theorem C.4 is up to 2 c, or below c
+        surplus[name] = (share, rng.exponential() if 2 * share < 1 else 0.0, rng.exponential())
+    return OneWeight(case, spread, surplus)
 
 
-def _theorem_41(case: Case) -> dict[str, float]:
-    unit, gamma, size, value = case.unit, case.gamma, case.reach, _square(case.v)
-    right = theorem_41(case.g, unit, gamma)
-    literal = theorem_41(case.own, unit, gamma)  # with each network's own gradient from above
-    same = look(restoring(case.instance), case.j)  # z = y: both networks have the same
-    restored = theorem_41(same.own, unit, same.gamma)
-    result = {
-        "margin.th41": margin(value, right, size),
-        "error.th41": error(value, right, size),
-        "margin.th41_appendix": margin(value, theorem_41(case.g, unit, gamma, unit.m**-0.5), size),
-        "margin.th41_literal": margin(value, literal, size if unit.m == 2 else 0.0),
-        "margin.th41_restored": margin(_square(same.v), restored, _square(same.own)),
-        "margin.better": margin(value**0.5, math.sqrt(case.g @ case.g)),
-    }
-    if case.instance.kind in LINEAR:
-        result["margin.th41_linear"] = margin(value, literal, size)
-    if abs(gamma) <= unit.sigma:
-        result["margin.better_small_gamma"] = result["margin.better"]
-    return result
+def squeezed(case: Case, radius: float) -> Case:
+    """The same slope g above an X of norm λ that gives the unit a spread a thousand times smaller."""
+    w = case.instance.w[:, case.j]
+    spread = 1e-3 * min(case.unit.sigma, radius * math.sqrt((w @ w) / case.unit.m))
+    x = squeezed_input(w, case.g, np.arange(case.unit.m) ** 2.0, spread, radius)
+    loss = linear_loss(case.g[:, None])
+    return look(Instance(x, w[:, None], np.array([case.gamma]), np.zeros(1), loss, "linear"), 0)
 
 
-def _theorem_44(case: Case, radius: float) -> dict[str, float]:
-    """The maximum over X, first with the activations held (as the proof does), then with X deciding them."""
-    unit, g, v, gamma = case.unit, case.g, case.v, case.gamma
-    size = (radius * gamma / unit.sigma) ** 2 * (g @ g)
-    # ‖X‖ ≤ λ lets Xᵀv be as long as λ‖v‖, and X = λ v uᵀ / ‖v‖ with a unit vector u reaches it.
-    length = math.sqrt(v @ v)
-    best = radius * np.outer(v / length, (0.6, 0.8)) if length > 0 else np.zeros((unit.m, 2))
-    value = _square(best.T @ v)
-    printed, corrected = (theorem_44(g, unit, gamma, radius, printed=p) for p in (True, False))
-    result = {
-        "margin.th44_printed": margin(value, printed, size if unit.m == 2 else 0.0),
-        "margin.th44": margin(value, corrected, size),
-        "error.th44": error(value, corrected, size),
-    }
-    if unit.m > 2:
-        # The same slope g in both networks (a linear loss), the other X: only a spread a thousand times
-        # smaller.
-        w = case.instance.w[:, case.j]
-        spread = 1e-3 * min(unit.sigma, radius * math.sqrt((w @ w) / unit.m))
-        x = squeezed_input(w, g, np.arange(unit.m) ** 2.0, spread, radius)
-        loss = linear_loss(g[:, None])
-        squeezed = Instance(x, w[:, None], np.array([gamma]), np.zeros(1), loss, "linear")
-        result["margin.th44_maximum"] = margin(_square(look(squeezed, 0).weights), corrected)
-    return result
-
-
-def _version_1(case: Case, inputs: str, rng: np.random.Generator) -> dict[str, float]:
-    """Theorems 3.1, C.3, 3.2, C.4 and the text between, for one weight W_0j."""
-    unit, x, y, g = case.unit, case.instance.x[:, 0], case.y, case.g
-    moved = _dense_jacobian(y) @ x  # ∂ŷ_j / ∂W_0j
-    length, size = moved @ moved, (x @ x) / unit.sigma**2
-    value, plain, cosine = float(case.weights[0]), float(x @ g), cosine_of(x, g)
-    alpha, largest = x @ unit.y_hat, float(np.abs(x).max()) / unit.sigma
-    sharp, enough = sharp_32(plain, cosine, unit), (1 + 1 / abs(cosine)) / 2
-    result = {
-        "plot.cosine": abs(cosine),
-        "plot.gain": unit.sigma * abs(value / plain),
-        "error.c3_plain": error(x @ x, unit.m * x.var()),
-        "error.c2_general": error(moved, fact_c2_v1(x - x.mean(), alpha, unit), largest),
-        "error.th31_general": error(length, theorem_31_uncentred(x, unit), size),
-        "margin.th31": margin(length, theorem_31(x, alpha, unit), size),
-        "error.c3": error(length, theorem_31(x, alpha, unit, power=0), size),
-        "margin.sharp32": margin(value**2, sharp),
-        "margin.always": margin((value * unit.sigma / (1 + 10 ** rng.uniform(-2, 1))) ** 2, plain**2),
-        "margin.always_far": margin((value * unit.sigma / enough) ** 2, plain**2),
-    }
-    for name, read_alpha in READINGS_ALPHA.items():
-        a = read_alpha(x, y, unit)
-        result[f"error.c2.{name}"] = error(moved, fact_c2_v1(x, a, unit), largest)
-        result[f"error.th31.{name}"] = error(length, theorem_31(x, a, unit), size)
-    for name, read in READINGS_C.items():
-        c = read(x, g)
-        result[f"margin.th32.{name}"] = margin(value**2, theorem_32(plain, c, unit))
-        if case.own @ case.own > 0:  # else c is not defined
-            literal = theorem_32(float(x @ case.own), read(x, case.own), unit)
-            result[f"margin.th32_literal.{name}"] = margin(value**2, literal)
-        # Theorem C.4 where its condition holds: with any ε > 0 (up to 2 |c|), and with ε < |c|.
-        share = rng.uniform(0, 1)
-        for which, surplus in (("any", 2 * share * c), ("below", share * c)):
-            least = threshold_c4(c, surplus)
-            sigma = math.sqrt(least * (1 + rng.exponential())) if least > 0 else unit.sigma
-            allowed = (1 - surplus / c) * plain**2
-            result[f"margin.c4.{name}.{which}"] = margin((value * unit.sigma / sigma) ** 2, allowed)
-    if case.instance.kind == "mirrored" and plain > 0:
-        result["error.sharp32_reached"] = error(value**2, sharp)
-    return {f"{name}.{inputs}": number for name, number in result.items()}
-
-
-def _other_layers(instance: Instance, j: int, share: float) -> dict[str, float]:
-    """The same with eps > 0 (a random share of the variance) and with the unbiased variance."""
-    result, x = {}, instance.x[:, 0]
-    layers = {"eps": (share * float(instance.y[:, j].var()), False), "unbiased": (0.0, True)}
-    for name, (eps, unbiased) in layers.items():
-        case = look(instance, j, eps, unbiased)
-        unit, g, gamma, value = case.unit, case.g, case.gamma, _square(case.v)
-        as_printed = Unit(unit.y_hat, unit.sigma, unit.m)  # every 1/m as printed
-        right, weight = theorem_41(g, unit, gamma), float(case.weights[0]) / gamma
-        sharp = sharp_32(float(x @ g), cosine_of(x, g), unit)
-        result |= {
-            f"error.fact_c1.{name}": error(case.v, gradient(g, as_printed, gamma), _size(case)),
-            f"error.fact_c1_count.{name}": error(case.v, gradient(g, unit, gamma), _size(case)),
-            f"margin.th41.{name}": margin(value, right, case.reach),
-            f"error.th41.{name}": error(value, right, case.reach),
-            f"margin.sharp32.{name}": margin(weight**2, sharp),
-        }
-    return result
-
-
-def _dense_jacobian(y: np.ndarray, gamma: float = 1.0) -> np.ndarray:
+def dense_jacobian(y: np.ndarray, gamma: float = 1.0) -> np.ndarray:
+    """∂z/∂y of one unit by automatic differentiation, (m, m)."""
     scale, zero = np.array([gamma]), np.zeros(1)
     layer = lambda v: batch_norm(v[:, None], scale, zero)[:, 0]
     return torch.func.jacrev(layer)(torch.tensor(y)).numpy()
 
 
-def _square(v: np.ndarray) -> float:
-    return float((v * v).sum())
-
-
-def _size(case: Case) -> float:
+def size_of(case: Case) -> float:
     """The largest term of a gradient for the outputs."""
     return abs(case.gamma) / case.unit.sigma * float(np.abs(case.g).max())
 
 
-# ---- Figures ----------------------------------------------------------------------------------------------
+# ---- Figures, of recorded results alone -------------------------------------------------------------------
+
+#: Rows of the figure of margins: label, and whether it is the printed or the corrected form.
+ROWS = {
+    "th41_literal": ("4.1, gradients as they are", "printed"),
+    "th41_appendix": ("4.1 with $1/\\sqrt{m}$ (appendix)", "printed"),
+    "th41": ("4.1 with $1/m$, same gradient", "corrected"),
+    "th44_printed": ("4.4 as printed", "printed"),
+    "th44_maximum": ("4.4, true maximum over $X$", "printed"),
+    "th44": ("4.4 corrected", "corrected"),
+    "th32.pearson.centred": ("v1 3.2, $c$ a correlation", "printed"),
+    "th32.cosine_squared.uncentred": ("v1 3.2, $c$ a squared cosine", "corrected"),
+    "sharp32.uncentred": ("v1 3.2, a quarter of that", "corrected"),
+    "c4.pearson.below.centred": ("v1 C.4, $c$ a correlation", "printed"),
+    "c4.cosine_squared.below.uncentred": ("v1 C.4 corrected", "corrected"),
+}
 
 
-def weight_gains(cosine: np.ndarray, gain: np.ndarray) -> plt.Figure:
+def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Margins of the bounds, printed and corrected."""
+    return draw_margins(results, ROWS)
+
+
+def weight_gains(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """σ |∂L̂/∂w| / |∂L/∂w| against |cos| of input and gradient, (S, K), and readings of Theorem 3.2.
 
     Mirrored gradients lie on (1/|cos| ± 1) / 2: plus where batch norm deletes the smaller part of the input.
     """
     line = np.geomspace(3e-3, 1, 200)
-    fig, ax = plt.subplots(figsize=(7.2, 4.0))
+    fig, ax = subplots(figsize=(7.2, 4.0))
     dots = {"color": COLORS["theory"], "markersize": 3.5, "alpha": 0.5, "zorder": 4}
-    ax.plot(np.ravel(cosine), np.ravel(gain), ".", label="random instances", **dots)
+    cosine, gain = (results[f"curve.weights.{name}"].ravel() for name in ("cosine", "gain"))
+    ax.plot(cosine, gain, ".", label="random instances", **dots)
     for bound, style, label in (
         (
             1 + line**-0.5,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 
 import matplotlib.pyplot as plt
@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnbook.chapters.theorems import Counterexample, Number, batch_norm, draw, error, exact, margin
+from bnbook.chapters.theorems import Counterexample, Number, batch_norm, draw, draw_margins, exact
 from bnbook.figures import COLORS
+from bnbook.plots.layout import subplots
 
 # ---- Minima with and without batch norm, and distances to them --------------------------------------------
 # Letters: m data points, I inputs; X (m, I), one unit y = X w, targets t (m,), ε of Lemma 3.3 a loss, not the
@@ -135,166 +136,104 @@ def _solve(x: np.ndarray, t: np.ndarray) -> np.ndarray:
     return np.array([(c * u - b * v) / determinant, (a * v - b * u) / determinant], dtype=object)
 
 
-# ---- One random problem against Lemma 3.3, its loss read as a norm and as a squared norm ------------------
+# ---- Random problems with all that the page asks of each --------------------------------------------------
 
 
-def lemma_33_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Root-mean-square norms, so that ‖BN(y)‖ = 1; ε is the least that meets the lemma's conditions."""
-    m = (4, 8, 16)[number % 3]
-    basis = np.linalg.qr(np.column_stack([np.ones(m), rng.standard_normal((m, 2))]))[0][:, 1:] * math.sqrt(m)
-    size = 10 ** (
-        rng.uniform(-0.2, 0.3) if number % 4 == 1 else rng.uniform(-2, 0.3)
-    )  # every fourth one above 1/2
-    if number % 4 == 0 and size < 0.5:
-        target, output = (basis @ v for v in worst_for_33(size))
-    else:
-        target = basis @ _turned(rng, 1 + size * rng.uniform(-1, 1))
-        output = target + basis @ _turned(rng, size * rng.uniform())
-    norm = lambda v: math.sqrt(float((v * v).mean()))
-    epsilon = max(norm(output - target), abs(1 - norm(target))) * (1 + 1e-12)
-    zero, one = np.zeros(1), np.ones(1)
-    layer = lambda eps: batch_norm(torch.tensor(output)[:, None], one, zero, eps)[:, 0].numpy()
-    value = norm(layer(0.0) - target)
-    # As it stands, "ℓ2 norm" is √m times larger: then ε is too.
-    euclidean = epsilon * math.sqrt(m)
-    result = {
-        "margin.lemma_33": margin(value, lemma_33(epsilon)),
-        "margin.lemma_33_euclidean": margin(value * math.sqrt(m), lemma_33(euclidean)),
-        "margin.lemma_33_three": margin(value, 3 * epsilon),
-        "margin.lemma_33_three_euclidean": margin(value * math.sqrt(m), 3 * euclidean),
-        "margin.lemma_33.eps": margin(norm(layer(0.1) - target), 3 * epsilon),
-    }
-    if euclidean < 0.5:
-        result["margin.lemma_33_half_euclidean"] = result["margin.lemma_33_euclidean"]
-    if epsilon < 0.5:
-        result["margin.lemma_33_half"] = result["margin.lemma_33"]
-        result["margin.lemma_33_sharp"] = margin(value, sharp_33(epsilon))
-        result["plot.epsilon"], result["plot.loss"] = epsilon, value
-    if number % 4 == 0 and size < 0.5:
-        result["error.lemma_33_reached"] = error(value, sharp_33(epsilon))
-    return result
+@dataclass(frozen=True)
+class Plain:
+    """A plain layer whose loss has one minimum, and the same with batch norm: γ BN(X w) + β of (w, γ, β)."""
+
+    x: np.ndarray  # (m, 3)
+    w: np.ndarray  # (3,), the minimum W*
+    loss: Callable[[Tensor], Tensor]  # of the outputs (m,)
+
+    def with_batch_norm(self, parameters: Tensor) -> Tensor:
+        """The loss at (w, γ, β)."""
+        w, gamma, beta = parameters[:-2], parameters[-2], parameters[-1]
+        y_hat = batch_norm((torch.tensor(self.x) @ w)[:, None], np.ones(1), np.zeros(1))[:, 0]
+        return self.loss(gamma * y_hat + beta)
+
+    @property
+    def restored(self) -> np.ndarray:
+        """(W*, σ, μ) of Observation 4.3."""
+        return np.concatenate([self.w, [(self.x @ self.w).std(), (self.x @ self.w).mean()]])
+
+    @property
+    def size(self) -> float:
+        """What a gradient by a weight is measured in: the largest slope and input, times m."""
+        return float(
+            np.abs(derivatives(self.loss, self.x @ self.w)[0]).max() * np.abs(self.x).max() * len(self.x)
+        )
 
 
-def lemma_33_squared_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Lemma 3.3 with the squared norm for a loss, outputs as bad as they may be; ε < ½, half of them near ¼.
+@dataclass(frozen=True)
+class Problem:
+    """Everything random about problem `number`."""
 
-    In the plane of targets ℓ and outputs y: below ε = ¼ as for the norm, from there on ‖ℓ‖ just below √ε and
-    y a hair's breadth on the other side of 0.
-    """
-    epsilon = rng.uniform(0.2, 0.3) if number % 2 else rng.uniform(0.001, 0.49)
-    root = math.sqrt(epsilon)
-    if epsilon < 1 / 4:
-        target, output = worst_for_33(root)
-    else:
-        target, output = np.array([root * (1 - 1e-6), 0.0]), np.array([-1e-9, 0.0])
-    square = lambda v: float(v @ v)
-    least = max(square(output - target), (1 - math.sqrt(square(target))) ** 2) * (1 + 1e-12)
-    value = square(output / math.sqrt(square(output)) - target)
-    result = {"margin.lemma_33_squared": margin(value, lemma_33(least))}
-    if epsilon < 1 / 4:
-        result["margin.lemma_33_squared_quarter"] = result["margin.lemma_33_squared"]
-        result["error.lemma_33_squared_reached"] = error(value, sharp_33_squared(epsilon))
-    return result
+    number: int
+    y: Tensor  # (m, J), outputs of a layer
+    eps: float
+    plain: dict[str, Plain]  # inputs of any mean; with a column of ones, "bias"; "centred"
+    stretch: float  # a multiple of W*
+    target: np.ndarray  # (m,) of Lemma 3.3, of mean zero
+    output: np.ndarray  # (m,) of W
+    worst: bool  # whether the two are as bad as they may be
+    squares: dict[str, tuple[np.ndarray, np.ndarray]]  # X (m, 2) and W₀ of Lemma 4.5
+    t: np.ndarray  # (m,), its targets
+    epsilon: float  # of Lemma 3.3 for the squared norm
 
 
-def _turned(rng: np.random.Generator, length: float) -> np.ndarray:
-    angle = rng.uniform(0, 2 * math.pi)
-    return length * np.array([math.cos(angle), math.sin(angle)])
-
-
-# ---- One random problem against Observation 4.3 and Lemmas 3.3 and 4.5 ------------------------------------
-
-
-def minima_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Everything that the page on minima says about problem `number`."""
-    return {
-        **_same_outputs(rng, number),
-        **_preserved(rng, number),
-        **lemma_33_trial(rng, number),
-        **_lemma_45(rng, number),
-        **lemma_33_squared_trial(rng, number),
-    }
-
-
-def _same_outputs(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Observation 4.3, first sentence: γ = σ and β = mean give the layer's outputs back."""
+def draw_problem(rng: np.random.Generator, number: int) -> Problem:
+    """Losses are quadratic with a minimum in W chosen at random; beyond the reach of the plain layer they slope
+    and, in half of the problems, bend down, so neither the outputs at the minimum nor the loss as a whole are
+    special."""
     y = torch.tensor(draw(rng, number).y)
-    mean, variance = y.mean(0).numpy(), y.var(0, correction=0).numpy()
-    eps = float(variance.max()) * 10 ** rng.uniform(-4, 1)
-    size = float(y.abs().max())
-    return {
-        "error.same": error(y, batch_norm(y, variance**0.5, mean), size),
-        "error.same.eps": error(y, batch_norm(y, variance**0.5, mean, eps), size),
-        "error.same.eps_corrected": error(y, batch_norm(y, (variance + eps) ** 0.5, mean, eps), size),
-    }
-
-
-def _preserved(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Observation 4.3, second sentence: is W*, a minimum without batch norm, one with γ = σ, β = mean?
-
-    The loss is quadratic with a minimum in W chosen at random; beyond the reach of the plain layer it slopes
-    and, in half of the problems, bends down, so neither the outputs at the minimum nor the loss as a whole
-    are special.
-    """
-    result: dict[str, float] = {}
-    m = (5, 8, 16)[number % 3]
+    eps = float(y.var(0, correction=0).max()) * 10 ** rng.uniform(-4, 1)
+    plain = {}
     for inputs in ("any", "bias", "centred"):
-        x = rng.standard_normal((m, 3)) + rng.standard_normal(3)
+        x = rng.standard_normal(((5, 8, 16)[number % 3], 3)) + rng.standard_normal(3)
         if inputs == "bias":
             x[:, 2] = 1.0
         elif inputs == "centred":
             x = x - x.mean(0)
         w = rng.standard_normal(3)
-        loss = _loss_with_minimum(rng, x, w, concave=number % 2 == 1)
-        at = np.concatenate([w, [(x @ w).std(), (x @ w).mean()]])
-        whole = lambda p, loss=loss, x=x: loss(_network(x, p))
-        first, second = _derivatives(whole, at)
-        slope = np.abs(_derivatives(loss, x @ w)[0]).max() * np.abs(x).max() * m
-        result[f"error.minimum.{inputs}"] = float(np.abs(first).max() / slope)
-        values = np.linalg.eigvalsh(second)
-        if inputs == "bias":
-            result["margin.minimum.bias"] = float(values[0] / np.abs(values).max())
-        if inputs == "centred":  # γ and β fixed, as the paper's section 4.1 has them
-            values = np.linalg.eigvalsh(second[:3, :3])
-            result["error.minimum.fixed"] = float(np.abs(first[:3]).max() / slope)
-            result["margin.minimum.fixed"] = float(values[0] / np.abs(values).max())
-            # Lemma 4.5's ray: with that γ and β every multiple of W* is as good as W*.
-            moved = _derivatives(whole, np.concatenate([w * 10 ** rng.uniform(-1, 1), at[3:]]))[0][:3]
-            result["error.ray.fixed"] = float(np.abs(moved).max() / slope)
-            # ... and with γ = 1, β = 0 it is no minimum, unless the loss is the plain squared error.
-            other = _derivatives(whole, np.concatenate([w, [1.0, 0.0]]))[0][:3]
-            result["margin.ray.standard"] = -float(np.abs(other).max() / slope)
-    return result
-
-
-def _lemma_45(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Least squares, one unit, γ = 1, β = 0: both sets of minima are known."""
-    result: dict[str, float] = {}
+        plain[inputs] = Plain(x, w, _loss_with_minimum(rng, x, w, concave=number % 2 == 1))
+    stretch = 10 ** rng.uniform(-1, 1)
     m = (4, 8, 16)[number % 3]
-    target = torch.tensor(rng.standard_normal(m))
+    target, output, worst = _near_optimal(rng, number, m)
+    t, squares = rng.standard_normal(m), {}
     for inputs in ("any", "centred"):
         x = rng.standard_normal((m, 2)) + rng.standard_normal(2)
         x = x - x.mean(0) if inputs == "centred" else x
-        minimum, ray = (f(x, target.numpy()) for f in (least_squares, normalized_direction))
         start = rng.standard_normal(2) * 10 ** rng.uniform(-1, 1)
-        start = start if start @ minimum > 0 else -start
-        value, bound = distance_to_ray(start, ray), lemma_45(start, minimum)
-        whole = lambda w, x=x: (
-            ((batch_norm(torch.tensor(x) @ w[:, None], np.ones(1), np.zeros(1))[:, 0] - target) ** 2).sum()
-            / 2
-        )
-        first, second = _derivatives(whole, ray / math.sqrt(ray @ ray))
-        at_plain = _derivatives(whole, minimum / math.sqrt(minimum @ minimum))[0]
-        k = (minimum @ start) / (minimum @ minimum)
-        size = float(start @ start + minimum @ minimum)
-        result |= {
-            f"margin.lemma_45.{inputs}": margin(value, bound, size),
-            f"error.ray.{inputs}": float(np.abs(first).max() / m),
-            f"margin.ray.{inputs}": float(np.linalg.eigvalsh(second)[0] / m),
-            f"error.plain_minimum.{inputs}": float(np.abs(at_plain).max() / m),
-            f"error.foot.{inputs}": error((start - k * minimum) @ (start - k * minimum), bound, size),
-        }
-    return result
+        squares[inputs] = x, start if start @ least_squares(x, t) > 0 else -start
+    epsilon = rng.uniform(0.2, 0.3) if number % 2 else rng.uniform(0.001, 0.49)  # half of them near 1/4
+    return Problem(number, y, eps, plain, stretch, target, output, worst, squares, t, epsilon)
+
+
+def _near_optimal(rng: np.random.Generator, number: int, m: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Targets and outputs (m,) of mean zero, and whether they are `worst_for_33`; a size above ½ in every fourth
+    problem."""
+    basis = np.linalg.qr(np.column_stack([np.ones(m), rng.standard_normal((m, 2))]))[0][:, 1:] * math.sqrt(m)
+    size = 10 ** (rng.uniform(-0.2, 0.3) if number % 4 == 1 else rng.uniform(-2, 0.3))
+    if number % 4 == 0 and size < 0.5:
+        return *(basis @ v for v in worst_for_33(size)), True
+    target = basis @ _turned(rng, 1 + size * rng.uniform(-1, 1))
+    return target, target + basis @ _turned(rng, size * rng.uniform()), False
+
+
+def worst_squares(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Targets ℓ and outputs y in a plane that are as bad as they may be where the loss is the squared norm.
+
+    Below ε = ¼ as for the norm, from there on ‖ℓ‖ just below √ε and y a hair's breadth on the other side of 0.
+    """
+    root = math.sqrt(epsilon)
+    return worst_for_33(root) if epsilon < 1 / 4 else (np.array([root * (1 - 1e-6), 0]), np.array([-1e-9, 0]))
+
+
+def _turned(rng: np.random.Generator, length: float) -> np.ndarray:
+    angle = rng.uniform(0, 2 * math.pi)
+    return length * np.array([math.cos(angle), math.sin(angle)])
 
 
 def _loss_with_minimum(
@@ -316,29 +255,42 @@ def _loss_with_minimum(
     return loss
 
 
-def _network(x: np.ndarray, parameters: Tensor) -> Tensor:
-    """γ BN(X w) + β from (w, γ, β), (m,)."""
-    w, gamma, beta = parameters[:-2], parameters[-2], parameters[-1]
-    y_hat = batch_norm((torch.tensor(x) @ w)[:, None], np.ones(1), np.zeros(1))[:, 0]
-    return gamma * y_hat + beta
-
-
-def _derivatives(function: Callable[[Tensor], Tensor], at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def derivatives(function: Callable[[Tensor], Tensor], at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Gradient and dense Hessian."""
     point = torch.tensor(at)
     return torch.func.grad(function)(point).numpy(), torch.func.hessian(function)(point).numpy()
 
 
-# ---- Figures ----------------------------------------------------------------------------------------------
+# ---- Figures, of recorded results alone -------------------------------------------------------------------
+
+#: Rows of the figure of margins: label, and whether it is the printed or the corrected form.
+ROWS = {
+    "lemma_45.any": ("Lemma 4.5, least squares", "printed"),
+    "lemma_45.centred": ("the same, inputs of mean zero", "corrected"),
+    "lemma_33": ("Lemma 3.3, any ε", "printed"),
+    "lemma_33_half": ("the same, ε < 1/2", "corrected"),
+    "lemma_33_three": ("3ε, any ε", "corrected"),
+    "lemma_33_sharp": ("least bound, ε < 1/2", "corrected"),
+    "lemma_33_squared": ("Lemma 3.3, squared loss, ε < 1/2", "printed"),
+}
 
 
-def two_landscapes(
-    side: np.ndarray, losses: Sequence[np.ndarray], plain: np.ndarray, ray: np.ndarray
-) -> plt.Figure:
-    """Losses (W, W) over two weights without and with batch norm; W* (2,) and the direction (2,) of the
-    optima with it."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.8), sharey=True)
-    for ax, loss, title in zip(axes, losses, ("without batch norm", "with batch norm"), strict=True):
+def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Margins of the bounds, printed and corrected."""
+    return draw_margins(results, ROWS)
+
+
+def plane(_: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Losses of `three_points` over two weights without and with batch norm, W* and the best ray: no result but
+    the fractions."""
+    problem, side = three_points(), np.linspace(-1.25, 1.25, 301)
+    x, t, plain, ray = (np.array(part, dtype=float) for part in astuple(problem))
+    y = np.einsum("bi,ihw->bhw", x, np.stack(np.meshgrid(side, side)))  # the layer's outputs at (w₁, w₂)
+    with np.errstate(invalid="ignore"):
+        y_hat = (y - y.mean(0)) / np.sqrt(((y - y.mean(0)) ** 2).mean(0))
+    fig, axes = subplots(1, 2, figsize=(7.2, 3.8), sharey=True)
+    for ax, outputs, title in zip(axes, (y, y_hat), ("without batch norm", "with batch norm"), strict=True):
+        loss = ((outputs - t[:, None, None]) ** 2).sum(0) / 2
         levels = np.linspace(np.nanmin(loss), np.nanquantile(loss, 0.9), 14)
         ax.contourf(side, side, loss, levels=levels, cmap="cividis_r", alpha=0.75, extend="max")
         ax.plot(*plain, "o", color=COLORS["none"], markersize=8, zorder=5, label="$W^*$, best without")
@@ -357,10 +309,10 @@ def two_landscapes(
     return fig
 
 
-def near_optimal(epsilon: np.ndarray, loss: np.ndarray) -> plt.Figure:
+def near_optimal(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """The loss with batch norm against Lemma 3.3's ε, one dot a problem, and its bounds."""
     line = np.linspace(1e-3, 0.499, 200)
-    fig, ax = plt.subplots(figsize=(7.2, 3.8))
+    fig, ax = subplots(figsize=(7.2, 3.8))
     printed, least = lemma_33(line), [sharp_33(e) for e in line]
     label = r"printed: $3\varepsilon(1+\varepsilon)/(1-2\varepsilon)$"
     ax.plot(line, printed, color=COLORS["printed"], label=label)
@@ -368,7 +320,8 @@ def near_optimal(epsilon: np.ndarray, loss: np.ndarray) -> plt.Figure:
     ax.plot(line, 3 * line, label=r"$3\varepsilon$", **three)
     ax.plot(line, least, color=COLORS["corrected"], label=r"least bound, about $\sqrt{2}\,\varepsilon$")
     dots = {"color": COLORS["batch"], "markersize": 4, "alpha": 0.6, "zorder": 3}
-    ax.plot(np.ravel(epsilon), np.ravel(loss), ".", label="random problems", **dots)
+    epsilon, loss = (results[f"curve.near.{name}"].ravel() for name in ("epsilon", "loss"))
+    ax.plot(epsilon, loss, ".", label="random problems", **dots)
     ax.set(xlim=(0, 0.5), ylim=(0, 2), ylabel="loss of $W$ with batch norm")
     ax.set_xlabel(r"$\varepsilon$: loss without batch norm, and the best with it, are below")
     ax.legend(loc="upper left")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from scipy.optimize import minimize, root
 
-from bnbook.chapters import least_squares, length_direction
+from bnbook.chapters import least_squares
 from bnbook.chapters.halfspaces import bisection
 from bnbook.chapters.length_direction import (
     APART,
@@ -22,12 +22,13 @@ from bnbook.chapters.length_direction import (
     WRONG,
     Loss,
     Quadratic,
+    draw_ratios,
+    gdnp_step,
     plane,
 )
 from bnbook.errors import BnbookError
-from bnbook.figures import log_band, parameters_of, points_of
+from bnbook.figures import log_band
 from bnbook.plots.layout import subplots
-from bookpress.results import Results
 
 # ---- One hidden layer of tanh units on Gaussian data: f(w̃_1 ... w̃_m) = E l(F), F = Σ θ_i ----------------
 # tanh(zᵀw̃_i), z = -yx ~ N(u, S - uuᵀ)
@@ -172,7 +173,7 @@ def descend(
 ) -> UnitRun:
     """GDNP on one unit from direction w, with the corrected h; length first, then the direction's step."""
     problem, found, inside = network.problem, [], True
-    for t in range(steps + 1):
+    for _ in range(steps + 1):
         length = float(np.sqrt(w @ problem.S @ w))
         slope, ends = _slope(network, W, unit, w / length)
         inside = inside and ends[0] <= 0 <= ends[1]
@@ -189,10 +190,7 @@ def descend(
                 first,
             )
         )
-        h = first * float(problem.u @ w)
-        if t < steps and gamma * h != 0:
-            in_direction = gamma / length * (g - (g @ w) / length**2 * (problem.S @ w))
-            w = w + length**3 / (problem.largest * gamma * h) * in_direction
+        w = gdnp_step(w, gamma, g, first * float(problem.u @ w), problem)
     weights, gaps, gradients, slopes, firsts = (np.array(column) for column in zip(*found, strict=True))
     return UnitRun(weights, gaps, gradients, slopes, firsts, inside)
 
@@ -243,25 +241,20 @@ def unit_bound(
     return problem.rate ** (2 * t) * constant(network, W, unit) * gap + of_length
 
 
-def sweep(network: TanhNetwork, W: np.ndarray, steps: int, iterations: int, starts: np.ndarray) -> np.ndarray:
-    """GDNP on each unit in turn, from its own weight, or from `starts` (m, d) where that is 0."""
-    for unit in range(len(W)):
-        w = W[unit] if np.any(W[unit]) else starts[unit]
-        W = with_unit(W, unit, descend(network, W, unit, w, steps, iterations).weights[-1])
-    return W
-
-
 # ---- The bound for one unit on many random networks, critical points of whole networks, passes over units ----
 
 #: A critical point is off the line beyond this distance (norm of S), M singular below this relative size.
 AWAY, SINGULAR = 1e-4, 1e-6
 
 
-def unit_margins(seed: int, networks: int, steps: int) -> dict[str, np.ndarray]:
-    """Left over right side of the bound for one of two units, at every step: "printed" with the other unit
-    anywhere, "on_line" as printed with the other unit on the line of S⁻¹u, "corrected" with the whole second
-    term squared as well; "pythagoras" is the relative error of the equality behind it. Runs whose interval
-    holds no zero of the slope are left out.
+#: (network, W, run, halvings) -> of each step left over right side, printed and corrected, and the equality's error.
+Sides = Callable[[TanhNetwork, np.ndarray, UnitRun, int], Iterable[tuple[float, float, float | None]]]
+
+
+def unit_margins(seed: int, networks: int, steps: int, both_sides: Sides) -> dict[str, np.ndarray]:
+    """Of the bound for one of two units, at every step of random runs: "printed" with the other unit anywhere,
+    "on_line" as printed with the other unit on the line of S⁻¹u, "corrected" with the whole second term squared
+    as well; "pythagoras" of the equality behind it. Runs whose interval holds no zero of the slope are left out.
     """
     rng = np.random.default_rng([seed, 7])
     found: dict[str, list[float]] = {name: [] for name in ("printed", "on_line", "corrected", "pythagoras")}
@@ -276,19 +269,13 @@ def unit_margins(seed: int, networks: int, steps: int) -> dict[str, np.ndarray]:
         for where, fixed in (("anywhere", other / np.sqrt(other @ problem.S @ other)), ("line", lined)):
             W = np.stack([np.zeros(d), fixed])
             run = descend(network, W, 0, w, steps, iterations)
-            for t, left in enumerate(run.gradients if run.zero_inside else ()):
-                printed, corrected = (
-                    left / unit_bound(network, W, 0, t, run.gaps[0], iterations, form)
-                    for form in ("printed", "corrected")
-                )
-                if where == "anywhere":
-                    found["printed"].append(printed)
-                    continue
-                found["on_line"].append(printed)
-                found["corrected"].append(corrected)
-                if left > 1e-12:
-                    whole = run.first[t] ** 2 * run.gaps[t] + run.slopes[t] ** 2
-                    found["pythagoras"].append(abs(whole - left) / left)
+            for printed, corrected, error in (
+                both_sides(network, W, run, iterations) if run.zero_inside else ()
+            ):
+                found["printed" if where == "anywhere" else "on_line"].append(printed)
+                if where == "line":
+                    found["corrected"].append(corrected)
+                    found["pythagoras"] += [] if error is None else [error]
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -397,98 +384,56 @@ def one_unit(network: TanhNetwork, rng: np.random.Generator, on_line: bool) -> n
     return None
 
 
-def run_passes(
-    seed: int, units: int, lengths: list[int], sweeps: int
-) -> tuple[np.ndarray, np.ndarray, TanhNetwork]:
-    """Σ_i ‖∇_i f‖² after one pass with T_d steps for each unit, for each T_d; and after each of many passes
-    with T_d = 4.
+# ---- Figures, of recorded results alone -------------------------------------------------------------------
 
-    Equal output weights, d = 2, logistic loss; all units start at 0, and what enters GDNP are random
-    directions.
-    """
-    rng = np.random.default_rng([seed, 8])
-    network = draw_network(rng, LOSSES["logistic"], units, 2, True)
-    network = replace(network, theta=np.full(units, 2.0 / units), spacing=0.2)
-    starts, zero = rng.standard_normal((units, 2)), np.zeros((units, 2))
-    single = [sweep(network, zero, steps, 30, starts) for steps in lengths]
-    W, many = zero, []
-    for _ in range(sweeps):
-        W = sweep(network, W, 4, 30, starts)
-        many.append(network.squared_norm(network.gradient(W)))
-    return np.array([network.squared_norm(network.gradient(W)) for W in single]), np.array(many), network
+#: Where the loss of two equal units is drawn: q across the line, p along it.
+ACROSS, ALONG = np.linspace(-0.6, 0.6, 41), np.linspace(1.2, 3.2, 33)
+PANELS = {
+    "": {
+        "printed": "printed: printed, other unit anywhere",
+        "on_line": "l2: printed, other unit on the line",
+        "corrected": "corrected: corrected, other unit on the line",
+    }
+}
 
 
-# ---- Figures ----------------------------------------------------------------------------------------------
-
-
-def two_units(
-    along: np.ndarray,
-    across: np.ndarray,
-    surface: np.ndarray,
-    saddle: np.ndarray,
-    minimum: np.ndarray,
-    places: Mapping[str, np.ndarray],
-) -> plt.Figure:
-    """Left, the loss above its minimum (across, along) of two equal units, its saddle and minimum (2,);
-    right, by loss, the units' places (1, k, 2) at critical points of random networks."""
+def two_units(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Left, the loss above its minimum (across, along) of two equal units, its saddle and minimum; right, by
+    loss, the units' places (1, k, 2) at critical points of random networks."""
     fig, (left, right) = subplots(1, 2, figsize=(7.4, 3.7))
-    left.contour(along, across, surface, levels=np.geomspace(4e-6, 4e-3, 16), cmap="cividis", linewidths=0.9)
-    left.plot(along, 0 * along, "--", color=THEORY, linewidth=1, label="line of $S^{-1}u$")
-    left.plot(*saddle, "o", color=THEORY, markersize=6, label="saddle")
-    both = np.array([1, -1])
-    left.plot(minimum[0] + 0 * both, minimum[1] * both, "D", color=WRONG, markersize=6, label="minimum")
+    surface, p, q, p_on_line = (
+        results[name][0]
+        for name in ("curve.critical_points.surface", "example.p", "example.q", "example.p_on_line")
+    )
+    left.contour(ALONG, ACROSS, surface, levels=np.geomspace(4e-6, 4e-3, 16), cmap="cividis", linewidths=0.9)
+    left.plot(ALONG, 0 * ALONG, "--", color=THEORY, linewidth=1, label="line of $S^{-1}u$")
+    left.plot(p_on_line, 0, "o", color=THEORY, markersize=6, label="saddle")
+    left.plot([p, p], [q, -q], "D", color=WRONG, markersize=6, label="minimum")
     left.set(xlabel="$p$, along the line", ylabel="$q$, across", title="two equal units")
     left.legend(loc="upper right", fontsize=8.5)
-    for (name, points), (marker, face) in zip(places.items(), (("D", "none"), ("o", THEORY))):
+    for name, marker, face in (("logistic", "D", "none"), ("huber", "o", THEORY)):
         dots = {"color": THEORY, "markerfacecolor": face, "markersize": 4.5, "alpha": 0.7}
-        right.plot(*np.reshape(points, (-1, 2)).T, marker, label=f"{name} loss", **dots)
+        places = results[f"curve.critical_points.{name}"].reshape(-1, 2)
+        right.plot(*places.T, marker, label=f"{name} loss", **dots)
     right.axhline(0, color=THEORY, linewidth=1, linestyle="--")
     right.set(xlabel="along the line", ylabel="distance from the line", title="random networks")
     right.legend(title="critical points", loc="upper left", fontsize=8.5)  # full and empty: names do not tell
     return fig
 
 
-def passes(lengths: Sequence[int], single: np.ndarray, many: np.ndarray) -> plt.Figure:
+def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Left over right side of the bound for one unit."""
+    return draw_ratios(results, PANELS, (-12, 8))
+
+
+def passes(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """The whole squared gradient after one pass (S, lengths) and after each of many passes (S, passes)."""
     fig, (left, right) = subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
-    log_band(left, np.array(lengths), single, color=APART, marker="o", markersize=5)
+    lengths, single, many = (results[f"curve.passes.{name}"] for name in ("length", "single", "many"))
+    log_band(left, lengths[0], single, color=APART, marker="o", markersize=5)
     log_band(right, np.arange(1, many.shape[1] + 1), many, color=APART, marker="o", markersize=5)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     left.set(yscale="log", xlabel="steps for each unit $T_d$", title="one pass")
     left.set_ylabel(r"$\sum_i\|\nabla_i f\|^2$ (norm of $S^{-1}$)")
     right.set(xlabel="passes", title="repeated passes, $T_d=4$")
     return fig
-
-
-# ---- Each figure of the page, from the results of its run -----------------------------------------------
-
-
-def _draw_critical_points(results: Results) -> plt.Figure:
-    bowl = Quadratic(np.eye(2), np.array([-0.5, 0.0]))
-    example = TanhNetwork(bowl, np.array([0.5, 0.5]), LOSSES["logistic"], 0.1)
-
-    def value(p: float, q: float) -> float:
-        return example.value(np.array([[p, q], [p, -q]]))
-
-    best = np.array([results["example.p"][0], results["example.q"][0]])
-    on_line = np.array([results["example.p_on_line"][0], 0.0])
-    across, along = np.linspace(-0.6, 0.6, 41), np.linspace(1.2, 3.2, 33)
-    surface = np.array([[value(p, q) for p in along] for q in across]) - value(*best)
-    return two_units(along, across, surface, on_line, best, points_of(results, "critical-points"))
-
-
-def _draw_margins(results: Results) -> plt.Figure:
-    labels = {
-        "printed": "printed: printed, other unit anywhere",
-        "on_line": "l2: printed, other unit on the line",
-        "corrected": "corrected: corrected, other unit on the line",
-    }
-    return length_direction.draw_ratios({"": labels}, points_of(results, "margins"), (-12, 8))
-
-
-def _draw_passes(results: Results) -> plt.Figure:
-    found = points_of(results, "passes")
-    return passes(parameters_of(results).lengths, found["single"], found["many"])
-
-
-FIGURES = {"critical-points": _draw_critical_points, "margins": _draw_margins, "passes": _draw_passes}

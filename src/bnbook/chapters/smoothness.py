@@ -4,8 +4,10 @@ fractions."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +16,6 @@ from torch import Tensor
 
 from bnbook.chapters import theorems
 from bnbook.chapters.theorems import (
-    LINEAR,
     Case,
     Counterexample,
     Instance,
@@ -22,7 +23,7 @@ from bnbook.chapters.theorems import (
     Unit,
     batch_norm,
     draw,
-    error,
+    draw_margins,
     exact,
     hessian,
     jacobian,
@@ -30,9 +31,9 @@ from bnbook.chapters.theorems import (
     margin,
     normalize,
     project,
-    restoring,
 )
 from bnbook.figures import COLORS
+from bnbook.plots.layout import subplots
 
 # ---- Second derivatives through batch norm, and the bounds on them, as printed and corrected --------------
 # Letters as in `theorems`; h (m, m) is the Hessian of the loss for the values z of one unit (or of a pair of
@@ -325,6 +326,34 @@ class Curved:
         signs = self.family == "isotropic" and bool((np.abs(self.instance.x) == 1).all())
         return signs or self.family == "rank-one"
 
+    @cached_property
+    def case(self) -> Case:
+        """The first unit, with the gradient that was chosen."""
+        return replace(look(self.instance, 0), g=self.slope[:, 0])
+
+    @property
+    def h(self) -> np.ndarray:
+        """Its Hessian at z, (m, m)."""
+        return self.curvature[:, 0, :, 0]
+
+    @cached_property
+    def entries(self) -> tuple[HessianEntry, HessianEntry, HessianEntry]:
+        """Of the Hessian for the weights: of two units, of two weights of one unit, of one weight twice."""
+        x, w, slope = torch.tensor(self.instance.x), self.instance.w, torch.tensor(self.slope)
+        normalized = lambda w_: batch_norm(x @ w_, np.ones(2), np.zeros(2))
+        whole = hessian(lambda w_: self.instance.loss(normalized(w_)), w)
+        fixed = hessian(lambda w_: (slope * normalized(w_)).sum(), w)
+        inputs, units = self.instance.x.T, [normalize(y) for y in self.instance.y.T]
+
+        def entry(i: int, unit: int) -> HessianEntry:
+            """Of W_00 and the weight of `unit` for input i."""
+            h, both = self.curvature[:, 0, :, unit], (units[0], units[unit])
+            return HessianEntry(
+                whole[0, 0, i, unit], fixed[0, 0, i, unit], inputs[0], inputs[i], *both, h, self.slope[:, 0]
+            )
+
+        return entry(1, 1), entry(1, 0), entry(0, 0)
+
 
 def draw_curved(rng: np.random.Generator, number: int, *, gamma: float | None = None) -> Curved:
     """Instance `number` with centred inputs; families of Hessians go round.
@@ -387,77 +416,7 @@ def _signs(m: int) -> np.ndarray:
     return one
 
 
-# ---- One random instance against the text around Theorem 4.2: what it supposes, and what it concludes -----
-
-#: Of the batch norm above the layer, whose units may be silent.
-EPS = 1e-5
-
-
-def predictiveness_trial(case: Case) -> dict[str, float]:
-    """Does a smaller quadratic form along the gradient mean that the gradient changes less along itself?
-
-    Premises, each as the text has it: vᵀHv, gᵀHg and γ <g, ŷ> are not negative, and batch norm's form is the
-    smaller one, as it is and for vectors of length 1. Conclusion: ‖Ĥ v‖ / ‖v‖ ≤ ‖H g‖ / ‖g‖, the change of
-    the gradient per distance in its own direction. H and g from above are the same in both networks.
-    """
-    g, v, h, gamma = case.g, case.v, case.above, case.gamma
-    line = lambda step: case.instance.loss(case.layer(torch.tensor(case.instance.y) - step * case.moved))
-    second = float(torch.func.hessian(line)(torch.tensor(0.0, dtype=torch.float64)))
-    form = theorem_42(h, g, case.unit, gamma, v, second=False)
-    size = (gamma / case.unit.sigma) ** 2 * math.sqrt((h * h).sum()) * case.reach
-    size += abs(gamma) / case.unit.sigma**2 * math.sqrt(g @ g) * case.reach
-    result = {"error.loss_expansion": error(second, form, size)}
-    lengths = math.sqrt(v @ v), math.sqrt(g @ g)
-    if case.unit.m == 2 or min(lengths) == 0:
-        return result
-    plain, small = g @ h @ g, 1e-9 * size
-    smaller = form <= plain and form / lengths[0] ** 2 <= plain / lengths[1] ** 2
-    if smaller and min(v @ h @ v, plain) >= -small and gamma * (g @ case.unit.y_hat) >= 0:
-        changes = math.sqrt(((case.through @ v) ** 2).sum()), math.sqrt(((h @ g) ** 2).sum())
-        result["margin.predictive"] = margin(changes[0] / lengths[0], changes[1] / lengths[1])
-        if plain > small:  # a loss that is not linear along g
-            result["margin.predictive_curved"] = result["margin.predictive"]
-    return result
-
-
-def assumption_trial(rng: np.random.Generator, case: Case) -> dict[str, float]:
-    """The two conditions that the text after Theorem 4.2 calls mild."""
-    instance, j, y_hat, m = case.instance, case.j, case.unit.y_hat, case.unit.m
-    gamma, beta = abs(case.gamma), instance.beta[j]
-    z = gamma * y_hat + beta
-    minimum = z + rng.standard_normal(m) * 10 ** rng.uniform(-1, 1)
-    sign = lambda g: float(g @ y_hat / math.sqrt((g @ g) * m))
-    head = torch.tensor(rng.standard_normal((2, 4))), torch.tensor(rng.standard_normal((4, 3)))
-    labels = torch.tensor(rng.integers(3, size=m))
-
-    def least(bend) -> float:
-        """Least eigenvalue of the Hessian for the unit below one hidden layer and cross-entropy.
-
-        Over the size of its terms, the squared slopes of the logits: where the softmax saturates, all terms
-        cancel.
-        """
-        loss = lambda y: torch.nn.functional.cross_entropy(bend(y @ head[0]) @ head[1], labels)
-        values = np.linalg.eigvalsh(hessian(loss, instance.y / instance.y.std(0))[:, j, :, j])
-        return float(values[0] * m / ((head[0][j] ** 2).sum() * (head[1] ** 2).sum()))
-
-    return {
-        "margin.sign": sign(z - minimum),  # L = ½ ‖z - minimum‖²: -g points straight at the minimum
-        "margin.sign_centre": sign(z - beta),
-        "margin.convex": least(torch.relu),
-        "margin.convex_tanh": least(torch.tanh),
-        "margin.convex_below_batch_norm": least(lambda above: torch.relu(_normalized(above))),
-    }
-
-
-def _normalized(values: Tensor) -> Tensor:
-    """One more batch norm, γ = 1, β = 0, ε = 10⁻⁵: (m, units)."""
-    return batch_norm(values, np.ones(values.shape[1]), np.zeros(values.shape[1]), EPS)
-
-
 # ---- Single entries of the Hessian for the weights against version 1's theorems: inputs of mean zero, γ = 1 ----
-
-#: What is said without version 1's assumption on d.
-ALWAYS = ("margin.plain", "margin.c6_corrected", "margin.th34_corrected", "margin.equation_64_one")
 
 
 @dataclass(frozen=True)
@@ -483,245 +442,134 @@ class HessianEntry:
         """‖x‖ ‖x₂‖"""
         return math.sqrt((self.x @ self.x) * (self.x2 @ self.x2))
 
+    @property
+    def norms(self) -> tuple[float, float]:
+        """‖H‖ and ‖g‖"""
+        return math.sqrt((self.h**2).sum()), math.sqrt(self.g @ self.g)
 
-def entry_trial(curved: Curved, share: float) -> dict[str, float]:
-    """What version 1 says of second derivatives; ε of Theorem C.6 is `share` of its largest value."""
-    cross, same, diagonal = _entries(curved)
-    norm = math.sqrt((cross.h**2).sum())
-    crossed = cross.inner / cross.unit.sigma / cross.unit2.sigma
-    size = cross.sizes * norm / cross.unit.sigma / cross.unit2.sigma
-    result = {"error.equation_44": error(cross.value, crossed, size), **_one_unit(same, diagonal)}
-    if curved.family == "reaching":
-        reached = equation_61(0.0, same.g, same.x, same.x2, same.unit, _least_constant(same))
-        result["error.equation_61_reached"] = error(abs(same.second), reached)
-    for name, entry, factor in (("cross", cross, 0.0), ("same", same, 6.0), ("diagonal", diagonal, 3.0)):
-        found = _theorem_c6(entry, factor, share)
-        of_assumption = curved.equal_cosines
-        kept = found if of_assumption else {key: found[key] for key in ALWAYS if key in found}
-        result |= {f"{key}.{name}": number for key, number in kept.items()}
+
+# ---- Random layers with all that the page asks of each ----------------------------------------------------
+
+#: Of the batch norm above the layer, whose units may be silent.
+EPS = 1e-5
+#: What is said without version 1's assumption on d.
+ALWAYS = ("margin.plain", "margin.c6_corrected", "margin.th34_corrected", "margin.equation_64_one")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One random layer, layers with chosen Hessians, and what else is drawn at random."""
+
+    case: Case
+    other: dict[str, Case]  # with ε > 0, with the unbiased variance
+    isotropic: Curved  # H = h I, which preserves relative norms for every pair of vectors
+    minimum: np.ndarray  # (m,) of ½ ‖z - minimum‖²
+    head: tuple[Tensor, Tensor]  # (2, 4), (4, 3): a hidden layer, and logits
+    labels: Tensor  # (m,)
+    curved: Curved  # γ = 1, inputs of mean zero
+    share: float  # ε of Theorem C.6 over its largest value
+    matrices: tuple[np.ndarray, np.ndarray]  # symmetric (6, 6), the first not larger in any entry
+
+
+def draw_layer(rng: np.random.Generator, number: int) -> Layer:
+    """Layer `number`, its derivatives by automatic differentiation."""
+    instance, j = draw(rng, number), number % 2
+    case = look(instance, j)
+    eps = 10 ** rng.uniform(-4, 1) * float(case.y.var())
+    other = {"eps": look(instance, j, eps), "unbiased": look(instance, j, unbiased=True)}
+    isotropic, m = draw_curved(rng, 5 * number + 2), case.unit.m
+    z = abs(case.gamma) * case.unit.y_hat + instance.beta[j]
+    minimum = z + rng.standard_normal(m) * 10 ** rng.uniform(-1, 1)
+    head = torch.tensor(rng.standard_normal((2, 4))), torch.tensor(rng.standard_normal((4, 3)))
+    labels = torch.tensor(rng.integers(3, size=m))
+    curved, share = draw_curved(rng, number, gamma=1.0), rng.uniform()
+    b = rng.standard_normal((6, 6))
+    b, u = b + b.T, rng.uniform(size=(6, 6))
+    a = np.minimum(u, u.T) ** 0.1 * (np.abs(b) if rng.uniform() < 0.5 else b)
+    return Layer(case, other, isotropic, minimum, head, labels, curved, share, (a, b))
+
+
+def least_eigenvalue(layer: Layer, bend: Callable[[Tensor], Tensor]) -> float:
+    """Of the Hessian for the unit below one hidden layer and cross-entropy.
+
+    Over the size of its terms, the squared slopes of the logits: where the softmax saturates, all terms
+    cancel.
+    """
+    (first, second), y, j = layer.head, layer.case.instance.y, layer.case.j
+    loss = lambda y: torch.nn.functional.cross_entropy(bend(y @ first) @ second, layer.labels)
+    values = np.linalg.eigvalsh(hessian(loss, y / y.std(0))[:, j, :, j])
+    return float(values[0] * len(y) / ((first[j] ** 2).sum() * (second**2).sum()))
+
+
+def normalized_relu(above: Tensor) -> Tensor:
+    """One more batch norm, γ = 1, β = 0, ε = 10⁻⁵, and ReLU: (m, units)."""
+    return torch.relu(batch_norm(above, np.ones(above.shape[1]), np.zeros(above.shape[1]), EPS))
+
+
+def by_assumption(layer: Layer, both_sides: Callable[[HessianEntry, float, float], dict[str, float]]):
+    """both_sides(entry, what stands before ‖g‖, ε's share) of the three entries: where version 1's assumption on
+    d holds, by family, and what needs none."""
+    result, curved = {}, layer.curved
+    for name, entry, factor in zip(("cross", "same", "diagonal"), curved.entries, (0.0, 6.0, 3.0)):
+        found, equal = both_sides(entry, factor, layer.share), curved.equal_cosines
+        result |= {f"{key}.{name}": found[key] for key in found if equal or key in ALWAYS}
         result[f"margin.c6.{name}.any"] = found["margin.c6"]
-        if of_assumption:
+        if equal:
             result[f"margin.c6.{name}.{curved.family.replace('-', '_')}"] = found["margin.c6"]
     return result
 
 
-def _entries(curved: Curved) -> tuple[HessianEntry, HessianEntry, HessianEntry]:
-    """For two weights of two units, two of one unit, and one weight twice."""
-    x, w = torch.tensor(curved.instance.x), curved.instance.w
-    normalized = lambda w_: batch_norm(x @ w_, np.ones(2), np.zeros(2))
-    slope = torch.tensor(curved.slope)
-    whole = hessian(lambda w_: curved.instance.loss(normalized(w_)), w)
-    fixed = hessian(lambda w_: (slope * normalized(w_)).sum(), w)
-    inputs, g = (curved.instance.x[:, 0], curved.instance.x[:, 1]), curved.slope[:, 0]
-    units = [normalize(curved.instance.y[:, j]) for j in (0, 1)]
-
-    def entry(i: int, unit: int) -> HessianEntry:
-        """Of W_00 and the weight of `unit` for input i."""
-        h = curved.curvature[:, 0, :, unit]
-        value, second = whole[0, 0, i, unit], fixed[0, 0, i, unit]
-        return HessianEntry(value, second, inputs[0], inputs[i], units[0], units[unit], h, g)
-
-    return entry(1, 1), entry(1, 0), entry(0, 0)
-
-
-def _one_unit(same: HessianEntry, diagonal: HessianEntry) -> dict[str, float]:
-    """Equations 55 to 61."""
-    g, x, x2, unit, inner, value, second = (
-        same.g,
-        same.x,
-        same.x2,
-        same.unit,
-        same.inner,
-        same.value,
-        same.second,
-    )
-    scale = same.sizes * (math.sqrt((same.h**2).sum()) + math.sqrt(g @ g)) / unit.sigma**2
-    printed, exchanged = (equation_58(inner, g, *pair, unit, printed=True) for pair in ((x, x2), (x2, x)))
-    right = equation_58(inner, g, x, x2, unit, printed=False)
-    of_61 = lambda entry, constant: margin(
-        abs(entry.value), equation_61(entry.inner, g, entry.x, entry.x2, unit, constant)
-    )
-    return {
-        "error.equation_55": error(second, equation_55(g, x, x2, unit), scale),
-        "error.second_term": error(second, second_term(g, x, x2, unit), scale),
-        "error.equation_56": error(value - second, equation_56(inner, g, x, x2, unit), scale),
-        "error.first_term": error(value - second, inner / unit.sigma**2, scale),
-        "error.equation_58": error(value, printed, scale),
-        "error.equation_58_asymmetry": error(printed, exchanged, scale),
-        "error.equation_58_corrected": error(value, right, scale),
-        "margin.equation_59": margin(abs(value), equation_59(inner, g, x, x2, unit)),
-        "margin.equation_61": of_61(same, 6 * unit.m),
-        "margin.equation_61_best": of_61(same, _least_constant(same)),
-        "margin.equation_61_diagonal": of_61(diagonal, 3 * unit.m),
-        "plot.dense": value / scale,
-        "plot.printed": printed / scale,
-        "plot.corrected": right / scale,
-    }
-
-
-def _least_constant(entry: HessianEntry) -> float:
-    return TRILINEAR * entry.unit.m**0.5
-
-
-def _theorem_c6(entry: HessianEntry, factor: float, share: float) -> dict[str, float]:
-    """Theorems C.6 and 3.4; `factor` is what they put before ‖g‖.
-
-    They are about σ_j σ_l |∂²L̂|, which does not depend on the spread of the outputs: it is set to C.6's
-    smallest one, so that its condition holds just so.
-    """
-    h, x, x2 = entry.h, entry.x, entry.x2
-    scaled = abs(float(entry.value)) * (entry.unit.sigma * entry.unit2.sigma)
-    d, d2 = column_share(h, x), column_share(h.T, x2)
-    cosine, plain = matrix_cosine(h, x, x2), abs(float(x @ h @ x2))
-    norm, size = math.sqrt((h * h).sum()), math.sqrt(entry.g @ entry.g)
-    sizes, root = entry.sizes * norm, math.sqrt(d * d2)
-    spread = threshold_c6(d, d2, factor * size, share * root) * (1 + 1e-9)
-    ratio = size / (math.sqrt(len(x)) * norm) if factor else 0.0
-    allowed = (1 + math.sqrt(d)) * (1 + math.sqrt(d2)) + factor * size
-    result = {
-        "error.plain": error(plain, root * sizes),
-        "margin.plain": margin(plain, math.sqrt(min(d, d2)) * sizes),
-        "margin.c6": margin(scaled / spread, (1 - share) * plain),
-        "margin.th34": margin(scaled, allowed * plain),
-        "margin.equation_64": margin(abs(entry.inner), (1 + math.sqrt(d)) * (1 + math.sqrt(d2)) * sizes),
-        "margin.equation_64_one": margin(abs(entry.inner), sizes),
-    }
-    if cosine > 1e-9:  # else the plain network's derivative is zero and no spread is large enough
-        enough = threshold_c6_corrected(cosine, ratio, share * cosine)
-        slack, sharp = sizes / enough * 1e-6, (1 + 1 / cosine) / 2 + TRILINEAR * ratio / cosine
-        result["margin.c6_corrected"] = margin(scaled / enough, (1 - share) * plain, slack)
-        result["margin.th34_corrected"] = margin(scaled, sharp * plain)
-    return result
-
-
-# ---- One random instance against every theorem on second derivatives: dense Hessians by autograd ----------
-# against the formulas
-#
-# The same two kinds of numbers as in `lipschitz_trial`: "error.NAME" and "margin.NAME". Here the Hessian for
-# one unit's outputs, in `entry_trial` its entries for the weights.
-
-
-def smoothness_trial(rng: np.random.Generator, number: int) -> dict[str, float]:
-    """Everything that the page on smoothness says about instance `number`."""
-    instance, j = draw(rng, number), number % 2
-    case = look(instance, j)
-    return {
-        **_along_the_gradient(case),
-        **predictiveness_trial(case),
-        **_other_layers(case, 10 ** rng.uniform(-4, 1)),
-        **_isotropic(draw_curved(rng, 5 * number + 2)),
-        **assumption_trial(rng, case),
-        **entry_trial(draw_curved(rng, number, gamma=1.0), rng.uniform()),
-        **_spectral(rng),
-    }
-
-
-def _along_the_gradient(case: Case) -> dict[str, float]:
-    """Equation 42, the first part of Theorem 4.2 and Theorem C.1."""
-    unit, gamma, g, v, h = case.unit, case.gamma, case.g, case.v, case.above
-    instance, j, linear = case.instance, case.j, case.instance.kind in LINEAR
-    own_h = hessian(instance.loss, instance.y)[:, j, :, j]
-    size, value = _size(h, case), v @ case.through @ v
-    reach = size * case.reach
-    first = theorem_42(h, g, unit, gamma, v, second=False)
-    literal = theorem_42(own_h, case.own, unit, gamma, v, second=False)
-    same = look(restoring(instance), j)  # z = y: both networks have the same derivatives from above
-    same = replace(same, g=same.own)
-    restored = theorem_42(own_h, same.g, unit, same.gamma, same.v, second=False)
-    unscaled = _size(own_h, same) * (same.g @ same.g)  # γ = σ
-    scales = torch.tensor(instance.gamma, requires_grad=True)
-    y_hat = batch_norm(torch.tensor(instance.y), np.ones(2), np.zeros(2))
-    (slope,) = torch.autograd.grad(instance.loss(scales * y_hat + torch.tensor(instance.beta)), scales)
-    return {
-        "error.hessian": error(case.through, through(h, g, unit, gamma), size),
-        "error.equation_42": error(case.through, equation_42(h, g, unit, gamma), size),
-        "error.first": error(value, first, reach),
-        "margin.first": margin(value, first, reach),
-        "margin.first_literal": margin(value, literal, reach if unit.m == 2 else 0.0),
-        "margin.c1": _theorem_c1(case, h, printed=False),
-        # H = 0 preserves every relative norm, so linear losses meet the condition of Theorem C.1.
-        **({"margin.c1_printed": _theorem_c1(case, h, printed=True)} if linear else {}),
-        "error.scale_gradient": error(slope[j], g @ unit.y_hat, math.sqrt((g @ g) * unit.m)),
-        "margin.first_restored": margin(same.v @ same.through @ same.v, restored, unscaled),
-    }
-
-
-def _isotropic(curved: Curved) -> dict[str, float]:
-    """H = h I: it preserves relative norms exactly, for every pair of vectors."""
-    g, h = curved.slope[:, 0], curved.curvature[:, 0, :, 0]
-    case = replace(look(curved.instance, 0), g=g)
-    unit, gamma, v = case.unit, case.gamma, case.v
-    value, reach = v @ case.through @ v, _size(h, case) * case.reach
-    scale = reach if unit.m == 2 else 0.0
-    bound = theorem_42(h, g, unit, gamma, v, second=True)
-    shrunk = (v @ v) / (g @ g) * (g @ h @ g)  # ‖v‖²/‖g‖² gᵀHg stands for gᵀHg
-    exact = gamma**2 / unit.sigma**2 * (shrunk - (g @ unit.y_hat) * (v @ v) / (unit.m * gamma))
-    result = {
-        "margin.second": margin(value, bound, scale),
-        "error.second": error(value, exact, reach),
-        "margin.c1.isotropic": _theorem_c1(case, h, printed=False),
-        "margin.c1_printed.isotropic": _theorem_c1(case, h, printed=True),
-    }
-    if abs(gamma) <= unit.sigma and h[0, 0] >= 0:
-        result["margin.second_fair"] = result["margin.second"]
-        result["margin.c1_printed_fair"] = result["margin.c1_printed.isotropic"]
-    return result
-
-
-def _spectral(rng: np.random.Generator) -> dict[str, float]:
-    """Two symmetric matrices, |A| ≤ |B| entry by entry."""
-    b = rng.standard_normal((6, 6))
-    b = b + b.T
-    u = rng.uniform(size=(6, 6))
-    a = np.minimum(u, u.T) ** 0.1 * (np.abs(b) if rng.uniform() < 0.5 else b)
-    return {
-        "margin.spectral": margin(np.linalg.norm(a, 2), np.linalg.norm(b, 2)),
-        "margin.frobenius": margin(np.linalg.norm(a), np.linalg.norm(b)),
-    }
-
-
-def _other_layers(usual: Case, share: float) -> dict[str, float]:
-    """The first part of Theorem 4.2 with eps > 0 and with the unbiased variance, every 1/m as printed."""
-    result = {}
-    layers = {"eps": (share * float(usual.y.var()), False), "unbiased": (0.0, True)}
-    for name, (eps, unbiased) in layers.items():
-        case = look(usual.instance, usual.j, eps, unbiased)
-        unit, gamma, g, v, h = case.unit, case.gamma, case.g, case.v, case.above
-        bound = theorem_42(h, g, unit, gamma, v, second=False)
-        size, formula = _size(h, case), through(h, g, unit, gamma)
-        scale = size * case.reach if unit.m == 2 else 0.0
-        result[f"error.hessian.{name}"] = error(case.through, formula, size)
-        result[f"margin.first.{name}"] = margin(v @ case.through @ v, bound, scale)
-    return result
-
-
-def _theorem_c1(case: Case, h: np.ndarray, *, printed: bool) -> float:
+def margin_c1(case: Case, h: np.ndarray, *, printed: bool) -> float:
     """The margin of Theorem C.1, printed or the book's."""
     value = ball_maximum((case.through + case.through.T) / 2, case.v)
     bound = theorem_c1(h, case.g, case.unit, case.gamma, case.v, printed=printed)
     small = 1e-6 if case.unit.m == 2 else 0.0  # for m = 2 the gradient is zero up to rounding
-    return margin(value, bound, small * _size(h, case) * case.reach)
+    return margin(value, bound, small * size_of(h, case) * case.reach)
 
 
-def _size(h: np.ndarray, case: Case) -> float:
+def size_of(h: np.ndarray, case: Case) -> float:
     """The size of the terms of a Hessian entry."""
     curved = (case.gamma / case.unit.sigma) ** 2 * math.sqrt((h * h).sum())
     return curved + abs(case.gamma) / case.unit.sigma**2 * math.sqrt(case.g @ case.g)
 
 
-# ---- Figures ----------------------------------------------------------------------------------------------
+# ---- Figures, of recorded results alone -------------------------------------------------------------------
+
+#: Rows of the figure of margins: label, and whether it is the printed or the corrected form.
+ROWS = {
+    "first_literal": ("4.2 first, derivatives as they are", "printed"),
+    "first": ("4.2 first, the same from above", "corrected"),
+    "second": ("4.2 second, $H = hI$", "printed"),
+    "predictive": ("text before 4.2, predictive", "printed"),
+    "c1_printed": ("C.1 printed, $H = 0$", "printed"),
+    "c1": ("C.1, the book's bound", "corrected"),
+    "equation_59": ("v1 (59), no absolute values", "printed"),
+    "equation_61": ("v1 (61), constant $6m$", "printed"),
+    "equation_61_best": ("v1 (61), $(2/\\sqrt{3})\\sqrt{m}$", "corrected"),
+    "c6.cross": ("v1 C.6, two units", "printed"),
+    "c6_corrected.cross": ("v1 C.6, two units, corrected", "corrected"),
+    "c6.same": ("v1 C.6, one unit", "printed"),
+    "c6_corrected.same": ("v1 C.6, one unit, corrected", "corrected"),
+    "th34.same": ("v1 3.4", "printed"),
+}
 
 
-def hessian_entries(dense: np.ndarray, printed: np.ndarray, corrected: np.ndarray) -> plt.Figure:
+def margins(results: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Margins of the bounds, printed and corrected."""
+    return draw_margins(results, ROWS)
+
+
+def hessian_entries(results: Mapping[str, np.ndarray]) -> plt.Figure:
     """Two formulas for an entry of the Hessian against automatic differentiation, (S, K) each."""
-    fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
-    for ax, values, form, title in (
-        (axes[0], printed, "printed", "equation 58 as printed"),
-        (axes[1], corrected, "corrected", "corrected"),
+    fig, axes = subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
+    for ax, form, title in (
+        (axes[0], "printed", "equation 58 as printed"),
+        (axes[1], "corrected", "corrected"),
     ):
         ax.axline((0, 0), slope=1, color="#999999", linewidth=0.8, zorder=1)
         dots = {"color": COLORS[form], "markersize": 4, "alpha": 0.6, "zorder": 3}
-        ax.plot(np.ravel(dense), np.ravel(values), ".", **dots)
+        dense, formula = (results[f"curve.hessian.{name}"].ravel() for name in ("dense", form))
+        ax.plot(dense, formula, ".", **dots)
         ax.set(title=title, xlabel="dense Hessian, automatic", xlim=(-0.8, 0.8), ylim=(-0.8, 0.8))
     axes[0].set_ylabel("formula")
     return fig

@@ -2,8 +2,8 @@
 
 Two sides meet in every test of Santurkar et al. 2018's theorems. The fast side (one unit here, and
 `lipschitz`, `smoothness`, `minima`) holds closed formulas on NumPy arrays, which also take exact fractions;
-the slow side (instances and cases, here) is automatic differentiation of the whole network. `*_trial` lets
-them meet on random instances, `*_counterexamples` in fractions.
+the slow side (instances and cases, here) is automatic differentiation of the whole network. The pages' cells
+let them meet on random instances, `*_counterexamples` in fractions.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from torch import Tensor
 
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
+from bnbook.plots.layout import subplots
 
 # ---- One unit behind batch norm: the normalized values and what a gradient meets on the way back ----------
 # Everything is written with + - * / and `@`, so that arrays of `fractions.Fraction` (dtype object) pass through
@@ -120,9 +121,9 @@ def error(value: np.ndarray | float, formula: np.ndarray | float, scale: float =
     return float(np.abs(value - formula).max()) / total if total > 0 else 0.0
 
 
-def violations(margins: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
-    """Number of violations per seed: margins (S, K) → (S,)."""
-    return (np.asarray(margins) < -tolerance).sum(1)
+def square(v: np.ndarray) -> float:
+    """‖v‖²"""
+    return float((v * v).sum())
 
 
 # ---- Random layers with batch norm and a loss above them, and their derivatives by automatic differentiation ----
@@ -379,14 +380,29 @@ def _tex(value: Fraction) -> str:
 
 # ---- Many instances: errors and margins by seed -----------------------------------------------------------
 
-Trial = Callable[[np.random.Generator, int], dict[str, float]]
+#: What is drawn for one instance, S rows of them.
+Drawn = list[list[Any]]
+
+
+def draw_all(
+    draw_one: Callable[[np.random.Generator, int], Any], seeds: int, instances: int, first: int, stream: int
+) -> Drawn:
+    """`draw_one(rng, number)` for seeds from `first` on; each instance has random numbers of its own."""
+    return [
+        [draw_one(np.random.default_rng([stream, seed, number]), number) for number in range(instances)]
+        for seed in range(first, first + seeds)
+    ]
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Every number that the trials gave, by name and seed."""
+    """Every number that the trials gave, by name and seed: "error.NAME" of an identity, 0 where the formula is right;
+    "margin.NAME" of a bound, negative where it is violated, left out where its condition is not met; "plot.NAME"."""
 
     values: dict[str, list[list[float]]]  # name -> S lists; one with a condition has fewer than all instances
+
+    def __or__(self, other: Trials) -> Trials:
+        return Trials(self.values | other.values)
 
     def errors(self, names: str) -> dict[str, list[float]]:
         """error.NAME for each word of `names`: the largest error of each seed."""
@@ -404,9 +420,9 @@ class Trials:
         return {f"share.{name}": self.share(f"margin.{name}") for name in names.split()}
 
     def tallies(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """NAME: how many margins of each seed lie where, (S, bins of `margins.EDGES`), for a figure."""
+        """curve.margins.NAME: how many margins of each seed lie where, (S, bins of EDGES), for the figure."""
         return {
-            name: np.stack(
+            f"curve.margins.{name}": np.stack(
                 [np.histogram(np.nan_to_num(row, nan=-1.0), EDGES)[0] for row in self._rows(f"margin.{name}")]
             )
             for name in names
@@ -424,7 +440,7 @@ class Trials:
 
     def violated(self, name: str) -> list[int]:
         """Number of violated bounds of each seed; not a number counts as violated."""
-        return [int(violations(np.nan_to_num(np.array([row]), nan=-1.0))[0]) for row in self._rows(name)]
+        return [int((np.nan_to_num(np.array(row), nan=-1.0) < -TOLERANCE).sum()) for row in self._rows(name)]
 
     def share(self, name: str) -> list[float]:
         """Share of violated bounds of each seed."""
@@ -441,13 +457,13 @@ class Trials:
         return self.values[name]
 
 
-def run_trials(trial: Trial, seeds: int, instances: int, stream: int = 0, first: int = 0) -> Trials:
-    """`trial(rng, number)` for seeds from `first` on; each instance has random numbers of its own."""
+def on_all(both_sides: Callable[[Any], Mapping[str, float]], drawn: Drawn) -> Trials:
+    """What `both_sides` gives for each drawn instance."""
     values: dict[str, list[list[float]]] = {}
-    for seed in range(seeds):
-        for number in range(instances):
-            for name, value in trial(np.random.default_rng([stream, first + seed, number]), number).items():
-                values.setdefault(name, [[] for _ in range(seeds)])[seed].append(float(value))
+    for seed, row in enumerate(drawn):
+        for one in row:
+            for name, value in both_sides(one).items():
+                values.setdefault(name, [[] for _ in drawn])[seed].append(float(value))
     return Trials(values)
 
 
@@ -456,17 +472,18 @@ def run_trials(trial: Trial, seeds: int, instances: int, stream: int = 0, first:
 FIRST = int(np.flatnonzero(EDGES == -TOLERANCE)[0])  # first bin without violations
 
 
-def draw_margins(tallies: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str, str]]) -> plt.Figure:
-    """One histogram per row: violated bounds in red, the others grey (printed) or green (corrected).
+def draw_margins(results: Mapping[str, np.ndarray], rows: Mapping[str, tuple[str, str]]) -> plt.Figure:
+    """One histogram of `Trials.tallies` per row: violated bounds in red, the others grey (printed) or green
+    (corrected).
 
-    tallies: counts (S, bins of EDGES) by name; rows: name -> label and "printed" or "corrected". Heights are
-    square roots of counts, so that a handful of violations among thousands can be seen.
+    rows: name -> label and "printed" or "corrected". Heights are square roots of counts, so that a handful of
+    violations among thousands can be seen.
     """
-    fig, ax = plt.subplots(figsize=(7.2, 0.62 * len(rows) + 0.9))
+    fig, ax = subplots(figsize=(7.2, 0.62 * len(rows) + 0.9))
     edges = np.delete(EDGES, FIRST)
     style = {"fill": True, "linewidth": 0, "zorder": 3}
     for place, (name, (_, form)) in enumerate(reversed(rows.items())):
-        counts = np.asarray(tallies[name]).sum(axis=0)
+        counts = results[f"curve.margins.{name}"].sum(axis=0)
         none = np.zeros(FIRST - 1)
         bad, good = np.concatenate([counts[:FIRST], none]), np.concatenate([none, counts[FIRST:]])
         total = np.sqrt(bad + good)

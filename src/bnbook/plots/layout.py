@@ -18,7 +18,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 WIDTH = 4.1  # inches: a phone shows them nearly as they are
-HIGHEST = 9.3  # inches for all panels on a phone, which is two screens
+HIGHEST = 8.2  # inches for all panels on a phone, which is two screens
 PANEL, LOWEST = 2.1, 1.05  # inches: how high one of several panels is there at most, and at least
 MANY = 6  # panels; more stand two side by side
 LEAST = 9.0  # points on the page: smaller letters are not read
@@ -33,13 +33,15 @@ _narrow = False
 
 @contextmanager
 def on_a_phone(narrow: bool = True) -> Iterator[None]:
-    """In it, drawings are made for a phone."""
+    """In it, drawings are made for a phone, also those that ask pyplot for their panels."""
     global _narrow
-    before, _narrow = _narrow, narrow
+    before, _narrow, usual = _narrow, narrow, plt.subplots
+    if narrow:
+        plt.subplots = subplots
     try:
         yield
     finally:
-        _narrow = before
+        _narrow, plt.subplots = before, usual
 
 
 def is_narrow() -> bool:
@@ -68,6 +70,7 @@ def subplots(
     squeeze: bool = True,
     width_ratios: Sequence[float] | None = None,
     height_ratios: Sequence[float] | None = None,
+    **more: Any,
 ) -> tuple[plt.Figure, Any]:
     """`plt.subplots`; on a phone the columns stand below each other, two side by side where panels are many, and
     axes that are shared are shared there."""
@@ -75,7 +78,7 @@ def subplots(
     if not _narrow:
         share = dict(sharex=sharex, sharey=sharey, squeeze=squeeze)
         ratios = dict(width_ratios=width_ratios, height_ratios=height_ratios)
-        return plt.subplots(rows, columns, figsize=figsize, **share, **ratios)
+        return plt.subplots(rows, columns, figsize=figsize, **share, **ratios, **more)
     across = 1 if rows * columns <= MANY else min(columns, 2)
     blocks = -(-columns // across)
     each = min(figsize[1] / rows, PANEL, max(HIGHEST / (rows * blocks), LOWEST))

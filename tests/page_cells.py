@@ -1,0 +1,105 @@
+"""A chapter's cells in this process, at the smoke profile: the names that they give and the numbers that they record.
+
+`python tests/page_cells.py` writes `page_numbers.json` anew; do so only where a chapter is meant to give other numbers,
+for then its committed evidence is stale too.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from bnbook import figures
+from bookpress import results
+from bookpress.pipeline import chapters
+
+PATH = Path(__file__).with_name("page_numbers.json")
+PAGES = (
+    "batch-norm/transform",
+    "theory/lipschitz",
+    "theory/minima",
+    "theory/smoothness",
+    "decoupling/least-squares",
+    "decoupling/halfspaces",
+    "decoupling/neural-networks",
+    "batch-norm/gradient-explosion",
+)
+
+
+def run(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What the cells of a chapter bind, and what they record; each drawing is made of what was recorded, and thrown
+    away."""
+    (chapter,) = chapters.select([name])
+    names: dict[str, Any] = {"__name__": "__main__", **chapter.parameters("smoke")}
+    results._session = results.Results()
+    torch.set_default_dtype(torch.float32)
+    kept = figures.figure
+    figures.figure = lambda _, draw: plt.close(draw(results.current()))
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            for cell in chapter.code_cells:
+                if "show_verdicts(" not in cell.splitlines()[-1]:
+                    exec(compile(cell, name, "exec"), names)
+        return names, {each: results.current()[each] for each in results.current()}
+    finally:
+        figures.figure = kept
+        torch.set_default_dtype(torch.float32)  # a page may have set its own
+        plt.close("all")
+
+
+def functions(name: str, **changed: Any) -> dict[str, Any]:
+    """What the cells of a chapter import and define, with its parameters at smoke and these changes; nothing runs."""
+    (chapter,) = chapters.select([name])
+    names: dict[str, Any] = chapter.parameters("smoke") | changed
+    for cell in chapter.code_cells:
+        kept = [
+            each
+            for each in ast.parse(cell).body
+            if isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef)
+        ]
+        exec(compile(ast.Module(kept, []), name, "exec"), names)
+    return names
+
+
+def numbers(names: Mapping[str, Any], recorded: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """All that was recorded, and of theorems and bounds every single trial."""
+    trials = getattr(names.get("found"), "values", {})
+    found = (
+        {} if callable(trials) else {f"found {name}": np.concatenate(rows) for name, rows in trials.items()}
+    )
+    margins = names.get("margins") or [{}]
+    return (
+        dict(recorded)
+        | found
+        | {f"margins {name}": np.concatenate([one[name] for one in margins]) for name in margins[0]}
+    )
+
+
+def short(recorded: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
+    """Of each result its size, and of inverse hyperbolic sines, which are as large as digits, the mean and a sum in
+    which every place has a weight of its own."""
+    found = {}
+    for name, values in recorded.items():
+        flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-7.0, posinf=1e99, neginf=-1e99)
+        flat, weights = np.arcsinh(flat), np.cos(np.arange(len(flat)))
+        sums = (flat.sum() / max(len(flat), 1), weights @ flat / max(len(flat), 1))
+        found[name] = [len(flat), *(float(f"{x:.6g}") for x in sums)]
+    return found
+
+
+if __name__ == "__main__":
+    lines = []
+    for page in PAGES:
+        found = short(numbers(*run(page)))
+        rows = (f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in found.items())
+        lines.append(f"  {json.dumps(page)}: {{\n" + ",\n".join(rows) + "\n  }")
+    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
