@@ -170,7 +170,7 @@ def test_a_chapter_as_it_is_handed_out(ran):
     assert "tosses = 100  # tosses a run; the book's run: 400" in parameters
     assert "rate = 0.5  # chance of heads\n" in parameters
     assert page.cells[1].source.startswith("# @title Set-up") and "source = ''  #" in page.cells[1].source
-    drawing = next(k for k, (_, source) in enumerate(kinds) if "save_figure(fig" in source)
+    drawing = next(k for k, (_, source) in enumerate(kinds) if 'figure("shares"' in source)
     assert kinds[drawing + 1][1].startswith("*Figure shares.* The share of heads, ")
     assert "| A coin shows heads half of the time." in text(page)
     assert kinds[-1] == (

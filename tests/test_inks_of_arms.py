@@ -59,7 +59,8 @@ def test_a_module_takes_the_inks_of_the_arms_that_it_shows_and_no_unnamed_ones(p
 
 def test_a_method_or_a_reading_never_has_the_ink_of_an_arm() -> None:
     rows = {key: f"{key}: words" for key in ("batch", "none", "l2", "printed", "corrected")}
-    fig = length_direction.draw_ratios({"": rows}, {key: np.ones((1, 8)) for key in rows}, (-4, 4))
+    counts = {f"curve.margins.{key}": np.ones((1, 8)) for key in rows}
+    fig = length_direction.draw_ratios(counts, {"": rows}, (-4, 4))
     drawn = {to_hex(patch.get_edgecolor()) for patch in fig.axes[0].patches}
     drawn |= {to_hex(patch.get_facecolor()) for patch in fig.axes[0].patches if patch.get_fill()}
     plt.close(fig)

@@ -10,7 +10,7 @@ from conftest import ROOT
 
 from bnbook.errors import BnbookError
 from bookpress import contents
-from bookpress.site import notation, shell
+from bookpress.site import notation, rendering, shell
 from bookpress.site.notation import Notation
 
 MATH = '<span class="math notranslate nohighlight">\\({}\\)</span>'
@@ -68,7 +68,9 @@ def test_a_box_opens_without_scripts_by_pointer_key_and_finger(tmp_path):
     text = notation.marked(f"<article><p>{'word ' * 60}skip connections at the end</p></article>", ROWS)
     page = tmp_path / "page.html"
     style = (ROOT / "book/_static/book.css").read_text(encoding="utf-8")
-    page.write_text(shell.page("A", text, "").replace("</head>", f"<style>{style}</style></head>"))
+    page.write_text(
+        shell.page("A", rendering.Markup(text), "").replace("</head>", f"<style>{style}</style></head>")
+    )
     with browsing.chromium() as browser:
         for width in (390, 1280):
             options = {"viewport": {"width": width, "height": 700}, "java_script_enabled": False}

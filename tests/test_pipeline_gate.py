@@ -200,7 +200,7 @@ def test_a_number_edited_by_hand(ran):
     "part, words",
     [
         ("claims", "is not the file that the run wrote"),
-        ("judged", "is not a whole results file: judged.coin-fair is '0', expected names with values"),
+        ("judged", "is not a whole results file: judged.coin-fair is '0'; expected names with values"),
         ("parameters", "is not the file that the run wrote"),
         ("provenance", "is not a whole results file: provenance."),
     ],

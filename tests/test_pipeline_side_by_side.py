@@ -67,10 +67,10 @@ def test_outcomes_come_in_order_and_one_failure_stops_no_other(tmp_path):
 
 def test_bad_input_ends_the_whole_run_with_one_line(tmp_path):
     refuse = "from bnbook.errors import BnbookError; raise BnbookError('no such thing')"
-    root = write(tmp_path, good="import time; time.sleep(100)", bad=refuse, never="")
+    root = write(tmp_path, good="import time; time.sleep(900)", bad=refuse, never="")
     started = time.monotonic()
     done = bnbook("run", "--all", "--jobs", "2", root=root, code=2, alone=True)
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 600  # on a machine on which everything takes its turn
     assert [line for line in done.stderr.splitlines() if line.startswith("bnbook:")] == [
         "bnbook: part/bad: no such thing"
     ]

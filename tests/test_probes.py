@@ -296,6 +296,12 @@ def test_norms_are_summed_in_float64():
         assert at({"weight": torch.tensor([3.0, 4.0])}, ["weight"])[0].item() == 7
 
 
+def test_what_is_drawn_at_random_is_the_same_at_every_place():
+    model, batch = nn.Sequential(nn.Linear(12, 64), nn.Dropout(0.5), nn.Linear(64, 5)).double(), (X, Y)
+    with functional.loss_at(model, CE, batch) as at:
+        assert len({float(at({}, ["0.weight"])[0]) for _ in range(4)}) == 1
+
+
 @pytest.mark.parametrize("affine", [True, False])
 def test_statistics_held_constant_by_hand(affine):
     """y = γ (x - 3)/√(8/3 + ε) + β of x = 1, 3, 5; the gradient by x is γ/√(8/3 + ε)."""

@@ -58,6 +58,9 @@ def test_an_overflow_on_the_way_is_infinite_and_a_training_that_is_over_has_no_n
         )
         inside = {seen[name] for name in ("loss_range", "gradient_change", "smoothness", "relative_range")}
         assert inside == {INF} and seen["beyond"] == near(5)
+    assert (
+        place(summaries.landscape(line(loss=(9, INF, INF, 7, 2)), LENGTHS, 0.5))["loss_range"] == INF
+    )  # no less no more
     over = {name: np.full_like(values, NAN) for name, values in line().items()}
     assert all(np.isnan(values).all() for values in summaries.landscape(over, LENGTHS, 0.5).values())
 

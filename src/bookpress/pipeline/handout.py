@@ -30,7 +30,6 @@ from bookpress.texts import read_text
 NEEDED = {
     "IPython": "ipython",
     "PIL": "pillow",
-    "cloudpickle": "cloudpickle",
     "distributed": "distributed",
     "filelock": "filelock",
     "matplotlib": "matplotlib",
