@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import page_cells
 import pytest
 
 from bnbook.chapters import halfspaces, least_squares, length_direction, neural_networks
@@ -148,6 +149,16 @@ def test_the_constants_of_the_bound_for_one_unit():
     of_length = 8 * own * 8.25 / 8
     expected = [of_length / 4, (of_length / 2) ** 2]
     assert np.array(bound) - 0.75**6 * constant * 0.5 == pytest.approx(expected)
+
+
+def test_one_pass_over_the_units():
+    """Each in turn, from its own weight or, where that is 0, from its start; the next sees it moved."""
+    weights, starts = np.array([[0.0, 0.0], [0.3, -0.2]]), np.array([[1.0, 2.0], [5.0, 5.0]])
+    first = neural_networks.descend(NETWORK, weights, 0, starts[0], 2, 30).weights[-1]
+    between = np.stack([first, weights[1]])
+    second = neural_networks.descend(NETWORK, between, 1, weights[1], 2, 30).weights[-1]
+    one_pass = page_cells.functions("decoupling/neural-networks")["one_pass"]
+    assert one_pass(NETWORK, weights, 2, starts) == pytest.approx(np.stack([first, second]))
 
 
 def test_distances_from_the_line():
