@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 
@@ -122,7 +123,8 @@ def growth(make):
 def length_direction():
     half = halfspaces.draw_gaussian(np.random.default_rng(0), LOSSES["logistic"], 4)
     matrix, aim, start = np.diag([1.0, 3.0, 0.2]), np.ones(3), np.zeros(3)
-    return halfspaces.race(half, np.array([1.0, -2.0, 0.5, 0.3]), 5) | {
+    race = page_cells.functions("decoupling/halfspaces", steps=5)["race"]  # as it stands in its cell
+    return race(half, np.array([1.0, -2.0, 0.5, 0.3])) | {
         "plain": gradient_descent.plain(lambda w: matrix @ w - aim, start, 0.2, 5),
         "nesterov": gradient_descent.accelerated(lambda w: matrix @ w - aim, start, 0.2, None, 5),
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from bookpress.claims import locks
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = "book/locks.jsonl"
+CHAPTER = re.compile(r'"chapter":"[^"]+"')
 
 
 def git(root: Path, *words: str) -> subprocess.CompletedProcess:
@@ -28,24 +31,41 @@ def text_at(root: Path, commit: str) -> str | None:
 def shrunk(root: Path) -> tuple[list[str], int]:
     """Commits (or "the working copy") that did not only append, and how many steps could be compared.
 
-    Of a merge, the first parent is continued; the lines of the others are there, in their order.
+    Of a merge, each chapter's lines go on from one parent; the lines of the others are there, in their order.
     """
     found, compared = [], 0
     steps = [line.split() for line in git(root, "log", "--format=%H %P", "--", FILE).stdout.splitlines()]
     for commit, *parents in steps:
         now = text_at(root, commit)
-        for number, parent in enumerate(parents):
-            then = text_at(root, parent)
-            if then is None:
-                continue
-            compared += 1
-            rest = iter(now.split("\n"))
-            kept = all(line in rest for line in then.split("\n")) if number else now.startswith(then)
-            found += [] if kept else [commit]
+        before = [then for parent in parents if (then := text_at(root, parent)) is not None]
+        compared += len(before)
+        kept = all(_in_order(then.split("\n"), now.split("\n")) for then in before)
+        if before and not (kept and _continues(now, before)):
+            found.append(commit)
     here = root / FILE
     if not (here.read_text("utf-8") if here.is_file() else "").startswith(text_at(root, "HEAD") or ""):
         found.append("the working copy")
     return found, compared
+
+
+def _in_order(lines, all_of_them):
+    rest = iter(all_of_them)
+    return all(line in rest for line in lines)
+
+
+def _continues(now, before):
+    """Whether a version goes on from the one before it, or a merge, chapter by chapter, from one of those before it."""
+    if len(before) == 1:
+        return now.startswith(before[0])
+    after, *were = map(_by_chapter, (now, *before))
+    return all(any(lines[: len(then[name])] == then[name] for then in were) for name, lines in after.items())
+
+
+def _by_chapter(text):
+    found = defaultdict(list)
+    for line in text.splitlines():
+        found["".join(CHAPTER.findall(line)[:1])].append(line)
+    return found
 
 
 def test_the_locks_of_this_book_only_grew():
@@ -94,6 +114,28 @@ def test_branches_are_merged_by_keeping_the_lines_of_both(repository):
     assert git(repository, "merge", "-q", "--no-edit", "other").returncode == 0
     assert (repository / FILE).read_text() == "a\nb\nmine\nother\n"
     assert shrunk(repository)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("merged", "wrong"),
+    [
+        (["p", "q", "p1", "q1"], 0),
+        (["p", "q", "q1", "p1"], 0),  # of two chapters, in either order
+        (["q1", "p", "q", "p1"], 1),  # before what both had
+    ],
+)
+def test_a_merge_goes_on_from_one_parent_chapter_by_chapter(repository, merged, wrong):
+    line = {name: f'{{"chapter":"{name[0]}/x","n":"{name}"}}' for name in ("p", "q", "p1", "q1")}
+    text = lambda names: "".join(f"{line[name]}\n" for name in names)
+    commit(repository, text("pq"))
+    git(repository, "checkout", "-qb", "other")
+    commit(repository, text(["p", "q", "q1"]))
+    git(repository, "checkout", "-q", "main")
+    commit(repository, text(["p", "q", "p1"]))
+    before = len(shrunk(repository)[0])
+    git(repository, "merge", "-q", "--no-commit", "--no-ff", "-s", "ours", "other")
+    commit(repository, text(merged))
+    assert len(shrunk(repository)[0]) - before == wrong
 
 
 def test_a_shallow_clone_is_compared_as_far_as_it_reaches(repository):

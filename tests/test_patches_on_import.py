@@ -22,11 +22,16 @@ SRC = Path(bnbook.__file__).parents[1]
 #: What stands in the packages; nothing of it reaches into what is measured.
 STANDS = {
     "bookpress.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
-    "bookpress.pipeline.phones": {  # how SVG is written
-        "ElementTree.register_namespace('', SVG.strip('{}'))",
-        "ElementTree.register_namespace('xlink', 'http://www.w3.org/1999/xlink')",
-    },
     "bookpress.pipeline.prose": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
+    "bookpress.site.board": {
+        "rendering.add(forest=forest, deciding=deciding, standing=standing)"
+    },  # of templates
+    "bookpress.site.claim_pages": {"rendering.add(met=_met, marks_of_test=_marks)"},
+    "bookpress.site.exports": {"rendering.add(line=_line, asked=_asked, of=lambda name, known: known[name])"},
+    "bookpress.site.pages": {
+        "rendering.add(tally=chapter_runs.tally, seeds=_seed_words, most_seeds=_most_seeds, "
+        "not_as_locked=gate.not_as_locked)"
+    },
     "bnbook.book": {"register(BOOK)"},  # what the press makes
     "bnbook.results": {"LISTENERS.append(record_data)"},  # which data a chapter loads goes into its results
 }

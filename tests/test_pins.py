@@ -236,7 +236,7 @@ PINS = [
     Pin("rate-scan", "none usable", usable(0.1), of("batch-norm/gradient-explosion", "rates"), 0, "there is none, or 0"),
     Pin("rate-scan", "a loss that falls", best_of_scan(-0.01), np.linspace(-1.5, 0.3, 7), 0.3, "0.3 decades above the line", np.linspace(-1, 0, 7)),
     Pin("rate-scan", "a loss that does not change", best_of_scan(0.0), np.linspace(-1.5, 0.3, 7), -1.5, "or 1.5 below it", np.linspace(-1, 0, 7)),
-    Pin("removed-share", "no correlation", growth_exponent, PARTS, 1, "one without correlation has the exponent 1"),
+    Pin("removed-share", "no correlation", growth_exponent, PARTS, 1, "One without correlation has the exponent 1"),
     Pin("gradient-growth", "equal gradients", lambda layers: fitted_growth(np.ones(layers)), of("batch-norm/gradient-explosion", "layers"), 1, "1 where nothing grows"),
     Pin("gradient-growth", "equal gradients by depth", lambda depths: float(depth_growth(np.ones((1, 4)), depths)[0]), [4, 8, 16, 32], 1, "1 where nothing grows"),
     Pin("gradient-growth", "a power of the depth", lambda depths: float(steadiness(np.array([depths], dtype=float), depths)[0]), of("batch-norm/gradient-explosion", "depths"), 0.25, "the first depth over the last but one, 0.25", [4, 8, 16]),
@@ -248,13 +248,13 @@ PINS = [
     Pin("critical-rate", "a loss that does not change", lambda steps: float(works(np.ones((1, steps)))[0]), 120, 0, "A loss that does not change does not work"),
     Pin("explosion", "no explosion", lambda steps: explosion_step(np.ones(steps)), 120, math.inf, "∞ where no step explodes"),
     Pin("explosion", "explodes at once", lambda steps: explosion_step(np.array([1.0, *[math.inf] * steps])), 120, 1, "step 1"),
-    Pin("steps-to-arrive", "never arrives", lambda steps: steps_to(np.ones(steps + 1), 1e-4), of("decoupling/halfspaces", "steps"), 601, "counts 601", 1200),
+    Pin("steps-to-arrive", "never arrives", lambda steps: steps_to(np.ones(steps + 1), 1e-4), of("decoupling/halfspaces", "steps"), 601, "counts one more, 601", 1200),
     Pin("steps-to-arrive", "begins there", lambda steps: steps_to(np.zeros(steps + 1), 1e-4), 600, 0, "below the target has 0"),
-    Pin("relaxation", "falls too slowly", lambda steps: float(math.isnan(e_folding(np.exp(-np.arange(steps) / steps)))), 625, 1, "none where it has not fallen so far within two and a half"),
+    Pin("relaxation", "falls too slowly", lambda steps: float(math.isnan(e_folding(np.exp(-np.arange(steps) / steps)))), 625, 1, "None where it has not fallen so far within two and a half"),
     Pin("best-rate", "a loss that falls", lambda lowest: best_rate(lowest[-1], 1 / np.arange(1.0, 22)), of("batch-norm/residual", "lowest"), 2, "at most 2", [1.0, 2.0]),
     Pin("rank-over-layers", "two orders at random", orders_at_random, 25, 0.2, "0.2 for 25 layers", 12),
     Pin("rank-over-layers", "two orders at random, examples do not meet", orders_at_random, 12, 0.3, "0.3 for 12", 25),
-    Pin("shift-cosine", "two directions at random", lambda d: round(math.sqrt(2 / math.pi / d), 2), 100, 0.08, "0.08 for the 100 weights"),
+    Pin("shift-cosine", "two directions at random", lambda d: round(math.sqrt(2 / math.pi / d), 2), 100, 0.08, "For the 100 weights of a linear layer that is 0.08"),
 ]  # fmt: skip
 
 

@@ -36,11 +36,15 @@ def main(words: list[str] | None = None) -> int:
     Exit codes: 0 done; 1 a chapter or check failed; 2 bad usage or parameter, or a file that cannot be
     written; 130 interrupted; 141 the reader of a pipe (such as head) left before the end.
     """
-    return guarded(lambda: _command(words))
+    given = sys.argv[1:] if words is None else words
+    return guarded(
+        lambda: _command(words), "; what is done stays, and a rerun goes on from it" * ("run" in given[:1])
+    )
 
 
-def guarded(command: Callable[[], int]) -> int:
-    """What a command gives, or the exit code of what went wrong, which is said in one line."""
+def guarded(command: Callable[[], int], stays: str = "") -> int:
+    """What a command gives, or the exit code of what went wrong, which is said in one line; `stays`: what an
+    interruption does not lose."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by who called
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
@@ -63,10 +67,7 @@ def guarded(command: Callable[[], int]) -> int:
         )
         return USAGE
     except KeyboardInterrupt:
-        print(
-            f"\n{command_name()}: interrupted; what is done stays, and a rerun goes on from it",
-            file=sys.stderr,
-        )
+        print(f"\n{command_name()}: interrupted{stays}", file=sys.stderr)
         return INTERRUPTED
     return code
 

@@ -100,7 +100,7 @@ TITLES = {"shift": "ℓ2 difference", "relative_shift": "ℓ2 difference / ‖G�
 
 def _draw_vgg(results: Results) -> plt.Figure:
     own = parameters_of(results)
-    steps = np.array(of_ladder(("none",), own.width, vars(own))["none"].probe_steps)
+    steps = np.array(of_ladder(("none",), own.width, results.header["parameters"])["none"].probe_steps)
     words = dict(xlabel="training step + 1", log="xy", linear=("cosine",), levels={"cosine": printed.IDEAL})
     return panels(points_of(results, "vgg"), steps + 1, TITLES, NORMS, **words)
 

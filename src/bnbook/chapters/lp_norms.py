@@ -304,7 +304,7 @@ def _draw_vgg(results: Results) -> plt.Figure:
 
 def _probe_steps(results: Results) -> Sequence[int]:
     own = parameters_of(results)
-    return networks.of_ladder(("none",), own.width, vars(own))["none"].probe_steps
+    return networks.of_ladder(("none",), own.width, results.header["parameters"])["none"].probe_steps
 
 
 def _draw_linear(results: Results) -> plt.Figure:
@@ -314,7 +314,7 @@ def _draw_linear(results: Results) -> plt.Figure:
 
 def _draw_histograms(results: Results) -> plt.Figure:
     own = parameters_of(results)
-    steps = networks.of_ladder(("none",), own.width, vars(own))["none"].checkpoints()
+    steps = networks.of_ladder(("none",), own.width, results.header["parameters"])["none"].checkpoints()
     rows = [f"convolution {layer}" for layer in networks.PLACED]
     return fans(points_of(results, "histograms"), steps, rows, NAMES)
 

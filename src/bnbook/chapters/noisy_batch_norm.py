@@ -129,7 +129,7 @@ def strength(found: Mapping[str, Mapping[float, np.ndarray]], chance: float) -> 
 
 def _arm(results: Results) -> vgg.PlacedArm:
     own = parameters_of(results)
-    return vgg.of_ladder(("none",), own.width, vars(own))["none"]
+    return vgg.of_ladder(("none",), own.width, results.header["parameters"])["none"]
 
 
 def _draw_curves(results: Results) -> plt.Figure:

@@ -106,7 +106,9 @@ def _draw_curves(results: Results) -> plt.Figure:
             titles[panel := f"{name}_{tag(rate)}"] = f"{words},\nlearning rate {rate:g}"
             x[panel] = vgg.batch_steps(own.steps)
             if name == "test":
-                x[panel] = vgg.of_ladder(("none",), own.width, vars(own))["none"].checkpoints()
+                x[panel] = vgg.of_ladder(("none",), own.width, results.header["parameters"])[
+                    "none"
+                ].checkpoints()
     levels = {panel: {"guessing": 100 / CLASSES} for panel in titles}
     if (own.width, own.steps) == printed.SIZE:  # where the paper's accuracies belong
         levels[f"test_{tag(FIGURE[0])}"] |= printed.ACCURACIES
@@ -125,7 +127,7 @@ def _draw_rates(results: Results) -> plt.Figure:
 
 def _draw_activations(results: Results) -> plt.Figure:
     own = parameters_of(results)
-    steps = vgg.of_ladder(("none",), own.width, vars(own))["none"].checkpoints()
+    steps = vgg.of_ladder(("none",), own.width, results.header["parameters"])["none"].checkpoints()
     names = {
         f"{norm}.{tag(rate)}": f"{LABELS[norm]},\nlearning rate {rate:g}" for rate in FIGURE for norm in ARMS
     }
@@ -135,7 +137,7 @@ def _draw_activations(results: Results) -> plt.Figure:
 
 def _draw_moments(results: Results) -> plt.Figure:
     own = parameters_of(results)
-    x = vgg.of_ladder(("none",), own.width, vars(own))["none"].checkpoints()[1:]
+    x = vgg.of_ladder(("none",), own.width, results.header["parameters"])["none"].checkpoints()[1:]
     titles = {
         f"checkpoint_{moment}_{place}": f"{moment},\n{words}"
         for moment in vgg.MOMENTS
