@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import bnbook.book  # noqa: F401 (the press is told of this book)
+from bnbook.errors import BnbookError
 from bookpress import results
 from bookpress.claims import chapter_claims, locks
-from bookpress.errors import BnbookError
 from bookpress.fingerprint import chapter_fingerprint
 from bookpress.pipeline.chapters import select
 

@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bnbook.errors import BnbookError
 from bookpress import atomic, coursework, paths
 from bookpress.book import book
 from bookpress.coursework import Assignment, CodeCell
-from bookpress.errors import BnbookError
 
 START, END = "<!-- measured by python scripts/course.py -->", "<!-- end -->"
 

@@ -1,6 +1,6 @@
 """Look at a built site as a reader does: headless Chromium, file://, several widths, light and dark.
 
-What is looked at is gathered in `Sight`s by `visit`; tests/test_browser.py says what must hold.
+What is looked at is gathered in `Sight`s by `visit`; tests/bookpress/site/test_browser.py says what must hold.
 """
 
 from __future__ import annotations

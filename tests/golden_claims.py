@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import bnbook.results  # noqa: F401 (the press is told of the book)
+from bnbook.errors import BnbookError
 from bookpress.claims import Claim, at_other_margins, judge, ledger_row, markdown_table, rung_table
-from bookpress.errors import BnbookError
 from bookpress.results import Results
 from bookpress.schema import valid
 

@@ -1,4 +1,4 @@
-// What a page shows at its present width and theme; run by tests/browsing.py, judged by tests/test_browser.py.
+// What a page shows at its present width and theme; run by tests/browsing.py, judged by tests/bookpress/site/test_browser.py.
 () => {
   const article = document.querySelector("article") ?? document.querySelector("main"); // search: no article
   const style = e => getComputedStyle(e);

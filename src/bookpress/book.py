@@ -2,7 +2,7 @@
 
 A package has a module `book` that calls `register`; whoever begins with the press alone (`python -m bookpress`, a
 process of its own) finds that module by `package:` in the book's `_config.yml`. The press's variables are called
-BNBOOK_… and its error BnbookError after the first book that it made: users have set and caught them since.
+BNBOOK_… after the first book that it made: users have set them since.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from bookpress import paths
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 PRESS = __name__.partition(".")[0]
 Words = Mapping[str, str]
@@ -85,7 +85,7 @@ def register(told: Book) -> Book:
 
 
 def book() -> Book:
-    """The registered book, else the one around here; BnbookError where there is none or it names no package."""
+    """The registered book, else the one around here; PressError where there is none or it names no package."""
     if _registered is None:
         from bookpress.texts import read_yaml
 
@@ -93,7 +93,7 @@ def book() -> Book:
         try:
             importlib.import_module(f"{package}.book")
         except ModuleNotFoundError:
-            raise BnbookError(
+            raise PressError(
                 f"_config.yml has package {package!r}; expected one that is installed and whose module `book` registers it"
             ) from None
     return _registered

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bookpress import paths
 from bookpress.book import book, command_name
-from bookpress.errors import BnbookError, reason
+from bookpress.errors import PressError, reason
 from bookpress.profiles import PROFILES, PUBLISHED
 
 try:
@@ -54,7 +54,7 @@ def guarded(command: Callable[[], int], stays: str = "") -> int:
     try:
         code = command()
         sys.stdout.flush()
-    except BnbookError as error:
+    except PressError as error:
         print(f"{command_name()}: {error}", file=sys.stderr)
         return USAGE
     except BrokenPipeError:
@@ -82,7 +82,7 @@ def _command(words: list[str] | None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if arguments.command in (_check, _build, _claims):
         if arguments.profile and not arguments.runs:
-            raise BnbookError(f"--profile {arguments.profile} chooses among your own runs; give --runs, too")
+            raise PressError(f"--profile {arguments.profile} chooses among your own runs; give --runs, too")
         arguments.profile = arguments.profile or "smoke"
     return arguments.command(arguments)
 
@@ -176,14 +176,14 @@ def _run(arguments: argparse.Namespace) -> int:
     assigned = chapters.parse_assignments(arguments.set)
     for name in ("seeds", "jobs"):
         if (number := getattr(arguments, name)) is not None and number < 1:
-            raise BnbookError(f"--{name} {number}; expected at least 1")
+            raise PressError(f"--{name} {number}; expected at least 1")
     if arguments.seeds is not None:
         if "seeds" in assigned:
-            raise BnbookError("both --seeds and --set seeds=… given; give one of them")
+            raise PressError("both --seeds and --set seeds=… given; give one of them")
         assigned["seeds"] = arguments.seeds
     given = given | assigned
     if arguments.figure and not arguments.compare:
-        raise BnbookError("--figure draws a comparison; give --compare, too")
+        raise PressError("--figure draws a comparison; give --compare, too")
     _prepare(arguments.profile)
     changes = {c.name: c.changed(arguments.profile, given) for c in listed}
     if arguments.scheduler:
@@ -208,7 +208,7 @@ def _prepare(profile: str) -> None:
         if soft != resource.RLIM_INFINITY and soft < OPEN_FILES:
             enough = hard == resource.RLIM_INFINITY or hard >= OPEN_FILES
             if not enough:
-                raise BnbookError(
+                raise PressError(
                     f"at most {soft} files may be open here (ulimit -n), and no more than {hard} be asked for; a run's "
                     f"kernel and workers need {OPEN_FILES}"
                 )
@@ -228,9 +228,9 @@ def _chosen(arguments: argparse.Namespace) -> list:
     from bookpress.pipeline import chapters
 
     if arguments.all and arguments.chapters:
-        raise BnbookError("both --all and chapter names given; give one of them")
+        raise PressError("both --all and chapter names given; give one of them")
     if not arguments.all and not arguments.chapters:
-        raise BnbookError(f"no chapter named; give names ({command_name()} list shows them) or --all")
+        raise PressError(f"no chapter named; give names ({command_name()} list shows them) or --all")
     if not arguments.all:
         return chapters.select(arguments.chapters)
     found = chapters.discover()
@@ -240,9 +240,9 @@ def _chosen(arguments: argparse.Namespace) -> list:
 
 
 def _own_name(name: str) -> str:
-    """The name of a run of one's own, which is also its folder's; BnbookError where it cannot be."""
+    """The name of a run of one's own, which is also its folder's; PressError where it cannot be."""
     if name in TAKEN or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-        raise BnbookError(
+        raise PressError(
             f"--name {name!r}; expected letters, digits, - and _, and none of {', '.join(TAKEN)}"
         )
     return name
@@ -329,7 +329,7 @@ def _exported(arguments: argparse.Namespace) -> int:
     others = {"--runs": arguments.runs, "--json": arguments.json, "--instrument": arguments.instrument}
     given = [name for name, value in {**others, "chapters": arguments.chapters}.items() if value]
     if not (arguments.form and arguments.to) or given:
-        raise BnbookError(
+        raise PressError(
             f"an export needs --as and --to and takes nothing else{', not ' + given[0] if given else ''}; for example "
             f"{command_name()} claims --as ara --to ara"
         )
@@ -346,7 +346,7 @@ def _results(arguments: argparse.Namespace) -> int:
     (chapter,) = chapters.select([arguments.chapter])
     if arguments.name is not None:
         if arguments.profile:
-            raise BnbookError("both --name and --profile given; a run in runs/NAME has its own profile")
+            raise PressError("both --name and --profile given; a run in runs/NAME has its own profile")
         held = fresh_run(chapter, "", _own_name(arguments.name))
     elif arguments.runs:
         held = fresh_run(chapter, arguments.profile or "smoke")
@@ -354,7 +354,7 @@ def _results(arguments: argparse.Namespace) -> int:
         held = published(chapter, arguments.profile) if arguments.profile else passed_run(chapter)
     if held is None or not held.exists:
         wanted = f"{arguments.profile} " if arguments.profile else ""
-        raise BnbookError(f"{chapter.name} has no {wanted}results here; run it, or name another --profile")
+        raise PressError(f"{chapter.name} has no {wanted}results here; run it, or name another --profile")
     if arguments.json:
         print(held.results_path.read_text(encoding="utf-8"), end="")
     else:

@@ -28,7 +28,7 @@ import yaml
 
 from bookpress import atomic, paths
 from bookpress.book import command_name
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 #: Nothing below may stand in what a student gets.
 SECRETS = ("BEGIN SOLUTION", "hidden=True")
@@ -91,14 +91,14 @@ def discover() -> list[Path]:
 
 
 def read(path: Path) -> Assignment:
-    """The assignment in a file; BnbookError where a part is missing or misplaced."""
+    """The assignment in a file; PressError where a part is missing or misplaced."""
     import jupytext
 
     notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst")
     about = notebook.metadata.get("coursework", {})
     missing = {"title", "chapter", "minutes", "goals"} - set(about)
     if missing:
-        raise BnbookError(f"{path.name}: its header's coursework lacks {', '.join(sorted(missing))}")
+        raise PressError(f"{path.name}: its header's coursework lacks {', '.join(sorted(missing))}")
     parts: list[str | CodeCell | Question] = []
     found: list[CodeCell] = []
     for cell in notebook.cells:
@@ -123,9 +123,9 @@ def read(path: Path) -> Assignment:
         elif kind == "given":
             parts.append(read_cell)
         else:
-            raise BnbookError(f"{path.name}: a {kind} cell outside a question; expected it right after one")
+            raise PressError(f"{path.name}: a {kind} cell outside a question; expected it right after one")
     if len(found) != 1 or not found[0].says:
-        raise BnbookError(f"{path.name}: {len(found)} cells tagged `found`; expected one, with `says`")
+        raise PressError(f"{path.name}: {len(found)} cells tagged `found`; expected one, with `says`")
     made = Assignment(
         path.stem,
         about["title"],
@@ -141,17 +141,17 @@ def read(path: Path) -> Assignment:
 
 def _check(assignment: Assignment, path: Path) -> None:
     if not assignment.questions:
-        raise BnbookError(f"{path.name} asks no question; expected at least one")
+        raise PressError(f"{path.name} asks no question; expected at least one")
     for question in assignment.questions:
         kinds = [cell.kind for cell in question.cells]
         if kinds.count("solution") != 1 or "public" not in kinds or "hidden" not in kinds:
-            raise BnbookError(
+            raise PressError(
                 f"{path.name}, question {question.name}: {', '.join(kinds) or 'no cells'}; expected one "
                 "solution, a public test and a hidden one"
             )
         for cell in question.cells:
             if cell.kind in ("public", "hidden") and not (cell.points > 0 and cell.fails):
-                raise BnbookError(f"{path.name}, question {question.name}: a test without points or `fails`")
+                raise PressError(f"{path.name}, question {question.name}: a test without points or `fails`")
 
 
 # ---- What students, instructors and graders get ---------------------------------------------------------------------
@@ -160,17 +160,17 @@ def _check(assignment: Assignment, path: Path) -> None:
 def make(target: Path, names: Sequence[str] = ()) -> list[Assignment]:
     """Write student/NAME.ipynb, instructor/NAME.ipynb, autograder/NAME.zip and points.csv; all or nothing.
 
-    `names`: some assignments; by default all. BnbookError for an unknown name, for a folder that is there,
+    `names`: some assignments; by default all. PressError for an unknown name, for a folder that is there,
     where otter-grader is not installed, where a secret would reach the students.
     """
     target = Path(target)
     if codecs.lookup(locale.getpreferredencoding(False)).name != "utf-8":  # in which otter writes
-        raise BnbookError("otter-grader needs Python's UTF-8 mode here; set PYTHONUTF8=1 and run it again")
+        raise PressError("otter-grader needs Python's UTF-8 mode here; set PYTHONUTF8=1 and run it again")
     if target.exists():
-        raise BnbookError(f"{target} is there already; name a folder that is not")
+        raise PressError(f"{target} is there already; name a folder that is not")
     known = {path.stem: path for path in discover()}
     if unknown := [name for name in names if name not in known]:
-        raise BnbookError(f"no assignment {unknown[0]!r}; expected some of {', '.join(known)}")
+        raise PressError(f"no assignment {unknown[0]!r}; expected some of {', '.join(known)}")
     assignments = [read(known[name]) for name in names or known]
     scratch = target.with_name(f".{target.name}.making")
     shutil.rmtree(scratch, ignore_errors=True)
@@ -210,7 +210,7 @@ def _one(assignment: Assignment, folder: Path) -> None:
     try:
         from otter.assign import main as assign
     except ImportError:
-        raise BnbookError(
+        raise PressError(
             f"otter-grader is not installed; expected version 7; install {command_name()}[coursework]"
         ) from None
     work = folder / f".{assignment.name}"
@@ -221,7 +221,7 @@ def _one(assignment: Assignment, folder: Path) -> None:
     assign(str(source), str(work / "out"), no_pdfs=True)
     student = _text(_unwritten(_scrubbed(work / "out" / "student" / source.name)))
     if found := [secret for secret in SECRETS if secret in student]:
-        raise BnbookError(f"{assignment.name}: students would get {found[0]!r}; nothing was written")
+        raise PressError(f"{assignment.name}: students would get {found[0]!r}; nothing was written")
     atomic.write_text(folder / "student" / source.name, student)
     instructor = _with_found(_scrubbed(work / "out" / "autograder" / source.name), assignment)
     atomic.write_text(folder / "instructor" / source.name, _text(instructor))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class BnbookError(Exception):
+class PressError(Exception):
     """Bad input, said in one line: what was wrong, what is expected, what to do (the command line exits with
     2)."""
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.profiles import PROFILES
 from bookpress.texts import parse_yaml
 
@@ -56,7 +56,7 @@ class Kind:
         if isinstance(value, str) and value.lstrip()[:1] == "[":
             try:
                 value = parse_yaml(value, "")
-            except BnbookError:
+            except PressError:
                 raise ValueError from None
         if isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
@@ -97,12 +97,12 @@ class Kind:
 
 
 def kind(annotation: Any) -> Kind:
-    """The kind that a type hint says, as an object or in words; BnbookError where it says none."""
+    """The kind that a type hint says, as an object or in words; PressError where it says none."""
     text = annotation.strip("'\"") if isinstance(annotation, str) else inspect.formatannotation(annotation)
     said = KIND.fullmatch(text)
     conditions = tuple(each.strip() for each in (said["conditions"] or "").split(",") if each) if said else ()
     if not said or not all(CONDITION.fullmatch(each) for each in conditions):
-        raise BnbookError(
+        raise PressError(
             f"the type {text!r} is none that a parameter has; expected {', '.join(ITEMS)} or list[…] and conditions: "
             "from, above, up to, below, in, with, (twice a) multiple of, as many as "
             '2, 1 over 2 or another parameter, "2 or more", "2 of them", "once each"'
@@ -118,14 +118,14 @@ def like(default: Any) -> Kind:
 
 
 def checked(kinds: Mapping[str, Kind], values: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """The values, each read as its kind says; BnbookError, one line, for a name that there is not, a value of
+    """The values, each read as its kind says; PressError, one line, for a name that there is not, a value of
     another kind and a condition that is not met."""
     found = {}
     for name, value in values.items():
         if name not in kinds:
             near = difflib.get_close_matches(name, kinds, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
-            raise BnbookError(
+            raise PressError(
                 f"{where or 'this notebook'} has no parameter {name!r}; {hint}it has: {', '.join(sorted(kinds))}"
             )
         try:
@@ -158,8 +158,8 @@ def check(namespace: MutableMapping[str, Any]) -> None:
     namespace.update(checked(kinds, asked))
 
 
-def _refused(where: str, name: str, value: Any, expected: str) -> BnbookError:
-    return BnbookError(f"{where}{': ' if where else ''}parameter {name} is {value!r}; expected {expected}")
+def _refused(where: str, name: str, value: Any, expected: str) -> PressError:
+    return PressError(f"{where}{': ' if where else ''}parameter {name} is {value!r}; expected {expected}")
 
 
 def _item(value: Any, wanted: type) -> Any:

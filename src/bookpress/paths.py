@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 #: Variables that name a place.
 PLACES = [f"BNBOOK_{place}" for place in "ROOT RUNS STORE CACHE EXECUTED BUILD DATA".split()]
@@ -35,7 +35,7 @@ def _root(named: str, here: str) -> Path:
                 return folder
             if named:
                 break
-    raise BnbookError(
+    raise PressError(
         "no book found: expected a folder with _config.yml and book/ here or above; "
         "run the command inside the repository or set BNBOOK_ROOT to it"
     )
@@ -61,7 +61,7 @@ def store_folder() -> Path:
         return Path(named)
     try:
         return runs_folder() / "store"
-    except BnbookError:
+    except PressError:
         if os.environ.get("BNBOOK_ROOT"):
             raise
         return cache_folder() / "store"
@@ -90,9 +90,9 @@ def rewritten() -> Path:
 
 
 def require_named() -> None:
-    """BnbookError where BNBOOK_EXECUTED names a folder that is not there."""
+    """PressError where BNBOOK_EXECUTED names a folder that is not there."""
     if not executed_folder().is_dir() and os.environ.get("BNBOOK_EXECUTED"):
-        raise BnbookError(f"BNBOOK_EXECUTED={executed_folder()}: no such folder; expected the evidence")
+        raise PressError(f"BNBOOK_EXECUTED={executed_folder()}: no such folder; expected the evidence")
 
 
 def trainings_folder() -> Path:

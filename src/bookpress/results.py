@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bookpress import atomic, paths
 from bookpress.book import command_name
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.profiles import HIGHEST_FIRST
 from bookpress.schema import mistake
 
@@ -59,11 +59,11 @@ class Results(Mapping):
         return self.header.get("profile", "smoke")
 
     def table(self) -> Any:
-        """One row a number, as a pandas frame; BnbookError where pandas is not installed."""
+        """One row a number, as a pandas frame; PressError where pandas is not installed."""
         try:
             import pandas
         except ImportError:
-            raise BnbookError(
+            raise PressError(
                 "pandas is not installed; install it, or use `bookpress.results.as_csv`"
             ) from None
         return pandas.DataFrame(rows(self), columns=list(COLUMNS))
@@ -92,25 +92,25 @@ def record(
     """Record one result, its first axis the seeds (S, ...); under the command `run` on disk when this returns.
 
     unit: as pages print it; note: a remark; digits: significant ones that are kept, fewer for what is only
-    drawn. Raises BnbookError for a malformed name, a name recorded already in this run, a value without a
+    drawn. Raises PressError for a malformed name, a name recorded already in this run, a value without a
     seed axis, or a seed list of another length.
     """
     if not NAME.fullmatch(name):
-        raise BnbookError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
+        raise PressError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
     path = _path()
     if name in _session.entries and path is not None:
-        raise BnbookError(
+        raise PressError(
             f"result {name!r} was recorded already in this run; give the second one its own name"
         )
     array = as_array(values, name)
     if array.ndim == 0 or array.shape[0] == 0:
-        raise BnbookError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
+        raise PressError(f"result {name!r} has no seed axis; expected one value per seed, shape (S, ...)")
     drawn = range(_first_seed, _first_seed + array.shape[0])
     listed = list(drawn) if seeds is None else [int(seed) for seed in seeds]
     if len(listed) != array.shape[0]:
-        raise BnbookError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
+        raise PressError(f"result {name!r} has {array.shape[0]} values but {len(listed)} seeds")
     if len(set(listed)) != len(listed):
-        raise BnbookError(f"result {name!r} has a seed twice: {listed}; expected every seed once")
+        raise PressError(f"result {name!r} has a seed twice: {listed}; expected every seed once")
     _session.entries[name] = {"values": encode(array, digits), "unit": unit, "seeds": listed, "note": note}
     _save(path)
 
@@ -159,18 +159,18 @@ def current() -> Results:
 
 
 def read(path: Path) -> Results:
-    """Read one results file; BnbookError when it is missing, truncated or of another schema."""
+    """Read one results file; PressError when it is missing, truncated or of another schema."""
     name = "/".join(Path(path).parts[-3:])  # PROFILE/PART/CHAPTER.json
     try:
         text = Path(path).read_bytes()
     except FileNotFoundError:
-        raise BnbookError(f"no results file {name}; run the chapter first ({command_name()} run)") from None
+        raise PressError(f"no results file {name}; run the chapter first ({command_name()} run)") from None
     try:
         content = json.loads(text)
         entries = content.pop("results")
         _require_whole(hashlib.sha256(text).digest(), name, content, entries)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise BnbookError(f"{name} is not a whole results file; run the chapter again") from None
+        raise PressError(f"{name} is not a whole results file; run the chapter again") from None
     return Results(content, entries, read_draws(draws_path(path)))
 
 
@@ -181,11 +181,11 @@ def _require_whole(digest: bytes, name: str, header: dict[str, Any], entries: di
     if digest in _whole:
         return
     if header["schema"] != SCHEMA:
-        raise BnbookError(f"{name}: schema {header['schema']}, expected {SCHEMA}; run the chapter again")
+        raise PressError(f"{name}: schema {header['schema']}, expected {SCHEMA}; run the chapter again")
     try:
         File.model_validate({"results": entries, **header})
     except ValidationError as error:
-        raise BnbookError(
+        raise PressError(
             f"{name} is not a whole results file: {mistake(error)}; run the chapter again"
         ) from None
     for entry in entries.values():
@@ -261,7 +261,7 @@ def draws_path(path: Path) -> Path:
 
 
 def read_draws(path: Path) -> tuple[Results, ...]:
-    """The draws that a file keeps, none where there is no file; BnbookError where it is not whole."""
+    """The draws that a file keeps, none where there is no file; PressError where it is not whole."""
     try:
         text = path.read_bytes()
         listed, digest = json.loads(text)["draws"], hashlib.sha256(text).digest()
@@ -276,17 +276,17 @@ def read_draws(path: Path) -> tuple[Results, ...]:
         return ()
     except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError):
         name = "/".join(path.parts[-4:])
-        raise BnbookError(f"{name} is no whole file of draws; git checkout executed puts it back") from None
+        raise PressError(f"{name} is no whole file of draws; git checkout executed puts it back") from None
     return found
 
 
 def load(chapter: str, profile: str | None = None) -> Results:
-    """Published results at `profile`, or the highest that has any; BnbookError where there are none."""
+    """Published results at `profile`, or the highest that has any; PressError where there are none."""
     for candidate in [profile] if profile else HIGHEST_FIRST:
         path = paths.executed_folder() / candidate / f"{chapter}.json"
         if path.is_file():
             return read(path)
-    raise BnbookError(
+    raise PressError(
         f"no published results of {chapter}; run and publish it ({command_name()} run, {command_name()} publish)"
     )
 
@@ -325,7 +325,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise BnbookError(f"result {name!r} is not an array of numbers with one row per seed") from None
+        raise PressError(f"result {name!r} is not an array of numbers with one row per seed") from None
 
 
 def encode(array: np.ndarray, digits: int) -> Any:

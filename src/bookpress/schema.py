@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 import pydantic
 from pydantic import BeforeValidator, ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 #: What is expected, by pydantic's name of the mistake; of others by its words.
 EXPECTED = {
@@ -109,11 +109,11 @@ Truth = Annotated[bool, pydantic.Field(strict=True)]
 
 
 def valid(kind: Any, content: Any, where: str) -> Any:
-    """The content as that kind; BnbookError, one line that begins with `where`, for the first mistake."""
+    """The content as that kind; PressError, one line that begins with `where`, for the first mistake."""
     try:
         return _adapter(kind).validate_python(content)
     except ValidationError as error:
-        raise BnbookError(f"{where}: {mistake(error)}") from None
+        raise PressError(f"{where}: {mistake(error)}") from None
 
 
 def read_list(
@@ -132,7 +132,7 @@ def read_list(
     with an entry, or nothing. Mistakes name the file and the entry, by its `key` where it has one.
     """
     if not isinstance(content, list):
-        raise BnbookError(f"{file} holds no list; expected one entry `- {key}: …` per {what}")
+        raise PressError(f"{file} holds no list; expected one entry `- {key}: …` per {what}")
     found = []
     for number, own in enumerate(content, start=1):
         name = own.get(key) if isinstance(own, Mapping) else None
@@ -140,18 +140,18 @@ def read_list(
         try:
             found.append(valid(kind, whole(own) if isinstance(own, Mapping) else own, where))
         except ValueError as error:
-            raise BnbookError(f"{where}: {error}") from None
+            raise PressError(f"{where}: {error}") from None
         if amiss := wrong(found[-1]):
-            raise BnbookError(f"{where}: {amiss}")
+            raise PressError(f"{where}: {amiss}")
     return tuple(found)
 
 
 def require_once(names: Iterable[str], file: str, one: str) -> None:
-    """BnbookError for the first name that comes a second time."""
+    """PressError for the first name that comes a second time."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise BnbookError(f"{file}: {one} {name} appears twice; expected it once")
+            raise PressError(f"{file}: {one} {name} appears twice; expected it once")
         seen.add(name)
 
 

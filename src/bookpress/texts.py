@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 #: YAML is read in C where that is built: ten times as fast, but what is nested ten thousands deep ends the process.
 LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -21,22 +21,22 @@ LARGEST = 1_000_000
 
 
 def read_text(path: Path, file: str) -> str:
-    """The text of a file; BnbookError for one that is missing or not UTF-8, which it calls `file`."""
+    """The text of a file; PressError for one that is missing or not UTF-8, which it calls `file`."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise BnbookError(f"no file {file}; expected it under {path.parent.name}/") from None
+        raise PressError(f"no file {file}; expected it under {path.parent.name}/") from None
     except UnicodeDecodeError as error:
-        raise BnbookError(f"{file} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+        raise PressError(f"{file} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
 
 
 def read_yaml(path: Path, file: str) -> Any:
-    """The content of a YAML file; BnbookError as `read_text` and `parse_yaml` say."""
+    """The content of a YAML file; PressError as `read_text` and `parse_yaml` say."""
     return parse_yaml(read_text(path, file), file)
 
 
 def parse_yaml(text: str, file: str, loader: type = LOADER) -> Any:
-    """The content of YAML; BnbookError for what is none, with its line where the parser knows it."""
+    """The content of YAML; PressError for what is none, with its line where the parser knows it."""
     # no level is without a bracket of its own or a column of the deepest line; a list may stand right below its key
     most = text.count("[") + text.count("{") + 2 * max(map(len, INDENT.findall(text)))
     try:
@@ -44,9 +44,9 @@ def parse_yaml(text: str, file: str, loader: type = LOADER) -> Any:
     except Exception as error:  # beside its own errors PyYAML lets through Python's, as for 2024-99-99
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise BnbookError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}") from None
+        raise PressError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}") from None
     if most > READABLE or not _within(content):
-        raise BnbookError(
+        raise PressError(
             f"{file} is nested more than {DEEPEST} levels deep, or repeats itself by aliases to more than "
             f"{LARGEST:,} values; write out what you mean"
         )

@@ -3,8 +3,8 @@
 A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a better drawing makes no run stale.
 """
 
-#: What counts no more than a figure does: the published runs were made beside it. tests/test_plots_chosen.py
-#: pins it, and tests/test_chapter_plots.py says which cells use it.
+#: What counts no more than a figure does: the published runs were made beside it. tests/chapters/test_plots_chosen.py
+#: pins it, and tests/chapters/test_chapter_plots.py says which cells use it.
 ASIDE = {
     "exercises": "ROWS",
     "learning_rate": "LINES",

@@ -422,7 +422,7 @@ def judge(
     At a profile that is no evidence for the claim the verdict says so beside the effect, if measured. An
     `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`. A statement that
     fails is "wrong as printed, corrected" where its corrected test holds, "holds if …" where it names a
-    condition. Raises BnbookError for a missing result where the profile counts as evidence.
+    condition. Raises PressError for a missing result where the profile counts as evidence.
     """
     results = counted(claim, results)
     nothing = Judgement(claim, NOT_TESTED, math.nan, (-math.inf, math.inf), 0, detail="not measured")

@@ -39,7 +39,7 @@ from bookpress.claims.words import (
     spelled,
     upwards,
 )
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.intervals import LEVEL
 
 # ---- What every kind of test has -----------------------------------------------------------------------------------
@@ -304,10 +304,10 @@ class Ratio(Sampled):
         return super().unusable(columns) or (none if zeros else "")
 
     def compare(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-        """a / b; BnbookError for negative values."""
+        """a / b; PressError for negative values."""
         a, b = columns
         if (columns < 0).any():
-            raise BnbookError(f"claim {claim_id}: a ratio of negative values; expected positive ones")
+            raise PressError(f"claim {claim_id}: a ratio of negative values; expected positive ones")
 
         def interval(level: float) -> intervals.Interval:
             try:
@@ -334,10 +334,10 @@ class Agreement(Sampled):
     has_unit = False
 
     def compare(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-        """measured / theory - 1; BnbookError for a theory of zero."""
+        """measured / theory - 1; PressError for a theory of zero."""
         measured, theory = columns
         if theory.mean() == 0:
-            raise BnbookError(f"claim {claim_id}: theory is zero; expected a level test with a tolerance")
+            raise PressError(f"claim {claim_id}: theory is zero; expected a level test with a tolerance")
         ratio = measured.mean() / theory.mean()
 
         def interval(level: float) -> intervals.Interval:
@@ -567,7 +567,7 @@ class Inequality(Kind):
         return values.reshape(1, len(values), -1).sum(axis=2)
 
     def outcome(self, test: Test, recorded: Recorded) -> Outcome:
-        """The share of trials that violate it; BnbookError where these are no counts."""
+        """The share of trials that violate it; PressError where these are no counts."""
         violations = recorded.worst(test.a)
         if isinstance(test.b, str):
             own = recorded.worst(test.b)
@@ -575,7 +575,7 @@ class Inequality(Kind):
             own = np.full(len(violations), violations[0].size if test.b is None else test.b)
         found, trials = violations.sum(), own.sum()
         if not (np.isfinite([found, trials]).all() and 0 <= found <= trials and trials > 0):
-            raise BnbookError(
+            raise PressError(
                 f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected a count of "
                 "them"
             )
@@ -623,7 +623,7 @@ def evaluate(
 ) -> Outcome:
     """Judge recorded results by one test.
 
-    Raises BnbookError where a result is missing, has no single number per seed where one is needed, is paired
+    Raises PressError where a result is missing, has no single number per seed where one is needed, is paired
     with a result of other seeds, or where a ratio's values are negative.
     """
     outcome = kind_of(test).outcome(test, Recorded(results, claim_id))

@@ -21,7 +21,7 @@ from bookpress.claims.kinds import describe_test, kind_of
 from bookpress.claims.reading import Carried, carried, load_claims
 from bookpress.claims.reading import settings as carried_settings
 from bookpress.claims.words import OWN_QUESTION, Shown, alike, literal, spelled, telling, without_markup
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.intervals import LEVEL, is_share
 
 NO_INTERVAL = "no interval"
@@ -560,7 +560,7 @@ def show_verdicts(chapter: str, profile: str, *, exact: bool = False) -> None:
         found = session.current()
         found.header |= of_a_notebook(chapter, found, sys._getframe(1).f_globals)
         text = comparison(rows, found, profile, exact=exact)
-    except BnbookError as error:
+    except PressError as error:
         text = f"No verdicts: {error}"
     display(Markdown(text))
 
@@ -572,7 +572,7 @@ def of_a_notebook(chapter: str, found: session.Results, values: Mapping[str, Any
     if theirs is None:
         try:
             theirs = session.load(chapter, values.get("profile")).header["parameters"]
-        except BnbookError:
+        except PressError:
             theirs = {}
     if theirs.get("profile") != values.get("profile"):
         return {"default_parameters": False, "other_settings": "settings that no run of the book has"}
@@ -593,7 +593,7 @@ def comparison(
             found = judge(claim, results, profile, exact=exact)
             effect, verdict = format_effect(found), f"**{found.words}**"
             notes += [found.detail] if claim.parts else []
-        except BnbookError as missing:
+        except PressError as missing:
             effect, verdict = ABSENT, f"not judged: {missing}"
         lines.append(row(claim.says, notes, effect, verdict, carried_row.effect, carried_row.verdict))
     return "\n".join(lines)
@@ -603,13 +603,13 @@ def of_the_book(chapter: str, *, exact: bool = False) -> list[Carried]:
     """The chapter's claims from the book around this notebook, with the verdicts of its committed run."""
     mine = [claim for claim in load_claims() if claim.chapter == chapter]
     if not mine:
-        raise BnbookError(
+        raise PressError(
             f"the book has no claims for {chapter!r}; expected PART/CHAPTER, such as theory/minima"
         )
     try:
         committed = session.load(chapter)
         found = [judge(claim, committed, committed.profile, exact=exact) for claim in mine]
-    except BnbookError:
+    except PressError:
         return [Carried(claim, ABSENT, "no committed run") for claim in mine]
     chain = locks.read()
     late = [locks.standing(one.claim, committed, chain).exploratory for one in found]

@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 try:
     import fcntl
@@ -125,7 +125,7 @@ def written_by_hand(text: str) -> str:
 
 
 def content_of(number: int, written: str) -> Mapping[str, Any]:
-    """What a line says; BnbookError where it is no event with the fields that it needs."""
+    """What a line says; PressError where it is no event with the fields that it needs."""
     try:
         content = json.loads(written)
         event = content["event"]
@@ -168,8 +168,8 @@ def _is_range(value: Any) -> bool:
 
 
 def fail(number: int, wrong: str, expected: str) -> NoReturn:
-    """BnbookError about one line."""
-    raise BnbookError(f"{NAME}, line {number}: {wrong}; expected {expected}")
+    """PressError about one line."""
+    raise PressError(f"{NAME}, line {number}: {wrong}; expected {expected}")
 
 
 # ---- The chain of book/locks.jsonl: read whole, added to at its end ------------------------------------------------
@@ -223,7 +223,7 @@ def path() -> Path:
 def read(file: Path | None = None) -> Chain:
     """Every line, in order; none where there is no file.
 
-    Raises BnbookError, one line, for what is no JSON object, an unknown event, a field that is missing or
+    Raises PressError, one line, for what is no JSON object, an unknown event, a field that is missing or
     unknown or of another form, and a line that was changed, removed, put between others or dated before the
     one above it.
     """
@@ -246,7 +246,7 @@ SETTLED = 10**9  # nanoseconds
 
 @lru_cache(maxsize=8)
 def parse(text: str) -> Chain:
-    """The chain that a text holds; BnbookError as `read` says."""
+    """The chain that a text holds; PressError as `read` says."""
     lines, heads, dates = [], {}, {}
     if text and not text.endswith("\n"):
         fail(text.count("\n") + 1, "it is cut off", "a line break at the end of the file")

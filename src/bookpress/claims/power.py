@@ -21,7 +21,7 @@ from bookpress.claims.judging import POWER
 from bookpress.claims.kinds import MOST, can_hold, describe_test, kind_of, least_seeds
 from bookpress.claims.recorded import Recorded
 from bookpress.claims.words import format_number, in_points
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.intervals import LEVEL
 
 #: How many values of s stand for all: the middles of as many equal parts of its distribution.
@@ -42,7 +42,7 @@ class Earlier:
 def power(claim: Claim, test: Test, seeds: int, earlier: Earlier | None, shown: Effect | None = None) -> str:
     """The smallest effect that a test shows with so many seeds, in words and in its own unit.
 
-    BnbookError where it cannot answer: its kind needs more seeds, or by the earlier spread half an interval
+    PressError where it cannot answer: its kind needs more seeds, or by the earlier spread half an interval
     is wider than the margin and the earlier mean lies not clearly outside.
     """
     with_seeds = f"with {seeds} seed{'s' * (seeds != 1)}"
@@ -261,7 +261,7 @@ def _edge(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 def _refuse(claim: Claim, why: str, least: int) -> NoReturn:
     more = f"at least {least} seeds" if least < MOST else "another test"
-    raise BnbookError(f"claim {claim.id}: {why}; expected {more}, or `out_of_reach: true` beside it")
+    raise PressError(f"claim {claim.id}: {why}; expected {more}, or `out_of_reach: true` beside it")
 
 
 def earlier_of(test: Test, results: Mapping[str, np.ndarray], source: str) -> Earlier | None:
@@ -273,7 +273,7 @@ def earlier_of(test: Test, results: Mapping[str, np.ndarray], source: str) -> Ea
         trials = 0
         if test.kind == "inequality":
             trials = kind_of(test).outcome(test, Recorded(results, "")).trials // columns.shape[1]
-    except BnbookError:
+    except PressError:
         return None
     return Earlier(columns, None, trials, source)
 
@@ -282,5 +282,5 @@ def given(claim: Claim, test: Test, spread: float, earlier: Earlier | None) -> E
     """The spread of one seed that somebody expects, of a ratio as a factor, in place of an earlier run's."""
     least = 1.0 if kind_of(test).in_factors else 0.0
     if not least < spread < math.inf:
-        raise BnbookError(f"--spread {claim.id}={spread:g}; expected a number above {least:g}")
+        raise PressError(f"--spread {claim.id}={spread:g}; expected a number above {least:g}")
     return Earlier(None, spread, earlier.trials if earlier else 0, f"{spread:g} that was given")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from bookpress import contents, paths
 from bookpress.claims.claim import Claim
 from bookpress.claims.kinds import can_hold, kind_of, least_seeds
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.schema import Entry, Text, as_plain, model, read_list, valid
 from bookpress.texts import parse_yaml, read_text
 
@@ -38,13 +38,13 @@ class Head(Entry):
 def load_claims(path: Path | str | None = None) -> list[Claim]:
     """Read and validate the claims of every chapter, in the book's order, or those of one file, in its own.
 
-    The chapter of a claim is that of its file. Raises BnbookError, one line, for a file that is missing or belongs
+    The chapter of a claim is that of its file. Raises PressError, one line, for a file that is missing or belongs
     to no chapter, what `Head` and `Claim` refuse, a doubled id, in the whole book a claim `of` none. Where there is
     no book, the claims are those that the notebook carries.
     """
     try:
         files = _files() if path is None else [Path(path)]
-    except BnbookError:
+    except PressError:
         if own := [row.claim for row in carried()]:
             return own
         raise
@@ -52,13 +52,13 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
     for claim in (claim for file in files for claim in _read(file)):
         if claim.id in first:
             places = dict.fromkeys(f"{found.chapter}{SUFFIX}" for found in (first[claim.id], claim))
-            raise BnbookError(
+            raise PressError(
                 f"{' and '.join(places)}: claim {claim.id} appears twice; expected every id once"
             )
         first[claim.id] = claim
     for claim in first.values() if path is None else ():
         if claim.of and (claim.of not in first or first[claim.of].rungs):
-            raise BnbookError(
+            raise PressError(
                 f"{claim.chapter}{SUFFIX}: claim {claim.id} is of {claim.of!r}; expected the id of a claim "
                 "that another chapter judges at one size"
             )
@@ -76,7 +76,7 @@ def _files() -> list[Path]:
     book, chapters = paths.book_folder(), contents.chapter_names()
     for path in sorted(book.glob(f"**/*{SUFFIX}")):
         if (name := path.relative_to(book).as_posix().removesuffix(SUFFIX)) not in chapters:
-            raise BnbookError(f"{name}{SUFFIX} belongs to no chapter; expected book/{name}.md beside it")
+            raise PressError(f"{name}{SUFFIX} belongs to no chapter; expected book/{name}.md beside it")
     return [path for name in chapters if (path := book / f"{name}{SUFFIX}").is_file()]
 
 
@@ -182,11 +182,11 @@ settings: dict[str, dict[str, Any]] = {}  # chapter -> parameters of the book's 
 
 
 def carry(text: str, parameters: Mapping[str, Any] | None = None) -> None:
-    """Take over what `as_text` wrote, and the parameters of the book's run; BnbookError where it is something else."""
+    """Take over what `as_text` wrote, and the parameters of the book's run; PressError where it is something else."""
     try:
         rows = valid(list[Carried], json.loads(text), "")
-    except (ValueError, BnbookError):
-        raise BnbookError(
+    except (ValueError, PressError):
+        raise PressError(
             "the notebook's copy of the claims cannot be read; download the notebook again"
         ) from None
     _carried.update({row.claim.id: row for row in rows})

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 Together = Callable[[np.ndarray], np.ndarray]  # draws of one seed (D, ...) -> what they give (...)
 
@@ -57,12 +57,12 @@ class Recorded:
     def array(self, name: str) -> np.ndarray:
         """The values (S, ...) of a result."""
         if name not in self.results:
-            raise BnbookError(
+            raise PressError(
                 f"claim {self.claim_id}: result {name} is missing; expected the chapter to record() it"
             )
         values = np.asarray(self.results[name], dtype=float)
         if values.ndim == 0 or values.size == 0:
-            raise BnbookError(
+            raise PressError(
                 f"claim {self.claim_id}: result {name} has no seed axis; expected shape (S, ...)"
             )
         return values
@@ -83,7 +83,7 @@ class Recorded:
         """One number per seed (S,)."""
         values = self.array(name)
         if values.size != len(values):
-            raise BnbookError(
+            raise PressError(
                 f"claim {self.claim_id}: result {name} has shape {values.shape}; expected one number per seed"
             )
         return values.reshape(len(values))
@@ -118,7 +118,7 @@ class Recorded:
             if is_constant:
                 row = np.full(len(first), row[0])
             elif len(row) != len(first) or self._seeds(name) != self._seeds(names[0]):
-                raise BnbookError(
+                raise PressError(
                     f"claim {self.claim_id}: {names[0]} and {name} come from different seeds "
                     f"({len(first)} and {len(row)} values); expected arms paired by seed"
                 )
@@ -127,7 +127,7 @@ class Recorded:
         if nonfinite is not None:
             stacked = np.where(np.isfinite(stacked), stacked, nonfinite)
         if events and not np.isin(stacked[np.isfinite(stacked)], (0.0, 1.0)).all():
-            raise BnbookError(
+            raise PressError(
                 f"claim {self.claim_id}: {names[0]} is no event; expected 0 or 1, or no `events: true`"
             )
         return of_run(stacked)

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, model_validator
 from bookpress import paths
 from bookpress.claims.claim import Claim, Source
 from bookpress.claims.reading import load_claims
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.schema import Entry, Formulas, Id, Some, Text, Truth, model, read_list, require_once, valid
 from bookpress.texts import parse_yaml, read_text
 
@@ -72,7 +72,7 @@ class Erratum(Entry):
 def load_errata(path: Path | str | None = None) -> list[Erratum]:
     """Read and validate the errata (by default book/errata.yml), in the file's order.
 
-    Raises BnbookError, one line, for a file that is missing or no YAML list, what `Erratum` refuses, a source that
+    Raises PressError, one line, for a file that is missing or no YAML list, what `Erratum` refuses, a source that
     is not in book/references.bib, a claim that no chapter has, a test function that is not in tests/, a doubled id.
     """
     path = Path(path) if path is not None else paths.book_folder() / "errata.yml"
@@ -117,9 +117,9 @@ def source_titles() -> dict[str, str]:
 
 def _test_functions() -> set[str]:
     """`tests/test_x.py::test_name` for every test function of the repository."""
-    files = sorted((paths.repository_root() / "tests").glob("test_*.py"))
+    files = sorted((paths.repository_root() / "tests").rglob("test_*.py"))
     return {
-        f"tests/{file.name}::{name}"
+        f"{file.relative_to(paths.repository_root()).as_posix()}::{name}"
         for file in files
         for name in re.findall(r"^def (test_\w+)\(", file.read_text(encoding="utf-8"), flags=re.M)
     }
@@ -260,7 +260,7 @@ def unfinished_sources(lists: Iterable[Coverage]) -> list[str]:
 def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
     """Read and validate every list (by default those of book/coverage/), by name; none without a folder.
 
-    Raises BnbookError, one line, for a file that is no list, what `Sentence` refuses, a source that is not in
+    Raises PressError, one line, for a file that is no list, what `Sentence` refuses, a source that is not in
     references.bib, an unknown claim or erratum, a place or sentence that comes twice, a repeat of what is not
     there, a text with two lists, and, where all lists of a source are complete, a claim or erratum of it
     that no sentence leads to.
@@ -277,7 +277,7 @@ def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
         own = [one for one in lists if one.source == row.source.key]
         led = {name for one in own for s in one.sentences for name in (*s.claims, *s.errata)}
         if row.source.key in done and row.id not in led:
-            raise BnbookError(
+            raise PressError(
                 f"coverage/{own[0].name}.yml: it is complete, but no sentence leads to {row.id} "
                 f"({row.source.where}); expected it among the claims or errata of its sentence"
             )
@@ -285,7 +285,7 @@ def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
 
 
 def _require_repeated(lists: list[Coverage]) -> None:
-    """BnbookError for a repeat of what is neither in its own list nor, as `VERSION: PLACE`, in another text
+    """PressError for a repeat of what is neither in its own list nor, as `VERSION: PLACE`, in another text
     of the source."""
     places = {(one.source, one.version, s.where) for one in lists for s in one.sentences if not s.repeats}
     for one in lists:
@@ -293,7 +293,7 @@ def _require_repeated(lists: list[Coverage]) -> None:
             version, colon, where = sentence.repeats.partition(": ")
             named = {(one.source, one.version, sentence.repeats), (one.source, version, where)}
             if sentence.repeats and not named & places:
-                raise BnbookError(
+                raise PressError(
                     f"coverage/{one.name}.yml: {sentence.where}: it repeats {sentence.repeats!r}, which is "
                     "no place here; expected a place that repeats none, or VERSION: PLACE of another text"
                 )
@@ -302,10 +302,10 @@ def _require_repeated(lists: list[Coverage]) -> None:
 def _read(path: Path, known: dict[str, set[str]], sources: Collection[str]) -> Coverage:
     file = f"coverage/{path.name}"
     if path.suffix != ".yml":
-        raise BnbookError(f"{file} is no list; expected NAME.yml")
+        raise PressError(f"{file} is no list; expected NAME.yml")
     head = valid(_List, _content(read_text(path, file), file), file)
     if head.source.key not in sources:
-        raise BnbookError(f"{file}: {_not_in_references(head.source.key, sources)}")
+        raise PressError(f"{file}: {_not_in_references(head.source.key, sources)}")
 
     def wrong(one: Sentence) -> str:
         led = [("claim", name) for name in one.claims] + [("erratum", name) for name in one.errata]
@@ -361,7 +361,7 @@ class Instrument(Entry):
 def load_instruments(path: Path | None = None) -> list[Instrument]:
     """Read and validate the instruments (by default book/instruments.yml), in the file's order.
 
-    Raises BnbookError, one line, for a file that is no YAML list, what `Instrument` refuses, a doubled id.
+    Raises PressError, one line, for a file that is no YAML list, what `Instrument` refuses, a doubled id.
     """
     path = path or paths.book_folder() / "instruments.yml"
     if not path.is_file():
@@ -372,10 +372,10 @@ def load_instruments(path: Path | None = None) -> list[Instrument]:
 
 
 def find_instrument(name: str) -> Instrument:
-    """The one of that id; BnbookError lists the known."""
+    """The one of that id; PressError lists the known."""
     known = {one.id: one for one in load_instruments()}
     if name not in known:
-        raise BnbookError(f"no instrument {name!r}; expected one of {', '.join(known)}")
+        raise PressError(f"no instrument {name!r}; expected one of {', '.join(known)}")
     return known[name]
 
 

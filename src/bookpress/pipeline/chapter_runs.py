@@ -24,7 +24,7 @@ from bookpress import claims, fingerprint, paths, results
 from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
 from bookpress.claims.kinds import evaluate
 from bookpress.claims.locks import ranges, short
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
@@ -72,7 +72,7 @@ class Evidence:
 
     @cached_property
     def notebook(self) -> Any:
-        """The executed notebook; BnbookError where the file is not a whole one."""
+        """The executed notebook; PressError where the file is not a whole one."""
         from nbformat import v4
 
         try:
@@ -80,13 +80,13 @@ class Evidence:
             assert all(cell.cell_type and isinstance(cell.source, str) for cell in found.cells)
         except (ValueError, AttributeError, TypeError, KeyError, AssertionError):
             name = self.notebook_path.name
-            raise BnbookError(f"{name} is not a whole notebook; run the chapter again") from None
+            raise PressError(f"{name} is not a whole notebook; run the chapter again") from None
         return found
 
     def read(self) -> None:
-        """BnbookError where a file is missing or not whole."""
+        """PressError where a file is missing or not whole."""
         if not self.exists:
-            raise BnbookError("notebook or results file is missing")
+            raise PressError("notebook or results file is missing")
         assert self.results is not None and self.notebook is not None
 
     @property
@@ -242,7 +242,7 @@ def _judged(claim: Claim, run: Results, evidence: Evidence, left_out: str = "") 
         return [
             Drawn(run, claims.judge(claim, run, evidence.profile, exact=evidence.chapter.exact), left_out)
         ]
-    except BnbookError:
+    except PressError:
         return []
 
 
@@ -275,7 +275,7 @@ def _turns(claim: Claim, test: Test, runs: list[Results]) -> Iterator[tuple[str,
     for run in (each for each in runs if set(names) <= set(each)):
         try:
             found = evaluate(test, run, claim.id)
-        except BnbookError:  # not as the test of today needs it
+        except PressError:  # not as the test of today needs it
             continue
         if found.n and not (said and judging.is_in(said[-1][0], run, names, relative=NEAR)):
             said.append((run, found.holds))
@@ -325,7 +325,7 @@ def as_recorded(
     for claim in listed:
         try:
             word = claims.judge(claim, recorded, profile, exact=exact).verdict
-        except BnbookError:  # a result is missing or not as the test needs it: the gate says so
+        except PressError:  # a result is missing or not as the test needs it: the gate says so
             continue
         noted[claim.id] = {"says": wording(claim), "verdict": word, "terms": terms(claim)}
     return noted

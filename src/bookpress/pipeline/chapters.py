@@ -15,7 +15,7 @@ from pydantic import BeforeValidator
 
 from bookpress import contents, paths
 from bookpress.book import book
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
 from bookpress.schema import Entry, Text, Truth, model, valid
@@ -35,13 +35,13 @@ def read_cell(source: str, chapter: str) -> tuple[dict[str, Any], dict[str, Kind
         nodes = ast.parse(source).body
     except (SyntaxError, ValueError) as error:  # ValueError: a null byte, before Python 3.12
         where = f"line {getattr(error, 'lineno', 1)} of its parameters cell"
-        raise BnbookError(f"{chapter}: {where}: {getattr(error, 'msg', error)}") from None
+        raise PressError(f"{chapter}: {where}: {getattr(error, 'msg', error)}") from None
     for node in nodes:
         try:
             target = node.target if isinstance(node, ast.AnnAssign) else _only(node.targets)
             name, values[name] = target.id, ast.literal_eval(node.value)
         except (ValueError, TypeError, AttributeError):
-            raise BnbookError(
+            raise PressError(
                 f"{chapter}: line {node.lineno} of its parameters cell is not `name: kind = literal`; move other "
                 "code to the next cell"
             ) from None
@@ -49,8 +49,8 @@ def read_cell(source: str, chapter: str) -> tuple[dict[str, Any], dict[str, Kind
         try:
             said = hint.value if isinstance(hint, ast.Constant) else ast.unparse(hint) if hint else None
             kinds[name] = kind(said) if said else like(values[name])
-        except BnbookError as error:
-            raise BnbookError(f"{chapter}: parameter {name}: {error}") from None
+        except PressError as error:
+            raise PressError(f"{chapter}: parameter {name}: {error}") from None
     return values, kinds
 
 
@@ -74,7 +74,7 @@ def with_values(source: str, values: Mapping[str, Any], beside: Mapping[str, Any
 def override(
     defaults: dict[str, Any], changes: dict[str, Any], chapter: str, kinds: Mapping[str, Kind] | None = None
 ) -> dict[str, Any]:
-    """The defaults with `changes` applied; BnbookError for an unknown name, a value of the wrong type and one that
+    """The defaults with `changes` applied; PressError for an unknown name, a value of the wrong type and one that
     does not go with the others."""
     kinds = kinds or {name: like(value) for name, value in defaults.items()}
     return checked(kinds, {**defaults, **changes}, chapter)
@@ -86,7 +86,7 @@ def parse_assignments(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise BnbookError(
+            raise PressError(
                 f"--set {pair!r} is not of the form name=value; write for example --set steps=100"
             )
         changes[name.strip()] = value.strip()
@@ -98,13 +98,13 @@ def read_file(path: str) -> dict[str, Any]:
     try:
         size = Path(path).stat().st_size
         if size > LARGEST:
-            raise BnbookError(f"--params {path} has {size >> 10} KiB; expected at most {LARGEST >> 10}")
+            raise PressError(f"--params {path} has {size >> 10} KiB; expected at most {LARGEST >> 10}")
         content = read_yaml(Path(path), f"--params {path}")
     except OSError as error:
         why = (error.strerror or "cannot be read").lower()
-        raise BnbookError(f"--params {path}: {why}; expected a YAML file of name: value lines") from None
+        raise PressError(f"--params {path}: {why}; expected a YAML file of name: value lines") from None
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
-        raise BnbookError(f"--params {path} holds no parameters; expected name: value lines")
+        raise PressError(f"--params {path} holds no parameters; expected name: value lines")
     return content
 
 
@@ -145,18 +145,18 @@ class Front(Entry):
 
 
 def by_profile(chapter: str, path: Path, front: Front) -> dict[str, dict[str, Any]]:
-    """Profile -> settings of a chapter; path: its file. BnbookError, one line, for an unknown file or group, what is no
+    """Profile -> settings of a chapter; path: its file. PressError, one line, for an unknown file or group, what is no
     `Layer`, and a setting that is given twice."""
     layers: list[tuple[str, Layer]] = [("its header", front.profiles or {})]
     for file, groups in (front.settings or {}).items():
         if not (path.parent / file).is_file():
-            raise BnbookError(f"{chapter}: no settings file {file}; expected it beside the chapter")
+            raise PressError(f"{chapter}: no settings file {file}; expected it beside the chapter")
         content = valid(
             dict[str, Any], read_yaml(path.parent / file, f"{chapter}: {file}"), f"{chapter}: {file}"
         )
         for group in groups:
             if group not in content:
-                raise BnbookError(f"{chapter}: {file} has no group {group!r}; it has: {', '.join(content)}")
+                raise PressError(f"{chapter}: {file} has no group {group!r}; it has: {', '.join(content)}")
             where = f"{file}, {group}"
             layers.append((where, valid(Layer, content[group] or {}, f"{chapter}: {where}")))
     return {profile: _one(chapter, profile, layers) for profile in PROFILES}
@@ -169,7 +169,7 @@ def _one(chapter: str, profile: str, layers: Sequence[tuple[str, Layer]]) -> dic
         for part in (EVIDENCE, profile) if profile != "smoke" else (profile,):
             for name, value in (layer.get(part) or {}).items():
                 if name in found:
-                    raise BnbookError(
+                    raise PressError(
                         f"{chapter}: {name} at profile {profile} is given twice, in {found[name][0]} and in "
                         f"{where} ({part}); expected it once"
                     )
@@ -204,7 +204,7 @@ class Chapter:
         try:
             notebook = jupytext.reads(self.text, fmt="md:myst")
         except (ValueError, MystMetadataParsingError) as error:
-            raise BnbookError(f"{self.name}: no MyST notebook: {error}") from None
+            raise PressError(f"{self.name}: no MyST notebook: {error}") from None
         notebook.metadata.pop(book().package, None)
         notebook.metadata.pop("jupytext", None)
         notebook.metadata["kernelspec"] = {
@@ -218,14 +218,14 @@ class Chapter:
 
     @cached_property
     def code_cells(self) -> list[str]:
-        """Sources of the code cells but the parameters cell; BnbookError where one is no Python."""
+        """Sources of the code cells but the parameters cell; PressError where one is no Python."""
         cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and not is_parameters(cell)]
         for number, cell in enumerate(cells, start=1):
             try:
                 ast.parse(cell.source)
             except SyntaxError as error:
                 where = f"code cell {number} behind the parameters, line {error.lineno}"
-                raise BnbookError(f"{self.name}: {where}: {error.msg}: {error.text or ''}") from None
+                raise PressError(f"{self.name}: {where}: {error.msg}: {error.text or ''}") from None
         return [cell.source for cell in cells]
 
     @property
@@ -242,11 +242,11 @@ class Chapter:
     def _declared(self) -> tuple[dict[str, Any], dict[str, Kind]]:
         cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and is_parameters(cell)]
         if len(cells) != 1:
-            raise BnbookError(f"{self.name}: {len(cells)} cells tagged `parameters`; expected exactly one")
+            raise PressError(f"{self.name}: {len(cells)} cells tagged `parameters`; expected exactly one")
         values, kinds = read_cell(cells[0].source, self.name)
         for name in ("profile", "seeds"):
             if name not in values:
-                raise BnbookError(f"{self.name}: its parameters cell lacks {name!r}; add it")
+                raise PressError(f"{self.name}: its parameters cell lacks {name!r}; add it")
         return values, kinds
 
     def has(self, profile: str) -> bool:
@@ -256,24 +256,24 @@ class Chapter:
     def parameters(self, profile: str) -> dict[str, Any]:
         """All parameters at a profile."""
         if profile not in PROFILES:
-            raise BnbookError(f"unknown profile {profile!r}; expected one of {', '.join(PROFILES)}")
+            raise PressError(f"unknown profile {profile!r}; expected one of {', '.join(PROFILES)}")
         if not self.has(profile):
             known = ", ".join(each for each in PROFILES if self.has(each))
-            raise BnbookError(f"{self.name} has no {profile} profile; it has: {known}")
+            raise PressError(f"{self.name} has no {profile} profile; it has: {known}")
         changes = self.profiles.get(profile, {}) | {"profile": profile}
         return override(self.defaults, changes, self.name, self.kinds)
 
     def changed(self, profile: str, changes: dict[str, Any]) -> dict[str, Any]:
-        """Changes to the parameters at a profile, each read as what it has to be; BnbookError before anything runs."""
+        """Changes to the parameters at a profile, each read as what it has to be; PressError before anything runs."""
         if "profile" in changes:
-            raise BnbookError("profile is not set with --set; use --profile")
+            raise PressError("profile is not set with --set; use --profile")
         values = override(self.parameters(profile), changes, self.name, self.kinds)
         for name in changes if profile != "smoke" else ():
             if any(
                 str(each).endswith("-standin")
                 for each in (values[name] if isinstance(values[name], list) else [values[name]])
             ):
-                raise BnbookError(
+                raise PressError(
                     f"{self.name}: parameter {name} is {values[name]!r}, generated stand-ins; the {profile} profile needs "
                     f"real data, such as {self.parameters(profile)[name]!r}"
                 )
@@ -291,10 +291,10 @@ def discover() -> list[Chapter]:
 
 
 def read(path: Path, name: str) -> Chapter:
-    """One chapter from its file; BnbookError when its front matter is not a chapter's."""
+    """One chapter from its file; PressError when its front matter is not a chapter's."""
     lines = read_text(path, f"{name}: its file").split("\n")
     if lines[0] != "---" or "---" not in lines[1:]:
-        raise BnbookError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
+        raise PressError(f"{name}: no front matter; see CONTRIBUTING.md for the chapter template")
     front = parse_yaml("\n".join(lines[: lines.index("---", 1)]), f"{name}: its front matter")
     own = front.get(book().package) if isinstance(front, dict) else None
     about = valid(
@@ -313,7 +313,7 @@ def read(path: Path, name: str) -> Chapter:
 
 
 def select(names: list[str]) -> list[Chapter]:
-    """The chapters named (`part/chapter`, or just `chapter` where that is unambiguous); BnbookError lists the
+    """The chapters named (`part/chapter`, or just `chapter` where that is unambiguous); PressError lists the
     known."""
     known = {chapter.name: chapter for chapter in discover()}
     chosen = []
@@ -325,6 +325,6 @@ def select(names: list[str]) -> list[Chapter]:
         if len(matches) != 1:
             near = difflib.get_close_matches(clean, known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}? " if near else ""
-            raise BnbookError(f"no chapter {name!r}; {hint}the chapters are: {', '.join(known)}")
+            raise PressError(f"no chapter {name!r}; {hint}the chapters are: {', '.join(known)}")
         chosen.append(matches[0])
     return chosen

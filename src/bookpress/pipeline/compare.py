@@ -11,7 +11,7 @@ from bookpress import claims
 from bookpress.book import command_name
 from bookpress.claims.judging import HOLDS, NOT_TESTED, OPEN, Judgement
 from bookpress.claims.kinds import kind_of
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.intervals import is_share
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapter_runs import Evidence, published
@@ -123,7 +123,7 @@ def compare(run: Evidence, details: bool = False) -> tuple[list[str], str]:
     for an exception that a smaller profile's search has not met.
     UNTOLD: nothing could be compared, or no band was narrow enough. OTHER: the book has other profiles only; then the
     rest is said with `details` alone.
-    Raises BnbookError where the chapter has no published run.
+    Raises PressError where the chapter has no published run.
     """
     book = counterpart(run)
     same_profile = run.profile == book.profile
@@ -192,12 +192,12 @@ def _missed(mine: Judgement, theirs: Judgement) -> bool:
 
 
 def counterpart(run: Evidence) -> Evidence:
-    """The book's run at the same profile, else its highest; BnbookError where there is none."""
+    """The book's run at the same profile, else its highest; PressError where there is none."""
     for profile in (run.profile, *PUBLISHED):
         candidate = published(run.chapter, profile)
         if candidate.exists:
             return candidate
-    raise BnbookError(
+    raise PressError(
         f"{run.chapter.name} has no published run to compare with; publish one first ({command_name()} publish)"
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bookpress import paths
 from bookpress.book import book
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 WANTED = ("jupyter-book", "jupytext", "papermill", "torch", "torchvision", "numpy", "matplotlib")
 NEEDED_GIB = 1
@@ -96,7 +96,7 @@ def _book() -> list[Row]:
     """Without a book nothing is wrong: the instruments and downloaded notebooks need none."""
     try:
         return [("book", str(paths.repository_root()), True)]
-    except BnbookError:
+    except PressError:
         words = "none here: measure and downloaded notebooks work; the rest needs the book's repository"
         return [("book", words, True)]
 
@@ -123,6 +123,6 @@ def _data() -> list[Row]:
             if words.endswith(": download"):
                 words = "downloaded before, in the cache" if data.is_kept(name) else NOT_HERE
             rows.append((name, words, True))
-        except BnbookError as error:
+        except PressError as error:
             rows.append((name, f"not found: {error}", not named or name != sets[0]))  # the one to have
     return rows

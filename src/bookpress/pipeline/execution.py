@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from bookpress import fingerprint, paths
 from bookpress.book import book, folders
 from bookpress.cores import cores
-from bookpress.errors import BnbookError, reason
+from bookpress.errors import PressError, reason
 from bookpress.fingerprint.sources import Sources
 from bookpress.pipeline import chapter_runs, compare, gate
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
@@ -58,7 +58,7 @@ def copy_packages(scratch: Path) -> Path:
 
 def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> str | None:
     """Execute `source`, beside which lie the copies of the packages; the first line of what went wrong, or None;
-    BnbookError where the chapter met input that the user can mend."""
+    PressError where the chapter met input that the user can mend."""
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from traitlets.config import Config
@@ -79,8 +79,8 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> st
                 config=Config({"KernelManager": {"transport": TRANSPORT}}),
             )
     except papermill.PapermillExecutionError as error:
-        if error.ename == BnbookError.__name__:
-            raise BnbookError(f"{work.chapter.name}: {error.evalue}") from None
+        if error.ename == PressError.__name__:
+            raise PressError(f"{work.chapter.name}: {error.evalue}") from None
         return f"cell {error.exec_count}: {error.ename}: {error.evalue}"
     except (DeadKernelError, CellTimeoutError) as error:
         return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
@@ -166,7 +166,7 @@ def run_chapter(
     or runs/NAME.
 
     Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as
-    NAME.failed.ipynb and an earlier good run stays as it was. Raises BnbookError where the chapter met input
+    NAME.failed.ipynb and an earlier good run stays as it was. Raises PressError where the chapter met input
     that the user can mend.
     """
     import nbformat
@@ -285,7 +285,7 @@ class Job:
     details: bool = False  # of a comparison that is none
 
     def run(self, chapter: Chapter) -> ChapterOutcome:
-        """Run it here; BnbookError where the chapter met input that the user can mend."""
+        """Run it here; PressError where the chapter met input that the user can mend."""
         started = time.perf_counter()
         before = _parameters(chapter, self.profile, self.name)
         try:
@@ -321,7 +321,7 @@ class Job:
 
 def run(chapters: Sequence[Chapter], job: Job, jobs: int | None = None) -> Iterator[ChapterOutcome]:
     """The outcome of each chapter, in order; at most `jobs` at once: by default one a core, at the paper
-    profile one, which fills the accelerator. BnbookError and Ctrl-C end what runs."""
+    profile one, which fills the accelerator. PressError and Ctrl-C end what runs."""
     jobs = max(1, min(jobs or (1 if job.profile == "paper" else cores()), len(chapters)))
     if len(chapters) == 1:
         yield job.run(chapters[0])
@@ -365,7 +365,7 @@ def _apart(chapter: Chapter, job: Job, share: int, ends: threading.Event, contex
     ) as pool:
         try:
             return pool.submit(job.run, chapter).result()
-        except BnbookError:
+        except PressError:
             ends.set()
             raise
         except BrokenExecutor:
@@ -401,7 +401,7 @@ def _parameters(chapter: Chapter, profile: str, name: str | None) -> dict[str, A
     """Those of the run that is there already, if there is one."""
     try:
         return chapter_runs.fresh_run(chapter, profile, name).results.header["parameters"]
-    except (BnbookError, OSError, KeyError):
+    except (PressError, OSError, KeyError):
         return {}
 
 

@@ -20,7 +20,7 @@ from bookpress.claims.judging import NOT_TESTED, counted
 from bookpress.claims.kinds import kind_of
 from bookpress.claims.recorded import Recorded
 from bookpress.claims.words import spelled
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline.prose import Pages
 from bookpress.results import Results
 
@@ -35,10 +35,10 @@ def rounded(values: Any) -> Any:
 
 
 def recorded(results: Results, name: str) -> np.ndarray:
-    """A recorded result; BnbookError where the chapter has none of that name."""
+    """A recorded result; PressError where the chapter has none of that name."""
     if name not in results:
         chapter = results.header.get("chapter", "a chapter")
-        raise BnbookError(f"{chapter} recorded no {name}, from which its explorer draws; record it again")
+        raise PressError(f"{chapter} recorded no {name}, from which its explorer draws; record it again")
     return results[name]
 
 

@@ -24,7 +24,7 @@ from bookpress import atomic, claims, fingerprint, paths, results
 from bookpress.book import PRESS, book, folders
 from bookpress.claims import judging, kinds, locks
 from bookpress.claims.judging import NOT_TESTED
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published
 from bookpress.pipeline.chapters import Chapter
@@ -215,7 +215,7 @@ def required_results(evidence: Evidence) -> list[str]:
     try:
         named = prose.result_names(chapter.text)
         spared = named - prose.result_names(chapter.text, or_else=False)
-    except BnbookError as malformed_table:
+    except PressError as malformed_table:
         return [str(malformed_table)]
     own = {name for owner, name in named if owner in (None, chapter.name)}
     wanted = own - {name for _, name in spared if _has_sibling(name, evidence.results)}
@@ -253,7 +253,7 @@ def judgeable(evidence: Evidence) -> list[str]:
     """The claims can be judged by what was recorded."""
     try:
         chapter_runs.chapter_verdicts(evidence)
-    except BnbookError as error:
+    except PressError as error:
         return [str(error)]
     return []
 
@@ -267,7 +267,7 @@ def within_reach(evidence: Evidence) -> list[str]:
     own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= set(results)]
     try:
         judged = [chapter_runs.judged(claim, evidence) for claim in own]
-    except BnbookError:  # what is recorded does not fit the test: another check says so
+    except PressError:  # what is recorded does not fit the test: another check says so
         return []
     return [
         f"claim {found.claim.id}: with {outcome.n} seeds its test cannot hold; expected at least "
@@ -380,7 +380,7 @@ def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: f
         },
     }
     atomic.write_json(work.results_path, results.as_content(recorded))
-    with suppress(BnbookError, StopIteration):  # of a chapter that failed; why is said where it is judged
+    with suppress(PressError, StopIteration):  # of a chapter that failed; why is said where it is judged
         handout.finish(Evidence(chapter, work.folder))
     recorded.header["files"] = work.files()
     recorded.header["content"] = content_digest(recorded)
@@ -501,7 +501,7 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
     """
     try:
         evidence.read()
-    except BnbookError as error:
+    except PressError as error:
         return [str(error)]
     wanted: list[Callable[[Evidence], list[str]]] = [
         cells,
@@ -578,7 +578,7 @@ def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
     """What every page and list shows of a chapter: the fresh run at `profile`, or with None the committed
     evidence at the highest profile that passes; None where there is nothing to show.
 
-    Raises BnbookError for a fresh run that does not pass.
+    Raises PressError for a fresh run that does not pass.
     """
     if profile is None:
         candidates = (published(chapter, each) for each in PUBLISHED)
@@ -588,9 +588,7 @@ def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
         return None
     if found := problems(run):
         lines = "; ".join(found[:3])
-        raise BnbookError(
-            f"the {profile} run of {chapter.name} does not pass the gate: {lines}; run it again"
-        )
+        raise PressError(f"the {profile} run of {chapter.name} does not pass the gate: {lines}; run it again")
     return run
 
 

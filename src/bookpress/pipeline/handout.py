@@ -15,7 +15,7 @@ from bookpress import atomic, claims, contents, paths
 from bookpress.book import book
 from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapter_runs import Evidence, published
 from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
@@ -355,7 +355,7 @@ def _claims_cell(mine: Sequence[claims.Claim], shown: prose.Pages) -> Any:
 def main(folders: list[str]) -> int:
     """Write the notebooks of all chapters into the one folder that is named, as `make lab` does."""
     if len(folders) != 1:
-        raise BnbookError("one folder is needed: python -m bookpress.pipeline.handout DIR")
+        raise PressError("one folder is needed: python -m bookpress.pipeline.handout DIR")
     chapters = discover()
     evidence = {chapter.name: passed_run(chapter) for chapter in chapters}
     kept = write(Path(folders[0]), chapters, prose.Pages(evidence, claims.load_claims()), keep=True)

@@ -26,7 +26,7 @@ from bookpress.claims.locks import (
     short,
     written_by_hand,
 )
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline.chapter_runs import fresh_run, published, says
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PROFILES, PUBLISHED
@@ -94,7 +94,7 @@ class Known:
         for path in sorted(paths.runs_folder().glob(f"*/{self.chapter.name}.json")):
             try:
                 found.append((path.relative_to(paths.runs_folder()).parts[0], read(path)))
-            except BnbookError:  # what is no whole run cannot be published
+            except PressError:  # what is no whole run cannot be published
                 continue
         return found
 
@@ -158,7 +158,7 @@ def powers(claim: Claim, known: Known, profile: str, spread: float | None = None
     """The smallest effect that each test of a claim shows at a profile, in words.
 
     By the spread of the published run at the profile, else at another, else of a run in runs/, or by the
-    `spread` that was given. BnbookError where a test cannot answer.
+    `spread` that was given. PressError where a test cannot answer.
     """
     shown = [part.effect or claim.effect for part in claim.parts] or [claim.effect] * len(claim.tests)
     found = []
@@ -215,13 +215,13 @@ def lock(
     """Write what is missing, and return it in words, or that nothing is.
 
     why: the reason for what changed; spreads: claim -> the spread of one seed, where another is expected than
-    an earlier run had. BnbookError, and nothing is written, for a test that changed without a reason and for
+    an earlier run had. PressError, and nothing is written, for a test that changed without a reason and for
     one that the planned seeds cannot answer.
     """
     why, spreads = written_by_hand(why), spreads or {}
     listed = {claim.id for chapter in chapters for claim in claims.chapter_claims(chapter.name)}
     if unknown := sorted(spreads.keys() - listed):
-        raise BnbookError(f"--spread {unknown[0]}: no claim of these chapters; expected CLAIM=NUMBER")
+        raise PressError(f"--spread {unknown[0]}: no claim of these chapters; expected CLAIM=NUMBER")
     with locks.alone():
         events = [event for chapter in chapters for event in missing(chapter, profile, why, spreads)]
         if not events:
@@ -242,18 +242,18 @@ def spreads(words: Sequence[str]) -> dict[str, float]:
         try:
             found[name] = float(number)
         except ValueError:
-            raise BnbookError(f"--spread {each}; expected CLAIM=NUMBER") from None
+            raise PressError(f"--spread {each}; expected CLAIM=NUMBER") from None
     return found
 
 
 def _require_reason(events: Sequence[Mapping[str, Any]], why: str) -> None:
-    """BnbookError where a test that was locked is another now, and nobody says why."""
+    """PressError where a test that was locked is another now, and nobody says why."""
     last = {line["claim"]: line["test"] for line in locks.read().lines if line.tests}
     tests = {event["claim"]: event["test"] for event in events if "test" in event}
     changed = [claim for claim, test in tests.items() if last.get(claim, test) != test]
     if changed and not why:
         more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
-        raise BnbookError(
+        raise PressError(
             f"the preregistered test of {', '.join(changed[:SHOWN])}{more} changed; expected the reason, "
             f'which stands beside the verdict from then on: {command_name()} lock --why "…"'
         )
@@ -265,7 +265,7 @@ def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
     runs = [fresh_run(chapter, "smoke"), *(published(chapter, profile) for profile in PUBLISHED)]
     known: set[str] = set()
     for run in runs:
-        with suppress(BnbookError):  # a run that cannot be read is for the gate to judge
+        with suppress(PressError):  # a run that cannot be read is for the gate to judge
             known |= set(run.results if run.results_path.is_file() else ())
     listed = [c for c in claims.chapter_claims(chapter.name) if c.id in locked]
     wanted = [claim for claim in listed if claim.counts_as_evidence("laptop", chapter.exact)]
@@ -320,12 +320,12 @@ def missing(
 
 
 def _require_what_is_known(chapter: Chapter, chain: locks.Chain) -> None:
-    """BnbookError where a published run is not in its place: a lock says which seeds had been looked at."""
+    """PressError where a published run is not in its place: a lock says which seeds had been looked at."""
     last = {line["profile"]: line for line in chain.of_chapter(chapter.name) if line.event == "published"}
     for profile, line in last.items():
         path = published(chapter, profile).results_path
         if not path.is_file() or short(read(path).header.get("content", "")) != line["content"]:
-            raise BnbookError(
+            raise PressError(
                 f"executed/{profile}/{chapter.name}.json is not the run that was published last, whose seeds "
                 "a lock has to name; put it back (git checkout executed) or publish it, then lock"
             )

@@ -26,7 +26,7 @@ from typing import Any
 from bookpress import atomic, paths, results
 from bookpress.book import PRESS, book
 from bookpress.cores import cores
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, inks
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter
@@ -39,7 +39,7 @@ Draw = Callable[[Results], Any]
 
 def drawings(chapter: Chapter) -> dict[str, Draw]:
     """Figure -> draw(results), of those that the chapter's cells draw from results alone, as `figure(NAME, draw)`, and
-    of those that its package draws where a cell has its own way; BnbookError where one cannot be found."""
+    of those that its package draws where a cell has its own way; PressError where one cannot be found."""
     found, names = dict(book().figures.drawings(chapter.name)), dict[str, Any]()
     for statement in (each for cell in chapter.code_cells for each in ast.parse(cell).body):
         if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
@@ -49,7 +49,7 @@ def drawings(chapter: Chapter) -> dict[str, Draw]:
             try:
                 draw = eval(compile(ast.Expression(call.args[1]), "cell", "eval"), names)
             except Exception as error:
-                raise BnbookError(
+                raise PressError(
                     f"{chapter.name}: {ast.unparse(call)[:80]!r} names no drawing function ({error}); expected one that "
                     "is imported or defined in a cell"
                 ) from None
@@ -94,7 +94,7 @@ class Job:
 
 def put(runs: Iterable[Evidence], folder: Path) -> None:
     """The figures of each run's page into NAME.figures beside it: what its functions draw, else the drawing that is
-    kept with the run; BnbookError names the first that cannot be drawn."""
+    kept with the run; PressError names the first that cannot be drawn."""
     store, jobs, places = paths.build_folder() / "drawings", list[Job](), list[tuple[Path, Path]]()
     for run in runs:
         known, digest = drawings(run.chapter), _digest(run)
@@ -134,7 +134,7 @@ def _draw(job: Job) -> None:
         svg = book().figures.as_svg(draw, _results(job.results), job.narrow).decode()
     except Exception as error:
         way = " for a phone" if job.narrow else ""
-        raise BnbookError(
+        raise PressError(
             f"{job.chapter.name}: the figure {job.name} cannot be drawn from its results{way} "
             f"({type(error).__name__}: {error})"
         ) from None

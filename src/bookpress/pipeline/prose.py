@@ -18,7 +18,7 @@ from bookpress.book import book
 from bookpress.claims import judging
 from bookpress.claims.ledger import format_effect
 from bookpress.claims.words import alike, format_number, telling
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.intervals import Interval, geometric_ratio, mean_level, paired_difference
 from bookpress.pipeline import chapter_runs
 from bookpress.pipeline.chapter_runs import Evidence, LeftOut
@@ -135,7 +135,7 @@ def expand(text: str, page: str = "") -> str:
 
     A cell is a token without its braces (`geo:smoothness.batch | .3g`) or text, tokens among it. `statistic`
     and `format` are those of cells that name none; `corner` is the title of the first column; `missing` what
-    stands where the run has no such result, but one whose name differs in a single part. BnbookError, one
+    stands where the run has no such result, but one whose name differs in a single part. PressError, one
     line that begins with the page, for a block that is none of this.
     """
     return MEASURED.sub(lambda match: _Table(match["body"], page).markdown(), text)
@@ -224,7 +224,7 @@ class _Table:
         return [(str(title), text) for one in listed for title, text in one.items()]
 
     def _fail(self, wrong: str, expected: str) -> NoReturn:
-        raise BnbookError(f"{self.where} {wrong}; expected {expected}")
+        raise PressError(f"{self.where} {wrong}; expected {expected}")
 
 
 def _names(pattern: Any) -> bool:
@@ -389,7 +389,7 @@ def fill(
     text: str, chapter: str, pages: Pages, extra: Mapping[str, str | Callable[[Token], str]] | None = None
 ) -> str:
     """The text with each `{says}` block replaced by the sentence that holds, and every token by what it stands for;
-    BnbookError for what asks for something that does not exist, and for sentences that are not written as they should.
+    PressError for what asks for something that does not exist, and for sentences that are not written as they should.
 
     extra: what a verb stands for on this page, or how to tell from the token.
     """
@@ -402,7 +402,7 @@ def fill(
             return str(left_out)
         except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
             shown = match[0].strip().partition("\n")[0]
-            raise BnbookError(f"token {shown} on page {chapter}: {problem}") from None
+            raise PressError(f"token {shown} on page {chapter}: {problem}") from None
 
     def sentence(match: re.Match) -> str:
         return _sentence(match["body"], _verdict(match["guard"].strip(), chapter, pages))
@@ -417,7 +417,7 @@ def fill(
         return checked(match, lambda: VERBS[token.verb](token, chapter, pages))
 
     if unknown := malformed(text):
-        raise BnbookError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
+        raise PressError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
     text = SAYS.sub(lambda match: checked(match, lambda: sentence(match)), expand(text, chapter))
     return TOKEN.sub(one, text)
 

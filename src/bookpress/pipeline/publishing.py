@@ -13,7 +13,7 @@ from bookpress.book import command_name
 from bookpress.claims import Claim, locks
 from bookpress.claims.judging import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
-from bookpress.errors import BnbookError, reason
+from bookpress.errors import PressError, reason
 from bookpress.pipeline import gate, pictures
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move, published
 from bookpress.pipeline.chapters import Chapter, discover
@@ -25,7 +25,7 @@ from bookpress.runs import store
 def take_over(run: Evidence) -> None:
     """Copy the trainings that a run keeps into executed/trainings/, each named by all that it rests on.
 
-    BnbookError for one that the store has no longer, or that is not what its name says.
+    PressError for one that the store has no longer, or that is not what its name says.
     """
     for name in _named(run.results):
         target = paths.trainings_folder() / f"{name}.npz"
@@ -34,7 +34,7 @@ def take_over(run: Evidence) -> None:
         path = store.path_of(name)
         wrong = store.problem(name, path.read_bytes()) if path.is_file() else "not in the results store"
         if wrong:
-            raise BnbookError(f"training {name[:12]} of {run.chapter.name} is {wrong}; run the chapter again")
+            raise PressError(f"training {name[:12]} of {run.chapter.name} is {wrong}; run the chapter again")
         atomic.write_bytes(target, path.read_bytes())
 
 
@@ -73,7 +73,7 @@ def _wanted() -> tuple[set[str], list[str]]:
     for path in _published():
         try:
             wanted |= {*_named(results.read(path))}
-        except BnbookError as error:
+        except PressError as error:
             unread.append(str(error))
     return wanted, unread
 
@@ -143,7 +143,7 @@ def draw_problems(chapters: list[Chapter]) -> list[str]:
     for (name, profile), path in places.items():
         try:
             kept = results.read_draws(results.draws_path(path))
-        except BnbookError as error:
+        except PressError as error:
             lines.append(str(error))
             continue
         for draw in kept:
@@ -165,7 +165,7 @@ ROUNDING = 1e-3
 def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results) -> list[dict[str, Any]]:
     """The events of a publication: the claims whose numbers are those of the run before, and the run.
 
-    BnbookError where a result has lost seeds although the parameters are the same, or a rung is gone.
+    PressError where a result has lost seeds although the parameters are the same, or a rung is gone.
     """
     events = []
     if old is not None:
@@ -184,7 +184,7 @@ def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
     own = (claim for claim in claims.chapter_claims(chapter.name) if claim.rungs)
     judged = {name for claim in own for name in claim.result_names()}
     if gone := sorted(judged & set(old.entries) - set(new.entries)):
-        raise BnbookError(
+        raise PressError(
             f"{chapter.name}: result {gone[0]} of the published run is gone, by which a claim is judged at "
             "its size; expected every size that was published: run it with them"
         )
@@ -192,7 +192,7 @@ def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
         return
     for name in old.entries.keys() & new.entries.keys():
         if lost := sorted(set(old.entries[name]["seeds"]) - set(new.entries[name]["seeds"])):
-            raise BnbookError(
+            raise PressError(
                 f"{chapter.name}: result {name} lacks the seeds {lost} of the published run, with the same "
                 "parameters; expected all that were planned: run it again"
             )
@@ -275,7 +275,7 @@ def _make_ready(run: Evidence, old: Results | None, events: list[dict[str, Any]]
         atomic.write_json(staging.folder / WHOLE, about | {"lines": len(locks.read().lines)})
     except OSError as error:
         shutil.rmtree(staging.folder, ignore_errors=True)
-        raise BnbookError(
+        raise PressError(
             f"{chapter.name} could not be published ({reason(error)}); nothing was replaced"
         ) from None
 
@@ -286,7 +286,7 @@ def _go_forward(folder: Path) -> str:
         (chapter,) = (each for each in discover() if each.name == about["chapter"])
         profile, first, content = about["profile"], int(about["lines"]), _content(about)
     except (ValueError, KeyError, TypeError, StopIteration):
-        raise BnbookError(
+        raise PressError(
             f"{folder} holds a publication that was cut short, of a chapter that is not there or with a {WHOLE} that "
             "cannot be read; remove the folder and publish the chapter again"
         ) from None
@@ -319,29 +319,29 @@ def cut_short() -> list[str]:
 def publish(chapter: Chapter, profile: str) -> Evidence:
     """Copy the chapter's fresh run at `profile` to executed/, whole or not at all; the locks get its line.
 
-    Raises BnbookError for a smoke run, a run with other parameters than the profile's, and a run that fails
+    Raises PressError for a smoke run, a run with other parameters than the profile's, and a run that fails
     the gate.
     """
     if profile not in PUBLISHED:
         known = ", ".join(PUBLISHED[::-1])
-        raise BnbookError(
+        raise PressError(
             f"a {profile} run is no evidence and is never published; expected --profile one of {known}"
         )
     run = fresh_run(chapter, profile)
     if not run.exists:
-        raise BnbookError(
+        raise PressError(
             f"{chapter.name} has no {profile} run; run it first: {command_name()} run {chapter.name} --profile "
             f"{profile}"
         )
     if found := [*gate.problems(run), *gate.scrubbed(run)]:
-        raise BnbookError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
+        raise PressError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
     if gate.default_parameters(run):
-        raise BnbookError(
+        raise PressError(
             f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without"
         )
     made = run.results.header["provenance"]
     if made["dirty"]:
-        raise BnbookError(
+        raise PressError(
             f"{chapter.name}: the run was made from uncommitted code ({made['commit'][:10]}); commit, "
             "then run it again"
         )

@@ -37,7 +37,7 @@ def save(keys: Sequence[str], state: dict[str, Any], seconds: float) -> None:
 
 
 def load(keys: Sequence[str]) -> tuple[dict[str, Any], float] | None:
-    """The state and the seconds of `save`; None where there is no checkpoint or it is not whole; BnbookError
+    """The state and the seconds of `save`; None where there is no checkpoint or it is not whole; PressError
     where it cannot be read now."""
     if (content := store.read_bytes(path_of(keys))) is None:
         return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from bookpress.book import folders
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -54,7 +54,7 @@ class LocalCluster:
         answer = json.loads(next((line for line in said if line.startswith('{"address"')), "{}"))
         self.address, self.keys = answer.get("address", ""), answer.get("keys", {})
         if not self.address:
-            raise BnbookError(
+            raise PressError(
                 f"the local workers did not start: {self.last_words()}; run again, or with workers=1"
             )
 
@@ -103,7 +103,7 @@ def connected(workers: int, exactly: bool = True) -> Iterator[tuple[Client, Loca
 
 
 def result(future: Any, local: LocalCluster | None) -> Any:
-    """What a finished task answered; its error as it was raised; BnbookError where it killed its workers or
+    """What a finished task answered; its error as it was raised; PressError where it killed its workers or
     the scheduler is gone."""
     from distributed import KilledWorker
 
@@ -113,7 +113,7 @@ def result(future: Any, local: LocalCluster | None) -> Any:
         if not isinstance(error, KilledWorker):
             raise error
         words = local.last_words() if local else f"see the log of {error.last_worker.address}"
-        raise BnbookError(
+        raise PressError(
             f"a training was given up, for {error.allowed_failures + 1} workers died while they were at it; "
             f"last words: {words}; run again to go on with those that are missing"
         )
@@ -123,7 +123,7 @@ def result(future: Any, local: LocalCluster | None) -> Any:
     except (OSError, TimeoutError, CancelledError):
         pass
     words = f" ({local.last_words()})" if local else f" at {scheduler()}"
-    raise BnbookError(
+    raise PressError(
         f"lost the Dask scheduler{words}; finished trainings are in the results store; run again to go on"
     )
 
@@ -170,7 +170,7 @@ def _client(address: str, keys: Mapping[str, str]) -> Iterator[Client]:
             security = Security(require_encryption=True, **keys) if keys else None
             client = Client(address, timeout=ANSWER, set_as_default=False, security=security)
         except OSError as error:
-            raise BnbookError(
+            raise PressError(
                 f"no Dask scheduler answers at {address!r} ({error or type(error).__name__}); expected an "
                 "address such as tcp://127.0.0.1:8786; start one (dask scheduler) or unset BNBOOK_SCHEDULER"
             ) from None

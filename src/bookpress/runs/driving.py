@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.runs import checkpoints
 from bookpress.runs.progress import note
 
@@ -64,7 +64,7 @@ def drive(training: Training, keys: Sequence[str], tell: Tell) -> tuple[dict[str
         if keys and now - kept >= EVERY:
             try:
                 checkpoints.save(keys, training.state(), before + now - begun)
-            except BnbookError as error:  # a full disk: the training itself can still end well
+            except PressError as error:  # a full disk: the training itself can still end well
                 note(f"no checkpoint: {error}")
             kept = time.monotonic()
     return training.result(), before + time.monotonic() - begun

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress.book import book
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.fingerprint import code_of, digest, forget
 from bookpress.fingerprint.sources import Sources
 
@@ -28,7 +28,7 @@ def kind_of(arm: Any) -> str:
     name = f"{type(arm).__module__}:{type(arm).__qualname__}"
     trains = book().trainings.TRAINS
     if name not in trains:
-        raise BnbookError(f"nothing trains {name}; expected one of {', '.join(trains)}")
+        raise PressError(f"nothing trains {name}; expected one of {', '.join(trains)}")
     return name
 
 

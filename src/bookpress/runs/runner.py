@@ -16,7 +16,7 @@ import torch
 from bookpress import results
 from bookpress.book import book
 from bookpress.cores import cores
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.runs import checkpoints, cluster, kinds, store, task
 from bookpress.runs.kinds import Member
 from bookpress.runs.progress import Progress
@@ -43,12 +43,12 @@ def train_all(
     on a Dask cluster on this machine; where BNBOOK_SCHEDULER names a cluster (tcp://...), that one trains.
     A chapter's run that was interrupted or killed goes on where it was; a session by hand reads the store and
     adds nothing to it. Trainings that are `kept` are published
-    with the chapter, so that nobody has to make them again. BnbookError for bad input, for a training
+    with the chapter, so that nobody has to make them again. PressError for bad input, for a training
     that killed its workers, for a lost cluster.
     """
     arms, seeds = list(dict.fromkeys(arms)), list(seeds)
     if not seeds:
-        raise BnbookError("no seeds to train from; expected at least one")
+        raise PressError("no seeds to train from; expected at least one")
     found = train_members([(arm, seed) for arm in arms for seed in seeds], workers, device, kept=kept)
     return {
         arm: {name: np.stack([found[arm, seed][name] for seed in seeds]) for name in found[arm, seeds[0]]}
@@ -61,7 +61,7 @@ def train_members(
 ) -> dict[Member, Arrays]:
     """The same for single members, (arm, seed) -> the arrays of one."""
     if workers is not None and workers < 0:
-        raise BnbookError(f"{workers} workers; expected 1 or more, or 0 for one a core")
+        raise PressError(f"{workers} workers; expected 1 or more, or 0 for one a core")
     where = _device(device)
     here = {book().trainings.device_of(arm, where) for arm, _ in members}
     results.record_device(task.device_name(max(here, default="cpu")), kinds.THREADS)

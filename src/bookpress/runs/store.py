@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bookpress import atomic, paths
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.runs.kinds import key, nameless
 from bookpress.runs.progress import note
 
@@ -38,7 +38,7 @@ def read(name: str, about: dict[str, Any]) -> Arrays | None:
     `about`.
 
     A file that is cut short, altered or another training's is removed, so that it is trained again; one that
-    cannot be read now (too many open files, no permission) is a BnbookError and stays. What is not in the
+    cannot be read now (too many open files, no permission) is a PressError and stays. What is not in the
     store may be among the committed trainings.
     """
     for path in (path_of(name), committed(name)):
@@ -101,11 +101,11 @@ def write(name: str, arrays: Arrays, *, seconds: float, about: dict[str, Any]) -
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Whole or not at all; BnbookError where the disk does not take it."""
+    """Whole or not at all; PressError where the disk does not take it."""
     try:
         atomic.write_bytes(path, content)
     except OSError as error:
-        raise BnbookError(
+        raise PressError(
             f"cannot write to the results store ({_reason(error)}); expected room for "
             f"{(len(content) >> 10) + 1} KiB in {path.parent}; "
             "free disk space or set BNBOOK_STORE to another folder"
@@ -120,7 +120,7 @@ def committed(name: str) -> Path | None:
     """Where the training lies if it was published; None where there is no book."""
     try:
         return paths.trainings_folder() / f"{name}.npz"
-    except BnbookError:
+    except PressError:
         return None
 
 
@@ -131,7 +131,7 @@ def read_bytes(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise BnbookError(
+        raise PressError(
             f"cannot read {path.name} in the results store ({_reason(error)}); expected a readable file; "
             "mend that and run again"
         ) from None

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from bookpress.book import book
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 if TYPE_CHECKING:
     from bookpress.fingerprint.sources import Sources
@@ -28,7 +28,7 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """Train a stack {"book", "kind", "members": [[settings, seed], ...], "keys", "edition", "device"}.
 
     -> {"arrays": of all members (S, ...), "seconds": of each, "device": its name, "checkpoint": whether one
-    is left}. BnbookError where code, torch or data are not those of the caller.
+    is left}. PressError where code, torch or data are not those of the caller.
     """
     importlib.import_module(task["book"])  # registers it, in a worker for the first time
     from bookpress.runs import checkpoints, driving, kinds
@@ -44,7 +44,7 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
         touched = imported.touched()
         _compare(task["edition"], here := _edition(*rests_on))
         if touched and _edition(*rests_on, imported)["code"] != here["code"]:
-            raise BnbookError(
+            raise PressError(
                 "the code of this training was edited since this process imported it; expected the code that "
                 "its result is stored under; start Python (the notebook's kernel, the worker) anew"
             )
@@ -76,8 +76,8 @@ def on_worker(task: dict[str, Any], topic: str, run: int) -> dict[str, Any]:
 
     try:
         return train(task, tell)
-    except BnbookError as error:
-        raise BnbookError(f"{error} (worker {worker.address})") from None
+    except PressError as error:
+        raise PressError(f"{error} (worker {worker.address})") from None
 
 
 def device_name(device: str) -> str:
@@ -127,7 +127,7 @@ def _edition(kind: str, data: str | None, sources: Sources | None = None) -> dic
 def _compare(wanted: dict[str, Any], here: dict[str, Any]) -> None:
     for name, value in wanted.items():
         if here[name] != value:
-            raise BnbookError(
+            raise PressError(
                 f"another edition of the {name} ({str(here[name])[:12]}) than the caller's "
                 f"({str(value)[:12]}); expected the same for all trainings; bring this worker up to date, or "
                 "run again if you changed it meanwhile"

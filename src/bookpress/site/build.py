@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from bookpress import contents, paths
 from bookpress.book import command_name
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, ledger, pictures
 from bookpress.pipeline.chapters import discover
 from bookpress.site import claim_pages, notation, pages, shell, teaching, ways
@@ -44,7 +44,7 @@ def build(profile: str | None = None) -> Path:
     the site.
     """
     if profile is None and (wrong := pages.unlocked(discover())):
-        raise BnbookError(
+        raise PressError(
             f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; {command_name()} check says all"
         )
     with _alone(paths.build_folder()) as folder:
@@ -59,7 +59,7 @@ def _alone(folder: Path) -> Iterator[Path]:
         with FileLock(folder / ".lock", timeout=0):
             yield folder
     except Timeout:
-        raise BnbookError(
+        raise PressError(
             f"another process builds the site in {folder}; wait for it and start again"
         ) from None
 
@@ -103,7 +103,7 @@ PROGRAM = "import gc; gc.disable(); import bookpress.pipeline; from jupyter_book
 
 @contextmanager
 def _jupyter_book(staged: Path, output: Path) -> Iterator[None]:
-    """Run jupyter-book with warnings as errors beside what is done inside; BnbookError with its own words when it
+    """Run jupyter-book with warnings as errors beside what is done inside; PressError with its own words when it
     refuses."""
     command = [sys.executable, "-c", PROGRAM, "build", str(staged), "--path-output", str(output)]
     command += ["-W", "-n", "--keep-going", "--all", "-q"]
@@ -120,7 +120,7 @@ def _jupyter_book(staged: Path, output: Path) -> Iterator[None]:
             said.seek(0)
             lines = said.read().splitlines()
             telling = [line for line in lines if re.search(r"WARNING|ERROR|Error", line)] or lines[-5:]
-            raise BnbookError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
+            raise PressError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
 def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:

@@ -24,7 +24,7 @@ import yaml
 
 from bookpress import atomic, claims, paths
 from bookpress.book import book, command_name
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline import chapters
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.gate import passed_run
@@ -74,11 +74,11 @@ class Run:
 def export(kind: str, target: Path) -> int:
     """Write the ledger of the published runs to the new folder `target`; the number of claims.
 
-    BnbookError for a folder that is there already. The folder is whole or not there.
+    PressError for a folder that is there already. The folder is whole or not there.
     """
     target = Path(target).absolute()
     if target.exists():
-        raise BnbookError(f"{target} exists already; expected a folder to make, such as --to {target}-2")
+        raise PressError(f"{target} exists already; expected a folder to make, such as --to {target}-2")
     runs, rows = _runs()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as made:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bookpress.book import book
 from bookpress.claims import format_number
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.pipeline import prose
 from bookpress.site import board, rendering
 from bookpress.site.rendering import macro
@@ -139,7 +139,7 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
     for line in lines:
         match = LINE.fullmatch(line)
         if not match or match[3] not in shown.evidence:
-            raise BnbookError(
+            raise PressError(
                 f"index.md: {line!r} in a dots block; expected LABEL | INK | PART/CHAPTER#RESULT"
             )
         evidence = shown.evidence[match[3]]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bookpress import paths
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.texts import read_yaml
 
 PIECE = re.compile(
@@ -44,7 +44,7 @@ class Notation:
 
 
 def entries() -> list[Notation]:
-    """The rows of book/notation.yml; BnbookError names one that is not as it should be."""
+    """The rows of book/notation.yml; PressError names one that is not as it should be."""
     path = paths.book_folder() / "notation.yml"
     rows = read_yaml(path, path.name) if path.is_file() else []
     found, seen = [], set()
@@ -52,7 +52,7 @@ def entries() -> list[Notation]:
         parts = {kind: tuple(map(str, row.get(kind, ()))) for kind in KINDS}
         names = {(kind, _key(kind, each)) for kind, listed in parts.items() for each in listed}
         if set(row) - {"meaning", "only", *parts} or not row.get("meaning") or not names or names & seen:
-            raise BnbookError(f"notation.yml: {row}; expected a meaning, and names of no other row")
+            raise PressError(f"notation.yml: {row}; expected a meaning, and names of no other row")
         seen |= names
         found.append(Notation(row["meaning"], **parts, only=tuple(row["only"]) if "only" in row else None))
     return found

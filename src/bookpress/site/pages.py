@@ -32,7 +32,7 @@ from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
 from bookpress.claims.locks import short
 from bookpress.claims.sources import Instrument
 from bookpress.claims.words import literal
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
 from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, published
@@ -182,7 +182,7 @@ Tested = list[
 
 
 def verdict_page(text: str, pages: Pages) -> str:
-    """The text with every `{{ here:… }}` filled in; BnbookError for one that nothing fills."""
+    """The text with every `{{ here:… }}` filled in; PressError for one that nothing fills."""
     from scipy.special import betaincinv
 
     rows = list(pages.rows.values())
@@ -201,9 +201,7 @@ def verdict_page(text: str, pages: Pages) -> str:
     )
     found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
     if unknown := set(BLANK.findall(text)) - found.keys():
-        raise BnbookError(
-            f"how-a-verdict-is-made.md: nothing fills {min(unknown)}; known: {', '.join(found)}"
-        )
+        raise PressError(f"how-a-verdict-is-made.md: nothing fills {min(unknown)}; known: {', '.join(found)}")
     return BLANK.sub(lambda match: found[match[1]], text)
 
 
@@ -444,7 +442,7 @@ def _chapter_page(
 
 
 def filled(text: str, chapter: Chapter, shown: prose.Pages) -> str:
-    """A chapter's text with its tokens filled in; BnbookError as `tokens.fill` says."""
+    """A chapter's text with its tokens filled in; PressError as `tokens.fill` says."""
     extra = {"verdict": board.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
     extra["rungs"] = lambda _: GROUP.sub(_unless_it_turns, claims.rung_table(_judged(chapter, shown)))
     return prose.fill(text, chapter.name, shown, extra)
@@ -566,7 +564,7 @@ def ledger(
     for part, look in found.items():  # each is looked at, whatever is wrong with the others
         try:
             lines.append(f"ok  {look()}")
-        except BnbookError as error:
+        except PressError as error:
             lines.append(f"BAD {part}\n      {error}")
             well = False
     return lines, well
@@ -580,7 +578,7 @@ def _coverage_counted() -> str:
 def _instruments() -> str:
     known, listed = claims.load_instruments(), claims.load_claims()
     if known and (amiss := claims.unmeasured(listed, known)):
-        raise BnbookError("\n      ".join(amiss))
+        raise PressError("\n      ".join(amiss))
     return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
 
 
@@ -591,7 +589,7 @@ def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None] | None) -> 
         runs = {each.name: passed_run(each) for each in chapters}
     shown = prose.Pages(runs, claims.load_claims())
     if at_odds := [row.id for row in claims.load_errata() if _is_too_hard(row, shown)]:
-        raise BnbookError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
+        raise PressError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
     for chapter in chapters:
         for cell in chapter.notebook.cells:
             if cell.cell_type == "markdown":
@@ -607,7 +605,7 @@ def _is_too_hard(row: claims.Erratum, shown: prose.Pages) -> bool:
 def _locks(chapters: list[Chapter]) -> str:
     chain = locks.read()
     if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
-        raise BnbookError("\n      ".join(wrong))
+        raise PressError("\n      ".join(wrong))
     return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
 
 

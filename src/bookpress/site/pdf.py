@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from bookpress import cli, contents, paths
-from bookpress.errors import BnbookError, reason
+from bookpress.errors import PressError, reason
 from bookpress.site import shell
 from bookpress.site.rendering import Markup
 from bookpress.texts import read_yaml
@@ -22,14 +22,14 @@ GENERATED = ("errata", "provenance", "notation")  # pages behind the chapters th
 
 
 def write(site: Path, target: Path) -> Path:
-    """Print the site's first page, chapters and appendices into one PDF; BnbookError without a browser."""
+    """Print the site's first page, chapters and appendices into one PDF; PressError without a browser."""
     program = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if program is None:
-        raise BnbookError(f"no browser to print with; expected one of {', '.join(BROWSERS)} to be installed")
+        raise PressError(f"no browser to print with; expected one of {', '.join(BROWSERS)} to be installed")
     names = ["index", *contents.chapter_names(), *GENERATED]
     pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
     if not pages:
-        raise BnbookError(f"no site in {site.name}/; build it first (bnbook build)")
+        raise PressError(f"no site in {site.name}/; build it first (bnbook build)")
     title = read_yaml(paths.repository_root() / "_config.yml", "_config.yml")["title"]
     whole = site / "whole-book.html"
     texts = [
@@ -44,7 +44,7 @@ def write(site: Path, target: Path) -> Path:
             [*command, f"--print-to-pdf={target}", whole.as_uri()], check=True, capture_output=True
         )
     except (OSError, subprocess.CalledProcessError) as problem:
-        raise BnbookError(f"the browser printed nothing: {reason(problem)}") from None
+        raise PressError(f"the browser printed nothing: {reason(problem)}") from None
     finally:
         whole.unlink()
     return target

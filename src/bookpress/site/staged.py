@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from bookpress.book import book, command_name
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 MARK = "BNBOOK_STAGED"
 SAID = (
@@ -20,7 +20,7 @@ SAID = (
 def setup(_: Any) -> dict[str, bool]:
     """End with one line and exit code 2 where Sphinx was not started by `build`."""
     if MARK not in os.environ:
-        with suppress(BnbookError):  # which book, if any, is around here
+        with suppress(PressError):  # which book, if any, is around here
             book()
         print(SAID.format(name=command_name()), file=sys.stderr)
         raise SystemExit(2)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bookpress import coursework
 from bookpress.claims import without_markup
-from bookpress.errors import BnbookError
+from bookpress.errors import PressError
 
 PAGE = "teach.md"
 #: Where the students' notebooks lie beside the pages; and the sentence in whose place links to them come.
@@ -38,7 +38,7 @@ def students() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             coursework.make(made := Path(folder) / "course")
-        except BnbookError:  # a locale in which otter cannot write
+        except PressError:  # a locale in which otter cannot write
             return {}
         return {path.name: path.read_bytes() for path in sorted((made / "student").iterdir())}
 

@@ -14,7 +14,7 @@ import torch
 from bnbook.errors import BnbookError
 from bookpress import results
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)

@@ -375,7 +375,7 @@ def test_figures_are_found_in_both_fences():
 
 @pytest.mark.parametrize("folder", [".", "book"])
 def test_jupyter_book_alone_says_in_one_line_which_command_builds_the_site(tmp_path, folder):
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[3]
     for name in ("_config.yml", "_toc.yml", "book/_toc.yml", "book/index.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy2(root / name, tmp_path / name)

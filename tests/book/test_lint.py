@@ -14,7 +14,7 @@ import pytest
 
 from bookpress.pipeline import chapters
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CODE = ("src", "tests", "benchmarks")
 CHAPTERS = {chapter.name: chapter for chapter in chapters.discover()}
 

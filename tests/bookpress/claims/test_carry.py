@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bnbook.errors import BnbookError
 from bookpress.claims import chapter_claims, locks
-from bookpress.errors import BnbookError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 NAME = "mean-field/rank"  # any published chapter that is fresh: its run is the old and the new one
 
 

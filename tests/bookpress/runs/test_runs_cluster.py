@@ -335,7 +335,7 @@ def test_workers_elsewhere_find_the_data_themselves_and_refuse_others(apart, mon
     tiny_data.write_folders(apart / "data" / "mnist", arrays[1], tuple("0123456789"))
     (apart / "site").mkdir()
     (apart / "site" / "sitecustomize.py").write_text(
-        TINY_MNIST.format(tests=str(Path(__file__).parent), seed=seed)
+        TINY_MNIST.format(tests=str(Path(__file__).parents[2]), seed=seed)
     )
     monkeypatch.setenv("BNBOOK_DATA", str(apart / "ours"))
     monkeypatch.setenv("BNBOOK_CACHE", str(apart / "cache"))

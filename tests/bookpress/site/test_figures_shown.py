@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from bnbook import figures
+from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
 from bookpress import paths
 from bookpress.book import book, register
-from bookpress.errors import BnbookError
 from bookpress.pipeline import inks, pictures
 from bookpress.pipeline.chapter_runs import published
 from bookpress.pipeline.chapters import discover

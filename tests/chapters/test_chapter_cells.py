@@ -12,7 +12,7 @@ import pytest
 
 from bookpress.pipeline import chapters
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LINES, COLUMNS, FOLDED = 24, 110, "hide-input"
 
 

@@ -157,7 +157,7 @@ def listed(tmp_path_factory) -> dict[str, list[dict]]:
     def write(folder: Path) -> None:
         command = [
             sys.executable,
-            str(Path(__file__).with_name("peers_of_torch.py")),
+            str(Path(__file__).parents[1] / "peers_of_torch.py"),
             str(folder / "cases.pt"),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -416,7 +416,7 @@ def test_without_the_internals_there_is_a_skip_that_says_why(tmp_path, monkeypat
     """The cases are not made in this process, whose flags stay as they are."""
     assert "torch.testing._internal.common_modules" not in sys.modules
     (tmp_path / "torch.py").write_text("raise ImportError('no such torch')")
-    script = Path(__file__).with_name("peers_of_torch.py")
+    script = Path(__file__).parents[1] / "peers_of_torch.py"
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path / "x.pt")],
         env={"PYTHONPATH": str(tmp_path)},

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from scipy import stats
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RUNS = sorted((ROOT / "executed").glob("*/*/*.json"))
 LOCKS = [
     json.loads(line) for line in (ROOT / "book" / "locks.jsonl").read_text(encoding="utf-8").splitlines()

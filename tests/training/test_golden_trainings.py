@@ -2,7 +2,7 @@
 
 A tidier engine must not train differently. Other processors round differently, and batch norm makes rounding
 grow: few steps, low rates, a tolerance. After a change that is meant to change numbers,
-`python tests/test_golden_trainings.py` writes the file anew.
+`python tests/training/test_golden_trainings.py` writes the file anew.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bnbook.training.first_gamma import train as train_gamma
 from bnbook.training.placed import PlacedArm, train_placed
 from bnbook.training.probed import ProbedArm, train_probed
 
-GOLDEN = Path(__file__).parent / "golden_trainings.json"
+GOLDEN = Path(__file__).parents[1] / "golden_trainings.json"
 #: Of a value, and of the largest of an array. The same training with SSE4.1, AVX2 and AVX-512 instructions
 #: differs by up to 7e-4 of a value and 1e-3 of the largest.
 ROUNDING = 3e-3

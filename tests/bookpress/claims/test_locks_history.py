@@ -11,7 +11,7 @@ import pytest
 
 from bookpress.claims import locks
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 FILE = "book/locks.jsonl"
 CHAPTER = re.compile(r'"chapter":"[^"]+"')
 
