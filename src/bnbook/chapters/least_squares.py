@@ -215,8 +215,9 @@ def not_convex(seed: int, count: int, form: str) -> int:
 
 # ---- Bounds of the section on least squares against gradient descent on random problems of one seed -------
 
-#: The excess (relative to the largest possible) below which rounding rules.
-FLOOR = 1e-20
+#: The excess (relative to the largest possible) below which rounding rules: a weight known to ε is off by ε/√excess of
+#: its distance, an excess by twice that, and a ratio of two by four times, which is to stay below the slack.
+FLOOR = (4 * np.finfo(float).eps / SLACK) ** 2
 
 
 def linear_margins(excess: np.ndarray, problem: Quadratic, exponent: float = 2.0) -> np.ndarray:
