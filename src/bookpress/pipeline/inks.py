@@ -43,7 +43,10 @@ LEFT_OUT = re.compile(r"\s*<metadata>.*?</metadata>|\s*<!--.*?-->|(?<=>)\s+(?=<)
 WORDS = re.compile(r'<g id="(text_\d+)">(?!<g style="fill: #ffffff)')
 #: The ground's colour around letters, about 1.5 points each way, in units of their outlines: 64 in a hundredth of a
 #: font, but for the bar of a root or fraction.
-AROUND = ".around{stroke:GROUND;stroke-width:2200;stroke-linejoin:round}.around rect,[id^=text] rect{stroke-width:34}"
+AROUND = (
+    ".around{stroke:GROUND;stroke-width:2200;stroke-linejoin:round}"
+    ".around path:not([id]),[id^=text] path:not([id]){stroke-width:34}"
+)
 
 
 def palette() -> dict[str, tuple[str, str]]:

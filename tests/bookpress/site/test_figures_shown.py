@@ -378,3 +378,21 @@ def test_a_figure_on_a_claims_page_has_the_caption_of_its_chapter(tmp_path):
     )
     assert caption_of(page, "own") == r'Of <span class="math">\(q\)</span> in (2).'
     assert caption_of(page, "none") == caption_of(page, "") == ""
+
+
+def test_the_bar_of_a_root_has_an_outline_as_thin_as_its_letters():
+    """A letter is a path with a name, 64 units high for one of the text; a bar has none, and no such scale."""
+
+    def draw(_):
+        fig, ax = plt.subplots()
+        ax.set_title(r"$\sqrt{m}$")
+        return fig
+
+    svg = inks.themed(figures.as_svg(draw, {}, narrow=False).decode(), "part/chapter/name")
+    (title,) = re.findall(r'<g id="text_\d+"><g [^>]*>(?=<defs>.*?DejaVuSans-Oblique)(.*?</g>)', svg, re.S)[
+        -1:
+    ]
+    assert re.search(r'<path (?!id=)d="', title), "the bar"
+    thin = re.search(r"\[id\^=text\] path:not\(\[id\]\)\{stroke-width:(\d+)\}", svg)[1]
+    letters = re.search(r"\.around\{[^}]*stroke-width:(\d+)", svg)[1]
+    assert int(letters) == pytest.approx(64 * int(thin), rel=0.05)
