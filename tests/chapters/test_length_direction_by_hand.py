@@ -100,7 +100,10 @@ def test_margins_of_the_linear_bound():
     assert least_squares.linear_margins(np.array([1.0, 1.0, 1.0]), PROBLEM, 4.0) == pytest.approx(
         [(4 / 3) ** 4, (4 / 3) ** 8]
     )
-    assert len(least_squares.linear_margins(np.array([1.0, 1e-21, 1e-19]), PROBLEM)) == 1
+    floor = (
+        4 * 2.220446e-16 / 1e-9
+    ) ** 2 * PROBLEM.attainable  # below it rounding is above the slack of 1e-9
+    assert len(least_squares.linear_margins(np.array([1.0, 0.99 * floor, 1.01 * floor]), PROBLEM)) == 1
     round_ = Quadratic(np.eye(2), np.ones(2))
     assert least_squares.linear_margins(np.array([1.0, 0.5]), round_) == [math.inf]
     seen = length_direction.Ratios(np.array([0.5, 1.0, 1 + 1e-10, 1 + 1e-8, np.inf, np.nan]))
