@@ -70,6 +70,15 @@ def functions(name: str, **changed: Any) -> dict[str, Any]:
     return names
 
 
+def cell(name: str, word: str, **names: Any) -> dict[str, Any]:
+    """What a chapter's cell that has this word in it defines, run with these names."""
+    (chapter,) = chapters.select([name])
+    (source,) = [each for each in chapter.code_cells if word in each]
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(source, name, "exec"), names)
+    return names
+
+
 def numbers(names: Mapping[str, Any], recorded: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """All that was recorded, and of theorems and bounds every single trial."""
     trials = getattr(names.get("found"), "values", {})

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from page_cells import cell
 
 from bnbook.chapters import readout
 from bnbook.chapters.mean_field import (
@@ -30,19 +31,10 @@ from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp
 from bnbook.probes.order_parameters import measure
 from bnbook.small_networks import PhaseArm, alone, full_batch, train_part
-from bookpress.pipeline import chapters
 
 WIDTHS = (6, 9, 8, 7, 3)
 CONV = Convolutional((3, 32, 32), (30, 60, 90))
 ARM = PhaseArm(hidden=(12, 9), batch_size=16, steps=7, learning_rate=0.05, data="textures-standin")
-
-
-def cell(name, word, **names):
-    """What a chapter's cell defines that has this word in it, run with these names."""
-    (chapter,) = chapters.select([name])
-    (source,) = [each for each in chapter.code_cells if word in each]
-    exec(source, names)
-    return names
 
 
 # ---- Measured networks beside the equations for their inputs ---------------------------------------------------------

@@ -156,10 +156,9 @@ def test_the_curvature_at_which_a_rate_is_critical():
     from bnbook.chapters import deep_linear
 
     names = ("loss_range", "gradient_change", "smoothness", "local")
-    curves = {
-        f"{name}.lr1e_06.{norm}": np.full((1, 3, 2), 1e5) for name in names for norm in ("none", "batch")
-    }
-    fig = deep_linear.landscape(curves, np.array([1, 10]), [1e-6])
+    arms = [f"{name}.lr1e_06.{norm}" for name in names for norm in ("none", "batch")]
+    curves = {f"curve.landscape.{arm}": np.full((1, 3, 2), 1e5) for arm in arms}
+    fig = deep_linear.landscape(curves | {"curve.landscape.step": np.array([[1, 10]])})
     levels = [line.get_ydata()[0] for line in fig.axes[2].lines if len(set(line.get_ydata())) == 1]
     assert 2e6 in np.round(levels)
 

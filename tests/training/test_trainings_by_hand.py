@@ -187,15 +187,7 @@ def test_a_landscape_is_a_share_whatever_the_unit_of_the_loss():
     assert whole["relative_change"] == pytest.approx(mean["relative_change"])
 
 
-def test_a_plateau_and_a_stable_rate_by_hand():
-    """Tails 10, 4, 1 of the energies 6, 3, 1; as means over 20 examples."""
-    mean = LinearArm(reduction="mean", examples=20)
-    run = {"loss": np.array([[9.0, 4.2 / 20]]), "target_energy": np.array([[6.0, 3.0, 1.0]])}
-    rank, ratio = of.plateau(mean, run)
-    assert rank.tolist() == [1] and ratio == pytest.approx([1.05])
-    between = run | {"loss": np.array([[9.0, 2.01]])}  # nearer to 4 than to 1, by the ratio: 2 is the middle
-    assert of.plateau(LinearArm(), between)[0].tolist() == [1]
-    assert of.plateau(LinearArm(), run | {"loss": np.array([[9.0, 1.99]])})[0].tolist() == [2]
+def test_a_stable_rate_by_hand():
     runs = {rate: {"diverged_at": np.array(ends)} for rate, ends in ((1.0, [INF, 5]), (2.0, [7, INF]))}
     assert of.largest_stable(runs)[0] == 1 and np.isnan(of.largest_stable(runs)[1])
 

@@ -16,11 +16,6 @@ ASIDE = {
 LAY = {
     "batch": "plots.batches",
     "convolution": "plots.mean_field",
-    "deep_linear": "plots.deep_linear",
-    "deep_linear.activations": "plots.deep_linear_more",
-    "deep_linear.by_depth": "plots.deep_linear_more",
-    "deep_linear.effects": "plots.deep_linear_more",
-    "deep_linear.verdicts": "plots.deep_linear_more",
     "edge": "plots.edge",
     "exercises": "plots.exercises",
     "fisher": "plots.fisher",

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.chapters.shared import geometric, quartiles
-from bnbook.chapters.vgg import over_window
+from bnbook.claims import load_claims
+from bnbook.claims.judging import words_at
 from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
 from bnbook.deep_linear import summaries as of
 from bnbook.deep_linear.target import TargetArm
-from bnbook.figures import COLORS, LABELS, parameters_of, points_of
+from bnbook.figures import COLORS, LABELS, points_of
 from bnbook.plots import printed
 from bnbook.plots.axes import power
 from bnbook.plots.layout import subplots
 from bnbook.plots.names import letters, marks
 from bnbook.plots.panels import FANS, legend_below, line_with_band, without_minor_ticks
-from bnbook.probes.over_steps import holds_from, holds_until, over_training, share_of_training
+from bnbook.probes.over_steps import over_training
 from bookpress.intervals import student
 from bookpress.results import Results
 
@@ -101,142 +103,41 @@ def others(rates: Sequence[float], depths: Iterable[int], **size: int) -> Arms:
     }
 
 
-# ---- Single numbers of deep linear trainings: of one arm, of a pair, of the whole scan; (S,) each ---------
+# ---- Single numbers of deep linear trainings, which the cells of the chapter work out, (S,) each ----------
 
 Arrays = dict[str, np.ndarray]
-#: Of a probed step; summed up by the median over the steps as far as the network lived, or by the mean.
-MEDIANS = ("loss_range", "gradient_change", "smoothness", "gradient_norm", "beyond", "random_change", "shift")
-MEANS = ("cosine", "absolute_cosine")
-LANDSCAPE = ("loss_range", "gradient_change", "smoothness")
+#: Of a probed step, along the gradient; summed up by the median over the steps as far as the network lived.
+MEDIANS = ("loss_range", "gradient_change", "smoothness", "gradient_norm", "beyond", "random_change")
+LANDSCAPE = MEDIANS[:3]
+#: In which the two networks are compared over the training.
+MEASURES = MEDIANS[:4]
 #: What is shown at a tenth of the paper's rate, too; beginnings of names.
 SLOW = (*LANDSCAPE, "smoother_from", "gradient_norm", "beyond", "random_change", "cosine", "absolute_cosine")
 SLOW += ("edge", "correlation", "aligned_until", "plateau_rank")
 #: What is shown where A x has variance 1, at both rates; and at the paper's alone.
 UNIT = ("final_loss", "cosine", "absolute_cosine", *LANDSCAPE)
 UNIT_TESTED = ("mean_loss", "aligned_share", "shift", "sigma")
+#: What the claims' tests read at every rate of the scan, for the map of verdicts.
+BY_RATE = (
+    *("final_loss", "mean_loss", "settled", "diverged", "sigma", "sigma_above_one", "correlation", "bounded"),
+    *("cosine", "absolute_cosine", "aligned_share", "shift", *MEDIANS),
+    *("smoother_share.loss_range", "smoother_share.gradient_change", "smoother_share.smoothness"),
+)
 ALIGNED = 0.9  # mean cosine above which a network has almost no covariate shift
 NEAR = 0.05  # distance from a plateau at which a final loss lies on it
 
 
-def of_arm(trained: Trained) -> Arrays:
-    """Numbers of one arm.
-
-    final_loss: share of the loss of answering zero that is left; a diverged network counts as answering zero;
-    mean_loss: its geometric mean over all steps; settled: 1 where it fell by less than 1 % over the last
-    tenth; diverged: 1 where it ceased to be finite; plateau_rank, plateau_near: k of the nearest plateau, 1
-    within 5 % of it. Where probes looked also the middles over the training of `summaries.landscape`, edge:
-    the curvature along the gradient times half the learning rate; aligned_share, aligned_until: share of the
-    steps with a mean cosine above 0.9, first step without (∞: none); sigma, sigma_above_one: deviation of
-    what a linear map puts out, mean over units, layers and steps, and share above 1; sigma_last: of the last
-    layer at the last probe; without a normalizer correlation, bounded: `deep_linear.instruments.correlations`, mean over
-    layers and steps.
-    """
-    arm, run = trained.arm, trained.run
-    rank, ratio = of.plateau(arm, run)
-    found = {
-        "final_loss": of.loss_share(arm, run)[:, -1],
-        "mean_loss": of.mean_log_loss(arm, run),
-        "settled": of.settled(arm, run),
-        "diverged": of.diverged(run),
-        "plateau_rank": rank,
-        "plateau_near": (np.abs(ratio - 1) < NEAR).astype(float),
-    }
-    return found | (_looked(trained) if arm.probe_steps else {})
-
-
-def _looked(trained: Trained) -> Arrays:
-    arm, run = trained.arm, trained.run
-    seen, steps = of.landscape(arm, run), run["probe_step"]
-    found = {name: over_training(seen[name], steps) for name in MEDIANS if name in seen}
-    found |= {name: over_training(seen[name], steps, mean=True) for name in MEANS}
-    found["edge"] = over_training(seen["local"] * arm.learning_rate / 2, steps)
-    cosine = seen["cosine"]
-    alive = np.isfinite(cosine)
-    found["aligned_share"] = share_of_training(cosine > ALIGNED, alive, steps)
-    found["aligned_until"] = holds_until((cosine > ALIGNED) | ~alive, steps)
-    sigma = run["deviation"].astype(float)  # (S, P, L, N)
-    lived = np.isfinite(sigma).all((2, 3))
-    for name, values in (("sigma", sigma), ("sigma_above_one", (sigma > 1).astype(float))):
-        found[name] = over_training(np.where(lived, values.mean((2, 3)), np.nan), steps, mean=True)
-    last = np.maximum(lived.sum(1) - 1, 0)
-    found["sigma_last"] = sigma[np.arange(len(sigma)), last, -1].mean(1)
-    for name in ("correlation", "bounded") if "correlation" in run else ():
-        found[name] = over_training(run[name].astype(float).mean(2), steps, mean=True)
-    return found
-
-
-def of_pair(plain: Trained, normed: Trained) -> Arrays:
-    """Numbers of two arms at one rate, without and with batch norm.
-
-    lower_from: step from which on the loss is lower with it (∞: never); smoother_share.X, smoother_from.X:
-    share of the steps at which measure X is smaller with it, while both live, and the probed step from which
-    on it is; X_ratio_all, _early, _late: without over with, medians over the training, over its first tenth
-    and its second half, each step alike.
-    """
-    shares = [of.loss_share(each.arm, each.run) for each in (plain, normed)]
-    found = {"lower_from": holds_from(shares[0] > shares[1], plain.run["loss_step"][0])}
-    one, other = (of.landscape(each.arm, each.run) for each in (plain, normed))
-    steps = plain.run["probe_step"][0]
-    alive = np.isfinite(one["gradient_norm"]) & np.isfinite(other["gradient_norm"])
-    end = plain.arm.steps
-    windows = {"all": (0.0, end), "early": (0.0, 0.1 * end), "late": (0.5 * end, end)}
-    for name in (*LANDSCAPE, "gradient_norm"):
-        smaller = one[name] > other[name]
-        found[f"smoother_share.{name}"] = share_of_training(smaller, alive, steps)
-        found[f"smoother_from.{name}"] = holds_from(smaller | ~alive, steps)
-        for part, window in windows.items():
-            middles = [over_window(each[name], steps, *window) for each in (one, other)]
-            with np.errstate(invalid="ignore", divide="ignore"):  # both may have overflowed
-                found[f"{name}_ratio_{part}"] = middles[0] / middles[1]
-    return found
-
-
-def of_scan(runs: Mapping[str, Trained], rates: Sequence[float], seeds: int) -> Arrays:
-    """Numbers of an arm over the rates of the scan, of the first `seeds` seeds, NAME.NORM.
-
-    best_rate: by the geometric mean of the final loss, one number; final_loss.best: at it; final_loss.scan:
-    at the paper's rate; best_other_loss: at the best of the other rates; largest_stable: the largest rate at
-    which, as at all smaller ones, it does not diverge (also .none.normal); useful_rates: how many end below
-    half the loss of answering zero. plateau_near_all: share of all trainings on a plateau, one number.
-    """
-    found, near = {}, []
-    for norm in NORMS:
-        own = {rate: runs[f"{tag(rate)}.{norm}"].first(seeds) for rate in rates}
-        final = {rate: of.loss_share(each.arm, each.run)[:, -1] for rate, each in own.items()}
-        order = sorted(rates, key=lambda rate: np.log(final[rate]).mean())
-        found[f"best_rate.{norm}"] = np.array([order[0]])
-        if norm not in PAIR:
-            continue
-        other = next(rate for rate in order if rate != PAPER)
-        found |= {
-            f"final_loss.best.{norm}": final[order[0]],
-            f"final_loss.scan.{norm}": final[PAPER],
-            f"best_other_loss.{norm}": final[other],
-            f"largest_stable.{norm}": of.largest_stable({rate: each.run for rate, each in own.items()}),
-            f"useful_rates.{norm}": sum((each < 0.5).astype(float) for each in final.values()),
-        }
-        near += [np.abs(of.plateau(each.arm, each.run)[1] - 1) < NEAR for each in own.values()]
-    normal = {rate: runs[f"{tag(rate)}.none.normal"].run for rate in rates}
-    found["largest_stable.none.normal"] = of.largest_stable(normal)
-    return found | {"plateau_near_all": np.array([np.mean(near)])}
-
-
-def all_numbers(runs: Mapping[str, Trained], rates: Sequence[float], seeds: int) -> Arrays:
-    """All of them, by the name of the result: NUMBER.lrRATE.NORM and so on, pairs as NUMBER.lrRATE."""
-    found = {f"{name}.{arm}": values for arm, each in runs.items() for name, values in of_arm(each).items()}
-    for rate in rates:
-        pair = (runs[f"{tag(rate)}.{norm}"] for norm in PAIR)
-        found |= {f"{name}.{tag(rate)}": values for name, values in of_pair(*pair).items()}
-    return found | of_scan(runs, rates, seeds)
+def of_each(measure: Callable[[Trained], Arrays], runs: Mapping[str, Trained]) -> Arrays:
+    """The numbers of every arm, by the name of the result: NUMBER.lrRATE.NORM and so on."""
+    return {f"{name}.{arm}": values for arm, each in runs.items() for name, values in measure(each).items()}
 
 
 def shown(found: Mapping[str, np.ndarray]) -> Arrays:
     """Those that the page or a claim names: all of the scan and of the pair at the paper's rate, some at a
-    tenth of it, what other arms were left with and whether they diverged, the readings' cosine, `UNIT`."""
+    tenth of it, `BY_RATE` at all, what other arms were left with and whether they diverged, the readings'
+    cosine, `UNIT`."""
     paper, slow = tag(PAPER), tag(PAPER / 10)
-    left = {f"{tag(rate)}.{norm}" for rate in TINY for norm in PAIR}
-    left |= {f"{tag(rate)}.none" for rate in (PAPER / 10, 3e-5, 1e-4)} | {f"{paper}.none.normal"}
-    left |= {f"{slow}.batch"}
+    left = {f"{tag(rate)}.{norm}" for rate in TINY for norm in PAIR} | {f"{paper}.none.normal"}
     left |= {f"{paper}.batch.{reading}" for reading in READINGS}
     kept = {}
     for name, values in found.items():
@@ -245,6 +146,9 @@ def shown(found: Mapping[str, np.ndarray]) -> Arrays:
         if (
             ".lr" not in name
             or arm in (paper, f"{paper}.none", f"{paper}.batch")
+            or arm not in left
+            and re.fullmatch(r"lr\w+(\.none|\.batch)?", arm)
+            and measure in BY_RATE
             or arm in (slow, f"{slow}.none", f"{slow}.batch")
             and measure.startswith(SLOW)
             or arm in left
@@ -292,18 +196,19 @@ def rate_points(found: Mapping[str, np.ndarray], rates: Mapping[str, Sequence[fl
     return curves
 
 
-def plateau_points(runs: Mapping[str, Trained], rates: Sequence[float], seeds: int) -> Points:
+def plateau_points(
+    found: Mapping[str, np.ndarray], runs: Mapping[str, Trained], rates: Sequence[float], seeds: int
+) -> Points:
     """rank.NORM, near.NORM (S, rates): the nearest plateau and whether the loss lies on it; left.NORM (S, N):
     what is left along each direction of the targets at the paper's rate."""
-    found: Points = {}
+    points: Points = {}
     for norm in PAIR:
-        each = [runs[f"{tag(rate)}.{norm}"].first(seeds) for rate in rates]
-        rank, ratio = zip(*(of.plateau(one.arm, one.run) for one in each))
-        found[f"rank.{norm}"] = np.stack(rank, axis=1)
-        found[f"near.{norm}"] = (np.abs(np.stack(ratio, axis=1) - 1) < 0.05).astype(float)
+        for name in ("rank", "near"):
+            each = [found[f"plateau_{name}.{tag(rate)}.{norm}"][:seeds] for rate in rates]
+            points[f"{name}.{norm}"] = np.stack(each, axis=1)
         run = runs[f"{tag(PAPER)}.{norm}"].run
-        found[f"left.{norm}"] = (run["residual_energy"] / run["target_energy"])[:seeds]
-    return found
+        points[f"left.{norm}"] = (run["residual_energy"] / run["target_energy"])[:seeds]
+    return points
 
 
 def seen(runs: Mapping[str, Trained], rates: Sequence[float], names: Sequence[str] = SEEN) -> Points:
@@ -362,13 +267,24 @@ def depth_points(
 
 # ---- Figures ----------------------------------------------------------------------------------------------
 
-Curves = Mapping[str, np.ndarray]
 #: l2 normalization runs on batch norm's very curve: dashed, it leaves that visible; the others are like it.
 ON_ANOTHER = {"l2": (0, (3, 3)), "l1": (0, (4, 2)), "linf": (0, (4, 2))}
 
 
-def losses(curves: Curves, best: Mapping[str, float]) -> plt.Figure:
+def _rates(curves: Points, norm: str) -> dict[str, float]:
+    """What names end in at each rate that curves of a norm are there for -> the rate."""
+    tags = {
+        part for name in curves for part in name.split(".") if part.startswith("lr") and name.endswith(norm)
+    }
+    return dict(
+        sorted(((each, float(each[2:].replace("_", "-"))) for each in tags), key=lambda item: item[1])
+    )
+
+
+def losses(results: Results) -> plt.Figure:
     """Loss over the training: left at the paper's rate, right each norm at its best."""
+    curves = points_of(results, "curves")
+    best = {norm: float(results[f"best_rate.{norm}"][0]) for norm in NORMS}
     fig, axes = subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
     for norm, rate in best.items():
         labels = (LABELS[norm], f"{LABELS[norm]}, {power(rate)}")
@@ -382,8 +298,10 @@ def losses(curves: Curves, best: Mapping[str, float]) -> plt.Figure:
     return without_minor_ticks(fig)
 
 
-def by_rate(curves: Curves, rates: Mapping[str, Sequence[float]]) -> plt.Figure:
+def by_rate(results: Results) -> plt.Figure:
     """Above the final loss, below the share that diverged, against the rate."""
+    curves = points_of(results, "rates")
+    rates = dict.fromkeys(NORMS, curves["rates"][0]) | dict.fromkeys(("l1", "linf"), curves["coarse"][0])
     fig, axes = subplots(2, 1, figsize=(6.8, 5.2), sharex=True, height_ratios=(1.7, 1))
     for norm, own in rates.items():
         style = dict(color=COLORS[norm], label=LABELS[norm], marker="o", markersize=3.5)
@@ -391,7 +309,7 @@ def by_rate(curves: Curves, rates: Mapping[str, Sequence[float]]) -> plt.Figure:
         if norm in ("l1", "linf"):
             axes[0].plot(own, curves[f"loss.{norm}"][0, 1], **style)
         else:
-            line_with_band(axes[0], np.array(own), curves[f"loss.{norm}"], **style)
+            line_with_band(axes[0], own, curves[f"loss.{norm}"], **style)
         axes[1].plot(own, curves[f"diverged.{norm}"][0], **style)
     for ax in axes:
         marks(ax, x=printed.LINEAR_RATE | printed.DIVERGES)
@@ -402,11 +320,12 @@ def by_rate(curves: Curves, rates: Mapping[str, Sequence[float]]) -> plt.Figure:
     return without_minor_ticks(fig)
 
 
-def plateaus(curves: Curves, rates: Sequence[float]) -> plt.Figure:
+def plateaus(results: Results) -> plt.Figure:
     """Left, directions fitted by rate, a cross off every plateau; right, what is left of each direction."""
+    curves, (rates,) = points_of(results, "plateaus"), results["curve.rates.rates"]
     fig, axes = subplots(1, 2, figsize=(7.4, 3.4))
     for norm in PAIR:
-        rank, near, left = (np.asarray(curves[f"{name}.{norm}"]) for name in ("rank", "near", "left"))
+        rank, near, left = (curves[f"{name}.{norm}"] for name in ("rank", "near", "left"))
         apart = (0.07 if norm == "batch" else -0.07) + 0.05 * np.linspace(-1, 1, len(rank))
         for column, rate in enumerate(rates):
             style = dict(color=COLORS[norm], alpha=0.6, markersize=4)
@@ -428,13 +347,15 @@ def plateaus(curves: Curves, rates: Sequence[float]) -> plt.Figure:
     return without_minor_ticks(fig)
 
 
-def covariate_shift(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -> plt.Figure:
+def covariate_shift(results: Results) -> plt.Figure:
     """Cosine and relative difference over the training, and cosine by layer; a column a rate."""
+    curves = points_of(results, "covariate-shift")
+    rates = _rates(curves, "none")
     fig, axes = subplots(3, len(rates), figsize=(7.4, 6.4), sharey="row", squeeze=False)
-    x = np.maximum(steps, 0.7)
-    for column, rate in zip(axes.T, rates):
+    x = np.maximum(curves["step"][0], 0.7)
+    for column, (at, rate) in zip(axes.T, rates.items()):
         for norm in PAIR:
-            style, arm = dict(color=COLORS[norm], label=LABELS[norm]), f"{tag(rate)}.{norm}"
+            style, arm = dict(color=COLORS[norm], label=LABELS[norm]), f"{at}.{norm}"
             line_with_band(column[0], x, curves[f"cosine.{arm}"], **style)
             line_with_band(column[1], x, curves[f"relative_shift.{arm}"], **style)
             layers = np.arange(1, curves[f"layer.{arm}"].shape[2] + 1)
@@ -450,25 +371,26 @@ def covariate_shift(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -
     return without_minor_ticks(fig)
 
 
-def landscape(curves: Curves, steps: np.ndarray, rates: Sequence[float]) -> plt.Figure:
+def landscape(results: Results) -> plt.Figure:
     """Range of the loss, change of the gradient and β over the training, a row a rate; dashed: 2/η."""
+    curves = points_of(results, "landscape")
+    rates = _rates(curves, "none")
     titles = {
         "loss_range": "range of the loss (share)",
         "gradient_change": "change of the gradient",
         "smoothness": "effective β",
     }
     fig, axes = subplots(len(rates), 3, figsize=(7.6, 2.4 * len(rates)), sharex=True, squeeze=False)
-    x = np.maximum(steps, 0.7)
-    for row, rate in zip(axes, rates):
+    x = np.maximum(curves["step"][0], 0.7)
+    for row, (at, rate) in zip(axes, rates.items()):
         for ax, (name, title) in zip(row, titles.items()):
             for norm in PAIR:
-                line_with_band(
-                    ax, x, curves[f"{name}.{tag(rate)}.{norm}"], color=COLORS[norm], label=LABELS[norm]
-                )
+                style = dict(color=COLORS[norm], label=LABELS[norm])
+                line_with_band(ax, x, curves[f"{name}.{at}.{norm}"], **style)
                 if name == "smoothness":
-                    ax.plot(x, curves[f"local.{tag(rate)}.{norm}"][0, 1], ":", color=COLORS[norm])
-            ax.set(xscale="log", yscale="log", title=title if rate == rates[0] else None)
-            usual = curves[f"{name}.{tag(rate)}.batch"][0, 1]
+                    ax.plot(x, curves[f"local.{at}.{norm}"][0, 1], ":", color=COLORS[norm])
+            ax.set(xscale="log", yscale="log", title=title if row is axes[0] else None)
+            usual = curves[f"{name}.{at}.batch"][0, 1]
             usual = usual[np.isfinite(usual) & (usual > 0)]
             if len(usual):  # a plain network that is about to diverge would need all of the axis
                 low, high = ax.get_ylim()
@@ -494,13 +416,14 @@ MARKS = {
 }
 
 
-def activations(curves: Curves, steps: np.ndarray, layers: Sequence[int]) -> plt.Figure:
-    """Fans of quantiles NORM (1, P, len(layers), 7) of one unit's output, a row a norm, a column a layer."""
+def activations(results: Results) -> plt.Figure:
+    """Fans of quantiles (1, P, layers, 7) of one unit's output, a row a norm, a column a layer."""
+    curves = points_of(results, "activations")
+    layers, x = curves["layer"][0].astype(int), np.maximum(curves["step"][0], 0.7)
     fig, axes = subplots(2, len(layers), figsize=(7.6, 4.2), sharex=True, sharey="row", squeeze=False)
-    x = np.maximum(steps, 0.7)
     for row, norm in zip(axes, PAIR):
         for place, (ax, layer) in enumerate(zip(row, layers)):
-            spread = np.asarray(curves[norm])[0, :, place]
+            spread = curves[norm][0, :, place]
             for a, b, opacity in FANS:
                 style = dict(color=COLORS[norm], alpha=opacity, linewidth=0)
                 ax.fill_between(x, spread[:, a], spread[:, b], **style)
@@ -517,8 +440,12 @@ def activations(curves: Curves, steps: np.ndarray, layers: Sequence[int]) -> plt
     return fig
 
 
-def verdicts(words: Mapping[str, Sequence[str]], rates: Sequence[float]) -> plt.Figure:
-    """A row a claim, a column a rate, a mark a verdict."""
+def verdicts(results: Results) -> plt.Figure:
+    """A row a claim, a column a rate, a mark a verdict: each test as at the paper's rate, on what was measured there."""
+    (rates,) = results["curve.rates.rates"]
+    mine = [claim for claim in load_claims() if claim.chapter == "santurkar/deep-linear"]
+    mine = [claim for claim in mine if not claim.id.endswith("-unit")]  # trained at two rates alone
+    words = words_at(mine, results, tag(PAPER), [tag(rate) for rate in rates])
     fig, ax = subplots(figsize=(7.4, 0.9 + 0.3 * max(1, len(words))))
     for row, found in enumerate(words.values()):
         for column, word in enumerate(found):
@@ -540,8 +467,10 @@ def _spoken(claim: str) -> str:
     return " ".join(known.get(word, word) for word in claim.removeprefix("dln-").split("-"))
 
 
-def effects(curves: Curves, rates: Sequence[float]) -> plt.Figure:
+def effects(results: Results) -> plt.Figure:
     """Without over with batch norm by rate, a panel a measure; hollow: most plain networks diverged."""
+    curves = points_of(results, "effects")
+    (rates,) = curves["rates"]
     titles = {
         "final_loss": "final loss",
         "loss_range": "range of the loss",
@@ -550,13 +479,13 @@ def effects(curves: Curves, rates: Sequence[float]) -> plt.Figure:
     }
     fig, axes = subplots(2, 2, figsize=(7.4, 5.0), sharex=True)
     for ax, (name, title) in zip(axes.flat, titles.items()):
-        low, middle, high = np.clip(np.asarray(curves[name])[0], 1e-30, 1e30)
+        low, middle, high = np.clip(curves[name][0], 1e-30, 1e30)
         ax.vlines(rates, low, high, color=COLORS["theory"], linewidth=1)
-        for rate, value, hollow in zip(rates, middle, np.asarray(curves["hollow"])[0]):
+        for rate, value, hollow in zip(rates, middle, curves["hollow"][0]):
             face = "white" if hollow else COLORS["theory"]
             ax.plot(rate, value, "o", color=COLORS["theory"], markerfacecolor=face, markersize=4)
         marks(ax, x=printed.LINEAR_RATE, y={"equal": 1.0})
-        finite = [rate for rate, value in zip(rates, middle) if 1e-8 < value < 1e12] or rates
+        finite = [rate for rate, value in zip(rates, middle) if 1e-8 < value < 1e12] or list(rates)
         ax.set(xscale="log", yscale="log", title=title, xlim=(finite[0] / 2, finite[-1] * 2))
         bottom, top = ax.get_ylim()
         ax.set_ylim(max(bottom, 1e-8), min(top, 1e12))
@@ -567,8 +496,10 @@ def effects(curves: Curves, rates: Sequence[float]) -> plt.Figure:
     return without_minor_ticks(fig)
 
 
-def by_depth(curves: Curves, rates: Sequence[float], depths: Sequence[int]) -> plt.Figure:
+def by_depth(results: Results) -> plt.Figure:
     """Final loss, cosine and curvature against the number of layers, a column a rate."""
+    curves = points_of(results, "depth")
+    (depths,), (rates,) = curves["layers"].astype(int), curves["rates"]
     titles = {"final_loss": "final loss, share", "cosine": "cosine of G and G′", "edge": "curvature × η / 2"}
     size = (2.3 * len(rates) + 0.7, 6.2)
     fig, axes = subplots(3, len(rates), figsize=size, sharex=True, sharey="row", squeeze=False)
@@ -587,65 +518,3 @@ def by_depth(curves: Curves, rates: Sequence[float], depths: Sequence[int]) -> p
         ax.set_xlabel("layers")
     legend_below(fig, axes[0, 0], 2)
     return without_minor_ticks(fig)
-
-
-# ---- Each figure of the page, from the results of its run -----------------------------------------------
-
-
-def _draw_curves(results: Results) -> plt.Figure:
-    best = {norm: float(results[f"best_rate.{norm}"][0]) for norm in NORMS}
-    return losses(points_of(results, "curves"), best)
-
-
-def _draw_rates(results: Results) -> plt.Figure:
-    own = parameters_of(results)
-    rates = dict.fromkeys(NORMS, own.rates) | dict.fromkeys(("l1", "linf"), own.coarse_rates)
-    return by_rate(points_of(results, "rates"), rates)
-
-
-def _draw_plateaus(results: Results) -> plt.Figure:
-    return plateaus(points_of(results, "plateaus"), parameters_of(results).rates)
-
-
-def _steps(results: Results) -> np.ndarray:
-    return np.array(spread_probes(parameters_of(results).steps))
-
-
-def _slow(results: Results) -> list[float]:
-    return [rate for rate in (1e-8, 1e-7, PAPER) if rate in parameters_of(results).rates]
-
-
-def _draw_covariate_shift(results: Results) -> plt.Figure:
-    return covariate_shift(points_of(results, "covariate-shift"), _steps(results), _slow(results))
-
-
-def _draw_landscape(results: Results) -> plt.Figure:
-    return landscape(points_of(results, "landscape"), _steps(results), _slow(results)[-2:])
-
-
-def _draw_activations(results: Results) -> plt.Figure:
-    depth = parameters_of(results).depth
-    layers = sorted({1, max(1, depth // 2), max(1, depth - 1), depth})
-    return activations(points_of(results, "activations"), _steps(results), layers)
-
-
-def _draw_effects(results: Results) -> plt.Figure:
-    return effects(points_of(results, "effects"), parameters_of(results).rates)
-
-
-def _draw_depth(results: Results) -> plt.Figure:
-    own = parameters_of(results)
-    return by_depth(points_of(results, "depth"), own.sweep_rates, sorted([*own.depths, own.depth]))
-
-
-#: Without the verdicts by rate: the numbers that they rest on were not recorded.
-FIGURES = {
-    "curves": _draw_curves,
-    "rates": _draw_rates,
-    "plateaus": _draw_plateaus,
-    "covariate-shift": _draw_covariate_shift,
-    "landscape": _draw_landscape,
-    "activations": _draw_activations,
-    "effects": _draw_effects,
-    "depth": _draw_depth,
-}

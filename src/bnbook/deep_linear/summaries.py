@@ -1,4 +1,4 @@
-"""Single numbers out of the arrays of `train_stack`: losses as shares, landscapes, plateaus."""
+"""Single numbers out of the arrays of `train_stack`: losses as shares, landscapes."""
 
 from __future__ import annotations
 
@@ -90,25 +90,6 @@ def landscape(arm: LinearArm, run: Arrays) -> Arrays:
                 "relative_shift": (distance / run["shift_norm"][:, :, 1:]).mean(2),
             }
     return found
-
-
-def plateau(arm: LinearArm, run: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """The rank k, (S,), whose least loss the final loss is nearest to, and final loss / that least loss,
-    (S,).
-
-    loss_k = Σ_{j>k} s_j², s_j the singular values of the targets as a matrix (m, N), largest first: what
-    remains if the network has fitted A in its k largest singular directions and nothing else. "Nearest" by
-    the ratio; k from 0 to N - 1. NaN where the member diverged.
-    """
-    energy = run["target_energy"]
-    tails = np.cumsum(energy[:, ::-1], axis=1)[:, ::-1]  # (S, N), column k: k directions fitted
-    share = run["loss"][:, -1] * (1.0 if arm.reduction == "sum" else arm.examples)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distance = np.abs(np.log(share[:, None] / tails))
-    lost = ~np.isfinite(run["loss"][:, -1])
-    rank = np.where(lost[:, None], 0.0, distance).argmin(1)
-    ratio = share / np.take_along_axis(tails, rank[:, None], 1)[:, 0]
-    return np.where(lost, np.nan, rank), np.where(lost, np.nan, ratio)
 
 
 def largest_stable(runs: dict[float, Arrays]) -> np.ndarray:
