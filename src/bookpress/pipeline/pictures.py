@@ -211,7 +211,7 @@ CAPTION = re.compile(
 #: Where columns stand in a row -> where they stand on a phone, of two and of more.
 PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
 SCROLLING = 10.0  # pixels; letters of a figure that is wider than a phone and scrolls in its frame
-AXES = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="M ([\d.]+) ([\d.]+)')
+AXES = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="M([\d.]+) ([\d.]+)')
 
 
 @dataclass(frozen=True)

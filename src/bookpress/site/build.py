@@ -34,8 +34,9 @@ MATHJAX_KEPT = (
     "a11y",
     "sre/mathmaps/en.json",
 )
-#: What comes with the theme for those who work on it: its scripts' sources, and texts that are compiled beside them.
-UNREAD = (".map", ".po", ".mo")
+#: What comes with the theme and no reader's browser asks for: its scripts' sources, words for Sphinx, and fonts that
+#: stand there in a smaller form.
+UNREAD = (".map", ".po", ".mo", ".ttf")
 
 
 def build(profile: str | None = None) -> Path:

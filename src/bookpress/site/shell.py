@@ -280,7 +280,7 @@ def card(title: str, rows: Iterable[Row], path: Path) -> None:
         x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
         draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[look(row["verdict"])[0]])
     draw.text((80, 560), f"{len(ordered)} claims, each measured", PALETTE["printed"][0], small)
-    picture.save(path, optimize=True)
+    picture.quantize(64).save(path, optimize=True)
 
 
 def _font(size: int) -> Any:

@@ -389,7 +389,7 @@ def test_the_bar_of_a_root_has_an_outline_as_thin_as_its_letters():
         return fig
 
     svg = inks.themed(figures.as_svg(draw, {}, narrow=False).decode(), "part/chapter/name")
-    (title,) = re.findall(r'<g id="text_\d+"><g [^>]*>(?=<defs>.*?DejaVuSans-Oblique)(.*?</g>)', svg, re.S)[
+    (title,) = re.findall(r'<g id="text_\d+"><g [^>]*>(?=<defs>.*?DOblique)(.*?</g>)', svg, re.S)[
         -1:
     ]
     assert re.search(r'<path (?!id=)d="', title), "the bar"
