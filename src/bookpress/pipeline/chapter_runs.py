@@ -433,11 +433,9 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
         if cell.cell_type == "code":
             made = next(ran)  # the gate has counted them
             cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
-            cell["metadata"] = cell.metadata | {
-                "tags": sorted({*cell.metadata.get("tags", []), "hide-input"})
-            }
         if is_parameters(cell):
             cell["source"] = with_values(cell.source, evidence.results.header["parameters"])
+            cell["metadata"] = cell.metadata | {"tags": [*cell.metadata.get("tags", []), "hide-input"]}
         cells.append(cell)
     page["cells"] = cells
     return page

@@ -118,7 +118,8 @@ def test_stacks_hold_every_member_once():
 def test_time_is_booked_to_the_chapter_that_ran_it(own_store, monkeypatch):
     run = train_all([ARM], [0], workers=1)[ARM]
     monkeypatch.setenv("BNBOOK_CHAPTER", "part/other")
-    assert train_all([ARM], [0], workers=1)[ARM]["seconds"] == run["seconds"] > 0
+    named = train_all({"one": ARM, "again": ARM}, [0], workers=1)
+    assert named["one"]["seconds"] == named["again"]["seconds"] == run["seconds"] > 0
     with np.load(next(own_store.iterdir())) as file:
         meta = json.loads(str(file["meta"]))
     assert meta["chapter"] == "part/chapter" and meta["seconds"] == run["seconds"][0]
