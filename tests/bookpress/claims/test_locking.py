@@ -208,14 +208,6 @@ def test_a_lock_is_refused_where_the_published_run_was_put_aside(ran):
         locking.lock([coin()], "laptop")
 
 
-def test_a_run_from_before_the_words_were_noted_is_held_to_those_of_its_lock(ran):
-    stamped(chapter_runs.fresh_run(coin(), "laptop"), lambda content: content.pop("judged"))
-    run = chapter_runs.fresh_run(coin(), "laptop")
-    assert chapter_runs.chapter_verdicts(run)[0].remark == ""
-    edit(claims_file(ran), "half of the time", "never")
-    assert chapter_runs.chapter_verdicts(run)[0].remark == chapter_runs.REWORDED
-
-
 def test_words_that_say_the_same_more_clearly_stand_beside_those_of_the_lock(ran):
     run, old = chapter_runs.fresh_run(coin(), "laptop"), "A coin shows heads half of the time."
     edit(claims_file(ran), f"says: {old}", f"says: Heads fall half of the time.\n  was: {old}")

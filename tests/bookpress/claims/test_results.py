@@ -157,14 +157,24 @@ def test_training_time_is_booked(fresh_session):
     }
 
 
-def test_a_figure_leaves_its_points_in_the_results(fresh_session, monkeypatch):
+def test_a_figure_leaves_its_points_in_the_results_and_is_drawn_from_these_and_the_parameters(
+    fresh_session, monkeypatch
+):
     from matplotlib.figure import Figure
 
-    from bnbook.figures import save_figure
+    from bnbook import figures
 
     monkeypatch.setenv("BNBOOK_FIGURES", str(fresh_session.parent))
-    save_figure(Figure(), "one-or-many", curves={"relu": [[1 / 3, 2.0], [3.0, 4.0]]})
+    exec("profile: str = 'smoke'\nsteps: int = '6'\nuse_style()", {"use_style": figures.use_style})
+    drawn = {}
+
+    def draw(found):
+        drawn.update(figures.points_of(found, "one-or-many"), steps=figures.parameters_of(found).steps)
+        return Figure()
+
+    figures.figure("one-or-many", draw, points={"relu": [[1 / 3, 2.0], [3.0, 4.0]]})
     assert results.read(fresh_session)["curve.one_or_many.relu"].tolist() == [[0.3333, 2.0], [3.0, 4.0]]
+    assert drawn["relu"].tolist() == [[0.3333, 2.0], [3.0, 4.0]] and drawn["steps"] == 6
     assert (fresh_session.parent / "one-or-many.svg").is_file()
 
 
