@@ -54,13 +54,6 @@ def test_a_threshold_moved_after_its_data_counts_on_fresh_seeds_only(book):
     assert stands(run(old, range(100, 103), first_seed=100), MOVED) == LATE
 
 
-def test_more_seeds_than_planned_and_others_than_planned(book):
-    locks.append([lock(n=3)])
-    locks.append([lock(n=5, event="changed", seen={"laptop": [[0, 2]]}, why="3 to 5", first_seed=100)])
-    assert stands(run(head(), range(5))) == "5 seeds where 3 were planned"
-    assert stands(run(head(), range(100, 105), first_seed=100)) == ""
-
-
 def test_a_run_at_a_profile_that_nobody_planned_is_exploratory(book):
     locks.append([lock()])
     other = run(head(), range(100, 103), code={"code": "d", "package": "q"}, width=9)
@@ -69,18 +62,6 @@ def test_a_run_at_a_profile_that_nobody_planned_is_exploratory(book):
     ):  # fmt: skip
         other.header["profile"] = profile
         assert stands(other) == words
-
-
-def test_another_way_to_measure_counts_where_it_gave_the_same_numbers(book):
-    locks.append([lock()])
-    other = {"code": "d", "package": "p"}
-    assert stands(run(head(), code=other)) == REMEASURED
-    assert stands(run(head(), width=9)) == RESET
-    was, now = (list(locks.run_measure(run("", code=code).header)) for code in (MEASURED, other))
-    about = {"event": "carried", "chapter": "part/coin", "profile": "laptop", "claims": ["fair"]}
-    locks.append([{**about, "was": was, "now": now}])
-    assert stands(run(head(), code=other)) == "" and stands(run(head())) == ""
-    assert stands(run(head(), code={"code": "e", "package": "p"})) == REMEASURED
 
 
 def test_what_was_done_before_the_locks_stands_as_it_was_entered(book):
