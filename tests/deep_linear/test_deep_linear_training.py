@@ -116,6 +116,13 @@ def test_a_lost_member_shows_nothing_more():
         assert np.isnan(found[name]).all(), name
 
 
+def test_sum_is_mean_at_another_rate():
+    whole = train_stack([(LinearArm("l1", **SMALL), 2)])
+    mean = train_stack([(LinearArm("l1", **(SMALL | {"reduction": "mean", "learning_rate": 1e-3 * 40})), 2)])
+    np.testing.assert_allclose(mean["loss"] * 40, whole["loss"], rtol=1e-9)
+    np.testing.assert_allclose(mean["residual_energy"], whole["residual_energy"], rtol=1e-9)
+
+
 def test_residual_and_plateau():
     """The residual lies along the targets' directions and adds up to the loss; the best map of rank k leaves
     the tail."""

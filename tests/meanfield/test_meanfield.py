@@ -31,6 +31,15 @@ def test_integrals_equal_quadrature(c: float) -> None:
 # The recursions, number by number
 
 
+def test_corrected_backward_ratio_is_pi_over_pi_minus_one_inside() -> None:
+    theory = solve(FullyConnected((50, *[30] * 9, 1)), norm="batch", gamma=3.0, equations="corrected")
+    assert theory.q_tilde[2:9] / theory.q_tilde[3:10] == pytest.approx([pi / (pi - 1)] * 7)
+    assert theory.q_tilde_xy[2:9] / theory.q_tilde_xy[3:10] == pytest.approx([pi / (2 * (pi - 1))] * 7)
+    # Layer 1 sees the data: q - q_xy = σ_w² there, so that its ratio is γ²/2 (γ²/4 for pairs).
+    assert theory.q_tilde[1] / theory.q_tilde[2] == pytest.approx(9 / 2)
+    assert theory.q_tilde_xy[1] / theory.q_tilde_xy[2] == pytest.approx(9 / 4)
+
+
 def test_undefined_entries_are_nan() -> None:
     theory = solve(PAPER, norm="batch", gamma=np.ones((2, 3)))
     for name in BY_LAYER:

@@ -4,6 +4,7 @@ networks."""
 from __future__ import annotations
 
 from itertools import product
+from math import pi
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.meanfield import Convolutional, solve
+from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.models import cnn
 from bnbook.probes.order_parameters import measure
 
@@ -23,6 +24,33 @@ def test_the_papers_maps() -> None:
     assert CIFAR.fan_in == (27, 270, 540, 810) and CIFAR.depth == 4
     assert Convolutional((1, 28, 28)).positions == (784, 169, 36, 4, 1)
     assert Convolutional((2, 5, 9), (4,), kernel=5, stride=1).positions == (45, 5, 1)
+
+
+def test_corrected_sums_over_places_pass_as_in_a_fully_connected_network() -> None:
+    places = np.array(CIFAR.positions)
+    theory, flat = (
+        solve(a, "batch", 1.5, equations="corrected")
+        for a in (CIFAR, FullyConnected((27, 270, 540, 810, 10)))
+    )
+    np.testing.assert_allclose((places * theory.q_tilde.T).T[1:], flat.q_tilde[1:])
+    np.testing.assert_allclose((places * theory.q_tilde_xy.T).T[1:], flat.q_tilde_xy[1:])
+    np.testing.assert_allclose(theory.f, flat.f)
+    assert theory.q_tilde_ab_xy[1:4] == pytest.approx([0, 0, 0])
+
+
+def test_images_with_something_in_common_at_a_place_have_correlated_units() -> None:
+    """q̂_xy above q̂_αβ at the start: above γ²/2π at one place, below it at two; on average over all pairs
+    γ²/2π or more."""
+    theory = solve(CIFAR, "batch", equations="corrected", q_hat_xy_0=0.4, q_hat_ab_xy_0=0.1)
+    assert theory.q_hat_xy[1] > 1 / (2 * pi) > theory.q_hat_ab_xy[1]
+    # c = (q_xy - p)/(q - p) of layer 1: q = 2.5, q_xy = 1.3, q_αβ = 0.7, p = (1.3 + 224·0.7)/225
+    pooled = (1.3 + 224 * 0.7) / 225
+    c = (1.3 - pooled) / (2.5 - pooled)
+    product_of_relus = (np.sqrt(1 - c * c) + c * (pi / 2 + np.arcsin(c))) / (2 * pi)
+    assert theory.q_hat_xy[1] == pytest.approx(product_of_relus)
+    assert theory.q_tilde_xy[1] / theory.q_tilde[1] == pytest.approx(
+        theory.q_tilde_xy[2] / theory.q_tilde[2] * (pi / 2 + np.arcsin(c)) / pi
+    )
 
 
 def test_a_grid_of_convolutional_settings_is_solved_at_once() -> None:

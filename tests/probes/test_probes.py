@@ -144,6 +144,30 @@ def test_covariate_shift_equals_partial_updates(norm):
         assert float(seen.norm[index]) == near(g.norm().item(), rel=1e-12)
 
 
+def test_the_biases_and_the_normalizers_of_the_layers_before_count_and_its_own_do_not():
+    model, batch = network("batch")
+    seen = covariate_shift.measure(model, CE, batch, RATE).distance[2].item()
+    before = [n for n, _ in model.named_parameters() if int(n.split(".")[0][-1]) < 3]
+
+    def distance(updated):
+        g, h = by_hand(model, batch, "linear3.weight", updated)
+        return (g - h).norm().item()
+
+    assert len(before) == 8 and seen == near(distance(before), rel=1e-9)
+    weights, no_bias = (
+        [n for n in before if "linear" in n and "weight" in n],
+        [n for n in before if "bias" not in n],
+    )
+    others = [
+        weights,
+        before[:-1],
+        no_bias,
+        *([*before, f"{more}.weight"] for more in ("norm3", "linear3", "linear4")),
+    ]
+    for other in others:
+        assert abs(distance(other) - seen) > 1e-6 * seen, other
+
+
 def test_a_weight_normalized_layer_is_one_layer_whose_own_bias_stays():
     batch, other = network("none")[1], models.mlp((12, 8, 8, 8, 5), norm="weight").double().train()
     seen = covariate_shift.measure(other, CE, batch, RATE)
