@@ -20,7 +20,6 @@ from bnbook.figures import COLORS, LABELS, band, mean_and_interval, parameters_o
 from bnbook.plots.layout import cells, first_of_rows, last_of_columns
 from bnbook.plots.names import mark
 from bnbook.plots.panels import legend_below
-from bnbook.results import record
 from bookpress.results import Results
 
 Arrays = dict[str, np.ndarray]
@@ -51,15 +50,9 @@ ASKED = {
 }
 
 
-def record_all(found: Mapping[Any, Arrays], seeds: Mapping[str, Sequence[int]]) -> None:
-    """Record numbers (S, ...), of an arm (SIZE, NORM) as NAME.SIZE.NORM where it is `ASKED` for them, of a pair SIZE
-    as NAME.SIZE; a rung that completes another has the other's name."""
-    for key, numbers in found.items():
-        size, *norm = (key,) if isinstance(key, str) else key
-        asked = ASKED.get(norm[0], numbers) if norm else numbers
-        for name in (name for name in numbers if name in asked and name not in UNASKED):
-            full = ".".join([name, RUNGS[size].of or size, *norm])
-            record(full, numbers[name], seeds=list(seeds[size]), digits=6)
+def asked(numbers: Mapping[str, Any], norm: str = "") -> list[str]:
+    """Of the names of an arm's numbers those that are recorded; of a pair, which has no norm, all."""
+    return [name for name in numbers if name in ASKED.get(norm, numbers) and name not in UNASKED]
 
 
 # ---- Figures ----------------------------------------------------------------------------------------------
