@@ -9,7 +9,6 @@ ASIDE = {
     "exercises": "ROWS",
     "learning_rate": "LINES",
     "lp_norms": "NAMES NORMS",
-    "scale": "Compared difference level logarithm points ratio",
 }
 #: The stamps of the published runs name a figure by the place where it lay; a chapter's line goes when it is run
 #: again. What is not named here is named alone.
