@@ -66,16 +66,6 @@ def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_th
     assert problems() == "" and shown() == "test changed after its data"
 
 
-def test_a_result_that_is_stamped_again_under_the_new_test_stays_exploratory(ran):
-    publishing.publish(coin(), "laptop")
-    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
-    locking.lock([coin()], "laptop", "wider")
-    head, run = locks.read().head(COIN), chapter_runs.fresh_run(coin(), "laptop")
-    stamped(run, lambda content: content.update(locks=head))
-    publishing.publish(coin(), "laptop")
-    assert shown() == "test changed after its data"
-
-
 def test_a_seed_that_was_dropped_shows_although_the_hashes_fit(ran):
     publishing.publish(coin(), "laptop")
 
