@@ -111,25 +111,6 @@ def test_two_equal_units_have_their_minimum_off_the_line():
     assert curvature[0] > 1e-6, "a true minimum, isolated"
 
 
-def test_it_survives_higher_precision():
-    mpmath = pytest.importorskip("mpmath")
-    mpmath.mp.dps = 30
-    p, q = example_minimum()
-    step, slope_p, slope_q, mass = mpmath.mpf(1) / 8, mpmath.mpf(0), mpmath.mpf(0), mpmath.mpf(0)
-    spread = mpmath.sqrt(mpmath.mpf(3)) / 2
-    heights = [mpmath.exp(-((k * step) ** 2) / 2) for k in range(57)]
-    for i in range(-56, 57):
-        for j in range(57):  # even in z₂ once the units are exchanged: half of the plane
-            weight = heights[abs(i)] * heights[j] * (1 if j == 0 else 2)
-            z1, z2 = -mpmath.mpf(1) / 2 + spread * i * step, j * step
-            a, b = mpmath.tanh(p * z1 + q * z2), mpmath.tanh(p * z1 - q * z2)
-            first = weight / (1 + mpmath.exp(-(a + b) / 2)) / 2
-            slope_p += first * ((1 - a * a) + (1 - b * b)) * z1
-            slope_q += first * ((1 - a * a) - (1 - b * b)) * z2
-            mass += weight
-    assert abs(slope_p / mass) < 1e-12 and abs(slope_q / mass) < 1e-12  # 7 deviations leave 1e-12
-
-
 def test_a_unit_with_the_others_on_the_line_moves_as_in_least_squares():
     from bnbook.chapters import least_squares
 

@@ -11,7 +11,6 @@ import torch
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, summaries
 from bnbook.deep_linear.descent import train_stack
 from bnbook.deep_linear.target import TargetArm, start
-from bnbook.errors import BnbookError
 from bnbook.models import deep_linear
 from bookpress.runs.runner import train_all
 
@@ -86,9 +85,3 @@ def test_a_stack_and_the_store_have_it(monkeypatch, tmp_path):
     for arm in arms:
         for seed in range(2):
             np.testing.assert_array_equal(found[arm]["loss"][seed], trained(arm, seed)["loss"][0])
-
-
-@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan")])
-def test_a_factor_that_is_none_is_one_clear_line(wrong):
-    with pytest.raises(BnbookError, match="target_std .*expected a factor of A above 0"):
-        TargetArm(target_std=wrong)

@@ -203,7 +203,7 @@ def test_glorot_and_meanfield_moments():
     check(normal.conv5.weight, 2 / (9 * (64 + 128)), 3)
     check(meanfield.conv5.weight, 2.0 / (9 * 64), 3)
     check(meanfield.linear9.weight, 2.0 / 128, 3)
-    assert glorot.conv5.weight.abs().max() <= (6 / (9 * (64 + 128))) ** 0.5
+    assert glorot.conv5.weight.abs().max() <= (6 / (9 * (64 + 128))) ** 0.5 < normal.conv5.weight.abs().max()
     assert all((bias == 0).all() for model in (glorot, normal) for bias in weights(model)[1::2])
     network = mlp((300, 400, 500, 10), norm="batch", init="meanfield", sigma_w2=3.0, sigma_b2=0.7, gamma=0.25)
     check(network.linear1.weight, 3.0 / 300, 3)
@@ -285,14 +285,6 @@ def test_bad_input_is_one_clear_line(call, words):
     with pytest.raises(BnbookError) as error:
         call()
     assert words in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("init, kurtosis", [("glorot", 1.8), ("glorot-normal", 3.0)])
-def test_glorots_two_laws_are_uniform_and_normal_of_one_variance(init, kurtosis):
-    torch.manual_seed(0)
-    w = mlp((300, 400, 10), init=init).linear1.weight.detach().double()
-    assert (w**2).mean().item() == pytest.approx(2 / 700, rel=0.02)
-    assert ((w**4).mean() / (w**2).mean() ** 2).item() == pytest.approx(kurtosis, abs=0.1)
 
 
 def test_the_attention_of_a_block_place_by_place():

@@ -152,22 +152,6 @@ def test_linf_gradient_is_shared_among_equal_maxima():
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
 
 
-def test_per_example_layers_equal_torch():
-    x, flat = example(2), example(0)
-    pairs = [
-        (built("layer", 0)(flat), nn.LayerNorm(4), flat),
-        (built("layer", 2)(x), nn.GroupNorm(1, 4), x),
-        (built("group", 2)(x), nn.GroupNorm(2, 4), x),
-        (built("instance", 2)(x), nn.InstanceNorm2d(4, affine=True), x),
-    ]
-    for ours, theirs, inputs in pairs:
-        theirs = theirs.double()
-        theirs.load_state_dict(built("layer", 0).state_dict())
-        torch.testing.assert_close(ours, theirs(inputs), rtol=0, atol=1e-12)
-    whole = nn.LayerNorm((4, 4, 5)).double()
-    torch.testing.assert_close(make_normalizer("layer", 4, 2).double()(x), whole(x), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("name, dim", ALL)
 def test_evaluation_changes_no_state(name, dim):
     layer = built(name, dim)

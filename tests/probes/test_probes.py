@@ -23,6 +23,7 @@ from bnbook.probes import (
     hessian,
     landscape,
     layer_gradients,
+    order_parameters,
     statistics,
 )
 
@@ -38,6 +39,7 @@ PROBES = {
     "hessian": lambda m, b: hessian.largest_curvature(m, CE, b, tolerance=0.1),
     "curvature along": lambda m, b: hessian.curvature_along_gradient(m, CE, b),
     "activations": lambda m, b: activations.measure(m, b[0], [1, 2]),
+    "order parameters": lambda m, b: [order_parameters.measure(m, b[0], s) for s in ("detached", "batch")],
 }
 
 
@@ -50,6 +52,10 @@ def test_nothing_of_a_model_changes(probe, norm):
     before = snapshot(model)
     PROBES[probe](model, batch)
     assert_untouched(before, model)
+    with pytest.raises(RuntimeError):  # whose first layer does not take these inputs
+        PROBES[probe](model, (batch[0][:, :5], batch[1]))
+    assert_untouched(before, model)
+    assert not any(module._forward_hooks for module in model.modules()) and not batch[0].requires_grad
 
 
 X, Y = torch.randn(10, 12, dtype=D, generator=torch.Generator().manual_seed(0)), torch.arange(10) % 5

@@ -200,16 +200,6 @@ def test_products_are_those_of_the_written_matrix(norm, statistics, matrix):
     assert_untouched(before, model)
 
 
-def test_the_modes_are_three_matrices_and_a_hessian_is_no_gauss_newton_matrix():
-    model, pair = smooth(), batch()
-    every = {s: dense_by_formula(model, s, pair)[0] for s in ("batch", "detached", "population")}
-    for a, b in itertools.combinations(every.values(), 2):
-        assert float((a["hessian"] - b["hessian"]).abs().max()) > 1e-2
-    for one in every.values():
-        assert float((one["hessian"] - one["gauss_newton"]).abs().max()) > 1e-2
-        assert float(torch.linalg.eigvalsh(one["gauss_newton"])[0]) > -1e-12
-
-
 @pytest.mark.parametrize("matrix", ["hessian", "gauss_newton"])
 @pytest.mark.parametrize("norm", ["none", "batch"])
 def test_parts_are_the_mean_of_their_matrices(norm, matrix):
