@@ -196,12 +196,6 @@ def test_the_walk_is_one_step_after_another(name):
     assert found["shift_cosine"] == pytest.approx(np.mean(cosines), rel=1e-9)
 
 
-def test_near_smoothness_is_the_curvature_of_a_quadratic_to_first_order():
-    one, network = TABLE["tanh_half"], uneven("tanh_half")
-    found = stand_ins.walk(one, network, BATCH, 1e-5)
-    assert found["near"] == pytest.approx(found["beta"], rel=1e-2)  # smooth: one slope at all short steps
-
-
 @pytest.mark.parametrize("name", ["none", "batch", "group2"])
 def test_largest_curvature_and_the_readouts_rate_are_those_of_dense_matrices(name):
     one, network = TABLE[name], uneven(name)
