@@ -337,3 +337,43 @@ def test_the_order_in_which_data_sets_were_loaded_does_not_count() -> None:
     rows = [{"name": "b", "sha256": "x"}, {"name": "a", "sha256": "y"}]
     assert fingerprint.data_digest(rows) == fingerprint.data_digest(rows[::-1])
     assert fingerprint.data_digest(rows) != fingerprint.data_digest(rows[:1])
+
+
+# Of a hint only what decides which fields a dataclass has
+
+#: An attribute of the planted dataclass, as it stands there and with each hint: all pairs differ in kind.
+KINDS = {
+    "an attribute": "scale = 2",
+    "a field": "scale: int = 2",
+    "of the class": "scale: ClassVar[int] = 2",
+    "of the first call": "scale: InitVar[int] = 2",
+    "behind keywords": "_: KW_ONLY\n    scale: int = 2",
+    "behind another field": "_: int\n    scale: int = 2",
+    "without a default": "scale: int",
+}
+#: Pairs that say the same.
+ALIKE = [
+    ("scale: int = 2", "scale: float = 2"),
+    ("scale: ClassVar[int] = 2", "scale: ClassVar[float] = 2"),
+    ("scale: ClassVar[int] = 2", 'scale: "ClassVar[int]" = 2'),
+    ("scale: InitVar[int] = 2", "scale: InitVar[float | None] = 2"),
+]
+
+
+def of(attribute: str, folder: Path) -> str:
+    return stamp(folder, changed("rates.py", "scale = 2", attribute))[1]
+
+
+def test_each_hint_that_decides_what_a_field_is_has_a_stamp_of_its_own(tmp_path: Path) -> None:
+    stamps = {kind: of(attribute, tmp_path) for kind, attribute in KINDS.items()}
+    assert len(set(stamps.values())) == len(KINDS)
+    assert stamps["an attribute"] == stamp(tmp_path, FILES)[1]
+
+
+@pytest.mark.parametrize("one, other", ALIKE)
+def test_any_other_part_of_a_hint_is_free(one: str, other: str, tmp_path: Path) -> None:
+    assert of(one, tmp_path) == of(other, tmp_path)
+
+
+def test_the_first_hint_of_a_name_is_seen_and_hides_nothing(tmp_path: Path) -> None:
+    assert stamp(tmp_path, changed("rates.py", "BASE = 0.5", "BASE: float = 0.5")) != stamp(tmp_path, FILES)

@@ -60,7 +60,9 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     for text in (page, own):  # the page of the chapter and that of the claim
         words = f"A line, {mean} on average, not &quot;biased&quot;."
         assert set(re.findall(r'alt="([^"]*on average[^"]*)"', text)) == {words}
-    assert not [source for source in sources if "{{" in source]
+    assert not [source for source in sources if "{{" in source or "git+" in source]
+    own_pages = [text for file in site.rglob("*.html") if "<article" in (text := file.read_text())]
+    assert not [text for text in own_pages if "source-links" in text], "no address is set"
     assert 'alt="A line' in page and not re.search(r'alt="[^"]*[0-9a-f]{32}', page)
 
 
