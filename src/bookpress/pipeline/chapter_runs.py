@@ -59,10 +59,6 @@ class Evidence:
         return self.folder / f"{self.chapter.name}.figures"
 
     @property
-    def comparison_path(self) -> Path:
-        return self.folder / f"{self.chapter.name}.compare.svg"
-
-    @property
     def exists(self) -> bool:
         return self.results_path.is_file() and self.notebook_path.is_file()
 
@@ -430,7 +426,9 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
             cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
         if is_parameters(cell):
             cell["source"] = with_values(cell.source, evidence.results.header["parameters"])
-            cell["metadata"] = cell.metadata | {"tags": [*cell.metadata.get("tags", []), "hide-input"]}
+            cell["metadata"] = cell.metadata | {
+                "tags": sorted({*cell.metadata.get("tags", []), "hide-input"})
+            }
         cells.append(cell)
     page["cells"] = cells
     return page

@@ -9,8 +9,7 @@ import pytest
 from test_pipeline_gate import edit_results, laptop_run
 
 from bnbook.errors import BnbookError
-from bookpress import cli
-from bookpress.pipeline import chapter_runs, compare, execution, publishing, rerun_figure
+from bookpress.pipeline import compare, execution, publishing
 from scripts import course as measuring
 
 
@@ -173,84 +172,39 @@ def one(mine, theirs, **kind):
     return compare.compare_one("x", np.asarray(mine), np.asarray(theirs), 0.99, **kind)
 
 
-def test_a_band_that_knows_no_sign_tells_nothing():
-    theirs = [0.3, 1.2, 3.1]  # mean 1.53, band -10 to 14
-    assert one([0.03, 0.03, 0.03], theirs).outcome.startswith("cannot tell")
-    assert one([99.0, 99.0, 99.0], theirs).outcome == "DIFFERS", "outside even of a wide band"
-    assert one([1.52, 1.51, 1.55], [1.5, 1.51, 1.52]).outcome == "agrees"
-    assert one([2.0], [2.0]).outcome == "agrees" and one([np.inf], [np.inf, np.inf]).outcome == "agrees"
-    assert one([np.inf], [1.0, 1.1]).outcome == "DIFFERS"
-    assert one([0.0, 0.0], [0.0, 0.0]).outcome == "agrees"
+WIDE, UNTOLD = [0.3, 1.2, 3.1], "cannot tell (the band is too wide)"  # mean 1.53, band -10 to 14
 
 
-def test_sides_of_a_ratio_are_compared_by_their_logarithms():
+@pytest.mark.parametrize(
+    ("mine", "theirs", "kind", "outcome"),
+    [
+        ([0.03, 0.03, 0.03], WIDE, {}, UNTOLD),  # it knows no sign
+        ([99.0, 99.0, 99.0], WIDE, {}, "DIFFERS"),  # outside even of a wide band
+        ([1.52, 1.51, 1.55], [1.5, 1.51, 1.52], {}, "agrees"),
+        ([2.0], [2.0], {}, "agrees"),
+        ([np.inf], [np.inf, np.inf], {}, "agrees"),
+        ([np.inf], [1.0, 1.1], {}, "DIFFERS"),
+        ([0.0, 0.0], [0.0, 0.0], {}, "agrees"),
+        ([1.0, 1.0], [1.0, 100.0, 1e4], dict(ratio=True), UNTOLD),
+        ([0.95, 0.96, 0.95], [0.95, 0.97, 0.98], dict(share=True), "agrees"),
+        ([0.5, 0.5], [0.2, 0.9, 0.5], dict(share=True), UNTOLD),
+        ([1.0, 0.0, 0.0], [1.0, 1.0, 0.0], {}, UNTOLD),  # any share is in the band
+        ([0.0] * 20, [0.0] * 19 + [1.0], {}, "agrees"),
+    ],
+)
+def test_a_result_agrees_differs_or_cannot_be_told(mine, theirs, kind, outcome):
+    assert one(mine, theirs, **kind).outcome == outcome
+
+
+def test_sides_of_a_ratio_are_compared_by_their_logarithms_and_shares_lie_between_0_and_1():
     theirs = np.array([1.0, 2.0, 4.0, 2.0, 2.0])
     row = one([0.5, 0.5], theirs, ratio=True)
     low, high = np.exp(compare.prediction_band(np.log(theirs), 2, 0.99))
     assert (row.mine, row.book, row.low, row.high) == pytest.approx((0.5, 2.0, low, high)) and row.low > 0
-    assert one([1.0, 1.0], [1.0, 100.0, 1e4], ratio=True).outcome.startswith("cannot tell")
     assert one([1.0, -1.0], theirs, ratio=True).low < 0, "no logarithm of what is negative"
-
-
-def test_the_band_of_a_share_lies_between_0_and_1():
     row = one([0.95, 0.96, 0.95], [0.95, 0.97, 0.98], share=True)
-    assert row.high == 1.0 and row.low > 0.6 and row.outcome == "agrees"
-    assert one([0.5, 0.5], [0.2, 0.9, 0.5], share=True).outcome.startswith("cannot tell")
-    assert one([1.0, 0.0, 0.0], [1.0, 1.0, 0.0]).outcome.startswith("cannot tell"), "any share is in the band"
-    assert one([0.0] * 20, [0.0] * 19 + [1.0]).outcome == "agrees"
+    assert row.high == 1.0 and row.low > 0.6
 
 
-# ---- the figure ----
-
-
-def test_places_are_those_of_the_band():
-    row = one([1.0, 3.0, 2.0, 2.5], [1.0, 2.0, 3.0])
-    ends = rerun_figure.places(row, np.array([row.low, row.book, row.high]))
-    assert ends == pytest.approx([-1, 0, 1])
-    factor = one([1.0, 10.0], [1.0, 1.1, 0.9], ratio=True)
-    assert factor.mine == pytest.approx(10**0.5) and factor.log
-    at = rerun_figure.places(factor, np.array([factor.low, (factor.low * factor.high) ** 0.5]))
-    assert at == pytest.approx([-1, 0]), "half way on the logarithmic scale"
-    endless = one([np.inf, 1.0], [np.inf, np.inf])
-    assert rerun_figure.places(endless, endless.mine_seeds)[0] == 0
-
-
-def drawn(rows):
-    (axes,) = rerun_figure.draw("x", rows).axes
-    spots = {(line.get_marker(), float(x)) for line in axes.lines for x in line.get_xdata()}
-    return spots, [text.get_text() for text in axes.texts]
-
-
-def test_what_the_figure_shows():
-    fair, wide = one([2.0], [1.0, 2.0, 3.0]), one([0.03], [0.3, 1.2, 3.1])
-    far = one([99.0], [1.0, 1.1])
-    spots, words = drawn([fair, wide, far])
-    assert ("D", 0.0) in spots and ("D", float(rerun_figure.places(wide, [0.03])[0])) in spots
-    assert (">", rerun_figure.REACH) in spots, "what lies beyond stands at the edge"
-    assert [word.split()[-1] for word in words] == ["DIFFERS", "tell", "agrees"]
-    assert words[2].startswith("2   book 2 (")
-
-
-@pytest.mark.parametrize("profile", ["laptop", "smoke"])
-def test_a_figure_of_the_band_and_the_run(ran, monkeypatch, profile):
-    publishing.publish(laptop_run().chapter, "laptop")
-    run = chapter_runs.fresh_run(laptop_run().chapter, profile)
-    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: run)
-    outcome = execution.Job(profile, {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
-    assert outcome.lines[-1] == (False, f"figure: {run.comparison_path}")
-    assert run.comparison_path.name == "coin.compare.svg" and run.comparison_path.stat().st_size > 5000
-
-
-def test_a_chapter_without_bands_has_no_figure(ran, monkeypatch):
-    claims(ran, BOUND)
-    values("draws", [0] * 5)
-    publishing.publish(laptop_run().chapter, "laptop")
-    run = laptop_run()
-    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: run)
-    outcome = execution.Job("laptop", {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
-    assert outcome.lines[-1][1].startswith("figure: none") and not run.comparison_path.exists()
-
-
-def test_a_figure_needs_a_comparison(ran, capsys):
-    assert cli.main(["run", "coin", "--figure"]) == 2
-    assert "give --compare, too" in capsys.readouterr().err
+def test_the_mean_of_a_ratios_side_is_that_of_its_logarithms():
+    assert one([1.0, 10.0], [1.0, 1.1, 0.9], ratio=True).mine == pytest.approx(10**0.5)
