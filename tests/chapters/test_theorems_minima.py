@@ -19,17 +19,6 @@ def loss_with_batch_norm(x, t, w):
     return float(((batch_norm(y, np.ones(1), np.zeros(1))[:, 0].numpy() - t) ** 2).sum() / 2)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_normalized_direction_equals_a_search_over_angles(seed):
-    rng = np.random.default_rng(seed)
-    x, t = rng.standard_normal((6, 2)) + 1, rng.standard_normal(6)
-    angles = np.linspace(0, 2 * math.pi, 7201)
-    losses = [loss_with_batch_norm(x, t, np.array([math.cos(a), math.sin(a)])) for a in angles]
-    best = angles[int(np.argmin(losses))]
-    ray = minima.normalized_direction(x, t)
-    assert math.atan2(ray[1], ray[0]) % (2 * math.pi) == pytest.approx(best, abs=2e-3)
-
-
 def test_least_bound_of_lemma_33_by_search():
     """Over all lengths of the targets and all places of y that ε allows."""
     for epsilon in (0.05, 0.3, 0.49):
