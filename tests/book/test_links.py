@@ -65,7 +65,8 @@ def test_the_setting_reaches_every_page_and_notebook(ran):
     """Where it is unset, as in this book: test_pipeline_build.py."""
     config = ran / "_config.yml"
     assert contents.repository() == "" == shell.binder() and "git clone" not in shell.clone()
-    config.write_text(config.read_text().replace('url: ""', f'url: "{HUB}"', 1))
+    text = config.read_text().replace('baseurl: ""', 'baseurl: "https://x.org/b/"', 1)
+    config.write_text(text.replace('url: ""', f'url: "{HUB}"', 1))
     assert contents.repository() == HUB
     site = build.build("smoke").parent
     commit = json.loads((ran / "runs/smoke/part/coin.json").read_text())["provenance"]["commit"]
@@ -78,6 +79,7 @@ def test_the_setting_reaches_every_page_and_notebook(ran):
     assert len(found) >= 5 and all(HUB in each for each in found.values())
     assert all(any("/issues/new" in to for to in each) for each in found.values())
     assert all(pages[name].count('class="cite-this"') == 1 for name in found)
+    assert "https://x.org/b/part/coin.html</p>" in pages["part/coin.html"], "where it is cited"
     page = found["part/coin.html"]
     assert f"{HUB}/edit/main/book/part/coin.md" in page, "the text, not a notebook that is made from it"
     assert f"{HUB}/blob/{commit}/book/part/coin.md" in found["claims/coin-fair.html"]

@@ -46,20 +46,6 @@ def test_gradients_are_those_of_autograd_over_the_plane():
         assert largest <= neural_networks.smoothness(network, 0) * (1 + 1e-9)
 
 
-def test_labels_drop_out_since_tanh_is_odd():
-    rng = np.random.default_rng(1)
-    x, y, W, theta = (
-        rng.standard_normal((50, 3)),
-        rng.choice([-1.0, 1.0], 50),
-        rng.standard_normal((2, 3)),
-        rng.standard_normal(2),
-    )
-    network = TanhNetwork(Quadratic(np.eye(3), np.array([0.5, 0.0, 0.0])), theta, LOSSES["logistic"])
-    np.testing.assert_allclose(
-        -y * (np.tanh(x @ W.T) @ theta), network.output(-y[:, None] * x @ W.T), rtol=1e-12
-    )
-
-
 def test_the_system_is_the_articles_where_m_is_invertible():
     """At any W: ∇_i f = κ_i u + S Σ_j M_ij w_j, so where ∇f = 0 and M is regular, W = -M⁻¹ κ (S⁻¹u)ᵀ."""
     for network, W in networks(6):

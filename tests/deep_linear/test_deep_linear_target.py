@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -45,21 +43,6 @@ def test_training_is_that_of_the_model_on_scaled_targets(norm):
     zero = (C * (x @ a.T)).square().sum().item()  # the loss of answering zero
     np.testing.assert_allclose(summaries.loss_share(arm, found)[0], np.array(losses) / zero, rtol=1e-9)
     assert not np.allclose(train_stack([(LinearArm(norm, **SMALL), 3)])["loss"], found["loss"], rtol=0.01)
-
-
-def test_without_batch_norm_it_is_another_rate_and_another_start():
-    """W_i = c^(1/k) V_i: c² times the loss of fitting A, so V descends it at the rate c^(2 - 2/k) η."""
-    arm = TargetArm("none", **SMALL, target_std=C)
-    k = arm.depth
-    other = LinearArm("none", **SMALL | {"learning_rate": SMALL["learning_rate"] * C ** (2 - 2 / k)})
-    problem = draw_problem([5], k, arm.width, arm.examples)
-    network, problem = other.network(), replace(problem, weights=problem.weights * C ** (-1 / k))
-    parameters, losses = network.start(problem), []
-    for _ in range(arm.steps + 1):
-        loss, gradient = network.loss_and_gradients(parameters, problem)
-        losses.append(C**2 * loss.item())
-        parameters = parameters.moved(gradient, torch.tensor([other.learning_rate], dtype=torch.float64))
-    np.testing.assert_allclose(trained(arm, 5)["loss"][0], losses, rtol=1e-9)
 
 
 def test_behind_batch_norm_it_is_a_scale_of_the_inputs():

@@ -78,9 +78,16 @@ def alone(arm: PhaseArm, seed: int, dataset) -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
 @pytest.mark.parametrize("norm", ["none", "batch"])
-@pytest.mark.parametrize("kind, unfolded", [(FC, None), (CONV, False), (CONV, True)])
+@pytest.mark.parametrize(
+    "kind, unfolded, loss",
+    [
+        (FC, None, "squared"),
+        (FC, None, "cross_entropy"),
+        (CONV, False, "squared"),
+        (CONV, True, "cross_entropy"),
+    ],
+)
 def test_a_stack_is_its_members_trained_alone(kind, unfolded, norm, loss) -> None:
     dataset = load(kind["data"])
     members = [

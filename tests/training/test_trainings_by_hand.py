@@ -26,9 +26,7 @@ def test_training_works_by_the_mean_of_its_last_tenth():
     assert works(np.array([[1.0] * 18 + [3.0, 0.5]]), threshold=2.0).all()
     assert works(np.array([[2.0] + [9.0] * 17 + [3.0, 0.5]])).all()
     assert not works(np.array([[1.0] * 20])).any()  # as large is not below
-    assert (
-        works(np.array([1.0, 0.9])) and not works(np.array([1.0, NAN])) and not works(np.array([1.0, -INF]))
-    )
+    assert [bool(works(np.array([1.0, last]))) for last in (0.9, NAN, -INF)] == [True, False, False]
     assert works(np.array([1.0] * 28 + [0.5, 0.5])) and not works(np.array([1.0] * 27 + [3.0, 0.1, 0.1]))
     assert works(np.array([1.0] * 89 + [9.0] + [0.9] * 10))  # the step before the last ten does not count
     assert not works(np.array([1.0] * 90 + [2.0] + [0.9] * 9))  # the first of them does: 10.1 / 10

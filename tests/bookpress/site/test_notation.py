@@ -17,7 +17,9 @@ MATH = '<span class="math notranslate nohighlight">\\({}\\)</span>'
 CODE = '<code class="docutils literal notranslate"><span class="pre">{}</span></code>'
 ROWS = [
     Notation("the scale", symbol=("\\gamma", "\\mathcal L"), code=("gamma",)),
-    Notation("a path", words=("skip connections", "skip connection")),
+    Notation(
+        "a path", words=("skip connections", "skip connection"), only=("elsewhere",)
+    ),  # a symbol is only there
     Notation("examples", symbol=("m",), only=("part",)),
 ]
 
