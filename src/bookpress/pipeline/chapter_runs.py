@@ -423,7 +423,8 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
         cell = original.copy()
         if cell.cell_type == "code":
             made = next(ran)  # the gate has counted them
-            cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
+            cell["outputs"] = [_plain(output) for output in made.outputs]
+            cell["execution_count"] = made.execution_count
         if is_parameters(cell):
             cell["source"] = with_values(cell.source, evidence.results.header["parameters"])
             cell["metadata"] = cell.metadata | {
@@ -441,6 +442,13 @@ class Figure(NamedTuple):
     alt: str
     label: str
     directive: str
+
+
+def _plain(output: Any) -> Any:
+    """What a cell printed with NumPy's scalars as the numbers that they are: `np.float64(2.5)` as 2.5."""
+    if output.output_type != "stream":
+        return output
+    return type(output)(output | {"text": re.sub(r"\bnp\.\w+\(([^()]*)\)", r"\1", output.text)})
 
 
 def referenced_figures(text: str) -> list[Figure]:
