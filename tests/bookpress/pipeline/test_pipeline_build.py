@@ -373,7 +373,7 @@ def test_scrubbing_removes_progress_and_paths():
 def test_figures_are_found_in_both_fences():
     text = "```{figure} a.figures/x.svg\n:name: a-x\n:alt: words\n\ncaption\n```\n"
     text += ":::{figure} a.figures/y.svg\n:alt: more\n:::\n"
-    assert [(path, alt) for path, alt, _ in chapter_runs.referenced_figures(text)] == [
+    assert [(path, alt) for path, alt, *_ in chapter_runs.referenced_figures(text)] == [
         ("a.figures/x.svg", "words"),
         ("a.figures/y.svg", "more"),
     ]
