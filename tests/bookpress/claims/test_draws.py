@@ -327,7 +327,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=str)
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda case: getattr(case, "__name__", case))
 def test_a_file_of_draws_that_is_not_whole_is_one_line(ran, broken, capsys):
     path = with_a_draw()
     content = json.loads(path.read_text())
