@@ -109,7 +109,7 @@ CONSTANTS = {
     "chapters.deep_linear": dict(PAPER=1e-6, TINY=(1e-10, 1e-9), ALIGNED=0.9, NEAR=0.05, DRAWN=110),
     "chapters.edge": dict(POOL=4, SIGMA_W2=0.5, BATCHES=2_000_003, TOLERANCE=1e-3, FRESH=3_000_017)
     | dict(LENGTHS=(0.05, 0.5, 1.0, 2.0, 4.0, 16.0), REACH=(0.5, 4.0), STEEPEST=100.0),
-    "chapters.gamma_initialisation": dict(WINDOW=25, POINTS=100, TOLERANCE=1e-3),
+    "chapters.gamma_initialisation": dict(WINDOW=25, POINTS=100),
     "chapters.gradient_explosion": dict(KINK=2.7, STEEPNESS=20.0, HEIGHT=0.5, CLASSES=10, GUESS=0.1)
     | dict(PANELS=48, ORDER=8),
     "chapters.halfspaces": dict(BRACKET=(-16.0, 16.5), FLOOR=1e-11, AWAY=1e-5),
