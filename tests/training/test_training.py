@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from page_cells import functions
 
-from bnbook.chapters.gamma_initialisation import first_eigenvalue, tag
+from bnbook.chapters.gamma_initialisation import tag
 from bnbook.chapters.mean_field import sample_inputs
 from bnbook.data import load, normalise
 from bnbook.data.batches import Batches
@@ -234,7 +235,8 @@ def test_first_eigenvalue_is_that_of_its_seeds_network_and_images():
     model = ARM.model(dataset).train()
     images = normalise(sample_inputs(dataset.train_images, (), 103, 12), dataset)
     expected = float(largest_eigenvalue(model, images, tolerance=1e-6))
-    assert first_eigenvalue(ARM, 103, dataset, 12) == pytest.approx(expected, rel=1e-2)
+    found = functions("mean-field/gamma-initialisation", inputs=12, dataset=dataset)["first_eigenvalue"]
+    assert found(ARM, 103) == pytest.approx(expected, rel=1e-2)
 
 
 def test_names_of_results_have_no_point_of_a_number():
