@@ -215,7 +215,7 @@ def _figure(
     name = images.get(f"{chapter.name}/{figure}")
     for one in chapter_runs.referenced_figures(chapter.text):
         if name and one.path.endswith(f"/{figure}.svg"):
-            words = prose.fill(one.alt, chapter.name, shown)
+            words = prose.fill(one.alt, chapter.name, shown, alone=True)
             image = Markup('<img alt="{}" src="{}_images/{}.svg" />').format(words, ROOT, name)
             return Markup(pictures.in_both_themes(image, figures)), one.label
     return Markup(""), ""
