@@ -14,7 +14,6 @@ LAY = {
     "edge": "plots.edge",
     "exercises": "plots.exercises",
     "fisher": "plots.fisher",
-    "gamma_initialisation": "plots.first_gamma",
     "landscape": "plots.landscape",
     "learning_rate": "plots.learning_rate",
     "learning_rate.after_epochs": "plots.learning_rate_sides",
