@@ -7,7 +7,6 @@ A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a
 #: pins it, and tests/chapters/test_chapter_plots.py says which cells use it.
 ASIDE = {
     "exercises": "ROWS",
-    "learning_rate": "LINES",
     "lp_norms": "NAMES NORMS",
     "scale": "Compared difference level logarithm points ratio",
 }
@@ -26,10 +25,6 @@ LAY = {
     "fisher": "plots.fisher",
     "gamma_initialisation": "plots.first_gamma",
     "landscape": "plots.landscape",
-    "learning_rate": "plots.learning_rate",
-    "learning_rate.after_epochs": "plots.learning_rate_sides",
-    "learning_rate.loss_map": "plots.learning_rate_sides",
-    "learning_rate.sides": "plots.learning_rate_sides",
     "lp_norms": "plots.lp",
     "noisy_batch_norm": "plots.noisy",
     "order_parameters": "plots.mean_field",
