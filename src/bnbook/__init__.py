@@ -2,7 +2,7 @@
 
 Instruments, which measure and know nothing of the book: data normalizers models probes meanfield training
 small_networks deep_linear report. On them the chapters' trainings, numbers and drawings, a module a chapter:
-chapters; what they draw with: plots figures palette. What the press (bookpress), which runs, judges and shows them,
+chapters; what they draw with: plots figures. What the press (bookpress), which runs, judges and shows them,
 is told: book trainings explorers. And its facades, for chapters' cells and readers' code: results claims runs errors
 cli.
 """

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bnbook import __version__
-from bnbook.palette import PAINTED, PALETTE, SCALES
 from bookpress.book import Book, register
 
 #: Recording, drawing, judging and running pass results on and never make one; how data are found and decoded is
 #: vouched for by their SHA-256. What these do counts by name only: a change in them makes nothing stale.
 NOT_MEASURING = tuple(
-    "book claims cli errors explorers figures palette plots results runs trainings "
+    "book claims cli errors explorers figures plots results runs trainings "
     "data.cache data.sources data.listeners".split()
 )
 #: Module -> its public names, as chapters and readers' own code call them.
@@ -48,6 +47,28 @@ ARMS = {
 }
 #: Beside one of these it is not batch norm alone that is absent.
 BESIDE = dict.fromkeys(("l1", "l2", "linf"), {"none": "without normalization"})
+
+#: Arm -> (ink on white, ink in the dark): one colour one meaning. An arm's ink is for that arm alone; what is none has an
+#: ink of its own, or the ink of text with a mark and a dash. What every book draws (text, grid, what is printed, wrong
+#: or mended) has the press's inks (`bookpress.pipeline.inks`).
+PALETTE = {
+    "none": ("#c4500c", "#ff8f57"),
+    "batch": ("#0068a8", "#5cb4f2"),
+    "noisy": ("#7d4bb3", "#bd9bf2"),
+    "noise": ("#8a6d00", "#d6b64a"),
+    "l1": ("#b3478c", "#ea93c6"),
+    "l2": ("#8f6400", "#f0b13c"),
+    "linf": ("#00808f", "#4fd0de"),
+    "layer": ("#8c564b", "#d3a49a"),
+    "skip": ("#445a00", "#9dbb2f"),  # batch norm in every layer, with skip connections around them
+    "one": ("#2b2bc4", "#8088ff"),  # batch norm behind a single layer
+    "apart": ("#a000c8", "#e868ff"),  # descent in length and direction apart, such as GDNP
+}
+#: Figures that paint areas by a colour scale, which their colour bar shows: no ink of the scale is changed.
+SCALES = r".*/(map|plane|gradients)$"
+
+#: Those whose panels it fills: what lies on it has the same inks in both themes.
+PAINTED = r".*/(map|plane)$"
 
 PROBLEM = """# Problem Specification
 

@@ -71,7 +71,10 @@ STYLE = {
 def use_style() -> None:
     """Set the book's Matplotlib style: SVG with text as outlines (the same on every machine), light grid, no
     box; as a chapter begins with it, its parameters are checked here, wherever they come from."""
-    parameters.check(sys._getframe(1).f_globals)
+    names = sys._getframe(1).f_globals
+    parameters.check(names)
+    said = {name: names[name] for name in names.get("__annotations__", {}) if name in names}
+    current().header["parameters"] = said  # for what is drawn before the run is done
     if os.environ.get("BNBOOK_FIGURES"):
         matplotlib.use("agg")
     # Said where a legend's place took a second, which only tells that the machine was busy.
@@ -79,17 +82,37 @@ def use_style() -> None:
     plt.rcParams.update(STYLE)
 
 
+def figure(
+    name: str, draw: Callable[[Results], plt.Figure], *, points: Mapping[str, Any] | None = None
+) -> None:
+    """Save what `draw` makes of the results recorded so far as NAME.svg; it takes no other numbers, so that a
+    published figure can be drawn again from its results file.
+
+    points: the drawn points that no result holds yet, seeds first, recorded as curve.NAME.KEY (with _ for -);
+    `draw` reads them by `points_of`.
+    """
+    _record_points(name, points or {})
+    _save(draw(current()), name)
+
+
 def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = None) -> None:
     """Save as NAME.svg beside the run's notebook; outside `bnbook run` show it below the cell instead.
 
     A page shows the figure of that name with the `figure` directive, which carries its alternative text and its
-    caption. curves: the drawn points that no result holds yet, seeds first, recorded as curve.NAME.KEY (with
-    _ for -), so that the figure can be drawn again from the results file.
+    caption. curves: the drawn points, as `figure` has them.
     """
+    _record_points(name, curves or {})
+    _save(fig, name)
+
+
+def _record_points(name: str, points: Mapping[str, Any]) -> None:
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise BnbookError(f"figure name {name!r} is malformed; expected lower-case words joined by hyphens")
-    points = {f"{_points(name)}{key}": values for key, values in (curves or {}).items()}
-    record_table(points, note=f"drawn in the figure {name}", digits=CURVE_DIGITS)
+    found = {f"{_points(name)}{key}": values for key, values in points.items()}
+    record_table(found, note=f"drawn in the figure {name}", digits=CURVE_DIGITS)
+
+
+def _save(fig: plt.Figure, name: str) -> None:
     finish(fig)
     if folder := os.environ.get("BNBOOK_FIGURES"):
         atomic.write_bytes(Path(folder) / f"{name}.svg", _as_svg(fig))
@@ -98,12 +121,6 @@ def save_figure(fig: plt.Figure, name: str, curves: Mapping[str, Any] | None = N
 
         display(fig)
     plt.close(fig)
-
-
-def figure(name: str, draw: Callable[[Mapping[str, np.ndarray]], plt.Figure]) -> None:
-    """Save what `draw` makes of the results recorded so far as NAME.svg; it takes no other numbers, so that a
-    published figure can be drawn again from its results file."""
-    save_figure(draw(current()), name)
 
 
 def as_svg(draw: Callable[[Results], plt.Figure], results: Results, narrow: bool) -> bytes:

@@ -27,6 +27,7 @@ EXPECTED = {
     "dict_type": "names with values",
     "int_type": "a whole number",
     "string_type": "a text",
+    "extra_forbidden": "no such key",
     "string_pattern_mismatch": "lower-case words joined by hyphens",
 }
 

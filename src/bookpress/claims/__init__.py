@@ -17,7 +17,6 @@ from bookpress.claims.ledger import (
     rung_table,
     show_verdicts,
     turned,
-    verdict_rows,
 )
 from bookpress.claims.reading import carry, chapter_claims, load_claims
 from bookpress.claims.sources import (

@@ -318,19 +318,6 @@ UNBROKEN = "\u00a0"
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
 
-def verdict_rows(
-    chapter: str,
-    results: Mapping[str, np.ndarray],
-    profile: str | None,
-    *,
-    exact: bool = False,
-    claims: Sequence[Claim] | None = None,
-) -> list[Judgement]:
-    """Judge every claim of one chapter, in the order of the claims file (read if `claims` is not given)."""
-    listed = load_claims() if claims is None else claims
-    return [judge(claim, results, profile, exact=exact) for claim in listed if claim.chapter == chapter]
-
-
 def in_bold(judgement: Judgement) -> str:
     """A verdict where nothing else can be shown than words."""
     return f"**{without_markup(judgement.words)}**{exploratory_note(judgement)}"

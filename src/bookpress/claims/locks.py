@@ -18,7 +18,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
+
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_model
 
 from bookpress.errors import PressError
 
@@ -30,39 +32,50 @@ from bookpress import atomic, paths
 from bookpress.claims.claim import Claim
 from bookpress.fingerprint import digest
 from bookpress.results import Results
+from bookpress.schema import mistake
 from bookpress.texts import read_text
 
 # ---- The lines of book/locks.jsonl: one JSON object an event, each with the hash of the line before it -------------
 # "Before it" is the line before of the same chapter, so that work on two chapters can be merged; what is in the
 # file is never rewritten.
-#
-# | event | says | fields besides `event`, `chapter`, `date`, `previous` |
-# |---|---|---|
-# | locked | a first test | `claim`, `test`, `says`, `measure`, `planned`, `stop`, `seen`, `why`, `power` |
-# | changed | another test, plan or way to measure | the same |
-# | carried | measured otherwise, with the same numbers | `profile`, `claims`, `was`, `now` |
-# | published | results that are known from here on | `profile`, `content`, `seeds` |
-# | withdrawn | the book no longer lists the claim | `claim`, `why` |
 
 NAME = "locks.jsonl"
 FIXED = "fixed n"  # the one rule for stopping: the planned seeds are run, all of them, and no more
 AFTER = " after its data"  # what the reason of a line ends with that had something in `seen`
-TESTED = {"claim", "test", "says", "measure", "planned", "stop", "seen"}
-#: Event -> fields that it needs; `why` may stand in every line, `commit` in those entered from the history.
-EVENTS = {
-    "locked": TESTED,
-    "changed": TESTED,
-    "carried": {"profile", "claims", "was", "now"},
-    "published": {"profile", "content", "seeds"},
-    "withdrawn": {"claim", "why"},
+
+
+def _to_the_minute(value: str) -> str:
+    """In UTC: as texts they are in the order of time."""
+    if not re.fullmatch(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\dZ", value):
+        raise ValueError(f"is {value!r}; expected one such as 2026-05-02T10:00Z")
+    return value
+
+
+STRICT, OPEN = ConfigDict(strict=True, extra="forbid"), ConfigDict(strict=True, extra="allow")
+TEXTS, RANGES = (
+    list[str],
+    list[Annotated[list[int], Field(min_length=2, max_length=2)]],
+)  # of seeds, first and last
+PLAN = create_model("PLAN", __config__=OPEN, settings=(str, ...))  # of a profile: beside it, numbers of seeds
+TESTED = {"claim": str, "test": str, "says": str, "measure": str, "stop": str}
+TESTED |= {"planned": dict[str, PLAN], "seen": dict[str, RANGES]}
+EVENTS: dict[str, dict[str, Any]] = {
+    "locked": TESTED,  # a first test
+    "changed": TESTED,  # another test, plan or way to measure
+    # measured otherwise, with the same numbers: by what code and settings before and from here on
+    "carried": {"profile": str, "claims": TEXTS, "was": TEXTS, "now": TEXTS},
+    "published": {"profile": str, "content": str, "seeds": RANGES},  # results that are known from here on
+    "withdrawn": {"claim": str, "why": str},  # the book no longer lists the claim
 }
-ALL = {"event", "chapter", "date", "previous"}
-MAY = {"why", "commit", "power"}
-#: To the minute, in UTC: as texts they are in the order of time.
-DATE = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\dZ")
-#: Fields that are no text.
-TYPES = dict.fromkeys(("planned", "seen", "power"), dict)
-TYPES |= dict.fromkeys(("claims", "was", "now", "seeds"), list)
+ALL = {"event": str, "chapter": str, "date": Annotated[str, AfterValidator(_to_the_minute)], "previous": str}
+#: `why` may stand in every line, `commit` in those entered from the history.
+MAY = {"why": (str, ""), "commit": (str, ""), "power": (dict[str, TEXTS], {})}
+FORMS = {
+    event: create_model(
+        event, __config__=STRICT, **MAY | {name: (kind, ...) for name, kind in (ALL | needed).items()}
+    )
+    for event, needed in EVENTS.items()
+}
 
 
 @dataclass(frozen=True)
@@ -128,43 +141,16 @@ def content_of(number: int, written: str) -> Mapping[str, Any]:
     """What a line says; PressError where it is no event with the fields that it needs."""
     try:
         content = json.loads(written)
-        event = content["event"]
+        form = FORMS[content["event"]]
     except (ValueError, TypeError, KeyError, RecursionError):
-        fail(number, "it is no event", '{"event": "locked", …}, as `lock` writes it')
-    if event not in list(EVENTS):
-        fail(number, f"event {event!r} is unknown", f"one of {', '.join(EVENTS)}")
-    needed, given = ALL | EVENTS[event], set(content)
-    if missing := sorted(needed - given):
-        fail(number, f"it lacks {', '.join(missing)}", f"{event} with {', '.join(sorted(needed))}")
-    if unknown := sorted(given - needed - MAY):
-        fail(number, f"it has unknown {', '.join(unknown)}", f"{event} with {', '.join(sorted(needed))}")
-    for name in sorted(given):
-        if not _is_well(name, content[name]):
-            fail(number, f"its {name} is {str(content[name])[:60]!r}", "one as `lock` writes it")
+        fail(number, "it is no event", f'{{"event": one of {", ".join(EVENTS)}, …}}, as `lock` writes it')
+    try:
+        form.model_validate(content)
+    except ValidationError as error:
+        raise PressError(f"{NAME}, line {number}: {content['event']}: {mistake(error)}") from None
     if content.get("seen") and not content.get("why"):
         fail(number, "its data were known and it does not say why it came after them", "`why`")
     return content
-
-
-def _is_well(name: str, value: Any) -> bool:
-    """Whether a field has the form that its readers rest on."""
-    if not isinstance(value, TYPES.get(name, str)):
-        return False
-    if name == "date":
-        return bool(DATE.fullmatch(value))
-    if name == "planned":
-        plans = value.values()
-        return all(isinstance(each, dict) and isinstance(each.get("settings"), str) for each in plans)
-    if name in ("seen", "power") and not all(isinstance(each, list) for each in value.values()):
-        return False
-    listed = [each for part in value.values() for each in part] if isinstance(value, dict) else value
-    if name in ("seen", "seeds"):
-        return all(map(_is_range, listed))
-    return isinstance(listed, str) or all(isinstance(each, str) for each in listed)
-
-
-def _is_range(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(seed, int) for seed in value)
 
 
 def fail(number: int, wrong: str, expected: str) -> NoReturn:
@@ -367,18 +353,11 @@ UNSAID = "test changed"
 
 @dataclass(frozen=True)
 class Deviation:
-    """One changed test of a claim."""
+    """One changed test of a claim; `words`: "2026-11-22, after some of its data: seeds spread by powers of ten"."""
 
     claim: str
     chapter: str
-    date: str  # of the day
-    why: str
-    late: bool  # some of its data were known
-
-    @property
-    def words(self) -> str:
-        """ "2026-11-22, after some of its data: seeds spread by powers of ten"."""
-        return f"{self.date}{', after some of its data' * self.late}: {self.why}"
+    words: str
 
 
 def power(own: Iterable[Line], test: str, profile: str | None) -> tuple[str, ...]:
@@ -397,8 +376,8 @@ def deviations(lines: Iterable[Line]) -> list[Deviation]:
         if tests.setdefault(claim, line["test"]) != line["test"]:
             why = line.get("why").removesuffix(AFTER)
             why = "no reason was written" if why.startswith(UNSAID) else why
-            late = bool(line.get("seen"))
-            found.append(Deviation(claim, line["chapter"], line["date"][:10], why, late))
+            late = ", after some of its data" * bool(line.get("seen"))
+            found.append(Deviation(claim, line["chapter"], f"{line['date'][:10]}{late}: {why}"))
         tests[claim] = line["test"]
     return found
 
@@ -421,12 +400,10 @@ UNPLANNED = "no run at this profile was planned"
 
 @dataclass(frozen=True)
 class Standing:
-    """`exploratory` says why in a few words, "" where the test is locked; `date` and `line` are those of the
-    lock that counts."""
+    """`exploratory` says why in a few words, "" where the test is locked; `date` is that of the lock that counts."""
 
     exploratory: str = ""
     date: str = ""
-    line: int = 0
 
 
 def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
@@ -437,10 +414,10 @@ def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
     for line in candidates:
         reason = _against(line, own, claim, recorded, chain)
         if not reason:
-            return Standing("", line["date"], line.number)
+            return Standing("", line["date"])
         reasons.append(reason)
     if reasons and not is_reached(claim, recorded):  # what stands on no data needs no lock before them
-        return Standing("", candidates[-1]["date"], candidates[-1].number)
+        return Standing("", candidates[-1]["date"])
     return Standing(next((each for each in reasons if each != LATE), LATE) if reasons else UNLOCKED)
 
 

@@ -304,7 +304,7 @@ def _judged_anew(claim: Claim, evidence: Evidence) -> Judgement:
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
     chain = locks.read()
     stands, own = locks.standing(claim, evidence.results, chain), chain.of_claim(claim.id)
-    remark = remark_on_draws(claim, found.verdict, evidence) or _remark(found, evidence.results.header, chain)
+    remark = remark_on_draws(claim, found.verdict, evidence) or _remark(found, evidence.results.header)
     changed = tuple(each.words for each in locks.deviations(own))
     power = locks.power(own, short(claim.test_hash), evidence.profile)
     before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed, "power": power}
@@ -372,14 +372,9 @@ def says(claim: Claim) -> str:
     return hashlib.sha256(wording(claim).encode()).hexdigest()[:8]
 
 
-def _remark(found: Judgement, header: Mapping[str, Any], chain: locks.Chain) -> str:
-    """Why the verdict is not what it was when the run ended, or nothing; runs from before `judged` was noted
-    are held to the words of the locks."""
-    claim = found.claim
-    if "judged" not in header:
-        words = {line["says"] for line in chain.of_claim(claim.id) if line.tests}
-        return REWORDED if words and says(claim) not in words else ""
-    then = header.get("judged", {}).get(claim.id)
+def _remark(found: Judgement, header: Mapping[str, Any]) -> str:
+    """Why the verdict is not what it was when the run ended, or nothing."""
+    claim, then = found.claim, header.get("judged", {}).get(found.claim.id)
     if then and (then["says"] != wording(claim) or then.get("terms", terms(claim)) != terms(claim)):
         return REWORDED
     before = then and judging.NOW.get(then["verdict"], then["verdict"])
@@ -433,11 +428,9 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
         if cell.cell_type == "code":
             made = next(ran)  # the gate has counted them
             cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
-            cell["metadata"] = cell.metadata | {
-                "tags": sorted({*cell.metadata.get("tags", []), "hide-input"})
-            }
         if is_parameters(cell):
             cell["source"] = with_values(cell.source, evidence.results.header["parameters"])
+            cell["metadata"] = cell.metadata | {"tags": [*cell.metadata.get("tags", []), "hide-input"]}
         cells.append(cell)
     page["cells"] = cells
     return page

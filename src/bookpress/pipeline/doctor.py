@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,43 +19,42 @@ WANTED = ("jupyter-book", "jupytext", "papermill", "torch", "torchvision", "nump
 NEEDED_GIB = 1
 NOT_HERE = "not here; downloaded and checked when a chapter asks for it"
 
+Row = tuple[str, str, bool]  # of what, in words, and whether the smoke profile has what it needs
+
 
 def report() -> tuple[list[str], bool]:
     """The lines of `doctor`, and whether everything that the smoke profile needs is there."""
-    checks = (_python, _packages, _device, _memory, _book, _disk, _data)
-    rows = [row for check in checks for row in _tried(check)]
+    rows = [
+        row for check in (_python, _packages, _device, _memory, _book, _disk, _data) for row in _tried(check)
+    ]
     lines = [f"{'ok ' if good else 'BAD'}  {name:<12} {words}" for name, words, good in rows]
     return lines, all(good for _, _, good in rows)
 
 
-Row = tuple[str, str, bool]
-
-
-def _tried(check: Callable[[], list[Row]]) -> list[Row]:
+def _tried(check: Callable[[], Iterator[Row]]) -> list[Row]:
     """The rows of a check; where it fails, as for a package that is missing or broken, one that says so."""
     try:
-        return check()
+        return list(check())
     except Exception as error:
         words = str(error).partition("\n")[0]
         return [(check.__name__.strip("_"), f"cannot be told: {type(error).__name__}: {words}", False)]
 
 
-def _python() -> list[Row]:
+def _python() -> Iterator[Row]:
     good = (3, 11) <= sys.version_info[:2] <= (3, 13)
-    return [("Python", f"{platform.python_version()} on {platform.system()} (3.11 to 3.13 expected)", good)]
+    yield "Python", f"{platform.python_version()} on {platform.system()} (3.11 to 3.13 expected)", good
 
 
-def _packages() -> list[Row]:
-    rows = []
+def _packages() -> Iterator[Row]:
     for name in WANTED:
         try:
-            rows.append((name, version(name), True))
+            yield name, version(name), True
         except PackageNotFoundError:
-            rows.append((name, "not installed; run make book, or pip install -r requirements.lock", False))
-    return rows + _operators()
+            yield name, "not installed; run make book, or pip install -r requirements.lock", False
+    yield from _operators()
 
 
-def _operators() -> list[Row]:
+def _operators() -> Iterator[Row]:
     """torchvision's own operators, loaded without the rest of it: that takes seconds. They do not load where
     torch and torchvision come from different builds."""
     try:
@@ -66,63 +65,50 @@ def _operators() -> list[Row]:
             torch.ops.load_library(str(library))
     except (ImportError, AttributeError, OSError, RuntimeError) as error:
         words = str(error).splitlines()[0]
-        return [("torchvision", f"does not fit torch ({words}); install both from the same index", False)]
-    return []
+        yield "torchvision", f"does not fit torch ({words}); install both from the same index", False
 
 
-def _device() -> list[Row]:
+def _device() -> Iterator[Row]:
     import torch
 
+    words = f"no GPU; CPU with {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads"
     if torch.cuda.is_available():
         gibibytes = torch.cuda.get_device_properties(0).total_memory / 2**30
-        return [("device", f"{torch.cuda.get_device_name(0)}, {gibibytes:.0f} GiB", True)]
-    return [
-        (
-            "device",
-            f"no GPU; CPU with {os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads",
-            True,
-        )
-    ]
+        words = f"{torch.cuda.get_device_name(0)}, {gibibytes:.0f} GiB"
+    yield "device", words, True
 
 
-def _memory() -> list[Row]:
+def _memory() -> Iterator[Row]:
     import psutil
 
-    gibibytes = psutil.virtual_memory().available / 2**30
-    return [("memory", f"{gibibytes:.1f} GiB free (smoke needs 4, laptop 8)", gibibytes >= 2)]
+    free = psutil.virtual_memory().available / 2**30
+    yield "memory", f"{free:.1f} GiB free (smoke needs 4, laptop 8)", free >= 2
 
 
-def _book() -> list[Row]:
+def _book() -> Iterator[Row]:
     """Without a book nothing is wrong: the instruments and downloaded notebooks need none."""
     try:
-        return [("book", str(paths.repository_root()), True)]
+        words = str(paths.repository_root())
     except PressError:
         words = "none here: measure and downloaded notebooks work; the rest needs the book's repository"
-        return [("book", words, True)]
+    yield "book", words, True
 
 
-def _disk() -> list[Row]:
+def _disk() -> Iterator[Row]:
     free = shutil.disk_usage(Path.cwd()).free / 2**30
-    return [("disk", f"{free:.1f} GiB free here ({NEEDED_GIB} needed for runs and site)", free >= NEEDED_GIB)]
+    yield "disk", f"{free:.1f} GiB free here ({NEEDED_GIB} needed for runs and site)", free >= NEEDED_GIB
 
 
-def _data() -> list[Row]:
+def _data() -> Iterator[Row]:
     """The sets that can be loaded at once; missing ones are no fault, the smoke profile has its own."""
-    data = book().data
-    named = os.environ.get("BNBOOK_DATA")
-    rows = [
-        (
-            "data",
-            f"BNBOOK_DATA is {'set' if named else 'not set; sets are downloaded when a chapter asks'}",
-            True,
-        )
-    ]
-    for name in (sets := list(book().data_names)):
+    data, named, sets = book().data, os.environ.get("BNBOOK_DATA"), list(book().data_names)
+    words = "set" if named else "not set; sets are downloaded when a chapter asks"
+    yield "data", f"BNBOOK_DATA is {words}", True
+    for name in sets:
         try:
             words = data.whereabouts(name)
             if words.endswith(": download"):
                 words = "downloaded before, in the cache" if data.is_kept(name) else NOT_HERE
-            rows.append((name, words, True))
+            yield name, words, True
         except PressError as error:
-            rows.append((name, f"not found: {error}", not named or name != sets[0]))  # the one to have
-    return rows
+            yield name, f"not found: {error}", not named or name != sets[0]  # the one to have

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -30,6 +30,8 @@ from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PUBLISHED
 from bookpress.texts import read_text
+
+Lines = Iterator[str]  # what is amiss
 
 # ---- What evidence must not tell of the one who made it: paths of a machine, mail addresses ------------------------
 
@@ -75,13 +77,12 @@ def scrub(notebook: Any) -> None:
                     output.data[kind] = pattern.sub(SCRUBBED, text)
 
 
-def scrubbed(evidence: Evidence) -> list[str]:
+def scrubbed(evidence: Evidence) -> Lines:
     """What a cell printed with a path of the machine is not published."""
     text = evidence.notebook_path.read_text(encoding="utf-8")
-    warned = WARNED.search(text)
-    why = f": {warned[1]}" if warned else ""
-    found = SCRUBBED in text
-    return [f"{evidence.notebook_path.name}: a cell prints {SCRUBBED[1:-1]}, mend it{why}"] if found else []
+    if SCRUBBED in text:
+        why = f": {warned[1]}" if (warned := WARNED.search(text)) else ""
+        yield f"{evidence.notebook_path.name}: a cell prints {SCRUBBED[1:-1]}, mend it{why}"
 
 
 def _here() -> set[str]:
@@ -89,41 +90,32 @@ def _here() -> set[str]:
     return {str(place) for place in places} - {"/", "~"}
 
 
-def local_paths(evidence: Evidence) -> list[str]:
+def local_paths(evidence: Evidence) -> Lines:
     """No path of the machine that ran it, in the notebook, the results or a figure."""
-    here, found = _here(), []
-    for path in [
-        evidence.notebook_path,
-        evidence.results_path,
-        *sorted(evidence.figures_folder.glob("*.svg")),
-    ]:
+    figures = sorted(evidence.figures_folder.glob("*.svg"))
+    for path in [evidence.notebook_path, evidence.results_path, *figures]:
         text = path.read_text(encoding="utf-8")
         leaks = [match[0] for pattern in LOCAL_PATHS if (match := pattern.search(text))]
-        leaks += [place for place in here if json.dumps(place)[1:-1] in text]
+        leaks += [place for place in _here() if json.dumps(place)[1:-1] in text]
         warned = WARNED.search(text)
         why = f": a cell prints a warning, mend what it is about: {warned[1]}" if warned else ""
-        found += [f"{path.name} carries a local path ({leak}…){why}" for leak in leaks[:1]]
-        found += [
-            f"{path.name} carries a mail address (…{match[0]})" for match in [ADDRESS.search(text)] if match
-        ]
-    return found
+        yield from (f"{path.name} carries a local path ({leak}…){why}" for leak in leaks[:1])
+        if match := ADDRESS.search(text):
+            yield f"{path.name} carries a mail address (…{match[0]})"
 
 
 #: The start of a tag of HTML.
 TAG = re.compile(r"<[A-Za-z/!?]")
 
 
-def plain(evidence: Evidence) -> list[str]:
+def plain(evidence: Evidence) -> Lines:
     """No markup in what a results file says of its run: its words stand on pages."""
     recorded = evidence.results
     about = {
         name: {key: entry.get(key) for key in ("unit", "note")} for name, entry in recorded.entries.items()
     }
-    return [
-        f"{evidence.results_path.name}: {text[:60]!r} has markup; expected plain words"
-        for text in _texts([recorded.header, about])
-        if TAG.search(text)
-    ][:3]
+    for text in [text for text in _texts([recorded.header, about]) if TAG.search(text)][:3]:
+        yield f"{evidence.results_path.name}: {text[:60]!r} has markup; expected plain words"
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -146,56 +138,48 @@ SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 
 
-def cells(evidence: Evidence) -> list[str]:
+def cells(evidence: Evidence) -> Lines:
     """Every code cell ran to its end, none raised, no picture without alternative text, no progress
     frames."""
-    found = []
     code = chapter_runs.ran_cells(evidence.notebook)
     for number, cell in enumerate(code, start=1):
-        status = cell.metadata.get("papermill", {}).get("status")
+        where, status = f"code cell {number}", cell.metadata.get("papermill", {}).get("status")
         if cell.source.strip() and status != "completed":
-            found.append(
-                f"code cell {number} is {status or 'not run'}, expected completed: {cell.source[:60]!r}"
-            )
+            yield f"{where} is {status or 'not run'}, expected completed: {cell.source[:60]!r}"
         for output in cell.outputs:
+            shown = output.get("data", {})
             if output.output_type == "error":
-                found.append(f"code cell {number} raised {output.ename}: {output.evalue}")
-            if active := sorted(set(output.get("data", {})) - SHOWN):
-                found.append(
-                    f"code cell {number} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}"
-                )
-            if TAG.search(str(output.get("data", {}).get("text/markdown", ""))):
-                found.append(f"code cell {number} shows HTML in Markdown; expected Markdown alone")
-            if any(kind.startswith("image/") for kind in output.get("data", {})):
+                yield f"{where} raised {output.ename}: {output.evalue}"
+            if active := sorted(set(shown) - SHOWN):
+                yield f"{where} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}"
+            if TAG.search(str(shown.get("text/markdown", ""))):
+                yield f"{where} shows HTML in Markdown; expected Markdown alone"
+            if any(kind.startswith("image/") for kind in shown):
                 alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
-                found += _alt_problems(f"code cell {number} shows a picture", alt)
+                yield from _alt_problems(f"{where} shows a picture", alt)
             if output.output_type == "stream" and "\r" in output.text:
-                found.append(f"code cell {number} printed progress frames; progress belongs to the terminal")
+                yield f"{where} printed progress frames; progress belongs to the terminal"
     expected = sum(cell.cell_type == "code" for cell in evidence.chapter.notebook.cells)
     if len(code) != expected:
-        found.append(f"{len(code)} code cells ran, the chapter has {expected}")
-    return found
+        yield f"{len(code)} code cells ran, the chapter has {expected}"
 
 
-def figures(evidence: Evidence) -> list[str]:
+def figures(evidence: Evidence) -> Lines:
     """Every figure of the text can be drawn and says in words what it shows; every figure drawn is in the
     text."""
-    found, named = [], set()
-    own, there = f"{evidence.chapter.path.stem}.figures/", drawn(evidence)
+    own, there, named = f"{evidence.chapter.path.stem}.figures/", drawn(evidence), set()
     for path, alt, _ in chapter_runs.referenced_figures(evidence.chapter.text):
-        found += _alt_problems(f"figure {path}", alt)
-        if path.startswith(own):
-            named.add(name := path.removeprefix(own).removesuffix(".svg"))
-            if name not in there:
-                found.append(f"figure {path} is in the text but nothing draws it")
-        else:
-            found.append(f"figure {path} is not from {own}; expected a figure that this chapter's run draws")
-    found += [
-        f"{path.name} among the figures is no drawing"
-        for path in sorted(evidence.figures_folder.glob("*"))
-        if path.suffix != ".svg" or not path.is_file()
-    ]
-    return found + [f"figure {name} is drawn but the text does not show it" for name in sorted(there - named)]
+        yield from _alt_problems(f"figure {path}", alt)
+        named.add(name := path.removeprefix(own).removesuffix(".svg"))
+        if not path.startswith(own):
+            yield f"figure {path} is not from {own}; expected a figure that this chapter's run draws"
+        elif name not in there:
+            yield f"figure {path} is in the text but nothing draws it"
+    for path in sorted(evidence.figures_folder.glob("*")):
+        if path.suffix != ".svg" or not path.is_file():
+            yield f"{path.name} among the figures is no drawing"
+    for name in sorted(there - named):
+        yield f"figure {name} is drawn but the text does not show it"
 
 
 def drawn(evidence: Evidence) -> set[str]:
@@ -205,18 +189,19 @@ def drawn(evidence: Evidence) -> set[str]:
     return kept | set(pictures.drawings(evidence.chapter)) if evidence.is_published else kept
 
 
-def required_results(evidence: Evidence) -> list[str]:
+def required_results(evidence: Evidence) -> Lines:
     """Everything that the claims and the prose read was recorded, and nothing is an empty or malformed
     token."""
-    chapter, found = evidence.chapter, []
+    chapter = evidence.chapter
     if not evidence.results.header.get("default_parameters"):
         # other parameters may well leave out an arm that the text is about; nothing of it is published
-        return []
+        return
     try:
         named = prose.result_names(chapter.text)
         spared = named - prose.result_names(chapter.text, or_else=False)
     except PressError as malformed_table:
-        return [str(malformed_table)]
+        yield str(malformed_table)
+        return
     own = {name for owner, name in named if owner in (None, chapter.name)}
     wanted = own - {name for _, name in spared if _has_sibling(name, evidence.results)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
@@ -225,10 +210,10 @@ def required_results(evidence: Evidence) -> list[str]:
         if claim.counts_as_evidence(profile, chapter.exact):
             wanted.update(claim.required_names())
         if claim.figure not in there:
-            found.append(f"claim {claim.id} points to figure {claim.figure!r}, which nothing draws")
-    missing = sorted(wanted - set(evidence.results))
-    found += [f"result {name!r} is missing; the text or a claim needs it" for name in missing]
-    return found + [f"{token} is not a token that pages know" for token in prose.malformed(chapter.text)]
+            yield f"claim {claim.id} points to figure {claim.figure!r}, which nothing draws"
+    for name in sorted(wanted - set(evidence.results)):
+        yield f"result {name!r} is missing; the text or a claim needs it"
+    yield from (f"{token} is not a token that pages know" for token in prose.malformed(chapter.text))
 
 
 def _has_sibling(name: str, recorded: Collection[str]) -> bool:
@@ -240,88 +225,72 @@ def _has_sibling(name: str, recorded: Collection[str]) -> bool:
     )
 
 
-def seeds(evidence: Evidence) -> list[str]:
+def seeds(evidence: Evidence) -> Lines:
     """Every result has one row for each seed that it names, and names each once."""
-    return [
-        f"result {name!r} has {len(entry['values'])} rows for {len(set(entry['seeds']))} seeds"
-        for name, entry in evidence.results.entries.items()
-        if not len(entry["values"]) == len(entry["seeds"]) == len(set(entry["seeds"]))
-    ]
+    for name, entry in evidence.results.entries.items():
+        rows, once = len(entry["values"]), len(set(entry["seeds"]))
+        if not rows == len(entry["seeds"]) == once:
+            yield f"result {name!r} has {rows} rows for {once} seeds"
 
 
-def judgeable(evidence: Evidence) -> list[str]:
+def judgeable(evidence: Evidence) -> Lines:
     """The claims can be judged by what was recorded."""
     try:
         chapter_runs.chapter_verdicts(evidence)
     except PressError as error:
-        return [str(error)]
-    return []
+        yield str(error)
 
 
-def within_reach(evidence: Evidence) -> list[str]:
+def within_reach(evidence: Evidence) -> Lines:
     """With the seeds that a profile gives a test it could have held; a smoke run judges nothing, and a rerun with
     fewer seeds leaves such a claim open."""
     if evidence.profile == "smoke" or not evidence.results.header.get("default_parameters"):
-        return []
-    results, own = evidence.results, claims.chapter_claims(evidence.chapter.name)
-    own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= set(results)]
-    try:
-        judged = [chapter_runs.judged(claim, evidence) for claim in own]
-    except PressError:  # what is recorded does not fit the test: another check says so
-        return []
-    return [
-        f"claim {found.claim.id}: with {outcome.n} seeds its test cannot hold; expected at least "
-        f"{kinds.least_seeds(outcome.test)}, or `out_of_reach: true` beside it"
-        for found in judged
-        if found.verdict != NOT_TESTED
-        for outcome in found.outcomes
-        if not kinds.can_hold(outcome.test, outcome.n)
-    ]
+        return
+    recorded, own = set(evidence.results), claims.chapter_claims(evidence.chapter.name)
+    own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= recorded]
+    with suppress(PressError):  # what is recorded does not fit the test: another check says so
+        for found in [chapter_runs.judged(claim, evidence) for claim in own]:
+            for outcome in found.outcomes if found.verdict != NOT_TESTED else ():
+                if not kinds.can_hold(outcome.test, outcome.n):
+                    yield (
+                        f"claim {found.claim.id}: with {outcome.n} seeds its test cannot hold; expected at least "
+                        f"{kinds.least_seeds(outcome.test)}, or `out_of_reach: true` beside it"
+                    )
 
 
-def data_identity(evidence: Evidence) -> list[str]:
+def data_identity(evidence: Evidence) -> Lines:
     """The data are those the chapter names, are what their hash says, and are no stand-ins above smoke."""
-    header = evidence.results.header
-    rows, families = header.get("data", []), evidence.chapter.data
-    asked = str(header.get("parameters", {}).get("data", "-auto"))
-    if rows and not asked.endswith("-auto") and asked not in [row.get("name") for row in rows]:
-        return [
-            f"the run asked for data {asked} and rests on {', '.join(str(row.get('name')) for row in rows)}"
-        ]
+    header, families = evidence.results.header, evidence.chapter.data
+    rows, asked = header.get("data", []), str(header.get("parameters", {}).get("data", "-auto"))
+    names = [str(row.get("name")) for row in rows]
+    if rows and not asked.endswith("-auto") and asked not in names:
+        yield f"the run asked for data {asked} and rests on {', '.join(names)}"
+        return
     if families and not rows:
-        return [
-            f"the run names no data set; expected {' or '.join(families)} through {book().package}.data.load"
-        ]
-    found = []
-    for row in rows:
-        found += _identity_problems(row)
-        stand_in = str(row.get("name", "")).endswith("-standin")
+        yield f"the run names no data set; expected {' or '.join(families)} through {book().package}.data.load"
+    for row, name in zip(rows, names, strict=True):
+        yield from _identity_problems(row)
+        stand_in = name.endswith("-standin")
         if stand_in and evidence.profile != "smoke":
-            found.append(f"data {row['name']} are stand-ins; the {evidence.profile} profile needs real data")
-        if not stand_in and not any(str(row.get("name", "")).startswith(family) for family in families):
-            found.append(
-                f"data {row.get('name')} are not what the chapter declares ({', '.join(families) or 'none'})"
-            )
-    return found
+            yield f"data {name} are stand-ins; the {evidence.profile} profile needs real data"
+        if not stand_in and not name.startswith(families):
+            yield f"data {name} are not what the chapter declares ({', '.join(families) or 'none'})"
 
 
-def _identity_problems(row: dict) -> list[str]:
+def _identity_problems(row: dict) -> Lines:
     """A data row against what the named set is known to be."""
-    name = row.get("name")
-    known = book().data.known_sets().get(name)
-    if known is None:
-        return [
-            f"data {name!r} are no set that the book knows; expected one of {', '.join(book().data.known_sets())}"
-        ]
+    name, sets = row.get("name"), book().data.known_sets()
+    if (known := sets.get(name)) is None:
+        yield f"data {name!r} are no set that the book knows; expected one of {', '.join(sets)}"
+        return
     wrong = [part for part in ("train", "test", "shape", "exact") if row.get(part) != known[part]]
     wrong += ["sha256"] if known["sha256"] not in (None, row.get("sha256")) else []
-    return [f"data {name}: {part} is {row.get(part)}, expected {known[part]}" for part in wrong]
+    yield from (f"data {name}: {part} is {row.get(part)}, expected {known[part]}" for part in wrong)
 
 
-def _alt_problems(what: str, alt: str) -> list[str]:
+def _alt_problems(what: str, alt: str) -> Lines:
     if len(alt) < 20 or LONGEST_HASH.search(alt):
-        return [f"{what} lacks an alternative text; expected a sentence that says what is seen"]
-    return []
+        yield f"{what} lacks an alternative text; expected a sentence that says what is seen"
 
 
 # ---- The header of a results file: what a run was made from, and how -----------------------------------------------
@@ -428,16 +397,8 @@ def commit(code: Path | None = None) -> dict[str, Any]:
     if not shutil.which("git") or not (head := git("rev-parse", "HEAD").strip()):
         return {"commit": "unknown", "dirty": True}
     lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
-    listed = git(
-        "ls-tree",
-        "-r",
-        "-z",
-        "HEAD",
-        "--",
-        *(f"src/{name}" for name in packages),
-        "book",
-        "requirements.lock",
-    )
+    asked = [*(f"src/{name}" for name in packages), "book", "requirements.lock"]
+    listed = git("ls-tree", "-r", "-z", "HEAD", "--", *asked)
     held = {
         name: words.split()[2]
         for words, _, name in (row.partition("\t") for row in listed.split("\0"))
@@ -503,72 +464,53 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
         evidence.read()
     except PressError as error:
         return [str(error)]
-    wanted: list[Callable[[Evidence], list[str]]] = [
-        cells,
-        figures,
-        required_results,
-        seeds,
-        local_paths,
-        plain,
-        data_identity,
-        within_reach,
-    ]
-    wanted += [judgeable] if fresh else [in_its_place, unaltered, freshness, size]
-    if evidence.is_published:
-        wanted.append(default_parameters)
-    return [line for check in wanted for line in check(evidence)]
+    checks = [cells, figures, required_results, seeds, local_paths, plain, data_identity, within_reach]
+    checks += [judgeable] if fresh else [in_its_place, unaltered, freshness, size]
+    checks += [default_parameters] if evidence.is_published else []
+    return [line for check in checks for line in check(evidence)]
 
 
-def default_parameters(evidence: Evidence) -> list[str]:
+def default_parameters(evidence: Evidence) -> Lines:
     """A published run has the parameters that the chapter gives its profile."""
-    own = evidence.results.header.get("default_parameters")
-    return [] if own else ["made with other parameters than the profile's"]
+    if not evidence.results.header.get("default_parameters"):
+        yield "made with other parameters than the profile's"
 
 
-def in_its_place(evidence: Evidence) -> list[str]:
+def in_its_place(evidence: Evidence) -> Lines:
     """A run lies in the folder of its own profile and under the name of its own chapter."""
     header = evidence.results.header
-    found = []
     if header.get("chapter") != evidence.chapter.name:
-        found.append(
-            f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}"
-        )
+        yield f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}"
     if header.get("profile") != evidence.folder.name:
-        found.append(f"a {header.get('profile')} run lies among the {evidence.folder.name} runs")
-    return found
+        yield f"a {header.get('profile')} run lies among the {evidence.folder.name} runs"
 
 
-def unaltered(evidence: Evidence) -> list[str]:
+def unaltered(evidence: Evidence) -> Lines:
     """Notebook and results are those that the run wrote."""
     then, now = evidence.results.header.get("files", {}), evidence.files()
     changed = [name for name, content in now.items() if then.get(name) != content]
     if evidence.results.header.get("content") != content_digest(evidence.results):
         changed.append(evidence.results_path.name)
-    return [f"{name} is not the file that the run wrote" for name in changed]
+    yield from (f"{name} is not the file that the run wrote" for name in changed)
 
 
-def freshness(evidence: Evidence) -> list[str]:
+def freshness(evidence: Evidence) -> Lines:
     """The fingerprint fits the checkout."""
-    words = {
-        "code": "the chapter's code cells changed",
-        "package": f"the {book().package} code that it imports changed",
-        "parameters": f"the {evidence.profile} parameters changed",
-        "data": "the data rows in the results file changed",
-    }
     commit = evidence.results.header.get("provenance", {}).get("commit", "")[:10]
-    diff = (
-        {"package": f" (git diff {commit} -- src/{book().package})"}
-        if re.fullmatch("[0-9a-f]{10}", commit)
-        else {}
-    )
-    return [
-        f"stale: {words[part]} since the run{diff.get(part, '')}; run it again" for part in evidence.stale()
-    ]
+    diff = f" (git diff {commit} -- src/{book().package})" if re.fullmatch("[0-9a-f]{10}", commit) else ""
+    words = {
+        "code": "the chapter's code cells changed since the run",
+        "package": f"the {book().package} code that it imports changed since the run{diff}",
+        "parameters": f"the {evidence.profile} parameters changed since the run",
+        "data": "the data rows in the results file changed since the run",
+    }
+    yield from (f"stale: {words[part]}; run it again" for part in evidence.stale())
 
 
-def size(evidence: Evidence) -> list[str]:
+def size(evidence: Evidence) -> Lines:
     megabytes = evidence.notebook_path.stat().st_size / MEBIBYTE
-    return [f"the notebook has {megabytes:.1f} MiB; at most 2 are allowed"] if megabytes > 2 else []
+    if megabytes > 2:
+        yield f"the notebook has {megabytes:.1f} MiB; at most 2 are allowed"
 
 
 # ---- What pages and lists show of a chapter: the run that passes the gate, whose answers are kept by content -------

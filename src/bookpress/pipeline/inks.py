@@ -38,7 +38,11 @@ DARK = "dark"  # the name of a figure's root: where an address ends in it, the f
 INK = re.compile(r"#[0-9a-f]{6}\b")
 BEHIND = re.compile(r'(<g id="(?:figure|axes)_\d+">\s*<g id="patch_\d+">\s*<path [^>]*style=")fill: #ffffff')
 NUMBER = re.compile(r"-?[1-9]\d*\.\d{3,}")
-LEFT_OUT = re.compile(r"\s*<metadata>.*?</metadata>|\s*<!--.*?-->|(?<=>)\s+(?=<)", re.S)
+#: What says nothing: a quarter of a file are spaces in paths, and names that are longer than they need be.
+LEFT_OUT = re.compile(r"\s*<metadata>.*?</metadata>|\s*<!--.*?-->|(?<=>)\s+(?=<)|(?<=\s)xlink:(?=href)", re.S)
+PATH = re.compile(r' d="[^"]*"')
+SPACE = re.compile(r"(?<=[A-Z]) | ?\n")
+LETTER = re.compile(r'(<use href="#[^"]*") transform="translate\((\S+) 0\)"')
 #: A text that is not white, as on a patch of colour.
 WORDS = re.compile(r'<g id="(text_\d+)">(?!<g style="fill: #ffffff)')
 #: The ground's colour around letters, about 1.5 points each way, in units of their outlines: 64 in a hundredth of a
@@ -71,9 +75,9 @@ def themed(svg: str, figure: str) -> str:
     Names and not rules for what has an ink: marks that are drawn by `use` inherit the first and may not see
     the second.
     """
-    svg = NUMBER.sub(
-        lambda number: f"{float(number[0]):.2f}", BEHIND.sub(r"\1fill: none", LEFT_OUT.sub("", svg))
-    )
+    svg = BEHIND.sub(r"\1fill: none", LEFT_OUT.sub("", svg)).replace("DejaVuSans-", "D")
+    svg = NUMBER.sub(lambda number: f"{round(float(number[0]), 2)}", LETTER.sub(r'\1 x="\2"', svg))
+    svg = PATH.sub(lambda path: SPACE.sub("", path[0]), svg)
     kept = re.match(book().scales, figure) is not None
     painted = re.match(book().painted, figure) is not None
     svg = svg if painted else WORDS.sub(r'<use href="#\1" class="around"/>\g<0>', svg)

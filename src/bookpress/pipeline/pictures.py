@@ -154,15 +154,16 @@ def _drawings(path: Path) -> dict[str, Draw]:
 
 
 def _digest(run: Evidence) -> str:
-    """SHA-256 of what a run's figures are made of: its results, the code that its cells and its package's drawings
-    reach by imports, the press's own, the versions of what draws."""
+    """What a run's figures are made of: its results, the code that its cells and its package's drawings reach by
+    imports, the press's own, the inks, the versions of what draws."""
     own = "\n".join(run.chapter.code_cells)
     starts = {*_imported(own), book().figures_module, *book().figures.modules(run.chapter.name)}
     code = hashlib.sha256(own.encode())
     for module in sorted(_reached(starts) | {f"{PRESS}.pipeline.pictures", f"{PRESS}.pipeline.inks"}):
         code.update(_source(module).encode())
-    versions = [importlib.metadata.version(name) for name in ("matplotlib", "numpy")]
-    return f"{run.results.header.get('content')} {run.chapter.name} {code.hexdigest()} {versions}"
+    drawn_with = [importlib.metadata.version(name) for name in ("matplotlib", "numpy")]
+    drawn_with += [inks.palette(), book().scales, book().painted]
+    return f"{run.results.header.get('content')} {run.chapter.name} {code.hexdigest()} {drawn_with}"
 
 
 def _reached(starts: Iterable[str]) -> set[str]:
@@ -211,7 +212,7 @@ CAPTION = re.compile(
 #: Where columns stand in a row -> where they stand on a phone, of two and of more.
 PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
 SCROLLING = 10.0  # pixels; letters of a figure that is wider than a phone and scrolls in its frame
-AXES = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="M ([\d.]+) ([\d.]+)')
+AXES = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="M([\d.]+) ([\d.]+)')
 
 
 @dataclass(frozen=True)

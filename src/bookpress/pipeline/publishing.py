@@ -335,7 +335,7 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
         )
     if found := [*gate.problems(run), *gate.scrubbed(run)]:
         raise PressError(f"{chapter.name} does not pass the gate: {'; '.join(found)}")
-    if gate.default_parameters(run):
+    if any(gate.default_parameters(run)):
         raise PressError(
             f"{chapter.name}: the run has its own parameters (--set, --seeds or --params); run it without"
         )

@@ -135,5 +135,5 @@ imported = cache(Imported)
 
 
 def start(members: Sequence[Member], dataset: Any) -> Any:
-    """The training of a stack, before its first step (`bookpress.runs.driving.Training`)."""
+    """The training of a stack, before its first step (`bookpress.runs.checkpoints.Training`)."""
     return find(book().trainings.TRAINS[kind_of(members[0][0])])(members, dataset, threads=THREADS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from typing import Any
@@ -28,15 +28,15 @@ IMPORTED = kinds.imported()
 
 
 def train_all(
-    arms: Sequence[Any],
+    arms: Mapping[Any, Any] | Iterable[Any],
     seeds: Iterable[int],
     workers: int | None = None,
     device: str | None = None,
     *,
     kept: bool = False,
 ) -> dict[Any, Arrays]:
-    """Train every arm from every seed, or take it from the store; arm -> the arrays of its training, (S,
-    ...).
+    """Train every arm from every seed, or take it from the store; the name of an arm, or where it has none the arm
+    itself -> the arrays of its training, (S, ...).
 
     `seconds` (S,) is added: what each training took when it was made, a member of a stack its share.
     `workers` train at once, by default (None or 0) one a core, on a GPU one; 1 trains in this process, more
@@ -46,13 +46,14 @@ def train_all(
     with the chapter, so that nobody has to make them again. PressError for bad input, for a training
     that killed its workers, for a lost cluster.
     """
-    arms, seeds = list(dict.fromkeys(arms)), list(seeds)
+    named = dict(arms) if isinstance(arms, Mapping) else {arm: arm for arm in arms}
+    arms, seeds = list(dict.fromkeys(named.values())), list(seeds)
     if not seeds:
         raise PressError("no seeds to train from; expected at least one")
     found = train_members([(arm, seed) for arm in arms for seed in seeds], workers, device, kept=kept)
     return {
-        arm: {name: np.stack([found[arm, seed][name] for seed in seeds]) for name in found[arm, seeds[0]]}
-        for arm in arms
+        key: {name: np.stack([found[arm, seed][name] for seed in seeds]) for name in found[arm, seeds[0]]}
+        for key, arm in named.items()
     }
 
 

@@ -18,7 +18,7 @@ from bookpress.errors import PressError
 
 if TYPE_CHECKING:
     from bookpress.fingerprint.sources import Sources
-    from bookpress.runs.driving import Tell
+    from bookpress.runs.checkpoints import Tell
 
 #: A training uses torch's own random state, which a process has once: two threads of one worker take turns.
 _ALONE = threading.Lock()
@@ -31,7 +31,7 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
     is left}. PressError where code, torch or data are not those of the caller.
     """
     importlib.import_module(task["book"])  # registers it, in a worker for the first time
-    from bookpress.runs import checkpoints, driving, kinds
+    from bookpress.runs import checkpoints, kinds
 
     imported = kinds.imported()
 
@@ -51,7 +51,7 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
         with _torch_as_it_starts():
             training = kinds.start(members, dataset)
             with book().trainings.numerics(training.device, kinds.THREADS):  # once, not at every step
-                arrays, seconds = driving.drive(training, task["keys"], tell)
+                arrays, seconds = checkpoints.drive(training, task["keys"], tell)
         return {
             "arrays": arrays,
             "seconds": seconds / len(members),

@@ -34,6 +34,9 @@ MATHJAX_KEPT = (
     "a11y",
     "sre/mathmaps/en.json",
 )
+#: What comes with the theme and no reader's browser asks for: its scripts' sources, words for Sphinx, and fonts that
+#: stand there in a smaller form.
+UNREAD = (".map", ".po", ".mo", ".ttf")
 
 
 def build(profile: str | None = None) -> Path:
@@ -76,16 +79,23 @@ def _built(folder: Path, profile: str | None) -> Path:
         judged = claim_pages.judgements(chapters, shown)
     figures = finish(rendered, staged)
     claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
-    ways.write(rendered, chapters, shown)
-    teaching.write(rendered, sheets)
-    shell.write_previews(rendered, chapters, shown.rows.values(), shell.address())
-    notation.write(rendered, [chapter.name for chapter in chapters])
-    shell.write_feet(rendered, contents.repository(), shell.address(), *gate.head())
-    shutil.copytree(
-        made, rendered / "_sources", dirs_exist_ok=True
-    )  # what the download button of a page gives
+    sheets = teaching.write(rendered, sheets)
+    previews = shell.previews(rendered, chapters, shown.rows.values())
+    data, symbols = ways.Data(rendered, chapters, shown), notation.entries()
+    about = contents.repository(), shell.address(), *gate.head()
+    for page in sorted(rendered.rglob("*.html")):
+        name = page.relative_to(rendered).with_suffix("").as_posix()
+        text = data.under_figures(page.read_text(encoding="utf-8"), name)
+        if name == "teach":
+            text = text.replace(teaching.MADE, sheets)
+        if not name.startswith("_"):
+            text = shell.with_foot(previews.tagged(text, name), name, *about)
+        if name in {chapter.name for chapter in chapters}:
+            text = notation.marked(text, symbols, name)
+        page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
+    # what the download button of a page gives
+    shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)
     ledger.write(rendered, shown)
-    shell.write_policies(rendered)
     old_site = folder / "html.old"
     shutil.rmtree(old_site, ignore_errors=True)
     if site.exists():
@@ -145,9 +155,9 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         if mended != text:
             page.write_text(mended, encoding="utf-8")
     mathjax = site / "_static" / "mathjax"
-    for path in sorted(mathjax.rglob("*"), reverse=True):
-        relative = path.relative_to(mathjax).as_posix()
-        if path.is_file() and not relative.startswith(MATHJAX_KEPT):
+    for path in sorted((site / "_static").rglob("*"), reverse=True):
+        rest = mathjax in path.parents and not path.relative_to(mathjax).as_posix().startswith(MATHJAX_KEPT)
+        if path.is_file() and (rest or path.suffix in UNREAD):
             path.unlink()
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()

@@ -178,9 +178,7 @@ def write(
         )
         (folder / f"{row['id']}.html").write_text(claim_page(row, about), encoding="utf-8")
         (folder / f"{row['id']}.json").write_text(
-            json.dumps(
-                row | {"run": _run(about.evidence), "draws": about.drawn}, ensure_ascii=False, indent=1
-            ),
+            json.dumps(row | {"run": _run(about.evidence), "draws": about.drawn}, ensure_ascii=False),
             encoding="utf-8",
         )
         (folder / f"{row['id']}.csv").write_text(per_seed(claim, about.evidence), encoding="utf-8")

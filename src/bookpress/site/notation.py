@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from bookpress import paths
 from bookpress.errors import PressError
@@ -71,15 +69,6 @@ def table() -> str:
         code = ", ".join(f"`{each}`" for each in one.code)
         lines.append(f"| {symbols} | {code} | {', '.join(one.words)} | {one.meaning} |")
     return "\n".join([*lines, ":::"])
-
-
-def write(site: Path, pages: Iterable[str]) -> None:
-    """Mark the first place of each symbol, name of code and word in these pages (without .html)."""
-    rows = entries()
-    for name in pages:
-        path = site / f"{name}.html"
-        if path.is_file():
-            path.write_text(marked(path.read_text(encoding="utf-8"), rows, name), encoding="utf-8")
 
 
 def marked(page: str, rows: list[Notation], name: str = "") -> str:

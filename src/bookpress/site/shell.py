@@ -6,7 +6,8 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlparse
@@ -80,17 +81,15 @@ SPECIAL = re.compile(r"[%&#_$]")
 BEFORE = re.compile(r'<footer class="prev-next-footer|</main>')
 
 
-def write_feet(site: Path, repository: str, address: str, commit: str, day: str) -> None:
-    """Put at the foot of every page how to cite it, and the links where the repository has an address; `day` is
-    that of the commit, YYYY-MM-DD, both empty where they are not known."""
-    for page in site.rglob("*.html"):
-        name = page.relative_to(site).with_suffix("").as_posix()
-        text = page.read_text(encoding="utf-8")
-        if not name.startswith("_") and "<article" in text:
-            there = f"{address.rstrip('/')}/{name}.html" if address else ""
-            said = citation(_title(text), there, commit, day, name)
-            said += nav(repository, name) if repository else ""
-            page.write_text(BEFORE.sub(lambda at: f"{said}{at[0]}", text, count=1), encoding="utf-8")
+def with_foot(text: str, name: str, repository: str, address: str, commit: str, day: str) -> str:
+    """The page of a name (PART/CHAPTER) with, at its foot, how to cite it, and the links where the repository has an
+    address; `day` is that of the commit, YYYY-MM-DD, both empty where they are not known."""
+    if "<article" not in text:
+        return text
+    there = f"{address.rstrip('/')}/{name}.html" if address else ""
+    said = citation(_title(text), there, commit, day, name)
+    said += nav(repository, name) if repository else ""
+    return BEFORE.sub(lambda at: f"{said}{at[0]}", text, count=1)
 
 
 def _title(text: str) -> str:
@@ -210,40 +209,38 @@ INKS = {
 }
 
 
-def write_previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row], base: str = "") -> None:
-    """A description and a picture for every page: of its own verdicts for the first page and each chapter, its
-    chapter's for a claim, the first page's for the others; base: the address of the site."""
-    rows, drawn = list(rows), {}
-    folder = site / "_images"
-    listed = [("index", book_title(), rows)]
-    listed += [(c.name, c.title, [row for row in rows if row["chapter"] == c.name]) for c in chapters]
-    for name, title, own in listed:
-        page = site / f"{name}.html"
-        if not page.is_file():
-            continue
-        picture = f"preview-{name.replace('/', '-')}.png"
-        card(title, own, folder / picture)
-        drawn[name] = picture
-        _tag(page, title, _address(name, picture, base))
-    chapter_of = {f"claims/{row['id']}": row["chapter"] for row in rows if "id" in row}
-    for page in site.rglob("*.html"):
-        name = page.relative_to(site).with_suffix("").as_posix()
-        picture = drawn.get(chapter_of.get(name, "index"))
-        if name not in drawn and picture and not name.startswith("_"):
-            _tag(page, "", _address(name, picture, base))
+@dataclass(frozen=True)
+class Previews:
+    """Title and picture of the pages that have their own, the first page and each chapter; of a claim, its chapter."""
+
+    titles: Mapping[str, str]
+    chapter_of: Mapping[str, str]
+    address: str  # of the site
+
+    def tagged(self, text: str, name: str) -> str:
+        """The page of a name with its description and a picture in its head: its own, its chapter's for a claim, the
+        first page's for the others. What it says of itself already stays as it is."""
+        owner = name if name in self.titles else self.chapter_of.get(name, "index")
+        base = f"{self.address.rstrip('/')}/" if self.address else "../" * name.count("/")
+        image = f"{base}_images/{_card(owner)}"
+        own = macro("foot.html.j2", "tags")(self.titles.get(name) or _title(text), description(text), image)
+        if 'property="og:description"' in text:
+            own = macro("foot.html.j2", "picture")(image)
+        return text.replace("</title>", f"</title>\n{own}", 1)
 
 
-def _address(page: str, picture: str, base: str) -> str:
-    return f"{base.rstrip('/')}/_images/{picture}" if base else f"{'../' * page.count('/')}_images/{picture}"
+def previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row]) -> Previews:
+    """Draw the picture of the first page, of all verdicts, and of each chapter, of its own."""
+    rows = list(rows)
+    titles = {"index": book_title()} | {chapter.name: chapter.title for chapter in chapters}
+    for name, title in titles.items():
+        own = [row for row in rows if name in ("index", row["chapter"])]
+        card(title, own, site / "_images" / _card(name))
+    return Previews(titles, {f"claims/{row['id']}": row["chapter"] for row in rows}, address())
 
 
-def _tag(page: Path, title: str, image: str) -> None:
-    """Put the tags into a page's head; what it says of itself already stays as it is."""
-    text = page.read_text(encoding="utf-8")
-    own = macro("foot.html.j2", "tags")(title or _title(text), description(text), image)
-    if 'property="og:description"' in text:
-        own = macro("foot.html.j2", "picture")(image)
-    page.write_text(text.replace("</title>", f"</title>\n{own}", 1), encoding="utf-8")
+def _card(name: str) -> str:
+    return f"preview-{name.replace('/', '-')}.png"
 
 
 def description(page: str) -> str:
@@ -283,7 +280,7 @@ def card(title: str, rows: Iterable[Row], path: Path) -> None:
         x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
         draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[look(row["verdict"])[0]])
     draw.text((80, 560), f"{len(ordered)} claims, each measured", PALETTE["printed"][0], small)
-    picture.save(path, optimize=True)
+    picture.quantize(64).save(path, optimize=True)
 
 
 def _font(size: int) -> Any:
@@ -310,14 +307,6 @@ POLICY = (
     "'unsafe-inline'; img-src 'self' file: data: blob:; font-src 'self' file: data:; worker-src 'self' file: blob:; "
     "object-src 'none'; base-uri 'none'; form-action 'self' file:"
 )
-
-
-def write_policies(site: Path) -> None:
-    """Give every page its content security policy: scripts from the site's files, and those inline that stand
-    outside of the content, by their hashes."""
-    for page in site.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        page.write_text(with_policy(text, page.name in WITHOUT_RUNS), encoding="utf-8")
 
 
 def with_policy(text: str, whole: bool = False) -> str:

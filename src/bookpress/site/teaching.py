@@ -43,23 +43,21 @@ def students() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted((made / "student").iterdir())}
 
 
-def write(site: Path, texts: dict[str, bytes]) -> None:
-    """Put what students get beside the pages, a notebook a sheet and all as a zip, and link to them from the
-    instructors' page; where there is nothing, the page says how they are made."""
-    page = site / PAGE.replace(".md", ".html")
-    if not page.is_file() or not texts:
-        return
+def write(site: Path, texts: dict[str, bytes]) -> str:
+    """Put what students get beside the pages, a notebook a sheet and all as a zip; the links to them for the
+    instructors' page, which says how they are made where there is nothing."""
+    if not texts:
+        return MADE
     (site / SHEETS).mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(site / SHEETS / "sheets.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
             (site / SHEETS / name).write_bytes(text)
             archive.writestr(zipfile.ZipInfo(name), text)
     each = ", ".join(f'<a href="{SHEETS}/{name}" download>{Path(name).stem}</a>' for name in texts)
-    said = (
+    return (
         f'The sheets for students: <a href="{SHEETS}/sheets.zip" download>all of them</a>, or {each}. Solutions, hidden '
         "tests and autograders are made as <em>Making the sheets</em> below says."
     )
-    page.write_text(page.read_text(encoding="utf-8").replace(MADE, said), encoding="utf-8")
 
 
 def sheets() -> dict[str, list[str]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from bookpress import results
 from bookpress.book import command_name
 from bookpress.pipeline import prose
-from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter
 from bookpress.pipeline.inks import MARK
 from bookpress.site.rendering import macro
@@ -36,27 +36,38 @@ def results_behind(chapter: Chapter, figure: str, recorded: Iterable[str]) -> tu
     return (found, NAMED) if found else (recorded, ALL)
 
 
-def write(site: Path, chapters: Iterable[Chapter], shown: prose.Pages) -> None:
-    """Put both under every figure of every page, and data/PART/CHAPTER/FIGURE.csv beside the pages."""
-    known = {chapter.name: chapter for chapter in chapters}
-    drawn, behind_it = images(site), {}  # an image is on several pages
-    for page in site.rglob("*.html"):
-        root = "../" * (len(page.relative_to(site).parts) - 1)
+class Data:
+    """Puts both under the figures of pages, and data/PART/CHAPTER/FIGURE.csv beside the pages."""
 
-        def one(match: re.Match, root: str = root) -> str:
-            name, _, figure = drawn.get(match[1], "").rpartition("/")
-            if name not in known or (evidence := shown.evidence[name]) is None:
+    def __init__(self, site: Path, chapters: Iterable[Chapter], shown: prose.Pages) -> None:
+        self.site, self.shown, self.drawn = site, shown, images(site)
+        self.known = {chapter.name: chapter for chapter in chapters}
+        self.behind = cache(self._behind)  # an image is on several pages
+
+    def under_figures(self, text: str, page: str) -> str:
+        """The text of a page, which is named without .html, with both under each of its figures."""
+
+        def one(match: re.Match) -> str:
+            name, _, figure = self.drawn.get(match[1], "").rpartition("/")
+            if name not in self.known or self.shown.evidence[name] is None:
                 return match[0]
-            if match[1] not in behind_it:
-                behind_it[match[1]] = _data(site, known[name], evidence, figure)
-            address, says = behind_it[match[1]]
-            below = macro("foot.html.j2", "ways")(f"{root}{address}", says, command(name, evidence.profile))
+            address, says = self.behind(name, figure)
+            run = command(name, self.shown.evidence[name].profile)
+            below = macro("foot.html.j2", "ways")(f"{'../' * page.count('/')}{address}", says, run)
             return f"{match[0]}\n{below}"
 
-        text = page.read_text(encoding="utf-8")
-        mended = FIGURE.sub(one, text)
-        if mended != text:
-            page.write_text(mended, encoding="utf-8")
+        return FIGURE.sub(one, text)
+
+    def _behind(self, name: str, figure: str) -> tuple[str, str]:
+        """Write the figure's file; its address from the site's first page, and what is in it."""
+        own = self.shown.evidence[name].results
+        names, says = results_behind(self.known[name], figure, own)
+        address = f"data/{name}.csv" if says == ALL else f"data/{name}/{figure}.csv"
+        if not (path := self.site / address).is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            entries = {each: own.entries[each] for each in names}
+            path.write_text(results.as_csv(replace(own, entries=entries)), encoding="utf-8")
+        return address, says
 
 
 def images(site: Path) -> dict[str, str]:
@@ -73,15 +84,3 @@ def images(site: Path) -> dict[str, str]:
 def command(chapter: str, profile: str) -> str:
     """How to repeat the run, and see whether it agrees."""
     return f"{command_name()} run {chapter} --profile {profile} --compare"
-
-
-def _data(site: Path, chapter: Chapter, evidence: Evidence, figure: str) -> tuple[str, str]:
-    """Write the figure's file; its address from the site's first page, and what is in it."""
-    names, says = results_behind(chapter, figure, evidence.results)
-    address = f"data/{chapter.name}.csv" if says == ALL else f"data/{chapter.name}/{figure}.csv"
-    entries = {name: evidence.results.entries[name] for name in names}
-    path = site / address
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(results.as_csv(replace(evidence.results, entries=entries)), encoding="utf-8")
-    return address, says

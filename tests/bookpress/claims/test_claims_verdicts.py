@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from bnbook.errors import BnbookError
-from bookpress.claims import Claim, Part, Source, Test, judge, markdown_table, verdict_rows
+from bookpress.claims import Claim, Source, Test, judge
 from bookpress.claims.judging import combine
 from bookpress.results import Results
 
@@ -102,16 +102,6 @@ def test_parts_are_combined_as_three_valued_logic_says(how):
     for held in product(rank, repeat=3):
         expected = (min if how == "all" else max)(held, key=rank.get)
         assert combine(held, how) is expected
-
-
-def test_the_table_has_a_row_for_every_claim_of_the_chapter():
-    level = Test("level", a="a", side="greater", threshold=0.0)
-    parts = tuple(Part(name, Test("level", a=name, side="greater", threshold=0.0)) for name in ("a", "b"))
-    other = Claim("other", "part/another", Source("k", "v", "w"), "Not here.", "f", level)
-    results = {"a": np.array([0.9, 0.91, 0.92]), "b": np.array([0.1, 0.11, 0.12])}
-    rows = verdict_rows("part/chapter", results, "laptop", claims=[claim(level), other, claim(parts=parts)])
-    lines = markdown_table(rows).split("\n")
-    assert len(rows) == 2 and len(lines) == 2 + 1 + 3 and {line.count("|") for line in lines} == {4}
 
 
 NEAR = dict(expected=1.0, tolerance=0.1)

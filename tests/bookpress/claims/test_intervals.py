@@ -1,6 +1,8 @@
-"""Intervals against closed forms, tables and seeded simulation of their coverage."""
+"""Intervals against SciPy, closed forms, tables and summed coverage."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
@@ -9,46 +11,80 @@ from scipy import stats
 from bookpress import intervals
 
 RNG_SEED = 20180521
+T2 = 4.302652729696142  # Student's t at 97.5 % and 2 degrees of freedom
+ENDLESS = (-math.inf, math.inf)
+ONES, ZEROS = np.ones(20), np.zeros(20)
+LAST = 0.025 ** (1 / 3)  # lower end of 3 hits of 3
+
+#: What it gives without the estimate, worked out by hand.
+BY_HAND = [
+    (intervals.student([2.0, 4.0]), (3 - 12.706204736, 3 + 12.706204736)),
+    (intervals.student([5.0]), ENDLESS),
+    (intervals.student(np.full(3, 0.1)), (0.1, 0.1)),
+    (intervals.share(np.array([1.0, 0.0])), (1 - math.sqrt(0.975), math.sqrt(0.975))),
+    (intervals.share(np.ones(3)), (LAST, 1.0)),
+    (intervals.share(np.zeros(3)), (0.0, 1 - LAST)),
+    (intervals.mean_level(np.ones(3), 0.9), (0.05 ** (1 / 3), 1.0)),
+    (intervals.mean_level(np.ones(1)), ENDLESS),  # one seed is no share
+    (intervals.mean_level(ONES), (0.025 ** (1 / 20), 1.0)),  # a width, where all seeds agree
+    (intervals.paired_difference(np.ones(1), np.zeros(1)), ENDLESS),
+    (intervals.paired_shares(np.ones(2), np.zeros(2)), (1.0,)),
+    # 3 against 1 of 4 seeds: p₁₀ = 4/6, p₀₁ = 2/6
+    (intervals.paired_shares(np.array([1, 1, 1, 0]), np.array([0, 0, 0, 1])),
+     (1 / 3 - 1.959963984540054 * math.sqrt((1 - 1 / 9) / 6), 1.0)),
+    (intervals.paired_shares(np.zeros(2), np.ones(2)), (-1.0, -0.5 + 1.959963984540054 * math.sqrt(0.75 / 4))),
+    (intervals.ratio_of_means(np.array([3.0, 6.0, 3.0]), np.array([1.0, 2.0, 1.0])), (3.0, 3.0)),
+]  # fmt: skip
 
 
-def test_student_interval_equals_scipys_at_any_level():
-    values = np.random.default_rng(RNG_SEED).normal(size=7)
-    for level in (0.9, 0.95, 0.975):
-        _, low, high = intervals.student(values, level)
-        expected = stats.t.interval(level, 6, loc=values.mean(), scale=stats.sem(values))
-        assert (low, high) == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize("number", range(len(BY_HAND)))
+def test_the_ends_are_those_of_paper_and_pencil(number):
+    found, ends = BY_HAND[number]
+    assert tuple(found[-len(ends) :]) == pytest.approx(ends, abs=1e-8)
 
 
-def test_the_mean_that_claims_are_judged_by_has_students_interval_to_the_last_bit():
-    rng = np.random.default_rng(RNG_SEED)
-    for count in (1, 2, 3, 7, 20, 200):
-        for values in (rng.standard_t(2, size=count), np.full(count, 0.1)):
-            for level in (0.5, 0.95, 1 - 0.05 / 12, 1 - 1e-12):
-                assert intervals.of_mean(values, level) == intervals.student(values, level)
+def test_a_point_stays_one_and_estimates_are_means():
+    assert len(set(intervals.student(np.full(3, 0.1)))) == 1, "though the mean is rounded"
+    assert intervals.share(np.array([1.0, 0, 1, 1]))[0] == 0.75
+    assert intervals.paired_shares(ONES, ZEROS)[0] == 1 and intervals.mean_level([0.5, 0.7])[0] == 0.6
+    assert intervals.paired_shares(np.ones(2), np.zeros(2))[2] == 1.0, "cut off"
+    effect, low, high = intervals.paired_difference(ONES, ZEROS)
+    assert effect == 1.0 and 0.7 < low < 0.8 and high == 1.0
 
 
-def test_ratio_of_means_with_constant_theory_is_students_interval_of_the_quotient():
-    a = np.array([1.0, 1.2, 1.1, 0.8])
-    expected = intervals.student(a / 2.0)
-    assert intervals.ratio_of_means(a, np.full(4, 2.0)) == pytest.approx(expected)
-    exact = intervals.ratio_of_means(3 * a, a)  # per-seed theory that fits each seed: no error at all
-    assert exact == pytest.approx((3.0, 3.0, 3.0))
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [
+        ([0, 1], True),
+        ([0.5, 1 / 3, 2 / 3, 0.75], True),
+        ([0.45, 1], False),
+        ([-1, 1], False),
+        ([2, 1], False),
+    ],
+)
+def test_a_share_is_of_0_and_1_or_of_what_two_to_four_draws_of_it_average_to(values, share):
+    assert intervals.is_share(np.array(values)) is share is intervals.is_share(np.ones(2), np.array(values))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 20, 200])
+@pytest.mark.parametrize("level", [0.5, 0.95, 1 - 0.05 / 12, 1 - 1e-12])
+def test_students_interval_is_scipys_and_that_of_claims_is_it_to_the_last_bit(count, level):
+    for values in (np.random.default_rng(count).standard_t(2, size=count), np.full(count, 0.1)):
+        found = intervals.student(values, level)
+        assert intervals.of_mean(values, level) == found
+        if level < 0.999 and count > 1 and np.ptp(values):  # beyond, its own quantiles round
+            expected = stats.t.interval(level, count - 1, loc=values.mean(), scale=stats.sem(values))
+            assert found[1:] == pytest.approx(expected, rel=1e-12)
+            known = intervals.ratio_of_means(2 * values, np.full(count, 2.0), level)
+            assert known == pytest.approx(found, rel=1e-9), "a theory without sampling error"
 
 
 @pytest.mark.parametrize("level", [0.95, 0.9])
 def test_clopper_pearson_is_scipys_exact_interval(level):
     for hits, trials in ((0, 1), (1, 2), (0, 20), (3, 20), (20, 20), (7, 199), (500, 1000)):
         exact = stats.binomtest(hits, trials).proportion_ci(level, method="exact")
-        assert intervals.clopper_pearson(hits, trials, level) == pytest.approx(
-            (exact.low, exact.high), abs=1e-11
-        )
-
-
-def test_shares_keep_a_width_where_all_seeds_agree():
-    ones, zeros = np.ones(20), np.zeros(20)
-    effect, low, high = intervals.paired_difference(ones, zeros)
-    assert effect == 1.0 and 0.7 < low < 0.8 and high == 1.0
-    assert intervals.mean_level(ones) == (1.0, pytest.approx(0.025 ** (1 / 20)), 1.0)
+        found = intervals.clopper_pearson(hits, trials, level)
+        assert found == pytest.approx((exact.low, exact.high), abs=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -58,12 +94,18 @@ def test_paired_shares_cover_nearly_as_stated(p_a, p_b, shared):
     """Exact coverage at 20 seeds, summed over all outcomes: near 95 %, as Bonett and Price report."""
     cells = [p_a - shared, p_b - shared]
     outcomes = [(i, j) for i in range(21) for j in range(21 - i)]
-    probability = stats.multinomial.pmf(
-        [[i, j, 20 - i - j] for i, j in outcomes], 20, [*cells, 1 - sum(cells)]
-    )
+    counts = [[i, j, 20 - i - j] for i, j in outcomes]
+    probability = stats.multinomial.pmf(counts, 20, [*cells, 1 - sum(cells)])
     covered = 0.0
     for (i, j), weight in zip(outcomes, probability, strict=True):
         a, b = np.r_[np.ones(i), np.zeros(20 - i)], np.r_[np.zeros(i), np.ones(j), np.zeros(20 - i - j)]
         _, low, high = intervals.paired_shares(a, b)
         covered += weight * (low <= p_a - p_b <= high)
     assert 0.93 <= covered <= 0.995
+
+
+def test_the_band_of_a_figure_loses_no_seed_that_diverged():
+    mean, half = intervals.mean_and_interval([[1.0, 5.0], [2.0, 5.0], [3.0, math.nan]])
+    assert mean[0] == 2 and half[0] == pytest.approx(T2 / math.sqrt(3)) and np.isnan([mean[1], half[1]]).all()
+    mean, half = intervals.mean_and_interval([[4.0]])
+    assert mean[0] == 4 and np.isnan(half[0])

@@ -66,16 +66,6 @@ def test_a_threshold_that_moved_is_refused_until_it_is_locked_and_exploratory_th
     assert problems() == "" and shown() == "test changed after its data"
 
 
-def test_a_result_that_is_stamped_again_under_the_new_test_stays_exploratory(ran):
-    publishing.publish(coin(), "laptop")
-    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
-    locking.lock([coin()], "laptop", "wider")
-    head, run = locks.read().head(COIN), chapter_runs.fresh_run(coin(), "laptop")
-    stamped(run, lambda content: content.update(locks=head))
-    publishing.publish(coin(), "laptop")
-    assert shown() == "test changed after its data"
-
-
 def test_a_seed_that_was_dropped_shows_although_the_hashes_fit(ran):
     publishing.publish(coin(), "laptop")
 
@@ -206,14 +196,6 @@ def test_a_lock_is_refused_where_the_published_run_was_put_aside(ran):
     chapter_runs.published(coin(), "laptop").results_path.unlink()
     with pytest.raises(BnbookError, match="not the run that was published last.*put it back"):
         locking.lock([coin()], "laptop")
-
-
-def test_a_run_from_before_the_words_were_noted_is_held_to_those_of_its_lock(ran):
-    stamped(chapter_runs.fresh_run(coin(), "laptop"), lambda content: content.pop("judged"))
-    run = chapter_runs.fresh_run(coin(), "laptop")
-    assert chapter_runs.chapter_verdicts(run)[0].remark == ""
-    edit(claims_file(ran), "half of the time", "never")
-    assert chapter_runs.chapter_verdicts(run)[0].remark == chapter_runs.REWORDED
 
 
 def test_words_that_say_the_same_more_clearly_stand_beside_those_of_the_lock(ran):

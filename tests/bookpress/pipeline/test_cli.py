@@ -161,7 +161,7 @@ def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
     monkeypatch.setenv("BNBOOK_CACHE", str(tmp_path))
     ((name, words, good),) = doctor._book()
     assert (name, good) == ("book", True) and words.startswith("none here: measure")
-    assert doctor._disk()[0][2]
+    assert next(doctor._disk())[2]
     rows = {name: words for name, words, _ in doctor._data()}
     assert rows["mnist"] == doctor.NOT_HERE and "downloaded" in rows["data"]
     (tmp_path / "decoded").mkdir()
@@ -172,7 +172,7 @@ def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
 def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):
     from bookpress.pipeline import doctor
 
-    assert doctor._operators() == []
+    assert list(doctor._operators()) == []
     (tmp_path / "_C.so").write_text("of another build")
     found = type("Spec", (), {"origin": str(tmp_path / "__init__.py")})
     monkeypatch.setattr(doctor, "find_spec", lambda _: found)

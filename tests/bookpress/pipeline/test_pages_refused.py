@@ -47,7 +47,7 @@ def test_no_site_is_built_of_what_the_locks_do_not_know(tiny, monkeypatch):
 )
 def test_words_of_a_run_are_plain(ran, put):
     run = laptop_run()
-    assert gate.plain(run) == []
+    assert list(gate.plain(run)) == []
     edit_results(put)
     assert any("has markup; expected plain words" in line for line in gate.problems(laptop_run()))
 

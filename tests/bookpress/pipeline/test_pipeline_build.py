@@ -154,7 +154,7 @@ def test_a_verdict_that_was_only_renamed_has_not_turned(ran):
     noted = run.results.header["judged"][claim.id]
     for then, remark in (("at most partly", ""), ("mixed", "“mixed” when it ran"), ("wrong, mended", None)):
         header = {"judged": {claim.id: noted | {"verdict": then}}}
-        said = chapter_runs._remark(found, header, None)
+        said = chapter_runs._remark(found, header)
         assert said == ("“wrong as printed, corrected” when it ran" if remark is None else remark)
 
 

@@ -521,7 +521,7 @@ def test_what_is_large_or_lies_beside_the_files_of_a_run(tmp_path):
     path = tmp_path / "coin.ipynb"
     for size, lines in ((2 * 2**20, 0), (2 * 2**20 + 1, 1)):
         path.write_bytes(b" " * size)
-        assert len(gate.size(SimpleNamespace(notebook_path=path))) == lines
+        assert len(list(gate.size(SimpleNamespace(notebook_path=path)))) == lines
     header = {"files": {"a.ipynb": "1", "b.ipynb": "2", "drawn.figures/c.svg": "2"}}
     recorded = Results(header, {})
     header["content"] = content_digest(recorded)

@@ -20,7 +20,7 @@ from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
-from bookpress.runs import checkpoints, driving, kinds, store
+from bookpress.runs import checkpoints, kinds, store
 from bookpress.runs.runner import train_all
 
 VGG = dict(
@@ -65,9 +65,9 @@ def begin(members):
 
 @pytest.mark.parametrize("name", STACKS)
 def test_killed_at_random_steps_it_is_the_uninterrupted_training(name, monkeypatch):
-    whole, _ = driving.drive(begin(STACKS[name]), ["whole"], lambda step, begins: True)
-    monkeypatch.setattr(driving, "EVERY", 0.0)
-    monkeypatch.setattr(driving, "TOLD", 0.0)
+    whole, _ = checkpoints.drive(begin(STACKS[name]), ["whole"], lambda step, begins: True)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoints, "TOLD", 0.0)
     chance, starts = random.Random(name), []
 
     def tell(step: int, begins: bool) -> bool:
@@ -79,7 +79,7 @@ def test_killed_at_random_steps_it_is_the_uninterrupted_training(name, monkeypat
 
     for _ in range(100):
         try:
-            found, seconds = driving.drive(begin(STACKS[name]), ["killed"], tell)
+            found, seconds = checkpoints.drive(begin(STACKS[name]), ["killed"], tell)
             break
         except Killed:
             continue
@@ -91,9 +91,9 @@ def test_killed_at_random_steps_it_is_the_uninterrupted_training(name, monkeypat
 
 def test_nobody_waits_any_more(monkeypatch):
     """The training stops at a checkpoint of that very step."""
-    monkeypatch.setattr(driving, "TOLD", 0.0)
-    with pytest.raises(driving.Unwanted):
-        driving.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: begins or step < 5)
+    monkeypatch.setattr(checkpoints, "TOLD", 0.0)
+    with pytest.raises(checkpoints.Unwanted):
+        checkpoints.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: begins or step < 5)
     assert checkpoints.load(["key"])[0]["step"] == 5
 
 
@@ -143,22 +143,22 @@ def test_what_nobody_went_on_with_is_swept_away(own_store):
 
 
 def test_a_full_disk_costs_the_checkpoint_and_not_the_training(monkeypatch, tmp_path):
-    monkeypatch.setattr(driving, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
 
     def full(path, content):
         raise BnbookError("no room")
 
     monkeypatch.setattr(store, "write_bytes", full)
-    found, _ = driving.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: True)
+    found, _ = checkpoints.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: True)
     assert found["loss"].shape == (3, 10) and "no checkpoint: no room" in (tmp_path / "said").read_text()
 
 
 KILLED = """
 import json, sys
 from bnbook.deep_linear import LinearArm
-from bookpress.runs import driving
+from bookpress.runs import checkpoints
 from bookpress.runs.runner import train_all
-driving.EVERY = 0.0
+checkpoints.EVERY = 0.0
 train_all([LinearArm.from_settings(each) for each in json.loads(sys.argv[1])], [0, 1], workers=1)
 """
 
@@ -176,12 +176,12 @@ def test_a_killed_process_is_gone_on_with(own_store, monkeypatch, tmp_path):
         killed.kill()
     assert list(own_store.glob("*.checkpoint")) and not list(own_store.glob("*.npz"))
     starts = []
-    drive = driving.drive
+    drive = checkpoints.drive
 
     def spy(training, keys, tell):
         return drive(training, keys, lambda step, begins: starts.append(step) or True if begins else True)
 
-    monkeypatch.setattr(driving, "drive", spy)
+    monkeypatch.setattr(checkpoints, "drive", spy)
     more = replace(arms[0], learning_rate=2e-3)
     found = train_all([more, *arms], [0, 1, 2], workers=1)
     assert len(starts) == 2 and starts[0] > 0 == starts[1]  # the rest is a stack of its own
@@ -197,7 +197,7 @@ def test_the_seconds_before_a_checkpoint_count(monkeypatch):
     training = begin(STACKS["linear"])
     training.advance()
     checkpoints.save(["key"], training.state(), 1000.0)
-    _, seconds = driving.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: True)
+    _, seconds = checkpoints.drive(begin(STACKS["linear"]), ["key"], lambda step, begins: True)
     assert 1000 < seconds < 1100
 
 

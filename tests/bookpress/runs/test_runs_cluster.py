@@ -319,8 +319,8 @@ sys.path.insert(0, {tests!r})
 import tiny_data
 from bnbook.data.identity import describe, known_sets
 arrays = tiny_data.make_arrays((1, 28, 28), seed={seed})
-from bookpress.runs import driving
-driving.EVERY = 0.0
+from bookpress.runs import checkpoints
+checkpoints.EVERY = 0.0
 known_sets()["mnist"] |= dict(train=30, test=10, sha256=describe(arrays, 10).sha256, groups=None)
 """
 MNIST = PhaseArm(hidden=(4,), batch_size=8, steps=6, data="mnist")

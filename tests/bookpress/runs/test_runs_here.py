@@ -20,7 +20,7 @@ from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
 from bnbook.training.arm import Arm
 from bookpress import results
-from bookpress.runs import driving, kinds, task
+from bookpress.runs import checkpoints, kinds, task
 from bookpress.runs.progress import Progress, duration
 from bookpress.runs.runner import train_all, train_members
 
@@ -83,7 +83,7 @@ def test_a_session_by_hand_reads_the_store_and_adds_nothing_to_it(trained, own_s
     before = sorted(own_store.iterdir())
     monkeypatch.delenv("BNBOOK_CHAPTER")
     monkeypatch.setattr(torch.optim.SGD, "step", lambda self, closure=None: None)
-    monkeypatch.setattr(driving, "EVERY", 0.0)  # a checkpoint at each step
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)  # a checkpoint at each step
     found = train_all([DEEP], range(2), workers=1)[DEEP]["loss"]
     assert trained == [0, 1] and sorted(own_store.iterdir()) == before
     np.testing.assert_array_equal(found[0], clean[0])
@@ -106,19 +106,23 @@ def test_stacks_are_stored_member_by_member(trained, own_store):
             np.testing.assert_array_equal(values, first[arm][name][[2, 0]], err_msg=name)
 
 
-def test_stacks_hold_every_member_once():
+def test_stacks_hold_every_member_once_and_the_slowest_come_first():
     members = [(arm, seed) for arm in arms() for seed in range(70)]
     stacks = kinds.stacks(members, "cpu", workers=2)
     assert sorted(str(m) for stack in stacks for m in stack) == sorted(str(m) for m in members)
     assert all(len(stack) <= trainings.stack_size(stack[0][0], "cpu") for stack in stacks)
     assert all(len({arm.stack_key() for arm, _ in stack}) == 1 for stack in stacks)
     assert [len(stack) for stack in kinds.stacks([(DEEP, seed) for seed in range(9)], "cpu", 2)] == [1] * 9
+    slow, quick = (LinearArm("none", steps=steps, probe_steps=()) for steps in (900, 300))
+    found = kinds.stacks([(arm, seed) for arm in (quick, slow) for seed in range(150)], "cpu", 100)
+    assert max(map(len, found)) <= 100 and [stack[0][0].steps for stack in found] == [900, 900, 300, 300]
 
 
 def test_time_is_booked_to_the_chapter_that_ran_it(own_store, monkeypatch):
     run = train_all([ARM], [0], workers=1)[ARM]
     monkeypatch.setenv("BNBOOK_CHAPTER", "part/other")
-    assert train_all([ARM], [0], workers=1)[ARM]["seconds"] == run["seconds"] > 0
+    named = train_all({"one": ARM, "again": ARM}, [0], workers=1)
+    assert named["one"]["seconds"] == named["again"]["seconds"] == run["seconds"] > 0
     with np.load(next(own_store.iterdir())) as file:
         meta = json.loads(str(file["meta"]))
     assert meta["chapter"] == "part/chapter" and meta["seconds"] == run["seconds"][0]
@@ -308,16 +312,8 @@ def test_what_a_notebook_sets_for_torch_reaches_no_training(setting, tmp_path, m
             np.testing.assert_array_equal(plain[arm][name], found[arm][name], err_msg=name)
 
 
-def test_stacks_are_no_larger_than_they_may_be_and_the_slowest_comes_first():
-    slow, quick = (LinearArm("none", steps=steps, probe_steps=()) for steps in (900, 300))
-    members = [(arm, seed) for arm in (quick, slow) for seed in range(150)]
-    found = kinds.stacks(members, "cpu", 100)
-    assert max(map(len, found)) <= 100 and sum(map(len, found)) == 300
-    assert [stack[0][0].steps for stack in found] == [900, 900, 300, 300]
-
-
 def test_a_member_of_a_stack_took_its_share_of_the_time(monkeypatch):
-    monkeypatch.setattr(driving, "drive", lambda training, keys, tell: ({"loss": np.zeros((4, 1))}, 20.0))
+    monkeypatch.setattr(checkpoints, "drive", lambda training, keys, tell: ({"loss": np.zeros((4, 1))}, 20.0))
     assert train(*range(4))["seconds"] == 5.0
 
 

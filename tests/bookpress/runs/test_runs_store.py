@@ -188,8 +188,5 @@ def test_each_kind_of_arm_has_its_own_code():
 
 
 def test_one_gpu_of_several_is_as_good_as_another():
-    from bnbook.training.arm import Arm
-    from bookpress.runs import kinds
-
     found = [kinds.identity(Arm(), 0, {}, device)["device"] for device in ("cpu", "cuda", "cuda:1")]
     assert found == ["cpu", "cuda", "cuda"]

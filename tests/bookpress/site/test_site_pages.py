@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from PIL import Image
 from site_rows import rows
@@ -86,32 +88,31 @@ def test_what_is_mended_in_a_page(mend, before, after):
     assert mend(before) == (before if after is None else after)
 
 
-def test_a_page_has_a_description_and_a_picture(tmp_path):
+def test_a_page_has_a_description_and_a_picture_of_its_own_verdicts(tmp_path, tiny, monkeypatch):
     (tmp_path / "_images").mkdir()
-    (tmp_path / "part").mkdir()
     text = (
         "<head><title>A coin</title></head><article><h1>A coin</h1>"
         '<div class="run-stamp docutils"><p>Numbers on this page: laptop profile, and more.</p></div>'
         "<p>Is it <em>fair</em>? Heads came up in half of the tosses &amp; more.</p></article>"
     )
-    for name in ("index", "part/coin"):
-        (tmp_path / f"{name}.html").write_text(text)
-    shell.write_previews(tmp_path, [Chapter("part/coin", None, "A coin & its two sides")], rows())
-    page = (tmp_path / "part" / "coin.html").read_text()
-    assert 'name="description" content="Is it fair? Heads came up in half of the tosses &amp; more' in page
-    assert 'property="og:image" content="../_images/preview-part-coin.png"' in page
-    assert 'property="og:title" content="A coin &amp; its two sides"' in page
+    drawn, card = {}, shell.card
+    monkeypatch.setattr(shell, "card", lambda *words: drawn.update({words[0]: len(words[1])}) or card(*words))
+    shown = shell.previews(tmp_path, [Chapter("part/coin", None, "A coin & its two sides")], rows())
+    assert list(drawn.values()) == [13, 12]
     with Image.open(tmp_path / "_images" / "preview-index.png") as picture:
         assert picture.size == shell.SIZE and len(picture.getcolors(1 << 20)) > 5
-    shell.write_previews(tmp_path, [], rows(), "https://example.org/book/")
-    page = (tmp_path / "index.html").read_text()
-    assert 'content="https://example.org/book/_images/preview-index.png"' in page
+    page = shown.tagged(text, "part/coin")
+    assert 'name="description" content="Is it fair? Heads came up in half of the tosses &amp; more' in page
+    assert 'property="og:title" content="A coin &amp; its two sides"' in page
+    pictures = {"part/coin": "../_images/preview-part-coin", "claims/claim-1": "../_images/preview-part-coin"}
+    for name, image in (pictures | {"part/other": "../_images/preview-index"}).items():
+        assert f'property="og:image" content="{image}.png"' in shown.tagged(text, name)
+    assert shown.tagged(page, "part/coin").count("og:description") == 1, "what it says of itself stays"
+    away = dataclasses.replace(shown, address="https://example.org/book/").tagged(text, "index")
+    assert 'content="https://example.org/book/_images/preview-index.png"' in away
     assert shell.description("<article><p>short</p></article>") == ""
-    assert (
-        100
-        < len(shell.description("<article><p>" + "long words " * 60 + "</p>"))
-        <= shell.LONGEST_DESCRIPTION + 2
-    )
+    long = shell.description("<article><p>" + "long words " * 60 + "</p>")
+    assert 100 < len(long) <= shell.LONGEST_DESCRIPTION + 2
 
 
 def test_on_paper_addresses_start_from_the_first_page_and_what_is_folded_is_open():
@@ -146,14 +147,3 @@ def test_the_page_of_names_has_every_public_name_with_its_docstring():
     assert 'norm: Norm = "none"' in text.replace("'", '"') and "model: nn.Module" in text
     assert "h<sup>l-1</sup>" in text and "W<sub>i</sub>" in text and "*whole*" in text, "set, not spelled"
     assert "n\\_mu" in text and "q\\_hat\\_0" in text, "names of code are no formulas"
-
-
-def test_the_picture_of_a_chapter_counts_its_own_claims(tmp_path, monkeypatch):
-    drawn = {}
-    monkeypatch.setattr(shell, "card", lambda title, own, path: drawn.update({title: len(own)}))
-    (tmp_path / "part").mkdir()
-    for name in ("index", "part/coin"):
-        (tmp_path / f"{name}.html").write_text("<title>x</title>")
-    counted = [{"chapter": name, "verdict": "open"} for name in ("part/coin", "part/dice", "part/dice")]
-    shell.write_previews(tmp_path, [Chapter("part/coin", None, "A coin")], counted)
-    assert list(drawn.values()) == [3, 1]

@@ -1,0 +1,179 @@
+"""Effects, tests and scopes in words: factors, directions, units, and intervals in the same ones."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+from bookpress.claims import Source, Test, describe_test, format_number, load_claims
+from bookpress.claims.claim import Effect
+from bookpress.claims.kinds import kind_of
+from bookpress.claims.words import alike, spelled, telling
+from bookpress.pipeline import ledger, prose
+from bookpress.pipeline.chapters import discover
+from bookpress.pipeline.gate import passed_run
+
+SOURCE = Source("santurkar2018", "v1", "Figure 1")
+RATIO = Test("ratio", a="loss.none", b="loss.batch", side="greater", threshold=1.0)
+HIGHER = Test("difference", a="accuracy.batch", b="accuracy.none", side="greater", threshold=0.03)
+LOGS = Test("equivalence", a="log.batch", b="log.none", margin=math.log(2))
+LEVEL = Test("level", a="x", side="greater", threshold=0.5)
+NEAR = Test("level", a="x", expected=0.0, tolerance=0.3)
+STEPS = Effect(more="more steps", less="fewer steps")
+DECADES = Effect("log10", "as large as predicted", "smaller than predicted")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "edges", "shown"),
+    [
+        (1.20945, 1.21061, (), "1.2094 to 1.2106"),
+        (1.07037, 1.09531, (1.1,), "1.07 to 1.095"),
+        (-0.0002, 0.0011, (), "−0.0002 to 0.0011"),
+        (916.0, 999.6, (), "916 to 1,000"),
+        (3.58, 5.7, (4.0,), "3.58 to 5.7"),
+        (0.5, 0.5, (), "0.5 to 0.5"),
+        (-math.inf, 0.5, (), "−∞ to 0.5"),
+    ],
+)
+def test_ends_are_told_apart_and_from_the_threshold(low, high, edges, shown):
+    spec = telling(low, high, ".3g", edges)
+    assert f"{format_number(low, spec)} to {format_number(high, spec)}" == shown
+
+
+def level(**more):
+    return Test("level", a="x", **more)
+
+
+def of_arms(kind="difference", **more):
+    return Test(kind, a="acc.batch", b="acc.none", **more)
+
+
+COSINE = Effect(more="a cosine of {}", less="a cosine of {}")
+ASKED = [
+    (HIGHER, Effect(), "more than 0.03 higher with batch norm"),
+    (HIGHER, Effect("points"), "more than 3 points higher with batch norm"),
+    (replace(HIGHER, threshold=-0.03), Effect("points"), "less than 3 points higher without batch norm"),
+    (of_arms(side="less", threshold=-0.03), Effect("points"), "more than 3 points higher without batch norm"),
+    (of_arms(side="less", threshold=0.0), Effect("points"), "higher without batch norm"),
+    (of_arms(side="greater", threshold=0.0), STEPS, "more steps"),
+    (of_arms("ratio", side="less", threshold=1.0), STEPS, "fewer steps"),
+    (LOGS, Effect("log"), "within a factor of 2"),
+    (NEAR, DECADES, "within a factor of 1.995"),
+    (LEVEL, DECADES, "more than 3.162 times as large as predicted"),
+    (level(side="greater", threshold=1.0), DECADES, "more than 10 times as large as predicted"),
+    (level(side="less", threshold=0.0), DECADES, "smaller than predicted"),
+    (level(side="greater", threshold=1.0), Effect("times the sum"), "more than the sum"),
+    (level(side="less", threshold=0.2), COSINE, "a cosine of less than 0.2"),
+    (LEVEL, Effect("%", "of the steps", "of the steps"), "more than 50 % of the steps"),
+    (LEVEL, Effect(), "mean > 0.5"),
+    (level(expected=0.83, tolerance=0.02), Effect("%", "right", "right"), "within 2 points of 83 % right"),
+    (level(expected=0.0, tolerance=0.01), Effect("points"), "within ± 1 point"),
+    (level(expected=3.0, tolerance=0.5), Effect("times theory"), "within 3 ± 0.5 times theory"),
+    (level(expected=3.0, tolerance=0.5), Effect(more="γ = {}", less="γ = {}"), "γ = 3 ± 0.5"),
+    (Test("identity", a="x", tolerance=0.0), Effect(), "off by at most 0"),
+    (Test("identity", a="x", tolerance=0.0), Effect(more="runs", less="runs"), "no runs"),
+    (Test("sign", a="loss.none", b="loss.batch", side="greater"), Effect(),
+     "larger without batch norm in more than half of the seeds"),
+]  # fmt: skip
+ARMS = Effect("log10", "as large with batch norm", "as large without batch norm")
+for side, bound, words in (
+    ("less", 0.5, "more than 2 times as large without batch norm"),
+    ("greater", 0.8, "less than 1.25 times as large without batch norm"),
+    ("greater", 1.25, "more than 1.25 times as large with batch norm"),
+    ("less", 1.25, "less than 1.25 times as large with batch norm"),
+    ("greater", 1.0, "larger with batch norm"),
+    ("less", 1.0, "larger without batch norm"),
+):  # a factor, as a ratio and as a difference or a level of logarithms
+    ASKED += [
+        (of_arms("ratio", side=side, threshold=bound), Effect(), words),
+        (of_arms(side=side, threshold=math.log(bound)), Effect("log"), words),
+        (level(side=side, threshold=math.log10(bound)), ARMS, words),
+    ]
+
+
+@pytest.mark.parametrize(("test", "effect", "words"), ASKED)
+def test_what_has_to_hold_is_said_in_the_unit_and_direction_in_which_it_is_shown(test, effect, words):
+    assert describe_test(test, effect) == words
+
+
+def test_every_demand_and_its_effect_agree_with_the_verdict():
+    """What is decided reads as decided: the number beside "more than" and "less than" lies on the side that
+    the verdict says, where both are in the same words."""
+    seen = 0
+    for row in load_rows():
+        for test in row["tests"]:
+            asked = re.fullmatch(r"(more|less) than ([\d.,]+)( .*)", test["asks"])
+            shown = re.fullmatch(r"(−?[\d.,]+)( .*)", test["effect"]["words"])
+            if test["holds"] is None or not asked or not shown or asked[3] != shown[2]:
+                continue
+            number, bound = (float(text.replace(",", "").replace("−", "-")) for text in (shown[1], asked[2]))
+            assert ((number > bound) == (asked[1] == "more")) == test["holds"], (row["id"], test["asks"])
+            seen += 1
+    assert seen > 100
+
+
+def load_rows():
+    evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
+    return ledger.ledger(prose.Pages(evidence, load_claims()))
+
+
+def test_no_claim_shows_a_bare_logarithm():
+    """A result whose name says that it is a logarithm is shown as the factor that it stands for."""
+    seen = 0
+    for claim in load_claims():
+        shown = [part.effect or claim.effect for part in claim.parts] or [claim.effect]
+        for test, effect in zip(claim.tests, shown, strict=False):
+            if any("log_" in name or "_log" in name or "offset" in name for name in test.result_names()):
+                seen += 1
+                assert effect and effect.unit in ("log", "log10"), claim.id
+    assert seen >= 40
+
+
+@pytest.mark.parametrize(
+    ("test", "effect", "half", "twice"),
+    [
+        (HIGHER, None, 0.015, 0.06),
+        (replace(RATIO, threshold=4.0), None, 2, 16),
+        (RATIO, None, 1, 1),
+        (level(side="greater", threshold=0.9), None, 0.95, 0.8),  # "nine in ten"
+        (Test("rate", a="x", side="greater", threshold=1.21), Effect("times a layer"), 1.1, 1.4641),
+        (LEVEL, Effect("%"), 0.5, 0.5),  # "most"
+        (LEVEL, None, 0.25, 1.0),
+        (NEAR, None, 0.15, 0.6),
+        (LOGS, None, math.log(2) / 2, math.log(4)),
+        (Test("identity", a="x", tolerance=1e-9), None, 1e-9, 1e-9),
+    ],
+)
+def test_at_half_and_twice_the_margin(test, effect, half, twice):
+    for factor, bound in ((0.5, half), (2, twice)):
+        scaled = kind_of(test).scaled(test, factor, effect)
+        (found,) = (x for x in (scaled.threshold, scaled.tolerance, scaled.margin) if x is not None)
+        assert found == pytest.approx(bound)
+
+
+def test_numbers_that_are_read_together_have_as_many_places():
+    assert alike((1.085, 1.07, 1.1)) == ["1.08", "1.07", "1.10"]
+    assert alike((5, 0.95, 12.3)) == ["5.00", "0.95", "12.3"], "no digit that was rounded away"
+    assert alike((13, 13.04, 14.6)) == ["13.0", "13.0", "14.6"]
+    assert alike((0.5, 0, 1)) == ["0.5", "0", "1.0"] and alike((2, 1, 3)) == ["2", "1", "3"]
+    assert alike((2e7, 1.5, 3)) == ["2·10⁷", "1.5", "3"] and alike((1e7, 1.5))[0] == "10⁷"
+    assert alike((1e-7, 0.25)) == ["10⁻⁷", "0.25"] and alike((0.1, 0.25), ".1%") == ["10.0 %", "25.0 %"]
+    assert [format_number(x, ".1e") for x in (2.4, 449.2, 0.0123, 0.00123)] == [
+        "2.4",
+        "450",
+        "0.012",
+        "1.2·10⁻³",
+    ]
+
+
+def test_locked_wording_is_shown_as_chapters_have_it():
+    assert spelled("l1 and l-infinity, lp-vgg") == "ℓ1 and ℓ∞, lp-vgg"
+    assert spelled("within 0.15 decades on average") == "within a factor of 1.41 on average"
+    assert (
+        spelled("a layer's rate of 1e-6, 3.5e-5 or 0.1, 70%")
+        == "a layer’s rate of 10⁻⁶, 3.5·10⁻⁵ or 0.1, 70 %"
+    )
+    assert spelled("0.3 decades below it, ± 0.15") == "0.3 decades below it, ± 0.15"
