@@ -140,10 +140,12 @@ def block(record: dict[str, Any], assignments: Sequence[Assignment]) -> str:
     made, sheets = record["made"], record["sheets"]
     lines = [START]
     for each in assignments:
-        own = sheets[each.name]
-        run, graded = _clock(own["run"]), _clock(own["grading"])
-        finds = each.found.says.format_map(own["found"])
-        lines.append(f"* `{each.name}`: runs in {run}, graded in {graded}. A right answer finds: {finds}.")
+        lines.append(f"* `{each.name}`: {each.found.says.format_map(sheets[each.name]['found'])}")
+    lines += ["", "| sheet | runs in | graded in |", "|---|---|---|"]
+    lines += [
+        f"| `{each.name}` | {_clock(sheets[each.name]['run'])} | {_clock(sheets[each.name]['grading'])} |"
+        for each in assignments
+    ]
     lines += ["", "| command for the class | takes | says at its end |", "|---|---|---|"]
     lines += [
         f"| `{book().package} {one['command']}` | {_clock(one)} | {one['said']} |" for one in record["class"]
@@ -151,9 +153,9 @@ def block(record: dict[str, Any], assignments: Sequence[Assignment]) -> str:
     slowest = max(own["run"]["seconds"] for own in sheets.values())
     lines += [
         "",
-        f"Seconds by the clock, in brackets of the processor, {made['date']} on {made['cores']} cores under "
-        f"a load of {made['load']:.0f}; the slowest sheet takes {slowest:.0f}. Other draws and networks give "
-        "other numbers.",
+        f"Seconds by the clock, in brackets of the processor. Measured {made['date']} on {made['cores']} cores "
+        f"under a load of {made['load']:.0f}. The slowest sheet takes {slowest:.0f} seconds. Other draws and "
+        "networks give other numbers.",
         END,
     ]
     return "\n".join(lines)

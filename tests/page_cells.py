@@ -32,6 +32,7 @@ PAGES = (
     "decoupling/halfspaces",
     "decoupling/neural-networks",
     "batch-norm/gradient-explosion",
+    "santurkar/scale",
 )
 
 
@@ -39,19 +40,19 @@ def run(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What the cells of a chapter bind, and what they record; each drawing is made of what was recorded, and thrown
     away."""
     (chapter,) = chapters.select([name])
-    names: dict[str, Any] = {"__name__": "__main__", **chapter.parameters("smoke")}
+    names: dict[str, Any] = {"__name__": "__main__"}
     results._session = results.Results()
     torch.set_default_dtype(torch.float32)
-    kept = figures.figure
-    figures.figure = lambda _, draw: plt.close(draw(results.current()))
+    kept = figures._save
+    figures._save = lambda fig, _: plt.close(fig)
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            for cell in chapter.code_cells:
+        with contextlib.redirect_stdout(io.StringIO()), np.errstate():
+            for cell in (cell.source for cell in chapter.notebook.cells if cell.cell_type == "code"):
                 if "show_verdicts(" not in cell.splitlines()[-1]:
-                    exec(compile(cell, name, "exec"), names)
+                    exec(compile(cell, name, "exec", dont_inherit=True), names)
         return names, {each: results.current()[each] for each in results.current()}
     finally:
-        figures.figure = kept
+        figures._save = kept
         torch.set_default_dtype(torch.float32)  # a page may have set its own
         plt.close("all")
 
@@ -71,14 +72,14 @@ def functions(name: str, **changed: Any) -> dict[str, Any]:
 
 
 def numbers(names: Mapping[str, Any], recorded: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """All that was recorded, and of theorems and bounds every single trial."""
+    """All that was recorded but what a clock said, and of theorems and bounds every single trial."""
     trials = getattr(names.get("found"), "values", {})
     found = (
         {} if callable(trials) else {f"found {name}": np.concatenate(rows) for name, rows in trials.items()}
     )
     margins = names.get("margins") or [{}]
     return (
-        dict(recorded)
+        {name: values for name, values in recorded.items() if not name.startswith("hours")}
         | found
         | {f"margins {name}": np.concatenate([one[name] for one in margins]) for name in margins[0]}
     )

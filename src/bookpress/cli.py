@@ -118,8 +118,6 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--compare", action="store_true", help=words)
     words = "with --compare: all that differs, also from a run that is not comparable"
     run.add_argument("--details", action="store_true", help=words)
-    words = "with --compare: draw the book's bands and your run into CHAPTER.compare.svg"
-    run.add_argument("--figure", action="store_true", help=words)
     run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: one a core)")
     words = "train on this Dask cluster (docs/clusters.md)"
     run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
@@ -182,16 +180,12 @@ def _run(arguments: argparse.Namespace) -> int:
             raise PressError("both --seeds and --set seeds=… given; give one of them")
         assigned["seeds"] = arguments.seeds
     given = given | assigned
-    if arguments.figure and not arguments.compare:
-        raise PressError("--figure draws a comparison; give --compare, too")
     _prepare(arguments.profile)
     changes = {c.name: c.changed(arguments.profile, given) for c in listed}
     if arguments.scheduler:
         os.environ["BNBOOK_SCHEDULER"] = arguments.scheduler  # the chapters' own processes train
     name = None if arguments.name is None else _own_name(arguments.name)
-    job = execution.Job(
-        arguments.profile, changes, arguments.compare, arguments.figure, name, arguments.details
-    )
+    job = execution.Job(arguments.profile, changes, arguments.compare, name, arguments.details)
     paths.runs_folder().mkdir(parents=True, exist_ok=True)  # said now where it cannot be written
     passed = True
     for outcome in execution.run(listed, job, arguments.jobs):

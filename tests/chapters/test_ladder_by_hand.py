@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from made_up_runs import (
@@ -18,12 +20,13 @@ from made_up_runs import (
     run,
     start_step,
 )
+from page_cells import functions
 
-from bnbook.chapters import vgg
-from bnbook.chapters.vgg import overtaken
+from bnbook.chapters import scale, vgg
 from bnbook.probes.places import PLACES
 
 NAN = np.nan
+PAGE = SimpleNamespace(**functions("santurkar/scale", classes=CLASSES))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,10 @@ def made():
 
 @pytest.fixture(scope="module")
 def found(made):
-    return vgg.numbers(made, arm(), CLASSES)
+    found = vgg.learning(made, arm(), CLASSES) | {"accuracy_path": PAGE.path(made)}
+    for each in (PAGE.landscape, PAGE.by_distance, PAGE.trusted, PAGE.shifted, PAGE.moved):
+        found |= each(made, arm())
+    return found | dict(zip(("removed_along_one", "removed_along_values"), PAGE.removed(made)))
 
 
 def test_middles_of_all_of_a_training_its_first_tenth_its_second_half_and_its_start(made, found):
@@ -72,10 +78,8 @@ def test_what_is_removed_grows_with_the_batch_by_an_exponent():
         base["removed_along_one"] = np.full((SEEDS, len(PROBES), 3), 0.2 * factor)
         base["removed_along_one_part"] = np.full((SEEDS, len(PROBES), 3), 0.2)
         base["removed_along_values"] = np.full((SEEDS, len(PROBES), 3), 0.1)
-        found = vgg.numbers(base, arm(), CLASSES)
-        np.testing.assert_allclose(found["removed_growth"], exponent)
-        np.testing.assert_allclose(found["removed_along_one"], 0.2 * factor)
-        np.testing.assert_allclose(found["removed_along_values"], 0.1)
+        for found, expected in zip(PAGE.removed(base), (0.2 * factor, 0.1, exponent)):
+            np.testing.assert_allclose(found, expected)
 
 
 def test_moments_are_means_over_the_convolutions_2_5_and_8(made, found):
@@ -104,12 +108,10 @@ def test_an_update_is_looked_at_behind_the_first_and_the_last_layer(made, found)
                 assert found[f"update_{moment}_{word}"][seed] == pytest.approx(middle(each, 0, 400))
 
 
-def test_of_an_arm_that_is_compared_by_little_only_that_is_kept(made, found):
-    for norm, names in vgg.ASKED.items():
-        asked = vgg.numbers(made, arm(norm=norm), CLASSES)
-        assert set(asked) == set(names)
-        for name in names:
-            np.testing.assert_array_equal(asked[name], found[name])
+def test_of_an_arm_that_is_compared_by_little_only_that_is_kept(found):
+    for norm, names in scale.ASKED.items():
+        assert set(scale.asked(found, norm)) == set(names)
+    assert {name for name in found if name not in scale.asked(found, "none")} == set(scale.UNASKED)
 
 
 def slope_by_hand(made, seed, probe, k):
@@ -137,7 +139,7 @@ def test_the_slope_by_its_distance_and_what_the_effective_beta_owes_to_its_short
 def test_a_gradient_that_is_spent_gives_one_over_the_distance_whatever_the_network():
     spent = run()
     spent["landscape_distance"] = np.repeat(spent["start_norm"][..., None], len(LENGTHS), axis=-1)
-    found = vgg.by_distance(spent, arm())
+    found = PAGE.by_distance(spent, arm())
     np.testing.assert_allclose(found["slopes"], np.tile(1 / (RATE * np.array(LENGTHS)), (SEEDS, 1)))
     np.testing.assert_allclose(found["of_pin"], 1.0)
     np.testing.assert_allclose(found["shortest_share"], 1.0)
@@ -147,10 +149,10 @@ def test_a_slope_that_overflows_is_infinite_and_of_a_diverged_training_it_is_no_
     made = run()
     made["landscape_distance"][0, :, -1] = NAN
     made["start_loss"][1] = NAN
-    found = vgg.slopes(made, arm())
+    found = PAGE.along_gradient(made, arm())["slope"]
     assert np.isinf(found[0, :, -1]).all() and np.isfinite(found[0, :, :-1]).all()
     made["landscape_distance"][1] = NAN
-    assert np.isnan(vgg.slopes(made, arm())[1]).all()
+    assert np.isnan(PAGE.along_gradient(made, arm())["slope"][1]).all()
 
 
 def test_the_path_has_thirty_parts_of_nearly_equal_length(made, found):
@@ -165,7 +167,7 @@ def test_who_overtakes_is_ahead_from_there_to_the_end():
     """Four parts of a training of 400 steps: ahead from the third on, never, always, and ahead but not to the end."""
     other = np.zeros((4, 4))
     one = np.array([[-1.0, -1, 1, 1], [-1, 1, 1, -1], [1, 1, 1, 1], [1, -1, 1, 0]])
-    np.testing.assert_array_equal(overtaken(one, other, 400), [200, np.inf, 0, np.inf])
+    np.testing.assert_array_equal(PAGE.overtaken(one, other, 400), [200, np.inf, 0, np.inf])
 
 
 def learning(steps=400, **changes):

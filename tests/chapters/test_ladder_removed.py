@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from made_up_runs import SEEDS, arm, middle, run
+from made_up_runs import SEEDS, middle, run
+from page_cells import functions
 
-from bnbook.chapters.scale import at_fully_connected
 from bnbook.models import vgg
+from bnbook.models.vgg import HIDDEN
 from bnbook.probes import removed_gradient
+
+at_fully_connected, FC = functions("santurkar/scale")["removed"], slice(-len(HIDDEN), None)
 
 
 def test_two_last_places_each_step_alike():
     made = run()
     made |= {name: values[..., [0, 1, 2, 2, 1]] for name, values in made.items() if "removed" in name}
-    found = at_fully_connected(made, arm(batch_size=40))
+    found = at_fully_connected(made, FC)
     for seed in range(SEEDS):
         one, values, part = (
             middle([sum(row[3:]) / 2 for row in made[f"removed_along_{name}"][seed]], 0, 400, mean=True)
             for name in ("one", "values", "one_part")
         )
-        assert found["removed_fc_one"][seed] == pytest.approx(one)
-        assert found["removed_fc_values"][seed] == pytest.approx(values)
-        assert found["removed_fc_one_chance"][seed] == pytest.approx(40 * one)
-        assert found["removed_fc_values_chance"][seed] == pytest.approx(40 * values)
-        assert found["removed_fc_growth"][seed] == pytest.approx(np.log(16 * one / part) / np.log(4))
+        expected = one, values, np.log(16 * one / part) / np.log(4)
+        assert [each[seed] for each in found] == pytest.approx(expected)
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +68,11 @@ def test_it_is_what_the_theorem_subtracts_at_the_plain_networks_fully_connected_
         "removed_along_values": np.tile(shares.along_values.numpy(), (1, 3, 1)),
         "removed_along_one_part": np.tile(np.mean([p.along_one.numpy() for p in parts], 0), (1, 3, 1)),
     }
-    found = at_fully_connected(made, replace(arm(), batch_size=24))
+    found = at_fully_connected(made, FC)
     one, values = by_unit(model, batch).mean(0)
-    assert found["removed_fc_one"] == pytest.approx(one, rel=1e-5)
-    assert found["removed_fc_values"] == pytest.approx(values, rel=1e-5)
     quarters = np.mean([by_unit(model, [each[k : k + 6] for each in batch])[:, 0] for k in (0, 6, 12, 18)])
     exponent = np.log((24 * one) / (6 * quarters)) / np.log(4) + 1  # Σ <1, g>² = share · m · Σ ‖g‖²
-    assert found["removed_fc_growth"] == pytest.approx(exponent, rel=1e-5)
+    assert found == pytest.approx((one, values, exponent), rel=1e-5)
 
 
 def test_a_direction_at_random_has_one_part_in_m():
@@ -90,7 +86,6 @@ def test_a_direction_at_random_has_one_part_in_m():
     values = ((y * g).sum(-1) ** 2 / (y**2).sum(-1)).sum(1) / size
     shares = {"one": one, "values": values, "one_part": 4 * one}
     made = {f"removed_along_{name}": np.stack([each, each], -1)[None] for name, each in shares.items()}
-    found = at_fully_connected(made | {"probe_step": np.arange(draws)[None]}, arm(batch_size=m))
-    assert found["removed_fc_one_chance"] == pytest.approx(1, abs=0.05)
-    assert found["removed_fc_values_chance"] == pytest.approx(1, abs=0.05)
-    assert found["removed_fc_growth"] == pytest.approx(1)
+    found = at_fully_connected(made | {"probe_step": np.arange(draws)[None]}, FC)
+    assert found[0] == pytest.approx(1 / m, rel=0.05) and found[1] == pytest.approx(1 / m, rel=0.05)
+    assert found[2] == pytest.approx(1)

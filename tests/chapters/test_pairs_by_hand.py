@@ -7,11 +7,12 @@ import math
 import numpy as np
 import pytest
 from made_up_runs import CLASSES, PROBES, SEEDS, STEPS, arm, between, curves, levels, middle, run
+from page_cells import functions
 
-from bnbook.chapters.vgg import at_equal_loss, come_to, compare
+from bnbook.chapters.vgg import at_equal_loss, come_to
 from bnbook.training.probed import probe_schedule
 
-INF = math.inf
+INF, PAGE = math.inf, functions("santurkar/scale", classes=CLASSES)
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def found(made):
-    return compare(*made, (arm(), arm(norm="batch")), CLASSES)
+    return PAGE["at_equal_loss"](*made, arm())
 
 
 def test_steps_at_which_one_of_the_two_is_the_smoother(made, found):
@@ -30,9 +31,6 @@ def test_steps_at_which_one_of_the_two_is_the_smoother(made, found):
         smoother = (one["smoothness"] > other["smoothness"]).astype(float)
         share = middle(smoother, 0, 400, mean=True)
         assert found["smoother_share_smoothness"][seed] == pytest.approx(share)
-        for part, (low, high) in {"early": (0, 40), "late": (200, 400)}.items():
-            gap = middle(one["loss_range"], low, high) / middle(other["loss_range"], low, high)
-            assert found[f"gap_loss_range_{part}"][seed] == pytest.approx(gap)
 
 
 def test_steps_to_match_count_batches_of_a_sixtieth_of_the_training():
@@ -43,7 +41,7 @@ def test_steps_to_match_count_batches_of_a_sixtieth_of_the_training():
     plain["accuracy"][0, 299], plain["accuracy"][1, 0] = 0.66, 9.0  # before the sixth step nothing counts
     normed["accuracy"] = np.where(np.arange(STEPS) < 100, 0.3, 0.4) * np.ones((SEEDS, 1))
     plain["accuracy"][1, 6:] = np.nan  # a guess of ten classes
-    found = compare(plain, normed, (arm(), arm(norm="batch")), CLASSES)
+    found = PAGE["steps_to_match"](plain, normed)
     assert found["steps_to_match_none"].tolist() == [300, 6]
     assert found["steps_to_match_batch"].tolist() == [104, INF]  # a mean of 1.75 it never has
 

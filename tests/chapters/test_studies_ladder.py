@@ -1,25 +1,13 @@
-"""The ladder's numbers against closed forms and small trainings."""
+"""The ladder's numbers against closed forms."""
 
 from __future__ import annotations
-
-from functools import cache
 
 import numpy as np
 import pytest
 
 from bnbook.chapters import vgg
-from bnbook.chapters.vgg import (
-    LOSS_LEVELS,
-    at_equal_loss,
-    compare,
-    numbers,
-    over_window,
-    progress,
-    start_step,
-)
-from bnbook.data import load
+from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, over_window, progress, start_step
 from bnbook.errors import BnbookError
-from bnbook.training.placed import train_placed
 
 SETTINGS = dict(
     data="textures-standin",
@@ -76,44 +64,6 @@ def test_at_equal_loss_two_speeds_show_the_same_curve():
     )
     stuck = np.full_like(come[0], np.log(10))
     assert np.isnan(at_equal_loss(curves, (stuck, come[1]), probe_step, 10)[0]).all()
-
-
-@cache
-def trained(names):
-    dataset, arms = load("textures-standin"), vgg.rung_arms(vgg.find_rung("w1_16"), dict(SETTINGS))
-    runs = {}
-    for norm in names:
-        found = [train_placed(arms[norm], seed, dataset, threads=1) | {"seconds": 1.0} for seed in (0, 1)]
-        runs[norm] = {name: np.stack([each[name] for each in found]) for name in found[0]}
-    return arms, runs
-
-
-@pytest.fixture
-def small():
-    return trained(("none", "batch", "noisy"))
-
-
-def test_every_number_is_one_per_seed(small):
-    arms, runs = small
-    assert arms["none"].width == 1 / 64 and arms["none"].probe_steps == (0, 1, 2, 4)
-    for norm in ("none", "batch", "noisy"):
-        found = numbers(runs[norm], arms[norm], 10)
-        wide = {"accuracy_path": (2, arms[norm].steps)}
-        if norm != "noisy":
-            wide["slopes"] = (2, len(arms[norm].landscape))
-        assert {name: np.shape(values) for name, values in found.items()} == dict.fromkeys(found, (2,)) | wide
-    plain = numbers(runs["none"], arms["none"], 10)
-    assert (plain["update_mean_before_normalization"] == plain["update_mean_before_nonlinearity"]).all()
-
-
-def test_a_pair_is_compared_seed_by_seed(small):
-    arms, runs = small
-    found = compare(runs["none"], runs["batch"], (arms["none"], arms["batch"]), 10)
-    assert all(np.shape(values) == (2,) for values in found.values())
-    swapped = compare(runs["batch"], runs["none"], (arms["batch"], arms["none"]), 10)
-    assert found["gap_loss_range_late"] * swapped["gap_loss_range_late"] == pytest.approx(np.ones(2))
-    share = found["smoother_share_smoothness"] + swapped["smoother_share_smoothness"]
-    assert share == pytest.approx(np.ones(2))
 
 
 def test_the_rungs():

@@ -5,11 +5,7 @@ A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a
 
 #: What counts no more than a figure does: the published runs were made beside it. tests/chapters/test_plots_chosen.py
 #: pins it, and tests/chapters/test_chapter_plots.py says which cells use it.
-ASIDE = {
-    "exercises": "ROWS",
-    "lp_norms": "NAMES NORMS",
-    "scale": "Compared difference level logarithm points ratio",
-}
+ASIDE = {"exercises": "ROWS", "lp_norms": "NAMES NORMS"}
 #: The stamps of the published runs name a figure by the place where it lay; a chapter's line goes when it is run
 #: again. What is not named here is named alone.
 LAY = {

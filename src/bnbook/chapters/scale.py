@@ -1,52 +1,58 @@
-"""What turns in larger and longer trainings? What batch norm would take from a plain network's gradient, and
-an effect against the width."""
+"""What turns in larger and longer trainings? What is recorded of each size, and an effect against the width."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import LogLocator
 
 from bnbook.chapters.landscape import DISTANCE, PAIR, SLOPE, slope_panel
-from bnbook.chapters.vgg import AHEAD, RUNGS
+from bnbook.chapters.vgg import RUNGS
 from bnbook.figures import COLORS, LABELS, band, mean_and_interval, parameters_of
-from bnbook.models.vgg import HIDDEN
 from bnbook.plots.layout import cells, first_of_rows, last_of_columns
 from bnbook.plots.names import mark
 from bnbook.plots.panels import legend_below
-from bnbook.probes.over_steps import over_training
-from bnbook.training.placed import PARTS, PlacedArm
 from bookpress.results import Results
 
 Arrays = dict[str, np.ndarray]
 
 
-def at_fully_connected(run: Arrays, arm: PlacedArm) -> Arrays:
-    """Shares of ‖g‖² at the fully connected layers, mean over these and the steps, (S,) each.
+#: Of a curve over the looks, the parts of a training over which it is summed up as well.
+WINDOWED = {
+    "loss_range": ("early", "late", "started"),
+    "gradient_change": ("early",),
+    "smoothness": ("early",),
+}
+UNASKED = ("diverged", "not_started", "seconds")  # of what other chapters ask about learning
+#: What is asked of the arms that are compared by little; of the others all numbers are.
+ASKED = {
+    "noisy": (
+        "training_speed",
+        "end_accuracy",
+        "accuracy_path",
+        "batch_mean_next_input",
+        "batch_variance_next_input",
+        "checkpoint_mean_before_nonlinearity",
+        "checkpoint_variance_before_nonlinearity",
+    ),
+    "noise": ("end_accuracy",),
+    "l1": ("training_speed",),
+    "l2": ("training_speed",),
+    "linf": ("training_speed",),
+}
 
-    g_j (m,): gradient by what unit j hands on, over the m = B values of a batch. removed_fc_one: Σ_j
-    <1, g_j>²/m over Σ_j ‖g_j‖²; removed_fc_values: Σ_j <ŷ_j, g_j>²/m over the same; each with _chance, as a
-    multiple of 1/m, the mean share that a direction drawn at random would have; removed_fc_growth: the
-    exponent with which <1, g_j>² grows from a quarter of a batch to the whole, 1 for numbers of random sign,
-    2 for numbers that share theirs. Source: Santurkar et al. 2018, NeurIPS, Theorem 4.1.
-    """
-    layers, probe_step = slice(-len(HIDDEN), None), run["probe_step"][0]
 
-    def share(name: str) -> np.ndarray:
-        return over_training(run[f"removed_along_{name}"][..., layers].mean(-1), probe_step, mean=True)
-
-    shares = {f"removed_fc_{name}": share(name) for name in ("one", "values")}
-    found = shares | {f"{name}_chance": arm.batch_size * values for name, values in shares.items()}
-    with np.errstate(divide="ignore"):
-        grown = np.log(shares["removed_fc_one"] / share("one_part")) / np.log(PARTS)
-    return found | {"removed_fc_growth": 2 + grown}
+def asked(numbers: Mapping[str, Any], norm: str = "") -> list[str]:
+    """Of the names of an arm's numbers those that are recorded; of a pair, which has no norm, all."""
+    return [name for name in numbers if name in ASKED.get(norm, numbers) and name not in UNASKED]
 
 
 # ---- Figures ----------------------------------------------------------------------------------------------
@@ -303,6 +309,7 @@ LANDSCAPE = {
     "at equal loss": {"range": logarithm("equal_loss_loss_range"), "β": logarithm("equal_loss_smoothness")},
     "gradient norm": {"all": ratio("gradient_norm")},
 }
+AHEAD = (1, 2, 4, 8)  # learning rates along the gradient
 PREDICTIVE = {
     "error, without / with": {f"× {k}": ratio(f"error_x{k}", 2.0) for k in AHEAD},
     "cosine, with − without": {f"× {k}": difference(f"cosine_x{k}") for k in AHEAD},
@@ -358,3 +365,8 @@ FIGURES = {
     "moments": partial(against_width, panels=MOMENTS),
     "removed": partial(against_width, panels=REMOVED),
 }
+
+
+def drawing(name: str) -> Callable[[Results], plt.Figure]:
+    """What draws a figure of the page."""
+    return FIGURES[name]

@@ -31,11 +31,11 @@ def landscape(
     if not within.any():
         raise BnbookError(f"no step length within {reach}; the arm has {lengths.tolist()}; give it some")
     start, norm = run["start_loss"], run["start_norm"]
-    loss, change = _overflow(run["landscape_loss"], start), _overflow(run["landscape_distance"], start)
+    loss, change = or_infinite(run["landscape_loss"], start), or_infinite(run["landscape_distance"], start)
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = change / (lengths * learning_rate * norm[..., None])
         found = {
-            "loss_range": _spread(loss[..., within]),
+            "loss_range": spread(loss[..., within]),
             "gradient_change": change[..., within].max(-1),
             "smoothness": slope[..., within].max(-1),
             "gradient_norm": norm,
@@ -43,7 +43,7 @@ def landscape(
         found["relative_range"] = found["loss_range"] / start
         found["relative_change"] = found["gradient_change"] / norm
         if above.any():
-            found |= {"beyond": slope[..., above].max(-1), "beyond_range": _spread(loss[..., above])}
+            found |= {"beyond": slope[..., above].max(-1), "beyond_range": spread(loss[..., above])}
     return found
 
 
@@ -53,7 +53,7 @@ def random_direction(run: Arrays, lengths: Sequence[float], learning_rate: float
     random_loss_change: largest |L - L(θ)|; random_gradient_change, random_smoothness: as in `landscape`.
     """
     start, norm = run["start_loss"], run["start_norm"]
-    loss, change = _overflow(run["random_loss"], start), _overflow(run["random_distance"], start)
+    loss, change = or_infinite(run["random_loss"], start), or_infinite(run["random_distance"], start)
     with np.errstate(invalid="ignore"):
         slope = change / (np.asarray(lengths, dtype=float) * learning_rate * norm[..., None])
         return {
@@ -85,7 +85,7 @@ def predictiveness(run: Arrays, lengths: Sequence[float]) -> Arrays:
     not finite. Source: Santurkar et al. 2018, Figure 11 (v1), 10 (NeurIPS).
     """
     start, there = run["start_norm"][..., None], run["landscape_norm"]
-    error = _overflow(run["landscape_distance"], run["start_loss"])
+    error = or_infinite(run["landscape_distance"], run["start_loss"])
     if error.shape[-1] != len(lengths):
         raise BnbookError(
             f"{len(lengths)} lengths for {error.shape[-1]} columns; expected the lengths of the arm"
@@ -120,14 +120,14 @@ def error_ratio_at_equal_distance(
     return found
 
 
-def _overflow(values: np.ndarray, start: np.ndarray) -> np.ndarray:
+def or_infinite(values: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Infinity for what is not finite on the way of a training that still has a finite loss, NaN after its
     end."""
     alive = np.isfinite(start)[..., None]
     return np.where(np.isfinite(values), values, np.where(alive, np.inf, np.nan))
 
 
-def _spread(loss: np.ndarray) -> np.ndarray:
+def spread(loss: np.ndarray) -> np.ndarray:
     """Largest less smallest (S, P, A) -> (S, P); infinite if any is, NaN if any is NaN."""
     with np.errstate(invalid="ignore"):
         spread = loss.max(-1) - loss.min(-1)

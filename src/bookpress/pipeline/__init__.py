@@ -1,5 +1,5 @@
 """From chapter to published run, a module a step, each on those before it: chapters, chapter_runs, locking, inks, phones,
-pictures, prose, compare, rerun_figure, gate, publishing, execution, handout, ledger, explorers, doctor. The
+pictures, prose, compare, gate, publishing, execution, handout, ledger, explorers, doctor. The
 pages that show it are `bookpress.site`."""
 
 import sys

@@ -59,10 +59,6 @@ class Evidence:
         return self.folder / f"{self.chapter.name}.figures"
 
     @property
-    def comparison_path(self) -> Path:
-        return self.folder / f"{self.chapter.name}.compare.svg"
-
-    @property
     def exists(self) -> bool:
         return self.results_path.is_file() and self.notebook_path.is_file()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,9 +36,6 @@ class Row:
     low: float
     high: float
     telling: bool = True  # whether the band is narrow enough for "agrees" to mean something
-    mine_seeds: np.ndarray = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
-    book_seeds: np.ndarray = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
-    log: bool = False  # whether means and band are those of logarithms
 
     @property
     def outcome(self) -> str:
@@ -89,15 +86,14 @@ def compare_one(
     if ratio and (mine > 0).all() and (theirs > 0).all():
         low, high = np.exp(prediction_band(np.log(theirs), len(mine), coverage))
         middle, book = (float(np.exp(np.log(values).mean())) for values in (mine, theirs))
-        telling = bool(high <= WIDEST_FACTOR * book)
-        return Row(name, middle, book, float(low), float(high), telling, mine, theirs, log=True)
+        return Row(name, middle, book, float(low), float(high), bool(high <= WIDEST_FACTOR * book))
     low, high = prediction_band(theirs, len(mine), coverage)
     book = float(theirs.mean())
     telling = low * high >= 0 or high - low <= 2 * ROUNDING  # it knows the sign
     if share or is_share(theirs):
         low, high = max(low, 0.0), min(high, 1.0)
         telling = high - low <= WIDEST_SHARE
-    return Row(name, float(mine.mean()), book, low, high, bool(telling), mine, theirs)
+    return Row(name, float(mine.mean()), book, low, high, bool(telling))
 
 
 # ---- Does a rerun agree with the book? Results against the bands that the published seeds span, and verdicts -------

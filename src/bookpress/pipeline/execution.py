@@ -198,8 +198,7 @@ def run_chapter(
                 "\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems])
             )
         move(work, target)
-        for path in (failed_path, target.comparison_path):  # of the run before
-            path.unlink(missing_ok=True)
+        failed_path.unlink(missing_ok=True)  # of the run before
     return target
 
 
@@ -280,7 +279,6 @@ class Job:
     profile: str
     changes: dict[str, dict[str, Any]]  # by the name of the chapter
     compare: bool = False
-    figure: bool = False  # of the comparison
     name: str | None = None  # into runs/NAME
     details: bool = False  # of a comparison that is none
 
@@ -311,11 +309,6 @@ class Job:
             lines, found = compare.compare(done, self.details)
             outcome.passed = found in compare.PASSING
             outcome.lines += [(False, line) for line in lines]
-        if self.figure:
-            from bookpress.pipeline import rerun_figure
-
-            path = rerun_figure.write(done) or "none, for no number of this chapter is judged by a band"
-            outcome.lines.append((False, f"figure: {path}"))
         return outcome
 
 

@@ -7,6 +7,7 @@ import math
 import pytest
 import yaml
 
+from bnbook.chapters import scale
 from bookpress import paths
 from bookpress.claims import judge, load_claims
 from bookpress.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
@@ -140,39 +141,25 @@ def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
     assert not publishing.unchanged(claim, run(), before)  # there is nothing to compare
 
 
+def without_rung(name):
+    return ".".join(name.split(".")[:1] + name.split(".")[2:])
+
+
 def recorded():
-    """Names without their rung: of the arms of a pair, and of the others what is asked of them."""
-    from test_studies_ladder import trained
+    """Names without their rung, of the arms that a smoke run has and of the others what is asked of them."""
+    from page_cells import run
 
-    from bnbook.chapters.scale import at_fully_connected
-    from bnbook.chapters.vgg import ASKED, compare, numbers
-
-    arms, runs = trained(("none", "batch", "noisy"))
-    found = {f"{name}.{norm}" for norm in arms for name in numbers(runs[norm], arms[norm], 10)}
-    found |= {f"{name}.none" for name in at_fully_connected(runs["none"], arms["none"])} | {"overtaken"}
-    found |= set(compare(runs["none"], runs["batch"], (arms["none"], arms["batch"]), 10))
-    return found | {f"{name}.{norm}" for norm, names in ASKED.items() for name in names}
+    found = {without_rung(name) for name in run("santurkar/scale")[1] if not name.startswith("hours")}
+    return found | {f"{name}.{norm}" for norm, names in scale.ASKED.items() for name in names}
 
 
-def drawn(chapter):
+def drawn():
     """Names that the figures of the ladder compare."""
-    from bnbook.chapters import scale
-
-    found = set()
-
-    def against_width(_, panels):
-        for effect in (effect for effects in panels.values() for effect in effects.values()):
-            found.update(name.replace(".{rung}", "") for name in (effect.a, effect.b) if name)
-
-    names = vars(scale) | dict(against_width=against_width, current=dict, save_figure=lambda *_: None)
-    names |= dict(plot_overtaking=lambda *_: found.update(f"accuracy_path.{arm}" for arm in ALL))
-    names |= dict(plot_slopes=lambda *_, **__: found.update(f"slopes.{arm}" for arm in ("none", "batch")))
-    names |= dict.fromkeys(("steps", "long_steps", "lengths")) | dict(
-        trained={}, record=lambda *_, **__: None
-    )
-    for cell in chapter.code_cells:
-        if "against_width(current()" in cell:
-            exec(cell, names)
+    found = {f"accuracy_path.{arm}" for arm in ALL} | {f"slopes.{arm}" for arm in ("none", "batch")}
+    for draw in scale.FIGURES.values():
+        for effects in getattr(draw, "keywords", {}).get("panels", {}).values():
+            for effect in effects.values():
+                found |= {without_rung(name) for name in (effect.a, effect.b) if name}
     return found
 
 
@@ -185,9 +172,9 @@ def test_the_ladder_records_what_its_claims_page_and_figures_read_and_nothing_el
     for name in asked:
         assert name.split(".")[1] in rungs, name
     asked |= {name for _, name in prose.result_names(chapter.text) if not name.startswith("hours")}
-    asked = {".".join(name.split(".")[:1] + name.split(".")[2:]) for name in asked}
+    asked = {without_rung(name) for name in asked}
     assert asked <= there
-    assert there <= asked | drawn(chapter) | ONE_OF_A_KIND
+    assert there <= asked | drawn() | ONE_OF_A_KIND
 
 
 ALL = ("none", "batch", "noisy")

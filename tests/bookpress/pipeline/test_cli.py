@@ -1,20 +1,23 @@
-"""The command line's own manners: one line for what went wrong, and an exit code that does not lie."""
+"""The command line: one line for what went wrong, an exit code that does not lie, results to take away."""
 
 from __future__ import annotations
 
 import ast
+import csv
 import io
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT, VARIABLES, bnbook
 
 from bnbook.errors import BnbookError, reason
-from bookpress import cli
+from bookpress import cli, results
 
 SHELL = [
     ("( sleep 2; bnbook list; echo $? >&2 ) | true", "141\n", True),  # a reader that leaves early
@@ -242,3 +245,60 @@ def test_cores_that_are_no_number(tiny, capsys, monkeypatch):
     monkeypatch.setenv("BNBOOK_CORES", "abc")
     assert cli.main(["run", "coin"]) == cli.USAGE
     assert capsys.readouterr().err == "bnbook: BNBOOK_CORES=abc; expected a number of cores, at least 1\n"
+
+
+# ---- what commands take elsewhere ----
+
+
+MINIMA = "theory/minima"
+
+
+def test_results_as_lines_and_as_they_are(capsys):
+    assert cli.main(["results", MINIMA, "--profile", "laptop"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    held = results.load(MINIMA, "laptop")
+    assert len(rows) == sum(held[name].size for name in held)
+    name = next(name for name in held if held[name].ndim == 1)
+    values = [float(row["value"]) for row in rows if row["name"] == name]
+    assert np.array_equal(values, held[name], equal_nan=True)
+    assert cli.main(["results", MINIMA, "--profile", "laptop", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["chapter"] == MINIMA
+
+
+def test_results_as_a_frame():
+    pandas = pytest.importorskip("pandas")
+    held = results.load(MINIMA, "laptop")
+    frame = held.table()
+    assert isinstance(frame, pandas.DataFrame) and len(frame) == sum(held[name].size for name in held)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["results", MINIMA, "--profile", "paper"], "has no paper results"),
+        (["results", "theory/nothing"], "theory/nothing"),
+        (["coursework", "DIR"], "is there already"),
+        (["measure", "nowhere.py:make", "--data", "digits-standin"], "no file 'nowhere.py'"),
+    ],
+)
+def test_bad_words_are_one_line_and_exit_code_2(tmp_path, capsys, words, said):
+    assert cli.main([word.replace("DIR", str(tmp_path)) for word in words]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+def test_measure_prints_a_table(tmp_path, capsys):
+    (tmp_path / "nets.py").write_text(
+        "from torch import nn\nmake = lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
+    )
+    words = [
+        "measure",
+        f"{tmp_path}/nets.py:make",
+        "--data",
+        "digits-standin",
+        "--batch",
+        "16",
+        "--no-eigenvalues",
+    ]
+    assert cli.main(words) == 0
+    assert "effective β" in capsys.readouterr().out

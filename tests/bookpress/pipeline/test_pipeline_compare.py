@@ -9,8 +9,7 @@ import pytest
 from test_pipeline_gate import edit_results, laptop_run
 
 from bnbook.errors import BnbookError
-from bookpress import cli
-from bookpress.pipeline import chapter_runs, compare, execution, publishing, rerun_figure
+from bookpress.pipeline import compare, execution, publishing
 from scripts import course as measuring
 
 
@@ -200,57 +199,5 @@ def test_the_band_of_a_share_lies_between_0_and_1():
     assert one([0.0] * 20, [0.0] * 19 + [1.0]).outcome == "agrees"
 
 
-# ---- the figure ----
-
-
-def test_places_are_those_of_the_band():
-    row = one([1.0, 3.0, 2.0, 2.5], [1.0, 2.0, 3.0])
-    ends = rerun_figure.places(row, np.array([row.low, row.book, row.high]))
-    assert ends == pytest.approx([-1, 0, 1])
-    factor = one([1.0, 10.0], [1.0, 1.1, 0.9], ratio=True)
-    assert factor.mine == pytest.approx(10**0.5) and factor.log
-    at = rerun_figure.places(factor, np.array([factor.low, (factor.low * factor.high) ** 0.5]))
-    assert at == pytest.approx([-1, 0]), "half way on the logarithmic scale"
-    endless = one([np.inf, 1.0], [np.inf, np.inf])
-    assert rerun_figure.places(endless, endless.mine_seeds)[0] == 0
-
-
-def drawn(rows):
-    (axes,) = rerun_figure.draw("x", rows).axes
-    spots = {(line.get_marker(), float(x)) for line in axes.lines for x in line.get_xdata()}
-    return spots, [text.get_text() for text in axes.texts]
-
-
-def test_what_the_figure_shows():
-    fair, wide = one([2.0], [1.0, 2.0, 3.0]), one([0.03], [0.3, 1.2, 3.1])
-    far = one([99.0], [1.0, 1.1])
-    spots, words = drawn([fair, wide, far])
-    assert ("D", 0.0) in spots and ("D", float(rerun_figure.places(wide, [0.03])[0])) in spots
-    assert (">", rerun_figure.REACH) in spots, "what lies beyond stands at the edge"
-    assert [word.split()[-1] for word in words] == ["DIFFERS", "tell", "agrees"]
-    assert words[2].startswith("2   book 2 (")
-
-
-@pytest.mark.parametrize("profile", ["laptop", "smoke"])
-def test_a_figure_of_the_band_and_the_run(ran, monkeypatch, profile):
-    publishing.publish(laptop_run().chapter, "laptop")
-    run = chapter_runs.fresh_run(laptop_run().chapter, profile)
-    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: run)
-    outcome = execution.Job(profile, {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
-    assert outcome.lines[-1] == (False, f"figure: {run.comparison_path}")
-    assert run.comparison_path.name == "coin.compare.svg" and run.comparison_path.stat().st_size > 5000
-
-
-def test_a_chapter_without_bands_has_no_figure(ran, monkeypatch):
-    claims(ran, BOUND)
-    values("draws", [0] * 5)
-    publishing.publish(laptop_run().chapter, "laptop")
-    run = laptop_run()
-    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: run)
-    outcome = execution.Job("laptop", {run.chapter.name: {}}, compare=True, figure=True).run(run.chapter)
-    assert outcome.lines[-1][1].startswith("figure: none") and not run.comparison_path.exists()
-
-
-def test_a_figure_needs_a_comparison(ran, capsys):
-    assert cli.main(["run", "coin", "--figure"]) == 2
-    assert "give --compare, too" in capsys.readouterr().err
+def test_the_mean_of_a_ratios_side_is_that_of_its_logarithms():
+    assert one([1.0, 10.0], [1.0, 1.1, 0.9], ratio=True).mine == pytest.approx(10**0.5)
