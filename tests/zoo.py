@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import threading
 import types
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,13 +61,11 @@ class Animal:
 
 
 def seed(value: int) -> None:
-    torch.manual_seed(value), np.random.seed(value), random.seed(value), GENERATOR.manual_seed(3)
-    ARRAYS.bit_generator.state = np.random.default_rng(3).bit_generator.state
+    torch.manual_seed(value), np.random.seed(value), random.seed(value)
 
 
 def states() -> tuple:
-    outside = GENERATOR.get_state().tolist(), repr(ARRAYS.bit_generator.state)
-    return torch.get_rng_state().tolist(), repr(np.random.get_state(legacy=False)), random.getstate(), outside
+    return torch.get_rng_state().tolist(), repr(np.random.get_state(legacy=False)), random.getstate()
 
 
 def everything(model: nn.Module) -> dict[str, Any]:
@@ -211,7 +210,7 @@ def seen(model: nn.Module, shape: tuple[int, ...] = (6,), times: int = 60) -> nn
 class Net(nn.Module):
     """Parts by name, and a function of them."""
 
-    def __init__(self, function: Callable, **parts: nn.Module) -> None:
+    def __init__(self, function: Callable, **parts: Any) -> None:
         super().__init__()
         self.function = function
         for name, part in parts.items():
@@ -221,24 +220,22 @@ class Net(nn.Module):
         return self.function(self, x)
 
 
-def net(function: Callable, **parts: nn.Module) -> nn.Module:
+def net(function: Callable, **parts: Any) -> nn.Module:
     return Net(function, **parts).double()
 
 
-class ByHand(nn.Module):
+def of(n: int) -> dict[str, nn.Parameter]:
+    """γ and β by other names."""
+    return {"scale": nn.Parameter(torch.ones(n)), "offset": nn.Parameter(torch.zeros(n))}
+
+
+def by_hand(s, x):
     """Batch norm as in a course: averages are plain attributes, inference is told by the gradient mode."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.scale, self.offset = nn.Parameter(torch.ones(n)), nn.Parameter(torch.zeros(n))
-        self.mean, self.var = torch.zeros(n), torch.ones(n)
-
-    def forward(self, x):
-        if not torch.is_grad_enabled():
-            return self.scale * (x - self.mean) / (self.var + 1e-5).sqrt() + self.offset
-        m, v = x.mean(0), x.var(0, correction=0)
-        self.mean, self.var = 0.9 * self.mean + 0.1 * m.detach(), 0.9 * self.var + 0.1 * v.detach()
-        return self.scale * (x - m) / (v + 1e-5).sqrt() + self.offset
+    if not torch.is_grad_enabled():
+        return s.scale * (x - s.mean) / (s.var + 1e-5).sqrt() + s.offset
+    m, v = x.mean(0), x.var(0, correction=0)
+    s.mean, s.var = 0.9 * s.mean + 0.1 * m.detach(), 0.9 * s.var + 0.1 * v.detach()
+    return s.scale * (x - m) / (v + 1e-5).sqrt() + s.offset
 
 
 class Activated(nn.BatchNorm1d):
@@ -251,13 +248,6 @@ class Ghost(nn.BatchNorm1d):
 
     def forward(self, x):
         return torch.cat([super(Ghost, self).forward(part) for part in x.chunk(2)])
-
-
-class Tokens(nn.Module):
-    """A layer norm over the last axis, of no class that torch has."""
-
-    def forward(self, x):
-        return F.layer_norm(x, x.shape[-1:])
 
 
 class Channels(nn.LayerNorm):
@@ -274,27 +264,11 @@ class Output:
     extra: dict = field(default_factory=dict)
 
 
-class Counting(nn.Module):
+def counting(s, x):
     """Its factor changes from call to call, kept in itself."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls, self.seen = 0, []
-
-    def forward(self, x):
-        self.calls += 1
-        self.seen.append(float(x.mean()))
-        return x * (1 + 0.1 * self.calls)
-
-
-class Everywhere(nn.Module):
-    """Counts in its class, for all networks together."""
-
-    calls = 0
-
-    def forward(self, x):
-        Everywhere.calls += 1
-        return x
+    s.calls += 1
+    s.seen.append(float(x.mean()))
+    return x * (1 + 0.1 * s.calls)
 
 
 class Straight(torch.autograd.Function):
@@ -307,254 +281,135 @@ class Straight(torch.autograd.Function):
         return slope
 
 
-class Flip(nn.Module):
-    def __init__(self, draw):
-        super().__init__()
-        self.draw = draw
-
-    def forward(self, x):
-        return x if self.draw() < 0.5 else torch.tanh(3 * x)
+def flip(draw):
+    return Net(lambda s, x: x if s.draw() < 0.5 else torch.tanh(3 * x), draw=draw)
 
 
-class Drawn(nn.Module):
+def drawn():
     """Noise from a generator of its own."""
-
-    def __init__(self):
-        super().__init__()
-        self.generator = torch.Generator().manual_seed(3)
-
-    def forward(self, x):
-        return x + 0.1 * torch.randn(x.shape, generator=self.generator, dtype=x.dtype)
+    add = lambda s, x: x + 0.1 * torch.randn(x.shape, generator=s.generator, dtype=x.dtype)
+    return Net(add, generator=torch.Generator().manual_seed(3))
 
 
-GENERATOR = torch.Generator().manual_seed(3)
-ARRAYS = np.random.default_rng(3)
-
-
-class InBuffers(nn.Module):
+def InBuffers(n):
     """Batch norm by hand, its averages in buffers of its own names, moved in place."""
 
-    def __init__(self, n):
-        super().__init__()
-        self.scale, self.offset = nn.Parameter(torch.ones(n)), nn.Parameter(torch.zeros(n))
-        self.register_buffer("centre", torch.zeros(n)), self.register_buffer("spread", torch.ones(n))
-
-    def forward(self, x):
-        m, v = self.centre, self.spread
-        if self.training:
+    def forward(s, x):
+        m, v = s.centre, s.spread
+        if s.training:
             m, v = x.mean(0), x.var(0, correction=0)
             with torch.no_grad():
-                self.centre.lerp_(m, 0.1), self.spread.lerp_(v, 0.1)
-        return self.scale * (x - m) / (v + 1e-5).sqrt() + self.offset
+                s.centre.lerp_(m, 0.1), s.spread.lerp_(v, 0.1)
+        return s.scale * (x - m) / (v + 1e-5).sqrt() + s.offset
+
+    return Net(forward, **of(n), centre=nn.Buffer(torch.zeros(n)), spread=nn.Buffer(torch.ones(n)))
 
 
-class Energy(nn.Module):
+def energy(s, x):
     """Hands on the slope of a scalar by its input: every derivative of it is one of second order."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b, self.f = nn.Linear(6, 8), nn.Linear(8, 1), nn.Linear(6, K)
-
-    def forward(self, x):
-        with torch.enable_grad():
-            x = x.detach().requires_grad_()
-            (slope,) = torch.autograd.grad(self.b(torch.tanh(self.a(x))).sum(), x, create_graph=True)
-        return self.f(slope)
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(s.b(torch.tanh(s.a(x))).sum(), x, create_graph=True)
+    return s.f(slope)
 
 
-class Mixed(nn.Module):
+def mixed(s, x):
     """Its layers run in half precision, its weights are whole."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.n, self.f = nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, K)
-
-    def forward(self, x):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            y = self.f(torch.relu(self.n(self.a(x))))
-        return y.float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return s.f(torch.relu(s.n(s.a(x)))).float()
 
 
-class Whitened(nn.Module):
+def whitened(_s, x):
     """Batch norm that also takes away what units have in common."""
-
-    def forward(self, x):
-        centred = x - x.mean(0)
-        shared = centred.t() @ centred / len(x) + 0.1 * torch.eye(x.shape[1], dtype=x.dtype)
-        return centred @ torch.linalg.inv(torch.linalg.cholesky(shared)).t()
+    centred = x - x.mean(0)
+    shared = centred.t() @ centred / len(x) + 0.1 * torch.eye(x.shape[1], dtype=x.dtype)
+    return centred @ torch.linalg.inv(torch.linalg.cholesky(shared)).t()
 
 
-class Experts(nn.Module):
+def experts(s, x):
     """Each example goes through one of three layers."""
-
-    def __init__(self):
-        super().__init__()
-        self.gate, self.f = nn.Linear(6, 3), nn.Linear(8, K)
-        self.each = nn.ModuleList([nn.Linear(6, 8) for _ in range(3)])
-
-    def forward(self, x):
-        weight = torch.softmax(self.gate(x), 1)
-        best, out = weight.argmax(1), x.new_zeros(len(x), 8)
-        for k, expert in enumerate(self.each):
-            out[best == k] = weight[best == k, k : k + 1] * expert(x[best == k])
-        return self.f(torch.relu(out))
+    weight = torch.softmax(s.gate(x), 1)
+    best, out = weight.argmax(1), x.new_zeros(len(x), 8)
+    for k, expert in enumerate(s.each):
+        out[best == k] = weight[best == k, k : k + 1] * expert(x[best == k])
+    return s.f(torch.relu(out))
 
 
-class Locked(nn.Module):
+def locked(s, x):
     """Holds what cannot be copied."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.f, self.lock = nn.Linear(6, 8), nn.Linear(8, K), threading.Lock()
-
-    def forward(self, x):
-        with self.lock:
-            return self.f(torch.tanh(self.a(x)))
+    with s.lock:
+        return s.f(torch.tanh(s.a(x)))
 
 
-class Functional(nn.Module):
+def by_function(s, x):
     """Batch norm by torch's function, of no class that torch has."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.scale, self.offset, self.eps = nn.Parameter(torch.ones(n)), nn.Parameter(torch.zeros(n)), 1e-5
-        (
-            self.register_buffer("running_mean", torch.zeros(n)),
-            self.register_buffer("running_var", torch.ones(n)),
-        )
-
-    def forward(self, x):
-        own = self.running_mean, self.running_var, self.scale, self.offset
-        return F.batch_norm(x, *own, self.training, 0.1, self.eps)
+    return F.batch_norm(x, s.running_mean, s.running_var, s.scale, s.offset, s.training, 0.1, s.eps)
 
 
-class Kept(nn.Module):
+def Functional(n, function=by_function, **parts):
+    averages = dict(running_mean=nn.Buffer(torch.zeros(n)), running_var=nn.Buffer(torch.ones(n)))
+    return Net(function, **of(n), eps=1e-5, **averages, **parts)
+
+
+def Between(last=None):
+    """The same in a network's own code, between two layers."""
+    whole = lambda s, x: s.f(torch.relu(by_function(s, s.a(x))))
+    return Functional(8, whole, a=_l(6, 8), f=last or _l(8, K))
+
+
+def Kept(n, mode=False):
     """Its own code holds some of its norms in one mode, as papers do whose networks are tuned on small batches."""
-
-    def __init__(self, n, mode=False):
-        super().__init__()
-        self.norm, self.mode = nn.BatchNorm1d(n), mode
-
-    def forward(self, x):
-        return self.norm.train(self.mode)(x)
+    return Net(lambda s, x: s.norm.train(s.mode)(x), norm=nn.BatchNorm1d(n), mode=mode)
 
 
-class Wide(nn.Module):
+def wide(s, x):
     """Batch norm of a course: γ and β have the axes of the maps that they act on."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.gamma, self.beta = (nn.Parameter(torch.full((1, n, 1, 1), v)) for v in (1.0, 0.0))
-
-    def forward(self, x):
-        axes = (0, 2, 3)
-        m, v = x.mean(axes, keepdim=True), x.var(axes, correction=0, keepdim=True)
-        return self.gamma * (x - m) / (v + 1e-5).sqrt() + self.beta
+    m, v = x.mean((0, 2, 3), keepdim=True), x.var((0, 2, 3), correction=0, keepdim=True)
+    return s.gamma * (x - m) / (v + 1e-5).sqrt() + s.beta
 
 
-class Renormed(nn.Module):
+def course():
+    gamma, beta = (nn.Parameter(torch.full((1, 4, 1, 1), value)) for value in (1.0, 0.0))
+    return Net(wide, gamma=gamma, beta=beta)
+
+
+def Renormed(n):
     """Batch renormalization: what corrects the batch's statistics is left out of the gradient."""
 
-    def __init__(self, n):
-        super().__init__()
-        self.register_buffer("centre", torch.zeros(n)), self.register_buffer("spread", torch.ones(n))
+    def forward(s, x):
+        mean, deviation = x.mean(0), x.std(0)
+        r, d = (deviation / s.spread).detach(), ((mean - s.centre) / s.spread).detach()
+        return (x - mean) / deviation * r + d
 
-    def forward(self, x):
-        m, s = x.mean(0), x.std(0)
-        r, d = (s / self.spread).detach(), ((m - self.centre) / self.spread).detach()
-        return (x - m) / s * r + d
+    return Net(forward, centre=nn.Buffer(torch.zeros(n)), spread=nn.Buffer(torch.ones(n)))
 
 
-class Half(nn.Module):
+def Half():
     """Its first layer runs in half precision, whatever the rest does."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.f = nn.Linear(6, 8).bfloat16(), nn.Linear(8, K)
-
-    def forward(self, x):
-        return self.f(torch.tanh(self.a(x.bfloat16()).float()))
+    function = lambda s, x: s.f(torch.tanh(s.a(x.bfloat16()).float()))
+    return Net(function, a=_l(6, 8).bfloat16(), f=_l(8, K))
 
 
-class Attention(nn.Module):
-    def __init__(self, heads=2):
-        super().__init__()
-        self.attend, self.norm = nn.MultiheadAttention(6, heads, batch_first=True), nn.LayerNorm(6)
-        self.last = nn.Linear(6, K)
-
-    def forward(self, x):
-        y, _ = self.attend(x, x, x, need_weights=False)
-        return self.last(self.norm(x + y).mean(1))
-
-
-class Fused(nn.Module):
-    """torch's fused kernel of attention, called directly."""
-
-    def __init__(self):
-        super().__init__()
-        self.mix, self.last = nn.Linear(6, 18), nn.Linear(6, K)
-
-    def forward(self, x):
-        return self.last(F.scaled_dot_product_attention(*self.mix(x).chunk(3, -1)).mean(1))
-
-
-class Recurrent(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.run, self.norm, self.last = nn.LSTM(6, 5, batch_first=True), nn.BatchNorm1d(5), nn.Linear(5, K)
-
-    def forward(self, x):
-        return self.last(self.norm(self.run(x)[0][:, -1]))
-
-
-class Between(Functional):
-    """Batch norm by torch's function in its own code, between two layers."""
-
-    def __init__(self, last=None):
-        super().__init__(8)
-        self.a, self.f = nn.Linear(6, 8), last or nn.Linear(8, K)
-
-    def forward(self, x):
-        return self.f(torch.relu(super().forward(self.a(x))))
-
-
-class Marked(nn.Module):
+def Marked():
     """What its owner wrote on a parameter belongs to the function."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.f = nn.Linear(6, 8).double(), nn.Linear(8, K).double()
-        self.a.weight.scale = 2.0
-
-    def forward(self, x):
-        return self.f(torch.tanh(F.linear(x, self.a.weight * getattr(self.a.weight, "scale", 1.0))))
+    function = lambda s, x: s.f(torch.tanh(F.linear(x, s.a.weight * getattr(s.a.weight, "scale", 1.0))))
+    model = net(function, a=_l(6, 8), f=_l(8, K))
+    model.a.weight.scale = 2.0
+    return model
 
 
-class TimeFirst(nn.Module):
+def time_first(s, x):
     """A recurrent layer by hand, (time, B, units)."""
-
-    def __init__(self):
-        super().__init__()
-        self.w, self.u = nn.Parameter(torch.randn(6, 5) * 0.4), nn.Parameter(torch.randn(5, 5) * 0.4)
-
-    def forward(self, x):
-        h, gave = x.new_zeros(x.shape[1], 5), []
-        for each in x:
-            h = torch.tanh(each @ self.w + h @ self.u)
-            gave.append(h)
-        return torch.stack(gave)
+    h, gave = x.new_zeros(x.shape[1], 5), []
+    for each in x:
+        h = torch.tanh(each @ s.w + h @ s.u)
+        gave.append(h)
+    return torch.stack(gave)
 
 
 class Turned(nn.Module):
     def forward(self, x):
         return x.transpose(0, 1)
-
-
-class Pair(nn.Module):
-    """Two neighbours of the batch meet, no others."""
-
-    def forward(self, x):
-        return torch.cat([x[:3], x[3:4] - x[4:5], x[4:]])
 
 
 class Named(nn.Module):
@@ -571,25 +426,13 @@ class Named(nn.Module):
         return self.f(torch.tanh(self.n(self.base(x))))
 
 
-class Domains(nn.Module):
-    """A norm for each half of the batch."""
-
-    def __init__(self):
-        super().__init__()
-        self.each = nn.ModuleList([nn.BatchNorm1d(8), nn.BatchNorm1d(8)])
-
-    def forward(self, x):
-        return torch.cat([norm(half) for norm, half in zip(self.each, x.chunk(2), strict=True)])
-
-
-def turned(time, cell, **more):
+def turned(time):
     """Time first inside: of as many steps as examples, or of fewer."""
-    return Animal(
-        lambda: net(lambda s, x: s.f(s.g(s.t(x))[-1]), t=Turned(), g=cell(), f=_l(5, K)),
-        (time, 6),
-        says=NONE_MEET,
-        **more,
+    cell = lambda: Net(
+        time_first, w=nn.Parameter(torch.randn(6, 5) * 0.4), u=nn.Parameter(torch.randn(5, 5) * 0.4)
     )
+    model = lambda: net(lambda s, x: s.f(s.g(s.t(x))[-1]), t=Turned(), g=cell(), f=_l(5, K))
+    return Animal(model, (time, 6), says=NONE_MEET)
 
 
 def body():
@@ -635,21 +478,13 @@ def scripted():
     return nn.Sequential(torch.jit.script(block), _l(8, K).double())
 
 
-def negative():
-    model = seen(stack(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU(), _l(8, K)))
-    model[1].running_var.fill_(-1.0)
-    return model
-
-
-def uncounted():
-    model = seen(stack(_l(6, 8), nn.BatchNorm1d(8), nn.ReLU(), _l(8, K)))
-    model[1].num_batches_tracked.zero_()
+def with_average(name, value):
+    model = seen(NORMED())
+    getattr(model[1], name).fill_(value)
     return model
 
 
 def old_weight_norm():
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return nn.Sequential(nn.utils.weight_norm(_l(6, 8)), nn.Tanh(), _l(8, K)).double()
@@ -675,19 +510,19 @@ def longer(model):
 NORMED = lambda norm=None, width=8: stack(
     _l(6, width), nn.BatchNorm1d(width) if norm is None else norm, nn.ReLU(), _l(width, K)
 )
-CONV = lambda kind, norm, **more: stack(
-    kind(2, 4, 3, padding=1, **more),
-    norm(4),
-    nn.ReLU(),
-    kind(4, 4, 3),
-    nn.ReLU(),
-    nn.Flatten(),
-    nn.LazyLinear(K),
-)
 
 
-def conv(kind, norm, shape, **more):
-    model = CONV(kind, norm, **more)
+def conv(kind, norm, shape):
+    layers = (
+        kind(2, 4, 3, padding=1),
+        norm(4),
+        nn.ReLU(),
+        kind(4, 4, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.LazyLinear(K),
+    )
+    model = stack(*layers)
     model.eval()(torch.zeros(2, *shape, dtype=torch.float64))
     return model.train()
 
@@ -698,8 +533,8 @@ ZOO: dict[str, Animal] = {
     "plain": Animal(lambda: stack(_l(6, 8), nn.Tanh(), _l(8, K)), says=NONE_MEET, normalizers=0),
     "batch norm": Animal(NORMED, lacks=("population",), normalizers=1, says=("no population statistics yet",)),
     "filled averages": Animal(lambda: seen(NORMED()), normalizers=1),
-    "averages without their counter": Animal(uncounted, normalizers=1),
-    "a variance below zero": Animal(negative, lacks=("population",), says=("below zero",)),
+    "averages without their counter": Animal(lambda: with_average("num_batches_tracked", 0), normalizers=1),
+    "a variance below zero": Animal(lambda: with_average("running_var", -1.0), lacks=("population",), says=("below zero",)),
     "no averages": Animal(
         lambda: NORMED(nn.BatchNorm1d(8, track_running_stats=False)), lacks=("population",),
         says=("keeps no running averages",),
@@ -726,10 +561,18 @@ ZOO: dict[str, Animal] = {
         lambda: net(lambda s, x: s.f(s.n(s.e(x)).mean(1)), e=nn.Embedding(9, 6), n=nn.LayerNorm(6), f=_l(6, K)),
         (3,), tokens=9, says=NONE_MEET, normalizers=1,
     ),
-    "attention": Animal(lambda: Attention().double(), (3, 6), normalizers=1),
-    "fused attention": Animal(lambda: Fused().double(), (3, 6), normalizers=0),
+    "attention": Animal(lambda: net(
+            lambda s, x: s.last(s.norm(x + s.attend(x, x, x, need_weights=False)[0]).mean(1)),
+            attend=nn.MultiheadAttention(6, 2, batch_first=True), norm=nn.LayerNorm(6), last=_l(6, K),
+        ), (3, 6), normalizers=1),
+    "fused attention": Animal(lambda: net(  # torch's fused kernel, called directly
+            lambda s, x: s.last(F.scaled_dot_product_attention(*s.mix(x).chunk(3, -1)).mean(1)), mix=_l(6, 18), last=_l(6, K)
+        ), (3, 6), normalizers=0),
     "recurrent": Animal(
-        lambda: Recurrent().double(), (3, 6), lacks=("population",), normalizers=1,
+        lambda: net(
+            lambda s, x: s.last(s.norm(s.run(x)[0][:, -1])),
+            run=nn.LSTM(6, 5, batch_first=True), norm=nn.BatchNorm1d(5), last=_l(5, K),
+        ), (3, 6), lacks=("population",), normalizers=1,
     ),
     "dropout": Animal(lambda: stack(_l(6, 20), nn.ReLU(), nn.Dropout(0.5), _l(20, K)), says=NONE_MEET),
     "dropout at rest": Animal(lambda: stack(_l(6, 20), nn.ReLU(), nn.Dropout(0.9), _l(20, K)).eval()),
@@ -760,7 +603,9 @@ ZOO: dict[str, Animal] = {
     ),
     "a zero at the end": Animal(zeroed, lacks=("population",), says=("have no gradient",)),
     "a frozen part": Animal(frozen_part, lacks=("population",), says=("is frozen",), normalizers=1),
-    "averages by hand": Animal(lambda: NORMED(ByHand(8)), lacks=("constant", "population"), normalizers=1),
+    "averages by hand": Animal(
+        lambda: NORMED(Net(by_hand, **of(8), mean=torch.zeros(8), var=torch.ones(8))),
+        lacks=("constant", "population"), normalizers=1),
     "norm and activation in one": Animal(
         lambda: stack(_l(6, 8), Activated(8), _l(8, K)), lacks=("population",), normalizers=1, curved=False
     ),
@@ -768,7 +613,9 @@ ZOO: dict[str, Animal] = {
         lambda: NORMED(Ghost(8)), lacks=("constant", "population"), normalizers=1, says=("does more than normalize",)
     ),
     "layer norm of one's own": Animal(
-        lambda: net(lambda s, x: s.f(s.n(s.a(x)).mean(1)), a=_l(6, 5), n=Tokens(), f=_l(5, K)), (3, 6),
+        lambda: net(lambda s, x: s.f(s.n(s.a(x)).mean(1)), a=_l(6, 5), n=Net(lambda _s, x: F.layer_norm(x, x.shape[-1:])),
+                    f=_l(5, K)),
+        (3, 6),
         normalizers=1,
     ),
     "layer norm of channels": Animal(
@@ -815,9 +662,9 @@ ZOO: dict[str, Animal] = {
     "a scripted block": Animal(
         scripted, lacks=("constant", "population"), normalizers=1, says=("scripted block",)
     ),
-    "Python's random numbers": Animal(lambda: stack(_l(6, 8), Flip(random.random), _l(8, K)), says=NONE_MEET),
-    "NumPy's random numbers": Animal(lambda: stack(_l(6, 8), Flip(np.random.rand), _l(8, K)), says=NONE_MEET),
-    "a generator of its own": Animal(lambda: stack(_l(6, 8), Drawn(), _l(8, K)), says=NONE_MEET),
+    "Python's random numbers": Animal(lambda: stack(_l(6, 8), flip(random.random), _l(8, K)), says=NONE_MEET),
+    "NumPy's random numbers": Animal(lambda: stack(_l(6, 8), flip(np.random.rand), _l(8, K)), says=NONE_MEET),
+    "a generator of its own": Animal(lambda: stack(_l(6, 8), drawn(), _l(8, K)), says=NONE_MEET),
     "by torch's function": Animal(
         lambda: NORMED(Functional(8)), lacks=("population",), normalizers=1, curved=False
     ),
@@ -828,7 +675,7 @@ ZOO: dict[str, Animal] = {
         ),
         (3, 6), lacks=("population",), normalizers=3,
     ),
-    "counts in itself": Animal(lambda: stack(_l(6, 8), Counting(), nn.Tanh(), _l(8, K)), says=NONE_MEET),
+    "counts in itself": Animal(lambda: stack(_l(6, 8), Net(counting, calls=0, seen=[]), nn.Tanh(), _l(8, K)), says=NONE_MEET),
     "hooks of the owner": Animal(hooked, lacks=("population",), normalizers=1),
     "averages in buffers": Animal(
         lambda: NORMED(InBuffers(8)), lacks=("constant", "population"), normalizers=1,
@@ -837,13 +684,16 @@ ZOO: dict[str, Animal] = {
     "averages in buffers, filled": Animal(
         lambda: seen(NORMED(InBuffers(8))), lacks=("constant",), normalizers=1, curved=False
     ),
-    "a slope inside": Animal(lambda: Energy().double(), says=NONE_MEET, normalizers=0),
+    "a slope inside": Animal(lambda: net(energy, a=_l(6, 8), b=_l(8, 1), f=_l(6, K)), says=NONE_MEET, normalizers=0),
     "mixed precision": Animal(
-        lambda: Mixed(), lacks=("population",), normalizers=1, exact=5e-2, shifted=False, curved=False
+        lambda: Net(mixed, a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)), lacks=("population",), normalizers=1,
+        exact=5e-2, shifted=False, curved=False
     ),
-    "whitened": Animal(lambda: NORMED(Whitened()), lacks=("constant", "population")),
-    "experts": Animal(lambda: Experts().double(), says=NONE_MEET, shifted=False),
-    "a lock": Animal(lambda: Locked().double(), says=NONE_MEET),
+    "whitened": Animal(lambda: NORMED(Net(whitened)), lacks=("constant", "population")),
+    "experts": Animal(
+        lambda: net(experts, gate=_l(6, 3), f=_l(8, K), each=nn.ModuleList([_l(6, 8) for _ in range(3)])),
+        says=NONE_MEET, shifted=False),
+    "a lock": Animal(lambda: net(locked, a=_l(6, 8), f=_l(8, K), lock=threading.Lock()), says=NONE_MEET),
     "pruned": Animal(pruned, lacks=("population",), normalizers=1, shifted=False),
     "one norm twice": Animal(normed_twice, lacks=("population",), normalizers=1),
     "the largest of a batch": Animal(
@@ -890,7 +740,7 @@ ZOO: dict[str, Animal] = {
         says=NONE_MEET, normalizers=1, curved=False,
     ),
     "γ and β of the maps' axes": Animal(
-        lambda: stack(nn.Conv2d(2, 4, 3), Wide(4), nn.Flatten(), _l(36, K)), (2, 5, 5), normalizers=1, shifted=False,
+        lambda: stack(nn.Conv2d(2, 4, 3), course(), nn.Flatten(), _l(36, K)), (2, 5, 5), normalizers=1, shifted=False,
         lacks=("constant", "population"),
     ),
     "a compiled part": Animal(
@@ -916,17 +766,23 @@ ZOO: dict[str, Animal] = {
         lacks=("constant", "population"), normalizers=1,
     ),
     "words on a parameter": Animal(Marked, says=NONE_MEET),
-    "time first": turned(3, TimeFirst),
-    "time first, as many steps as examples": turned(B, TimeFirst),
+    "time first": turned(3),
+    "time first, as many steps as examples": turned(B),
     "recurrent, as many steps as examples": Animal(
         lambda: net(lambda s, x: s.f(s.g(x.transpose(0, 1))[1][0]), g=nn.GRU(6, 5), f=_l(5, K)), (B, 6), says=NONE_MEET
     ),
     "as many units as examples, turned": Animal(
         lambda: net(lambda s, x: s.f(s.t(torch.tanh(s.t(s.a(x))))), t=Turned(), a=_l(6, B), f=_l(B, K)), says=NONE_MEET
     ),
-    "two neighbours": Animal(lambda: NORMED(Pair()), lacks=("constant", "population")),
+    "two neighbours": Animal(lambda: NORMED(Net(lambda _s, x: torch.cat([x[:3], x[3:4] - x[4:5], x[4:]]))),
+        lacks=("constant", "population")),
     "a part of its parameters named": Animal(lambda: Named().double(), lacks=("population",), normalizers=1),
-    "a norm for each half": Animal(lambda: NORMED(Domains()), lacks=("population",), normalizers=2),
+    "a norm for each half": Animal(lambda: NORMED(
+            Net(
+                lambda s, x: torch.cat([norm(half) for norm, half in zip(s.each, x.chunk(2), strict=True)]),
+                each=nn.ModuleList([nn.BatchNorm1d(8), nn.BatchNorm1d(8)]),
+            )
+        ), lacks=("population",), normalizers=2),
     "time folded into the batch": Animal(
         lambda: net(
             lambda s, x: s.f(s.n(s.a(x).flatten(0, 1)).view(len(x), -1, 8).mean(1)), a=_l(6, 8), n=nn.BatchNorm1d(8), f=_l(8, K)

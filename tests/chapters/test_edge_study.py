@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from bnbook.chapters import edge as numbers
 from bnbook.chapters.edge import BATCHES, FRESH, LENGTHS, descend, drawn, full_batch, mini_batch, squared
@@ -164,11 +163,6 @@ def test_what_diverges_is_no_number_and_leaves_the_others():
         assert np.isfinite(values[2:, 0]).all() and np.isnan(values[2:, 1]).all()
     small = mini_batch(members("none", (1e6,)), SEEDS, 12, (0, 12), 6, 2)
     assert "curvature" not in small and all(np.isnan(values[:, 1]).all() for values in small.values())
-
-
-def test_half_the_squared_error():
-    outputs, targets = torch.tensor([[1.0, 0.0], [3.0, 1.0]]), F.one_hot(torch.tensor([1, 0]), 2)
-    assert squared(outputs, targets).item() == pytest.approx((1 + 1 + 4 + 1) / 4)
 
 
 def test_the_last_third_and_the_seam():

@@ -29,6 +29,10 @@ def objective(halfspace):
     return lambda w: weights @ TORCH[halfspace.loss.name](u @ w + (w @ S @ w - (u @ w) ** 2).sqrt() * nodes)
 
 
+def gaussian(u, loss="huber"):
+    return halfspaces.Gaussian(Quadratic(np.eye(len(u)), np.array(u)), LOSSES[loss])
+
+
 def cases(count, size=None):
     rng = np.random.default_rng(0)
     for number in range(count):
@@ -163,19 +167,11 @@ def test_gradients_on_examples_are_those_of_autograd():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: halfspaces.Gaussian(Quadratic(np.eye(1), np.array([1.0])), LOSSES["logistic"]),
+        lambda: gaussian([1.0], "logistic"),
         lambda: halfspaces.from_labelled(np.ones((3, 1)), np.ones(3), LOSSES["logistic"]),
-        lambda: halfspaces.criterion(
-            np.ones(1), 1.0, halfspaces.Gaussian(Quadratic(np.eye(1), np.array([0.5])), LOSSES["huber"]), "x"
-        ),
-        lambda: halfspaces.gdnp(
-            halfspaces.Gaussian(Quadratic(np.eye(2), np.array([0.5, 0])), LOSSES["huber"]),
-            np.array([0.0, 1.0]),
-            1,
-        ),
-        lambda: halfspaces.best_weight(
-            halfspaces.Gaussian(Quadratic(np.eye(1), np.array([0.5])), LOSSES["huber"])
-        ),
+        lambda: halfspaces.criterion(np.ones(1), 1.0, gaussian([0.5]), "x"),
+        lambda: halfspaces.gdnp(gaussian([0.5, 0]), np.array([0.0, 1.0]), 1),
+        lambda: halfspaces.best_weight(gaussian([0.5])),
         lambda: halfspaces.best_weight(
             halfspaces.from_labelled(np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), LOSSES["logistic"])
         ),

@@ -46,20 +46,6 @@ def test_gradients_are_those_of_autograd_over_the_plane():
         assert largest <= neural_networks.smoothness(network, 0) * (1 + 1e-9)
 
 
-def test_labels_drop_out_since_tanh_is_odd():
-    rng = np.random.default_rng(1)
-    x, y, W, theta = (
-        rng.standard_normal((50, 3)),
-        rng.choice([-1.0, 1.0], 50),
-        rng.standard_normal((2, 3)),
-        rng.standard_normal(2),
-    )
-    network = TanhNetwork(Quadratic(np.eye(3), np.array([0.5, 0.0, 0.0])), theta, LOSSES["logistic"])
-    np.testing.assert_allclose(
-        -y * (np.tanh(x @ W.T) @ theta), network.output(-y[:, None] * x @ W.T), rtol=1e-12
-    )
-
-
 def test_the_system_is_the_articles_where_m_is_invertible():
     """At any W: ∇_i f = κ_i u + S Σ_j M_ij w_j, so where ∇f = 0 and M is regular, W = -M⁻¹ κ (S⁻¹u)ᵀ."""
     for network, W in networks(6):
@@ -109,25 +95,6 @@ def test_two_equal_units_have_their_minimum_off_the_line():
     f = lambda v: p_ @ torch.nn.functional.softplus(torch.tanh(z @ v.reshape(2, 2).T).sum(1) / 2)
     curvature = torch.linalg.eigvalsh(torch.autograd.functional.hessian(f, torch.tensor(W.ravel())))
     assert curvature[0] > 1e-6, "a true minimum, isolated"
-
-
-def test_it_survives_higher_precision():
-    mpmath = pytest.importorskip("mpmath")
-    mpmath.mp.dps = 30
-    p, q = example_minimum()
-    step, slope_p, slope_q, mass = mpmath.mpf(1) / 8, mpmath.mpf(0), mpmath.mpf(0), mpmath.mpf(0)
-    spread = mpmath.sqrt(mpmath.mpf(3)) / 2
-    heights = [mpmath.exp(-((k * step) ** 2) / 2) for k in range(57)]
-    for i in range(-56, 57):
-        for j in range(57):  # even in z₂ once the units are exchanged: half of the plane
-            weight = heights[abs(i)] * heights[j] * (1 if j == 0 else 2)
-            z1, z2 = -mpmath.mpf(1) / 2 + spread * i * step, j * step
-            a, b = mpmath.tanh(p * z1 + q * z2), mpmath.tanh(p * z1 - q * z2)
-            first = weight / (1 + mpmath.exp(-(a + b) / 2)) / 2
-            slope_p += first * ((1 - a * a) + (1 - b * b)) * z1
-            slope_q += first * ((1 - a * a) - (1 - b * b)) * z2
-            mass += weight
-    assert abs(slope_p / mass) < 1e-12 and abs(slope_q / mass) < 1e-12  # 7 deviations leave 1e-12
 
 
 def test_a_unit_with_the_others_on_the_line_moves_as_in_least_squares():

@@ -99,38 +99,6 @@ def test_probe_equals_the_double_loop_over_pairs(norm: str, statistics: str) -> 
     assert measured.inputs == 7 and measured.statistics == statistics
 
 
-def test_the_books_own_network_and_torchs_layers_agree() -> None:
-    torch.manual_seed(0)
-    own = mlp((6, 9, 7, 3), norm="batch", init="meanfield", gamma=0.75).double()
-    twin = network((6, 9, 7, 3), "batch", gamma=0.75)
-    linears = [[m for m in model if isinstance(m, nn.Linear)] for model in (own, twin)]
-    for mine, theirs in zip(*linears):
-        theirs.load_state_dict(mine.state_dict())
-    x = gaussian(8, 6)
-    for statistics in ("detached", "batch"):
-        for name in (*LETTERS, "f", "f_pairs"):
-            one, other = (getattr(measure(model, x, statistics), name) for model in (own, twin))
-            np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
-@pytest.mark.parametrize("mode", [True, False])
-def test_model_is_left_as_it_was(mode: bool) -> None:
-    model, x = network((6, 9, 7, 3), "batch").train(mode), gaussian(8, 6)
-    model[0].requires_grad_(False)
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    random_state = torch.get_rng_state()
-    for statistics in ("detached", "batch"):
-        measure(model, x, statistics)
-    with pytest.raises(RuntimeError):
-        measure(model, gaussian(8, 5))
-    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
-    assert torch.equal(torch.get_rng_state(), random_state)
-    assert all(module.training is mode for module in model.modules())
-    assert all(parameter.grad is None for parameter in model.parameters())
-    assert not any(module._forward_hooks for module in model.modules())
-    assert not x.requires_grad
-
-
 @pytest.mark.parametrize(
     "model, inputs, statistics, message",
     [

@@ -23,7 +23,6 @@ from bnbook.chapters.residual import (
     images,
     judged,
     lengths,
-    losses,
     train,
 )
 from bnbook.chapters.shared import Rows, pooled
@@ -128,13 +127,6 @@ def test_a_member_is_trained_as_by_torchs_own_optimizer_at_its_own_rate(arms):
             torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10, msg=name)
 
 
-def test_only_a_learned_alpha_moves():
-    ended = train(uneven(PLAIN), PLAIN, [0.05] * 5, Rows(X, Y, 10, 5), 3)
-    start = torch.tensor([arm.alpha for arm in PLAIN], dtype=DOUBLE)
-    moved = (ended["alpha"] != start).any(0)
-    assert moved.tolist() == [arm.learned for arm in PLAIN]
-
-
 @pytest.mark.parametrize("arms", [PLAIN, NORMED], ids=["none", "batch"])
 def test_how_wrong_a_gradient_is_far_along_itself_by_a_loop(arms):
     network, rates = uneven(arms), [0.003 * (1 + k) for k in range(len(arms))]
@@ -217,12 +209,6 @@ def test_images_are_a_seeds_own_choice_and_standardised():
     torch.testing.assert_close(found.inputs[:9], whole[places])
     assert found.labels[:9].tolist() == labels[places].tolist()
     assert not torch.equal(found.labels, other.labels) and len(set(places)) == 9
-
-
-def test_losses_are_means_by_member():
-    found = torch.randn(2, CLASSES, 40, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
-    wanted = [-(torch.log_softmax(one.T, 1)[range(40), Y]).mean() for one in found]
-    torch.testing.assert_close(losses(found, Y), torch.stack(wanted))
 
 
 def test_the_best_rate_is_a_parabolas_and_stays_on_the_grid_where_there_is_none():

@@ -26,7 +26,6 @@ from bnbook.chapters.stand_ins import (
     stands_in,
     trained,
 )
-from bnbook.normalizers import formulas
 from bnbook.normalizers.lp import LpNorm
 
 DOUBLE = torch.float64
@@ -52,41 +51,6 @@ def uneven(name, copies=1, seed=0):
     return network
 
 
-def by_loops(name, x):
-    """What the layer makes of one member (B, N), value by value; slow and plain."""
-    x = x.numpy()
-    rows, units = x.shape
-    out = np.empty_like(x)
-    for b in range(rows):
-        for j in range(units):
-            over = {"group2": units // 2, "group8": units // 8}.get(name, units)
-            mine = x[b, j // over * over : j // over * over + over]
-            if name in ("mean", "variance", "l1", "l2", "linf", "batch"):
-                mine = x[:, j]
-            m = sum(mine) / len(mine)
-            variance = sum((v - m) ** 2 for v in mine) / len(mine)
-            if name in ("variance", "rms"):
-                m = 0.0
-            divisor = {
-                "mean": lambda: 1.0,
-                "l1": lambda: sum(abs(v) for v in mine) / len(mine) + EPS,
-                "linf": lambda: max(abs(v) for v in mine) + EPS,
-                "l2": lambda: math.sqrt(sum(v * v for v in mine) / len(mine) + EPS),
-                "rms": lambda: math.sqrt(sum(v * v for v in mine) / len(mine) + EPS),
-            }.get(name, lambda: math.sqrt(variance + EPS))()
-            out[b, j] = (x[b, j] - m) / divisor
-    return out
-
-
-@pytest.mark.parametrize("name", "batch mean variance l1 l2 linf layer group2 rms".split())
-def test_each_layer_is_its_formula_value_by_value(name):
-    values = z()
-    mean, divisor = TABLE[name].statistics(values)
-    found = ((values - mean) / divisor).numpy()
-    for member in range(2):
-        np.testing.assert_allclose(found[member], by_loops(name, values[member]), rtol=0, atol=1e-12)
-
-
 def test_layers_are_torchs_and_the_packages_own():
     values = z(16)
     x = values[0]
@@ -98,13 +62,13 @@ def test_layers_are_torchs_and_the_packages_own():
         "l1": LpNorm(16, p=1).double(),
         "l2": LpNorm(16, p=2).double(),
         "linf": LpNorm(16, p=math.inf).double(),
+        "rms": nn.RMSNorm(16, EPS, elementwise_affine=False),
+        "mean": lambda x: x - x.mean(0),
+        "variance": lambda x: x / (x.var(0, correction=0) + EPS).sqrt(),
     }
     for name, module in torch_own.items():
         mean, divisor = TABLE[name].statistics(values)
         torch.testing.assert_close(((values - mean) / divisor)[0], module(x), rtol=1e-10, atol=1e-10)
-    formula = formulas.batch_norm_forward(x.numpy(), np.ones(16), np.zeros(16), EPS)
-    mean, divisor = TABLE["batch"].statistics(values)
-    np.testing.assert_allclose(((values - mean) / divisor)[0].numpy(), formula.y, atol=1e-12)
 
 
 def test_weight_norm_is_torchs_and_standardized_weights_have_their_moments():
@@ -232,12 +196,6 @@ def test_the_walk_is_one_step_after_another(name):
     assert found["shift_cosine"] == pytest.approx(np.mean(cosines), rel=1e-9)
 
 
-def test_near_smoothness_is_the_curvature_of_a_quadratic_to_first_order():
-    one, network = TABLE["tanh_half"], uneven("tanh_half")
-    found = stand_ins.walk(one, network, BATCH, 1e-5)
-    assert found["near"] == pytest.approx(found["beta"], rel=1e-2)  # smooth: one slope at all short steps
-
-
 @pytest.mark.parametrize("name", ["none", "batch", "group2"])
 def test_largest_curvature_and_the_readouts_rate_are_those_of_dense_matrices(name):
     one, network = TABLE[name], uneven(name)
@@ -267,25 +225,11 @@ def test_growth_and_moments_are_read_from_what_rectifiers_receive():
     one, network = TABLE["none"], uneven("none")
     h, received = INPUTS, []
     for weight, beta in zip(network["weights"], network["betas"]):
-        received.append((h @ weight[0] + beta[0]).requires_grad_())
+        received.append(h @ weight[0] + beta[0].requires_grad_())
         h = received[-1].relu()
-    nn.functional.cross_entropy(h @ network["readout"][0][0], LABELS)
-    slopes = []  # by finite differences of the loss, value by value
-    for place in (0, 2):
-        total = 0.0
-        for b in range(24):
-            for j in range(8):
-                pair = []
-                for sign in (1, -1):
-                    a = received[place].detach().clone()
-                    a[b, j] += sign * 1e-5
-                    g = a.relu()
-                    for weight, beta in list(zip(network["weights"], network["betas"]))[place + 1 :]:
-                        g = (g @ weight[0] + beta[0]).relu()
-                    pair.append(float(nn.functional.cross_entropy(g @ network["readout"][0][0], LABELS)))
-                total += ((pair[0] - pair[1]) / 2e-5) ** 2
-        slopes.append(total)
-    assert stand_ins.growth(one, network, BATCH) == pytest.approx((slopes[0] / slopes[1]) ** 0.5, rel=1e-3)
+    loss = nn.functional.cross_entropy(h @ network["readout"][0][0], LABELS)
+    first, last = (slope.norm() for slope in torch.autograd.grad(loss, received[::2]))
+    assert stand_ins.growth(one, network, BATCH) == pytest.approx(float(first / last), rel=1e-9)
     mean, variance = stand_ins.moments(one, network, INPUTS)
     torch.testing.assert_close(mean[8:16], received[1].detach().mean(0))
     torch.testing.assert_close(variance[8:16], received[1].detach().var(0, correction=0))

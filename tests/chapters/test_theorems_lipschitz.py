@@ -8,36 +8,9 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from bnbook.chapters import lipschitz, theorems
-from bnbook.chapters.lipschitz import lipschitz_counterexamples
-from bnbook.chapters.theorems import EDGES, FIRST, KINDS, Trials, draw, draw_margins, exact, normalize
+from bnbook.chapters.theorems import EDGES, FIRST, Trials, draw_margins, exact, normalize
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS
-
-
-def test_projection_deletes_two_directions_and_the_mirror_keeps_lengths():
-    rng = np.random.default_rng(1)
-    unit, v = normalize(rng.standard_normal(6)), rng.standard_normal(6)
-    once = theorems.project(v, unit)
-    assert np.abs(theorems.project(once, unit) - once).max() < 1e-14
-    assert abs(once.sum()) < 1e-14 and abs(once @ unit.y_hat) < 1e-14
-    mirrored = 2 * theorems.project(v, unit) - v
-    assert mirrored @ mirrored == pytest.approx(v @ v)
-    soft = normalize(rng.standard_normal(6), eps=0.5)
-    share = 0.5 / soft.sigma**2  # of the part along ŷ, eps / (variance + eps) is left
-    assert theorems.project(soft.y_hat, soft) == pytest.approx(share * soft.y_hat)
-
-
-def test_the_worst_gradient_is_the_mirror_image():
-    rng = np.random.default_rng(2)
-    x, unit = rng.standard_normal(9), normalize(rng.standard_normal(9))
-    g = 2 * theorems.project(x, unit) - x  # its mirror image
-    assert x @ g > 0
-    reached = (theorems.gradient(g, unit, 1.0) @ x) ** 2
-    assert reached == pytest.approx(lipschitz.sharp_32(x @ g, lipschitz.cosine_of(x, g), unit))
-    for _ in range(200):  # and no other gradient with the same cosine does better
-        other = g + 0.3 * rng.standard_normal(9)
-        bound = lipschitz.sharp_32(x @ other, lipschitz.cosine_of(x, other), unit)
-        assert (theorems.gradient(other, unit, 1.0) @ x) ** 2 <= bound * (1 + 1e-12)
 
 
 def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
@@ -45,42 +18,6 @@ def test_printed_32_with_a_correlation_is_safe_from_0_17_on():
     unit = theorems.Unit(np.zeros(1), 1.0, 1)
     for c, holds in ((safe * 1.001, True), (safe * 0.999, False)):
         assert (lipschitz.sharp_32(1.0, c, unit) <= lipschitz.theorem_32(1.0, c, unit)) == holds
-
-
-def test_counterexamples_survive_fifty_digits():
-    """The left sides again, by numerical derivatives of the whole network in 50 digits."""
-    mpmath = pytest.importorskip("mpmath")
-    examples = {e.name: e for e in lipschitz_counterexamples()}
-    with mpmath.workdps(50):
-
-        def bn(y):
-            mean = mpmath.fsum(y) / len(y)
-            sigma = mpmath.sqrt(mpmath.fsum((v - mean) ** 2 for v in y) / len(y))
-            return [(v - mean) / sigma for v in y]
-
-        def slope(loss, y, along):
-            return mpmath.diff(lambda t: loss(bn([v + t * a for v, a in zip(y, along)])), 0)
-
-        def square(loss, y):
-            return mpmath.fsum(slope(loss, y, [i == k for i in range(len(y))]) ** 2 for k in range(len(y)))
-
-        def inner(weights):
-            return lambda z: mpmath.fdot(weights, z)
-
-        ones, half = [1, 1, -1, -1], [mpmath.mpf(v) / 2 for v in (1, 1, -1, -1)]
-        left = {
-            "fact_c1_v1": slope(lambda z: z[0], [1, -1], [0, 1]),
-            "th41_appendix": square(inner([2, 0, -1, -1]), ones),
-            "th41_literal": square(lambda z: (z[0] - mpmath.mpf(1) / 2) ** 2 / 2, half),
-            "th44_printed": square(inner([mpmath.mpf(1) / 2, -mpmath.mpf(1) / 2, 0, 0]), ones),
-            "th32": slope(inner([1, -5, 3, 1]), ones, [5, -1, -1, -3]) ** 2,
-            "always": slope(inner([1, -5, 3, 1]), [2, 2, -2, -2], [5, -1, -1, -3]) ** 2,
-        }
-        for name, value in left.items():
-            expected = examples[name].value
-            assert (
-                abs(value - mpmath.mpf(expected.numerator) / expected.denominator) < mpmath.mpf(10) ** -18
-            ), name
 
 
 def test_the_outlines_of_margins_are_roots_of_counts_in_the_ink_of_their_side():
@@ -105,12 +42,6 @@ def test_the_outlines_of_margins_are_roots_of_counts_in_the_ink_of_their_side():
             np.testing.assert_allclose(heights, 0.8 * np.array(roots) / 4)
             assert len(outline.edges) == bins
         assert wrong.baseline[3] == row and good.baseline[FIRST - 1] == wrong.values[FIRST - 1]
-
-
-def test_draws_go_through_all_kinds():
-    kinds = {draw(np.random.default_rng(n), n).kind for n in range(len(KINDS))}
-    assert kinds == set(KINDS)
-    assert abs(draw(np.random.default_rng(0), 0, centred=True).x.mean(0)).max() < 1e-14
 
 
 @pytest.mark.parametrize(

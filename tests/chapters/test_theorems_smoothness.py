@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bnbook.chapters import smoothness
-from bnbook.chapters.smoothness import FAMILIES, draw_curved, smoothness_counterexamples
+from bnbook.chapters.smoothness import FAMILIES, draw_curved
 from bnbook.chapters.theorems import differentiate, error, hessian, normalize, project
 
 
@@ -59,38 +59,3 @@ def test_corrected_c6_is_reached_between_two_units():
             assert through == pytest.approx((1 + 1 / cosine) / 2 * plain)
         else:  # the mirror's other sign
             assert abs(through) <= (1 + 1 / cosine) / 2 * abs(plain)
-
-
-def test_counterexamples_survive_fifty_digits():
-    """Second derivatives of the whole network, numerically in 60 digits."""
-    mpmath = pytest.importorskip("mpmath")
-    examples = {e.name: e for e in smoothness_counterexamples()}
-    with mpmath.workdps(60):
-        f = mpmath.mpf
-
-        def bn(y):
-            mean = mpmath.fsum(y) / len(y)
-            sigma = mpmath.sqrt(mpmath.fsum((v - mean) ** 2 for v in y) / len(y))
-            return [(v - mean) / sigma for v in y]
-
-        def second(loss, y, one, two):
-            at = lambda s, t: loss(bn([c + s * a + t * b for c, a, b in zip(y, one, two)]))
-            return mpmath.diff(at, (0, 0), (1, 1))
-
-        p, ones = [1, -1, 1, -1], [1, 1, -1, -1]
-        flat = second(
-            lambda z: (
-                -mpmath.fdot(p, z) + mpmath.fdot([2, 0, 0, -2], [a - b for a, b in zip(z, ones)]) ** 2 / 200
-            ),
-            [5 * v for v in ones],
-            [2, 0, 0, -2],
-            [2, 0, 0, -2],
-        )
-        y = [f(4) / 5 * (3 * a + 4 * b) for a, b in zip(ones, p)]
-        z0 = bn(y)
-        zero = second(lambda z: mpmath.fsum((a - b) ** 2 for a, b in zip(z, z0)) / 2, y, ones, p)
-        orders = [second(lambda z: mpmath.fdot(p, z), ones, *pair) for pair in ((ones, p), (p, ones))]
-        close = lambda value, number: abs(value - f(number.numerator) / number.denominator) < f(10) ** -15
-        assert close(flat, examples["c6_flat"].value) and close(abs(zero), examples["c6_zero"].value)
-        # In truth both orders give what the printed formula gives in one of them.
-        assert all(close(value, examples["equation_58"].value) for value in orders)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bnbook.chapters import transform
-from bnbook.chapters.transform import by_seed, draw_units, five_units, generators, largest, operations
+from bnbook.chapters.transform import by_seed, draw_units, generators, largest, operations
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 
 D = torch.float64
@@ -28,18 +28,6 @@ def test_units_of_every_size_and_difficult_ones():
     assert (x[:32, kind == 2] == x[0, kind == 2]).all() and (x[32:, kind == 2] != x[0, kind == 2]).all()
     tails = (z**4).mean(0)
     assert tails[kind == 3].mean() > 3 * tails[kind > 3].mean()
-
-
-def test_a_section_has_its_own_numbers_for_each_seed():
-    first = [torch.rand(1, generator=g).item() for g in generators(range(3), 1) + generators(range(3), 2)]
-    assert len(set(first)) == 6
-
-
-def test_the_five_units_have_their_means():
-    """Strokes 1/2, intensities 1 each and noise 0, mixed."""
-    mean = five_units(*generators(range(1), 1), examples=200_000).mean(0)
-    expected = [0.65 - 5.5, 2 + 1.0, 0.05 - 0.9 - 0.5, 0.35 + 5.0, 0.3 - 3.5]
-    assert mean.tolist() == pytest.approx(expected, abs=0.02)
 
 
 def test_errors_are_collected_by_seed():

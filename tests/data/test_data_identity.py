@@ -49,47 +49,40 @@ def test_storage_order_changes_neither_hash_nor_canonical_order():
 
 
 def test_canonical_order_keeps_each_image_with_its_label():
-    pairs = {
-        (image.tobytes(), label) for image, label in zip(ARRAYS.train_images, ARRAYS.train_labels.tolist())
-    }
     ordered = describe(ARRAYS, 10).arrays
-    found = {
-        (image.tobytes(), label) for image, label in zip(ordered.train_images, ordered.train_labels.tolist())
-    }
+    pairs, found = (
+        {(image.tobytes(), label) for image, label in zip(each.train_images, each.train_labels.tolist())}
+        for each in (ARRAYS, ordered)
+    )
     assert found == pairs and ordered.train_labels.dtype == np.int64
 
 
-def _pixel(arrays: Arrays) -> Arrays:
-    images = arrays.test_images.copy()
+def _pixel() -> Arrays:
+    images = ARRAYS.test_images.copy()
     images[3, 0, 0, 0] ^= 1
-    return arrays._replace(test_images=images)
+    return ARRAYS._replace(test_images=images)
 
 
-def _swap(arrays: Arrays) -> Arrays:
-    labels = arrays.train_labels.copy()
+def _swap() -> Arrays:
+    labels = ARRAYS.train_labels.copy()
     i, j = np.flatnonzero(labels == 0)[0], np.flatnonzero(labels == 1)[0]
     labels[[i, j]] = labels[[j, i]]
-    return arrays._replace(train_labels=labels)
+    return ARRAYS._replace(train_labels=labels)
 
 
-def _split(arrays: Arrays) -> Arrays:
-    return Arrays(*arrays[2:], *arrays[:2])
+TWICE = [np.repeat(part[:15], 2, 0) for part in ARRAYS[:2]]
+CHANGED = {
+    "a pixel": _pixel(),
+    "two labels": _swap(),
+    "the splits": Arrays(*ARRAYS[2:], *ARRAYS[:2]),
+    "each half of them twice": Arrays(*TWICE, *ARRAYS[2:]),
+    "height and width": ARRAYS._replace(train_images=ARRAYS.train_images.reshape(-1, 3, 5, 4)),
+}
 
 
-def _repeat(arrays: Arrays) -> Arrays:
-    return arrays._replace(
-        train_images=np.repeat(arrays.train_images[:15], 2, 0),
-        train_labels=np.repeat(arrays.train_labels[:15], 2),
-    )
-
-
-def _shape(arrays: Arrays) -> Arrays:
-    return arrays._replace(train_images=arrays.train_images.reshape(-1, 3, 5, 4))
-
-
-@pytest.mark.parametrize("change", [_pixel, _swap, _split, _repeat, _shape])
+@pytest.mark.parametrize("change", CHANGED)
 def test_any_change_changes_the_hash(change):
-    assert describe(change(ARRAYS), 10).sha256 != describe(ARRAYS, 10).sha256
+    assert describe(CHANGED[change], 10).sha256 != describe(ARRAYS, 10).sha256
 
 
 def test_changed_groups_are_named(monkeypatch):
@@ -97,8 +90,8 @@ def test_changed_groups_are_named(monkeypatch):
     known = known_sets()["cifar10-jpeg75"]
     assert differing_groups(describe(ARRAYS, 10), known) == []
     label = int(ARRAYS.test_labels[3])
-    assert differing_groups(describe(_pixel(ARRAYS), 10), known) == [f"test/{tiny_data.CLASSES[label]}"]
-    assert differing_groups(describe(_swap(ARRAYS), 10), known) == ["train/airplane", "train/automobile"]
+    assert differing_groups(describe(_pixel(), 10), known) == [f"test/{tiny_data.CLASSES[label]}"]
+    assert differing_groups(describe(_swap(), 10), known) == ["train/airplane", "train/automobile"]
 
 
 def test_registry_is_complete():

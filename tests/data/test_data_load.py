@@ -66,14 +66,12 @@ def test_idx_plain_gzipped_and_png_folders_are_one_set(folder, tmp_path, monkeyp
         monkeypatch.setenv("BNBOOK_DATA", str(place))
         loaded.append(data.load("mnist"))
     assert same(loaded[0], loaded[1]) and same(loaded[0], loaded[2])
-    first = loaded[0]
+    first, near = loaded[0], pytest.approx
     assert first.identity == data.known_identity("mnist") and first.identity.exact
     assert first.train_images.dtype == torch.uint8 and first.train_images.shape == (30, 1, 28, 28)
     assert first.train_labels.dtype == torch.int64 and first.classes == DIGITS
     pixels = MNIST.train_images / 255
-    assert first.mean.item() == pytest.approx(pixels.mean()) and first.std.item() == pytest.approx(
-        pixels.std()
-    )
+    assert first.mean.item() == near(pixels.mean()) and first.std.item() == near(pixels.std())
 
 
 @pytest.mark.parametrize("archive", [False, True])
@@ -94,6 +92,7 @@ def test_auto_takes_jpeg75_and_says_so(folder):
     (folder / "cifar10-jpeg75" / "train" / "cat" / "._0000.png").write_bytes(b"no image")
     loaded = data.load("cifar10-auto")
     assert loaded.identity.name == "cifar10-jpeg75"
+    assert loaded.train_images.is_contiguous() and data.load("cifar10-auto").train_images.is_contiguous()
     assert any(row["sha256"] == loaded.identity.sha256 for row in results.current().header["data"])
 
 
@@ -109,9 +108,7 @@ def test_altered_exact_set_is_not_replaced_by_jpeg75(folder, tmp_path, monkeypat
     refused("cifar10-auto", tmp_path, "data_batch_3", "truncated or altered", "MD5", "again")
     path.unlink()
     refused("cifar10-auto", tmp_path, "has no data_batch_3")
-
-
-def test_truncated_archive(folder, tmp_path, monkeypatch):
+    shutil.rmtree(path.parent)
     path = tiny_data.write_batches(folder, CIFAR, monkeypatch, archive=True)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     refused("cifar10", tmp_path, "cifar-10-python.tar.gz", "truncated or altered", "again")
@@ -124,38 +121,25 @@ def test_missing_set_and_missing_folder(folder, tmp_path, monkeypatch, name):
     refused(name, tmp_path, "no folder", "nowhere", "unset it")
 
 
-def test_jpeg75_has_no_download(folder, tmp_path, monkeypatch):
+def test_no_download_of_jpeg75_nor_of_what_nobody_knows(folder, tmp_path, monkeypatch):
     monkeypatch.delenv("BNBOOK_DATA")
     refused("cifar10-jpeg75", tmp_path, "cannot be downloaded", "set BNBOOK_DATA", "data=cifar10")
-
-
-def test_unknown_name_lists_the_known_ones(folder, tmp_path):
     refused("imagenet", tmp_path, "unknown data set 'imagenet'", *data.NAMES)
 
 
-def _cut(path):
-    path.write_bytes(path.read_bytes()[:-1])
-
-
-def _lengthen(path):
-    path.write_bytes(path.read_bytes() + b"!")
-
-
-def _alter(path):
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-
-
-def _empty(path):
-    path.write_bytes(b"")
+HARM = {
+    "cut": lambda whole: whole[:-1],
+    "lengthened": lambda whole: whole + b"!",
+    "altered": lambda whole: whole[:-1] + bytes([whole[-1] ^ 1]),
+    "empty": lambda whole: b"",
+}
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-@pytest.mark.parametrize("harm", [_cut, _lengthen, _alter, _empty])
+@pytest.mark.parametrize("harm", HARM)
 def test_harmed_idx_file_is_named(folder, tmp_path, harm, zipped):
     path = tiny_data.write_idx(folder, MNIST, zipped) / ("t10k-images-idx3-ubyte" + (".gz" if zipped else ""))
-    harm(path)
+    path.write_bytes(HARM[harm](path.read_bytes()))
     refused("mnist", tmp_path, path.name, "truncated or altered", "expected a whole file", "again")
 
 
@@ -229,7 +213,7 @@ def test_cache_is_used_until_the_source_changes(folder, tmp_path, monkeypatch):
         data.load("mnist")
 
 
-@pytest.mark.parametrize("harm", [_cut, _lengthen, _alter, _empty])
+@pytest.mark.parametrize("harm", HARM)
 @pytest.mark.parametrize("name", ["mnist", "cifar10"])  # with a known hash and without
 def test_harmed_cache_is_decoded_again(folder, tmp_path, monkeypatch, harm, name):
     tiny_data.write_idx(folder, MNIST)
@@ -237,25 +221,19 @@ def test_harmed_cache_is_decoded_again(folder, tmp_path, monkeypatch, harm, name
     first = data.load(name)
     path = tmp_path / "cache" / "decoded" / f"{name}.bin"
     whole = path.read_bytes()
-    harm(path)
+    path.write_bytes(HARM[harm](whole))
     assert same(data.load(name), first) and path.read_bytes() == whole
     path.write_bytes(whole.replace(b'"exact": true', b'"exact": none'))
     assert same(data.load(name), first) and path.read_bytes() == whole
 
 
-def test_full_disk_leaves_nothing(folder, tmp_path, monkeypatch):
+def test_full_disk_leaves_nothing_and_a_file_may_stand_where_the_cache_goes(folder, tmp_path, monkeypatch):
     tiny_data.write_idx(folder, MNIST)
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(atomic.os, "replace", full)
-    refused("mnist", tmp_path, "No space left on device", "free some space", "BNBOOK_CACHE")
-    monkeypatch.undo()
-
-
-def test_cache_folder_that_is_a_file(folder, tmp_path):
-    tiny_data.write_idx(folder, MNIST)
+    with monkeypatch.context() as patch:
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        patch.setattr(atomic.os, "replace", lambda *_: (_ for _ in ()).throw(full))
+        refused("mnist", tmp_path, "No space left on device", "free some space", "BNBOOK_CACHE")
+    shutil.rmtree(tmp_path / "cache")
     (tmp_path / "cache").write_text("in the way")
     refused("mnist", tmp_path, "cannot write", "BNBOOK_CACHE")
 
@@ -311,8 +289,6 @@ def test_every_known_set_is_a_name():
 
 
 def test_only_what_a_killed_process_left_an_hour_ago_is_swept_away(folder, tmp_path):
-    from bnbook.data import cache
-
     tiny_data.write_idx(folder, MNIST)
     decoded = tmp_path / "cache" / "decoded"
     decoded.mkdir(parents=True)
@@ -338,11 +314,10 @@ def served(monkeypatch, folder, arrays) -> list[str]:
 
     monkeypatch.setattr("torchvision.datasets.utils._urlretrieve", fetch)
     monkeypatch.setattr("torchvision.datasets.utils._get_redirect_url", lambda url, max_hops: url)
-    sums = [
-        (path.name, hashlib.md5(path.read_bytes()).hexdigest())
-        for path in (raw / f"{stem}.gz" for stem in sources.STEMS)
-    ]
-    monkeypatch.setattr(MNIST, "resources", sums)
+    files = [raw / f"{stem}.gz" for stem in sources.STEMS]
+    monkeypatch.setattr(
+        MNIST, "resources", [(f.name, hashlib.md5(f.read_bytes()).hexdigest()) for f in files]
+    )
     return asked
 
 
@@ -374,12 +349,4 @@ def test_a_download_that_fails_is_one_line_and_leaves_nothing_decoded(folder, tm
     ) as caught:
         data.load("mnist")
     assert "\n" not in str(caught.value) and not (tmp_path / "cache" / "decoded").exists()
-    assert (
-        socket.getdefaulttimeout() is None and len(asked) == (4 if fault == "wrong content" else 0) or asked
-    )
-
-
-def test_images_by_class_are_laid_out_as_those_of_the_cache(folder):
-    tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
-    first, later = data.load("cifar10-jpeg75"), data.load("cifar10-jpeg75")
-    assert first.train_images.is_contiguous() and later.train_images.is_contiguous()
+    assert socket.getdefaulttimeout() is None and bool(asked) == (fault == "wrong content")

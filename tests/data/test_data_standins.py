@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 import pytest
-import torch
 
 from bnbook import data
 from bnbook.data import standins
@@ -77,46 +76,8 @@ def test_a_texture_agrees_with_its_formula():
     assert arrays.train_labels[index] == label
 
 
-def test_textures_are_quick_and_balanced():
+def test_textures_are_quick():
     standins.textures.cache_clear()
     begun = time.process_time()
-    arrays = standins.textures()
+    standins.textures()
     assert time.process_time() - begun < 1.0
-    assert arrays.train_images.shape == (2000, 3, 32, 32) and arrays.test_images.shape == (500, 3, 32, 32)
-    assert np.bincount(arrays.train_labels).tolist() == [200] * 10
-    assert np.bincount(arrays.test_labels).tolist() == [50] * 10
-    everything = np.concatenate([arrays.train_images, arrays.test_images]).reshape(2500, -1)
-    assert len(np.unique(everything, axis=0)) == 2500
-
-
-def test_textures_can_be_learned_but_not_by_a_line():
-    """A hundred steps of a small network with batch norm beat chance (10 %); a linear model hardly does."""
-    dataset = data.load("textures-standin")
-    nn = torch.nn
-    torch.manual_seed(0)
-    blocks = [
-        layer
-        for before, after in ((3, 12), (12, 24), (24, 24))
-        for layer in (
-            nn.Conv2d(before, after, 3, padding=1),
-            nn.BatchNorm2d(after),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-        )
-    ]
-    convolutional = nn.Sequential(*blocks, nn.Flatten(), nn.Linear(24 * 16, 10))
-    linear = nn.Sequential(nn.Flatten(), nn.Linear(3072, 10))
-    accuracy = []
-    for model, rate in ((convolutional, 0.05), (linear, 0.005)):
-        optimizer = torch.optim.SGD(model.parameters(), rate)
-        stream = data.Batches(dataset, 64, torch.Generator().manual_seed(0))
-        for _ in range(100):
-            inputs, targets = next(stream)
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(inputs), targets).backward()
-            optimizer.step()
-        model.eval()
-        with torch.no_grad():
-            guesses = model(data.normalise(dataset.test_images, dataset)).argmax(1)
-        accuracy.append((guesses == dataset.test_labels).float().mean().item())
-    assert 0.6 < accuracy[0] < 0.99 and accuracy[1] < 0.4

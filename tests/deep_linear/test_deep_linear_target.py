@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +9,6 @@ import torch
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, summaries
 from bnbook.deep_linear.descent import train_stack
 from bnbook.deep_linear.target import TargetArm, start
-from bnbook.errors import BnbookError
 from bnbook.models import deep_linear
 from bookpress.runs.runner import train_all
 
@@ -48,21 +45,6 @@ def test_training_is_that_of_the_model_on_scaled_targets(norm):
     assert not np.allclose(train_stack([(LinearArm(norm, **SMALL), 3)])["loss"], found["loss"], rtol=0.01)
 
 
-def test_without_batch_norm_it_is_another_rate_and_another_start():
-    """W_i = c^(1/k) V_i: c² times the loss of fitting A, so V descends it at the rate c^(2 - 2/k) η."""
-    arm = TargetArm("none", **SMALL, target_std=C)
-    k = arm.depth
-    other = LinearArm("none", **SMALL | {"learning_rate": SMALL["learning_rate"] * C ** (2 - 2 / k)})
-    problem = draw_problem([5], k, arm.width, arm.examples)
-    network, problem = other.network(), replace(problem, weights=problem.weights * C ** (-1 / k))
-    parameters, losses = network.start(problem), []
-    for _ in range(arm.steps + 1):
-        loss, gradient = network.loss_and_gradients(parameters, problem)
-        losses.append(C**2 * loss.item())
-        parameters = parameters.moved(gradient, torch.tensor([other.learning_rate], dtype=torch.float64))
-    np.testing.assert_allclose(trained(arm, 5)["loss"][0], losses, rtol=1e-9)
-
-
 def test_behind_batch_norm_it_is_a_scale_of_the_inputs():
     """Batch norm takes the scale of x away again, and that of A x stays (but for ε)."""
     shape = SMALL | {"eps": 0.0, "probe_steps": (0, 7)}
@@ -86,9 +68,3 @@ def test_a_stack_and_the_store_have_it(monkeypatch, tmp_path):
     for arm in arms:
         for seed in range(2):
             np.testing.assert_array_equal(found[arm]["loss"][seed], trained(arm, seed)["loss"][0])
-
-
-@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan")])
-def test_a_factor_that_is_none_is_one_clear_line(wrong):
-    with pytest.raises(BnbookError, match="target_std .*expected a factor of A above 0"):
-        TargetArm(target_std=wrong)

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from bnbook.errors import BnbookError
-from bnbook.meanfield import FullyConnected, solve
 from bnbook.models import cnn, mlp
 from bnbook.probes.fisher import lanczos, largest_eigenvalue
 
@@ -109,21 +108,6 @@ def test_lanczos_finds_the_top_of_a_matrix_that_its_start_is_orthogonal_to() -> 
     assert lanczos(lambda v: 0 * v, start, 1e-12, 50)[0] == 0.0
 
 
-def test_the_theory_s_bound_is_the_bound_of_the_matrix() -> None:
-    """Like with like: one output, weights, statistics constant or through the batch."""
-    widths, inputs, bounds = (200, 200, 200, 1), 60, {"detached": [], "batch": []}
-    for seed in range(4):
-        torch.manual_seed(seed)
-        model, x = mlp(widths, norm="batch", init="meanfield", gamma=1.2), torch.randn(inputs, 200)
-        for statistics, found in bounds.items():
-            one = largest_eigenvalue(model, x, statistics=statistics)
-            assert one.bound <= one.value
-            found.append(one.bound)
-    for statistics, equations in (("detached", "corrected"), ("batch", "through_batch")):
-        theory = solve(FullyConnected(widths), "batch", 1.2, equations=equations, batch=inputs).lambda_max
-        assert np.mean(bounds[statistics]) == pytest.approx(theory, rel=0.08)
-
-
 def test_all_outputs_bound_is_the_mean_of_theirs():
     torch.manual_seed(0)
     model, x = mlp((4, 6, 3), norm="batch", init="meanfield").double(), torch.randn(7, 4).double()
@@ -133,17 +117,6 @@ def test_all_outputs_bound_is_the_mean_of_theirs():
     assert float(whole) == whole.value >= max(each)
     last = largest_eigenvalue(model, x, -1)
     assert last.bound == pytest.approx(each[2]) and last.vector.shape == (7, 1)
-
-
-def test_a_linear_model_s_matrix_by_hand():
-    """f = w·x has ∇f = x: A = X Xᵀ / m, here diag(1, 9)/2 over the weights, with the bias + ½ everywhere."""
-    model, inputs = nn.Linear(2, 1).double(), torch.tensor([[1.0, 0.0], [0.0, 3.0]], dtype=torch.float64)
-    weights = largest_eigenvalue(model, inputs, tolerance=1e-12)
-    assert weights.value == pytest.approx(4.5) and weights.bound == pytest.approx(10 / 4)
-    assert weights.vector.abs().flatten().tolist() == pytest.approx([0, 1], abs=1e-6)
-    full = largest_eigenvalue(model, inputs, parameters="all", tolerance=1e-12)
-    assert full.value == pytest.approx(np.linalg.eigvalsh([[1, 0.5], [0.5, 5]])[-1])
-    assert full.bound == pytest.approx(14 / 4)
 
 
 def test_lanczos_says_how_well_it_knows():

@@ -64,8 +64,8 @@ def small(norm, kind="mlp"):
 
 
 def brute(model, batch, direction, steps):
-    """Loss and gradient at θ - a direction, the model copied for every a, the noise drawn from one random
-    state."""
+    """The panel along a direction, θ's gradient by default: the model copied for every a, the noise drawn from one
+    random state; and the cosines of the gradients."""
     state, found = torch.get_rng_state(), []
     for a in [0.0, *steps]:
         other = copy.deepcopy(model)
@@ -74,25 +74,17 @@ def brute(model, batch, direction, steps):
                 p -= a * u
         torch.set_rng_state(state)
         loss = F.cross_entropy(other(batch[0]), batch[1])
-        found.append(
-            (loss.detach(), torch.cat([g.flatten() for g in torch.autograd.grad(loss, other.parameters())]))
-        )
+        gradient = torch.autograd.grad(loss, other.parameters())
+        direction = direction or gradient
+        found.append((loss.detach(), torch.cat([part.flatten() for part in gradient])))
     torch.set_rng_state(state)
-    return found
-
-
-def expected(found, lengths):
     (start, g), *rest = found
+    lengths = torch.tensor(steps, dtype=torch.float64)
     distance = torch.stack([(g - h).norm() for _, h in rest])
-    return Landscape(
-        lengths,
-        torch.stack([loss for loss, _ in rest]),
-        distance,
-        distance / (lengths * g.norm()),
-        torch.stack([h.norm() for _, h in rest]),
-        start,
-        g.norm(),
-    )
+    cosine = torch.stack([g @ h / (g.norm() * h.norm()) for _, h in rest])
+    losses, norms = (torch.stack(column) for column in zip(*((loss, h.norm()) for loss, h in rest)))
+    slopes = distance / (lengths * g.norm())
+    return Landscape(lengths, losses, distance, slopes, norms, start, g.norm()), cosine
 
 
 def assert_same(seen, wanted):
@@ -106,25 +98,10 @@ def test_it_equals_a_loop_that_copies_the_model(norm, training):
     model, batch = small(norm)
     model(batch[0])  # running statistics other than the initial ones
     model.train(training)
-    lengths = torch.tensor(STEPS, dtype=torch.float64)
-    state = torch.get_rng_state()
-    twin = copy.deepcopy(model)
-    gradient = torch.autograd.grad(F.cross_entropy(twin(batch[0]), batch[1]), list(twin.parameters()))
-    torch.set_rng_state(state)
-    wanted = expected(brute(model, batch, gradient, STEPS), lengths)
-    assert_same(along_gradient(model, F.cross_entropy, batch, STEPS), wanted)
-    inner = [sum((g * h).sum() for g, h in zip(gradient, one)) for one in _gradients(model, batch, gradient)]
-    cosine = torch.stack(inner) / (wanted.start_norm * wanted.gradient_norm)
-    assert torch.allclose(
-        along_gradient(model, F.cross_entropy, batch, STEPS).cosine, cosine, rtol=1e-6, atol=1e-8
-    )
-
-
-def _gradients(model, batch, direction):
-    sizes = [p.numel() for p in model.parameters()]
-    shapes = [p.shape for p in model.parameters()]
-    for _, flat in brute(model, batch, direction, STEPS)[1:]:
-        yield [part.view(shape) for part, shape in zip(flat.split(sizes), shapes)]
+    wanted, cosine = brute(model, batch, None, STEPS)
+    seen = along_gradient(model, F.cross_entropy, batch, STEPS)
+    assert_same(seen, wanted)
+    assert torch.allclose(seen.cosine, cosine, rtol=1e-6, atol=1e-8)
 
 
 def test_the_convolutional_network_and_a_random_direction_equal_the_loop():
@@ -133,8 +110,7 @@ def test_the_convolutional_network_and_a_random_direction_equal_the_loop():
     u = [torch.randn(p.shape, generator=generator).double() for p in model.parameters()]
     seen = along_direction(model, F.cross_entropy, batch, STEPS, generator=torch.Generator().manual_seed(5))
     scale = seen.start_norm / torch.cat([part.flatten() for part in u]).norm()
-    lengths = torch.tensor(STEPS, dtype=torch.float64)
-    assert_same(seen, expected(brute(model, batch, [part * scale for part in u], STEPS), lengths))
+    assert_same(seen, brute(model, batch, [part * scale for part in u], STEPS)[0])
 
 
 def test_random_directions_are_the_generator_s():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -41,36 +43,47 @@ def batch(shape=(6,)):
     return torch.randn(B, *shape, generator=generator).double(), torch.arange(B) % K
 
 
-def state(model):
-    tensors = {name: value.clone() for name, value in model.state_dict().items()}
-    return tensors, [m.training for m in model.modules()], [len(m._forward_hooks) for m in model.modules()]
+def measured(model=None, loss=F.cross_entropy, data=None, **more):
+    return bnbook.measure(model or dense(), loss, data or batch(), progress=False, **more)
 
 
-def test_numbers_are_those_of_the_instruments():
+def test_numbers_are_those_of_the_instruments_also_in_the_table_and_the_drawing():
     model, data = dense(), batch()
-    report = bnbook.measure(model, F.cross_entropy, data, learning_rate=0.2, progress=False)
+    report = measured(model, learning_rate=0.2)
     steps = [0.2 * k for k in (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4)]
     seen = landscape.along_gradient(model, F.cross_entropy, data, steps)
     assert torch.equal(report.landscape.loss, seen.loss)
-    assert report.effective_smoothness == float(seen.effective_smoothness)
     shift = covariate_shift.measure(model, F.cross_entropy, data, 0.2)
     assert torch.equal(report.shift.cosine, shift.cosine)
-    assert report.eigenvalues.population is None  # nothing has been averaged yet
-    assert any("population" in warning for warning in report.warnings)
+    rows, near = dict(report.summary()), pytest.approx
+    assert rows["range of the loss along the gradient"] == float(max(seen.loss) - min(seen.loss))
+    assert rows["largest change of the gradient"] == float(max(seen.gradient_distance))
+    for name, values in (("cosine", shift.cosine), ("‖G − G'‖", shift.distance)):
+        assert rows[f"covariate shift, {name} (mean over layers)"] == near(float(sum(values[1:]) / 2))
+    place = report.moments.names.index("1")  # what the first normalizer gets
+    assert report.moments.mean[place] == near(float(model[0](data[0]).detach().mean(0).abs().mean()))
+    smooth = json.loads(report.to_json())["landscape"]["effective_smoothness"]
+    assert smooth == report.effective_smoothness == float(max(seen.smoothness))
+    loss, change, _, _ = report.figure().axes
+    assert loss.lines[0].get_xdata() == near([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4])
+    assert change.lines[0].get_ydata() == near((seen.gradient_distance / seen.start_norm).numpy())
     model[3].p = 0.0
-    again = bnbook.measure(model, F.cross_entropy, data, progress=False)
+    again = measured(model).eigenvalues
     wanted = fisher.largest_eigenvalue(model, data[0], "all", "all", "detached", tolerance=1e-3)
-    assert again.eigenvalues.constant == pytest.approx(float(wanted), rel=1e-4)
-    assert again.eigenvalues.batch < again.eigenvalues.constant  # less gradient along 1 and x-hat
+    assert again.constant == near(float(wanted), rel=1e-4)
+    assert again.batch < again.constant  # less gradient along 1 and x-hat
+
+
+@pytest.mark.parametrize(("examples", "warned"), [(7, True), (8, False)])
+def test_few_examples_are_mostly_noise(examples, warned):
+    report = measured(data=tuple(part[:examples] for part in batch()), eigenvalues=False)
+    assert any("mostly noise" in warning for warning in report.warnings) is warned
 
 
 def test_moments_against_an_update_by_torch():
     model, data = dense(), batch()
     model[3].p = 0.0
-    report = bnbook.measure(
-        model, F.cross_entropy, data, learning_rate=0.3, eigenvalues=False, progress=False
-    )
-    found = report.moments
+    found = measured(model, learning_rate=0.3, eigenvalues=False).moments
     place = found.names.index("4"), "input of a weight layer"
     assert found.places[place[0]] == place[1]
     before = model[:4](data[0]).detach()
@@ -87,21 +100,6 @@ def test_moments_against_an_update_by_torch():
     assert found.variance_change[place[0]] == pytest.approx(float(spread))
 
 
-@pytest.mark.parametrize("grad", [True, False], ids=["grad", "no_grad"])
-def test_the_network_stays_bit_identical(grad):
-    model, data = dense(), batch()
-    model(data[0])  # averages that are not the first
-    model[0].weight.grad = torch.ones_like(model[0].weight)
-    before, random = state(model), torch.get_rng_state()
-    with torch.set_grad_enabled(grad):
-        report = bnbook.measure(model, F.cross_entropy, data, progress=False)
-    after = state(model)
-    assert not [warning for warning in report.warnings if "not measured" in warning]
-    assert all(torch.equal(value, after[0][name]) for name, value in before[0].items())
-    assert before[1:] == after[1:] and torch.equal(random, torch.get_rng_state())
-    assert torch.equal(model[0].weight.grad, torch.ones_like(model[0].weight))
-
-
 def test_what_normalizes_and_what_cannot_be_measured():
     class Tokens(nn.Module):
         def __init__(self):
@@ -116,40 +114,15 @@ def test_what_normalizes_and_what_cannot_be_measured():
 
     torch.manual_seed(0)
     data = torch.randint(0, 9, (B, 3)), torch.arange(B) % K
-    report = bnbook.measure(Tokens(), F.cross_entropy, data, progress=False)
+    report = measured(Tokens(), data=data)
     assert [each.kind for each in report.normalizers] == ["LayerNorm"]
     assert not report.normalizers[0].over_batch
     words = " ".join(report.warnings)
     assert "another order" in words and "same quantity" in words
     assert report.landscape is not None
     assert report.eigenvalues.batch == report.eigenvalues.constant == report.eigenvalues.population > 0
-    summed = bnbook.measure(
-        dense(),
-        lambda o, t: F.cross_entropy(o, t, reduction="sum"),
-        batch(),
-        eigenvalues=False,
-        progress=False,
-    )
+    summed = measured(loss=lambda o, t: F.cross_entropy(o, t, reduction="sum"), eigenvalues=False)
     assert any("no mean over the examples" in warning for warning in summed.warnings)
-    resting = dense().eval()
-    assert any(
-        "inference mode" in warning
-        for warning in bnbook.measure(
-            resting, F.cross_entropy, batch(), eigenvalues=False, progress=False
-        ).warnings
-    )
-
-
-def test_without_running_averages_there_is_no_population():
-    def measured(norm):
-        model = nn.Sequential(nn.Linear(6, 8), nn.Unflatten(1, (4, 2)), norm, nn.Flatten()).double()
-        return bnbook.measure(model, F.cross_entropy, batch(), progress=False)
-
-    report = measured(nn.BatchNorm1d(4, track_running_stats=False))
-    assert report.eigenvalues.batch is not None and report.eigenvalues.population is None
-    assert any("keeps no running averages" in warning for warning in report.warnings)
-    alone = measured(nn.InstanceNorm1d(4)).eigenvalues  # no examples meet: there is but one
-    assert alone.batch == alone.constant == alone.population > 0
 
 
 def found_in(model, shape):
@@ -170,14 +143,7 @@ def test_known_and_unknown_normalizers():
 
 
 def test_report_as_table_json_and_figure():
-    report = bnbook.measure(
-        dense(),
-        F.cross_entropy,
-        batch(),
-        beside=dense(lambda w: nn.Identity()),
-        names=("with", "without"),
-        progress=False,
-    )
+    report = measured(beside=dense(lambda w: nn.Identity()), names=("with", "without"))
     table = report.table()
     assert "with" in table.splitlines()[0] and "without" in table.splitlines()[0]
     assert "normalizers: 2 BatchNorm1d" in table and "normalizers: none" in table
@@ -189,39 +155,32 @@ def test_report_as_table_json_and_figure():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("change", "words"),
     [
-        ((lambda x: x, F.cross_entropy, batch()), "expected a torch.nn.Module"),
-        ((dense(), F.cross_entropy, {"x": batch()[0]}), "expected a pair of tensors"),
-        ((dense(), F.cross_entropy, (batch()[0] * float("nan"), batch()[1])), "expected a finite number"),
-        ((dense(), F.cross_entropy, batch(), float("inf")), "expected a finite number above 0"),
-        ((dense(), F.cross_entropy, batch(), "0.1"), "learning rate 0.1; expected"),
-        ((dense(), F.cross_entropy, batch(), 10**400), "expected a finite number above 0"),
-        ((dense(), F.cross_entropy, (batch()[0].to_sparse(), batch()[1])), "sparse or nested"),
-        ((dense(), F.cross_entropy, batch(), 0.1, {"lengths": (0.5, -1)}), "lengths .0.5, -1.; expected"),
-        ((dense(), F.cross_entropy, batch(), 0.1, {"lengths": 1.0}), "lengths 1.0; expected"),
-        ((dense(), F.cross_entropy, batch(), 0.1, {"beside": 3}), "a model of type int"),
-        ((dense(), F.cross_entropy, batch(), 0.1, {"names": ()}), "names .*; expected 1"),
-        ((dense(), F.cross_entropy, batch(), 0.1, {"output": 0}), "output 0 of a tensor .*expected none"),
+        ({"model": lambda x: x}, "expected a torch.nn.Module"),
+        ({"data": {"x": batch()[0]}}, "expected a pair of tensors"),
+        ({"data": (batch()[0] * float("nan"), batch()[1])}, "expected a finite number"),
+        ({"data": (batch()[0].to_sparse(), batch()[1])}, "sparse or nested"),
+        *(({"learning_rate": a}, "expected a finite number above 0") for a in (float("inf"), 10**400)),
+        ({"learning_rate": "0.1"}, "learning rate 0.1; expected"),
+        ({"lengths": (0.5, -1)}, "lengths .0.5, -1.; expected"),
+        ({"lengths": 1.0}, "lengths 1.0; expected"),
+        ({"beside": 3}, "a model of type int"),
+        ({"names": ()}, "names .*; expected 1"),
+        ({"output": 0}, "output 0 of a tensor .*expected none"),
     ],
 )
-def test_bad_input_is_one_clear_line(arguments, words):
+def test_bad_input_is_one_clear_line(change, words):
     with pytest.raises(BnbookError, match=words):
-        more = arguments[4] if len(arguments) > 4 else {}
-        bnbook.measure(*arguments[:3], learning_rate=(*arguments, 0.1)[3], progress=False, **more)
+        measured(**change)
 
 
 def test_a_rate_of_numpy_is_a_number_of_the_report():
-    report = bnbook.measure(
-        dense(), F.cross_entropy, batch(), learning_rate=np.float32(0.5), eigenvalues=False, progress=False
-    )
+    report = measured(learning_rate=np.float32(0.5), eigenvalues=False)
     assert json.loads(report.to_json())["learning_rate"] == 0.5
 
 
 def test_the_package_is_imported_without_torch():
-    import subprocess
-    import sys
-
     words = (
         "import bnbook, sys; assert 'torch' not in sys.modules; bnbook.measure; assert 'torch' in sys.modules"
     )
@@ -307,35 +266,6 @@ def test_a_figure_that_cannot_be_drawn_is_refused_before_anything_is_measured(mo
         command.report(arguments("nowhere.py:make", "--data", "digits-standin", "--figure", "x.gif"))
 
 
-def test_the_rows_of_the_table_and_the_drawn_numbers_are_those_of_the_instruments():
-    model, data = dense(), batch()
-    model[3].p = 0.0
-    report = bnbook.measure(
-        model, F.cross_entropy, data, learning_rate=0.2, eigenvalues=False, progress=False
-    )
-    found, seen, shift = dict(report.summary()), report.landscape, report.shift
-    assert found["range of the loss along the gradient"] == float(max(seen.loss) - min(seen.loss))
-    assert found["largest change of the gradient"] == float(max(seen.gradient_distance))
-    assert found["covariate shift, cosine (mean over layers)"] == pytest.approx(
-        float(sum(shift.cosine[1:]) / 2)
-    )
-    assert found["covariate shift, ‖G − G'‖ (mean over layers)"] == pytest.approx(
-        float(sum(shift.distance[1:]) / 2)
-    )
-    place = report.moments.names.index("1")  # what the first normalizer gets
-    assert report.moments.mean[place] == pytest.approx(float(model[0](data[0]).detach().mean(0).abs().mean()))
-    smooth = json.loads(report.to_json())["landscape"]["effective_smoothness"]
-    assert smooth == report.effective_smoothness == float(max(seen.smoothness))
-    loss, change, _, _ = report.figure().axes
-    assert loss.lines[0].get_xdata() == pytest.approx([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4])
-    assert change.lines[0].get_ydata() == pytest.approx((seen.gradient_distance / seen.start_norm).numpy())
-    for examples, warned in ((7, True), (8, False)):
-        few = bnbook.measure(
-            model, F.cross_entropy, tuple(part[:examples] for part in data), eigenvalues=False, progress=False
-        )
-        assert any("mostly noise" in warning for warning in few.warnings) is warned
-
-
 def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
     """Along the gradient of ½ w² from 1 at a rate of 1: lowest after one length, not after the first."""
     model = nn.Linear(1, 1, bias=False).double()
@@ -343,18 +273,14 @@ def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
         model.weight.fill_(1.0)
     data = torch.ones(8, 1).double(), torch.zeros(8, 1).double()
     half = lambda outputs, targets: 0.5 * (outputs - targets).square().mean()
-    report = bnbook.measure(model, half, data, learning_rate=1.0, eigenvalues=False, progress=False)
+    report = measured(model, half, data, learning_rate=1.0, eigenvalues=False)
     assert dict(report.summary())["range of the loss along the gradient"] == pytest.approx(0.5 * 9)
 
 
 def test_units_lie_on_the_last_axis_of_what_works_on_it():
     values = torch.arange(24.0).view(2, 3, 4).square() + 1
-    assert (
-        finding.by_unit(nn.LayerNorm(4), values).shape
-        == finding.by_unit(nn.Linear(4, 4), values).shape
-        == (4, 6)
-    )
-    assert finding.by_unit(nn.BatchNorm1d(3), values).shape == (3, 8)
+    for layer, shape in ((nn.LayerNorm(4), (4, 6)), (nn.Linear(4, 4), (4, 6)), (nn.BatchNorm1d(3), (3, 8))):
+        assert finding.by_unit(layer, values).shape == shape
     assert finding.by_unit(nn.LayerNorm(4), values)[1].tolist() == values[..., 1].flatten().tolist()
 
 

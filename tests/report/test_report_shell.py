@@ -44,12 +44,9 @@ DIGITS = ("--data", "digits-standin", "--batch", "16")
 
 def test_neighbours_packages_and_modules(here):
     write(here, parts=MAKE, nets="from parts import make\n")
-    (here / "kit").mkdir()
     write(here / "kit", INIT="from .layers import make\n", layers=MAKE, relative="from .layers import make\n")
-    (here / "loose").mkdir()
-    write(here / "loose", layers=MAKE, relative="from .layers import make\n")
-    (here / "deep").mkdir()
-    (here / "deep" / "models").mkdir()
+    write(here / "loose", layers=MAKE, relative="from .layers import make\n", base=MAKE)
+    write(here / "loose" / "models", one="from ..base import make\n")
     write(here / "deep", helper="WIDTH = 10\n")
     write(here / "deep" / "models", one=f"from helper import WIDTH\n{MAKE}")
     before = list(sys.path), set(sys.modules)
@@ -57,7 +54,7 @@ def test_neighbours_packages_and_modules(here):
         run(f"{name}:make", *DIGITS).loss
         for name in (
             "nets.py", "nets", "kit/__init__.py", "kit", "kit/relative.py", "kit.layers", "loose/relative.py",
-            "deep/models/one.py",
+            "deep/models/one.py", "loose/models/one.py",
         )
     }  # fmt: skip
     assert len(losses) == 1  # one seed, one network
@@ -82,7 +79,6 @@ def test_a_class_an_instance_and_a_module_that_is_registered(here):
 
 def test_two_factories_of_one_name_are_told_apart(here):
     for folder, width in (("a", 10), ("b", 10)):
-        (here / folder).mkdir()
         bias = folder == "a"
         write(
             here / folder,
@@ -212,13 +208,6 @@ def test_a_file_that_goes_elsewhere_or_takes_the_output_keeps_nothing_of_the_rep
     assert cli.main(["measure", "nets.py:make", *DIGITS, "--no-eigenvalues", "--json", "r.json"]) == 0
     assert "loss of the batch" in capsys.readouterr().out
     assert (here / "r.json").is_file() and os.getcwd() == str(here)
-
-
-def test_relative_imports_over_two_folders_without_a_package_file(here):
-    (here / "loose" / "models").mkdir(parents=True)
-    write(here / "loose", base=MAKE)
-    write(here / "loose" / "models", one="from ..base import make\n")
-    assert run("loose/models/one.py:make", *DIGITS).loss > 0
 
 
 def test_neither_file_nor_table_costs_the_other(here, monkeypatch):

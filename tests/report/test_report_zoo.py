@@ -109,17 +109,12 @@ def dead():
     return model
 
 
-class Saturated(nn.Module):
+def saturated():
     """A norm of one's own over a unit that is the same for all: √0 has no slope."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.f = nn.Linear(6, 8), nn.Linear(8, K)
-        nn.init.constant_(self.a.bias[:1], -100.0)
-
-    def forward(self, x):
-        h = torch.tanh(self.a(x))
-        return self.f((h - h.mean(0)) / (h.var(0).sqrt() + 1e-5))
+    norm = lambda h: (h - h.mean(0)) / (h.var(0).sqrt() + 1e-5)
+    model = zoo.net(lambda s, x: s.f(norm(torch.tanh(s.a(x)))), a=nn.Linear(6, 8), f=nn.Linear(8, K))
+    nn.init.constant_(model.a.bias[:1], -100.0)
+    return model
 
 
 class Outside(nn.Module):
@@ -188,7 +183,7 @@ ONLY_THE_LOSS = {
         lambda: zoo.NORMED(zoo.Renormed(8)).double(), "its gradient is not its slope"
     ),
     "zero": (dead, "the gradient is zero in every parameter"),
-    "not finite": (Saturated, "its gradient is not, in a.weight, a.bias"),
+    "not finite": (saturated, "its gradient is not, in a.weight, a.bias"),
     "straight through": (
         lambda: zoo.net(lambda s, x: s.f(zoo.Straight.apply(3 * s.a(x))), a=nn.Linear(6, 8), f=nn.Linear(8, K).requires_grad_(False)),
         "its gradient is not its slope",

@@ -78,9 +78,16 @@ def alone(arm: PhaseArm, seed: int, dataset) -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
 @pytest.mark.parametrize("norm", ["none", "batch"])
-@pytest.mark.parametrize("kind, unfolded", [(FC, None), (CONV, False), (CONV, True)])
+@pytest.mark.parametrize(
+    "kind, unfolded, loss",
+    [
+        (FC, None, "squared"),
+        (FC, None, "cross_entropy"),
+        (CONV, False, "squared"),
+        (CONV, True, "cross_entropy"),
+    ],
+)
 def test_a_stack_is_its_members_trained_alone(kind, unfolded, norm, loss) -> None:
     dataset = load(kind["data"])
     members = [
@@ -126,8 +133,6 @@ def test_full_batches_are_the_same_batch_at_every_step() -> None:
     arm = PhaseArm(**FC | dict(batch_size=30, steps=80), examples=30, learning_rate=1e-3, momentum=0.0)
     loss = train_stack([(arm, 0)], dataset, dtype=torch.float64)["loss"][0]
     assert (np.diff(loss) < 0).all(), "gradient descent below its critical rate goes down at every step"
-    with pytest.raises(BnbookError, match="expected as many or more"):
-        PhaseArm(**FC, examples=5)
     with pytest.raises(BnbookError, match="do not fit"):
         train_stack([(PhaseArm(**FC, examples=10**6), 0)], dataset)
 
@@ -135,14 +140,6 @@ def test_full_batches_are_the_same_batch_at_every_step() -> None:
 def test_members_of_two_kinds_do_not_stack() -> None:
     with pytest.raises(BnbookError, match="2 kinds of members"):
         train_stack([(PhaseArm(**FC), 0), (PhaseArm(**FC, loss="cross_entropy"), 0)], load(FC["data"]))
-
-
-@pytest.mark.parametrize(
-    "change", [{"norm": "l1"}, {"loss": "hinge"}, {"gamma": 0.0}, {"momentum": 1.0}, {"steps": 0}]
-)
-def test_bad_settings_are_one_line(change) -> None:
-    with pytest.raises(BnbookError, match="expected"):
-        PhaseArm(**change)
 
 
 @pytest.mark.parametrize("norm", ["none", "batch"])

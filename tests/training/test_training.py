@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 
 from bnbook.data import load, normalise
-from bnbook.errors import BnbookError
 from bnbook.training import engine
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.curves import guessing
@@ -39,49 +38,15 @@ def textures():
     return load("textures-standin")
 
 
-def equal(a, b):
-    return a.keys() == b.keys() and all(np.array_equal(a[name], b[name], equal_nan=True) for name in a)
-
-
-@pytest.mark.parametrize("norm", ["none", "batch", "noisy"])
-def test_same_seed_is_bit_identical_and_another_is_not(textures, norm):
-    arm = replace(TINY, norm=norm)
-    first, again, other = (train(arm, seed, textures, threads=1) for seed in (0, 0, 1))
-    assert equal(first, again)
-    assert not np.array_equal(first["loss"], other["loss"])
-
-
 def test_random_state_and_threads_are_put_back(textures):
     torch.manual_seed(5)
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
-    train(TINY, 0, textures, threads=2)
-    assert torch.equal(state, torch.get_rng_state()) and threads == torch.get_num_threads()
-
-
-def test_arms_of_a_seed_share_weights_and_batches(textures, monkeypatch):
-    seen: dict[str, list] = {"none": [], "batch": [], "noisy": []}
-    original = engine.Batches
-    for norm, targets in seen.items():
-
-        def spy(*arguments, targets=targets, **options):
-            for batch in original(*arguments, **options):
-                targets.append(batch[1].tolist())
-                yield batch
-
-        monkeypatch.setattr(engine, "Batches", spy)
-        train(replace(TINY, norm=norm), 3, textures)
-    assert seen["none"] == seen["batch"] == seen["noisy"] and len(seen["none"]) == TINY.steps
-
-    def weights(norm):
-        torch.manual_seed(3)
-        return {
-            n: p
-            for n, p in build_model(replace(TINY, norm=norm), textures).named_parameters()
-            if "norm" not in n
-        }
-
-    plain, normalised = weights("none"), weights("batch")
-    assert plain.keys() == normalised.keys() and all(torch.equal(plain[n], normalised[n]) for n in plain)
+    state = torch.get_rng_state()
+    torch.set_num_threads(2)
+    try:
+        train(TINY, 0, textures, threads=1)
+        assert torch.equal(state, torch.get_rng_state()) and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
 
 
 @pytest.mark.parametrize("norm", ["none", "batch"])
@@ -140,6 +105,8 @@ def test_evaluate_uses_population_statistics_and_keeps_the_mode(textures):
     outputs = torch.cat(one_by_one)
     assert loss == pytest.approx(F.cross_entropy(outputs, labels).item(), rel=1e-5)
     assert accuracy == (outputs.argmax(1) == labels).double().mean().item() and model.training
+    evaluate(model.eval(), images, labels, textures)
+    assert not any(module.training for module in model.modules())
 
 
 def test_divergence_is_a_result(textures):
@@ -159,16 +126,12 @@ def test_thread_counts_agree_within_a_stated_tolerance(textures):
     """Two threads split sums differently. Without batch norm 20 losses agree to 1e-5 (measured: 1e-7).
 
     With batch norm the first loss does; then the rounding grows by a factor a step (measured: 2 % to 15 % of
-    single losses after 20 steps), and only averages are comparable. That is why the store's trainings use one
-    thread.
+    single losses after 20 steps). That is why the store's trainings use one thread.
     """
-    for norm, steps, average in (("none", 20, 1e-5), ("batch", 1, 0.1)):
-        arm = replace(
-            TINY, norm=norm, width=1 / 16, batch_size=32, steps=20, learning_rate=0.02, evaluate_every=0
-        )
+    for norm, steps in (("none", 20), ("batch", 1)):
+        arm = replace(TINY, norm=norm, steps=steps, learning_rate=0.02, evaluate_every=0)
         one, two = (train(arm, 0, textures, threads=threads)["loss"] for threads in (1, 2))
-        np.testing.assert_allclose(one[:steps], two[:steps], rtol=1e-5)
-        assert one.mean() == pytest.approx(two.mean(), rel=average)
+        np.testing.assert_allclose(one, two, rtol=1e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here: CPU and GPU cannot be compared")
@@ -207,37 +170,10 @@ def test_operations_against_a_count_by_hand(textures):
     )
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"steps": 0}, {"learning_rate": 0.0}, {"architecture": "lstm"}, {"batch_size": 1},
-        {"evaluate_every": -1},
-    ],
-)  # fmt: skip
-def test_bad_settings_are_one_line(changes):
-    with pytest.raises(BnbookError, match="expected|needs"):
-        replace(TINY, **changes)
-
-
-def test_settings_survive_json():
-    import json
-
-    arm = replace(TINY, options=(("init", "glorot-normal"), ("gamma", 0.5)))
-    assert Arm.from_settings(json.loads(json.dumps(arm.settings()))) == arm
-
-
-def test_a_model_in_inference_mode_stays_there(textures):
-    model = build_model(TINY, textures).eval()
-    evaluate(model, textures.test_images[:10], textures.test_labels[:10], textures)
-    assert not model.training and not any(module.training for module in model.modules())
-
-
 def test_what_was_evaluated_before_the_batch_that_diverged_is_kept(textures):
     """Checkpoints 0, 3, 6; the loss of the batch after three updates is no number: the network of three is
     known."""
-    from bnbook.training.engine import Evaluation
-
-    seen = Evaluation(replace(TINY, activation_layers=()), textures)
+    seen = engine.Evaluation(replace(TINY, activation_layers=()), textures)
     row = {f"{part}_{what}": torch.tensor(0.5) for part in ("train", "test") for what in ("loss", "accuracy")}
     seen.rows = [row, row, row]
     assert np.isnan(seen.result(3.0)["test_loss"]).tolist() == [False, False, True]

@@ -11,10 +11,8 @@ import torch.nn.functional as F
 
 from bnbook.chapters.gamma_initialisation import first_eigenvalue, tag
 from bnbook.chapters.mean_field import sample_inputs
-from bnbook.data import fixed_sample, load, normalise
+from bnbook.data import load, normalise
 from bnbook.data.batches import Batches
-from bnbook.errors import BnbookError
-from bnbook.models import vgg16
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.training.first_gamma import NETWORKS, ScaleArm, train
 
@@ -61,19 +59,6 @@ def test_arms_differ_in_gamma_alone(network):
         assert (small[name] == 0.1).all() and (usual[name] == 1.0).all()
 
 
-def test_eigenvalue_of_a_plain_stack_is_gamma_squared_times_that_of_one():
-    """Weights only, no ε, β = 0: every inner factor is removed by the next normalizer, the last one reaches
-    the output."""
-    dataset = load("textures-standin")
-    images = normalise(fixed_sample(dataset, 12, "train")[0], dataset).double()
-    values = []
-    for gamma in (1.0, 0.25):
-        torch.manual_seed(0)
-        model = vgg16(width=0.0625, gamma=gamma, eps=1e-30).double().train()
-        values.append(float(largest_eigenvalue(model, images, tolerance=1e-9)))
-    assert values[1] / values[0] == pytest.approx(0.0625, rel=1e-6)
-
-
 def test_first_eigenvalue_is_that_of_its_seeds_network_and_images():
     dataset = load(ARM.data)
     torch.manual_seed(103)
@@ -85,12 +70,3 @@ def test_first_eigenvalue_is_that_of_its_seeds_network_and_images():
 
 def test_names_of_results_have_no_point_of_a_number():
     assert [tag("vgg16", gamma) for gamma in (0.1, 1.0, 1.5)] == ["vgg16.g0_1", "vgg16.g1", "vgg16.g1_5"]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"network": "vgg19"}, {"gamma": 0.0}, {"gamma": float("nan")}, {"steps": 0}, {"learning_rate": -1.0}],
-)
-def test_impossible_settings_are_refused(change):
-    with pytest.raises(BnbookError, match="expected|needs"):
-        replace(ARM, **change)

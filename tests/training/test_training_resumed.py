@@ -40,19 +40,15 @@ GAMMA = VGG | dict(steps=3, batch_size=8, gamma=0.3)
 SMALL = dict(hidden=(6, 5), batch_size=30, steps=7, data=TEXTURES, test_examples=20)
 LINEAR = dict(depth=3, width=4, examples=20, steps=9, learning_rate=1e-3, probe_steps=(0, 4, 8))
 KINDS = {
-    "none": [(Arm(norm="none", **VGG), 0)],
     "batch": [(Arm(norm="batch", momentum=0.9, weight_decay=1e-3, **VGG, **WATCHED), 1)],
     "noisy, augmented": [(Arm(norm="noisy", momentum=0.9, augment=True, learning_rate=0.02, **VGG), 2)],
     "two epochs": [(Arm(norm="batch", augment=True, **VGG | dict(batch_size=30)), 3)],
     "diverges at the end": [(Arm(norm="none", **VGG | dict(learning_rate=1e9, steps=1)), 0)],
     "diverges": [(Arm(norm="none", **VGG | dict(learning_rate=300.0, evaluate_every=1)), 0)],
-    "probed": [(ProbedArm(norm="batch", **VGG, **PROBES), 4)],
     "probed, noisy, augmented": [
         (ProbedArm(norm="noisy", momentum=0.9, augment=True, learning_rate=0.02, **VGG, **PROBES), 5)
     ],
-    "placed": [(PlacedArm(norm="batch", **VGG, **PLACED), 6)],
     "placed, noisy, augmented": [(PlacedArm(norm="noisy", augment=True, **VGG, **PLACED), 7)],
-    "vgg16": [(ScaleArm(**GAMMA), 6)],
     "resnet": [(ScaleArm(network="resnet", **GAMMA), 7)],
     "small, fc": [
         (PhaseArm(**SMALL, learning_rate=rate), seed) for seed, rate in enumerate((0.01, 1e4, 0.05))
@@ -145,24 +141,15 @@ def test_a_state_is_a_copy():
     training = begin("batch")
     training.advance()
     before = training.state()
-    weights = {name: tensor.clone() for name, tensor in before["model"].items()}
+    kept = {name: tensor.clone() for name, tensor in before["model"].items()} | {
+        "losses": before["losses"].clone()
+    }
+    same = lambda: all(
+        torch.equal(kept[name].nan_to_num(), now.nan_to_num())
+        for name, now in [*before["model"].items(), ("losses", before["losses"])]
+    )
     training.advance()
-    assert all(torch.equal(weights[name], before["model"][name]) for name in weights)
+    assert same()
     training.load_state(before)
     training.advance()
-    assert all(torch.equal(weights[name], before["model"][name]) for name in weights) and training.step == 2
-
-
-def test_a_state_does_not_move_with_its_training():
-    from bnbook.data import load
-    from bnbook.training.arm import Arm
-    from bnbook.training.engine import SGD
-
-    arm = Arm("batch", width=1 / 32, steps=3, batch_size=8, data="textures-standin", evaluate_every=0)
-    training = SGD(arm, 0, load(arm.data), threads=1)
-    training.advance()
-    state = training.state()
-    losses, weight = state["losses"].clone(), state["model"]["conv1.weight"].clone()
-    training.advance()
-    assert torch.equal(state["losses"].nan_to_num(), losses.nan_to_num())
-    assert torch.equal(state["model"]["conv1.weight"], weight)
+    assert same() and training.step == 2

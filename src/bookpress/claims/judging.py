@@ -15,7 +15,7 @@ from bookpress import intervals
 from bookpress.book import book
 from bookpress.claims import locks
 from bookpress.claims.claim import Cell, Claim, Effect, Outcome, Test
-from bookpress.claims.kinds import can_hold, evaluate, kind_of
+from bookpress.claims.kinds import can_hold, combine, evaluate, kind_of
 from bookpress.claims.locks import is_of_seeds, same_numbers
 from bookpress.claims.recorded import by_seed, geometric_mean, mean
 from bookpress.claims.words import spelled
@@ -455,12 +455,6 @@ def _of_a_rerun(found: Judgement, header: Mapping[str, Any]) -> Judgement:
     if other := header.get("other_settings"):
         return replace(found, verdict=NOT_TESTED, remark=f"with {other} it reads “{found.verdict}”")
     return found
-
-
-def combine(held: Sequence[bool | None], how: str = "all") -> bool | None:
-    """Kleene's three-valued "and" or "or" of what parts gave; None is unknown."""
-    decisive = how == "any"
-    return decisive if decisive in held else None if None in held else not decisive
 
 
 def _judge_whole(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:

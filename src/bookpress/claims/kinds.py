@@ -123,7 +123,7 @@ class Kind:
         if test.kind == "ordering":
             held = [self.position(test, low, high) for _, low, high in sure]
             place = min(range(len(cells)), key=lambda k: sure[k][2 if False in held else 1])
-            return together(held), place, sure[place]
+            return combine(held), place, sure[place]
         own = sure if len(cells) == 1 and not test.cells else [cell.ends(level) for cell in cells]
         held = [
             False if self.position(test, *wide[1:]) is False else self.position(test, *narrow[1:]) or None
@@ -133,7 +133,7 @@ class Kind:
         # the worst cell reaches furthest to the wrong side
         reach = [max(high - most, least - low) for _, low, high in own]
         place = min(range(len(cells)), key=lambda k: (rank[held[k]], -reach[k]))
-        holds = together(held)
+        holds = combine(held)
         return holds, place, own[place] if holds else sure[place]
 
     def edges(self, test: Test) -> tuple[float, float]:
@@ -213,9 +213,10 @@ class Kind:
         return any(self.decide(test, self.cells(test, rows, ""))[0] for rows in best)
 
 
-def together(held: Sequence[bool | None]) -> bool | None:
-    """Kleene's "and" of what cells gave."""
-    return False if False in held else None if None in held else True
+def combine(held: Sequence[bool | None], how: str = "all") -> bool | None:
+    """Kleene's three-valued "and" or "or" of what cells or parts gave; None is unknown."""
+    decisive = how == "any"
+    return decisive if decisive in held else None if None in held else not decisive
 
 
 def _names(test: Test) -> tuple[str | float, ...]:

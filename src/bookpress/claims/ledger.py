@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import commonprefix
@@ -401,7 +401,7 @@ def row(says: str, notes: list[str], *others: str) -> str:
 
 # ---- Which answers stay and which turn: tables of claims against the rungs of a ladder -----------------------------
 
-UNTRIED = "–"
+UNTRIED, NO_SIZE = "–", "No size has been reached."
 #: Whether a claim holds and whether it fails at some rung -> what is said of it.
 GROUPS = {
     (True, True): "Turns between the sizes",
@@ -416,33 +416,20 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
     rungs: a row for each claim that is judged rung by rung, a column for each rung that was reached, whose
     seeds stand in its head where all claims have as many; whether it holds there, and beside the word the
     effect. Below them the rungs that no run has reached."""
-    rows = [found for found in judgements if found.claim.rungs and found.parts]
-    named = dict.fromkeys(says for found in rows for says, _, _ in found.parts)
-    tried = {says for found in rows for says, verdict, _ in found.parts if verdict != NOT_TESTED}
-    shown, missing = [says for says in named if says in tried], [says for says in named if says not in tried]
+    rows = [(found, _tried(found)) for found in judgements if found.claim.rungs]
+    named = dict.fromkeys(says for found, _ in rows for says, _, _ in found.parts)
+    seeds = {says: {tried[says].n for _, tried in rows if says in tried} for says in named}
+    shown, missing = [says for says in named if seeds[says]], [says for says in named if not seeds[says]]
     if not shown:
-        return "No size has been reached."
-    seeds: dict[str, set[int]] = {says: set() for says in named}
-    for says, verdict, outcome in (part for found in rows for part in found.parts):
-        seeds[says] |= {outcome.n} if verdict != NOT_TESTED else set()
+        return NO_SIZE
     groups: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
-    for found in rows:
-        parts = {says: (verdict, outcome) for says, verdict, outcome in found.parts}
-        here = [outcome.holds for verdict, outcome in parts.values() if verdict != NOT_TESTED]
-        if here:
-            said = [
-                effect_and_interval(outcome)[0]
-                for verdict, outcome in parts.values()
-                if verdict != NOT_TESTED
-            ]
-            words, short = shared_words(said)
-            shared = f"<br><small>{words}</small>".replace("|", "\\|") * bool(words)
-            cells = [
-                _cell(*parts[says], short, len(seeds[says]) > 1) if says in parts else "" for says in shown
-            ]
-            words = without_markup(found.claim.says).replace("|", "\\|")
-            words += exploratory_note(found) + shared
-            groups[GROUPS[True in here, False in here]].append(f"| {words} | {' | '.join(cells)} |")
+    for found, tried in ((found, tried) for found, tried in rows if tried):
+        words, short = shared_words([effect_and_interval(outcome)[0] for outcome in tried.values()])
+        shared = f"<br><small>{words}</small>".replace("|", "\\|") * bool(words)
+        own = dict.fromkeys((says for says, _, _ in found.parts), UNTRIED)
+        own |= {says: _cell(outcome, short, len(seeds[says]) > 1) for says, outcome in tried.items()}
+        says = without_markup(found.claim.says).replace("|", "\\|") + exploratory_note(found) + shared
+        groups[_group(tried)].append(f"| {says} | {' | '.join(own.get(each, '') for each in shown)} |")
     counted = {says: f"<br><small>n = {min(seeds[says])}</small>" * (len(seeds[says]) == 1) for says in shown}
     titles = " | ".join(_short(says) + counted[says] for says in shown)
     head = [f"| the source says | {titles} |", "|:---|" + ":---|" * len(shown)]
@@ -456,32 +443,38 @@ def rung_table(judgements: Iterable[Judgement]) -> str:
     return "\n\n".join(tables)
 
 
+def _tried(found: Judgement) -> dict[str, Outcome]:
+    """What was found at each rung that was reached."""
+    return {says: outcome for says, verdict, outcome in found.parts if verdict != NOT_TESTED}
+
+
+def _group(tried: Mapping[str, Outcome]) -> str:
+    here = {outcome.holds for outcome in tried.values()}
+    return GROUPS[True in here, False in here]
+
+
 def turned(judgements: Iterable[Judgement]) -> str:
     """How many claims hold at one rung and fail at another, hold or fail wherever they are decided, and are
     open; and, where a width has rungs of two lengths, how many turn with the width and with the length."""
-    judgements, counts = list(judgements), dict.fromkeys(GROUPS, 0)
-    for found in judgements:
-        parts = [outcome.holds for _, verdict, outcome in found.parts if verdict != NOT_TESTED]
-        if found.claim.rungs and parts:
-            counts[True in parts, False in parts] += 1
-    turn, hold, fail, still = counts.values()
-    every = sum(counts.values())
-    if not every:
-        return "No size has been reached."
-    who = "One claim" if turn == 1 else f"{turn or 'None'} of the {every} claims"
+    found = [tried for each in judgements if each.claim.rungs and (tried := _tried(each))]
+    if not found:
+        return NO_SIZE
+    counts = Counter(map(_group, found))
+    turn, hold, fail, still = (counts[title] for title in GROUPS.values())
+    who = "One claim" if turn == 1 else f"{turn or 'None'} of the {len(found)} claims"
     s = "s" * (turn < 2)
     decided = f"{hold} hold{'s' * (hold == 1)} and {fail} fail{'s' * (fail == 1)} at every size that decides"
     left = f"{still or 'None'} {'is' if still == 1 else 'are'} open at every size"
-    return f"{who} hold{s} at one size and fail{s} at another. Of the others {decided}. {left}.{_with_what(judgements)}"
+    return f"{who} hold{s} at one size and fail{s} at another. Of the others {decided}. {left}.{_with_what(found)}"
 
 
-def _with_what(judgements: list[Judgement]) -> str:
+def _with_what(found: list[dict[str, Outcome]]) -> str:
     """Whether claims turn between widths, at as many steps, or between numbers of steps, at one width."""
     wide, long = 0, []
-    for found in (each for each in judgements if each.claim.rungs):
+    for tried in found:
         widths, lengths = defaultdict(list), defaultdict(list)
-        for says, verdict, outcome in found.parts:
-            if verdict != NOT_TESTED and outcome.holds is not None:
+        for says, outcome in tried.items():
+            if outcome.holds is not None:
                 width, _, steps = _short(says).partition(", ")
                 widths[steps].append(outcome.holds)
                 lengths[width].append(outcome.holds)
@@ -516,9 +509,7 @@ def shared_words(effects: list[str]) -> tuple[str, Callable[[str], str]]:
     return shared, short
 
 
-def _cell(verdict: str, outcome: Outcome, short: Callable[[str], str], counted: bool) -> str:
-    if verdict == NOT_TESTED:
-        return UNTRIED
+def _cell(outcome: Outcome, short: Callable[[str], str], counted: bool) -> str:
     effect = short(effect_and_interval(outcome)[0]).replace("|", "\\|")
     said = f"open, {effect}" if outcome.holds is None else f"{'yes' if outcome.holds else 'no'}, **{effect}**"
     return said + f"<br><small>n = {outcome.n}</small>" * counted

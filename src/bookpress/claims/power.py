@@ -160,17 +160,16 @@ def smallest_share(test: Test, seeds: int) -> float | None:
         holds = binom.pmf(np.arange(seeds + 1), seeds, share) @ held
         return bool(holds >= 1 - (1 - POWER) / cells - 1e-12)
 
-    if test.kind == "equivalence":
-        return 1 - _edge(lambda rest: often(1 - rest), 0.0, 1.0) if often(0.0) else None
-    if test.tolerance is not None:
-        centre = test.expected or 0.0
+    def near(gap: float) -> bool:
+        return all(often(min(1.0, max(0.0, (test.expected or 0.0) + side * gap))) for side in (-1, 1))
 
-        def near(gap: float) -> bool:
-            return all(often(min(1.0, max(0.0, centre + side * gap))) for side in (-1, 1))
-
-        return 1 - _edge(lambda rest: near(1 - rest), 0.0, 1.0) if near(0.0) else None
-    if test.side == "less" and test.kind == "level":
-        return 1 - _edge(lambda rest: often(1 - rest), 0.0, 1.0) if often(0.0) else None
+    holds_at = near if test.tolerance is not None else often
+    if (
+        test.tolerance is not None
+        or test.kind == "equivalence"
+        or (test.kind, test.side) == ("level", "less")
+    ):
+        return 1 - _edge(lambda rest: holds_at(1 - rest), 0.0, 1.0) if holds_at(0.0) else None
     return _edge(often, 0.0, 1.0) if often(1.0) else None
 
 

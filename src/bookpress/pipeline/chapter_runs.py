@@ -426,7 +426,9 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
             cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
         if is_parameters(cell):
             cell["source"] = with_values(cell.source, evidence.results.header["parameters"])
-            cell["metadata"] = cell.metadata | {"tags": [*cell.metadata.get("tags", []), "hide-input"]}
+            cell["metadata"] = cell.metadata | {
+                "tags": sorted({*cell.metadata.get("tags", []), "hide-input"})
+            }
         cells.append(cell)
     page["cells"] = cells
     return page

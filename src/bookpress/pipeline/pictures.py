@@ -233,8 +233,9 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, and its drawing for phones where there is one."""
+    """A figure, PART/CHAPTER/FIGURE, and its drawing for phones where there is one."""
 
+    of: str
     whole: Drawing
     narrow: Drawing | None
 
@@ -252,7 +253,7 @@ def pairs(images: Path, pages: Path) -> dict[str, Picture]:
         if phone.is_file():
             narrow = Drawing.of(phone.read_text(encoding="utf-8"))
             shutil.copyfile(phone, path.with_suffix(PHONE))
-        found[path.stem] = Picture(Drawing.of(svg), narrow)
+        found[path.stem] = Picture(inks.figure_of(svg), Drawing.of(svg), narrow)
     return found
 
 

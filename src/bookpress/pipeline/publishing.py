@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,9 @@ def take_over(run: Evidence) -> None:
 def tidy() -> None:
     """Remove what no published run keeps any more; nothing while a published run cannot be read."""
     wanted, unread = _wanted()
-    for path in [] if unread else _files() - {paths.trainings_folder() / f"{name}.npz" for name in wanted}:
-        path.unlink()
+    for path in [] if unread else paths.trainings_folder().glob("*.npz"):
+        if path.stem not in wanted:
+            path.unlink()
 
 
 def kept_problems() -> list[str]:
@@ -51,11 +53,9 @@ def kept_problems() -> list[str]:
     wanted, unread = _wanted()
     if unread:
         return [f"which of them are kept cannot be told: {line}" for line in unread]
-    there = {path.stem: path for path in _files()}
-    found = [
-        f"trainings/{name}.npz is missing; publish its chapter again" for name in sorted(wanted - set(there))
-    ]
-    for name, path in sorted(there.items()):
+    there = {path.stem: path for path in sorted(paths.trainings_folder().glob("*.npz"))}
+    found = [f"trainings/{n}.npz is missing; publish its chapter again" for n in sorted(wanted - set(there))]
+    for name, path in there.items():
         if name not in wanted:
             found.append(f"trainings/{path.name} belongs to no published run; remove it")
         elif wrong := store.problem(name, path.read_bytes()):
@@ -63,24 +63,15 @@ def kept_problems() -> list[str]:
     return found
 
 
-def _files() -> set[Path]:
-    return set(paths.trainings_folder().glob("*.npz"))
-
-
 def _wanted() -> tuple[set[str], list[str]]:
     """Names of the trainings that the published runs keep; why results cannot be read, one line a file."""
     wanted, unread = set(), []
-    for path in _published():
+    for path in (p for each in PUBLISHED for p in sorted((paths.executed_folder() / each).glob("*/*.json"))):
         try:
             wanted |= {*_named(results.read(path))}
         except PressError as error:
             unread.append(str(error))
     return wanted, unread
-
-
-def _published() -> list[Path]:
-    folders = [paths.executed_folder() / profile for profile in PUBLISHED]
-    return [path for folder in folders for path in sorted(folder.glob("*/*.json"))]
 
 
 def _named(recorded: results.Results) -> list[str]:
@@ -105,15 +96,10 @@ def with_replaced(chapter: Chapter, old: Results, new: Results) -> list[Results]
     if chapter.exact or not read:
         return []
     names = [name for name in old if name in read or old[name].ndim == 1]
-    kept = Results(
-        {key: old.header[key] for key in HEADER if key in old.header}
-        | {
-            "provenance": {
-                key: old.header["provenance"][key] for key in MADE if key in old.header["provenance"]
-            }
-        },
-        {name: {key: old.entries[name][key] for key in ("values", "unit", "seeds")} for name in names},
-    )
+    header = {key: old.header[key] for key in HEADER if key in old.header}
+    header["provenance"] = {key: value for key, value in old.header["provenance"].items() if key in MADE}
+    entries = {name: {key: old.entries[name][key] for key in ("values", "unit", "seeds")} for name in names}
+    kept = Results(header, entries)
     before = [draw for draw in old.draws if draw.header["content"] != old.header["content"]]
     return [each for each in (*before, kept) if not is_in(each, new, [name for name in each if name in new])]
 
@@ -137,22 +123,20 @@ def _signed(draw: Results) -> dict[str, Any]:
 def draw_problems(chapters: list[Chapter]) -> list[str]:
     """What is wrong with the files of draws, a line each."""
     lines = []
-    places = {
-        (c.name, p): paths.executed_folder() / p / f"{c.name}.json" for c in chapters for p in PUBLISHED
-    }
-    for (name, profile), path in places.items():
+    for chapter, profile in product(chapters, PUBLISHED):
+        path = published(chapter, profile).results_path
         try:
             kept = results.read_draws(results.draws_path(path))
         except PressError as error:
             lines.append(str(error))
             continue
         for draw in kept:
-            own = (draw.header.get("chapter"), draw.header.get("profile")) == (name, profile)
+            own = (draw.header.get("chapter"), draw.header.get("profile")) == (chapter.name, profile)
             if not own or _signed(draw)["header"] != draw.header:
                 made = draw.header.get("provenance", {}).get("date", "unknown")
-                lines.append(f"{profile}/{name}: the draw of {made} is not what was published")
+                lines.append(f"{profile}/{chapter.name}: the draw of {made} is not what was published")
         if kept and not path.is_file():
-            lines.append(f"{profile}/{name} has draws and no published run")
+            lines.append(f"{profile}/{chapter.name} has draws and no published run")
     return lines
 
 
@@ -177,7 +161,7 @@ def publishing(chapter: Chapter, profile: str, old: Results | None, new: Results
             events.append({**about, "was": list(was), "now": list(now)})
     seeds = {seed for entry in new.entries.values() for seed in entry["seeds"]}
     about = {"event": "published", "chapter": chapter.name, "profile": profile}
-    return [*events, {**about, "content": short(new.header["content"]), "seeds": ranges(seeds)}]
+    return [*events, about | {"content": short(new.header["content"]), "seeds": ranges(seeds)}]
 
 
 def _require_no_seed_lost(chapter: Chapter, old: Results, new: Results) -> None:
@@ -213,10 +197,8 @@ def remeasured(chapter: Chapter, profile: str, old: Results, new: Results) -> li
 def unchanged(claim: Claim, old: Results, new: Results) -> bool:
     """Whether all that the claim reads has the same numbers on the seeds of the run before; rungs that only
     the new one has reached were not seen."""
-    slack = max(
-        (ROUNDING * test.tolerance for test in claim.tests if test.kind == "identity" and test.tolerance),
-        default=0.0,
-    )
+    exact = [test.tolerance for test in claim.tests if test.kind == "identity"]
+    slack = ROUNDING * max(exact, default=0.0)
     names = [name for name in claim.result_names() if not claim.rungs or name in old]
     return bool(names) and is_in(old, new, names, slack)
 
@@ -358,13 +340,8 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
 
 def other_versions(chapters: list[Chapter]) -> list[str]:
     """Published runs made with other versions of packages than requirements.lock asks for, one line each."""
-    lines = []
-    for chapter in chapters:
-        for profile in PUBLISHED:
-            evidence = published(chapter, profile)
-            if evidence.exists and (other := gate.not_as_locked(evidence.results.header)):
-                lines.append(f"{profile}/{chapter.name} was made with {other}")
-    return lines
+    made = {name: gate.not_as_locked(r.results.header) for name, r in kept_runs(chapters).items() if r.exists}
+    return [f"{name} was made with {other}" for name, other in made.items() if other]
 
 
 def published_problems(runs: dict[str, Evidence]) -> dict[str, list[str]]:
@@ -374,8 +351,8 @@ def published_problems(runs: dict[str, Evidence]) -> dict[str, list[str]]:
 
 def kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
     """The published runs of these chapters by `profile/chapter`."""
-    places = {f"{profile}/{c.name}": published(c, profile) for c in chapters for profile in PUBLISHED}
-    return {n: run for n, run in places.items() if run.results_path.exists() or run.notebook_path.exists()}
+    runs = [published(chapter, profile) for chapter, profile in product(chapters, PUBLISHED)]
+    return {run.name: run for run in runs if run.results_path.exists() or run.notebook_path.exists()}
 
 
 def executed_problems(
@@ -385,25 +362,15 @@ def executed_problems(
     too."""
     folder, runs = paths.executed_folder(), kept_runs(chapters) if runs is None else runs
     found = published_problems(runs)
-    expected = set()
-    for evidence in runs.values():
-        expected |= {evidence.notebook_path, evidence.results_path, *evidence.figures_folder.glob("*")}
+    expected = {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
+    for run in runs.values():
+        expected |= {run.notebook_path, run.results_path, *run.figures_folder.glob("*")}
+    places = (published(chapter, profile).results_path for chapter, profile in product(chapters, PUBLISHED))
+    expected |= set(map(results.draws_path, places))
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-    trainings = kept_problems()
-    expected |= {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
-    expected |= {
-        results.draws_path(folder / profile / f"{c.name}.json") for c in chapters for profile in PUBLISHED
-    }
-    if broken := draw_problems(chapters):
-        found["draws"] = broken
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
-    if strays:
-        found["executed"] = [f"{name} belongs to no chapter; remove it" for name in strays]
-    if trainings:
-        found["trainings"] = trainings
-    megabytes = sum(path.stat().st_size for path in files) / 2**20
-    if megabytes > LARGEST_MIB:
-        found.setdefault("executed", []).append(
-            f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed"
-        )
-    return found
+    lines = [f"{name} belongs to no chapter; remove it" for name in strays]
+    if (megabytes := sum(path.stat().st_size for path in files) / 2**20) > LARGEST_MIB:
+        lines.append(f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed")
+    beside = {"draws": draw_problems(chapters), "executed": lines, "trainings": kept_problems()}
+    return found | {name: problems for name, problems in beside.items() if problems}

@@ -81,7 +81,7 @@ def _built(folder: Path, profile: str | None) -> Path:
     claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
     sheets = teaching.write(rendered, sheets)
     previews = shell.previews(rendered, chapters, shown.rows.values())
-    data, symbols = ways.Data(rendered, chapters, shown), notation.entries()
+    data, symbols = ways.Data(rendered, chapters, shown, figures), notation.entries()
     about = contents.repository(), shell.address(), *gate.head()
     for page in sorted(rendered.rglob("*.html")):
         name = page.relative_to(rendered).with_suffix("").as_posix()

@@ -21,7 +21,7 @@ from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, published
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PUBLISHED
-from bookpress.site import board, rendering, shell, ways
+from bookpress.site import board, rendering, shell
 from bookpress.site.rendering import Markup, macro, plain, source_place
 
 Row = dict[str, Any]
@@ -127,34 +127,29 @@ def claim_page(row: Row, about: Context) -> str:
 CAPTION = re.compile(r'<span class="caption-text">(.*?)</span>(?=<a class="headerlink"|\s*</p>)', re.S)
 
 
-@dataclass(frozen=True)
-class Judgements:
-    """What claims' pages say of runs: claim -> what each published run gave, and each draw by itself."""
-
-    runs: Mapping[str, list[tuple[str, Row]]]
-    drawn: Mapping[str, list[Row]]
-
-
-def judgements(chapters: list[Chapter], shown: prose.Pages) -> Judgements:
-    """Every claim once more by each run and draw."""
-    drawn = {claim.id: _drawn(claim, shown.evidence[claim.chapter]) for claim in shown.claims}
-    return Judgements(_runs(chapters, shown), drawn)
+def judgements(
+    chapters: list[Chapter], shown: prose.Pages
+) -> tuple[Mapping[str, list[tuple[str, Row]]], Mapping[str, list[Row]]]:
+    """Every claim once more by each published run, (profile, row), and by each draw."""
+    return _runs(chapters, shown), {
+        claim.id: _drawn(claim, shown.evidence[claim.chapter]) for claim in shown.claims
+    }
 
 
 def write(
     site: Path,
     chapters: list[Chapter],
     shown: prose.Pages,
-    figures: Mapping[str, Any],
-    judged: Judgements,
+    figures: Mapping[str, pictures.Picture],
+    judged: tuple[Mapping[str, list[tuple[str, Row]]], Mapping[str, list[Row]]],
     repository: str = "",
 ) -> None:
-    """claims/ID.html, .json and .csv for every claim; figures: name of an image -> its columns."""
-    rows = list(shown.rows.values())
+    """claims/ID.html, .json and .csv for every claim; figures: name of an image -> what it shows."""
+    rows, (runs, drawn) = list(shown.rows.values()), judged
     folder = site / "claims"
     folder.mkdir(exist_ok=True)
     known, own = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in shown.claims}
-    images = {figure: image for image, figure in ways.images(site).items()}
+    images = {picture.of: image for image, picture in figures.items()}
     places, captions = _places(), cache(caption_of)  # many claims share a figure
     names, instruments = [row["id"] for row in rows], claims.load_instruments()
     for number, row in enumerate(rows):
@@ -168,8 +163,8 @@ def write(
             anchor=anchor,
             caption=captions(site / f"{chapter.name}.html", anchor),
             places=places.get(row["id"], ()),
-            runs=judged.runs.get(row["id"], ()),
-            drawn=judged.drawn[row["id"]],
+            runs=runs.get(row["id"], ()),
+            drawn=drawn[row["id"]],
             locked=getattr(judgement, "locked", ""),
             known=beside(row, rows, instruments),
             repository=repository,
@@ -214,7 +209,7 @@ def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
 
 
 def _figure(
-    chapter: Chapter, figure: str, images: Mapping[str, str], columns: Mapping[str, Any], shown: prose.Pages
+    chapter: Chapter, figure: str, images: Mapping[str, str], figures: Mapping[str, Any], shown: prose.Pages
 ) -> tuple[Markup, str]:
     """The HTML of a claim's figure, and its label in the chapter."""
     name = images.get(f"{chapter.name}/{figure}")
@@ -223,7 +218,7 @@ def _figure(
             label = re.search(r"^:name: *(\S+)", directive, flags=re.M)
             words = prose.fill(alt, chapter.name, shown)
             image = Markup('<img alt="{}" src="{}_images/{}.svg" />').format(words, ROOT, name)
-            return Markup(pictures.in_both_themes(image, columns)), label[1] if label else ""
+            return Markup(pictures.in_both_themes(image, figures)), label[1] if label else ""
     return Markup(""), ""
 
 

@@ -25,7 +25,7 @@ import yaml
 from bookpress import atomic, claims, paths
 from bookpress.book import book, command_name
 from bookpress.errors import PressError
-from bookpress.pipeline import chapters
+from bookpress.pipeline import chapter_runs, chapters
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.ledger import as_json, ledger
@@ -294,48 +294,34 @@ def _ara_tree(runs: Sequence[Run], ids: Mapping[str, str]) -> dict[str, Any]:
     """A question with an experiment for each chapter; below each the draws that it followed."""
     number = iter(range(1, 10_000))
 
-    def node(kind: str, title: str, **more: Any) -> dict[str, Any]:
-        return {
+    def node(kind: str, title: str, below: Callable[[], list] = list, **more: Any) -> dict[str, Any]:
+        """Numbered before what stands below it."""
+        made = {
             "id": f"N{next(number):02d}",
             "type": kind,
             "title": title,
             "support_level": "explicit",
             **more,
         }
+        return made | ({"children": found} if (found := below()) else {})
 
-    def experiment(run: Run) -> dict[str, Any]:
-        counted: dict[str, int] = {}
-        for row in run.rows:
-            counted[row["verdict"]] = counted.get(row["verdict"], 0) + 1
-        result = ", ".join(f"{count} {word}" for word, count in counted.items()) or "no claim"
-        evidence = [ids[row["id"]] for row in run.rows]
-        whole = node(
-            "experiment",
-            run.command,
-            source_refs=[f"book/{run.evidence.chapter.name}.md"],
-            result=result,
-            evidence=evidence,
-        )
-        earlier = [
-            node(
-                "experiment",
-                f"an earlier draw, {header['provenance']['date']}",
-                source_refs=[run.file],
-                result="kept; what it measured alike is judged with the later one",
-            )
-            for header in run.former
-        ]
-        return {**whole, "children": earlier} if earlier else whole
+    def draws(run: Run) -> list[dict[str, Any]]:
+        kept = {
+            "source_refs": [run.file],
+            "result": "kept; what it measured alike is judged with the later one",
+        }
+        dates = [header["provenance"]["date"] for header in run.former]
+        return [node("experiment", f"an earlier draw, {date}", **kept) for date in dates]
 
-    root = node("question", book().question, source_refs=["book/index.md"], description=book().asks)
-    children = []
-    for run in runs:
-        title = run.evidence.chapter.title
-        question = node(
-            "question", title, source_refs=[f"book/{run.evidence.chapter.name}.md"], description=title
-        )
-        children.append({**question, "children": [experiment(run)]})
-    return {**root, "children": children}
+    def question(run: Run) -> dict[str, Any]:
+        title, page = run.evidence.chapter.title, [f"book/{run.evidence.chapter.name}.md"]
+        counted = chapter_runs.tally(row["verdict"] for row in run.rows).replace(" · ", ", ")
+        found = {"result": counted or "no claim", "evidence": [ids[row["id"]] for row in run.rows]}
+        own = lambda: [node("experiment", run.command, lambda: draws(run), source_refs=page, **found)]
+        return node("question", title, own, source_refs=page, description=title)
+
+    asks = {"source_refs": ["book/index.md"], "description": book().asks}
+    return node("question", book().question, lambda: [question(run) for run in runs], **asks)
 
 
 def _front(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
 
 from bookpress import paths
-from bookpress.errors import PressError
+from bookpress.schema import Entry, Text, model, read_list, require_once
 from bookpress.texts import read_yaml
 
 PIECE = re.compile(
@@ -24,11 +23,11 @@ OPEN = {"p", "li", "dd"}
 KINDS = ("symbol", "code", "words")
 
 
-@dataclass(frozen=True)
-class Notation:
+@model
+class Notation(Entry):
     """A row of the notation."""
 
-    meaning: str
+    meaning: Text
     symbol: tuple[str, ...] = ()  # TeX
     code: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -36,24 +35,18 @@ class Notation:
 
     def means(self, kind: str, page: str) -> bool:
         """Whether the names of that kind have this meaning on a page."""
-        return (
-            kind != "symbol" or self.only is None or f"{page}/".startswith(tuple(f"{o}/" for o in self.only))
-        )
+        everywhere = kind != "symbol" or self.only is None
+        return everywhere or f"{page}/".startswith(tuple(f"{one}/" for one in self.only))
 
 
 def entries() -> list[Notation]:
     """The rows of book/notation.yml; PressError names one that is not as it should be."""
     path = paths.book_folder() / "notation.yml"
     rows = read_yaml(path, path.name) if path.is_file() else []
-    found, seen = [], set()
-    for row in rows:
-        parts = {kind: tuple(map(str, row.get(kind, ()))) for kind in KINDS}
-        names = {(kind, _key(kind, each)) for kind, listed in parts.items() for each in listed}
-        if set(row) - {"meaning", "only", *parts} or not row.get("meaning") or not names or names & seen:
-            raise PressError(f"notation.yml: {row}; expected a meaning, and names of no other row")
-        seen |= names
-        found.append(Notation(row["meaning"], **parts, only=tuple(row["only"]) if "only" in row else None))
-    return found
+    found = read_list(Notation, rows, path.name, "row", key="meaning")
+    names = [(kind, _key(kind, each)) for one in found for kind in KINDS for each in getattr(one, kind)]
+    require_once((f"{kind} {name}" for kind, name in names), path.name, "the")
+    return list(found)
 
 
 def table() -> str:

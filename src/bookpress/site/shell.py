@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -260,17 +261,12 @@ def description(page: str) -> str:
 
 def card(title: str, rows: Iterable[Row], path: Path) -> None:
     """A PNG of 1200 by 630 pixels: the title, and a square for each claim in the colour of its verdict."""
-    from PIL import Image, ImageDraw
+    from matplotlib import font_manager
+    from PIL import Image, ImageDraw, ImageFont
 
-    picture = Image.new("RGB", SIZE, "white")
-    draw, large, small = ImageDraw.Draw(picture), _font(64), _font(30)
-    lines, line = [], ""
-    for word in title.split():
-        if line and draw.textlength(f"{line} {word}", large) > SIZE[0] - 160:
-            lines, line = [*lines, line], word
-        else:
-            line = f"{line} {word}".strip()
-    for number, text in enumerate([*lines, line][:3]):
+    picture, font = Image.new("RGB", SIZE, "white"), font_manager.findfont("DejaVu Sans")
+    draw, (large, small) = ImageDraw.Draw(picture), (ImageFont.truetype(font, size) for size in (64, 30))
+    for number, text in enumerate(textwrap.wrap(title, 26)[:3]):
         draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
     order = {verdict: place for place, verdict in enumerate(ORDER)}
     ordered = sorted(rows, key=lambda row: order.get(row["verdict"], 99))
@@ -281,13 +277,6 @@ def card(title: str, rows: Iterable[Row], path: Path) -> None:
         draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[look(row["verdict"])[0]])
     draw.text((80, 560), f"{len(ordered)} claims, each measured", PALETTE["printed"][0], small)
     picture.quantize(64).save(path, optimize=True)
-
-
-def _font(size: int) -> Any:
-    from matplotlib import font_manager
-    from PIL import ImageFont
-
-    return ImageFont.truetype(font_manager.findfont("DejaVu Sans"), size)
 
 
 # ---- What a browser may run on a page: the site's own scripts, and none that came with a run's numbers or notebook -

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from bookpress import results
 from bookpress.book import command_name
 from bookpress.pipeline import prose
 from bookpress.pipeline.chapters import Chapter
-from bookpress.pipeline.inks import MARK
+from bookpress.pipeline.pictures import Picture
 from bookpress.site.rendering import macro
 
 FIGURE = re.compile(r'<figure\b(?:(?!</figure>).)*?href="[^"]*_images/([^"/]+)\.svg".*?</figure>', re.S)
@@ -39,8 +39,10 @@ def results_behind(chapter: Chapter, figure: str, recorded: Iterable[str]) -> tu
 class Data:
     """Puts both under the figures of pages, and data/PART/CHAPTER/FIGURE.csv beside the pages."""
 
-    def __init__(self, site: Path, chapters: Iterable[Chapter], shown: prose.Pages) -> None:
-        self.site, self.shown, self.drawn = site, shown, images(site)
+    def __init__(
+        self, site: Path, chapters: Iterable[Chapter], shown: prose.Pages, figures: Mapping[str, Picture]
+    ) -> None:
+        self.site, self.shown, self.figures = site, shown, figures
         self.known = {chapter.name: chapter for chapter in chapters}
         self.behind = cache(self._behind)  # an image is on several pages
 
@@ -48,7 +50,9 @@ class Data:
         """The text of a page, which is named without .html, with both under each of its figures."""
 
         def one(match: re.Match) -> str:
-            name, _, figure = self.drawn.get(match[1], "").rpartition("/")
+            if match[1] not in self.figures:
+                return match[0]
+            name, _, figure = self.figures[match[1]].of.rpartition("/")
             if name not in self.known or self.shown.evidence[name] is None:
                 return match[0]
             address, says = self.behind(name, figure)
@@ -68,17 +72,6 @@ class Data:
             entries = {each: own.entries[each] for each in names}
             path.write_text(results.as_csv(replace(own, entries=entries)), encoding="utf-8")
         return address, says
-
-
-def images(site: Path) -> dict[str, str]:
-    """Name of an image of the site -> the figure that it shows, PART/CHAPTER/FIGURE."""
-    found = {}
-    for path in sorted((site / "_images").glob("*.svg")):
-        with path.open(encoding="utf-8") as file:
-            mark = re.search(rf'{MARK}="([^"]+)"', file.read(1000))
-        if mark and "." not in path.stem:  # no part of it, NAME.1.svg
-            found[path.stem] = mark[1]
-    return found
 
 
 def command(chapter: str, profile: str) -> str:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from bnbook.errors import BnbookError
 from bookpress.claims import Claim, Source, Test, judge
-from bookpress.claims.judging import combine
+from bookpress.claims.kinds import combine
 from bookpress.results import Results
 
 CASES = golden_claims.cases()

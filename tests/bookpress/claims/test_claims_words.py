@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 import pytest
 
-from bookpress.claims import Source, Test, describe_test, format_number, load_claims
+from bookpress.claims import Test, describe_test, format_number, load_claims
 from bookpress.claims.claim import Effect
-from bookpress.claims.kinds import kind_of
 from bookpress.claims.words import alike, spelled, telling
 from bookpress.pipeline import ledger, prose
 from bookpress.pipeline.chapters import discover
 from bookpress.pipeline.gate import passed_run
-
-SOURCE = Source("santurkar2018", "v1", "Figure 1")
-RATIO = Test("ratio", a="loss.none", b="loss.batch", side="greater", threshold=1.0)
-HIGHER = Test("difference", a="accuracy.batch", b="accuracy.none", side="greater", threshold=0.03)
-LOGS = Test("equivalence", a="log.batch", b="log.none", margin=math.log(2))
-LEVEL = Test("level", a="x", side="greater", threshold=0.5)
-NEAR = Test("level", a="x", expected=0.0, tolerance=0.3)
-STEPS = Effect(more="more steps", less="fewer steps")
-DECADES = Effect("log10", "as large as predicted", "smaller than predicted")
 
 
 @pytest.mark.parametrize(
@@ -52,46 +41,18 @@ def of_arms(kind="difference", **more):
 
 
 COSINE = Effect(more="a cosine of {}", less="a cosine of {}")
-ASKED = [
-    (HIGHER, Effect(), "more than 0.03 higher with batch norm"),
-    (HIGHER, Effect("points"), "more than 3 points higher with batch norm"),
-    (replace(HIGHER, threshold=-0.03), Effect("points"), "less than 3 points higher without batch norm"),
-    (of_arms(side="less", threshold=-0.03), Effect("points"), "more than 3 points higher without batch norm"),
-    (of_arms(side="less", threshold=0.0), Effect("points"), "higher without batch norm"),
-    (of_arms(side="greater", threshold=0.0), STEPS, "more steps"),
-    (of_arms("ratio", side="less", threshold=1.0), STEPS, "fewer steps"),
-    (LOGS, Effect("log"), "within a factor of 2"),
-    (NEAR, DECADES, "within a factor of 1.995"),
-    (LEVEL, DECADES, "more than 3.162 times as large as predicted"),
-    (level(side="greater", threshold=1.0), DECADES, "more than 10 times as large as predicted"),
-    (level(side="less", threshold=0.0), DECADES, "smaller than predicted"),
-    (level(side="greater", threshold=1.0), Effect("times the sum"), "more than the sum"),
-    (level(side="less", threshold=0.2), COSINE, "a cosine of less than 0.2"),
-    (LEVEL, Effect("%", "of the steps", "of the steps"), "more than 50 % of the steps"),
-    (LEVEL, Effect(), "mean > 0.5"),
-    (level(expected=0.83, tolerance=0.02), Effect("%", "right", "right"), "within 2 points of 83 % right"),
-    (level(expected=0.0, tolerance=0.01), Effect("points"), "within ± 1 point"),
-    (level(expected=3.0, tolerance=0.5), Effect("times theory"), "within 3 ± 0.5 times theory"),
-    (level(expected=3.0, tolerance=0.5), Effect(more="γ = {}", less="γ = {}"), "γ = 3 ± 0.5"),
-    (Test("identity", a="x", tolerance=0.0), Effect(), "off by at most 0"),
-    (Test("identity", a="x", tolerance=0.0), Effect(more="runs", less="runs"), "no runs"),
-    (Test("sign", a="loss.none", b="loss.batch", side="greater"), Effect(),
-     "larger without batch norm in more than half of the seeds"),
-]  # fmt: skip
 ARMS = Effect("log10", "as large with batch norm", "as large without batch norm")
-for side, bound, words in (
-    ("less", 0.5, "more than 2 times as large without batch norm"),
-    ("greater", 0.8, "less than 1.25 times as large without batch norm"),
-    ("greater", 1.25, "more than 1.25 times as large with batch norm"),
-    ("less", 1.25, "less than 1.25 times as large with batch norm"),
-    ("greater", 1.0, "larger with batch norm"),
-    ("less", 1.0, "larger without batch norm"),
-):  # a factor, as a ratio and as a difference or a level of logarithms
-    ASKED += [
-        (of_arms("ratio", side=side, threshold=bound), Effect(), words),
-        (of_arms(side=side, threshold=math.log(bound)), Effect("log"), words),
-        (level(side=side, threshold=math.log10(bound)), ARMS, words),
-    ]
+ASKED = [  # what the golden lines of test_claims_verdicts have not
+    (level(side="greater", threshold=1.0), Effect("times the sum"), "more than the sum"),
+    (level(side="less", threshold=1.0), Effect("times the sum"), "less than the sum"),
+    (level(side="less", threshold=0.2), COSINE, "a cosine of less than 0.2"),
+    (level(expected=0.0, tolerance=0.01), Effect("points"), "within ± 1 point"),
+    (level(expected=0.83, tolerance=0.02), Effect("%", "right", "right"), "within 2 points of 83 % right"),
+    (level(expected=3.0, tolerance=0.5), Effect(more="γ = {}", less="γ = {}"), "γ = 3 ± 0.5"),
+    (level(side="less", threshold=math.log10(0.5)), ARMS, "more than 2 times as large without batch norm"),
+    (of_arms("ratio", side="greater", threshold=0.8), Effect(), "less than 1.25 times as large without batch norm"),
+    (Test("identity", a="x", tolerance=0.0), Effect(more="runs", less="runs"), "no runs"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("test", "effect", "words"), ASKED)
@@ -130,28 +91,6 @@ def test_no_claim_shows_a_bare_logarithm():
                 seen += 1
                 assert effect and effect.unit in ("log", "log10"), claim.id
     assert seen >= 40
-
-
-@pytest.mark.parametrize(
-    ("test", "effect", "half", "twice"),
-    [
-        (HIGHER, None, 0.015, 0.06),
-        (replace(RATIO, threshold=4.0), None, 2, 16),
-        (RATIO, None, 1, 1),
-        (level(side="greater", threshold=0.9), None, 0.95, 0.8),  # "nine in ten"
-        (Test("rate", a="x", side="greater", threshold=1.21), Effect("times a layer"), 1.1, 1.4641),
-        (LEVEL, Effect("%"), 0.5, 0.5),  # "most"
-        (LEVEL, None, 0.25, 1.0),
-        (NEAR, None, 0.15, 0.6),
-        (LOGS, None, math.log(2) / 2, math.log(4)),
-        (Test("identity", a="x", tolerance=1e-9), None, 1e-9, 1e-9),
-    ],
-)
-def test_at_half_and_twice_the_margin(test, effect, half, twice):
-    for factor, bound in ((0.5, half), (2, twice)):
-        scaled = kind_of(test).scaled(test, factor, effect)
-        (found,) = (x for x in (scaled.threshold, scaled.tolerance, scaled.margin) if x is not None)
-        assert found == pytest.approx(bound)
 
 
 def test_numbers_that_are_read_together_have_as_many_places():

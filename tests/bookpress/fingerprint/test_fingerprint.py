@@ -116,48 +116,31 @@ FREE = {
         .replace("def build(width):\n", "def build(width):\n    from bnbook.rates import largest\n")
     },
 }
-STALE = {
-    "a constant": changed("rates.py", "BASE = 0.5", "BASE = 0.6"),
-    "a default": changed("rates.py", "power: int = 2", "power: int = 3"),
-    "a formula": changed("rates.py", "rate.double() ** power", "rate.double() * power"),
-    "a class attribute": changed("rates.py", "scale = 2", "scale = 3"),
-    "a field's default": changed("rates.py", "value: float = 1.0", "value: float = 1.5"),
-    "a method": changed("rates.py", "self.scale * self.value", "self.scale + self.value"),
-    "a condition of an error": changed("rates.py", "self.value < 0", "self.value < 1"),
-    "a decorator": changed("rates.py", "@dataclass\n", "@dataclass(eq=False)\n"),
-    "a base class": changed("rates.py", "class Rate:", "class Rate(dict):"),
-    "the order of arguments": changed(
-        "rates.py", "values: list, power: int = 2", "power: list, values: int = 2"
-    ),
-    "a table": changed("models/net.py", "1: 2.0", "1: 2.5"),
-    "a data file": FILES | {"models/settings.yml": "a: 2\n"},
-    "what a name is bound to, in the package": changed(
-        "models/net.py", "from bnbook.rates import largest", "from bnbook.rates import Rate as largest"
-    ),
-    "what a name is bound to, outside": changed(
-        "models/net.py", "import torch.nn.functional as F", "import torch.nn.utils as F"
-    ),
-    "what a name is bound to, in a function": changed(
-        "models/net.py", "import numpy.linalg as la", "import scipy.linalg as la"
-    ),
-    "a statement that defines nothing": changed("rates.py", "UNUSED = 3", "print(BASE)"),
-    "a patch in a module that measures": changed("models/net.py", "TABLE =", "F.relu = abs\nTABLE ="),
-    "a patch in a module beside it": changed(
-        "models/__init__.py",
-        "import build",
-        "import build\nimport bnbook.patch",
-        **{"patch.py": "import numpy as np\nnp.max = min\n"},
-    ),
-    "a patch where nothing is measured": changed(
-        "results.py", "def record", "import numpy as np\nnp.max = min\ndef record"
-    ),
-    "an augmented patch where nothing is measured": changed(
-        "results.py", "def record", "import numpy as np\nnp.pi += 1\ndef record"
-    ),
-    "an import for what it does": changed(
-        "rates.py", "import numpy as np", "import numpy as np\nimport scipy.special"
-    ),
-}
+STALE = {  # in which module what becomes what
+    "a constant": ("rates", "BASE = 0.5", "BASE = 0.6"),
+    "a default": ("rates", "power: int = 2", "power: int = 3"),
+    "a formula": ("rates", "rate.double() ** power", "rate.double() * power"),
+    "a class attribute": ("rates", "scale = 2", "scale = 3"),
+    "a field's default": ("rates", "value: float = 1.0", "value: float = 1.5"),
+    "a method": ("rates", "self.scale * self.value", "self.scale + self.value"),
+    "a condition of an error": ("rates", "self.value < 0", "self.value < 1"),
+    "a decorator": ("rates", "@dataclass\n", "@dataclass(eq=False)\n"),
+    "a base class": ("rates", "class Rate:", "class Rate(dict):"),
+    "the order of arguments": ("rates", "values: list, power: int = 2", "power: list, values: int = 2"),
+    "a table": ("models/net", "1: 2.0", "1: 2.5"),
+    "a data file": ("models/net", "", "", {"models/settings.yml": "a: 2\n"}),
+    "what a name is bound to, in the package": ("models/net", "import largest", "import Rate as largest"),
+    "what a name is bound to, outside": ("models/net", "torch.nn.functional as F", "torch.nn.utils as F"),
+    "what a name is bound to, in a function": ("models/net", "numpy.linalg as la", "scipy.linalg as la"),
+    "a statement that defines nothing": ("rates", "UNUSED = 3", "print(BASE)"),
+    "a patch in a module that measures": ("models/net", "TABLE =", "F.relu = abs\nTABLE ="),
+    "a patch in a module beside it": ("models/__init__", "import build", "import build\nimport bnbook.patch",
+                                      {"patch.py": "import numpy as np\nnp.max = min\n"}),
+    "a patch where nothing is measured": ("results", "def rec", "import numpy as np\nnp.max = min\ndef rec"),
+    "an augmented patch where nothing is measured": ("results", "def rec", "import numpy as np\nnp.pi += 1\ndef rec"),
+    "an import for what it does": ("rates", "import numpy as np", "import numpy as np\nimport scipy.special"),
+    "the first hint of a name": ("rates", "BASE = 0.5", "BASE: float = 0.5"),  # and it hides nothing
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", FREE)
@@ -167,7 +150,8 @@ def test_free(change: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", STALE)
 def test_stale(change: str, tmp_path: Path) -> None:
-    assert stamp(tmp_path, STALE[change])[1] != stamp(tmp_path, FILES)[1]
+    name, old, new, *more = STALE[change]
+    assert stamp(tmp_path, changed(f"{name}.py", old, new, **dict(*more)))[1] != stamp(tmp_path, FILES)[1]
 
 
 @pytest.mark.parametrize(
@@ -337,3 +321,39 @@ def test_the_order_in_which_data_sets_were_loaded_does_not_count() -> None:
     rows = [{"name": "b", "sha256": "x"}, {"name": "a", "sha256": "y"}]
     assert fingerprint.data_digest(rows) == fingerprint.data_digest(rows[::-1])
     assert fingerprint.data_digest(rows) != fingerprint.data_digest(rows[:1])
+
+
+# Of a hint only what decides which fields a dataclass has
+
+#: An attribute of the planted dataclass, as it stands there and with each hint: all pairs differ in kind.
+KINDS = {
+    "an attribute": "scale = 2",
+    "a field": "scale: int = 2",
+    "of the class": "scale: ClassVar[int] = 2",
+    "of the first call": "scale: InitVar[int] = 2",
+    "behind keywords": "_: KW_ONLY\n    scale: int = 2",
+    "behind another field": "_: int\n    scale: int = 2",
+    "without a default": "scale: int",
+}
+#: Pairs that say the same.
+ALIKE = [
+    ("scale: int = 2", "scale: float = 2"),
+    ("scale: ClassVar[int] = 2", "scale: ClassVar[float] = 2"),
+    ("scale: ClassVar[int] = 2", 'scale: "ClassVar[int]" = 2'),
+    ("scale: InitVar[int] = 2", "scale: InitVar[float | None] = 2"),
+]
+
+
+def of(attribute: str, folder: Path) -> str:
+    return stamp(folder, changed("rates.py", "scale = 2", attribute))[1]
+
+
+def test_each_hint_that_decides_what_a_field_is_has_a_stamp_of_its_own(tmp_path: Path) -> None:
+    stamps = {kind: of(attribute, tmp_path) for kind, attribute in KINDS.items()}
+    assert len(set(stamps.values())) == len(KINDS)
+    assert stamps["an attribute"] == stamp(tmp_path, FILES)[1]
+
+
+@pytest.mark.parametrize("one, other", ALIKE)
+def test_any_other_part_of_a_hint_is_free(one: str, other: str, tmp_path: Path) -> None:
+    assert of(one, tmp_path) == of(other, tmp_path)

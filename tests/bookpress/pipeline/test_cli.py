@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -150,6 +151,14 @@ def test_no_home_and_no_name(ran, monkeypatch):
     with pytest.raises(RuntimeError):
         Path.home()
     assert cli.main(["check", "--runs"]) == 0
+
+
+@pytest.mark.parametrize(("gibibytes", "good"), [(1.9, False), (2.1, True)])
+def test_the_doctor_asks_for_memory(monkeypatch, gibibytes, good):
+    from bookpress.pipeline import doctor
+
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=gibibytes * 2**30))
+    assert [row[2] for row in doctor._memory()] == [good]
 
 
 def test_the_doctor_outside_a_book(tmp_path, monkeypatch):

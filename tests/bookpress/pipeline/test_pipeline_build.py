@@ -32,6 +32,7 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     (stale / "coin.glue.json").write_text('{"heads": "stale"}')
     (ran / "_build" / "html").mkdir()
     (ran / "_build" / "html" / "removed.html").write_text("old")
+    (ran / "book" / "notation.yml").write_text("- {meaning: a side, words: [fair]}")
     index = build.build("smoke")
     site = index.parent
     results = json.loads((ran / "runs" / "smoke" / "part" / "coin.json").read_text())["results"]["heads"][
@@ -60,7 +61,12 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     for text in (page, own):  # the page of the chapter and that of the claim
         words = f"A line, {mean} on average, not &quot;biased&quot;."
         assert set(re.findall(r'alt="([^"]*on average[^"]*)"', text)) == {words}
-    assert not [source for source in sources if "{{" in source]
+    assert not [source for source in sources if "{{" in source or "git+" in source]
+    own_pages = [text for file in site.rglob("*.html") if "<article" in (text := file.read_text())]
+    assert not [text for text in own_pages if "source-links" in text], "no address is set"
+    assert all("Content-Security-Policy" in text for text in own_pages) and not [*site.rglob("*.map")]
+    assert (site / "part" / re.search(r'<a class="way" download href="([^"]+)"', page)[1]).is_file()
+    assert '<dfn class="term"' in page
     assert 'alt="A line' in page and not re.search(r'alt="[^"]*[0-9a-f]{32}', page)
 
 

@@ -46,13 +46,7 @@ STACKS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def own_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "said"))
-    for name in ("BNBOOK_RESULTS", "BNBOOK_SCHEDULER"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path / "store"
+pytestmark = pytest.mark.usefixtures("own_store")
 
 
 class Killed(BaseException):

@@ -49,14 +49,9 @@ SETTINGS = dict(evaluate_every=3, **TINY)
 
 
 @pytest.fixture(autouse=True)
-def apart(tmp_path, monkeypatch):
+def apart(own_store):
     """A store and a progress file of its own, and no local cluster before and after."""
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "said"))
-    for name in ("BNBOOK_RESULTS", "BNBOOK_SCHEDULER"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(results, "_session", results.Results())
-    yield tmp_path
+    yield own_store.parent
     cluster.end_local()
 
 

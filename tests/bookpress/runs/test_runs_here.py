@@ -39,13 +39,7 @@ DEEP = Arm(
 )
 
 
-@pytest.fixture(autouse=True)
-def own_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
-    for name in ("BNBOOK_RESULTS", "BNBOOK_SCHEDULER"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(results, "_session", results.Results())
-    return tmp_path / "store"
+pytestmark = pytest.mark.usefixtures("own_store")
 
 
 @pytest.fixture

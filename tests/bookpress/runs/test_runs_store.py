@@ -25,11 +25,7 @@ ARRAYS = {"loss": np.linspace(0, 1, 7), "step": np.arange(3), "diverged": np.flo
 ABOUT = {"arm": {"norm": "batch", "data": "cifar10-auto", "hidden": (3, 2)}, "seed": 1}
 
 
-@pytest.fixture(autouse=True)
-def own_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "said"))
-    return tmp_path / "store"
+pytestmark = pytest.mark.usefixtures("own_store")
 
 
 def same(found) -> bool:

@@ -16,9 +16,11 @@ from bookpress.site.notation import Notation
 MATH = '<span class="math notranslate nohighlight">\\({}\\)</span>'
 CODE = '<code class="docutils literal notranslate"><span class="pre">{}</span></code>'
 ROWS = [
-    Notation("the scale", ("\\gamma", "\\mathcal L"), ("gamma",)),
-    Notation("a path", words=("skip connections", "skip connection")),
-    Notation("examples", ("m",), only=("part",)),
+    Notation("the scale", symbol=("\\gamma", "\\mathcal L"), code=("gamma",)),
+    Notation(
+        "a path", words=("skip connections", "skip connection"), only=("elsewhere",)
+    ),  # a symbol is only there
+    Notation("examples", symbol=("m",), only=("part",)),
 ]
 
 
@@ -59,7 +61,7 @@ def test_the_books_table_is_whole(monkeypatch, tmp_path):
     monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
     assert notation.entries() == []
     (tmp_path / "book/notation.yml").write_text("- {symbol: [a], meaning: x}\n- {symbol: [a], meaning: y}")
-    with pytest.raises(BnbookError, match="names of no other row"):
+    with pytest.raises(BnbookError, match="notation.yml: the symbol a appears twice"):
         notation.entries()
 
 

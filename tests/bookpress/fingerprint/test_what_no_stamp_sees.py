@@ -1,15 +1,18 @@
-"""No module changes anything else when it is imported, in a way that the chapters' stamps do not see.
+"""What no stamp sees is not written: no module that measures takes a form that cannot be followed by reading, and none
+changes anything else when it is imported.
 
-They see every loose statement of a module that measures, and of any other those that assign to an attribute
-or an entry. They do not see a call alone in a part that does not measure, one whose result is bound to a name
-that nothing mentions, one in the body of a class or in a default, nor what a decorator does besides. These
-are refused here.
+`fingerprint/closure.py` follows names. It does not see through these: a name that is bound twice, once by an
+import perhaps; what is found by a text, or as a class's children; the other branch of a block for type
+checkers; a data file whose name is put together. It sees every loose statement of a module that measures, and of any
+other those that assign to an attribute or an entry; not a call alone in a part that does not measure, one whose result
+is bound to a name that nothing mentions, one in the body of a class or in a default, nor what a decorator does besides.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +20,95 @@ import pytest
 
 import bnbook
 from bookpress.fingerprint.sources import _idle, measures, take_apart
+from bookpress.pipeline import chapters
 
 SRC = Path(bnbook.__file__).parents[1]
+MODULES = {
+    ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path.read_text(
+        encoding="utf-8"
+    )
+    for path in sorted(SRC.rglob("*.py"))
+}
+
+# Forms that cannot be followed
+
+#: Names that find what no name leads to, and what else opens a file.
+FINDING = set("globals locals vars eval exec __import__".split())
+FINDING_OF = set("import_module __subclasses__ __init_subclass__".split())
+OPENING = set("__file__ open read_text read_bytes files joinpath with_name".split())
+#: Rooms of which no number comes, though nothing exempts them.
+ASIDE = ("report", "__main__")
+#: What stands all the same.
+FOLLOWED_ELSE = {
+    "bnbook.data.identity": {"files", "joinpath", "read_text"},  # of known.yml, in full and beside it
+    "bnbook.chapters.deep_linear": {"SLOW"},  # added to in the next line
+}
+
+
+def blind(source: str, name: str = "") -> set[str]:
+    """What of a module (of a chapter's cells, where it has no name) no stamp sees through."""
+    tree, module = ast.parse(source), take_apart(source, name, name.rpartition(".")[0])
+    bound = Counter({each: len(nodes) for each, nodes in module.definitions.items()})
+    bound.update(module.imports.keys())
+    found = {each for each, times in bound.items() if times > 1 and (name or each in module.imports)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and _idle(node) and node.orelse:
+            found.add("else")
+        if isinstance(node, ast.Name):
+            found |= {node.id} & (FINDING | FINDING_OF | (OPENING if name else set()))
+        if isinstance(node, ast.Attribute | ast.FunctionDef):
+            met = node.attr if isinstance(node, ast.Attribute) else node.name
+            found |= {met} & (FINDING_OF | (OPENING if name else set()))
+        if isinstance(node, ast.FunctionDef):
+            inner = list(ast.walk(node))
+            aliases = [
+                a for each in inner if isinstance(each, ast.Import | ast.ImportFrom) for a in each.names
+            ]
+            imported = {alias.asname or alias.name.split(".")[0] for alias in aliases}
+            names = [each for each in inner if isinstance(each, ast.Name)]
+            found |= imported & {each.id for each in names if isinstance(each.ctx, ast.Store)}
+    return found
+
+
+def test_what_measures_can_be_followed_by_reading() -> None:
+    names = [name for name in MODULES if measures(name) and f"{name}.".split(".")[1] not in ASIDE]
+    found = {name: blind(MODULES[name], name) for name in names}
+    assert {name: rows for name, rows in found.items() if rows} == FOLLOWED_ELSE, "no stamp sees it change"
+
+
+@pytest.mark.parametrize("chapter", chapters.discover(), ids=lambda chapter: chapter.name)
+def test_cells_can_be_followed_by_reading(chapter: chapters.Chapter) -> None:
+    assert blind("\n".join(chapter.code_cells)) == set()
+
+
+FORMS = {
+    "from a import f\nf = cache(f)": {"f"},
+    "A = 1\nB = A\nA += 1": {"A"},
+    "def f():\n    from a import g\n    g = cache(g)\n    return g": {"g"},
+    "def f():\n    return globals()['one']()": {"globals"},
+    "import importlib\nx = importlib.import_module('a')": {"import_module"},
+    "class A:\n    def __init_subclass__(cls): pass": {"__init_subclass__"},
+    "x = A.__subclasses__()": {"__subclasses__"},
+    "if TYPE_CHECKING:\n    pass\nelse:\n    A = 1": {"else"},
+    "x = Path(__file__).with_name(f'{kind}.yml').read_text()": {"__file__", "with_name", "read_text"},
+    # and these are free
+    "from a import f\ng = cache(f)\nmodel.eval()": set(),
+    "def f():\n    from a import g\n    h = g(1)\n    return h": set(),
+    "if TYPE_CHECKING:\n    from a import f": set(),
+}
+
+
+@pytest.mark.parametrize("source", FORMS)
+def test_a_planted_form_is_refused(source: str) -> None:
+    assert blind(source, "bnbook.chapters.planted") == FORMS[source]
+
+
+def test_a_cell_may_bind_its_own_names_again() -> None:
+    assert blind("x = 1\nx = 2") == set() and blind("from a import f\nf = print(f) or f") == {"f"}
+
+
+# What a module changes elsewhere on import
+
 #: What stands in the packages; nothing of it reaches into what is measured.
 STANDS = {
     "bookpress.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
@@ -85,17 +175,8 @@ def _is_import(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import | ast.ImportFrom)
 
 
-def _name(path: Path) -> str:
-    parts = path.relative_to(SRC).with_suffix("").parts
-    return ".".join(parts).removesuffix(".__init__")
-
-
-MODULES = {_name(path): path for path in sorted(SRC.rglob("*.py"))}
-
-
 def test_what_is_done_on_import_is_what_is_known():
-    found = {name: refused(path.read_text(encoding="utf-8"), name) for name, path in MODULES.items()}
-    found = {name: rows for name, rows in found.items() if rows}
+    found = {name: rows for name, source in MODULES.items() if (rows := refused(source, name))}
     assert found == STANDS, "no stamp sees it: put it where it is called, or name it here"
 
 
