@@ -42,7 +42,11 @@ SETTLE = """async () => {
   if (window.MathJax) await window.MathJax.startup.promise;
   for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame);
 }"""
-HEARD = "() => new Promise(requestAnimationFrame)"
+#: The page hears of its theme within a few frames.
+HEARD = """async theme => {
+  const page = document.documentElement;
+  for (let n = 0; n < 60 && page.dataset.theme !== theme; n++) await new Promise(requestAnimationFrame);
+}"""
 
 LOOK = (Path(__file__).parent / "look.js").read_text(encoding="utf-8")
 
@@ -119,7 +123,7 @@ def visit(browser: Any, site: Path) -> Visits:
             page.evaluate(SETTLE)
             for theme in THEMES[:: -1 if place % 2 else 1]:  # the fewer changes, the less is laid out again
                 page.emulate_media(color_scheme=theme)
-                page.evaluate(HEARD)  # in which the page hears of it; nothing is loaded again
+                page.evaluate(HEARD, theme)  # in which the page hears of it; nothing is loaded again
                 visits.sights.append(Sight(name, width, theme, page.evaluate(LOOK)))
         visits.barriers += barriers(page, name, number)
     page.close()

@@ -82,6 +82,19 @@ def book(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def own_store(tmp_path, monkeypatch) -> Path:
+    """The folder of a results store of one's own; what trainings say of themselves goes to `said` beside it."""
+    from bookpress import results
+
+    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "said"))
+    for name in ("BNBOOK_RESULTS", "BNBOOK_SCHEDULER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(results, "_session", results.Results())
+    return tmp_path / "store"
+
+
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A temporary folder that the first of the test processes makes which needs it."""
     base = factory.getbasetemp()

@@ -133,16 +133,7 @@ def blocks() -> Iterator[tuple[str, str]]:
     yield "waffle", board.waffle(every)
     ledger = SimpleNamespace(rows={each["id"]: each for each in every})
     yield "scoreboard", pages.scoreboard([], ledger).partition("````")[0]
-    kinds = (
-        "claims",
-        "questions",
-        "exploratory",
-        "statement.wrong",
-        "measurement.decided",
-        "question.yes",
-        "question",
-    )
-    yield "tally", str({kind: front.tally(every, kind) for kind in (*kinds, "measurement.reproduced")})
+    yield "tally", str({kind: front.tally(every, kind) for kind in ("claims", "questions")})
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
     yield "trust", front.trust(several, Pages({}, [])) + "\n" + front.trust(every, Pages({}, []))
     for reached in ((0, 1, 2), (0, 2), (0, 1), (0,), ()):

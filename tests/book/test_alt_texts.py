@@ -36,7 +36,7 @@ NO_OUTCOME = {
 
 def images(text: str) -> list[str]:
     """The alternative texts of a page."""
-    return [alt for _, alt, _ in chapter_runs.referenced_figures(text)] + re.findall(r"!\[([^\]]+)\]", text)
+    return [alt for _, alt, *_ in chapter_runs.referenced_figures(text)] + re.findall(r"!\[([^\]]+)\]", text)
 
 
 def unguarded(alt: str) -> list[str]:

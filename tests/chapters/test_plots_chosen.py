@@ -96,12 +96,12 @@ def test_the_papers_two_orders_of_magnitude_above_batch_norms_curve():
 def test_the_line_like_the_square_of_the_first_gamma():
     from bnbook.chapters import gamma_initialisation
 
-    gammas = (0.1, 1.0, 3.0)
-    found = {gamma_initialisation.tag("vgg16", gamma): np.array([2.0, 8.0]) for gamma in gammas}
-    (ax,) = gamma_initialisation.eigenvalues(("vgg16",), gammas, found).axes
-    means, square = (line.get_ydata() for line in ax.lines[:2])
+    tags = [gamma_initialisation.tag(net, g) for net in gamma_initialisation.NAMES for g in (3.0, 0.1, 1.0)]
+    found = {f"curve.eigenvalue.{tag}": np.array([2.0, 8.0]) for tag in tags}
+    (ax,) = gamma_initialisation.eigenvalues(found).axes
+    means, _, square = (line.get_ydata() for line in ax.lines[:3])
     assert means == pytest.approx([4, 4, 4]) and square == pytest.approx([0.04, 4, 36])
-    assert ax.lines[2].get_ydata()[0] == pytest.approx(2 * 1.9 / 0.1)  # the paper's rate is critical there
+    assert ax.lines[3].get_ydata()[0] == pytest.approx(2 * 1.9 / 0.1)  # the paper's rate is critical there
 
 
 def test_the_linear_bound_at_condition_number_100():

@@ -237,7 +237,8 @@ def test_pooled_pixels_are_means_of_squares():
 
 def test_a_seed_gives_the_same_whatever_the_processes_and_all_kinds():
     one, other = shared.in_processes(weight_decay.trainings, PLAN, (1, 2), 1)
-    assert all(np.array_equal(one[name], weight_decay.trainings(PLAN, 1)[name]) for name in one)
+    again = weight_decay.trainings(PLAN, 1)
+    assert all(np.array_equal(one[name], again[name]) for name in one)
     assert not np.array_equal(one["grid.angle"], other["grid.angle"])
     shapes = {name: values.shape for name, values in one.items()}
     assert shapes["grid.angle"] == (9, 3, 20) and shapes["plain.accuracy"] == (3,)

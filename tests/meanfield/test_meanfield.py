@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bnbook.errors import BnbookError
-from bnbook.meanfield import FullyConnected, recursions, solve
+from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 
 PAPER = FullyConnected((784, 1000, 1000, 1000, 10))
 BY_LAYER = ("q", "q_hat", "q_xy", "q_hat_xy", "q_tilde", "q_tilde_xy")
@@ -114,37 +114,42 @@ def test_one_batch_normalized_layer_against_sampled_gaussians(m: int) -> None:
 # Errors
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"sigma_w2": -1.0}, "sigma_w2 is -1"),
-        ({"sigma_b2": [-0.1, 0.5]}, "sigma_b2 is -0.1"),
-        ({"gamma": 0.0}, "gamma is 0"),
-        ({"gamma": np.nan}, "gamma is not finite"),
-        ({"gamma": "large"}, "settings"),
-        ({"gamma": [1, 2], "sigma_b2": [1, 2, 3]}, "broadcast"),
-        ({"norm": "layer"}, "none, batch"),
-        ({"equations": "exact"}, "printed, corrected, through_batch"),
-        ({"batch": 100}, "printed"),
-        ({"q_hat_xy_0": 0.3}, "printed"),
-        ({"equations": "corrected", "batch": 3}, "4 or more"),
-        ({"equations": "corrected", "batch": 50.0}, "whole number"),
-        ({"equations": "corrected", "q_hat_xy_0": 1.0}, "no variance"),
-        ({"equations": "corrected", "q_hat_xy_0": 1.5}, "larger than q_hat_0"),
-    ],
-)
-def test_impossible_input_is_one_line(change: dict, message: str) -> None:
-    with pytest.raises(BnbookError, match=message) as caught:
-        solve(PAPER, **({"norm": "batch"} | change))
+CORRECTED = {"equations": "corrected"}
+SETTINGS = [  # changes to the paper's network with batch norm
+    ({"sigma_w2": -1.0}, "sigma_w2 is -1"), ({"sigma_b2": [-0.1, 0.5]}, "sigma_b2 is -0.1"),
+    ({"gamma": 0.0}, "gamma is 0"), ({"gamma": np.nan}, "gamma is not finite"), ({"gamma": "large"}, "settings"),
+    ({"gamma": [1, 2], "sigma_b2": [1, 2, 3]}, "broadcast"), ({"norm": "layer"}, "none, batch"),
+    ({"equations": "exact"}, "printed, corrected, through_batch"), ({"batch": 100}, "printed"),
+    *(({name: value}, "printed") for name, value in (("q_hat_xy_0", 0.3), ("q_hat_0", [1.0, 2.0]),
+                                                     ("q_hat_xy_0", [0.0, 0.1]), ("q_hat_ab_xy_0", [0.1, 0.0]))),
+    (CORRECTED | {"batch": 3}, "4 or more"), (CORRECTED | {"batch": 50.0}, "whole number"),
+    *((CORRECTED | {"batch": wrong, "norm": "none"}, "expected") for wrong in (1, True)),
+    (CORRECTED | {"q_hat_0": 0.0, "norm": "none"}, "expected"), (CORRECTED | {"q_hat_xy_0": 1.0}, "no variance"),
+    (CORRECTED | {"q_hat_xy_0": [0.5, 1.0]}, "all inputs are the same"),
+    (CORRECTED | {"q_hat_xy_0": 1.5}, "larger than q_hat_0"),
+]  # fmt: skip
+IMAGE = (3, 32, 32)
+IMPOSSIBLE = [
+    *((lambda change=change: solve(PAPER, **({"norm": "batch"} | change)), words) for change, words in SETTINGS),
+    *((lambda widths=widths: FullyConnected(widths), "expected")
+      for widths in ((784, 10), (784,), (784, 0, 10), (784, -5, 10), (7, 2.5, 10), 784, "ab")),
+    (lambda: solve((784, 1000, 10)), "FullyConnected"),
+    *((lambda m=m: solve(PAPER).critical_learning_rate(m), "momentum") for m in (1.0, -0.1)),
+    *((lambda wrong=wrong: Convolutional(**{"image": (1, 3, 3), "channels": (1,)} | wrong), "expected")
+      for wrong in (dict(kernel=4), dict(kernel=0), dict(stride=0), dict(outputs=0), dict(channels=(0,)))),
+    (lambda: Convolutional((1, 3, 3), (1, 1)), "does not fit the map of 1×1 that layer 2 meets"),
+    (lambda: Convolutional((1, 9, 2), (1,)), "does not fit"),
+    (lambda: Convolutional(IMAGE, (4, 4, 4, 4, 4)), "kernel of 3×3 does not fit the map of 1×1 that layer 5"),
+    (lambda: Convolutional((3, 2, 32), (4,)), "3×3 does not fit the map of 2×32"),
+    (lambda: Convolutional((3, 32)), "channels, height, width"),
+    (lambda: Convolutional(IMAGE, ()), "at least one convolution"),
+    (lambda: Convolutional(IMAGE, (4,), stride=0), "below 1"), (lambda: Convolutional((3, 32.5, 32)), "whole numbers"),
+    (lambda: solve(Convolutional(IMAGE), "batch", **CORRECTED, q_hat_ab_xy_0=2.0), "q_hat_ab_xy_0 is larger"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call, words", IMPOSSIBLE)
+def test_what_is_impossible_is_one_line(call, words: str) -> None:
+    with pytest.raises(BnbookError, match=words) as caught:
+        call()
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("widths", [(784, 10), (784,), (784, 0, 10), (784, -5, 10), (7, 2.5, 10), 784, "ab"])
-def test_impossible_networks_are_one_line(widths: object) -> None:
-    with pytest.raises(BnbookError, match="expected"):
-        FullyConnected(widths)  # type: ignore[arg-type]
-
-
-def test_architecture_must_be_one() -> None:
-    with pytest.raises(BnbookError, match="FullyConnected"):
-        solve((784, 1000, 10))  # type: ignore[arg-type]

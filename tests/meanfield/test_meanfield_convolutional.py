@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bnbook.errors import BnbookError
 from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.models import cnn
 from bnbook.probes.order_parameters import measure
@@ -58,27 +57,6 @@ def test_a_grid_of_convolutional_settings_is_solved_at_once() -> None:
     theory = solve(CIFAR, "batch", gamma, sigma_w2, equations="through_batch", batch=100)
     alone = solve(CIFAR, "batch", gamma[3], 2.0, equations="through_batch", batch=100)
     assert theory.f.shape == (4, 2, 10) and theory.f[:, 1, 3] == pytest.approx(alone.f)
-
-
-@pytest.mark.parametrize(
-    "build, message",
-    [
-        (
-            lambda: Convolutional((3, 32, 32), (4, 4, 4, 4, 4)),
-            "kernel of 3×3 does not fit the map of 1×1 that layer 5",
-        ),
-        (lambda: Convolutional((3, 2, 32), (4,)), "3×3 does not fit the map of 2×32"),
-        (lambda: Convolutional((3, 32)), "channels, height, width"),
-        (lambda: Convolutional((3, 32, 32), ()), "at least one convolution"),
-        (lambda: Convolutional((3, 32, 32), (4,), stride=0), "below 1"),
-        (lambda: Convolutional((3, 32.5, 32)), "whole numbers"),
-        (lambda: solve(CIFAR, "batch", equations="corrected", q_hat_ab_xy_0=2.0), "q_hat_ab_xy_0 is larger"),
-    ],
-)
-def test_impossible_convolutions_are_one_line(build, message: str) -> None:
-    with pytest.raises(BnbookError, match=message) as caught:
-        build()
-    assert "\n" not in str(caught.value)
 
 
 # The probe

@@ -1,4 +1,4 @@
-"""The engine against slow twins and closed forms."""
+"""The engine against slow twins and closed forms, also from several first values of γ."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from page_cells import functions
 
+from bnbook.chapters.gamma_initialisation import tag
+from bnbook.chapters.mean_field import sample_inputs
 from bnbook.data import load, normalise
-from bnbook.training import engine
+from bnbook.data.batches import Batches
+from bnbook.probes.fisher import largest_eigenvalue
+from bnbook.training import engine, first_gamma
 from bnbook.training.arm import Arm, build_model
 from bnbook.training.curves import guessing
 from bnbook.training.engine import evaluate, train
+from bnbook.training.first_gamma import NETWORKS, ScaleArm
 from bnbook.training.flops import estimate_operations
 from bnbook.training.numerics import numerics
 
@@ -178,3 +184,60 @@ def test_what_was_evaluated_before_the_batch_that_diverged_is_kept(textures):
     seen.rows = [row, row, row]
     assert np.isnan(seen.result(3.0)["test_loss"]).tolist() == [False, False, True]
     assert not np.isnan(seen.result(math.nan)["test_loss"]).any()
+
+
+ARM = ScaleArm(
+    data="textures-standin",
+    width=0.0625,
+    batch_size=8,
+    steps=3,
+    evaluate_every=0,
+    train_examples=20,
+    test_examples=20,
+)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_training_is_that_of_a_plain_loop(network):
+    arm = replace(ARM, network=network, gamma=0.3)
+    dataset = load(arm.data)
+    torch.manual_seed(5)
+    model = arm.model(dataset).train()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=0.0005)
+    batches = Batches(dataset, 8, torch.Generator().manual_seed(1_000_003 + 5))
+    losses = []
+    for _ in range(3):
+        inputs, targets = next(batches)
+        loss = F.cross_entropy(model(inputs.to(memory_format=torch.channels_last)), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    np.testing.assert_array_equal(first_gamma.train(arm, 5)["loss"], np.float32(losses))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_arms_differ_in_gamma_alone(network):
+    dataset, models = load(ARM.data), []
+    for gamma in (0.1, 1.0):
+        torch.manual_seed(2)
+        models.append(dict(replace(ARM, network=network, gamma=gamma).model(dataset).named_parameters()))
+    small, usual = models
+    scales = [name for name in small if not torch.equal(small[name], usual[name])]
+    assert len(scales) == (15 if network == "vgg16" else 17)
+    for name in scales:
+        assert (small[name] == 0.1).all() and (usual[name] == 1.0).all()
+
+
+def test_first_eigenvalue_is_that_of_its_seeds_network_and_images():
+    dataset = load(ARM.data)
+    torch.manual_seed(103)
+    model = ARM.model(dataset).train()
+    images = normalise(sample_inputs(dataset.train_images, (), 103, 12), dataset)
+    expected = float(largest_eigenvalue(model, images, tolerance=1e-6))
+    found = functions("mean-field/gamma-initialisation", inputs=12, dataset=dataset)["first_eigenvalue"]
+    assert found(ARM, 103) == pytest.approx(expected, rel=1e-2)
+
+
+def test_names_of_results_have_no_point_of_a_number():
+    assert [tag("vgg16", gamma) for gamma in (0.1, 1.0, 1.5)] == ["vgg16.g0_1", "vgg16.g1", "vgg16.g1_5"]

@@ -34,13 +34,6 @@ def dataset():
 
 def twin(arm, seed, dataset):
     """The training once more, as a plain loop: loss, gradient norm and normalizers' outputs at each step."""
-    with numerics(
-        torch.device("cpu"), threads=1
-    ):  # with another number of threads it would be another training
-        return twin_steps(arm, seed, dataset)
-
-
-def twin_steps(arm, seed, dataset):
     torch.manual_seed(seed)
     model = build_model(arm, dataset).train()
     seen = {}
@@ -82,7 +75,10 @@ def test_the_probes_see_each_step_as_it_is_made_and_change_nothing(norm, dataset
     plain = train(Arm(norm=norm, **SETTINGS), 3, dataset, threads=1)
     assert found["loss"].tobytes() == plain["loss"].tobytes()
     assert found["accuracy"].tobytes() == plain["accuracy"].tobytes()
-    steps = twin(arm, 3, dataset)
+    with numerics(
+        torch.device("cpu"), threads=1
+    ):  # with another number of threads it would be another training
+        steps = twin(arm, 3, dataset)
     for row, step in enumerate(arm.probe_steps):
         # the batch, the statistics, the noise and the weights are those of the step itself, before its update
         assert found["start_loss"][row] == found["loss"][step]

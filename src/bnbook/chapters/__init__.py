@@ -19,7 +19,6 @@ LAY = {
     "edge": "plots.edge",
     "exercises": "plots.exercises",
     "fisher": "plots.fisher",
-    "gamma_initialisation": "plots.first_gamma",
     "landscape": "plots.landscape",
     "lp_norms": "plots.lp",
     "noisy_batch_norm": "plots.noisy",

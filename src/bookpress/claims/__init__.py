@@ -33,6 +33,7 @@ from bookpress.claims.sources import (
     load_coverage,
     load_errata,
     load_instruments,
+    references,
     rests_on,
     source_titles,
     unfinished_sources,

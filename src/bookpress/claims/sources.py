@@ -105,14 +105,17 @@ def _content(text: str, file: str) -> Any:
     return parse_yaml(text, file)
 
 
+def references() -> dict[str, dict[str, str]]:
+    """Key -> fields of every entry of book/references.bib, a line each, without their braces."""
+    text = read_text(paths.book_folder() / "references.bib", "references.bib")
+    entries = re.findall(r"^@\w+\{\s*([^\s,]+),(.*?)(?=^@|\Z)", text, flags=re.M | re.S)
+    fields = {key: re.findall(r"^\s*(\w+)\s*=\s*\{(.*)\},?\s*$", own, flags=re.M) for key, own in entries}
+    return {key: {name: re.sub(r"[{}]", "", value) for name, value in own} for key, own in fields.items()}
+
+
 def source_titles() -> dict[str, str]:
     """Key -> title of every entry of book/references.bib."""
-    text = read_text(paths.book_folder() / "references.bib", "references.bib")
-    found = {}
-    for key, fields in re.findall(r"^@\w+\{\s*([^\s,]+),(.*?)(?=^@|\Z)", text, flags=re.M | re.S):
-        title = re.search(r"^\s*title\s*=\s*\{(.*)\},?$", fields, flags=re.M)
-        found[key] = re.sub(r"[{}]", "", title.group(1)) if title else key
-    return found
+    return {key: fields.get("title", key) for key, fields in references().items()}
 
 
 def _test_functions() -> set[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -423,7 +423,8 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
         cell = original.copy()
         if cell.cell_type == "code":
             made = next(ran)  # the gate has counted them
-            cell["outputs"], cell["execution_count"] = made.outputs, made.execution_count
+            cell["outputs"] = [_plain(output) for output in made.outputs]
+            cell["execution_count"] = made.execution_count
         if is_parameters(cell):
             cell["source"] = with_values(cell.source, evidence.results.header["parameters"])
             cell["metadata"] = cell.metadata | {
@@ -434,10 +435,26 @@ def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
     return page
 
 
-def referenced_figures(text: str) -> list[tuple[str, str, str]]:
-    """(path, alternative text, whole directive) of every `{figure}` directive in a text."""
+class Figure(NamedTuple):
+    """A `{figure}` directive of a text: what it names, empty where it does not, and the whole of it."""
+
+    path: str
+    alt: str
+    label: str
+    directive: str
+
+
+def _plain(output: Any) -> Any:
+    """What a cell printed with NumPy's scalars as the numbers that they are: `np.float64(2.5)` as 2.5."""
+    if output.output_type != "stream":
+        return output
+    return type(output)(output | {"text": re.sub(r"\bnp\.\w+\(([^()]*)\)", r"\1", output.text)})
+
+
+def referenced_figures(text: str) -> list[Figure]:
+    """Every `{figure}` directive in a text."""
     found = []
     for match in re.finditer(r"^(`{3,}|:{3,})\{figure\} +(\S+)\n(.*?)^\1", text, flags=re.M | re.S):
-        alt = re.search(r"^:alt: *(.*)$", match.group(3), flags=re.M)
-        found.append((match.group(2), alt.group(1).strip() if alt else "", match.group(0)))
+        options = dict(re.findall(r"^:(alt|name): *(.*?) *$", match[3], flags=re.M))
+        found.append(Figure(match[2], options.get("alt", ""), options.get("name", ""), match[0]))
     return found

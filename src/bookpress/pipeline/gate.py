@@ -168,7 +168,7 @@ def figures(evidence: Evidence) -> Lines:
     """Every figure of the text can be drawn and says in words what it shows; every figure drawn is in the
     text."""
     own, there, named = f"{evidence.chapter.path.stem}.figures/", drawn(evidence), set()
-    for path, alt, _ in chapter_runs.referenced_figures(evidence.chapter.text):
+    for path, alt, *_ in chapter_runs.referenced_figures(evidence.chapter.text):
         yield from _alt_problems(f"figure {path}", alt)
         named.add(name := path.removeprefix(own).removesuffix(".svg"))
         if not path.startswith(own):

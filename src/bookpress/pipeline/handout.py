@@ -11,7 +11,7 @@ from typing import Any
 
 import nbformat
 
-from bookpress import atomic, claims, contents, paths
+from bookpress import atomic, claims, contents
 from bookpress.book import book
 from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
@@ -21,7 +21,6 @@ from bookpress.pipeline.chapter_runs import Evidence, published
 from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
 from bookpress.pipeline.gate import passed_run
 from bookpress.profiles import PUBLISHED
-from bookpress.texts import read_text
 
 # ---- The first code cell of a notebook that is handed out: where something is missing, it installs it --------------
 
@@ -156,9 +155,7 @@ def _link(text: str, target: str) -> str:
 
 def _citation(key: str, in_text: bool) -> str:
     """Author and year of an entry of book/references.bib: "Ioffe and Szegedy 2015"."""
-    bibliography = read_text(paths.book_folder() / "references.bib", "references.bib")
-    entry = re.search(rf"^@\w+\{{{re.escape(key)},(.*?)(?=^@|\Z)", bibliography, flags=re.M | re.S)
-    fields = dict(re.findall(r"^\s*(author|year)\s*=\s*\{+(.*?)\}+,?\s*$", entry[1] if entry else "", re.M))
+    fields = claims.references().get(key, {})
     names = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]
     who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} et al."
     year = fields.get("year", "")

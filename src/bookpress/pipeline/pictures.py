@@ -69,7 +69,7 @@ def _of_figure(statement: ast.stmt) -> ast.Call | None:
 def shown(chapter: Chapter) -> list[str]:
     """The figures of the chapter's text."""
     own = f"{chapter.path.stem}.figures/"
-    names = (path for path, _, _ in chapter_runs.referenced_figures(chapter.text) if path.startswith(own))
+    names = (one.path for one in chapter_runs.referenced_figures(chapter.text) if one.path.startswith(own))
     return [name.removeprefix(own).removesuffix(".svg") for name in names]
 
 

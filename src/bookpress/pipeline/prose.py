@@ -316,7 +316,8 @@ OF_CLAIM = ("verdict", "effect", "found", "tally")
 class Token:
     """A token of a text: its verb, what it names, and how it is said."""
 
-    def __init__(self, match: re.Match) -> None:
+    def __init__(self, match: re.Match, alone: bool = False) -> None:
+        self.alone = alone  # read by the last run alone, without the draws before it
         self.text, self.verb, self.what = match[0], match["verb"], match["what"] or ""
         form, _, self.instead = (match["format"] or "").partition(" or ")
         self.choice, self.format = match["format"] or "", form.strip()
@@ -385,13 +386,21 @@ def malformed(text: str) -> list[str]:
 Say = Callable[[Token, str, "Pages"], str]
 
 
+#: A figure shows the last run alone, and so do the numbers below it.
+FIGURE = re.compile(r"^(`{3,}|:{3,})\{figure\}.*?^\1", re.M | re.S)
+
+
 def fill(
-    text: str, chapter: str, pages: Pages, extra: Mapping[str, str | Callable[[Token], str]] | None = None
+    text: str,
+    chapter: str,
+    pages: Pages,
+    extra: Mapping[str, str | Callable[[Token], str]] | None = None,
+    alone: bool = False,
 ) -> str:
     """The text with each `{says}` block replaced by the sentence that holds, and every token by what it stands for;
     PressError for what asks for something that does not exist, and for sentences that are not written as they should.
 
-    extra: what a verb stands for on this page, or how to tell from the token.
+    extra: what a verb stands for on this page, or how to tell from the token. alone: the text is of a figure.
     """
     extra = extra or {}
 
@@ -408,7 +417,7 @@ def fill(
         return _sentence(match["body"], _verdict(match["guard"].strip(), chapter, pages))
 
     def one(match: re.Match) -> str:
-        token = Token(match)
+        token = Token(match, alone or any(start < match.start() < end for start, end in figures))
         if not token.is_known:
             return match[0]
         if token.verb in extra:
@@ -419,6 +428,7 @@ def fill(
     if unknown := malformed(text):
         raise PressError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
     text = SAYS.sub(lambda match: checked(match, lambda: sentence(match)), expand(text, chapter))
+    figures = [match.span() for match in FIGURE.finditer(text)]
     return TOKEN.sub(one, text)
 
 
@@ -437,7 +447,7 @@ def _of_result(token: Token, chapter: str, pages: Pages) -> str:
         return ABSENT
     if token.instead and token.name not in run.results:
         return token.instead
-    values, spec = run.per_seed(token.name, token.index), token.format or ".3g"
+    values, spec = run.per_seed(token.name, token.index, alone=token.alone), token.format or ".3g"
     with np.errstate(invalid="ignore"):  # of a seed that diverged the interval is none, which is shown
         shown = STATISTICS[token.verb](values, spec)
     if isinstance(shown, str):
@@ -516,7 +526,7 @@ def number(token: Token, chapter: str, pages: Pages) -> str:
         raise ValueError(f"expected {' or '.join(SIGNS[verb])} between the two results of {verb}")
     if token.instead and _lacking(token.results, chapter, pages):
         return token.instead
-    columns = values(token.two, chapter, pages)
+    columns = values(token.two, chapter, pages, token.alone)
     if columns is None:
         return ABSENT
     a, b = columns
@@ -572,12 +582,15 @@ def _has_another_size(run: Evidence, name: str) -> bool:
     return any(len(o) == len(parts) > 1 and o[:1] + o[2:] == parts[:1] + parts[2:] for o in others)
 
 
-def values(match: re.Match, chapter: str, pages: Pages) -> tuple[np.ndarray, np.ndarray] | None:
+def values(
+    match: re.Match, chapter: str, pages: Pages, drawn: bool = False
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Values (S,) of the two results, paired by seed; a number stands for itself, no run is None.
 
-    Where only one of them has earlier draws, with other seeds, both are taken by the last run alone.
+    Where only one of them has earlier draws, with other seeds, both are taken by the last run alone; so are they
+    where they are drawn.
     """
-    for alone in (False, True):
+    for alone in (True,) if drawn else (False, True):
         found = _values(match, chapter, pages, alone)
         if found is None or found[1][0] == found[1][-1]:
             return found and found[0]

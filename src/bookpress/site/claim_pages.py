@@ -213,12 +213,11 @@ def _figure(
 ) -> tuple[Markup, str]:
     """The HTML of a claim's figure, and its label in the chapter."""
     name = images.get(f"{chapter.name}/{figure}")
-    for path, alt, directive in chapter_runs.referenced_figures(chapter.text):
-        if name and path.endswith(f"/{figure}.svg"):
-            label = re.search(r"^:name: *(\S+)", directive, flags=re.M)
-            words = prose.fill(alt, chapter.name, shown)
+    for one in chapter_runs.referenced_figures(chapter.text):
+        if name and one.path.endswith(f"/{figure}.svg"):
+            words = prose.fill(one.alt, chapter.name, shown, alone=True)
             image = Markup('<img alt="{}" src="{}_images/{}.svg" />').format(words, ROOT, name)
-            return Markup(pictures.in_both_themes(image, figures)), label[1] if label else ""
+            return Markup(pictures.in_both_themes(image, figures)), one.label
     return Markup(""), ""
 
 

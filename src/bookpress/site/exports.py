@@ -282,12 +282,11 @@ def _ara(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> Iterator[tup
 
 def _places() -> dict[str, str]:
     """Key -> arXiv number or address of every entry of book/references.bib that has one."""
-    text = (paths.book_folder() / "references.bib").read_text(encoding="utf-8")
-    found = {}
-    for key, fields in re.findall(r"^@\w+\{\s*([^\s,]+),(.*?)(?=^@|\Z)", text, flags=re.M | re.S):
-        if place := re.search(r"^\s*(eprint|url)\s*=\s*\{(.*?)\}", fields, flags=re.M):
-            found[key] = f"arXiv:{place[2]}" if place[1] == "eprint" else place[2]
-    return found
+    found = claims.references().items()
+    places = {
+        key: f"arXiv:{fields['eprint']}" if "eprint" in fields else fields.get("url") for key, fields in found
+    }
+    return {key: place for key, place in places.items() if place}
 
 
 def _ara_tree(runs: Sequence[Run], ids: Mapping[str, str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bookpress.book import book
 from bookpress.claims import format_number
 from bookpress.errors import PressError
 from bookpress.pipeline import prose
-from bookpress.site import board, rendering
+from bookpress.site import board
 from bookpress.site.rendering import macro
 
 Row = dict[str, Any]
@@ -22,12 +22,10 @@ BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
 RUNG = re.compile(r"(The whole|\d+/\d+)(?: of the)? width, ([\d,]+) steps")
 LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
-#: Verdicts as tokens name them.
-NAMES = {re.sub("[^a-z]+", "-", verdict).strip("-"): verdict for verdict in rendering.ORDER}
 
 
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
-    """`waffle`, `tally:KIND.VERDICT`, `trust`; `found:CLAIM[RESULT]`, the number of a claim's test, of the
+    """`waffle`, `tally:claims`, `trust`; `found:CLAIM[RESULT]`, the number of a claim's test, of the
     part that tests this result, with its interval."""
 
     def found(token: prose.Token) -> str:
@@ -49,22 +47,11 @@ def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
 
 
 def tally(rows: list[Row], name: str) -> int:
-    """How many claims: `claims` of the sources, `questions`, `exploratory`, `measurement.reproduced` …"""
-    kind, _, verdict = name.partition(".")
-    rows = [row for row in rows if not row["rungs"]]  # the same claims at other sizes
-    if kind == "claims":
-        return sum(row["kind"] != "question" for row in rows)
-    if kind == "questions":
-        return sum(row["kind"] == "question" for row in rows)
-    if kind == "exploratory":
-        return sum(bool(row["exploratory"]) for row in rows)
-    if kind not in ("measurement", "statement", "question") or verdict not in ("", "decided", *NAMES):
-        raise ValueError(f"nothing is counted as {name!r}; expected KIND.VERDICT, one of {', '.join(NAMES)}")
-    found = Counter(row["verdict"] for row in rows if row["kind"] == kind)
-    undecided = found["open"] + found["not run"] + found["not tested at this scale"]
-    return {"": found.total(), "decided": found.total() - undecided}.get(
-        verdict, found[NAMES.get(verdict, "")]
-    )
+    """How many claims of the sources there are (`claims`), or questions of the book's own (`questions`), without those
+    that judge the same at other sizes."""
+    if name not in ("claims", "questions"):
+        raise ValueError(f"nothing is counted as {name!r}; expected claims or questions")
+    return sum((row["kind"] == "question") == (name == "questions") for row in rows if not row["rungs"])
 
 
 def trust(rows: list[Row], shown: prose.Pages) -> str:

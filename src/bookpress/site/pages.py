@@ -76,11 +76,8 @@ def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
 
 def anchor(chapter: Chapter, figure: str) -> str:
     """The label of a claim's figure, from the `:name:` option of its directive."""
-    for path, _, directive in chapter_runs.referenced_figures(chapter.text):
-        name = re.search(r"^:name: *(\S+)", directive, flags=re.M)
-        if path.endswith(f"/{figure}.svg") and name:
-            return name.group(1)
-    return figure
+    named = (one for one in chapter_runs.referenced_figures(chapter.text) if one.label)
+    return next((one.label for one in named if one.path.endswith(f"/{figure}.svg")), figure)
 
 
 def coverage(lists: list[Coverage], pages: Pages) -> str:
@@ -461,9 +458,9 @@ def said_once(text: str) -> str:
 def taken_out(written: Sequence[Any]) -> str:
     """The first figure of a page, taken out of the Markdown cell that has it: it opens the page."""
     for cell in written:
-        for _, _, directive in chapter_runs.referenced_figures(cell.source)[:1]:
-            cell.source = cell.source.replace(directive, "", 1)
-            return directive
+        for first in chapter_runs.referenced_figures(cell.source)[:1]:
+            cell.source = cell.source.replace(first.directive, "", 1)
+            return first.directive
     return ""
 
 
@@ -535,11 +532,13 @@ def _after_answer(text: str, addition: str) -> str:
 
 def _without_missing_figures(text: str, folder: Path) -> str:
     """A figure that no run has drawn yet becomes a line that says so, in place of a broken picture."""
-    for path, _, directive in chapter_runs.referenced_figures(text):
-        if not (folder / path).is_file():
-            name = re.search(r"^:name: *(\S+)", directive, flags=re.M)
-            anchor = f"({name.group(1)})=\n" if name else ""
-            text = text.replace(directive, f"{anchor}*(This figure appears once its chapter has been run.)*")
+    for one in chapter_runs.referenced_figures(text):
+        if not (folder / one.path).is_file():
+            instead = (
+                f"({one.label})=\n" * bool(one.label)
+                + "*(This figure appears once its chapter has been run.)*"
+            )
+            text = text.replace(one.directive, instead)
     return text
 
 

@@ -25,7 +25,7 @@ from bookpress.claims import Test, judging, locks
 from bookpress.claims.kinds import evaluate
 from bookpress.claims.recorded import Recorded
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, publishing
+from bookpress.pipeline import chapter_runs, prose, publishing
 from bookpress.site import pages
 
 # Pooling, by loops
@@ -327,7 +327,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=str)
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda case: getattr(case, "__name__", case))
 def test_a_file_of_draws_that_is_not_whole_is_one_line(ran, broken, capsys):
     path = with_a_draw()
     content = json.loads(path.read_text())
@@ -373,6 +373,22 @@ def test_the_page_counts_what_draws_changed(ran):
     assert said["same_tests"] == said["same_turned"] == said["same_reversed"] == "2"
     assert said["other_tests"] == "0" and said["other_reversed"] == "none"
     assert "| the same seeds, the same measure | 2 | 2 | 0 | 2 |" in said["draws"]
+
+
+def test_numbers_below_a_figure_are_those_of_the_run_that_it_draws(ran):
+    publishing.publish(coin(), "laptop")
+    first = chapter_runs.published(coin(), "laptop").results["heads"]
+    drawn_again(0.5)
+    publishing.publish(coin(), "laptop")
+    book = prose.Pages({COIN: chapter_runs.published(coin(), "laptop")}, claims.load_claims())
+    token, both = "{{ mean:heads | .4f }}", "{{ gap:heads - 0.25 | .2f }}"
+    figure = f"```{{figure}} coin.svg\n:alt: {token}\n\n{token}\n```\n"
+    filled = prose.fill(f"{token}\n\n{figure}\n{token}", COIN, book)
+    together, alone = f"{first.mean() + 0.25:.4f}", f"{first.mean() + 0.5:.4f}"
+    assert filled == f"{together}\n\n{figure.replace(token, alone)}\n{together}"
+    assert prose.fill(token, COIN, book, alone=True) == alone
+    below = prose.fill(figure.replace(token, both), COIN, book)
+    assert prose.fill(both, COIN, book) not in below and prose.fill(both, COIN, book, alone=True) in below
 
 
 # What the book keeps

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 
@@ -256,9 +257,13 @@ def test_evidence_of_code_that_reads_otherwise_is_merged_by_its_place(ran):
     path = chapter.path
     path.write_text(path.read_text().replace("import numpy as np\n", "import numpy\nnp = numpy\n"))
     chapter = chapters.select(["coin"])[0]
-    page = chapter_runs.with_evidence(chapter, chapter_runs.fresh_run(chapter, "laptop"))
+    run = chapter_runs.fresh_run(chapter, "laptop")
+    printed = nbformat.v4.new_output("stream", text="{4: np.float64(-0.57), 'b': np.int64(3)}\n")
+    chapter_runs.ran_cells(run.notebook)[-1].outputs = [printed]
+    page = chapter_runs.with_evidence(chapter, run)
     last = [cell for cell in page.cells if cell.cell_type == "code"][-1]
     assert "np = numpy" in last.source and last.execution_count == 3
+    assert last.outputs[0].text == "{4: -0.57, 'b': 3}\n" and "np." in printed.text
 
 
 def shown(ran) -> prose.Pages:
@@ -356,8 +361,6 @@ def test_a_warning_of_the_site_build_is_an_error_that_names_it(ran):
 
 
 def test_scrubbing_removes_progress_and_paths():
-    import nbformat
-
     cell = nbformat.v4.new_code_cell(
         "1", metadata={"papermill": {"status": "completed", "start_time": "x"}, "a": 1}
     )
@@ -373,7 +376,7 @@ def test_scrubbing_removes_progress_and_paths():
 def test_figures_are_found_in_both_fences():
     text = "```{figure} a.figures/x.svg\n:name: a-x\n:alt: words\n\ncaption\n```\n"
     text += ":::{figure} a.figures/y.svg\n:alt: more\n:::\n"
-    assert [(path, alt) for path, alt, _ in chapter_runs.referenced_figures(text)] == [
+    assert [(path, alt) for path, alt, *_ in chapter_runs.referenced_figures(text)] == [
         ("a.figures/x.svg", "words"),
         ("a.figures/y.svg", "more"),
     ]

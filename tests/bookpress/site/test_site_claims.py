@@ -37,7 +37,7 @@ def test_nothing_that_a_claim_or_a_run_says_becomes_html():
 
 def test_what_is_not_counted_is_refused():
     with pytest.raises(ValueError, match="nothing is counted"):
-        front.tally(rows(), "statement.hold")
+        front.tally(rows(), "statements")
     (token,) = prose.tokens("{{ verdict:a-b }}")
     with pytest.raises(ValueError, match="no chapter has a claim 'a-b'"):
         board.inlined({}, "")(token)
