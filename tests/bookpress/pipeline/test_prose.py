@@ -138,8 +138,10 @@ def test_numbers_of_two_results():
 
 
 def test_how_sure_says_how_many_tests_stood_before_the_run():
-    def found(exploratory=""):
-        return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, exploratory=exploratory)
+    def found(exploratory="", pooled=False):
+        return claims.Judgement(
+            None, judging.OPEN, 0.0, (0.0, 0.0), 3, exploratory=exploratory, pooled=pooled
+        )
 
     sure, late, more = chapter_runs.how_sure, found("test after its data"), found("5 seeds where 3 were")
     assert sure([found(), found()]) == "All 2 tests of this chapter were fixed before its run"
@@ -150,6 +152,12 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
         "The 3 tests of this chapter are exploratory (5 seeds where 3 were, test after its data)"
     )
     assert sure([]) == "No test"
+    assert sure([found(pooled=True), late]).endswith(
+        "(test after its data). One counts the seeds of earlier runs, too"
+    )
+    assert sure([found(pooled=True), found(pooled=True)]).endswith(
+        "before its run. All count the seeds of earlier runs, too"
+    )
 
 
 def test_without_a_run_nothing_is_said():
