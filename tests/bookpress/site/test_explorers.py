@@ -360,11 +360,10 @@ def test_critical_rates_are_the_packages(page, equations, network):
 
 def test_lines_are_those_that_the_chapter_drew_and_the_readouts_fits_its_distance(shown):
     """From the moments of the inputs each line lies on the recorded one, by γ; the readout's in the mean."""
-    run, found = (
-        shown.evidence["mean-field/learning-rate"].results,
-        own.limits(shown.evidence["mean-field/learning-rate"].results),
-    )
-    fine, gammas = run["curve.boundary.gamma"][0], np.array(found["gammas"])
+    run = shown.evidence["mean-field/learning-rate"].results
+    found = own.limits(run)
+    gammas = np.array(found["gammas"])
+    fine = np.linspace(min(gammas), max(gammas), run["curve.boundary.gamma"].size)
     networks = {"fc": FullyConnected((784, 1000, 1000, 1000, 10)), "conv": Convolutional((1, 28, 28))}
     for net, network in networks.items():
         one = found["networks"][f"{net}_set0"]
