@@ -148,7 +148,7 @@ def blocks() -> Iterator[tuple[str, str]]:
         "links",
         shell.nav(HUB, "index") + shell.at_commit("", "", "a<b") + shell.at_commit("", "c0ffee", "a<b"),
     )
-    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>", "../a.png")
+    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>")
     yield "ways", rendering.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
 
 
