@@ -20,7 +20,7 @@ from bookpress.book import command_name
 from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, ledger, pictures
 from bookpress.pipeline.chapters import discover
-from bookpress.site import claim_pages, notation, pages, shell, teaching, ways
+from bookpress.site import check, claim_pages, notation, pages, shell, teaching, ways
 from bookpress.site.staged import MARK
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -44,7 +44,7 @@ def build(profile: str | None = None) -> Path:
     `_build` is wiped before: what an earlier build left (glue files, pages of removed chapters) never reaches
     the site.
     """
-    if profile is None and (wrong := pages.unlocked(discover())):
+    if profile is None and (wrong := check.unlocked(discover())):
         raise PressError(
             f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; {command_name()} check says all"
         )
