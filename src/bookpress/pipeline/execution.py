@@ -22,7 +22,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookpress import fingerprint, paths
+from bookpress import atomic, fingerprint, paths
 from bookpress.book import book, folders
 from bookpress.cores import cores
 from bookpress.errors import PressError, reason
@@ -177,7 +177,13 @@ def run_chapter(
     if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
         book().data.prepare(values["data"])
 
-    with _alone(target), _scratch_folder(target) as scratch:
+    place = target.notebook_path.parent
+    running = ChapterFailed(
+        f"{chapter.name} is being run by another process into {place}; wait for it, or name another folder by "
+        "BNBOOK_RUNS"
+    )
+    lock = atomic.alone(place / f".{target.notebook_path.stem}.lock", running)
+    with lock, _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
         code = copy_packages(scratch)
         began = fingerprint.chapter_fingerprint(
@@ -200,25 +206,6 @@ def run_chapter(
         move(work, target)
         failed_path.unlink(missing_ok=True)  # of the run before
     return target
-
-
-@contextmanager
-def _alone(target: Evidence):
-    """No other process runs the same chapter into the same place (the system ends the lock of a dead one)."""
-    path = target.notebook_path.parent / f".{target.notebook_path.stem}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise ChapterFailed(
-            f"{target.chapter.name} is being run by another process into {path.parent}; wait for it, or name "
-            "another folder by BNBOOK_RUNS"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def sweep(folder: Path) -> None:

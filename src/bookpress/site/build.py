@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from bookpress import contents, paths
+from bookpress import atomic, contents, paths
 from bookpress.book import command_name
 from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, ledger, pictures
@@ -48,21 +46,10 @@ def build(profile: str | None = None) -> Path:
         raise PressError(
             f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; {command_name()} check says all"
         )
-    with _alone(paths.build_folder()) as folder:
+    folder = paths.build_folder()
+    words = f"another process builds the site in {folder}; wait for it and start again"
+    with atomic.alone(folder / ".lock", PressError(words)):
         return _built(folder, profile)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[Path]:
-    """No other process builds into the same folder (the system ends the lock of a dead one)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(folder / ".lock", timeout=0):
-            yield folder
-    except Timeout:
-        raise PressError(
-            f"another process builds the site in {folder}; wait for it and start again"
-        ) from None
 
 
 def _built(folder: Path, profile: str | None) -> Path:
