@@ -18,7 +18,7 @@ from bookpress.book import command_name
 from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, ledger, pictures
 from bookpress.pipeline.chapters import discover
-from bookpress.site import check, claim_pages, notation, pages, shell, teaching, ways
+from bookpress.site import check, claim_pages, pages, shell, teaching, ways
 from bookpress.site.staged import MARK
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -65,7 +65,7 @@ def _built(folder: Path, profile: str | None) -> Path:
     figures = finish(rendered, staged)
     claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
     sheets = teaching.write(rendered, sheets)
-    data, symbols = ways.Data(rendered, chapters, shown, figures), notation.entries()
+    data = ways.Data(rendered, chapters, shown, figures)
     about = contents.repository(), shell.address(), *gate.head()
     titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
     for page in sorted(rendered.rglob("*.html")):
@@ -75,8 +75,6 @@ def _built(folder: Path, profile: str | None) -> Path:
             text = text.replace(teaching.MADE, sheets)
         if not name.startswith("_"):
             text = shell.with_foot(shell.with_description(text, titles.get(name, "")), name, *about)
-        if name in shown.evidence:
-            text = notation.marked(text, symbols, name)
         page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
     # what the download button of a page gives
     shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)

@@ -38,8 +38,10 @@ from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import ABSENT, Pages
-from bookpress.site import board, claim_pages, front, notation, reference, rendering, shell, teaching
+from bookpress.schema import Entry, Text, model, read_list
+from bookpress.site import board, claim_pages, front, reference, rendering, shell, teaching
 from bookpress.site.rendering import render
+from bookpress.texts import read_yaml
 
 # ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
 
@@ -164,6 +166,39 @@ def _range(seeds: tuple[int, ...]) -> str:
 rendering.add(
     tally=chapter_runs.tally, seeds=_seed_words, most_seeds=_most_seeds, not_as_locked=gate.not_as_locked
 )
+
+
+# ---- The notation: book/notation.yml as a table -----------------------------------------------------------------------
+
+
+@model
+class Notation(Entry):
+    """A row of the notation."""
+
+    meaning: Text
+    symbol: tuple[str, ...] = ()  # TeX
+    code: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def notation() -> str:
+    """The rows as a table in Markdown, in a box by which a phone sets each row by itself; PressError names one that is
+    not as it should be."""
+    path = paths.book_folder() / "notation.yml"
+    rows = read_yaml(path, path.name) if path.is_file() else []
+    heads = ["| symbol | in the code | in words | meaning |", "|:---|:---|:---|:---|"]
+    lines = []
+    for one in read_list(Notation, rows, path.name, "row", key="meaning"):
+        looks = {_look(each): each for each in reversed(one.symbol)}  # two spellings of one look stand once
+        symbols = ", ".join(f"${each}$" for each in one.symbol if each in looks.values())
+        code = ", ".join(f"`{each}`" for each in one.code)
+        lines.append(f"| {symbols} | {code} | {', '.join(one.words)} | {one.meaning} |")
+    return "\n".join([":::{container} notation", *heads, *lines, ":::"])
+
+
+def _look(symbol: str) -> str:
+    """What two spellings in TeX share that look alike."""
+    return re.sub(r"[{}\s]", "", symbol.replace(r"\text", r"\mathrm").replace(r"\widehat", r"\hat"))
 
 
 # ---- The page "How a verdict is made": its text with one worked example, how often tests err, what is shared -------
@@ -396,7 +431,7 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     lists = claims.load_coverage()
     front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
     names = {"clone": shell.clone(), "binder": shell.binder(), "names": reference.names()}
-    names["notation"] = notation.table()
+    names["notation"] = notation()
     found = {}
     for path in paths.book_folder().glob("*.md"):
         text = path.read_text(encoding="utf-8")
