@@ -139,7 +139,7 @@ def blocks() -> Iterator[tuple[str, str]]:
     for reached in ((0, 1, 2), (0, 2), (0, 1), (0,), ()):
         yield f"scale {reached}", trust_of(reached)
     for options in ("", "log", "factor", "percent"):
-        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN)
+        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN, "index.md")
     yield (
         "cite",
         shell.citation("A 5 % <coin>", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02", "part/coin"),
@@ -148,7 +148,7 @@ def blocks() -> Iterator[tuple[str, str]]:
         "links",
         shell.nav(HUB, "index") + shell.at_commit("", "", "a<b") + shell.at_commit("", "c0ffee", "a<b"),
     )
-    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>", "../a.png")
+    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>")
     yield "ways", rendering.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
 
 

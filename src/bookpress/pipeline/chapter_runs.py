@@ -304,7 +304,16 @@ def _judged_anew(claim: Claim, evidence: Evidence) -> Judgement:
     changed = tuple(each.words for each in locks.deviations(own))
     power = locks.power(own, short(claim.test_hash), evidence.profile)
     before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed, "power": power}
-    return replace(found, remark=remark, **before)
+    return replace(found, remark=remark, pooled=_pooled(claim, evidence.results), **before)
+
+
+def _pooled(claim: Claim, last: Results) -> bool:
+    """Whether earlier draws add seeds to what a claim reads."""
+    return any(
+        set(draw.entries[name]["seeds"]) - set(last.entries[name]["seeds"])
+        for draw in judging.counting(claim, last)
+        for name in set(claim.result_names()) & set(draw) & set(last)
+    )
 
 
 def chapter_verdicts(evidence: Evidence) -> list[Judgement]:
@@ -344,8 +353,13 @@ def withdrawn(evidence: Evidence) -> list[str]:
 
 
 def how_sure(judgements: Iterable[Judgement]) -> str:
-    """How many of a chapter's tests stood before its run, in words; the others are exploratory, and why."""
+    """How many of a chapter's tests stood before its run, in words; the others are exploratory, and why; and how
+    many are judged by more seeds than the run's."""
     found = list(judgements)
+    if pooled := sum(one.pooled for one in found):
+        some = "All count" if pooled == len(found) > 1 else f"{pooled} count" if pooled > 1 else "One counts"
+        fixed = how_sure(replace(one, pooled=False) for one in found)
+        return f"{fixed}. {some} the seeds of earlier runs, too"
     reasons = Counter(one.exploratory for one in found if one.exploratory)
     count, late = len(found), reasons.total()
     if not late:

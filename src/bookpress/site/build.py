@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,10 +21,8 @@ from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, ledger, pictures
 from bookpress.pipeline.chapters import discover
 from bookpress.site import claim_pages, notation, pages, shell, teaching, ways
-from bookpress.site.rendering import macro
 from bookpress.site.staged import MARK
 
-SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
 #: out.
 MATHJAX_KEPT = (
@@ -80,17 +78,17 @@ def _built(folder: Path, profile: str | None) -> Path:
     figures = finish(rendered, staged)
     claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
     sheets = teaching.write(rendered, sheets)
-    previews = shell.previews(rendered, chapters, shown.rows.values())
     data, symbols = ways.Data(rendered, chapters, shown, figures), notation.entries()
     about = contents.repository(), shell.address(), *gate.head()
+    titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
     for page in sorted(rendered.rglob("*.html")):
         name = page.relative_to(rendered).with_suffix("").as_posix()
         text = data.under_figures(page.read_text(encoding="utf-8"), name)
         if name == "teach":
             text = text.replace(teaching.MADE, sheets)
         if not name.startswith("_"):
-            text = shell.with_foot(previews.tagged(text, name), name, *about)
-        if name in {chapter.name for chapter in chapters}:
+            text = shell.with_foot(shell.with_description(text, titles.get(name, "")), name, *about)
+        if name in shown.evidence:
             text = notation.marked(text, symbols, name)
         page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
     # what the download button of a page gives
@@ -133,27 +131,68 @@ def _jupyter_book(staged: Path, output: Path) -> Iterator[None]:
             raise PressError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
+FORMULA = r'<span class="math [^>]*>[^<]*</span>'
+#: What the theme and jupyter-book leave undone in pages: what stands there, and what is to stand there.
+MENDS: list[tuple[str, str | Callable[[re.Match], str]]] = [
+    # sphinx-thebe, which is always loaded, is unmaintained and points to another host
+    (r"<script\b[^>]*>[^<]*(?:THEBE_JS_URL|thebe_selector)[^<]*</script>\s*", ""),
+    (r'(?s:<script type="text/x-thebe-config">.*?</script>\s*)', ""),
+    (r"<(?:script|link)\b[^>]*sphinx-thebe\.(?:js[^>]*></script>|css[^>]*>)\s*", ""),
+    (r"<script>kernelName = [^<]*</script>\s*", ""),
+    # scripts of _static/: those that a page needs are named in _config.yml, deferred, and load the others
+    (r'<script src="[^"]*_static/(?:board|explorers/[^"]*)\.js[^"]*"></script>\s*', ""),
+    # the link to a page's notebook downloads it
+    (r'(<a href="[^"]*_sources/[^"]*\.(?:ipynb|md)")(?![^>]*\sdownload)', r"\1 download"),
+    # the link beside a heading that has a label names the label, not a slug or number that changes with the page
+    (
+        r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+',
+        r"\g<1>\g<2>",
+    ),
+    # no line starts with a comma: a formula stays with the bracket or quote before it and the stops behind it
+    (rf"([(“‘]{FORMULA}[,.;:!?)”’]*|{FORMULA}[,.;:!?)”’]+)", r'<span class="unbroken">\1</span>'),
+    # the space of a solution's title stands before its link
+    (r'(Solution to)(<a class="reference internal" [^>]*>) ', r"\1 \2"),
+    # neighbouring folded cells that show nothing between them are under one bar
+    (
+        r'\n</details>\n</div>\n<div class="cell [^"]*\btag_hide-input\b[^"]*">\n'
+        r'<details class="[^"]*\babove-input\b[^"]*">\n(?s:<summary\b.*?</summary>)\n',
+        "\n",
+    ),
+    # a long name of code in a heading breaks behind a dot or a bar
+    (
+        r'(<h[1-6]>(?:(?:(?!</h[1-6]>).)*?<span class="pre">)?)([\w.]+)(?=<)',
+        lambda name: name[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", name[2]),
+    ),
+    ('role="doc-biblioentry"', 'role="listitem"'),  # what stands in a list
+    ('data-theme="auto"', 'data-theme="light"'),  # where scripts are off
+    # the theme puts the title of the book outside all landmarks
+    ('<div id="pst-primary-sidebar"', r'\g<0> role="complementary" aria-label="The book"'),
+]
+LOADS_MATHJAX = re.compile(
+    r"<script>window\.MathJax = .*?</script>\s*<script defer=\"defer\" src=\"[^\"]*tex-chtml\.js[^\"]*\"></script>\s*",
+    re.S,
+)
+
+
+def mended(page: str) -> str:
+    """A page of the theme with all of that, MathJax only where it has a formula, and no break between a number and
+    its sign."""
+    for before, after in MENDS:
+        page = re.sub(before, after, page)
+    if 'class="math' not in page:
+        page = LOADS_MATHJAX.sub("", page)
+    if "bd-sidebar-secondary" not in page:  # told to the style sheet before the text is set
+        page = page.replace('class="bd-article-container"', 'class="bd-article-container wide"', 1)
+    return shell.with_fixed_spaces(page)
+
+
 def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
-    """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a
-    lean MathJax, figures in both themes; returns how each is shown."""
+    """Every page mended and its figures in both themes, what no browser asks for removed; returns how each figure is
+    shown."""
     shown = pictures.pairs(site / "_images", staged)
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        mended = pictures.in_both_themes(
-            without_thebe(without_doubles(lasting_links(download_links(text)))), shown
-        )
-        mended = without_idle_mathjax(with_links_to_exercises(with_their_stops(mended)))
-        if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
-            mended = mended.replace("</head>", macro("alone.html.j2", "mathjax")("") + "</head>", 1)
-        mended = with_room(mended)
-        mended = shell.with_one_fold(shell.with_fixed_spaces(mended))
-        mended = names_at_dots(mended).replace(
-            'role="doc-biblioentry"', 'role="listitem"'
-        )  # what stands in a list
-        mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)  # where scripts are off
-        mended = mended.replace(SIDEBAR, f'{SIDEBAR} role="complementary" aria-label="The book"', 1)
-        if mended != text:
-            page.write_text(mended, encoding="utf-8")
+        page.write_text(mended(pictures.in_both_themes(text, shown)), encoding="utf-8")
     mathjax = site / "_static" / "mathjax"
     for path in sorted((site / "_static").rglob("*"), reverse=True):
         rest = mathjax in path.parents and not path.relative_to(mathjax).as_posix().startswith(MATHJAX_KEPT)
@@ -162,67 +201,3 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()
     return shown
-
-
-def download_links(html: str) -> str:
-    """Give the theme's link to a page's notebook the `download` attribute that it lacks."""
-    return re.sub(r'(<a href="[^"]*_sources/[^"]*\.(?:ipynb|md)")(?![^>]*\sdownload)', r"\1 download", html)
-
-
-def lasting_links(html: str) -> str:
-    """Let the link beside a heading that has a label name the label, not a slug or number that changes with
-    the page."""
-    heading = r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+'
-    return re.sub(heading, r"\g<1>\g<2>", html)
-
-
-def with_their_stops(html: str) -> str:
-    """Keep a formula in the line with the bracket or quote before it and the stops behind it: no line starts
-    with a comma."""
-    formula = r'<span class="math [^>]*>[^<]*</span>'
-    return re.sub(
-        rf"([(“‘]{formula}[,.;:!?)”’]*|{formula}[,.;:!?)”’]+)", r'<span class="unbroken">\1</span>', html
-    )
-
-
-def with_links_to_exercises(html: str) -> str:
-    """Put the space before the link of a solution's title in front of it."""
-    return re.sub(r'(Solution to)(<a class="reference internal" [^>]*>) ', r"\1 \2", html)
-
-
-def names_at_dots(html: str) -> str:
-    """Let a long name of code in a heading break behind a dot or a bar."""
-    return re.sub(
-        r'(<h[1-6]>(?:(?:(?!</h[1-6]>).)*?<span class="pre">)?)([\w.]+)(?=<)',
-        lambda name: name[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", name[2]),
-        html,
-    )
-
-
-def with_room(html: str) -> str:
-    """Tell the style sheet of a page that has no list of contents at its side, before its text is set."""
-    if "bd-sidebar-secondary" in html:
-        return html
-    return html.replace('class="bd-article-container"', 'class="bd-article-container wide"', 1)
-
-
-def without_idle_mathjax(html: str) -> str:
-    """The page without MathJax where it has no formula."""
-    loads = r"<script>window\.MathJax = .*?</script>\s*"
-    loads += r'<script defer="defer" src="[^"]*tex-chtml\.js[^"]*"></script>\s*'
-    return html if 'class="math' in html else re.sub(loads, "", html, flags=re.S)
-
-
-def without_doubles(html: str) -> str:
-    """Remove the scripts of _static/ that jupyter-book adds to every page by itself: those that a page needs
-    are named in _config.yml, deferred, and load the others."""
-    return re.sub(r'<script src="[^"]*_static/(?:board|explorers/[^"]*)\.js[^"]*"></script>\s*', "", html)
-
-
-def without_thebe(html: str) -> str:
-    """Remove sphinx-thebe, which jupyter-book always loads: it is unmaintained and points to another host."""
-    html = re.sub(r"<script\b[^>]*>[^<]*(?:THEBE_JS_URL|thebe_selector)[^<]*</script>\s*", "", html)
-    html = re.sub(r'<script type="text/x-thebe-config">.*?</script>\s*', "", html, flags=re.S)
-    html = re.sub(r"<script\b[^>]*sphinx-thebe\.js[^>]*></script>\s*", "", html)
-    html = re.sub(r"<link\b[^>]*sphinx-thebe\.css[^>]*>\s*", "", html)
-    return re.sub(r"<script>kernelName = [^<]*</script>\s*", "", html)

@@ -6,11 +6,6 @@ import base64
 import hashlib
 import html
 import re
-import textwrap
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlparse
 
 import yaml
@@ -18,9 +13,7 @@ import yaml
 from bookpress import paths
 from bookpress.book import book
 from bookpress.contents import repository, settings
-from bookpress.pipeline.chapters import Chapter
-from bookpress.pipeline.inks import PALETTE
-from bookpress.site.rendering import ORDER, Markup, look, macro, render
+from bookpress.site.rendering import Markup, macro, render
 from bookpress.texts import read_yaml
 
 
@@ -169,12 +162,6 @@ def ways(repository: str) -> tuple[str, str, str]:
 ASIDE = re.compile(r"(<(script|style|pre|code|svg|textarea|title)\b.*?</\2>|<[^>]*>)", re.S)
 FIXED = "\u00a0"
 SIGN = r"=|≤|≥|±|≈|&lt;|&gt;"
-JOINT = re.compile(
-    r"\n</details>\n</div>\n"  # the end of a cell that shows nothing, and the start of another folded one
-    r'<div class="cell [^"]*\btag_hide-input\b[^"]*">\n<details class="[^"]*\babove-input\b[^"]*">\n'
-    r"<summary\b.*?</summary>\n",
-    re.S,
-)
 
 
 def with_fixed_spaces(html: str) -> str:
@@ -190,58 +177,18 @@ def _fixed(text: str) -> str:
     return re.sub(rf"({SIGN})[ \n](?=[−\d])", rf"\1{FIXED}", text)
 
 
-def with_one_fold(html: str) -> str:
-    """The page with neighbouring folded cells that show nothing between them under one bar."""
-    return JOINT.sub("\n", html)
+# ---- What other sites show of a page ---------------------------------------------------------------------------------
 
-
-# ---- What other sites show of a page: a description, and a picture of its title and its verdicts -------------------
-
-Row = dict[str, Any]
-SIZE = (1200, 630)
 LONGEST_DESCRIPTION = 200
-INKS = {
-    "true": PALETTE["corrected"][0],
-    "false": PALETTE["wrong"][0],
-    "mended": PALETTE["wrong"][0],
-    "part": PALETTE["part"][0],
-    "open": "#a8adb4",
-    "own": "#5b45a8",
-}
 
 
-@dataclass(frozen=True)
-class Previews:
-    """Title and picture of the pages that have their own, the first page and each chapter; of a claim, its chapter."""
-
-    titles: Mapping[str, str]
-    chapter_of: Mapping[str, str]
-    address: str  # of the site
-
-    def tagged(self, text: str, name: str) -> str:
-        """The page of a name with its description and a picture in its head: its own, its chapter's for a claim, the
-        first page's for the others. What it says of itself already stays as it is."""
-        owner = name if name in self.titles else self.chapter_of.get(name, "index")
-        base = f"{self.address.rstrip('/')}/" if self.address else "../" * name.count("/")
-        image = f"{base}_images/{_card(owner)}"
-        own = macro("foot.html.j2", "tags")(self.titles.get(name) or _title(text), description(text), image)
-        if 'property="og:description"' in text:
-            own = macro("foot.html.j2", "picture")(image)
-        return text.replace("</title>", f"</title>\n{own}", 1)
-
-
-def previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row]) -> Previews:
-    """Draw the picture of the first page, of all verdicts, and of each chapter, of its own."""
-    rows = list(rows)
-    titles = {"index": book_title()} | {chapter.name: chapter.title for chapter in chapters}
-    for name, title in titles.items():
-        own = [row for row in rows if name in ("index", row["chapter"])]
-        card(title, own, site / "_images" / _card(name))
-    return Previews(titles, {f"claims/{row['id']}": row["chapter"] for row in rows}, address())
-
-
-def _card(name: str) -> str:
-    return f"preview-{name.replace('/', '-')}.png"
+def with_description(text: str, title: str = "") -> str:
+    """The page with its title (by default its heading) and its first paragraph in its head; what it says of itself
+    already stays as it is."""
+    if 'property="og:description"' in text:
+        return text
+    own = macro("foot.html.j2", "tags")(title or _title(text), description(text))
+    return text.replace("</title>", f"</title>\n{own}", 1)
 
 
 def description(page: str) -> str:
@@ -257,26 +204,6 @@ def description(page: str) -> str:
                 else text[:LONGEST_DESCRIPTION].rpartition(" ")[0] + " …"
             )
     return ""
-
-
-def card(title: str, rows: Iterable[Row], path: Path) -> None:
-    """A PNG of 1200 by 630 pixels: the title, and a square for each claim in the colour of its verdict."""
-    from matplotlib import font_manager
-    from PIL import Image, ImageDraw, ImageFont
-
-    picture, font = Image.new("RGB", SIZE, "white"), font_manager.findfont("DejaVu Sans")
-    draw, (large, small) = ImageDraw.Draw(picture), (ImageFont.truetype(font, size) for size in (64, 30))
-    for number, text in enumerate(textwrap.wrap(title, 26)[:3]):
-        draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
-    order = {verdict: place for place, verdict in enumerate(ORDER)}
-    ordered = sorted(rows, key=lambda row: order.get(row["verdict"], 99))
-    side = 44 if len(ordered) < 60 else 22
-    across = (SIZE[0] - 160) // (side + 6)
-    for number, row in enumerate(ordered):
-        x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
-        draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[look(row["verdict"])[0]])
-    draw.text((80, 560), f"{len(ordered)} claims, each measured", PALETTE["printed"][0], small)
-    picture.quantize(64).save(path, optimize=True)
 
 
 # ---- What a browser may run on a page: the site's own scripts, and none that came with a run's numbers or notebook -
