@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import ROOT
 from PIL import Image
 from site_rows import rows
 
@@ -136,3 +137,17 @@ def test_the_page_of_names_has_every_public_name_with_its_docstring():
     assert 'norm: Norm = "none"' in text.replace("'", '"') and "model: nn.Module" in text
     assert "h<sup>l-1</sup>" in text and "W<sub>i</sub>" in text and "*whole*" in text, "set, not spelled"
     assert "n\\_mu" in text and "q\\_hat\\_0" in text, "names of code are no formulas"
+
+
+def test_the_books_notation_is_one_table(monkeypatch, tmp_path):
+    monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
+    table = pages.notation()
+    assert table.count("\n") > 20 and "$\\gamma$, $\\beta$ | `gamma`, `beta`" in table
+    assert r"$\mathcal L$, $\widehat{\mathcal L}$ |" in table, "no symbol stands there twice"
+    (tmp_path / "_config.yml").write_text("title: A")
+    (tmp_path / "book").mkdir()
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    assert pages.notation().count("\n") == 3
+    (tmp_path / "book/notation.yml").write_text("- {symbol: [a], mean: x}")
+    with pytest.raises(BnbookError, match="notation.yml: row number 1: .* lacks meaning"):
+        pages.notation()
