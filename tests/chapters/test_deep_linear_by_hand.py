@@ -151,3 +151,10 @@ def test_lines_of_what_the_probes_saw(run):
         assert layers["layer.lr1e_02.batch"][0, :, k].tolist() == pytest.approx(
             [low + part * (high - low) for part in (0.25, 0.5, 0.75)]
         )
+
+
+def test_two_networks_that_overflow_have_no_ratio_and_warn_of_nothing(run):
+    lost = Trained(ARM, run | {"landscape_loss": np.full_like(run["landscape_loss"], INF)})
+    with np.errstate(all="raise"):
+        found = deep_linear.of_pair(lost, lost)
+    assert np.isnan(found["loss_range_ratio_all"]).all() and (found["gradient_norm_ratio_all"] == 1).all()

@@ -12,7 +12,7 @@ from bnbook.chapters import noisy_batch_norm, training, vgg
 from bnbook.normalizers import make_normalizer
 from bnbook.probes.activations import EDGES
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
 
 
 def test_accuracy_is_in_per_cent_of_the_batches_up_to_each_point():

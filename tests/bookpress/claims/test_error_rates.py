@@ -13,8 +13,6 @@ from bookpress import claims
 from bookpress.claims import Test, error_rates
 from bookpress.claims.kinds import evaluate
 from bookpress.pipeline import prose
-from bookpress.pipeline.chapters import discover
-from bookpress.pipeline.gate import passed_run
 from bookpress.site import pages
 
 RNG = np.random.default_rng(20260714)
@@ -99,10 +97,9 @@ def test_recorded_samples_give_the_coverage_of_a_slow_twin():
 
 
 @pytest.fixture(scope="module")
-def page():
+def page(the_book):
     text = (claims.reading.paths.book_folder() / "how-a-verdict-is-made.md").read_text(encoding="utf-8")
-    shown = prose.Pages({chapter.name: passed_run(chapter) for chapter in discover()}, claims.load_claims())
-    return pages.verdict_page(text, shown)
+    return pages.verdict_page(text, the_book)
 
 
 def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
