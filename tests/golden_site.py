@@ -139,7 +139,7 @@ def blocks() -> Iterator[tuple[str, str]]:
     for reached in ((0, 1, 2), (0, 2), (0, 1), (0,), ()):
         yield f"scale {reached}", trust_of(reached)
     for options in ("", "log", "factor", "percent"):
-        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN)
+        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN, "index.md")
     yield (
         "cite",
         shell.citation("A 5 % <coin>", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02", "part/coin"),

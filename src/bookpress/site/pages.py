@@ -401,11 +401,11 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     names["notation"] = notation.table()
     found = {}
     for path in paths.book_folder().glob("*.md"):
-        text = path.read_text(encoding="utf-8")
+        text = front.pictures(path.read_text(encoding="utf-8"), shown, path.name)
         if path.name == RULES:
             found[RULES] = verdict_page(text, shown)
         elif path.name == INDEX:
-            filled = prose.fill(front.pictures(text, shown), "index", shown, extra=front_page)
+            filled = prose.fill(text, "index", shown, extra=front_page)
             found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
         else:
             found[path.name] = prose.fill(text, path.stem, shown, extra=names)
