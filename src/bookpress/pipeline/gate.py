@@ -26,9 +26,8 @@ from bookpress.claims import judging, kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
-from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published
+from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
-from bookpress.profiles import PUBLISHED
 from bookpress.texts import read_text
 
 Lines = Iterator[str]  # what is amiss
@@ -523,8 +522,7 @@ def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
     Raises PressError for a fresh run that does not pass.
     """
     if profile is None:
-        candidates = (published(chapter, each) for each in PUBLISHED)
-        return next((each for each in candidates if each.exists and not _remembered(each)), None)
+        return next((run for run in published_runs(chapter) if not _remembered(run)), None)
     run = fresh_run(chapter, profile)
     if not run.exists:
         return None

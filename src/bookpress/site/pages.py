@@ -6,7 +6,7 @@ import math
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +27,21 @@ from bookpress.claims import (
     locks,
     without_markup,
 )
-from bookpress.claims.judging import HOLDS, HOLDS_IF, POWER, TOO_MANY
+from bookpress.claims.judging import POWER, TOO_MANY
 from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
-from bookpress.claims.locks import short
 from bookpress.claims.sources import Instrument
 from bookpress.claims.words import literal
 from bookpress.errors import PressError
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
 from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
-from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import ABSENT, Pages
-from bookpress.profiles import PUBLISHED
-from bookpress.site import board, claim_pages, front, notation, reference, rendering, shell, teaching
+from bookpress.schema import Entry, Text, model, read_list
+from bookpress.site import board, claim_pages, front, reference, rendering, shell, teaching
 from bookpress.site.rendering import render
+from bookpress.texts import read_yaml
 
 # ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
 
@@ -166,6 +166,39 @@ def _range(seeds: tuple[int, ...]) -> str:
 rendering.add(
     tally=chapter_runs.tally, seeds=_seed_words, most_seeds=_most_seeds, not_as_locked=gate.not_as_locked
 )
+
+
+# ---- The notation: book/notation.yml as a table -----------------------------------------------------------------------
+
+
+@model
+class Notation(Entry):
+    """A row of the notation."""
+
+    meaning: Text
+    symbol: tuple[str, ...] = ()  # TeX
+    code: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def notation() -> str:
+    """The rows as a table in Markdown, in a box by which a phone sets each row by itself; PressError names one that is
+    not as it should be."""
+    path = paths.book_folder() / "notation.yml"
+    rows = read_yaml(path, path.name) if path.is_file() else []
+    heads = ["| symbol | in the code | in words | meaning |", "|:---|:---|:---|:---|"]
+    lines = []
+    for one in read_list(Notation, rows, path.name, "row", key="meaning"):
+        looks = {_look(each): each for each in reversed(one.symbol)}  # two spellings of one look stand once
+        symbols = ", ".join(f"${each}$" for each in one.symbol if each in looks.values())
+        code = ", ".join(f"`{each}`" for each in one.code)
+        lines.append(f"| {symbols} | {code} | {', '.join(one.words)} | {one.meaning} |")
+    return "\n".join([":::{container} notation", *heads, *lines, ":::"])
+
+
+def _look(symbol: str) -> str:
+    """What two spellings in TeX share that look alike."""
+    return re.sub(r"[{}\s]", "", symbol.replace(r"\text", r"\mathrm").replace(r"\widehat", r"\hat"))
 
 
 # ---- The page "How a verdict is made": its text with one worked example, how often tests err, what is shared -------
@@ -398,7 +431,7 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     lists = claims.load_coverage()
     front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
     names = {"clone": shell.clone(), "binder": shell.binder(), "names": reference.names()}
-    names["notation"] = notation.table()
+    names["notation"] = notation()
     found = {}
     for path in paths.book_folder().glob("*.md"):
         text = front.pictures(path.read_text(encoding="utf-8"), shown, path.name)
@@ -540,116 +573,3 @@ def _without_missing_figures(text: str, folder: Path) -> str:
             )
             text = text.replace(one.directive, instead)
     return text
-
-
-# ---- What `check` says of the ledger beside its runs: errata, coverage, instruments, locks, pages that
-# quote it.
-
-
-def ledger(
-    chapters: list[Chapter], runs: bool, shown: dict[str, Evidence | None] | None = None
-) -> tuple[list[str], bool]:
-    """Lines to print, and whether all is well; fresh runs (`runs`) are tried before their claims are
-    locked. shown: where these are all chapters, the runs of them that pages show."""
-    found = {
-        "errata": lambda: f"{len(claims.load_errata())} errata",
-        "coverage": _coverage_counted,
-        "instruments": _instruments,
-        "locks": lambda: _locks([] if runs else chapters),
-    }
-    if not runs:  # of those a site is built next
-        found["pages"] = lambda: _pages(chapters, shown)
-    lines, well = [], True
-    for part, look in found.items():  # each is looked at, whatever is wrong with the others
-        try:
-            lines.append(f"ok  {look()}")
-        except PressError as error:
-            lines.append(f"BAD {part}\n      {error}")
-            well = False
-    return lines, well
-
-
-def _coverage_counted() -> str:
-    counted = claims.count_sentences(claims.load_coverage())
-    return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
-
-
-def _instruments() -> str:
-    known, listed = claims.load_instruments(), claims.load_claims()
-    if known and (amiss := claims.unmeasured(listed, known)):
-        raise PressError("\n      ".join(amiss))
-    return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
-
-
-def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None] | None) -> str:
-    """Every page can be filled in: the chapters, the front page, the errata and the others."""
-    if runs is None:
-        chapters = discover()
-        runs = {each.name: passed_run(each) for each in chapters}
-    shown = prose.Pages(runs, claims.load_claims())
-    if at_odds := [row.id for row in claims.load_errata() if _is_too_hard(row, shown)]:
-        raise PressError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
-    for chapter in chapters:
-        for cell in chapter.notebook.cells:
-            if cell.cell_type == "markdown":
-                filled(cell.source, chapter, shown)
-    return f"{len(texts(chapters, shown))} pages beside the chapters"
-
-
-def _is_too_hard(row: claims.Erratum, shown: prose.Pages) -> bool:
-    """Whether an erratum says wrong of what holds by its claim, if only on a condition (incomplete)."""
-    return row.kind == "wrong" and bool(row.claim) and shown.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)
-
-
-def _locks(chapters: list[Chapter]) -> str:
-    chain = locks.read()
-    if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
-        raise PressError("\n      ".join(wrong))
-    return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
-
-
-def turned(runs: Iterable[Evidence]) -> list[str]:
-    """Those of published runs with verdicts that are others than when they ran, one line each."""
-    lines = []
-    for evidence in runs:
-        rows = chapter_runs.chapter_verdicts(evidence) if evidence.exists else []
-        words = ", ".join(f"{row.claim.id} {row.words}" for row in rows if "when it ran" in row.remark)
-        if words:
-            lines.append(f"{evidence.name}: verdicts that turned since the run: {words}")
-    return lines
-
-
-def unlocked(found: list[Chapter]) -> list[str]:
-    """What forbids trusting the locks: a claim without one, a published run that is not the last in them."""
-    chain, lines = locks.read(), []
-    listed = {claim.id: claim for claim in claims.load_claims()}
-    for claim in listed.values():
-        tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
-        if short(claim.test_hash) not in tests:
-            state = "another test than its locks have" if tests else "no lock"
-            lines.append(f"claim {claim.id} has {state}: {command_name()} lock {claim.chapter}")
-    for name in dict.fromkeys(line["claim"] for line in chain.lines if line.tests):
-        if name not in listed and chain.of_claim(name)[-1].event != "withdrawn":
-            lines.append(
-                f"claim {name} is gone without a word: {command_name()} lock writes that it is withdrawn"
-            )
-    for chapter in found:
-        for profile in PUBLISHED:
-            evidence = published(chapter, profile)
-            if evidence.results_path.is_file():
-                lines += _unknown(evidence, profile, chain)
-    return lines
-
-
-def _unknown(evidence: Evidence, profile: str, chain: locks.Chain) -> list[str]:
-    header, name = evidence.results.header, evidence.chapter.name
-    last = [
-        line for line in chain.of_chapter(name) if line.event == "published" and line["profile"] == profile
-    ]
-    if not last or last[-1]["content"] != short(header.get("content", "")):
-        return [
-            f"{profile}/{name} is not the run that was published last; {command_name()} publish {name} writes it down"
-        ]
-    if "locks" in header and chain.position(name, header["locks"]) is None:
-        return [f"{profile}/{name} began under a lock that is not in the file"]
-    return []
