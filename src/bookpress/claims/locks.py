@@ -262,7 +262,7 @@ def alone() -> AbstractContextManager:
     """Let one process at a time look at the file and add to it; the others wait. Within itself it is free."""
     from filelock import FileLock
 
-    return FileLock(path().with_name(f".{NAME}.lock"), is_singleton=True)
+    return FileLock(paths.repository_root() / f".{NAME}.lock", is_singleton=True)
 
 
 def now() -> str:
