@@ -136,7 +136,7 @@ def blocks() -> Iterator[tuple[str, str]]:
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
     yield "trust", front.trust(several, Pages({}, [])) + "\n" + front.trust(every, Pages({}, []))
     for options in ("", "log", "factor", "percent"):
-        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN)
+        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN, "index.md")
     yield (
         "cite",
         shell.citation("A 5 % <coin>", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02", "part/coin"),

@@ -30,7 +30,7 @@ class Book:
     version: str
     #: Parts of the package that pass results on and make none: a change in them makes nothing stale.
     not_measuring: tuple[str, ...] = ()
-    #: load, prepare, whereabouts and is_kept of a set by name; known_sets; STANDINS, which are no evidence.
+    #: load, prepare, whereabouts and is_kept of a set by name; known_sets; colours; STANDINS, which are no evidence.
     data_module: str = ""
     #: TRAINS, LABELS, LOADS and what else `bookpress.runs.kinds` asks of each kind of training.
     trainings_module: str = ""

@@ -310,7 +310,7 @@ SIGNS = {"times": "/", "ratio": "/", "points": "-", "gap": "-", "seeds": "<>"}
 #: Verbs that name nothing, of a run and of the page; those of a claim.
 ALONE = ("data", "profile", "device", "verdicts", "standing", "rungs", "turned")
 ALONE += ("scoreboard", "coverage", "waffle", "trust", "clone", "binder", "names", "notation")
-OF_CLAIM = ("verdict", "effect", "found", "tally")
+OF_CLAIM = ("verdict", "effect", "found", "tally", "here")
 
 
 class Token:

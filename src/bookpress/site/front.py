@@ -1,4 +1,4 @@
-"""The first page: what its own tokens stand for, and the small pictures of its findings."""
+"""The first page: what its own tokens stand for; and the small pictures of findings, on it and on others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bookpress.site.rendering import macro
 Row = dict[str, Any]
 BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
-LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
+LEFT, RIGHT = 1.0, 70.0  # percent of a card: its letters are as large on a wide one
 
 
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
@@ -79,26 +79,32 @@ def _round(low: float, high: float, options: Sequence[str], log: bool) -> list[f
         return []
     ends = (10**low, 10**high) if "factor" in options else (low, high)
     decades = [10.0**power for power in range(-9, 10)]
-    found = [at for at in decades if ends[0] <= at <= ends[1]]
-    if len(found) < 2:
-        found = [at for ten in decades for at in (ten, 2 * ten, 5 * ten) if ends[0] <= at <= ends[1]]
+    for steps in (1,), (1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7):
+        found = [at for ten in decades for step in steps if ends[0] <= (at := step * ten) <= ends[1]]
+        if len(found) > 1:
+            break
     found = found[:: max(1, len(found) // 3)]
     return [float(np.log10(at)) for at in found] if "factor" in options else found
 
 
-def pictures(text: str, shown: prose.Pages) -> str:
-    """The text with every `{dots}` block as a small plot: a line for each arm, a dot for each seed."""
-    return BLOCK.sub(lambda match: _dots(match[1].split(), match[2].strip().splitlines(), shown), text)
+def _short(value: float) -> str:
+    """A number of a logarithmic axis in two digits, or as a power of ten."""
+    if value < 0.01:
+        return format_number(value, ".0e").removeprefix("1·")
+    return format_number(value, ",.0f" if value >= 10 else ".2g")
 
 
-def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
+def pictures(text: str, shown: prose.Pages, page: str) -> str:
+    """A page's text with every `{dots}` block as a small plot: a line for each arm, a dot for each seed."""
+    return BLOCK.sub(lambda match: _dots(match[1].split(), match[2].strip().splitlines(), shown, page), text)
+
+
+def _dots(options: list[str], lines: list[str], shown: prose.Pages, page: str) -> str:
     arms: list[tuple[str, str, np.ndarray]] = []
     for line in lines:
         match = LINE.fullmatch(line)
         if not match or match[3] not in shown.evidence:
-            raise PressError(
-                f"index.md: {line!r} in a dots block; expected LABEL | INK | PART/CHAPTER#RESULT"
-            )
+            raise PressError(f"{page}: {line!r} in a dots block; expected LABEL | INK | PART/CHAPTER#RESULT")
         evidence = shown.evidence[match[3]]
         if evidence is None:
             return ""
@@ -114,11 +120,11 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
 
     def said(value: float) -> str:
         if "factor" in options:  # the recorded values are logarithms to base ten
-            return f"{format_number(10**value, '.2g')} times"
+            return f"{_short(10**value)} times"
         return format_number(value, ".1%" if "percent" in options else ".3g" if value < 1000 else ",.0f")
 
     shown_as = {at: 10**at if "factor" in options else at for at in _round(low, high, options, log)}
-    ticks = {place(at): f"{value:,.0f}" if value >= 1 else f"{value:g}" for at, value in shown_as.items()}
+    ticks = {place(at): _short(value) for at, value in shown_as.items()}
     middles = [float(np.exp(np.log(v).mean())) if log else float(v.mean()) for _, _, v in arms]
     shown_arms = [
         {
