@@ -68,13 +68,18 @@ def _built(folder: Path, profile: str | None) -> Path:
     data = ways.Data(rendered, chapters, shown, figures)
     about = contents.repository(), shell.address(), *gate.head()
     titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
+    shell.draw_previews(titles, shown.rows.values(), rendered / "_images")
+    chapter_of = {f"claims/{row['id']}": row["chapter"] for row in shown.rows.values()}
     for page in sorted(rendered.rglob("*.html")):
         name = page.relative_to(rendered).with_suffix("").as_posix()
         text = data.under_figures(page.read_text(encoding="utf-8"), name)
         if name == "teach":
             text = text.replace(teaching.MADE, sheets)
         if not name.startswith("_"):
-            text = shell.with_foot(shell.with_description(text, titles.get(name, "")), name, *about)
+            owner = name if name in titles else chapter_of.get(name, "index")
+            base = f"{shell.address().rstrip('/')}/" if shell.address() else "../" * name.count("/")
+            image = f"{base}_images/{shell.preview(owner)}"
+            text = shell.with_foot(shell.with_description(text, image, titles.get(name, "")), name, *about)
         page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
     # what the download button of a page gives
     shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)

@@ -115,6 +115,14 @@ def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
     assert "cifar10" not in page, "data sets have their readers' names"
 
 
+def test_hardly_a_draw_of_the_book_contradicts_another(the_book):
+    """From holds to fails or back: none of the same seeds, and of hundreds of others less than one in a hundred."""
+    said = pages.redrawings(the_book.claims)
+    assert int(said["same_tests"]) >= 180 and int(said["other_tests"]) >= 450
+    assert said["same_reversed"] == "none"
+    assert int(said["other_reversed"].replace("none", "0")) <= int(said["other_tests"]) / 100
+
+
 def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
     """Of five tests four decide and are kept: the bar is 5 % of four fifths; one of two margins turns."""
     counted = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from conftest import ROOT
+from PIL import Image
+from site_rows import rows
 
 from bnbook.errors import BnbookError
 from bookpress.book import book
@@ -80,17 +82,24 @@ def test_what_is_mended_in_a_page(mend, before, after):
     assert mend(before) == (before if after is None else after)
 
 
-def test_a_page_says_of_itself_its_title_and_its_first_paragraph():
+def test_a_page_has_a_description_and_a_picture_of_its_own_verdicts(tmp_path):
     text = (
         "<head><title>A coin</title></head><article><h1>A coin &amp; more</h1>"
         '<div class="run-stamp docutils"><p>Numbers on this page: laptop profile, and more.</p></div>'
         "<p>Is it <em>fair</em>? Heads came up in half of the tosses &amp; more.</p></article>"
     )
-    page = shell.with_description(text, "A coin & its two sides")
+    page = shell.with_description(text, "a.png", "A coin & its two sides")
     assert 'name="description" content="Is it fair? Heads came up in half of the tosses &amp; more' in page
     assert 'property="og:title" content="A coin &amp; its two sides"' in page
-    assert 'property="og:title" content="A coin &amp; more"' in shell.with_description(text)
-    assert shell.with_description(page, "Another") == page, "what it says of itself stays"
+    assert 'property="og:title" content="A coin &amp; more"' in shell.with_description(text, "a.png")
+    assert page.count('property="og:image" content="a.png"') == 1
+    assert shell.with_description(page, "b.png").count("og:description") == 1, "what it says of itself stays"
+    shell.draw_previews({"index": "A book", "part/coin": "A coin"}, rows(), tmp_path)
+    few = [
+        len(Image.open(tmp_path / shell.preview(name)).getcolors(1 << 20)) for name in ("index", "part/coin")
+    ]
+    assert min(few) > 5
+    assert Image.open(tmp_path / shell.preview("part/coin")).size == shell.SIZE
     assert shell.description("<article><p>short</p></article>") == ""
     long = shell.description("<article><p>" + "long words " * 60 + "</p>")
     assert 100 < len(long) <= shell.LONGEST_DESCRIPTION + 2
