@@ -46,7 +46,6 @@ class Book:
     beside: Mapping[str, Words] = field(default_factory=dict)  # arm -> other words for those beside it
     sources: Words = field(default_factory=dict)  # key of a source -> as people call it
     versions: tuple[str, ...] = ()  # of a source that are told apart
-    main: str = ""  # PART/CHAPTER whose network most others train, too
     question: str = ""  # the book's own, in few words
     asks: str = ""  # and in full
     problem: str = ""  # what an export says of the problem, and of limits, in Markdown

@@ -62,8 +62,6 @@ def test_one_chapter_as_data_from_the_command_line(book_rows, capsys):
     assert main(["claims", "theory/minima", "--json"]) == 0
     own = [row for row in book_rows if row["chapter"] == "theory/minima"]
     assert json.loads(capsys.readouterr().out)["claims"] == own
-    assert main(["claims", "theory/minima"]) == 0
-    assert capsys.readouterr().out.count("\n") == 3 * len(own)
 
 
 def test_a_chapter_without_a_run_has_rows_without_numbers():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import operator
 import os
 import platform
 import re
@@ -13,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -202,7 +201,7 @@ def required_results(evidence: Evidence) -> Lines:
         yield str(malformed_table)
         return
     own = {name for owner, name in named if owner in (None, chapter.name)}
-    wanted = own - {name for _, name in spared if _has_sibling(name, evidence.results)}
+    wanted = own - {name for _, name in spared if prose.has_sibling(name, evidence.results)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
     profile, there = "laptop" if evidence.profile == "smoke" else evidence.profile, drawn(evidence)
     for claim in claims.chapter_claims(chapter.name):
@@ -213,15 +212,6 @@ def required_results(evidence: Evidence) -> Lines:
     for name in sorted(wanted - set(evidence.results)):
         yield f"result {name!r} is missing; the text or a claim needs it"
     yield from (f"{token} is not a token that pages know" for token in prose.malformed(chapter.text))
-
-
-def _has_sibling(name: str, recorded: Collection[str]) -> bool:
-    """Whether a recorded name differs in one of several parts: `hours.w1_8` for `hours.w1_4`."""
-    parts = name.split(".")
-    alike = (each.split(".") for each in recorded)
-    return len(parts) > 1 and any(
-        len(each) == len(parts) and sum(map(operator.ne, each, parts)) == 1 for each in alike
-    )
 
 
 def seeds(evidence: Evidence) -> Lines:

@@ -6,7 +6,7 @@ import math
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ from bookpress.claims.judging import POWER, TOO_MANY
 from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
 from bookpress.claims.sources import Instrument
 from bookpress.claims.words import literal
-from bookpress.errors import PressError
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
 from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence
@@ -205,53 +204,53 @@ def _look(symbol: str) -> str:
 
 #: The claim of the worked example: a ratio of five paired seeds.
 EXAMPLE = "landscape-loss-range"
-BLANK = re.compile(r"\{\{\s*here:(\w+)\s*\}\}")
-Tested = list[
-    tuple[dict[str, Any], dict[str, Any]]
-]  # rows of the ledger with those of their tests that have a p
+Tested = list[tuple[dict[str, Any], dict[str, Any]]]  # rows of the ledger, with their tests that have a p
 
 
-def verdict_page(text: str, pages: Pages) -> str:
-    """The text with every `{{ here:… }}` filled in; PressError for one that nothing fills."""
+def here(pages: Pages) -> dict[str, str]:
+    """What `{{ here:… }}` stands for on that page."""
     from scipy.special import betaincinv
 
     rows = list(pages.rows.values())
     tested = [(row, test) for row in rows for test in row["tests"] if test["p"] is not None]
-    found = {"power": str(round(100 * POWER)), "too_many": str(TOO_MANY), "errors": error_table()}
-    found |= {"books": f"{error_rates.BOOKS:,}", "example": example(tested)}
     nine_in_ten = Test("level", a="a", side="greater", threshold=0.9, events=True)
-    found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
-    found |= {"nine_in_ten": str(kinds.least_seeds(nine_in_ten))}
-    found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
-    found |= (
-        redrawings(pages.claims)
-        | _coverage(tested)
-        | _many(rows, tested)
-        | {"shared": _shared(tested, pages)}
+    return {
+        "power": str(round(100 * POWER)),
+        "too_many": str(TOO_MANY),
+        "errors": error_table(),
+        "books": f"{error_rates.BOOKS:,}",
+        "example": example(tested),
+        "five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%"),
+        "nine_in_ten": str(kinds.least_seeds(nine_in_ten)),
+        "middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f"),
+        "shared": _shared(tested, pages),
+        **redrawings(pages.claims),
+        **_coverage(tested),
+        **_many(rows, tested),
+        **changed_tests(locks.deviations(locks.read().lines), set(pages.rows)),
+    }
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]], words: int = 1) -> str:
+    """Markdown: the first columns are of words, the others of numbers."""
+    line = ["|:---" * words + "|---:" * (len(head) - words) + "|"]
+    return "\n".join(
+        [f"| {' | '.join(head)} |", *line, *(f"| {' | '.join(map(str, row))} |" for row in rows)]
     )
-    found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
-    if unknown := set(BLANK.findall(text)) - found.keys():
-        raise PressError(f"how-a-verdict-is-made.md: nothing fills {min(unknown)}; known: {', '.join(found)}")
-    return BLANK.sub(lambda match: found[match[1]], text)
 
 
 def error_table() -> str:
     """Percentages of books in which a test says "holds" or "fails" by mistake, by interval and data."""
-    heads = [f"{seeds} seeds" for seeds in error_rates.SEEDS]
-    lines = ["| " + " | ".join(["interval", "data", *heads]) + " |", "|:---|:---|" + "---:|" * len(heads)]
-    means = [
-        (name, rates, data, data) for name, rates in error_rates.KINDS.items() for data in error_rates.DATA
+    cases = [
+        (name, rates, each, each) for name, rates in error_rates.KINDS.items() for each in error_rates.DATA
     ]
-    events = [
-        (name, rates, f"chance {chance}", chance)
-        for name, rates in error_rates.EVENTS.items()
-        for chance in error_rates.CHANCES
-    ]
-    for name, rates, said, case in means + events:
+    for name, rates in error_rates.EVENTS.items():
+        cases += [(name, rates, f"chance {each}", each) for each in error_rates.CHANCES]
+    rows = []
+    for name, rates, said, case in cases:
         found = [rates(case, seeds) for seeds in error_rates.SEEDS]
-        cells = [f"{100 * each.holds:.1f}, {100 * each.fails:.1f}" for each in found]
-        lines.append("| " + " | ".join([name, said, *cells]) + " |")
-    return "\n".join(lines)
+        rows.append([name, said, *(f"{100 * each.holds:.1f}, {100 * each.fails:.1f}" for each in found)])
+    return _table(["interval", "data", *(f"{seeds} seeds" for seeds in error_rates.SEEDS)], rows, words=2)
 
 
 def redrawings(listed: Sequence[Claim]) -> dict[str, str]:
@@ -262,10 +261,8 @@ def redrawings(listed: Sequence[Claim]) -> dict[str, str]:
         turned, to_open = then != now, None in (then, now)
         each = (True, turned, turned and to_open, turned and not to_open)
         counted[way] = [count + one for count, one in zip(counted[way], each, strict=True)]
-    lines = ["| drawn again with | tests | turned | to or from open | from holds to fails or back |"]
-    lines.append("|:---|---:|---:|---:|---:|")
-    lines += [f"| {way} | {' | '.join(map(str, numbers))} |" for way, numbers in counted.items()]
-    said = {"draws": "\n".join(lines)}
+    head = ["drawn again with", "tests", "turned", "to or from open", "from holds to fails or back"]
+    said = {"draws": _table(head, [[way, *numbers] for way, numbers in counted.items()])}
     for kind, way in {"same": chapter_runs.WAYS[0], "other": chapter_runs.WAYS[2]}.items():
         tests, turned, _, back = counted[way]
         said |= {f"{kind}_tests": str(tests), f"{kind}_turned": str(turned)}
@@ -353,13 +350,12 @@ def _shared(tested: Tested, pages: Pages) -> str:
     groups: dict[tuple, Tested] = defaultdict(list)
     for row, test in tested:
         results = pages.evidence[row["chapter"]].results
-        parameters = results.header.get("parameters", {})
-        data = ", ".join(
-            book().data_names.get(found["name"], found["name"]) for found in results.header.get("data", [])
-        )
-        size = tuple(str(parameters.get(key)) for key in ("width", "depth", "steps"))
-        name = test["test"].get("a") or test["test"]["results"][0]
-        groups[data, size, tuple(results.entries[name]["seeds"])].append((row, test))
+        header, own = results.header, test["test"]
+        names = [each["name"] for each in header.get("data", [])]
+        data = ", ".join(book().data_names.get(name, name) for name in names)
+        size = tuple(str(header.get("parameters", {}).get(key)) for key in ("width", "depth", "steps"))
+        seeds = results.entries[own.get("a") or own["results"][0]]["seeds"]
+        groups[data, size, tuple(seeds)].append((row, test))
     if not groups:
         return ABSENT
     (data, _, seeds), largest = max(groups.items(), key=lambda group: len(group[1]))
@@ -388,7 +384,7 @@ def _listed(values: np.ndarray) -> str:
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
-INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
+INDEX = "index.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
 SETTINGS = re.compile(r"^\| *setting *\|.*\n(?:\|.*\n?)+", re.M)
 GROUP = re.compile(r"^\*\*(?P<title>[^*\n]+)\*\* (?P<n>\(\d+\))\n\n(?P<rows>(?:\|.*\n?)+)", re.M)
@@ -435,13 +431,11 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     found = {}
     for path in paths.book_folder().glob("*.md"):
         text = front.pictures(path.read_text(encoding="utf-8"), shown, path.name)
-        if path.name == RULES:
-            found[RULES] = verdict_page(text, shown)
-        elif path.name == INDEX:
+        if path.name == INDEX:
             filled = prose.fill(text, "index", shown, extra=front_page)
             found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
         else:
-            found[path.name] = prose.fill(text, path.stem, shown, extra=names)
+            found[path.name] = prose.fill(text, path.stem, shown, extra=names | of_rules(text, shown))
     if known := claims.load_instruments():
         found["instruments.md"] = instruments(known, shown)
     return found | {
@@ -450,6 +444,18 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
         "coverage.md": coverage(lists, shown),
         "provenance.md": provenance(chapters, shown),
     }
+
+
+def of_rules(text: str, shown: prose.Pages) -> dict[str, Any]:
+    """What the page that says how a verdict is made has besides."""
+    numbers = here(shown) if "{{ here:" in text else {}
+
+    def number(token: prose.Token) -> str:
+        if token.name not in numbers:
+            raise ValueError(f"nothing fills it; known: {', '.join(numbers)}")
+        return numbers[token.name]
+
+    return {"here": number}
 
 
 def _chapter_page(
