@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 
-from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
-from bnbook.probes import distributions
-from bnbook.probes.activations import EDGES
 
 LP = ("l1", "l2", "linf")
 NORM = {
@@ -40,12 +36,3 @@ def test_no_normalizer_changes_the_shape_and_all_fix_the_first_moment():
         y = normalized(name, x)
         assert y.mean(0).abs().max() < 1e-12
         torch.testing.assert_close((y - y.mean(0)) / y.std(0, correction=0), standard, rtol=0, atol=1e-9)
-
-
-def test_shape_of_a_unit_without_spread_or_of_a_diverged_run_is_none():
-    one = np.zeros((2, len(EDGES) - 1))
-    one[0, 100], one[1] = 1.0, np.nan
-    seen = distributions.shape(one)
-    assert np.isnan(seen.skewness).all() and np.isnan(seen.normal_distance).all()
-    with pytest.raises(BnbookError, match="3 bins"):
-        distributions.shape(np.ones((2, 3)))

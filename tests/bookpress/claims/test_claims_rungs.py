@@ -7,12 +7,10 @@ import math
 import pytest
 import yaml
 
-from bnbook.chapters import scale
-from bookpress import paths
 from bookpress.claims import judge, load_claims
 from bookpress.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
 from bookpress.claims.ledger import rung_table, turned
-from bookpress.pipeline import chapters, prose, publishing
+from bookpress.pipeline import publishing
 from bookpress.results import Results
 
 HEAD = {
@@ -139,45 +137,3 @@ def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
     assert not publishing.unchanged(claim, before, run(small=arms(DOWN), wide=arms(DOWN)))
     assert not publishing.unchanged(claim, run(small=arms(UP), wide=arms(UP)), before)
     assert not publishing.unchanged(claim, run(), before)  # there is nothing to compare
-
-
-def without_rung(name):
-    return ".".join(name.split(".")[:1] + name.split(".")[2:])
-
-
-def recorded():
-    """Names without their rung, of the arms that a smoke run has and of the others what is asked of them."""
-    from page_cells import run
-
-    found = {without_rung(name) for name in run("santurkar/scale")[1] if not name.startswith("hours")}
-    return found | {f"{name}.{norm}" for norm, names in scale.ASKED.items() for name in names}
-
-
-def drawn():
-    """Names that the figures of the ladder compare."""
-    found = {f"accuracy_path.{arm}" for arm in ALL} | {f"slopes.{arm}" for arm in ("none", "batch")}
-    for draw in scale.FIGURES.values():
-        for effects in getattr(draw, "keywords", {}).get("panels", {}).values():
-            for effect in effects.values():
-                found |= {without_rung(name) for name in (effect.a, effect.b) if name}
-    return found
-
-
-def test_the_ladder_records_what_its_claims_page_and_figures_read_and_nothing_else():
-    """At the rungs of a smoke run, every result by its name: a slip would read as "not tested" for ever."""
-    (chapter,), there = chapters.select(["santurkar/scale"]), recorded()
-    claims = load_claims(paths.book_folder() / "santurkar" / "scale.claims.yml")
-    rungs = yaml.safe_load((paths.book_folder() / "santurkar" / "scale.claims.yml").read_text())["rungs"]
-    asked = {name for claim in claims for name in claim.result_names()}
-    for name in asked:
-        assert name.split(".")[1] in rungs, name
-    asked |= {name for _, name in prose.result_names(chapter.text) if not name.startswith("hours")}
-    asked = {without_rung(name) for name in asked}
-    assert asked <= there
-    assert there <= asked | drawn() | ONE_OF_A_KIND
-
-
-ALL = ("none", "batch", "noisy")
-#: Recorded of all arms and asked of some.
-ONE_OF_A_KIND = {"loss_range_late.batch"}
-ONE_OF_A_KIND |= {f"removed_{name}.none" for name in ("along_one", "along_values", "growth")}

@@ -3,8 +3,6 @@ what is refused."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from conftest import ROOT
@@ -214,13 +212,6 @@ def test_a_median_counts_a_diverged_seed_as_infinite_and_a_value_is_exactly_that
     assert prose.STATISTICS["value"](np.array([np.nan, np.nan]), ".3g") == "not finite"
     with pytest.raises(ValueError, match="differ"):
         prose.STATISTICS["value"](np.array([1.0, 1.0 + 1e-9]), ".3g")
-
-
-def test_the_last_entry_of_a_parameter(monkeypatch):
-    held = SimpleNamespace(results=Results({"parameters": {"widths": [4, 5, 6]}}))
-    pages = SimpleNamespace(evidence={"part/coin": held}, claims=[])
-    found = prose.fill("{{ param:widths[-1] }} {{ param:widths[1] }}", "part/coin", pages)
-    assert found == "6 5"
 
 
 def test_seeds_that_are_equal_are_on_no_side(monkeypatch):
