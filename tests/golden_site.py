@@ -16,7 +16,6 @@ import yaml
 from site_rows import row, rows
 
 from bookpress import claims
-from bookpress.book import book
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.ledger import rung_table, turned
 from bookpress.pipeline.chapters import Chapter, select
@@ -143,8 +142,6 @@ def blocks() -> Iterator[tuple[str, str]]:
     yield "tally", str({kind: front.tally(every, kind) for kind in ("claims", "questions")})
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
     yield "trust", front.trust(several, Pages({}, [])) + "\n" + front.trust(every, Pages({}, []))
-    for reached in ((0, 1, 2), (0, 2), (0, 1), (0,), ()):
-        yield f"scale {reached}", trust_of(reached)
     for options in ("", "log", "factor", "percent"):
         yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN, "index.md")
     yield (
@@ -304,23 +301,6 @@ DOTS = "```{{dots}} {}\none <x> | batch | part/chapter#a\nother | none | part/ch
 VALUES = {"a": [1.0, 4.0, np.nan], "b": [4.0]}
 RUN = SimpleNamespace(per_seed=lambda name, _: np.array(VALUES[name]))
 DRAWN = SimpleNamespace(evidence={"part/chapter": RUN})
-
-
-def trust_of(reached: tuple[int, ...]) -> str:
-    """The scale of a book whose ladder has reached these of three sizes."""
-    header = {"parameters": {"width": 0.125, "steps": 2000}, "data": [{"name": "cifar10"}]}
-    run = SimpleNamespace(
-        results=SimpleNamespace(header=header),
-        chapter=SimpleNamespace(parameters=lambda _: {"steps": 15000}),
-        profile="laptop",
-    )
-    says = [
-        "1/16 of the width, 2,000 steps.",
-        "The whole width, 2,000 steps.",
-        "1/4 of the width, 15,000 steps.",
-    ]
-    tests = [part(words, n=3 * (at in reached)) for at, words in enumerate(says)]
-    return front.trust([*rows(), row("a-rung", rungs=True, tests=tests)], Pages({book().main: run}, []))
 
 
 def body_of(page: str) -> str:

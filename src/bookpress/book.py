@@ -30,7 +30,7 @@ class Book:
     version: str
     #: Parts of the package that pass results on and make none: a change in them makes nothing stale.
     not_measuring: tuple[str, ...] = ()
-    #: load, prepare, whereabouts and is_kept of a set by name; known_sets; STANDINS, which are no evidence.
+    #: load, prepare, whereabouts and is_kept of a set by name; known_sets; colours; STANDINS, which are no evidence.
     data_module: str = ""
     #: TRAINS, LABELS, LOADS and what else `bookpress.runs.kinds` asks of each kind of training.
     trainings_module: str = ""
@@ -46,7 +46,6 @@ class Book:
     beside: Mapping[str, Words] = field(default_factory=dict)  # arm -> other words for those beside it
     sources: Words = field(default_factory=dict)  # key of a source -> as people call it
     versions: tuple[str, ...] = ()  # of a source that are told apart
-    main: str = ""  # PART/CHAPTER whose network most others train, too
     question: str = ""  # the book's own, in few words
     asks: str = ""  # and in full
     problem: str = ""  # what an export says of the problem, and of limits, in Markdown

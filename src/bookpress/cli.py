@@ -14,7 +14,7 @@ from pathlib import Path
 from bookpress import paths
 from bookpress.book import book, command_name
 from bookpress.errors import PressError, reason
-from bookpress.profiles import PROFILES, PUBLISHED
+from bookpress.profiles import PROFILES
 
 try:
     import resource
@@ -263,35 +263,14 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapter_runs, chapters, gate, publishing
-    from bookpress.site import pages
+    from bookpress.pipeline import chapters
+    from bookpress.site import check
 
     found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
-    kept, shown = {} if arguments.runs else publishing.kept_runs(found), None
-    if arguments.runs:
-        runs = [chapter_runs.fresh_run(c, arguments.profile) for c in found if c.has(arguments.profile)]
-        problems = {run.name: gate.problems(run) if run.exists else ["no run"] for run in runs}
-    elif arguments.chapters:
-        problems = publishing.published_problems(kept)
-    else:
-        problems = publishing.executed_problems(found, kept)
-        passed = {name: run for name, run in kept.items() if run.exists and not problems[name]}
-        of = {c.name: [passed.get(f"{profile}/{c.name}") for profile in PUBLISHED] for c in found}
-        shown = {name: next(filter(None, runs), None) for name, runs in of.items()}
-    for name, lines in problems.items():
-        print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
-    sound = [c for c in found if not any(problems.get(f"{each}/{c.name}") for each in PROFILES)]
-    as_ran = pages.turned(run for run in kept.values() if run.chapter in sound)
-    notes = [*publishing.cut_short(), *publishing.other_versions(sound), *as_ran]
-    for line in [] if arguments.runs else notes:
-        print(f"note {line}")
-    if not problems:
-        paths.require_named()
-        of = f" of {', '.join(chapter.name for chapter in found)}" if arguments.chapters else ""
-        print(f"nothing to check: executed/ holds no run{of} yet")
-    lines, well = pages.ledger(found, arguments.runs, shown)
+    profile = arguments.profile if arguments.runs else None
+    lines, well = check.report(found, profile=profile, some=bool(arguments.chapters))
     print("\n".join(lines))
-    return DONE if well and not any(problems.values()) else FAILED
+    return DONE if well else FAILED
 
 
 def _build(arguments: argparse.Namespace) -> int:

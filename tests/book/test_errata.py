@@ -9,8 +9,8 @@ from conftest import ROOT, bnbook
 
 from bookpress import claims, paths
 from bookpress.claims import load_errata
-from bookpress.pipeline import chapter_runs, chapters, prose
-from bookpress.site import pages
+from bookpress.pipeline import chapter_runs, chapters, gate, prose
+from bookpress.site import check, pages
 
 GOOD = {
     "id": "coin-two-sides",
@@ -80,11 +80,11 @@ def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
 
 @pytest.mark.parametrize(("kind", "refused"), [("wrong", True), ("incomplete", False), ("unclear", False)])
 def test_what_the_ledger_says_holds_is_not_called_wrong(ran, monkeypatch, kind, refused):
-    monkeypatch.setattr(pages, "passed_run", lambda chapter: chapter_runs.fresh_run(chapter, "laptop"))
+    monkeypatch.setattr(gate, "passed_run", lambda chapter: chapter_runs.fresh_run(chapter, "laptop"))
     path = ran / "book" / "part" / "coin.claims.yml"
     path.write_text(path.read_text("utf-8").replace("- id: coin-fair", "- statement: true\n  id: coin-fair"))
     read(ran, changed(kind=kind, test=None))
-    lines, _ = pages.ledger([], runs=False)
+    lines, _ = check.report([], some=True)
     assert ("coin-two-sides in errata.yml: wrong is what" in "\n".join(lines)) is refused
 
 

@@ -277,11 +277,14 @@ def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
     assert dict(report.summary())["range of the loss along the gradient"] == pytest.approx(0.5 * 9)
 
 
-def test_units_lie_on_the_last_axis_of_what_works_on_it():
-    values = torch.arange(24.0).view(2, 3, 4).square() + 1
-    for layer, shape in ((nn.LayerNorm(4), (4, 6)), (nn.Linear(4, 4), (4, 6)), (nn.BatchNorm1d(3), (3, 8))):
-        assert finding.by_unit(layer, values).shape == shape
-    assert finding.by_unit(nn.LayerNorm(4), values)[1].tolist() == values[..., 1].flatten().tolist()
+@pytest.mark.parametrize(
+    ("layer", "axis"), [(nn.LayerNorm(4), 2), (nn.Linear(4, 4), 2), (nn.BatchNorm1d(3), 1)]
+)
+def test_units_lie_on_the_last_axis_of_what_works_on_it(layer, axis):
+    data = (torch.arange(24.0).view(2, 3, 4).square() + 1, torch.zeros(2))
+    model = nn.Sequential(nn.Identity(), layer, nn.Flatten(), nn.Linear(12, 1))
+    found = finding.inspect(Subject(model, lambda y, _t: y.mean(), data))
+    assert {each.axis for each in (*found.normalizers, *found.layers) if each.name == "1"} == {axis}
 
 
 def test_a_batch_of_a_data_set_is_of_its_training_images():

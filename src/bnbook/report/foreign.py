@@ -20,6 +20,7 @@ from torch.nn.parameter import UninitializedTensorMixin
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from bnbook.errors import BnbookError
+from bnbook.report.subject import one_line
 
 EXAMPLE = "FILE.py:FACTORY, such as nets.py:make, or package.module:FACTORY"
 GUARD = "put what runs under `if __name__ == '__main__':`, or the network into a file of its own"
@@ -292,7 +293,6 @@ def tried(words: str, function: Callable[[], Any], on_exit: str = "") -> Any:
     except (KeyboardInterrupt, _Trains):
         raise
     except BaseException as error:  # somebody may have a class of their own
-        first = str(error).strip().splitlines() or [""]
-        raise BnbookError(f"{words}: {type(error).__name__}: {first[0]}") from error
+        raise BnbookError(f"{words}: {one_line(error)}") from error
     sys.stderr.write(said.getvalue())
     return found

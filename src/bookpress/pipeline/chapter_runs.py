@@ -160,6 +160,11 @@ def published(chapter: Chapter, profile: str) -> Evidence:
     return Evidence(chapter, paths.executed_folder() / profile)
 
 
+def published_runs(chapter: Chapter) -> list[Evidence]:
+    """Those that are there, the highest profile first."""
+    return [run for run in (published(chapter, each) for each in PUBLISHED) if run.exists]
+
+
 def fresh_run(chapter: Chapter, profile: str, name: str | None = None) -> Evidence:
     """In runs/PROFILE, or in runs/NAME where the run was given a name."""
     return Evidence(chapter, paths.runs_folder() / (name or profile))

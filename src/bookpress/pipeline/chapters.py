@@ -267,16 +267,18 @@ class Chapter:
         """Changes to the parameters at a profile, each read as what it has to be; PressError before anything runs."""
         if "profile" in changes:
             raise PressError("profile is not set with --set; use --profile")
-        values = override(self.parameters(profile), changes, self.name, self.kinds)
-        for name in changes if profile != "smoke" else ():
-            if any(
-                str(each).endswith("-standin")
-                for each in (values[name] if isinstance(values[name], list) else [values[name]])
-            ):
-                raise PressError(
-                    f"{self.name}: parameter {name} is {values[name]!r}, generated stand-ins; the {profile} profile needs "
-                    f"real data, such as {self.parameters(profile)[name]!r}"
-                )
+        own = self.parameters(profile)
+        values = override(own, changes, self.name, self.kinds)
+        for name in changes:
+            said = f"{self.name}: parameter {name} is {values[name]!r}"
+            for each in values[name] if isinstance(values[name], list) else [values[name]]:
+                if str(each).endswith("-standin"):
+                    if profile != "smoke":
+                        words = f"generated stand-ins; the {profile} profile needs real data, such as {own[name]!r}"
+                        raise PressError(f"{said}, {words}")
+                elif str(each).removesuffix("-auto") in book().data_names and not each.startswith(self.data):
+                    declared = ", ".join(self.data) or "none"
+                    raise PressError(f"{said}; expected of what the chapter is made for: {declared}")
         return {name: values[name] for name in changes}
 
 

@@ -6,6 +6,7 @@ import importlib
 import logging
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import sys
@@ -22,7 +23,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookpress import fingerprint, paths
+from bookpress import atomic, fingerprint, paths
 from bookpress.book import book, folders
 from bookpress.cores import cores
 from bookpress.errors import PressError, reason
@@ -38,6 +39,8 @@ from bookpress.profiles import BUDGETS
 #: How one speaks to a kernel: where the system has them by sockets in the run's own folder, which are nobody else's
 #: and need no free port.
 TRANSPORT = "tcp" if os.name == "nt" else "ipc"
+#: What stopped a run that changed values may have stopped: neither the kernel's end nor the disk's state.
+BY_A_VALUE = re.compile(r"cell \d+: (?!\w+: \[Errno)")
 #: Seconds within which a kernel must answer: on a machine busy with other things a minute is too short.
 ANSWERS_WITHIN = 180
 #: Letters of the folder for temporary files: with those of a socket in it they must stay below 108.
@@ -56,9 +59,9 @@ def copy_packages(scratch: Path) -> Path:
     return code
 
 
-def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> str | None:
+def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], called: str) -> str | None:
     """Execute `source`, beside which lie the copies of the packages; the first line of what went wrong, or None;
-    PressError where the chapter met input that the user can mend."""
+    PressError, which begins with what the run is `called`, where the chapter met input that the user can mend."""
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from traitlets.config import Config
@@ -80,7 +83,7 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> st
             )
     except papermill.PapermillExecutionError as error:
         if error.ename == PressError.__name__:
-            raise PressError(f"{work.chapter.name}: {error.evalue}") from None
+            raise PressError(f"{called}: {error.evalue}") from None
         return f"cell {error.exec_count}: {error.ename}: {error.evalue}"
     except (DeadKernelError, CellTimeoutError) as error:
         return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
@@ -156,7 +159,12 @@ def _progress(label: str, said: Path) -> Iterator[None]:
 
 
 class ChapterFailed(Exception):
-    """A chapter whose run stopped or did not pass the gate; the message is what to read."""
+    """A chapter whose run stopped or did not pass the gate; the message is what to read.
+
+    by_values: a cell raised, and parameters were not the profile's, so that other ones are the first thing to try.
+    """
+
+    by_values = False
 
 
 def run_chapter(
@@ -173,11 +181,19 @@ def run_chapter(
 
     parameters = chapter.parameters(profile)
     values = parameters | changes
+    other = _differing(values, parameters)
+    called = f"{chapter.name} with {other}" if other else chapter.name
     target = fresh_run(chapter, profile, name)
     if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
         book().data.prepare(values["data"])
 
-    with _alone(target), _scratch_folder(target) as scratch:
+    place = target.notebook_path.parent
+    running = ChapterFailed(
+        f"{chapter.name} is being run by another process into {place}; wait for it, or name another folder by "
+        "BNBOOK_RUNS"
+    )
+    lock = atomic.alone(place / f".{target.notebook_path.stem}.lock", running)
+    with lock, _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
         code = copy_packages(scratch)
         began = fingerprint.chapter_fingerprint(
@@ -188,37 +204,18 @@ def run_chapter(
         work.figures_folder.mkdir(parents=True)
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
         started = time.time()
-        failure = execute_notebook(scratch / "input.ipynb", work, values)
+        failure = execute_notebook(scratch / "input.ipynb", work, values, called)
         gate.complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
         problems = [failure] if failure else gate.problems(work, fresh=True)
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
         if problems:
             os.replace(work.notebook_path, failed_path)
-            raise ChapterFailed(
-                "\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems])
-            )
+            error = ChapterFailed("\n  ".join([f"{called} failed; its notebook is {failed_path}", *problems]))
+            error.by_values = bool(other and failure and BY_A_VALUE.match(failure))
+            raise error
         move(work, target)
         failed_path.unlink(missing_ok=True)  # of the run before
     return target
-
-
-@contextmanager
-def _alone(target: Evidence):
-    """No other process runs the same chapter into the same place (the system ends the lock of a dead one)."""
-    path = target.notebook_path.parent / f".{target.notebook_path.stem}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise ChapterFailed(
-            f"{target.chapter.name} is being run by another process into {path.parent}; wait for it, or name "
-            "another folder by BNBOOK_RUNS"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def sweep(folder: Path) -> None:
@@ -289,6 +286,9 @@ class Job:
         try:
             done = run_chapter(chapter, self.profile, self.changes[chapter.name], name=self.name)
         except ChapterFailed as error:
+            if error.by_values and len(self.changes) == 1:  # several go on without it
+                words = str(error).replace("\n ", ";")
+                raise PressError(f"{words}; choose other values") from None
             return ChapterOutcome(False, [(True, f"FAILED {error}")])
         except OSError as error:  # a full disk, a folder that cannot be written
             return ChapterOutcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])

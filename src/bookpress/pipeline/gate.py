@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import operator
 import os
 import platform
 import re
@@ -13,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -26,9 +25,8 @@ from bookpress.claims import judging, kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
-from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published
+from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
-from bookpress.profiles import PUBLISHED
 from bookpress.texts import read_text
 
 Lines = Iterator[str]  # what is amiss
@@ -203,7 +201,7 @@ def required_results(evidence: Evidence) -> Lines:
         yield str(malformed_table)
         return
     own = {name for owner, name in named if owner in (None, chapter.name)}
-    wanted = own - {name for _, name in spared if _has_sibling(name, evidence.results)}
+    wanted = own - {name for _, name in spared if prose.has_sibling(name, evidence.results)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
     profile, there = "laptop" if evidence.profile == "smoke" else evidence.profile, drawn(evidence)
     for claim in claims.chapter_claims(chapter.name):
@@ -214,15 +212,6 @@ def required_results(evidence: Evidence) -> Lines:
     for name in sorted(wanted - set(evidence.results)):
         yield f"result {name!r} is missing; the text or a claim needs it"
     yield from (f"{token} is not a token that pages know" for token in prose.malformed(chapter.text))
-
-
-def _has_sibling(name: str, recorded: Collection[str]) -> bool:
-    """Whether a recorded name differs in one of several parts: `hours.w1_8` for `hours.w1_4`."""
-    parts = name.split(".")
-    alike = (each.split(".") for each in recorded)
-    return len(parts) > 1 and any(
-        len(each) == len(parts) and sum(map(operator.ne, each, parts)) == 1 for each in alike
-    )
 
 
 def seeds(evidence: Evidence) -> Lines:
@@ -523,8 +512,7 @@ def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
     Raises PressError for a fresh run that does not pass.
     """
     if profile is None:
-        candidates = (published(chapter, each) for each in PUBLISHED)
-        return next((each for each in candidates if each.exists and not _remembered(each)), None)
+        return next((run for run in published_runs(chapter) if not _remembered(run)), None)
     run = fresh_run(chapter, profile)
     if not run.exists:
         return None

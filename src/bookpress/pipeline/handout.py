@@ -17,10 +17,9 @@ from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, prose
-from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapter_runs import Evidence, published_runs
 from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
 from bookpress.pipeline.gate import passed_run
-from bookpress.profiles import PUBLISHED
 
 # ---- The first code cell of a notebook that is handed out: where something is missing, it installs it --------------
 
@@ -227,15 +226,10 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
 def finish(evidence: Evidence) -> None:
     """Write a run's own notebook as it is handed out: its numbers in the text, its parameters in their cell, so
     that papermill's `-p` changes one of them and leaves the others."""
-    found = {chapter.name: _any_published(chapter) for chapter in discover()}
+    found = {chapter.name: next(iter(published_runs(chapter)), None) for chapter in discover()}
     shown = prose.Pages(found | {evidence.chapter.name: evidence}, claims.load_claims())
     page = notebook(evidence.chapter, shown, own=True)
     atomic.write_text(evidence.notebook_path, nbformat.writes(page))
-
-
-def _any_published(chapter: Chapter) -> Evidence | None:
-    runs = (published(chapter, profile) for profile in PUBLISHED)
-    return next((run for run in runs if run.exists), None)
 
 
 def _plain_texts(

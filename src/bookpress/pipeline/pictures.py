@@ -11,7 +11,6 @@ import hashlib
 import html
 import importlib
 import importlib.metadata
-import importlib.util
 import multiprocessing
 import re
 import shutil
@@ -27,6 +26,7 @@ from bookpress import atomic, paths, results
 from bookpress.book import PRESS, book
 from bookpress.cores import cores
 from bookpress.errors import PressError
+from bookpress.fingerprint.sources import Sources
 from bookpress.pipeline import chapter_runs, inks
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter
@@ -190,15 +190,8 @@ def _imported(code: str) -> frozenset[str]:
 @cache
 def _source(module: str) -> str:
     """The text of a module of the package or the press, empty where a name is no module."""
-    first, *rest = module.split(".")
-    folder = Path(importlib.util.find_spec(first).origin).parent
-    for path in (
-        folder.joinpath(*rest).with_suffix(".py") if rest else folder,
-        folder.joinpath(*rest) / "__init__.py",
-    ):
-        if path.is_file():
-            return path.read_text(encoding="utf-8")
-    return ""
+    path = Sources().path(module)
+    return path.read_text(encoding="utf-8") if path else ""
 
 
 # ---- Figures in the site's pages: in the inks of either theme, and on a phone what can be read there -----------------

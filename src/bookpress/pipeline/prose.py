@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -310,7 +310,7 @@ SIGNS = {"times": "/", "ratio": "/", "points": "-", "gap": "-", "seeds": "<>"}
 #: Verbs that name nothing, of a run and of the page; those of a claim.
 ALONE = ("data", "profile", "device", "verdicts", "standing", "rungs", "turned")
 ALONE += ("scoreboard", "coverage", "waffle", "trust", "clone", "binder", "names", "notation")
-OF_CLAIM = ("verdict", "effect", "found", "tally")
+OF_CLAIM = ("verdict", "effect", "found", "tally", "here")
 
 
 class Token:
@@ -555,7 +555,7 @@ def _is_larger(match: re.Match, chapter: str, pages: Pages) -> str | None:
     too where a run has the results of other sizes alone.
     """
     lacking = _lacking(_of_pair(match), chapter, pages)
-    if lacking and all(_has_another_size(run, name) for run, name in lacking):
+    if lacking and all(has_sibling(name, run.results) for run, name in lacking):
         return judging.OPEN
     columns = values(match, chapter, pages)
     if columns is None:
@@ -574,11 +574,11 @@ def _lacking(named: set[tuple[str | None, str]], chapter: str, pages: Pages) -> 
     return [(run, name) for run, name in runs if run and name not in run.results]
 
 
-def _has_another_size(run: Evidence, name: str) -> bool:
-    """Whether a run has the result of another size, `speed.w1.batch` for `speed.long.batch`: what is no slip of the
+def has_sibling(name: str, recorded: Iterable[str]) -> bool:
+    """Whether there is the same of another size, `speed.w1.batch` for `speed.long.batch`: what is no slip of the
     pen."""
     parts = name.split(".")
-    others = (other.split(".") for other in run.results)
+    others = (other.split(".") for other in recorded)
     return any(len(o) == len(parts) > 1 and o[:1] + o[2:] == parts[:1] + parts[2:] for o in others)
 
 

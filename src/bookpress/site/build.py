@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from bookpress import contents, paths
+from bookpress import atomic, contents, paths
 from bookpress.book import command_name
 from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, ledger, pictures
 from bookpress.pipeline.chapters import discover
-from bookpress.site import claim_pages, notation, pages, shell, teaching, ways
+from bookpress.site import check, claim_pages, pages, shell, teaching, ways
 from bookpress.site.staged import MARK
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -44,25 +42,14 @@ def build(profile: str | None = None) -> Path:
     `_build` is wiped before: what an earlier build left (glue files, pages of removed chapters) never reaches
     the site.
     """
-    if profile is None and (wrong := pages.unlocked(discover())):
+    if profile is None and (wrong := check.unlocked(discover())):
         raise PressError(
             f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; {command_name()} check says all"
         )
-    with _alone(paths.build_folder()) as folder:
+    folder = paths.build_folder()
+    words = f"another process builds the site in {folder}; wait for it and start again"
+    with atomic.alone(folder / ".lock", PressError(words)):
         return _built(folder, profile)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[Path]:
-    """No other process builds into the same folder (the system ends the lock of a dead one)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(folder / ".lock", timeout=0):
-            yield folder
-    except Timeout:
-        raise PressError(
-            f"another process builds the site in {folder}; wait for it and start again"
-        ) from None
 
 
 def _built(folder: Path, profile: str | None) -> Path:
@@ -78,18 +65,21 @@ def _built(folder: Path, profile: str | None) -> Path:
     figures = finish(rendered, staged)
     claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
     sheets = teaching.write(rendered, sheets)
-    data, symbols = ways.Data(rendered, chapters, shown, figures), notation.entries()
+    data = ways.Data(rendered, chapters, shown, figures)
     about = contents.repository(), shell.address(), *gate.head()
     titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
+    shell.draw_previews(titles, shown.rows.values(), rendered / "_images")
+    chapter_of = {f"claims/{row['id']}": row["chapter"] for row in shown.rows.values()}
     for page in sorted(rendered.rglob("*.html")):
         name = page.relative_to(rendered).with_suffix("").as_posix()
         text = data.under_figures(page.read_text(encoding="utf-8"), name)
         if name == "teach":
             text = text.replace(teaching.MADE, sheets)
         if not name.startswith("_"):
-            text = shell.with_foot(shell.with_description(text, titles.get(name, "")), name, *about)
-        if name in shown.evidence:
-            text = notation.marked(text, symbols, name)
+            owner = name if name in titles else chapter_of.get(name, "index")
+            base = f"{shell.address().rstrip('/')}/" if shell.address() else "../" * name.count("/")
+            image = f"{base}_images/{shell.preview(owner)}"
+            text = shell.with_foot(shell.with_description(text, image, titles.get(name, "")), name, *about)
         page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
     # what the download button of a page gives
     shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)

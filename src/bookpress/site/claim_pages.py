@@ -18,9 +18,8 @@ from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.ledger import SIGN_TEST_DECIDES, shared_words
 from bookpress.intervals import LEVEL
 from bookpress.pipeline import chapter_runs, pictures, prose
-from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapter_runs import Evidence, published_runs
 from bookpress.pipeline.chapters import Chapter
-from bookpress.profiles import PUBLISHED
 from bookpress.site import board, rendering, shell
 from bookpress.site.rendering import Markup, macro, plain, source_place
 
@@ -243,8 +242,7 @@ def _runs(chapters: list[Chapter], shown: prose.Pages) -> dict[str, list[tuple[s
     """Claim -> the verdict of every fresh published run, where there is more than one."""
     found: dict[str, list[tuple[str, Row]]] = {}
     for chapter in chapters:
-        held = [one for one in (published(chapter, each) for each in PUBLISHED) if one.exists]
-        if len(held) < 2:
+        if len(held := published_runs(chapter)) < 2:
             continue
         for one in (one for one in held if not one.stale()):
             evidence = {**shown.evidence, chapter.name: one}

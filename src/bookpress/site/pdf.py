@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 import subprocess
@@ -59,14 +60,9 @@ def article(page: str, folder: str) -> str:
     text = re.sub(r'<img[^>]*class="only-dark"[^>]*/>', "", text)
 
     def address(match: re.Match) -> str:
-        where = match[2]
-        if re.match(r"[a-z]+:|#", where):
+        if re.match(r"[a-z]+:|#", match[2]):
             return match[0]
-        parts = [part for part in f"{folder}/{where}".split("/") if part not in ("", ".")]
-        while ".." in parts:
-            place = parts.index("..")
-            parts[max(place - 1, 0) : place + 1] = []
-        return f'{match[1]}="{"/".join(parts)}"'
+        return f'{match[1]}="{posixpath.normpath(posixpath.join(folder, match[2]))}"'
 
     return re.sub(r'\b(src|href)="([^"]*)"', address, text)
 

@@ -27,9 +27,12 @@ def names() -> str:
 def _entry(name: str, item: Any) -> list[str]:
     short = name.rpartition(".")[2]
     try:
-        signature = str(_bare(inspect.signature(item)))
+        signature = str(inspect.signature(item))
     except (TypeError, ValueError):
         signature = "(…)"
+    signature = re.sub(
+        r"(: |-> )(['\"])(.*?)\2(?=[,)=\s]|$)", r"\1\3", signature
+    )  # hints without their quotes
     signature = re.sub(r"<[^>]*>", "…", signature)
     if len(name + signature) > LONGEST:  # a parameter a line
         inside, _, given = signature[1:].rpartition(")")
@@ -37,24 +40,6 @@ def _entry(name: str, item: Any) -> list[str]:
         signature = "(\n" + "".join(f"    {each},\n" for each in listed) + f"){given}"
     text = _escaped(inspect.getdoc(item) or "")
     return [f"### {short}", "", f"```python\n{name}{signature}\n```", "", text, ""]
-
-
-class _Written(str):
-    """An annotation as the code has it, without the quotes of a text."""
-
-    __repr__ = str.__str__
-
-
-def _bare(signature: inspect.Signature) -> inspect.Signature:
-    """The same with annotations as they are written; what stands for a value keeps its quotes."""
-    given = [
-        each.replace(annotation=_Written(each.annotation)) if isinstance(each.annotation, str) else each
-        for each in signature.parameters.values()
-    ]
-    back = signature.return_annotation
-    return signature.replace(
-        parameters=given, return_annotation=_Written(back) if isinstance(back, str) else back
-    )
 
 
 def _escaped(text: str) -> str:

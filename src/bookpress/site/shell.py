@@ -6,6 +6,10 @@ import base64
 import hashlib
 import html
 import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlparse
 
 import yaml
@@ -13,7 +17,8 @@ import yaml
 from bookpress import paths
 from bookpress.book import book
 from bookpress.contents import repository, settings
-from bookpress.site.rendering import Markup, macro, render
+from bookpress.pipeline.inks import PALETTE
+from bookpress.site.rendering import ORDER, Markup, look, macro, render
 from bookpress.texts import read_yaml
 
 
@@ -177,18 +182,51 @@ def _fixed(text: str) -> str:
     return re.sub(rf"({SIGN})[ \n](?=[−\d])", rf"\1{FIXED}", text)
 
 
-# ---- What other sites show of a page ---------------------------------------------------------------------------------
+# ---- What other sites show of a page: a description, and a picture of its title and its verdicts ---------------------
 
 LONGEST_DESCRIPTION = 200
+SIZE = (1200, 630)
+INKS = {"true": PALETTE["corrected"][0], "part": PALETTE["part"][0], "own": "#5b45a8"}
+INKS |= dict.fromkeys(("false", "mended"), PALETTE["wrong"][0])
 
 
-def with_description(text: str, title: str = "") -> str:
-    """The page with its title (by default its heading) and its first paragraph in its head; what it says of itself
-    already stays as it is."""
-    if 'property="og:description"' in text:
-        return text
-    own = macro("foot.html.j2", "tags")(title or _title(text), description(text))
+def with_description(text: str, image: str, title: str = "") -> str:
+    """The page with its title (by default its heading), its first paragraph and a picture in its head; what it says
+    of itself already stays as it is."""
+    own = macro("foot.html.j2", "picture")(image)
+    if 'property="og:description"' not in text:
+        own = macro("foot.html.j2", "tags")(title or _title(text), description(text)) + own
     return text.replace("</title>", f"</title>\n{own}", 1)
+
+
+def draw_previews(titles: Mapping[str, str], rows: Iterable[dict[str, Any]], images: Path) -> None:
+    """A PNG of 1200 by 630 pixels for each page of these titles: its title, and a square in the colour of its verdict
+    for each claim; on the first page of all."""
+    from matplotlib import font_manager
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = font_manager.findfont("DejaVu Sans")
+    large, small = (ImageFont.truetype(font, size) for size in (64, 30))
+    order = {verdict: place for place, verdict in enumerate(ORDER)}
+    rows = sorted(rows, key=lambda row: order.get(row["verdict"], len(order)))
+    for name, title in titles.items():
+        picture = Image.new("RGB", SIZE, "white")
+        draw, own = ImageDraw.Draw(picture), [row for row in rows if name in ("index", row["chapter"])]
+        for number, text in enumerate(textwrap.wrap(title, 26)[:3]):
+            draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
+        side = 44 if len(own) < 60 else 22
+        across = (SIZE[0] - 160) // (side + 6)
+        for number, row in enumerate(own):
+            x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
+            ink = INKS.get(look(row["verdict"])[0], PALETTE["printed"][0])
+            draw.rounded_rectangle((x, y, x + side, y + side), 6, ink)
+        draw.text((80, 560), f"{len(own)} claims, each measured", PALETTE["printed"][0], small)
+        picture.quantize(64).save(images / preview(name), optimize=True)
+
+
+def preview(name: str) -> str:
+    """File name of the picture of a page."""
+    return f"preview-{name.replace('/', '-')}.png"
 
 
 def description(page: str) -> str:

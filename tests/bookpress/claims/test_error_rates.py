@@ -99,7 +99,11 @@ def test_recorded_samples_give_the_coverage_of_a_slow_twin():
 @pytest.fixture(scope="module")
 def page(the_book):
     text = (claims.reading.paths.book_folder() / "how-a-verdict-is-made.md").read_text(encoding="utf-8")
-    return pages.verdict_page(text, the_book)
+    return filled(text, the_book)
+
+
+def filled(text: str, shown: prose.Pages) -> str:
+    return prose.fill(text, "how-a-verdict-is-made", shown, pages.of_rules(text, shown))
 
 
 def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
@@ -145,9 +149,9 @@ def test_the_worked_example_says_whether_its_test_stood_before_the_data(late):
 
 
 def test_a_blank_that_nothing_fills_is_one_line():
-    with pytest.raises(BnbookError, match="nothing fills nonsense; known: power"):
-        pages.verdict_page("{{ here:nonsense }}", prose.Pages({}, []))
-    assert "1. " not in pages.verdict_page("{{ here:example }} {{ here:shared }}", prose.Pages({}, []))
+    with pytest.raises(BnbookError, match="here:nonsense .* nothing fills it; known: power"):
+        filled("{{ here:nonsense }}", prose.Pages({}, []))
+    assert "1. " not in filled("{{ here:example }} {{ here:shared }}", prose.Pages({}, []))
 
 
 def test_the_spreads_of_the_data_are_theirs():

@@ -19,7 +19,7 @@ from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, locking, publishing
 from bookpress.pipeline.locking import Known
 from bookpress.runs import kinds, store
-from bookpress.site import pages, rendering
+from bookpress.site import check, rendering
 from bookpress.site.claim_pages import Context, claim_page
 
 
@@ -34,7 +34,7 @@ def shown(profile="laptop"):
 
 
 def problems():
-    return "; ".join(pages.unlocked([coin()]))
+    return "; ".join(check.unlocked([coin()]))
 
 
 def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
@@ -159,7 +159,7 @@ def test_more_seeds_are_locked_as_what_they_are(ran):
 
 def test_verdicts_that_turned_since_their_run_are_named(ran, capsys):
     publishing.publish(coin(), "laptop")
-    assert pages.turned([chapter_runs.published(coin(), "laptop")]) == []
+    assert check.turned([chapter_runs.published(coin(), "laptop")]) == []
     stamped(
         chapter_runs.published(coin(), "laptop"),
         lambda content: content["judged"]["coin-fair"].update(verdict="not reproduced"),

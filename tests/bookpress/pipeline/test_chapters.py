@@ -60,6 +60,8 @@ def test_a_value_of_another_type_is_one_clear_line(name, given):
         ("float in rates", 0.5, 0.4), ("list[float] with 1 over 2, once each", [0.5, 1.0], [0.5, 0.5]),
         ("list[int] 2 or more", [1, 2], [1]), ("list[int] 2 of them", [1, 2], [1, 2, 3]), ("int below seeds", 1, 2),
         ("int multiple of seeds", 4, 5), ("int twice a multiple of seeds", 8, 6), ("list[int] as many as rates", [1, 2], [1]),
+        ("list[float] rising", [0.1, 0.2], [0.1, 0.1]), ("int from 0", 10**9, 10**9 + 1),
+        ("str of images in 3 colours", "cifar10-auto", "mnist"),
     ],
 )  # fmt: skip
 def test_a_condition_holds_up_to_its_bound_and_no_further(said, inside, outside):
@@ -68,6 +70,18 @@ def test_a_condition_holds_up_to_its_bound_and_no_further(said, inside, outside)
     assert parameters.checked(kinds, beside | {"x": inside})["x"] == inside
     with pytest.raises(BnbookError, match="parameter x is .*; expected"):
         parameters.checked(kinds, beside | {"x": outside})
+
+
+@pytest.mark.parametrize(
+    ("profile", "given", "words"),
+    [
+        ("smoke", "mnist", "made for: cifar10"),
+        ("laptop", "textures-standin", "needs real data, such as 'cifar10-auto'"),
+    ],
+)
+def test_data_that_a_chapter_is_not_made_for_are_refused_before_it_runs(profile, given, words):
+    with pytest.raises(BnbookError, match=words):
+        chapters.select(["practice/stand-ins"])[0].changed(profile, {"data": given})
 
 
 def test_an_unknown_name_lists_the_known_ones():

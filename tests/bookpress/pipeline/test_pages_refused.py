@@ -11,7 +11,7 @@ import pytest
 from locked_coin import edit_results, laptop_run
 
 from bnbook.errors import BnbookError
-from bookpress import paths
+from bookpress import atomic, paths
 from bookpress.claims import locks
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, publishing
@@ -44,7 +44,7 @@ def test_only_scripts_outside_of_the_content_are_allowed_by_a_page():
 def test_two_builds_at_once_are_one_clear_line(ran, monkeypatch):
     monkeypatch.setattr(pages, "stage", lambda *_: pytest.fail("pages were made"))
     with (
-        build._alone(paths.build_folder()),
+        atomic.alone(paths.build_folder() / ".lock", AssertionError()),
         pytest.raises(BnbookError, match="another process builds the site"),
     ):
         build.build("smoke")

@@ -62,6 +62,17 @@ def test_bad_input_found_by_a_chapter_is_one_line_and_exit_code_2(tiny):
     assert not list((tiny / "runs").rglob("*.ipynb"))
 
 
+def test_what_a_changed_value_stops_inside_is_one_line_that_names_it(tiny):
+    path = tiny / "book" / "part" / "coin.md"
+    path.write_text(path.read_text().replace("shares = [", "1 / (tosses - 7)\nshares = ["))
+    done = bnbook("run", "coin", "--set", "tosses=7", root=tiny, code=2)
+    assert one_line(done) and "part/coin with tosses = 7 failed; its notebook is" in done.stderr
+    assert "ZeroDivisionError: division by zero; choose other values" in done.stderr
+    path.write_text(path.read_text().replace("1 / (tosses - 7)", 'open("nowhere")'))
+    done = bnbook("run", "coin", "--set", "tosses=7", root=tiny, code=1)
+    assert "FAILED part/coin with tosses = 7" in done.stderr, "the disk's fault and no value's"
+
+
 def test_a_run_records_what_it_rests_on(tiny_ran):
     content = json.loads((tiny_ran / "runs" / "laptop" / "part" / "coin.json").read_text())
     wanted = {"profile": "laptop", "seeds": 5, "tosses": 400, "rate": 0.5, "names": ["a"]}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from conftest import ROOT
+from PIL import Image
+from site_rows import rows
 
 from bnbook.errors import BnbookError
 from bookpress.book import book
@@ -79,17 +82,24 @@ def test_what_is_mended_in_a_page(mend, before, after):
     assert mend(before) == (before if after is None else after)
 
 
-def test_a_page_says_of_itself_its_title_and_its_first_paragraph():
+def test_a_page_has_a_description_and_a_picture_of_its_own_verdicts(tmp_path):
     text = (
         "<head><title>A coin</title></head><article><h1>A coin &amp; more</h1>"
         '<div class="run-stamp docutils"><p>Numbers on this page: laptop profile, and more.</p></div>'
         "<p>Is it <em>fair</em>? Heads came up in half of the tosses &amp; more.</p></article>"
     )
-    page = shell.with_description(text, "A coin & its two sides")
+    page = shell.with_description(text, "a.png", "A coin & its two sides")
     assert 'name="description" content="Is it fair? Heads came up in half of the tosses &amp; more' in page
     assert 'property="og:title" content="A coin &amp; its two sides"' in page
-    assert 'property="og:title" content="A coin &amp; more"' in shell.with_description(text)
-    assert shell.with_description(page, "Another") == page, "what it says of itself stays"
+    assert 'property="og:title" content="A coin &amp; more"' in shell.with_description(text, "a.png")
+    assert page.count('property="og:image" content="a.png"') == 1
+    assert shell.with_description(page, "b.png").count("og:description") == 1, "what it says of itself stays"
+    shell.draw_previews({"index": "A book", "part/coin": "A coin"}, rows(), tmp_path)
+    few = [
+        len(Image.open(tmp_path / shell.preview(name)).getcolors(1 << 20)) for name in ("index", "part/coin")
+    ]
+    assert min(few) > 5
+    assert Image.open(tmp_path / shell.preview("part/coin")).size == shell.SIZE
     assert shell.description("<article><p>short</p></article>") == ""
     long = shell.description("<article><p>" + "long words " * 60 + "</p>")
     assert 100 < len(long) <= shell.LONGEST_DESCRIPTION + 2
@@ -127,3 +137,17 @@ def test_the_page_of_names_has_every_public_name_with_its_docstring():
     assert 'norm: Norm = "none"' in text.replace("'", '"') and "model: nn.Module" in text
     assert "h<sup>l-1</sup>" in text and "W<sub>i</sub>" in text and "*whole*" in text, "set, not spelled"
     assert "n\\_mu" in text and "q\\_hat\\_0" in text, "names of code are no formulas"
+
+
+def test_the_books_notation_is_one_table(monkeypatch, tmp_path):
+    monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
+    table = pages.notation()
+    assert table.count("\n") > 20 and "$\\gamma$, $\\beta$ | `gamma`, `beta`" in table
+    assert r"$\mathcal L$, $\widehat{\mathcal L}$ |" in table, "no symbol stands there twice"
+    (tmp_path / "_config.yml").write_text("title: A")
+    (tmp_path / "book").mkdir()
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    assert pages.notation().count("\n") == 3
+    (tmp_path / "book/notation.yml").write_text("- {symbol: [a], mean: x}")
+    with pytest.raises(BnbookError, match="notation.yml: row number 1: .* lacks meaning"):
+        pages.notation()
