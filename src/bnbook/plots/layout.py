@@ -88,10 +88,8 @@ def subplots(
     axes = np.empty((rows, columns), dtype=object)
     for column in range(columns):
         for row in range(rows):
-            shared = {
-                "sharex": _first(axes, sharex, row, column, "col"),
-                "sharey": _first(axes, sharey, row, column, "row"),
-            }
+            first = {True: axes[0, 0], "all": axes[0, 0], "row": axes[row, 0], "col": axes[0, column]}
+            shared = {"sharex": first.get(sharex), "sharey": first.get(sharey)}
             ax = fig.add_subplot(places[(column // across) * rows + row, column % across], **shared)
             if sharex in (True, "col") and row + 1 < rows:
                 ax.tick_params(labelbottom=False)
@@ -100,19 +98,6 @@ def subplots(
             axes[row, column] = ax
     fig.bnbook_blocks = (axes, across)
     return fig, axes if not squeeze else axes[0, 0] if axes.size == 1 else axes.squeeze()
-
-
-def _first(axes: np.ndarray, share: bool | str, row: int, column: int, line: str) -> plt.Axes | None:
-    """The panel whose axis this one has."""
-    if share is True or share == "all":
-        found = axes[0, 0]
-    elif share == line:
-        found = axes[0, column] if line == "col" else axes[row, 0]
-    elif share in ("row", "col"):  # x along a row, y along a column
-        found = axes[row, 0] if share == "row" else axes[0, column]
-    else:
-        found = None
-    return found
 
 
 def cells(

@@ -210,7 +210,7 @@ def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
     rows = {name: words for name, words, _ in doctor._data()}
     assert rows["mnist"] == doctor.NOT_HERE and "downloaded" in rows["data"]
     (tmp_path / "decoded").mkdir()
-    (tmp_path / "decoded" / "mnist.bin").touch()
+    (tmp_path / "decoded" / "mnist.npz").touch()
     assert {name: words for name, words, _ in doctor._data()}["mnist"] == "downloaded before, in the cache"
 
 
