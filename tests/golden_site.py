@@ -184,6 +184,7 @@ SAID = [
     "It trains faster; we read, thrice.",
     "The book's own question, for nobody says it: does it end?",
     "It ends (by the loss $L(w_t)$) much lower than all the others of which we know anything at all.",
+    "The loss that is left at the end of such a long training is a sum of $a + b + c$ and of more.",
     "At most σ_{x_i}.",
 ]
 CITATION = "title: A book\nauthors: [{name: Ann}, {name: Bob}]\nversion: 1.2\ndate-released: 2026-01-02\n"
@@ -200,6 +201,8 @@ SENTENCES = [
     {"where": "Verse 1", "says": "Heads | <i> has $p < 1$.", "claims": ["coin-fair"], "note": "One <coin>."},
     {"where": "Verse 2", "says": "A | B < C.", "not_judged": "open: toss <it> often"},
     {"where": "Refrain", "says": "Half, I say.", "repeats": "Verse 1"},
+    {"where": "Verse 3", "says": "It is wide.", "not_judged": "scale: no machine is"},
+    {"where": "Verse 4", "says": "It is odd.", "claims": ["coin-fair", "coin-odd"]},
     {"where": "Coda", "says": "Heads it is.", "errata": ["two-sides"]},
     {"where": "Coda 2", "says": "Both.", "claims": ["coin-fair"], "errata": ["edge", "again.1"]},
 ]
@@ -272,9 +275,13 @@ def of_sources() -> Iterator[tuple[str, str]]:
             (root / name).write_text(
                 content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True)
             )
-        fair, other = row("coin-fair", rests_on=["beta"], says="It is <so>; we read, twice."), row("other")
+        own = root / "book" / "part" / "coin.claims.yml"
+        listed = yaml.safe_load(own.read_text())
+        listed["claims"].append(listed["claims"][0] | {"id": "coin-odd"})
+        own.write_text(yaml.safe_dump(listed))
+        fair, odd = row("coin-fair", rests_on=["beta"], says="It is <so>; we read, twice."), row("coin-odd")
         shown = Pages({}, claims.load_claims())
-        shown.__dict__["rows"] = {"coin-fair": fair, "other": other}
+        shown.__dict__["rows"] = {"coin-fair": fair, "coin-odd": odd}
         yield "errata", pages.errata(claims.load_errata(), select(["coin"]), shown)
         yield "coverage", pages.coverage(claims.load_coverage(), shown)
         yield from of_sizes(folder)

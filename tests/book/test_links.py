@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from bookpress import contents
+from bookpress.book import repository
 from bookpress.site import build, shell
 
 HUB = "https://github.com/someone/a-book"
@@ -14,10 +14,10 @@ HUB = "https://github.com/someone/a-book"
 def test_the_setting_reaches_every_page_and_notebook(ran):
     """Where it is unset, as in this book: test_pipeline_build.py."""
     config = ran / "_config.yml"
-    assert contents.repository() == "" == shell.binder() and "git clone" not in shell.clone()
+    assert repository() == "" == shell.binder() and "git clone" not in shell.clone()
     text = config.read_text().replace('baseurl: ""', 'baseurl: "https://x.org/b/"', 1)
     config.write_text(text.replace('url: ""', f'url: "{HUB}"', 1))
-    assert contents.repository() == HUB
+    assert repository() == HUB
     site = build.build("smoke").parent
     commit = json.loads((ran / "runs/smoke/part/coin.json").read_text())["provenance"]["commit"]
     pages = {page.relative_to(site).as_posix(): page.read_text() for page in site.rglob("*.html")}

@@ -11,8 +11,8 @@ from typing import Any
 
 import nbformat
 
-from bookpress import atomic, claims, contents
-from bookpress.book import book
+from bookpress import atomic, claims
+from bookpress.book import book, repository
 from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
 from bookpress.errors import PressError
@@ -207,7 +207,7 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
         cells.append(_markdown(captions.get(number, "")))
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
     cells[0].source = _after_title(cells[0].source, f"{_about(evidence, own)}\n\n{to_run}")
-    cells.insert(1, setup_cell(contents.repository()))
+    cells.insert(1, setup_cell(repository()))
     if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))
