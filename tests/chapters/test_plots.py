@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator
 
 from bnbook.chapters import landscape, noisy_batch_norm, training
 from bnbook.figures import COLORS, finish, use_style
-from bnbook.plots.axes import name_few_decades, number, power, thin_numbers, uncut_marks
+from bnbook.plots.axes import name_few_decades, number, thin_numbers, uncut_marks
 from bnbook.plots.layout import (
     LEAST,
     PHONE_COLUMN,
@@ -417,13 +417,6 @@ def test_where_two_curves_cross_last():
     assert landscape.crossing(x, [1, 1, 1, np.nan], [2, 2, 2, 2]) is None
 
 
-@pytest.mark.parametrize(
-    "rate, words", [(1e-6, "$10^{-6}$"), (3e-5, r"$3\cdot 10^{-5}$"), (1.57e-6, r"$1.6\cdot 10^{-6}$")]
-)
-def test_powers_of_ten(rate, words):
-    assert power(rate) == words
-
-
 def test_the_papers_rate_stands_between_its_neighbours():
     rates = [0.01, 0.03, 0.1, 0.3, 0.5, 1.0]
     fig = training.starts({(rate, "none"): np.ones(3) for rate in rates}, rates)
@@ -509,16 +502,6 @@ def test_columns_stand_below_each_other_and_share_what_they_share_on_a_page(rows
     if rows > 1:
         assert axes[1, 0].get_ylim() != (0, 5), "no scale that a page does not share"
     assert fig.get_figwidth() == WIDTH and fig.get_figheight() * 358 / WIDTH < 1000
-
-
-def test_a_drawing_that_asks_pyplot_is_narrow_too_and_pyplot_is_itself_again():
-    usual = plt.subplots
-    with pytest.raises(ZeroDivisionError), on_a_phone():
-        fig, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
-        assert fig.get_figwidth() == WIDTH and axes[0].get_subplotspec().rowspan.start == 0
-        assert axes[1].get_subplotspec().rowspan.start == 1
-        raise ZeroDivisionError
-    assert plt.subplots is usual and plt.subplots(figsize=(7, 3))[0].get_figwidth() == 7
 
 
 def test_each_block_has_the_numbers_and_the_name_of_its_rows():
