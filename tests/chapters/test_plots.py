@@ -22,7 +22,7 @@ from bnbook.plots.layout import (
     on_a_phone,
     subplots,
 )
-from bnbook.plots.names import clear_legends, mark, marks, name_lines
+from bnbook.plots.names import clear_legends, mark, marks, name_lines, others, with_bars
 from bnbook.plots.panels import fans, panels, shares
 
 X, LONG = np.linspace(0, 1, 60), np.linspace(0, 10, 50)
@@ -352,6 +352,24 @@ def test_names_keep_clear_of_contours(figure):
     assert ends and not any(box.padded(2).y0 < line[:, 1].max() < box.padded(2).y1 for line in ends)
 
 
+def test_error_bars_are_a_part_of_their_line(figure):
+    (ax,) = figure(np.sin(LONG)).axes
+    bars = ax.errorbar([2, 4], [3.0, 3.5], [0.1, 0.2], fmt="o", capsize=3)
+    assert others(ax, with_bars(ax, bars.lines[0])) == [ax.lines[0]]
+    assert with_bars(ax, ax.lines[0]) == [ax.lines[0]]
+
+
+def test_a_name_stands_on_no_band_of_another_colour(figure):
+    fig = figure(np.ones_like(LONG))
+    (ax,) = fig.axes
+    ax.fill_between(LONG[25:], 0, 2, color="C1", alpha=0.2)
+    ax.fill_between(LONG[:5], 0, 2, color="C0", alpha=0.2)
+    ax.legend()
+    name_lines(fig)
+    (box,) = boxes(fig).values()
+    assert box.x1 <= ax.transData.transform((LONG[25], 0))[0]
+
+
 # ---- marks: beside their line, in no legend, and only where the axes reach ----
 
 
@@ -373,6 +391,15 @@ def test_a_mark_is_named_and_in_no_legend(axes):
     name_lines(axes[0].figure)
     assert words(axes[0]) == ["a line", "paper: 3", "guessing"] and words(axes[1]) == ["a line"]
     assert {text.get_color() for text in axes[0].texts[1:]} == {COLORS["printed"]}
+
+
+def test_words_of_a_mark_stand_on_no_legend(axes):
+    (ax, _), legend = axes, axes[0].legend(title="kept", loc="center right")
+    mark(ax, "halfway", y=0.5)
+    name_lines(ax.figure)
+    (text,) = ax.texts
+    assert text.get_text() == "halfway" and ax.get_legend() is legend
+    assert not text.get_window_extent().overlaps(legend.get_window_extent())
 
 
 def crowded(axes, *marked):
@@ -537,6 +564,7 @@ def test_a_list_of_panels_is_read_on_in_rows(narrow, count, columns, last):
     assert {(ax.get_xlim(), ax.get_ylim()) for ax in axes} == {((0, 7), (0, 5))}
     numbered = [any(text.get_visible() and text.get_text() for text in ax.get_xticklabels()) for ax in axes]
     assert numbered == [k + columns >= count for k in range(count)], "where no panel is below"
+    assert fig.axes == axes
     assert fig.get_figheight() * 358 / WIDTH < 1000 or not narrow
 
 
