@@ -108,9 +108,7 @@ def the_book():
 @pytest.fixture(scope="session")
 def book_rows(the_book):
     """A row for each of the real book's claims."""
-    from bookpress.pipeline import ledger
-
-    return ledger.ledger(the_book)
+    return list(the_book.rows.values())
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:

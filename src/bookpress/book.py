@@ -17,6 +17,7 @@ from typing import Any
 
 from bookpress import paths
 from bookpress.errors import PressError
+from bookpress.texts import read_yaml
 
 PRESS = __name__.partition(".")[0]
 Words = Mapping[str, str]
@@ -86,9 +87,7 @@ def register(told: Book) -> Book:
 def book() -> Book:
     """The registered book, else the one around here; PressError where there is none or it names no package."""
     if _registered is None:
-        from bookpress.texts import read_yaml
-
-        package = (read_yaml(paths.repository_root() / "_config.yml", "_config.yml") or {}).get("package")
+        package = (settings() or {}).get("package")
         try:
             importlib.import_module(f"{package}.book")
         except ModuleNotFoundError:
@@ -107,3 +106,36 @@ def folders() -> dict[str, Path]:
     """Where the code lies that a run rests on, that of the book's package and the press."""
     names = (book().package, PRESS)
     return {name: Path(importlib.util.find_spec(name).origin).parent for name in names}
+
+
+# ---- What `_config.yml` and `_toc.yml` say of it ------------------------------------------------------------------------
+
+
+def chapter_names() -> list[str]:
+    """`part/chapter` of every book/PART/CHAPTER.md, in the order of `_toc.yml`; unlisted ones last, by
+    name."""
+    folder = paths.book_folder()
+    names = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.md"))
+    listed = _listed(read_yaml(paths.repository_root() / "_toc.yml", "_toc.yml"))
+    place = {name: number for number, name in enumerate(listed)}
+    return sorted(names, key=lambda name: place.get(name, len(place)))
+
+
+def settings() -> dict[str, Any]:
+    """All of `_config.yml`."""
+    return read_yaml(paths.repository_root() / "_config.yml", "_config.yml")
+
+
+def repository() -> str:
+    """The address of the repository (`repository: url:`), or nothing while it is not set."""
+    return str((settings().get("repository") or {}).get("url") or "").rstrip("/")
+
+
+def _listed(node: Any) -> list[str]:
+    """Every `file:` below a node of the table of contents, in order."""
+    if isinstance(node, list):
+        return [name for item in node for name in _listed(item)]
+    if not isinstance(node, dict):
+        return []
+    own = [str(node["file"]).removesuffix(".md")] if "file" in node else []
+    return own + [name for value in node.values() for name in _listed(value)]

@@ -283,16 +283,17 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapters, ledger
+    from bookpress.pipeline import chapters
+    from bookpress.site import exports
 
     if arguments.form or arguments.to:
         return _exported(arguments)
     if arguments.instrument:
-        print(ledger.of_instrument(arguments.instrument), end="")
+        print(exports.of_instrument(arguments.instrument), end="")
         return DONE
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     profile = arguments.profile if arguments.runs else None
-    print(ledger.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
+    print(exports.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
     return DONE
 
 

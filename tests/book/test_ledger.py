@@ -14,8 +14,8 @@ import yaml
 
 from bookpress import claims
 from bookpress.cli import main
-from bookpress.pipeline import ledger
 from bookpress.site import exports
+from bookpress.site import exports as ledger
 
 
 def test_every_claim_has_a_row_with_the_verdict_that_pages_show(the_book, book_rows):

@@ -241,6 +241,7 @@ def test_a_seed_gives_the_same_whatever_the_processes():
     assert all(np.array_equal(one[name], again[name]) for name in one)
     assert not np.array_equal(one["grid.angle"], other["grid.angle"])
     assert (one["surplus"][..., 0] == 1).all()
+    assert not torch.equal(*(draw(WIDTHS, seed, 1)["weights"][0] for seed in (1, 2)))
     decays = [(one.rate, round(one.rate * one.decay, 10)) for one in PLAN.grid]
     assert decays == [(rate, product) for product in (0.02, 0.04, 0.08) for rate in (0.03, 0.1, 0.3)]
 

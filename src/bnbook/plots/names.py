@@ -201,7 +201,7 @@ def name_marks(fig: plt.Figure) -> None:
             left.append((ax, line, words))
     keys: dict[plt.Axes, dict[str, Line2D]] = {}
     for ax, line, words in left:
-        if words not in written and _is_seen(ax, line):
+        if words not in written and len(Ink(ax, [line]).places):  # else it lies beyond the axes
             written.add(words)
             keys.setdefault(ax, {})[words] = line
     for ax, named in keys.items():
@@ -219,12 +219,6 @@ def _into_legend(ax: plt.Axes, named: Mapping[str, Line2D]) -> None:
         handles, names = old.legend_handles + handles, [text.get_text() for text in old.get_texts()] + names
         style = dict(fontsize=old.get_texts()[0].get_fontsize(), title=old.get_title().get_text() or None)
     ax.legend(handles, names, **style)
-
-
-def _is_seen(ax: plt.Axes, line: Line2D) -> bool:
-    """Whether the axes go as far as its end."""
-    end = ax.transAxes.inverted().transform(line.get_transform().transform(line.get_xydata()))[-1]
-    return bool(-1e-6 <= end.min() <= end.max() <= 1 + 1e-6)
 
 
 # ---- Names in place of legends ------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from bookpress import contents, paths
-from bookpress.book import book
+from bookpress import paths
+from bookpress.book import book, chapter_names
 from bookpress.errors import PressError
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
@@ -289,7 +289,7 @@ def is_parameters(cell: Any) -> bool:
 def discover() -> list[Chapter]:
     """Every chapter of the book, in the order of `_toc.yml`."""
     folder = paths.book_folder()
-    return [read(folder / f"{name}.md", name) for name in contents.chapter_names()]
+    return [read(folder / f"{name}.md", name) for name in chapter_names()]
 
 
 def read(path: Path, name: str) -> Chapter:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bookpress import atomic, contents, paths
-from bookpress.book import command_name
+from bookpress import atomic, paths
+from bookpress.book import command_name, repository
 from bookpress.errors import PressError
-from bookpress.pipeline import gate, handout, ledger, pictures
+from bookpress.pipeline import gate, handout, pictures
 from bookpress.pipeline.chapters import discover
-from bookpress.site import check, claim_pages, pages, shell, teaching, ways
+from bookpress.site import check, claim_pages, exports, pages, shell, teaching
 from bookpress.site.staged import MARK
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -63,10 +63,10 @@ def _built(folder: Path, profile: str | None) -> Path:
         sheets = teaching.students()
         judged = claim_pages.judgements(chapters, shown)
     figures = finish(rendered, staged)
-    claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
+    claim_pages.write(rendered, chapters, shown, figures, judged, repository())
     sheets = teaching.write(rendered, sheets)
-    data = ways.Data(rendered, chapters, shown, figures)
-    about = contents.repository(), shell.address(), *gate.head()
+    data = shell.Data(rendered, chapters, shown, figures)
+    about = repository(), shell.address(), *gate.head()
     titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
     shell.draw_previews(titles, shown.rows.values(), rendered / "_images")
     chapter_of = {f"claims/{row['id']}": row["chapter"] for row in shown.rows.values()}
@@ -83,7 +83,7 @@ def _built(folder: Path, profile: str | None) -> Path:
         page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
     # what the download button of a page gives
     shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)
-    ledger.write(rendered, shown)
+    exports.write(rendered, shown)
     old_site = folder / "html.old"
     shutil.rmtree(old_site, ignore_errors=True)
     if site.exists():

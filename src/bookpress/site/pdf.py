@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bookpress import cli, contents, paths
+from bookpress import cli, paths
+from bookpress.book import chapter_names
 from bookpress.errors import PressError, reason
 from bookpress.site import shell
 from bookpress.site.rendering import Markup
@@ -27,7 +28,7 @@ def write(site: Path, target: Path) -> Path:
     program = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if program is None:
         raise PressError(f"no browser to print with; expected one of {', '.join(BROWSERS)} to be installed")
-    names = ["index", *contents.chapter_names(), *GENERATED]
+    names = ["index", *chapter_names(), *GENERATED]
     pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
     if not pages:
         raise PressError(f"no site in {site.name}/; build it first (bnbook build)")

@@ -259,6 +259,13 @@ def test_every_finished_run_counts_as_seen_at_the_profiles_whose_data_it_shows(r
     assert seen_now() == seen
 
 
+def test_a_published_run_counts_when_its_folder_of_runs_is_gone(ran):
+    publishing.publish(coin(), "laptop")
+    for profile in ("laptop", "smoke"):
+        chapter_runs.fresh_run(coin(), profile).results_path.unlink()
+    assert seen_now() == {"laptop": [[0, 4]]}
+
+
 def test_a_run_without_what_a_new_claim_reads_is_not_seen_by_it_and_by_one_that_was_locked_it_is(ran):
     edit(claims_file(ran), "a: heads", "a: head")
     assert (seen_now(locked=False), seen_now(locked=True)) == ({}, {"laptop": [[0, 4]]})

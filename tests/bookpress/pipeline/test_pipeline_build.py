@@ -157,15 +157,6 @@ def test_a_verdict_that_was_only_renamed_has_not_turned(ran):
         assert said == ("“wrong as printed, corrected” when it ran" if remark is None else remark)
 
 
-def test_a_chapter_without_a_run_says_so_in_its_answer_box():
-    found = "**Found.** {{ mean:x }} points.\n\n```{says} a > b\nyes: It.\n```"
-    box = f":::{{admonition}} In short\n:class: answer\n\n{found}\n:::"
-    shown = pages.unanswered(f"before\n{box}\n\nafter {{{{ mean:y }}}}", "part/coin")
-    assert "**Found.**" not in shown and "{says}" not in shown and "before\n:::" in shown
-    assert "Not answered yet" in shown and "`bnbook run part/coin --profile laptop`" in shown
-    assert shown.endswith("laptop`\n:::\n\nafter {{ mean:y }}")
-
-
 @pytest.mark.parametrize("chapter", discover(), ids=lambda chapter: chapter.name)
 def test_each_answer_box_can_be_told_from_the_text_around_it(chapter):
     assert chapter.text.count("\n:class: answer\n") == 1
@@ -268,7 +259,6 @@ def test_tokens(ran):
     values = book.evidence["part/coin"].results["heads"]
     half = 2.776 * values.std(ddof=1) / 5**0.5
 
-    book.evidence["part/coin"].results.header["parameters"]["names"] = ["a", "b", "c"]
     book.evidence["part/coin"].results.entries |= {
         "rate": {"values": [0.5, 0.5], "seeds": [0, 1], "unit": ""},
         "wide": {"values": [[1, 2], [3, 4]], "seeds": [0, 1], "unit": ""},
@@ -296,6 +286,7 @@ def test_tokens(ran):
     assert fill("{{ n:heads }} {{ param:tosses }} {{ profile }} {{ data }}") == "5 400 laptop none"
     assert fill("{{ verdict:coin-fair }}") == "reproduced"
     assert not re.search(r"\d\.\d{6}", fill("{{ effect:coin-fair }}")), "without a format in words"
+    book.evidence["part/coin"].results.header["parameters"]["names"] = ["a", "b", "c"]
     assert fill("{{ param:rate | fraction }} {{ param:names[0] }} {{ param:names[-1] }}") == "1/2 a c"
     book.evidence["part/coin"].results.header["parameters"]["rates"] = [1e-8, 3e-7, 0.001]
     assert fill("{{ param:rates }}") == "10⁻⁸, 3·10⁻⁷, 10⁻³"

@@ -9,7 +9,7 @@ from site_rows import rows
 
 from bnbook.errors import BnbookError
 from bookpress.book import book
-from bookpress.site import build, pages, pdf, reference, shell
+from bookpress.site import build, pages, pdf, shell
 
 F = r'<span class="math notranslate nohighlight">\(y=\pm1\)</span>'
 LOADS = '<script>window.MathJax = {"a": 1}</script>\n<script defer="defer" src="m/tex-chtml.js"></script>'
@@ -127,7 +127,7 @@ def test_without_a_site_or_a_browser_there_is_one_clear_line(tiny, monkeypatch):
 
 
 def test_the_page_of_names_has_every_public_name_with_its_docstring():
-    text = reference.names()
+    text = pages.public_names()
     for module, listed in book().public.items():
         for name in listed:
             assert f"{module}.{name}(" in text, name

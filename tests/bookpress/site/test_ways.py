@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bookpress import contents
+from bookpress.book import chapter_names
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PROFILES
-from bookpress.site import ways
+from bookpress.site import shell
 
 CELLS = [
     "record('speed', rates)",
@@ -41,13 +41,13 @@ RECORDED = [
 @pytest.mark.parametrize(
     ("figure", "behind"),
     [
-        ("lines", (["curve.lines.one"], ways.POINTS)),
-        ("two-words", (["growth.m1", "growth.m2", "slope", "slope.batch"], ways.NAMED)),
-        ("never-saved", (RECORDED, ways.ALL)),
+        ("lines", (["curve.lines.one"], shell.POINTS)),
+        ("two-words", (["growth.m1", "growth.m2", "slope", "slope.batch"], shell.NAMED)),
+        ("never-saved", (RECORDED, shell.ALL)),
     ],
 )
 def test_a_figures_data_are_its_points_else_what_its_cell_names_else_all(figure, behind):
-    assert ways.results_behind(Cells("part/coin", None, "A coin"), figure, RECORDED) == behind
+    assert shell.results_behind(Cells("part/coin", None, "A coin"), figure, RECORDED) == behind
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def site(request) -> Path:
     return Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
 
 
-@pytest.mark.parametrize("page", ["index", *contents.chapter_names()])
+@pytest.mark.parametrize("page", ["index", *chapter_names()])
 def test_each_figure_of_each_page_has_its_data_and_its_command(site, page):
     path = site / f"{page}.html"
     text = path.read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def test_each_figure_of_each_page_has_its_data_and_its_command(site, page):
     for each in under:
         command = re.sub(r"<[^>]+>", "", re.search(r"<pre[^>]*>(.*?)</pre>", each, re.S)[1])
         asked = re.fullmatch(r"bnbook run (\S+) --profile (\w+) --compare\s*", command)
-        assert asked and asked[1] in contents.chapter_names() and asked[2] in PROFILES
+        assert asked and asked[1] in chapter_names() and asked[2] in PROFILES
         data = re.search(r'<a class="way" download href="([^"]+)" title="CSV: [^"]+">', each)[1]
         with (path.parent / data).open(encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
