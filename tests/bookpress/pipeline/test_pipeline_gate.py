@@ -101,7 +101,7 @@ REFUSED = [
     *((shows("display_data", data={kind: "<script>alert(1)</script>", "text/plain": "1"}), f"shows {kind}")
       for kind in ("text/html", "application/javascript", "image/svg+xml")),
     (says("provenance", "platform", "<img src=x onerror=alert(1)>"), "has markup; expected plain words"),
-    (says("provenance", "platform", "/home/ann/x"), "coin.json carries a local path (/home/ann"),
+    (says("provenance", "platform", "/home/ann/x"), "coin.json carries a local path (/home/a"),
     (has(lambda content: content["provenance"]["versions"].update({"<b>torch": "1"})), "has markup; expected plain words"),
     (has(lambda content: content["data"].append({"name": "</td><script>"})), "has markup; expected plain words"),
     (has(lambda content: content["results"]["heads"].update(unit="<i>")), "has markup; expected plain words"),
