@@ -119,7 +119,6 @@ def blocks() -> Iterator[tuple[str, str]]:
         "places": ["v1, Figure 1: it <says> so."],
         "runs": [("laptop", row("a")), ("paper", row("a", "not reproduced", effect=None))],
         "drawn": [drawn, drawn | {"left_out": "", "effect": None, "interval": None}],
-        "locked": "2026-11-20",
         "before": "b-<f>",
         "after": "a-f",
     }
@@ -133,7 +132,7 @@ def blocks() -> Iterator[tuple[str, str]]:
         yield f"page {one['id']}", body_of(claim_page(one, Context("A coin", None, known=known)))
     for one in (ODD["asked"], ODD["if"]):
         about = Context("A coin", evidence, repository=HUB, **full)
-        yield f"full page {one['id']}", body_of(claim_page(one, about))
+        yield f"full page {one['id']}", body_of(claim_page(one | {"locked": "2026-11-20"}, about))
     yield "marks", claim_pages.marks(INSTRUMENTS, "../")(ODD["if"])
     yield "board", board.board(rows()[:5], CHAPTERS)
     yield "waffle", board.waffle(every)

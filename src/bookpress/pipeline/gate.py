@@ -102,31 +102,18 @@ def local_paths(evidence: Evidence) -> Lines:
             yield f"{path.name} carries a mail address (…{match[0]})"
 
 
-#: The start of a tag of HTML.
+#: The start of a tag of HTML; a text of JSON with one.
 TAG = re.compile(r"<[A-Za-z/!?]")
+TAGGED = re.compile(rf'"((?:[^"\\]|\\.)*?{TAG.pattern}(?:[^"\\]|\\.)*)"')
 
 
 def plain(evidence: Evidence) -> Lines:
-    """No markup in what a results file says of its run: its words stand on pages."""
-    recorded = evidence.results
-    about = {
-        name: {key: entry.get(key) for key in ("unit", "note")} for name, entry in recorded.entries.items()
-    }
-    for text in [text for text in _texts([recorded.header, about]) if TAG.search(text)][:3]:
+    """No markup in what a results file says of its run, names of fields as well: its words stand on pages."""
+    entries = evidence.results.entries.items()
+    about = {name: [entry.get("unit"), entry.get("note")] for name, entry in entries}
+    said = json.dumps([evidence.results.header, about], ensure_ascii=False)
+    for text in TAGGED.findall(said)[:3]:
         yield f"{evidence.results_path.name}: {text[:60]!r} has markup; expected plain words"
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in nested JSON, names of fields as well."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _texts(str(key))
-            yield from _texts(each)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _texts(each)
 
 
 # ---- What a run must hold: cells that ran, figures with words, every result that is read, the data it names --------
