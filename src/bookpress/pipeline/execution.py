@@ -250,14 +250,6 @@ def peak_mib() -> int:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit // 2**20
 
 
-def check_budget(evidence: Evidence) -> str | None:
-    """A warning where the run took longer than its profile's budget."""
-    seconds, limit = evidence.results.header["provenance"]["seconds"], BUDGETS[evidence.profile]
-    if seconds <= limit:
-        return None
-    return f"{evidence.chapter.name}: {seconds:.0f} s, over the {evidence.profile} budget of {limit} s"
-
-
 # ---- Chapters one after the other or several at once, each in its own process; outcomes in the order given ---------
 
 
@@ -296,8 +288,10 @@ class Job:
         outcome = ChapterOutcome(
             lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
         )
-        if over := check_budget(done):
-            outcome.lines.append((True, f"warning: {over}"))
+        took, limit = done.results.header["provenance"]["seconds"], BUDGETS[self.profile]
+        if took > limit:
+            words = f"{chapter.name}: {took:.0f} s, over the {self.profile} budget of {limit} s"
+            outcome.lines.append((True, f"warning: {words}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
             words = chapter_runs.tally(found.verdict for found in chapter_runs.chapter_verdicts(done))

@@ -27,6 +27,7 @@ from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
+from bookpress.schema import valid
 from bookpress.texts import read_text
 
 Lines = Iterator[str]  # what is amiss
@@ -102,31 +103,18 @@ def local_paths(evidence: Evidence) -> Lines:
             yield f"{path.name} carries a mail address (…{match[0]})"
 
 
-#: The start of a tag of HTML.
+#: The start of a tag of HTML; a text of JSON with one.
 TAG = re.compile(r"<[A-Za-z/!?]")
+TAGGED = re.compile(rf'"((?:[^"\\]|\\.)*?{TAG.pattern}(?:[^"\\]|\\.)*)"')
 
 
 def plain(evidence: Evidence) -> Lines:
-    """No markup in what a results file says of its run: its words stand on pages."""
-    recorded = evidence.results
-    about = {
-        name: {key: entry.get(key) for key in ("unit", "note")} for name, entry in recorded.entries.items()
-    }
-    for text in [text for text in _texts([recorded.header, about]) if TAG.search(text)][:3]:
+    """No markup in what a results file says of its run, names of fields as well: its words stand on pages."""
+    entries = evidence.results.entries.items()
+    about = {name: [entry.get("unit"), entry.get("note")] for name, entry in entries}
+    said = json.dumps([evidence.results.header, about], ensure_ascii=False)
+    for text in TAGGED.findall(said)[:3]:
         yield f"{evidence.results_path.name}: {text[:60]!r} has markup; expected plain words"
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in nested JSON, names of fields as well."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _texts(str(key))
-            yield from _texts(each)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _texts(each)
 
 
 # ---- What a run must hold: cells that ran, figures with words, every result that is read, the data it names --------
@@ -526,16 +514,23 @@ def _remembered(evidence: Evidence) -> list[str]:
     """What the gate says of committed evidence, asked again only when something that it reads has changed."""
     memory = paths.runs_folder() / ".gate.json"
     name, key = f"{evidence.folder.name}/{evidence.chapter.name}", _key(evidence)
-    try:
-        known = dict(json.loads(memory.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        known = {}
-    if isinstance(last := known.get(name), dict) and last.get("key") == key:
-        return list(last["problems"])
+    known = _known(memory)
+    if name in known and known[name][0] == key:
+        return known[name][1]
     found = problems(evidence)
     with suppress(OSError):  # else there is nowhere to remember it
-        atomic.write_json(memory, known | {name: {"key": key, "problems": found}})
+        atomic.write_json(memory, known | {name: (key, found)})
     return found
+
+
+Memory = dict[str, tuple[str, list[str]]]  # run -> key of all that was read, what was said
+
+
+def _known(memory: Path) -> Memory:
+    try:
+        return valid(Memory, json.loads(memory.read_bytes()), memory.name)
+    except (OSError, ValueError, RecursionError, PressError):
+        return {}
 
 
 def _key(evidence: Evidence) -> str:
