@@ -33,15 +33,13 @@ _narrow = False
 
 @contextmanager
 def on_a_phone(narrow: bool = True) -> Iterator[None]:
-    """In it, drawings are made for a phone, also those that ask pyplot for their panels."""
+    """In it, drawings are made for a phone."""
     global _narrow
-    before, _narrow, usual = _narrow, narrow, plt.subplots
-    if narrow:
-        plt.subplots = subplots
+    before, _narrow = _narrow, narrow
     try:
         yield
     finally:
-        _narrow, plt.subplots = before, usual
+        _narrow = before
 
 
 def is_narrow() -> bool:
@@ -105,26 +103,17 @@ def cells(
 ) -> tuple[plt.Figure, list[plt.Axes]]:
     """So many panels in reading order, `columns` in a row on a page; `size` of the whole there. The numbers of a shared
     axis stand at the last panel of each column, and at the first of each row."""
-    columns = min(columns, count)
-    if _narrow:
-        columns = 1 if count <= MANY else 2
+    columns = (1 if count <= MANY else 2) if _narrow else min(columns, count)
     rows = -(-count // columns)
-    if not _narrow:
-        fig = plt.figure(figsize=size)
-    else:
-        fig = plt.figure(figsize=(WIDTH, rows * min(PANEL, max(HIGHEST / rows, LOWEST)) + 0.6))
-    places = fig.add_gridspec(rows, columns)
-    found: list[plt.Axes] = []
-    for k in range(count):
-        first = found[0] if found else None
-        ax = fig.add_subplot(
-            places[divmod(k, columns)], sharex=first if sharex else None, sharey=first if sharey else None
-        )
-        ax.tick_params(
-            labelbottom=not sharex or k + columns >= count, labelleft=not sharey or k % columns == 0
-        )
-        found.append(ax)
-    return fig, found
+    if _narrow:
+        size = (WIDTH, rows * min(PANEL, max(HIGHEST / rows, LOWEST)) + 0.6)
+    fig = plt.figure(figsize=size)
+    axes = fig.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False).flat
+    for ax in axes[count:]:
+        ax.remove()
+    for ax in axes[count - columns : count]:
+        ax.tick_params(labelbottom=True)
+    return fig, list(axes[:count])
 
 
 def last_of_columns(axes: Sequence[plt.Axes]) -> list[plt.Axes]:
