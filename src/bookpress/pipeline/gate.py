@@ -27,6 +27,7 @@ from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
+from bookpress.schema import valid
 from bookpress.texts import read_text
 
 Lines = Iterator[str]  # what is amiss
@@ -505,16 +506,23 @@ def _remembered(evidence: Evidence) -> list[str]:
     """What the gate says of committed evidence, asked again only when something that it reads has changed."""
     memory = paths.runs_folder() / ".gate.json"
     name, key = f"{evidence.folder.name}/{evidence.chapter.name}", _key(evidence)
-    try:
-        known = dict(json.loads(memory.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        known = {}
-    if isinstance(last := known.get(name), dict) and last.get("key") == key:
-        return list(last["problems"])
+    known = _known(memory)
+    if name in known and known[name][0] == key:
+        return known[name][1]
     found = problems(evidence)
     with suppress(OSError):  # else there is nowhere to remember it
-        atomic.write_json(memory, known | {name: {"key": key, "problems": found}})
+        atomic.write_json(memory, known | {name: (key, found)})
     return found
+
+
+Memory = dict[str, tuple[str, list[str]]]  # run -> key of all that was read, what was said
+
+
+def _known(memory: Path) -> Memory:
+    try:
+        return valid(Memory, json.loads(memory.read_bytes()), memory.name)
+    except (OSError, ValueError, RecursionError, PressError):
+        return {}
 
 
 def _key(evidence: Evidence) -> str:

@@ -93,6 +93,9 @@ def test_a_checkpoint_is_whole_and_its_own_or_none(own_store):
     assert checkpoints.load(["a"]) is None and checkpoints.load(["b", "a"]) is None
     assert checkpoints.stacks_of({"a", "b", "c"}) == [["a", "b"]] and checkpoints.stacks_of({"a"}) == []
     whole = path.read_bytes()
+    for head in (b"[" * 10**5, b'{"keys": 5}', b'{"keys": [[1]]}', b"[1]"):
+        path.write_bytes(head + b"\n")
+        assert checkpoints.load(["a", "b"]) is None and checkpoints.stacks_of({"a", "b"}) == []
     for place in range(0, len(whole), 97):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 8
