@@ -21,7 +21,6 @@ DRAWING = ("bnbook.plots", CHAPTERS)
 SOURCES = Sources()
 #: What cells use of it all the same; every one is pinned, with its value, in test_plots_chosen.py.
 PINNED = {
-    "santurkar/training": {"printed.SIZE"},
     "santurkar/internal-covariate-shift": {"axes.power"},
     "santurkar/predictiveness": {"axes.power"},
     "santurkar/lp-norms": {"lp_norms.NORMS"},

@@ -24,6 +24,8 @@ from bnbook.plots.layout import (
 )
 from bnbook.plots.names import clear_legends, mark, marks, name_lines, others, with_bars
 from bnbook.plots.panels import fans, panels, shares
+from bookpress.pipeline import chapters
+from bookpress.results import Results
 
 X, LONG = np.linspace(0, 1, 60), np.linspace(0, 10, 50)
 
@@ -444,9 +446,18 @@ def test_where_two_curves_cross_last():
     assert landscape.crossing(x, [1, 1, 1, np.nan], [2, 2, 2, 2]) is None
 
 
+def results_of(chapter, found):
+    """What a drawing of that chapter is given, at the smoke profile."""
+    entries = {name: {"values": np.asarray(values).tolist()} for name, values in found.items()}
+    return Results({"parameters": chapters.select([chapter])[0].parameters("smoke")}, entries)
+
+
 def test_the_papers_rate_stands_between_its_neighbours():
     rates = [0.01, 0.03, 0.1, 0.3, 0.5, 1.0]
-    fig = training.starts({(rate, "none"): np.ones(3) for rate in rates}, rates)
+    shown = {
+        f"not_started.{training.tag(rate)}.{norm}": [1, 1, 1] for rate in rates for norm in training.ARMS
+    }
+    fig = training.starts(results_of("santurkar/training", shown))
     (place,) = {line.get_xdata()[0] for line in fig.axes[0].lines if "paper" in line.get_label()}
     assert 3 < place < 4
 

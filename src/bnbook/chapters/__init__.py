@@ -30,6 +30,5 @@ LAY = {
     "residual": "plots.residual",
     "spectrum": "plots.spectrum",
     "stand_ins": "plots.standins",
-    "training": "plots.training",
     "weight_decay": "plots.weight_decay",
 }
