@@ -223,12 +223,24 @@ def _break_titles(fig: plt.Figure) -> None:
         before = [words.get_text() for words in titles]
         settle(fig)
         for ax in fig.axes:
-            middle = (ax.bbox.x0 + ax.bbox.x1) / 2
+            middle = _middle(ax)
+            beside = [
+                abs(_middle(one) - middle)
+                for one in fig.axes
+                if one.bbox.y0 < ax.bbox.y1 and ax.bbox.y0 < one.bbox.y1
+            ]
+            room = min(
+                [1.9 * min(middle, fig.bbox.x1 - middle), *(0.95 * pitch for pitch in beside if pitch > 1)]
+            )
             for words in (ax.title, ax.xaxis.label):
-                _broken(words, 1.9 * min(middle, fig.bbox.x1 - middle), "width")
+                _broken(words, room, "width")
             _broken(ax.yaxis.label, ax.bbox.height, "height")
         if before == [words.get_text() for words in titles]:
             return
+
+
+def _middle(ax: plt.Axes) -> float:
+    return (ax.bbox.x0 + ax.bbox.x1) / 2
 
 
 def _broken(text: Text, room: float, side: str) -> None:
