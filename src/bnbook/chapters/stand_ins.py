@@ -645,6 +645,7 @@ NAMED = {
     "tanh_half": "tanh(z/2)",
     "tanh_two": "tanh(2z)",
 }
+RAISED = {"variance": 7, "mean": -4, "layer": -6}  # points, for names that would meet
 #: Whose names meet one another on a phone; the tables have them.
 CROWDED = ("small", "mean", "variance", "layer")
 #: What else is too long there for its row.
@@ -718,7 +719,8 @@ def scatter(drawn: Mapping[str, np.ndarray]) -> plt.Figure:
             if key in NAMED and not (is_narrow() and key in CROWDED):
                 left = np.log(x) > (np.log(least) + np.log(most)) / 2  # of its point, in the right half
                 where = {"ha": "right" if left else "left", "va": "center", "fontsize": 8, "color": ink}
-                ax.annotate(NAMED[key], (x, y), (-6 if left else 6, 0), textcoords="offset points", **where)
+                off = (-6 if left else 6, RAISED.get(key, 0))
+                ax.annotate(NAMED[key], (x, y), off, textcoords="offset points", **where)
         ax.set(xscale="log", yscale="log", xlabel=words)
     axes[0].set_ylabel("largest usable rate")
     axes[0].plot([], [], "o", color=COLORS["theory"], label="examples meet")
