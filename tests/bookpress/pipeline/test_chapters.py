@@ -91,6 +91,14 @@ def test_data_that_a_chapter_is_not_made_for_are_refused_before_it_runs(profile,
         chapters.select(["practice/stand-ins"])[0].changed(profile, {"data": given})
 
 
+def test_a_condition_on_a_parameter_that_is_0_or_not_there():
+    kinds = {"steps": parameters.kind("int multiple of every"), "every": parameters.kind("int")}
+    with pytest.raises(BnbookError, match="multiple of every, and every is 0"):
+        parameters.checked(kinds, {"steps": 4, "every": 0})
+    with pytest.raises(BnbookError, match="'multiple of every' names no parameter; expected one of steps"):
+        parameters.checked(kinds, {"steps": 4})
+
+
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(
         BnbookError, match="no parameter 'learning_rate'; it has: augment, data, lr, names, rates, seeds"
