@@ -10,13 +10,12 @@ passes a run, its cells measure what the chapter's do: the notebook gets their s
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 
 import bnbook.book  # noqa: F401 (the press is told of this book)
 from bookpress import atomic, paths
 from bookpress.pipeline import gate, handout
-from bookpress.pipeline.chapter_runs import Evidence, ran_cells
+from bookpress.pipeline.chapter_runs import Evidence, ran_cells, rewritten
 from bookpress.pipeline.chapters import discover, is_parameters, select
 from bookpress.pipeline.publishing import kept_runs
 
@@ -30,7 +29,7 @@ def is_old(run: Evidence) -> bool:
 def rewrite(run: Evidence) -> None:
     """Give the notebook the chapter's cells, and note which file it was; AssertionError where the gate refuses it."""
     assert not gate.problems(run), f"{run.name} does not pass the gate"
-    before = json.loads(paths.rewritten().read_bytes()) if paths.rewritten().is_file() else {}
+    before = rewritten()
     wrote, outputs = run.files()[run.notebook_path.name], [cell.outputs for cell in ran_cells(run.notebook)]
     handout.finish(run)
     now = Evidence(run.chapter, run.folder)

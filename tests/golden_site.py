@@ -119,7 +119,6 @@ def blocks() -> Iterator[tuple[str, str]]:
         "places": ["v1, Figure 1: it <says> so."],
         "runs": [("laptop", row("a")), ("paper", row("a", "not reproduced", effect=None))],
         "drawn": [drawn, drawn | {"left_out": "", "effect": None, "interval": None}],
-        "locked": "2026-11-20",
         "before": "b-<f>",
         "after": "a-f",
     }
@@ -133,7 +132,7 @@ def blocks() -> Iterator[tuple[str, str]]:
         yield f"page {one['id']}", body_of(claim_page(one, Context("A coin", None, known=known)))
     for one in (ODD["asked"], ODD["if"]):
         about = Context("A coin", evidence, repository=HUB, **full)
-        yield f"full page {one['id']}", body_of(claim_page(one, about))
+        yield f"full page {one['id']}", body_of(claim_page(one | {"locked": "2026-11-20"}, about))
     yield "marks", claim_pages.marks(INSTRUMENTS, "../")(ODD["if"])
     yield "board", board.board(rows()[:5], CHAPTERS)
     yield "waffle", board.waffle(every)
@@ -184,7 +183,7 @@ SAID = [
     "It trains faster; we read, thrice.",
     "The book's own question, for nobody says it: does it end?",
     "It ends (by the loss $L(w_t)$) much lower than all the others of which we know anything at all.",
-    "The loss that is left at the end of such a long training is a sum of $a + b + c$ and of more.",
+    "The loss that is left at the end of a long training is a sum of $a + b + c$ and of more.",
     "At most σ_{x_i}.",
 ]
 CITATION = "title: A book\nauthors: [{name: Ann}, {name: Bob}]\nversion: 1.2\ndate-released: 2026-01-02\n"
@@ -219,6 +218,7 @@ BY_SIZE = {
 }
 LADDER = {"source": {"key": "santurkar2018", "version": "v1"}, "figure": "speed", "rungs": SIZES}
 LADDER |= {"claims": [{"id": "faster", "source": "Figure 1", "says": "It is <faster>.", "test": BY_SIZE}]}
+LADDER["claims"].append(LADDER["claims"][0] | {"id": "narrow", "says": "It is narrow.", "rungs": ["a", "c"]})
 #: Of claims, how each comes out at the three sizes: up, down, open or not reached.
 CAME_OUT = (
     "do- ud- -o-",
@@ -238,19 +238,22 @@ def of_sizes(folder: str) -> Iterator[tuple[str, str]]:
     path = Path(folder, "part", "scale.claims.yml")
     path.parent.mkdir()
     path.write_text(yaml.safe_dump(LADDER), encoding="utf-8")
-    (claim,) = claims.load_claims(path)
-    ways = {"u": [0.5, 0.6, 0.7], "d": [-0.5, -0.6, -0.7], "o": [-1.0, 1.0, 0.0]}
+    claim, narrow = claims.load_claims(path)
+    ways = {"u": [0.5, 0.6, 0.7], "U": [0.5, 0.6, 0.7, 0.7], "d": [-0.5, -0.6, -0.7], "o": [-1.0, 1.0, 0.0]}
 
-    def judged(word: str) -> claims.Judgement:
+    def judged(word: str, claim: claims.Claim = claim) -> claims.Judgement:
         reached = [(rung, ways[way]) for rung, way in zip(SIZES, word) if way in ways]
         found = {f"speed.{rung}.batch": values for rung, values in reached}
         return claims.judge(
-            claim, found | {f"speed.{rung}.none": [0, 0, 0.01] for rung, _ in reached}, "laptop"
+            claim,
+            found | {f"speed.{rung}.none": [0, 0, 0.01, 0][: len(of)] for rung, of in reached},
+            "laptop",
         )
 
     for words in CAME_OUT:
         group = [judged(word) for word in words.split()]
         yield f"sizes {words}", f"{rung_table(group)}\n\n{turned(group)}"
+    yield "sizes of some", rung_table([judged("ud-"), judged("Udu", narrow)])
 
 
 def of_sources() -> Iterator[tuple[str, str]]:

@@ -85,7 +85,7 @@ def executed_folder() -> Path:
 
 
 def rewritten() -> Path:
-    """Notebooks of evidence that were rewritten after their run: SHA-256 now -> SHA-256 as the run wrote it."""
+    """See `bookpress.pipeline.chapter_runs.rewritten`."""
     return executed_folder() / "rewritten.json"
 
 

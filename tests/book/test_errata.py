@@ -78,11 +78,15 @@ def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
     assert ": Heads is half of 5 tosses.\n" in page(ran)
 
 
-@pytest.mark.parametrize(("kind", "refused"), [("wrong", True), ("incomplete", False), ("unclear", False)])
-def test_what_the_ledger_says_holds_is_not_called_wrong(ran, monkeypatch, kind, refused):
+@pytest.mark.parametrize(
+    ("kind", "condition", "refused"),
+    [("wrong", "", True), ("wrong", "  condition: it is fair\n", True), ("incomplete", "", False)],
+)
+def test_what_the_ledger_says_holds_is_not_called_wrong(ran, monkeypatch, kind, condition, refused):
     monkeypatch.setattr(gate, "passed_run", lambda chapter: chapter_runs.fresh_run(chapter, "laptop"))
     path = ran / "book" / "part" / "coin.claims.yml"
-    path.write_text(path.read_text("utf-8").replace("- id: coin-fair", "- statement: true\n  id: coin-fair"))
+    statement = f"- statement: true\n{condition}  id: coin-fair"
+    path.write_text(path.read_text("utf-8").replace("- id: coin-fair", statement))
     read(ran, changed(kind=kind, test=None))
     lines, _ = check.report([], some=True)
     assert ("coin-two-sides in errata.yml: wrong is what" in "\n".join(lines)) is refused

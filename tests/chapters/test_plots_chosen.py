@@ -38,9 +38,10 @@ def test_tables_that_say_what_is_measured(table):
 
 
 def test_what_stands_in_titles_and_decides_which_marks_are_drawn():
-    assert [axes.power(rate) for rate in (3e-5, 1e-6, 0.25, 1.0)] == [
+    assert [axes.power(rate) for rate in (3e-5, 1e-6, 1.57e-6, 0.25, 1.0)] == [
         r"$3\cdot 10^{-5}$",
         r"$10^{-6}$",
+        r"$1.6\cdot 10^{-6}$",
         r"$2.5\cdot 10^{-1}$",
         "$10^{0}$",
     ]

@@ -73,8 +73,9 @@ def number(value: float) -> str:
 
 
 def thin_numbers(ax: plt.Axes) -> None:
-    """Where numbers of the horizontal axis meet, show every other one."""
-    numbers = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
+    """Where numbers of the horizontal axis meet, show every other one; slanted words meet by their boxes alone."""
+    shown = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
+    numbers = [label for label in shown if not label.get_rotation()]
     boxes = [label.get_window_extent().padded(GAP * ax.figure.dpi / 72) for label in numbers]
     if any(one.overlaps(other) for one, other in zip(boxes, boxes[1:])):
         limits = ax.get_xlim()  # which ticks beyond them would widen

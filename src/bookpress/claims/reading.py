@@ -186,7 +186,7 @@ def carry(text: str, parameters: Mapping[str, Any] | None = None) -> None:
     """Take over what `as_text` wrote, and the parameters of the book's run; PressError where it is something else."""
     try:
         rows = valid(list[Carried], json.loads(text), "")
-    except (ValueError, PressError):
+    except (ValueError, RecursionError, PressError):
         raise PressError(
             "the notebook's copy of the claims cannot be read; download the notebook again"
         ) from None

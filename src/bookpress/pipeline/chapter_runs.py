@@ -28,6 +28,16 @@ from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
+from bookpress.schema import valid
+
+
+def rewritten() -> dict[str, str]:
+    """Notebooks of evidence that were rewritten after their run: SHA-256 now -> SHA-256 as the run wrote it."""
+    path = paths.rewritten()
+    try:
+        return valid(dict[str, str], json.loads(path.read_bytes()) if path.is_file() else {}, path.name)
+    except (ValueError, RecursionError):
+        raise PressError(f"{path.name} is no JSON; git checkout executed puts it back") from None
 
 
 class LeftOut(ValueError):
@@ -69,12 +79,16 @@ class Evidence:
     @cached_property
     def notebook(self) -> Any:
         """The executed notebook; PressError where the file is not a whole one."""
-        from nbformat import v4
+        from nbformat import ValidationError, v4, validate
 
         try:
             found = v4.reads(self.notebook_path.read_text(encoding="utf-8"))
-            assert all(cell.cell_type and isinstance(cell.source, str) for cell in found.cells)
-        except (ValueError, AttributeError, TypeError, KeyError, AssertionError):
+            validate(found, relax_add_props=True)
+            assert all(isinstance(cell.metadata.get("papermill", {}), dict) for cell in found.cells)
+        except (
+            *(ValueError, AttributeError, TypeError, KeyError, AssertionError, RecursionError),
+            ValidationError,
+        ):
             name = self.notebook_path.name
             raise PressError(f"{name} is not a whole notebook; run the chapter again") from None
         return found
@@ -134,7 +148,7 @@ class Evidence:
         """SHA-256 of the notebook, by its name; of one that was rewritten after its run, for papermill, that of the file
         that the run wrote."""
         found = hashlib.sha256(self.notebook_path.read_bytes()).hexdigest()
-        before = json.loads(paths.rewritten().read_bytes()) if paths.rewritten().is_file() else {}
+        before = rewritten()
         return {self.notebook_path.name: before.get(found, found)}
 
     def stale(self) -> list[str]:

@@ -174,8 +174,8 @@ def run_chapter(
     or runs/NAME.
 
     Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as
-    NAME.failed.ipynb and an earlier good run stays as it was. Raises PressError where the chapter met input
-    that the user can mend.
+    NAME.failed.ipynb, with its numbers as NAME.failed.json, and an earlier good run stays as it was. Raises
+    PressError where the chapter met input that the user can mend.
     """
     import nbformat
 
@@ -208,13 +208,16 @@ def run_chapter(
         gate.complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
         problems = [failure] if failure else gate.problems(work, fresh=True)
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
+        numbers = target.results_path.with_suffix(".failed.json")  # which somebody may have looked at
         if problems:
             os.replace(work.notebook_path, failed_path)
+            os.replace(work.results_path, numbers)
             error = ChapterFailed("\n  ".join([f"{called} failed; its notebook is {failed_path}", *problems]))
             error.by_values = bool(other and failure and BY_A_VALUE.match(failure))
             raise error
         move(work, target)
-        failed_path.unlink(missing_ok=True)  # of the run before
+        for left in (failed_path, numbers):  # of the run before
+            left.unlink(missing_ok=True)
     return target
 
 
@@ -248,14 +251,6 @@ def peak_mib() -> int:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit // 2**20
-
-
-def check_budget(evidence: Evidence) -> str | None:
-    """A warning where the run took longer than its profile's budget."""
-    seconds, limit = evidence.results.header["provenance"]["seconds"], BUDGETS[evidence.profile]
-    if seconds <= limit:
-        return None
-    return f"{evidence.chapter.name}: {seconds:.0f} s, over the {evidence.profile} budget of {limit} s"
 
 
 # ---- Chapters one after the other or several at once, each in its own process; outcomes in the order given ---------
@@ -296,8 +291,10 @@ class Job:
         outcome = ChapterOutcome(
             lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
         )
-        if over := check_budget(done):
-            outcome.lines.append((True, f"warning: {over}"))
+        took, limit = done.results.header["provenance"]["seconds"], BUDGETS[self.profile]
+        if took > limit:
+            words = f"{chapter.name}: {took:.0f} s, over the {self.profile} budget of {limit} s"
+            outcome.lines.append((True, f"warning: {words}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
             words = chapter_runs.tally(found.verdict for found in chapter_runs.chapter_verdicts(done))

@@ -206,7 +206,8 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
             cells[-1]["metadata"] = ran.metadata
         cells.append(_markdown(captions.get(number, "")))
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
-    cells[0].source = _after_title(cells[0].source, f"{_about(evidence, own)}\n\n{to_run}")
+    title, _, rest = cells[0].source.partition("\n")
+    cells[0].source = f"{title}\n\n{_about(evidence, own)}\n\n{to_run}\n{rest}"
     cells.insert(1, setup_cell(repository()))
     if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
@@ -317,11 +318,6 @@ def _about(evidence: Evidence | None, own: bool = False) -> str:
         f"*The numbers and verdicts in the text are those of the book's {run}, not of this notebook; its last cell "
         "sets your own beside them.*"
     )
-
-
-def _after_title(text: str, addition: str) -> str:
-    title, _, rest = text.partition("\n")
-    return f"{title}\n\n{addition}\n{rest}"
 
 
 def _claims_cell(mine: Sequence[claims.Claim], shown: prose.Pages) -> Any:

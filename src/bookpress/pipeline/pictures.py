@@ -128,17 +128,29 @@ def _draw_all(jobs: list[Job]) -> None:
             pass
 
 
+class _Noted(Results):
+    """Results that note which of them are read."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        self.__dict__.setdefault("read", {})[name] = True
+        return found
+
+
 def _draw(job: Job) -> None:
+    held = _results(job.results)
+    noted = _Noted(held.header, held.entries)
     try:
         draw = _drawings(job.chapter.path)[job.name]
-        svg = book().figures.as_svg(draw, _results(job.results), job.narrow).decode()
+        svg = book().figures.as_svg(draw, noted, job.narrow).decode()
     except Exception as error:
         way = " for a phone" if job.narrow else ""
         raise PressError(
             f"{job.chapter.name}: the figure {job.name} cannot be drawn from its results{way} "
             f"({type(error).__name__}: {error})"
         ) from None
-    atomic.write_text(job.target, inks.themed(svg, f"{job.chapter.name}/{job.name}"))
+    read = () if job.narrow else noted.__dict__.get("read", ())
+    atomic.write_text(job.target, inks.themed(svg, f"{job.chapter.name}/{job.name}", read))
 
 
 @lru_cache(4)
@@ -217,6 +229,7 @@ class Picture:
     of: str
     whole: Size
     narrow: Size | None
+    reads: tuple[str, ...] = ()  # the results that it draws; empty where that is not known
 
 
 def pairs(images: Path, pages: Path) -> dict[str, Picture]:
@@ -232,7 +245,7 @@ def pairs(images: Path, pages: Path) -> dict[str, Picture]:
         if phone.is_file():
             narrow = size(phone.read_text(encoding="utf-8"))
             shutil.copyfile(phone, path.with_suffix(PHONE))
-        found[path.stem] = Picture(inks.figure_of(svg), size(svg), narrow)
+        found[path.stem] = Picture(inks.figure_of(svg), size(svg), narrow, inks.reads(svg))
     return found
 
 

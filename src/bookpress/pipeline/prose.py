@@ -27,30 +27,6 @@ from bookpress.texts import LOADER, parse_yaml
 # ---- What a token says of one result, of its values for each seed --------------------------------------------------
 
 
-def _factor(values: np.ndarray, _spec: str) -> Interval:
-    """Of logarithms to base ten: ten to the power of the mean of values (S,), and of the ends of its interval."""
-    middle, low, high = (10.0**edge for edge in mean_level(values))
-    return middle, low, high
-
-
-def _power(values: np.ndarray, spec: str) -> str:
-    """The same without its interval."""
-    return format_number(float(10.0 ** values.mean()), spec)
-
-
-def _mean(values: np.ndarray, spec: str) -> str:
-    return format_number(float(values.mean()), spec)
-
-
-def _median(values: np.ndarray, spec: str) -> str:
-    """For what a few seeds carry by orders of magnitude; a seed that diverged counts as infinite."""
-    return format_number(float(np.median(np.where(np.isnan(values), np.inf, values))), spec)
-
-
-def _interval(values: np.ndarray, _spec: str) -> Interval:
-    return mean_level(values)
-
-
 def _geometric(values: np.ndarray, _spec: str) -> Interval:
     """For what is positive by nature: geometric mean, and an interval of the logarithms, which never reaches
     zero."""
@@ -94,12 +70,16 @@ def _single(values: np.ndarray, spec: str) -> str:
 
 #: Verb -> a number, or one with its interval, from a result's values (S,) and a format.
 STATISTICS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
-    "mean": _mean,
-    "median": _median,
-    "ci": _interval,
+    "mean": lambda values, spec: format_number(float(values.mean()), spec),
+    # for what a few seeds carry by orders of magnitude; a seed that diverged counts as infinite
+    "median": lambda values, spec: format_number(
+        float(np.median(np.where(np.isnan(values), np.inf, values))), spec
+    ),
+    "ci": lambda values, _: mean_level(values),
     "geo": _geometric,
-    "factor": _factor,
-    "power": _power,
+    # of logarithms to base ten: ten to the power of their mean, and of the ends of its interval
+    "factor": lambda values, _: tuple(10.0**edge for edge in mean_level(values)),
+    "power": lambda values, spec: format_number(float(10.0 ** values.mean()), spec),
     "share": _bounded,
     "value": _single,
     "n": lambda values, _: str(len(values)),

@@ -65,14 +65,13 @@ def _built(folder: Path, profile: str | None) -> Path:
     figures = finish(rendered, staged)
     claim_pages.write(rendered, chapters, shown, figures, judged, repository())
     sheets = teaching.write(rendered, sheets)
-    data = shell.Data(rendered, chapters, shown, figures)
     about = repository(), shell.address(), *gate.head()
     titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
     shell.draw_previews(titles, shown.rows.values(), rendered / "_images")
     chapter_of = {f"claims/{row['id']}": row["chapter"] for row in shown.rows.values()}
     for page in sorted(rendered.rglob("*.html")):
         name = page.relative_to(rendered).with_suffix("").as_posix()
-        text = data.under_figures(page.read_text(encoding="utf-8"), name)
+        text = shell.with_ways(page.read_text(encoding="utf-8"), name, rendered, shown, figures)
         if name == "teach":
             text = text.replace(teaching.MADE, sheets)
         if not name.startswith("_"):

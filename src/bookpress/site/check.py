@@ -31,9 +31,9 @@ def report(
     if not profile:
         unsound = {run.chapter.name for name, run in runs.items() if problems[name]}
         sound = [run for run in runs.values() if run.chapter.name not in unsound]
-        lines += [
-            f"note {each}" for each in (*publishing.cut_short(), *other_versions(sound), *turned(sound))
-        ]
+        other = {run.name: gate.not_as_locked(run.results.header) for run in sound}
+        made = [f"{name} was made with {versions}" for name, versions in other.items() if versions]
+        lines += [f"note {each}" for each in (*publishing.cut_short(), *made, *turned(sound))]
     if not problems:
         paths.require_named()
         of = f" of {', '.join(chapter.name for chapter in chapters)}" if some else ""
@@ -59,12 +59,6 @@ def report(
             lines.append(f"BAD {part}\n      {error}")
             well = False
     return lines, well
-
-
-def other_versions(runs: list[Evidence]) -> list[str]:
-    """Runs that were made with other versions of packages than requirements.lock asks for, one line each."""
-    made = {run.name: gate.not_as_locked(run.results.header) for run in runs}
-    return [f"{name} was made with {other}" for name, other in made.items() if other]
 
 
 def turned(runs: list[Evidence]) -> list[str]:

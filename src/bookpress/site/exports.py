@@ -28,6 +28,7 @@ import yaml
 
 from bookpress import atomic, claims, paths
 from bookpress.book import book, command_name
+from bookpress.claims import Test
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, chapters
 from bookpress.pipeline.chapter_runs import Evidence
@@ -115,8 +116,6 @@ def write(folder: Path, pages: Pages) -> None:
 #: What ARA calls a claim of which we say this; every other verdict is a hypothesis: open, mixed, not tested.
 SUPPORTED = ("holds", "holds if", "reproduced", "yes")
 REFUTED = ("wrong", "corrected", "not reproduced", "no")
-#: Keys of a test that name recorded results.
-NAMED = ("a", "b", "results")
 
 
 @dataclass(frozen=True)
@@ -297,8 +296,9 @@ def _experiments(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def _result(run: Run) -> dict[str, Any]:
-    names = {name: {"json": f"results.{name}.values"} for row in run.rows for name in _read_by(row)}
-    recorded = {name: place for name, place in names.items() if name in run.evidence.results}
+    tests = [Test(**test["test"]) for row in run.rows for test in row["tests"]]
+    names = dict.fromkeys(name for test in tests for name in test.result_names())
+    recorded = {n: {"json": f"results.{n}.values"} for n in names if n in run.evidence.results}
     return {
         "id": f"R-{run.slug}",
         "produced_by": run.slug,
@@ -308,13 +308,6 @@ def _result(run: Run) -> dict[str, Any]:
         "validation_mode": "re-analyze",
         "locators": recorded,
     }
-
-
-def _read_by(row: Mapping[str, Any]) -> Iterator[str]:
-    for test in row["tests"]:
-        for key in NAMED:
-            named = test["test"].get(key)
-            yield from [named] if isinstance(named, str) else named if isinstance(named, list) else []
 
 
 def _dataset(name: str, known: Mapping[str, Any]) -> dict[str, Any]:

@@ -101,7 +101,7 @@ REFUSED = [
     *((shows("display_data", data={kind: "<script>alert(1)</script>", "text/plain": "1"}), f"shows {kind}")
       for kind in ("text/html", "application/javascript", "image/svg+xml")),
     (says("provenance", "platform", "<img src=x onerror=alert(1)>"), "has markup; expected plain words"),
-    (says("provenance", "platform", "/home/ann/x"), "coin.json carries a local path (/home/ann"),
+    (says("provenance", "platform", "/home/ann/x"), "coin.json carries a local path (/home/a"),
     (has(lambda content: content["provenance"]["versions"].update({"<b>torch": "1"})), "has markup; expected plain words"),
     (has(lambda content: content["data"].append({"name": "</td><script>"})), "has markup; expected plain words"),
     (has(lambda content: content["results"]["heads"].update(unit="<i>")), "has markup; expected plain words"),
@@ -189,11 +189,26 @@ def test_a_number_edited_by_hand(ran):
 
 def test_a_file_that_is_not_whole_is_one_line_of_its_chapter(ran):
     whole = laptop_run().notebook_path.read_text()
-    for content in (whole[: len(whole) // 2], "[]", "{}", '{"cells": [1], "metadata": {}}'):
+    deep, lists, tags = (
+        "[" * 10**5,
+        re.sub('"outputs": ', '"outs": ', whole),
+        re.sub('"tags": \\[', '"tags": 5, "x": [', whole),
+    )
+    odd = whole.replace('"papermill": {', '"papermill": [], "x": {')
+    for content in (
+        *(whole[: len(whole) // 2], "[]", "{}", '{"cells": [1], "metadata": {}}', deep, lists, tags, odd),
+    ):
         laptop_run().notebook_path.write_text(content)
         assert refused() == "coin.ipynb is not a whole notebook; run the chapter again"
     laptop_run().results_path.write_text("{")
     assert refused() == "laptop/part/coin.json is not a whole results file; run the chapter again"
+    paths.executed_folder().mkdir()
+    paths.rewritten().write_text("[")
+    with pytest.raises(BnbookError, match="rewritten.json is no JSON"):
+        laptop_run().files()
+    paths.rewritten().write_text('{"a": 1}')
+    with pytest.raises(BnbookError, match="rewritten.json: a is 1; expected a text"):
+        laptop_run().files()
     laptop_run().notebook_path.unlink()
     assert refused() == "notebook or results file is missing"
 
@@ -244,7 +259,7 @@ def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, mo
 
     monkeypatch.setattr(gate, "problems", ask)
     memory = ran / "runs" / ".gate.json"
-    memory.write_text('{"laptop/part/other": {"key": "k", "problems": []}}')
+    memory.write_text('{"laptop/part/other": ["k", []]}')
     assert passed_run(chapter) and passed_run(chapter) and len(asked) == 1
     assert list(json.loads(memory.read_text())) == ["laptop/part/other", "laptop/part/coin"]
     book = ran / "book" / "part"
@@ -259,7 +274,9 @@ def test_the_gate_is_asked_again_when_anything_that_it_reads_has_changed(ran, mo
     results_file = chapter_runs.published(chapter, "laptop").results_path
     edit(results_file, '"unit": "share"', '"unit": "shares"')
     assert passed_run(laptop_run().chapter) is None and len(asked) == 6
-    memory.write_text("[1")
+    for broken in ("[1", "[" * 10**5, '{"laptop/part/coin": [1, []]}'):
+        memory.write_text(broken)
+        assert gate._known(memory) == {}
     monkeypatch.setattr(gate.atomic, "write_json", _full)
     assert passed_run(chapter) is None and len(asked) == 7, "a memory that cannot be kept is none"
 

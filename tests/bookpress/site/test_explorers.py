@@ -368,7 +368,8 @@ def test_lines_are_those_that_the_chapter_drew_and_the_readouts_fits_its_distanc
     for net, network in networks.items():
         one = found["networks"][f"{net}_set0"]
         assert (one["fanIn"], one["positions"]) == (network.fan_in, network.positions)
-        start = dict(zip(("q_hat_0", "q_hat_xy_0", "q_hat_ab_xy_0"), one["base"].values(), strict=True))
+        names = {"q_hat_0": "q", "q_hat_xy_0": "xy", "q_hat_ab_xy_0": "ab"}
+        start = {letter: one["base"][name] for letter, name in names.items()}
         for equations in ("corrected", "through_batch"):
             theory = solve(network, "batch", fine, equations=equations, batch=found["batch"], **start)
             line = np.log10(theory.critical_learning_rate(found["momentum"]))

@@ -261,6 +261,7 @@ def test_a_figure_is_drawn_for_a_page_and_for_a_phone_once_for_the_same_results_
     assert {path.name: inks.figure_of(path.read_text()) for path in place.iterdir()} == dict.fromkeys(
         ("one.svg", "one.narrow.svg"), "a/b/one"
     )
+    assert inks.reads((place / "one.svg").read_text()) == ("x",), "it says what it draws"
     assert (
         "0 0 400 50" in (place / "one.svg").read_text()
         and "0 0 100 50" in (place / "one.narrow.svg").read_text()

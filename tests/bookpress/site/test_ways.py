@@ -6,48 +6,36 @@ import csv
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from bookpress.book import chapter_names
-from bookpress.pipeline.chapters import Chapter
+from bookpress.pipeline import pictures
 from bookpress.profiles import PROFILES
+from bookpress.results import Results
 from bookpress.site import shell
 
-CELLS = [
-    "record('speed', rates)",
-    "for r, values in tables.items():\n    record(f'growth.m{r}', values)",
-    "record('unseen', found)\nfigure('lines', draw)",
-    "record(f'growth.m{r}', tables)\nrecord('slope', [1])\nsave_figure(fig, 'two-words')",
-]
-
-
-class Cells(Chapter):
-    code_cells = CELLS
-
-
-RECORDED = [
-    "curve.lines.one",
-    "curve.other.x",
-    "growth.m1",
-    "growth.m2",
-    "slope",
-    "slope.batch",
-    "slopes",
-    "speed",
-]
+ENTRIES = {name: {"values": [1.0], "unit": "", "seeds": [0]} for name in ("a", "b", "c")}
+RUN = SimpleNamespace(results=Results({}, ENTRIES), profile="laptop")
 
 
 @pytest.mark.parametrize(
-    ("figure", "behind"),
-    [
-        ("lines", (["curve.lines.one"], shell.POINTS)),
-        ("two-words", (["growth.m1", "growth.m2", "slope", "slope.batch"], shell.NAMED)),
-        ("never-saved", (RECORDED, shell.ALL)),
-    ],
+    ("reads", "says", "rows"),
+    [(("b", "a"), "what the figure draws", "ab"), ((), "every recorded result of the chapter", "abc")],
 )
-def test_a_figures_data_are_its_points_else_what_its_cell_names_else_all(figure, behind):
-    assert shell.results_behind(Cells("part/coin", None, "A coin"), figure, RECORDED) == behind
+def test_a_figures_data_are_what_it_draws_else_all(tmp_path, reads, says, rows):
+    figures = {"one": pictures.Picture("part/coin/one", (1.0, 1.0), None, reads)}
+    page = '<figure id="x"><a href="../_images/one.svg">x</a></figure><figure><a href="_images/two.svg"></a></figure>'
+    shown = SimpleNamespace(evidence={"part/coin": RUN})
+    text = shell.with_ways(page, "claims/x", tmp_path, shown, figures)
+    assert text.count('class="ways"') == 1 and "run part/coin --profile laptop --compare" in text
+    data, said = re.search(r'download href="\.\./([^"]+)" title="CSV: ([^"]+)"', text).groups()
+    with (tmp_path / data).open(encoding="utf-8") as file:
+        assert "".join(row["name"] for row in csv.DictReader(file)) == rows and said == says
+    assert (
+        shell.with_ways(page, "x", tmp_path, SimpleNamespace(evidence={"part/coin": None}), figures) == page
+    )
 
 
 @pytest.fixture(scope="module")
