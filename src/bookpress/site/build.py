@@ -172,7 +172,7 @@ MENDS: list[tuple[str, str | Callable[[re.Match], str]]] = [
         r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+',
         r"\g<1>\g<2>",
     ),
-    (r'(<span class="math [^>]*)>\\\(([^<]*)\\\)<', _with_room),
+    (r'(<span class="math [^"]*")>\\\(([^<]*)\\\)<', _with_room),
     # no line starts with a comma: a formula stays with the bracket or quote before it and the stops behind it
     (rf"([(“‘]{FORMULA}[,.;:!?)”’]*|{FORMULA}[,.;:!?)”’]+)", r'<span class="unbroken">\1</span>'),
     # the space of a solution's title stands before its link
