@@ -152,7 +152,7 @@ def _with_room(formula: re.Match) -> str:
     small = re.sub(r"[{} ]", "", "".join(re.findall(SCRIPT, tex)))
     line = re.sub(SCRIPT, "", tex)
     wide = 0.5 * len(small) + sum(width * len(re.findall(kind, line)) for kind, width in WIDTHS.items())
-    return f'{formula[1]} style="width:{wide:.1f}em">\\({formula[2]}\\)<'
+    return f'{formula[1]} style="--room:{wide:.1f}em">\\({formula[2]}\\)<'
 
 
 FORMULA = r'<span class="math [^>]*>[^<]*</span>'
