@@ -59,10 +59,9 @@ def landscape(pages: Pages) -> list[dict[str, Any]] | None:
         rows += rungs(ladder.results)
     if single := pages.evidence.get(CHAPTER):
         steps, used = single.results["probe_step"][0], single.results.header["parameters"]
-        if all(f"along_gradient.{arm}" in single.results for arm in ARMS):
-            losses = {arm: single.results[f"along_gradient.{arm}"] for arm in ARMS}
-            title = f"{_share(used['width'])}, {used['steps']:,} steps, this page's seeds"
-            rows.append(_row_of_loss(title, losses, used["lengths"], steps))
+        losses = {arm: recorded(single.results, f"along_gradient.{arm}") for arm in ARMS}
+        title = f"{_share(used['width'])}, {used['steps']:,} steps, this page's seeds"
+        rows.append(_row_of_loss(title, losses, used["lengths"], steps))
     return rows or None
 
 
@@ -173,14 +172,10 @@ def readout(results: Results, gammas: np.ndarray, suffix: str) -> float:
     return float(10 ** brentq(beyond, -6.0, 9.0))
 
 
-def by_step(results: Results, suffix: str) -> dict[str, Any] | None:
-    """Losses by step of one restart at γ = 1, a row for each distance to its limit in decades; None where a
-    run recorded none."""
-    if f"by_step.{suffix}" not in results:
-        return None
-    losses = recorded(results, f"by_step.{suffix}")[0]
-    away, steps = (recorded(results, f"by_step.{name}")[0] for name in ("away", "step"))
-    return {"away": rounded(away), "step": rounded(steps), "loss": rounded(losses)}
+def by_step(results: Results, suffix: str) -> dict[str, Any]:
+    """Losses by step of one restart at γ = 1, a row for each distance to its limit in decades."""
+    names = {"away": "away", "step": "step", "loss": suffix}
+    return {key: rounded(recorded(results, f"by_step.{name}")[0]) for key, name in names.items()}
 
 
 # ---- All of them -------------------------------------------------------------------------------------------------

@@ -93,11 +93,15 @@ class Kind:
             return all(one < next_ for one, next_ in itertools.pairwise(items))
         if said["colours"]:
             return all(book().data.colours(item) == int(said["colours"]) for item in items)
+        if not said["other"].isdigit() and said["other"] not in values:
+            raise PressError(
+                f"the condition {condition!r} names no parameter; expected one of {', '.join(values)}"
+            )
         other = (
             int(said["other"]) / int(said["over"] or 1) if said["other"].isdigit() else values[said["other"]]
         )
         if said["what"] in MULTIPLES:
-            return all(item % (MULTIPLES[said["what"]] * other) == 0 for item in items)
+            return other and all(item % (MULTIPLES[said["what"]] * other) == 0 for item in items)
         if said["what"] == "as many as":
             return len(items) == len(other)
         if said["what"] in BOUNDS:

@@ -98,31 +98,6 @@ def test_moments_against_an_update_by_torch():
     assert found.variance_change[place[0]] == pytest.approx(float(spread))
 
 
-def test_what_normalizes_and_what_cannot_be_measured():
-    class Tokens(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.last = nn.Linear(5, K)  # registered first, run last
-            self.table = nn.Embedding(9, 5)
-            self.norm = nn.LayerNorm(5)
-            self.first = nn.Linear(5, 5)
-
-        def forward(self, x):
-            return self.last(self.norm(self.first(self.table(x))).mean(1))
-
-    torch.manual_seed(0)
-    data = torch.randint(0, 9, (B, 3)), torch.arange(B) % K
-    report = measured(Tokens(), data=data)
-    assert [each.kind for each in report.normalizers] == ["LayerNorm"]
-    assert not report.normalizers[0].over_batch
-    words = " ".join(report.warnings)
-    assert "another order" in words and "same quantity" in words
-    assert report.landscape is not None
-    assert report.eigenvalues.batch == report.eigenvalues.constant == report.eigenvalues.population > 0
-    summed = measured(loss=lambda o, t: F.cross_entropy(o, t, reduction="sum"), eigenvalues=False)
-    assert any("no mean over the examples" in warning for warning in summed.warnings)
-
-
 def found_in(model, shape):
     subject = Subject(model, F.cross_entropy, (torch.randn(B, *shape), torch.arange(B) % K))
     return finding.inspect(subject).normalizers

@@ -46,6 +46,7 @@ DIGITS = ("--data", "digits-standin", "--batch", "16")
 def test_neighbours_packages_and_modules(here):
     write(here, parts=MAKE, nets="from parts import make\n")
     write(here / "kit", INIT="from .layers import make\n", layers=MAKE, relative="from .layers import make\n")
+    write(here / "my-kit", INIT="from .layers import make\n", layers=MAKE)
     write(here / "loose", layers=MAKE, relative="from .layers import make\n", base=MAKE)
     write(here / "loose" / "models", one="from ..base import make\n")
     write(here / "deep", helper="WIDTH = 10\n")
@@ -55,7 +56,7 @@ def test_neighbours_packages_and_modules(here):
         run(f"{name}:make", *DIGITS).loss
         for name in (
             "nets.py", "nets", "kit/__init__.py", "kit", "kit/relative.py", "kit.layers", "loose/relative.py",
-            "deep/models/one.py", "loose/models/one.py",
+            "deep/models/one.py", "loose/models/one.py", "my-kit/__init__.py",
         )
     }  # fmt: skip
     assert len(losses) == 1  # one seed, one network

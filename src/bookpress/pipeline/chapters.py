@@ -71,15 +71,6 @@ def with_values(source: str, values: Mapping[str, Any], beside: Mapping[str, Any
     return "\n".join(lines)
 
 
-def override(
-    defaults: dict[str, Any], changes: dict[str, Any], chapter: str, kinds: Mapping[str, Kind] | None = None
-) -> dict[str, Any]:
-    """The defaults with `changes` applied; PressError for an unknown name, a value of the wrong type and one that
-    does not go with the others."""
-    kinds = kinds or {name: like(value) for name, value in defaults.items()}
-    return checked(kinds, {**defaults, **changes}, chapter)
-
-
 def parse_assignments(pairs: list[str]) -> dict[str, str]:
     """`["lr=1e-3"]` -> `{"lr": "1e-3"}`, the `--set` options of the command line."""
     changes: dict[str, str] = {}
@@ -261,14 +252,14 @@ class Chapter:
             known = ", ".join(each for each in PROFILES if self.has(each))
             raise PressError(f"{self.name} has no {profile} profile; it has: {known}")
         changes = self.profiles.get(profile, {}) | {"profile": profile}
-        return override(self.defaults, changes, self.name, self.kinds)
+        return checked(self.kinds, {**self.defaults, **changes}, self.name)
 
     def changed(self, profile: str, changes: dict[str, Any]) -> dict[str, Any]:
         """Changes to the parameters at a profile, each read as what it has to be; PressError before anything runs."""
         if "profile" in changes:
             raise PressError("profile is not set with --set; use --profile")
         own = self.parameters(profile)
-        values = override(own, changes, self.name, self.kinds)
+        values = checked(self.kinds, {**own, **changes}, self.name)
         for name in changes:
             said = f"{self.name}: parameter {name} is {values[name]!r}"
             for each in values[name] if isinstance(values[name], list) else [values[name]]:

@@ -174,8 +174,8 @@ def run_chapter(
     or runs/NAME.
 
     Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as
-    NAME.failed.ipynb and an earlier good run stays as it was. Raises PressError where the chapter met input
-    that the user can mend.
+    NAME.failed.ipynb, with its numbers as NAME.failed.json, and an earlier good run stays as it was. Raises
+    PressError where the chapter met input that the user can mend.
     """
     import nbformat
 
@@ -208,13 +208,16 @@ def run_chapter(
         gate.complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
         problems = [failure] if failure else gate.problems(work, fresh=True)
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
+        numbers = target.results_path.with_suffix(".failed.json")  # which somebody may have looked at
         if problems:
             os.replace(work.notebook_path, failed_path)
+            os.replace(work.results_path, numbers)
             error = ChapterFailed("\n  ".join([f"{called} failed; its notebook is {failed_path}", *problems]))
             error.by_values = bool(other and failure and BY_A_VALUE.match(failure))
             raise error
         move(work, target)
-        failed_path.unlink(missing_ok=True)  # of the run before
+        for left in (failed_path, numbers):  # of the run before
+            left.unlink(missing_ok=True)
     return target
 
 

@@ -272,7 +272,9 @@ def _alt_problems(what: str, alt: str) -> Lines:
 
 # ---- The header of a results file: what a run was made from, and how -----------------------------------------------
 
-KERNELS = re.compile(r"(ATEN_CPU_|(ONE)?DNN|MKL_|OPENBLAS_|KMP_|OMP_|CUBLAS_|NVIDIA_TF32|TORCH_ALLOW_TF32)")
+KERNELS = re.compile(
+    r"(ATEN_CPU_|(ONE)?DNN|MKL_|OPENBLAS_|BLIS_|VECLIB_|NPY_|GLIBC_TUNABLES|KMP_|OMP_|CUBLAS_|NVIDIA_TF32|TORCH_ALLOW_TF32)"
+)
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
 

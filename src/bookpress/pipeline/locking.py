@@ -94,11 +94,13 @@ class Known:
 
     @cached_property
     def finished(self) -> list[tuple[str, Results]]:
-        """The whole runs in runs/, each with the name of its folder."""
-        found = []
-        for path in sorted(paths.runs_folder().glob(f"*/{self.chapter.name}.json")):
+        """The whole runs in runs/ and what failed ones have recorded, each with the name of its folder."""
+        found, at = [], paths.runs_folder()
+        for path in sorted(
+            path for end in ("", ".failed") for path in at.glob(f"*/{self.chapter.name}{end}.json")
+        ):
             try:
-                found.append((path.relative_to(paths.runs_folder()).parts[0], read(path)))
+                found.append((path.relative_to(at).parts[0], read(path)))
             except PressError:  # what is no whole run cannot be published
                 continue
         return found

@@ -20,9 +20,9 @@ from bookpress.site.rendering import ORDER, Markup, macro, source_keys, source_n
 Row = dict[str, Any]
 
 
-def chip(row: Row, root: str = "", link: bool = True) -> Markup:
+def chip(row: Row, root: str = "") -> Markup:
     """The chip of a row of the ledger, a link to the claim's page seen from `root`; exploratory ones are marked."""
-    return macro("claim.html.j2", "chip")(row, root, link)
+    return macro("claim.html.j2", "chip")(row, root)
 
 
 def row_of(rows: Mapping[str, dict[str, Any]], token: prose.Token) -> dict[str, Any]:

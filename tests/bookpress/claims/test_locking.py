@@ -238,6 +238,7 @@ def seen_now(locked=False):
     [
         ("laptop", {}, {"laptop": [[0, 4]]}),
         ("mine", {}, {"laptop": [[0, 4]]}),
+        ("failed", {}, {"laptop": [[0, 4]]}),
         ("mine", {"parameters": {"tosses": 401}}, {"laptop": [[0, 4]]}),
         ("paper", {"profile": "paper", "parameters": {"tosses": 401}}, {"paper": [[0, 4]]}),
         ("overnight", {"profile": "overnight", "parameters": {"tosses": 401}}, {"overnight": [[0, 4]]}),
@@ -255,7 +256,7 @@ def test_every_finished_run_counts_as_seen_at_the_profiles_whose_data_it_shows(r
         chapter_runs.fresh_run(coin(), profile).results_path.unlink()
     target = chapter_runs.fresh_run(coin(), "laptop", name).results_path
     target.parent.mkdir(parents=True, exist_ok=True)
-    moved.rename(target)
+    moved.rename(target.with_suffix(".failed.json") if name == "failed" else target)
     assert seen_now() == seen
 
 

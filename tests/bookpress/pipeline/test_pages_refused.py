@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 
@@ -77,7 +78,21 @@ def test_a_publication_that_is_cut_short_is_whole_after_the_next(ran, monkeypatc
     assert not [*paths.executed_folder().rglob(".*"), *paths.executed_folder().rglob("*.old")]
 
 
-@pytest.mark.parametrize("said", ["{", "[]", "{}", '{"chapter": "part/gone", "profile": "laptop"}'])
+CUT = {
+    "chapter": "part/coin",
+    "lines": 0,
+    "events": [{"event": "published", "chapter": "part/coin", "content": "0"}],
+}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("{", "[]", "{}", "[" * 10**5, '{"chapter": "part/gone", "profile": "laptop"}'),
+        json.dumps(CUT | {"profile": "../.."}),
+        json.dumps(CUT | {"profile": "laptop", "events": [{"event": "published", "content": "0"}]}),
+    ],
+)
 def test_a_strange_publication_that_was_cut_short_is_one_clear_line(ran, capsys, said):
     folder = paths.executed_folder() / ".laptop.publishing"
     folder.mkdir(parents=True)

@@ -18,6 +18,7 @@ import bnbook as bnbook_package
 from bookpress import fingerprint
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, chapters, execution, gate
+from bookpress.results import read
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),
@@ -38,6 +39,9 @@ def test_a_run_that_breaks_is_kept_apart_with_its_cell(ran, how):
     assert words in done.stderr and "coin.failed.ipynb" in done.stderr
     failed = nbformat.read(ran / "runs" / "smoke" / "part" / "coin.failed.ipynb", as_version=4)
     assert any(code in cell.source for cell in failed.cells)
+    assert [*read(ran / "runs" / "smoke" / "part" / "coin.failed.json")] == ["heads"], (
+        "somebody may have looked"
+    )
     assert {p: p.read_bytes() for p in good} == good, "the earlier good run is untouched"
     assert not list((ran / "runs").rglob("*.running"))
 
