@@ -30,8 +30,8 @@ from bookpress.runs.runner import train_all
 SRC = Path(fingerprint.__file__).resolve().parents[2]
 #: Bands and verdicts call these on behalf of parts that do not measure; `fingerprint.BANDS` is followed by
 #: itself.
-#: The runner asks which set a name stands for; the SHA-256 vouches for it.
-ON_BEHALF = ("bookpress.intervals:", "bnbook.data:prepare")
+#: The runner asks which set a name stands for, and of what colours; the SHA-256 vouches for it.
+ON_BEHALF = ("bookpress.intervals:", "bnbook.data:prepare", "bnbook.data:colours")
 
 
 @pytest.mark.parametrize("chapter", discover(), ids=lambda chapter: chapter.name)
