@@ -32,6 +32,8 @@ SRC = Path(fingerprint.__file__).resolve().parents[2]
 #: itself.
 #: The runner asks which set a name stands for, and of what colours; the SHA-256 vouches for it.
 ON_BEHALF = ("bookpress.intervals:", "bnbook.data:prepare", "bnbook.data:colours")
+#: Figures of training ask for it, where the cells of another chapter record it; a stamp has it there alone.
+ON_BEHALF += ("bnbook.chapters.vgg:batch_steps",)
 
 
 @pytest.mark.parametrize("chapter", discover(), ids=lambda chapter: chapter.name)
