@@ -95,6 +95,22 @@ def own_store(tmp_path, monkeypatch) -> Path:
     return tmp_path / "store"
 
 
+@pytest.fixture(scope="session")
+def the_book():
+    """The real book's claims and of each chapter the committed run that the gate passes."""
+    from bookpress import claims
+    from bookpress.pipeline import chapters, gate, prose
+
+    runs = {chapter.name: gate.passed_run(chapter) for chapter in chapters.discover()}
+    return prose.Pages(runs, claims.load_claims())
+
+
+@pytest.fixture(scope="session")
+def book_rows(the_book):
+    """A row for each of the real book's claims."""
+    return list(the_book.rows.values())
+
+
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A temporary folder that the first of the test processes makes which needs it."""
     base = factory.getbasetemp()

@@ -3,16 +3,22 @@ anew, and `git diff` says what changed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
+import tiny_book
+import yaml
 from site_rows import row, rows
 
-from bookpress.book import book
+from bookpress import claims
 from bookpress.claims.judging import NOT_TESTED
-from bookpress.pipeline.chapters import Chapter
+from bookpress.claims.ledger import rung_table, turned
+from bookpress.pipeline.chapters import Chapter, select
 from bookpress.pipeline.prose import Pages
 from bookpress.site import board, claim_pages, front, pages, rendering, shell
 from bookpress.site.claim_pages import Context, claim_page
@@ -113,7 +119,6 @@ def blocks() -> Iterator[tuple[str, str]]:
         "places": ["v1, Figure 1: it <says> so."],
         "runs": [("laptop", row("a")), ("paper", row("a", "not reproduced", effect=None))],
         "drawn": [drawn, drawn | {"left_out": "", "effect": None, "interval": None}],
-        "locked": "2026-11-20",
         "before": "b-<f>",
         "after": "a-f",
     }
@@ -127,7 +132,7 @@ def blocks() -> Iterator[tuple[str, str]]:
         yield f"page {one['id']}", body_of(claim_page(one, Context("A coin", None, known=known)))
     for one in (ODD["asked"], ODD["if"]):
         about = Context("A coin", evidence, repository=HUB, **full)
-        yield f"full page {one['id']}", body_of(claim_page(one, about))
+        yield f"full page {one['id']}", body_of(claim_page(one | {"locked": "2026-11-20"}, about))
     yield "marks", claim_pages.marks(INSTRUMENTS, "../")(ODD["if"])
     yield "board", board.board(rows()[:5], CHAPTERS)
     yield "waffle", board.waffle(every)
@@ -136,20 +141,169 @@ def blocks() -> Iterator[tuple[str, str]]:
     yield "tally", str({kind: front.tally(every, kind) for kind in ("claims", "questions")})
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
     yield "trust", front.trust(several, Pages({}, [])) + "\n" + front.trust(every, Pages({}, []))
-    for reached in ((0, 1, 2), (0, 2), (0, 1), (0,), ()):
-        yield f"scale {reached}", trust_of(reached)
     for options in ("", "log", "factor", "percent"):
-        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN)
+        yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN, "index.md")
     yield (
         "cite",
         shell.citation("A 5 % <coin>", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02", "part/coin"),
     )
+    yield "not run", pages.unanswered(UNANSWERED, "part/coin")
     yield (
-        "links",
-        shell.nav(HUB, "index") + shell.at_commit("", "", "a<b") + shell.at_commit("", "c0ffee", "a<b"),
+        "brief",
+        "\n".join([*map(rendering.brief, SAID), *(rendering.brief(SAID[1], most) for most in (12, 17))]),
     )
-    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>", "../a.png")
+    for pair in (SAID[1:3], SAID[2:4]):
+        yield "told apart", "\n".join(rendering.told_apart([*pair, "It ends."]))
+    yield "links", shell.at_commit("", "", "a<b") + shell.at_commit("", "c0ffee", "a<b")
+    own = row("claim-1")
+    for copies in (0, 1, 2, 3):
+        siblings = [ODD["sizes"] | {"id": f"sizes-{k}"} for k in range(copies)]
+        yield f"beside {copies}", claim_pages.beside(own, [own, *siblings], INSTRUMENTS)
+    yield from of_sources()
+    yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>")
     yield "ways", rendering.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
+
+
+UNANSWERED = """Before {{ mean:x }}.
+:::{admonition} In short
+:class: answer
+
+**Found.** {{ mean:x }} points.
+
+```{says} a > b
+yes: It.
+```
+:::
+
+After {{ mean:y }}."""
+SAID = [
+    "l1 normalization trains well.",
+    "It trains faster, by far; we read, twice.",
+    "It trains faster; we read, twice.",
+    "It trains faster; we read, thrice.",
+    "The book's own question, for nobody says it: does it end?",
+    "It ends (by the loss $L(w_t)$) much lower than all the others of which we know anything at all.",
+    "The loss that is left at the end of a long training is a sum of $a + b + c$ and of more.",
+    "At most σ_{x_i}.",
+]
+CITATION = "title: A book\nauthors: [{name: Ann}, {name: Bob}]\nversion: 1.2\ndate-released: 2026-01-02\n"
+ABOUT = dict(source={"key": "folklore", "version": "oral", "where": "On <coins>"}, kind="wrong")
+ABOUT |= dict(printed="Heads <b> has $p < 1$.", correct="It has $p = \\frac12$.", why="Tails is a <side>.")
+ERRATA = [
+    ABOUT | dict(id="edge", source=ABOUT["source"] | {"key": "gossip"}, kind="unclear", changes="reading")
+    | dict(test="tests/test_coin.py::test_toss_s_end"),
+    ABOUT | dict(id="two-sides", claim="coin-fair"),
+    ABOUT | dict(id="again.1", claim="coin-fair", changes="theorem", short="It is <false>.")
+    | dict(test="tests/test_coin.py::test_toss_s_end"),
+]  # fmt: skip
+SENTENCES = [
+    {"where": "Verse 1", "says": "Heads | <i> has $p < 1$.", "claims": ["coin-fair"], "note": "One <coin>."},
+    {"where": "Verse 2", "says": "A | B < C.", "not_judged": "open: toss <it> often"},
+    {"where": "Refrain", "says": "Half, I say.", "repeats": "Verse 1"},
+    {"where": "Verse 3", "says": "It is wide.", "not_judged": "scale: no machine is"},
+    {"where": "Verse 4", "says": "It is odd.", "claims": ["coin-fair", "coin-odd"]},
+    {"where": "Coda", "says": "Heads it is.", "errata": ["two-sides"]},
+    {"where": "Coda 2", "says": "Both.", "claims": ["coin-fair"], "errata": ["edge", "again.1"]},
+]
+BETA = dict(id="beta", name="Effective <β>", measures="It.", own="$2/η$.", silent="<Else>.", reads=["heads"])
+
+
+SIZES = {"a": "An eighth, 2 steps.", "b": "The whole, 2 steps.", "c": "An eighth, 9 steps."}
+BY_SIZE = {
+    "kind": "difference",
+    "a": "speed.{rung}.batch",
+    "b": "speed.{rung}.none",
+    "side": "greater",
+    "threshold": 0,
+}
+LADDER = {"source": {"key": "santurkar2018", "version": "v1"}, "figure": "speed", "rungs": SIZES}
+LADDER |= {"claims": [{"id": "faster", "source": "Figure 1", "says": "It is <faster>.", "test": BY_SIZE}]}
+LADDER["claims"].append(LADDER["claims"][0] | {"id": "narrow", "says": "It is narrow.", "rungs": ["a", "c"]})
+#: Of claims, how each comes out at the three sizes: up, down, open or not reached.
+CAME_OUT = (
+    "do- ud- -o-",
+    "do- ud- -o- ---",
+    "ud- ud- do-",
+    "do-",
+    "---",
+    "ud- uo-",
+    "ddu ud- uoo udu uod",
+    "ddu",
+    "uou",
+)
+
+
+def of_sizes(folder: str) -> Iterator[tuple[str, str]]:
+    """Which claims turn between sizes, and with which of them."""
+    path = Path(folder, "part", "scale.claims.yml")
+    path.parent.mkdir()
+    path.write_text(yaml.safe_dump(LADDER), encoding="utf-8")
+    claim, narrow = claims.load_claims(path)
+    ways = {"u": [0.5, 0.6, 0.7], "U": [0.5, 0.6, 0.7, 0.7], "d": [-0.5, -0.6, -0.7], "o": [-1.0, 1.0, 0.0]}
+
+    def judged(word: str, claim: claims.Claim = claim) -> claims.Judgement:
+        reached = [(rung, ways[way]) for rung, way in zip(SIZES, word) if way in ways]
+        found = {f"speed.{rung}.batch": values for rung, values in reached}
+        return claims.judge(
+            claim,
+            found | {f"speed.{rung}.none": [0, 0, 0.01, 0][: len(of)] for rung, of in reached},
+            "laptop",
+        )
+
+    for words in CAME_OUT:
+        group = [judged(word) for word in words.split()]
+        yield f"sizes {words}", f"{rung_table(group)}\n\n{turned(group)}"
+    yield "sizes of some", rung_table([judged("ud-"), judged("Udu", narrow)])
+
+
+def of_sources() -> Iterator[tuple[str, str]]:
+    """The pages of errata, of sentences and of instruments, made up in a tiny book."""
+    with TemporaryDirectory() as folder, patch.dict(os.environ, {"BNBOOK_ROOT": folder}):
+        root = Path(folder)
+        tiny_book.write(root, FILE.parents[1] / "_config.yml")
+        bibliography = root / "book" / "references.bib"
+        bibliography.write_text(
+            bibliography.read_text() + "@misc{gossip,\n  title = {Whispers & <more>}\n}\n"
+        )
+        for name, content in (
+            ("book/errata.yml", ERRATA),
+            (
+                "book/coverage/song.yml",
+                {"source": {"key": "folklore", "version": "oral"}, "sentences": SENTENCES},
+            ),
+            ("book/instruments.yml", [BETA]),
+            ("tests/test_coin.py", "def test_toss_s_end():\n    pass\n"),
+        ):
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text(
+                content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True)
+            )
+        own = root / "book" / "part" / "coin.claims.yml"
+        listed = yaml.safe_load(own.read_text())
+        listed["claims"].append(listed["claims"][0] | {"id": "coin-odd"})
+        own.write_text(yaml.safe_dump(listed))
+        fair, odd = row("coin-fair", rests_on=["beta"], says="It is <so>; we read, twice."), row("coin-odd")
+        shown = Pages({}, claims.load_claims())
+        shown.__dict__["rows"] = {"coin-fair": fair, "coin-odd": odd}
+        yield "errata", pages.errata(claims.load_errata(), select(["coin"]), shown)
+        yield "coverage", pages.coverage(claims.load_coverage(), shown)
+        yield from of_sizes(folder)
+        for hub in (HUB, "https://gitlab.org/a/b", "https://code.example/a/b"):
+            for page in ("index", "part/coin", "scoreboard", "errata"):
+                yield (
+                    f"links {hub} {page}",
+                    shell.nav(hub, page) + shell.at_commit(hub, "c0ffee", "book/x.md"),
+                )
+        for about in (CITATION, None):
+            (root / "CITATION.cff").write_text(about) if about else (root / "CITATION.cff").unlink()
+            yield (
+                "cite",
+                shell.citation(
+                    "Is <it> & so?", "https://x.org/p.html", "c0ffee" * 7, "2026-11-27", "part/is-it"
+                ),
+            )
+            yield "cite the book", shell.citation("A book", "", "", "", "index")
+        yield "instruments", pages.instruments(claims.load_instruments(), shown)
 
 
 HUB = "https://github.com/someone/a-book"
@@ -157,23 +311,6 @@ DOTS = "```{{dots}} {}\none <x> | batch | part/chapter#a\nother | none | part/ch
 VALUES = {"a": [1.0, 4.0, np.nan], "b": [4.0]}
 RUN = SimpleNamespace(per_seed=lambda name, _: np.array(VALUES[name]))
 DRAWN = SimpleNamespace(evidence={"part/chapter": RUN})
-
-
-def trust_of(reached: tuple[int, ...]) -> str:
-    """The scale of a book whose ladder has reached these of three sizes."""
-    header = {"parameters": {"width": 0.125, "steps": 2000}, "data": [{"name": "cifar10"}]}
-    run = SimpleNamespace(
-        results=SimpleNamespace(header=header),
-        chapter=SimpleNamespace(parameters=lambda _: {"steps": 15000}),
-        profile="laptop",
-    )
-    says = [
-        "1/16 of the width, 2,000 steps.",
-        "The whole width, 2,000 steps.",
-        "1/4 of the width, 15,000 steps.",
-    ]
-    tests = [part(words, n=3 * (at in reached)) for at, words in enumerate(says)]
-    return front.trust([*rows(), row("a-rung", rungs=True, tests=tests)], Pages({book().main: run}, []))
 
 
 def body_of(page: str) -> str:

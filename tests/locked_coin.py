@@ -1,4 +1,5 @@
-"""What tests of locks, draws and publications share: a claim with its lock, runs that never ran, the tiny book's coin."""
+"""What tests of locks, draws, the gate and publications share: a claim with its lock, runs that never ran, the tiny book's
+coin."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import json
 
 from bookpress import results
 from bookpress.claims import Claim, Source, Test, locks
-from bookpress.pipeline import chapters, gate
+from bookpress.pipeline import chapter_runs, chapters, gate
 from bookpress.results import Results
 
 COIN = "part/coin"
@@ -51,6 +52,15 @@ def edit(path, old, new):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
+
+
+def laptop_run():
+    return chapter_runs.fresh_run(coin(), "laptop")
+
+
+def edit_results(change):
+    """The laptop run that waits to be published, with other results and hashes that fit."""
+    stamped(laptop_run(), change)
 
 
 def stamped(held, change):

@@ -18,7 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from bnbook import figures
+from bnbook import figures, runs
+from bnbook.training.arm import Arm
 from bookpress import results
 from bookpress.pipeline import chapters
 
@@ -32,27 +33,37 @@ PAGES = (
     "decoupling/halfspaces",
     "decoupling/neural-networks",
     "batch-norm/gradient-explosion",
+    "santurkar/training",
     "santurkar/scale",
 )
 
 
-def run(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def run(
+    name: str, made: Mapping[str, dict[str, np.ndarray]] | None = None, **changed: Any
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What the cells of a chapter bind, and what they record; each drawing is made of what was recorded, and thrown
-    away."""
+    away. made: by their norm the arrays of all trainings of a VGG network, which none is trained then; changed: of the
+    parameters."""
     (chapter,) = chapters.select([name])
     names: dict[str, Any] = {"__name__": "__main__"}
     results._session = results.Results()
     torch.set_default_dtype(torch.float32)
-    kept = figures._save
-    figures._save = lambda fig, _: plt.close(fig)
+    kept, trained = figures._save, runs.train_all
+
+    def given(arms: Mapping[Any, Any], *others: Any, kept: bool = False) -> dict[Any, dict[str, np.ndarray]]:
+        found = {key: made[arm.norm] for key, arm in arms.items() if isinstance(arm, Arm)}
+        return found or trained(arms, *others)
+
+    figures._save, runs.train_all = lambda fig, _: plt.close(fig), given if made else trained
     try:
         with contextlib.redirect_stdout(io.StringIO()), np.errstate():
             for cell in (cell.source for cell in chapter.notebook.cells if cell.cell_type == "code"):
                 if "show_verdicts(" not in cell.splitlines()[-1]:
                     exec(compile(cell, name, "exec", dont_inherit=True), names)
+                    names |= changed
         return names, {each: results.current()[each] for each in results.current()}
     finally:
-        figures._save = kept
+        figures._save, runs.train_all = kept, trained
         torch.set_default_dtype(torch.float32)  # a page may have set its own
         plt.close("all")
 

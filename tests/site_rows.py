@@ -54,6 +54,7 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
         "figure": "shares",
         "remark": "",
         "exploratory": "",
+        "locked": "",
         "changed": [],
         "power": [],
         "other_margins": ["reproduced", "open"],

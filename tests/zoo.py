@@ -754,6 +754,13 @@ ZOO: dict[str, Animal] = {
         lambda: net(lambda s, x: s.f(torch.tanh(s.a(x) * s.f.weight.mean())), a=_l(6, 8), f=_l(8, K)),
         says=NONE_MEET,
     ),
+    "registered in another order than run": Animal(
+        lambda: net(lambda s, x: s.f(torch.tanh(s.a(x))), f=_l(8, K), a=_l(6, 8)), says=("another order", *NONE_MEET)
+    ),
+    "a sum over the examples": Animal(
+        NORMED, loss=lambda y, t: F.cross_entropy(y, t, reduction="sum"), lacks=("population",),
+        says=("no mean over the examples",),
+    ),
     "norm in its own code": Animal(lambda: Between().double(), lacks=("constant", "population")),
     "norm in its own code, filled": Animal(lambda: seen(Between().double()), lacks=("constant",), curved=False),
     "norm in its own code, at rest": Animal(lambda: seen(Between().double()).eval(), lacks=("constant",), curved=False),

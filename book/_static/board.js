@@ -95,9 +95,6 @@ let theme;
 addEventListener("beforeprint", () => { theme = page.dataset.theme; page.dataset.theme = "light"; });
 addEventListener("afterprint", () => { page.dataset.theme = theme; });
 
-// The box of a term closes by Escape, too.
-addEventListener("keydown", event => { if (event.key === "Escape") document.activeElement?.closest(".term")?.blur(); });
-
 for (const form of document.querySelectorAll(".board-form")) board(form);
 for (const whole of document.querySelectorAll("[data-waffle]")) waffle(whole);
 })();

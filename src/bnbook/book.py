@@ -128,7 +128,6 @@ BOOK = Book(
         "zhang2023": "Dive into Deep Learning",
     },
     versions=("v1", "NeurIPS"),
-    main="santurkar/training",
     question="Why does batch norm help?",
     asks="What of what is said of batch normalization holds, and why does it help?",
     problem=PROBLEM,

@@ -9,80 +9,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
-from bnbook.errors import BnbookError
-from bnbook.meanfield import Convolutional, FullyConnected, solve
+from bnbook.meanfield import Convolutional, FullyConnected
 from bookpress.pipeline.explorers import recorded, rounded
 from bookpress.pipeline.prose import Pages
 from bookpress.results import Results
 from bookpress.runs import store
-
-# ---- What the chapter on learning rates knew of its inputs, won back from the distances that it recorded -----------
-# The theory needs three means of the data, E‖x_α‖², E⟨x_α, y_α⟩ and E⟨x_α, y_β⟩ (a channel). Only their ratios
-# matter, for the first batch norm takes the scale out; and each recorded distance "measured less predicted" is
-# one equation for them.
-
-MOMENTUM = 0.9
-InputMoments = tuple[float, float, float]  # q̂, q̂_xy and q̂_αβ,xy of the inputs, q̂ = 1
-Network = FullyConnected | Convolutional
-
-
-def line(
-    architecture: Network, equations: str, gammas: np.ndarray, batch: int, base: InputMoments
-) -> np.ndarray:
-    """log10 of the predicted critical rate by γ."""
-    same, pairs, apart = base
-    theory = solve(architecture, "batch", gammas, equations=equations, batch=batch, q_hat_0=same,
-                   q_hat_xy_0=pairs, q_hat_ab_xy_0=apart)  # fmt: skip
-    return np.log10(theory.critical_learning_rate(MOMENTUM))
-
-
-def of_inputs(results: Results, networks: Mapping[str, Network], suffix: str) -> InputMoments:
-    """The inputs of a data set, from the corrected lines of the fully connected and of the convolutional
-    network.
-
-    The fully connected one knows no two places and gives q̂_xy, the other then q̂_αβ,xy; both lines fall as
-    inputs grow alike.
-    """
-    gammas, batch = (
-        np.array(results.header["parameters"]["gammas"]),
-        results.header["parameters"]["batch_size"],
-    )
-
-    def beyond(net: str, base: InputMoments) -> float:
-        predicted = line(networks[net], "corrected", gammas, batch, base)
-        return float(predicted.mean()) - _mean_line(results, f"corrected.{net}.{suffix}", f"{net}.{suffix}")
-
-    pairs = _root(lambda value: beyond("fc", (1.0, value, value)), -0.9, 0.999)
-    apart = _root(lambda value: -beyond("conv", (1.0, pairs, value)), -0.9, pairs + 0.5)
-    return 1.0, pairs, apart
-
-
-def readout(results: Results, gammas: np.ndarray, suffix: str) -> float:
-    """a of the readout's own largest eigenvalue γ² a + 1, the 1 its bias, in the mean over the networks."""
-    target = _mean_line(results, f"readout.{suffix}", suffix)
-
-    def beyond(a: float) -> float:
-        return float(np.log10(2 * (1 + MOMENTUM) / (gammas**2 * 10**a + 1)).mean()) - target
-
-    return float(10 ** _root(beyond, -6.0, 9.0))
-
-
-def _mean_line(results: Results, predicted: str, measured: str) -> float:
-    """Mean over γ of log10 of a predicted rate: the measured less the recorded distance."""
-    distance = results[f"boundary.{measured}"].mean(axis=1) - results[f"offset.{predicted}"]
-    return float(distance.mean())
-
-
-def _root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function is zero, by bisection."""
-    if not falling(low) > 0 > falling(high):
-        raise BnbookError("the recorded distances fit no inputs; expected those of the theory's lines")
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
-    return (low + high) / 2
-
 
 # ---- Light the fuse: the gradient by layer, and its growth in a layer by batch size --------------------------------
 
@@ -126,10 +59,9 @@ def landscape(pages: Pages) -> list[dict[str, Any]] | None:
         rows += rungs(ladder.results)
     if single := pages.evidence.get(CHAPTER):
         steps, used = single.results["probe_step"][0], single.results.header["parameters"]
-        if all(f"along_gradient.{arm}" in single.results for arm in ARMS):
-            losses = {arm: single.results[f"along_gradient.{arm}"] for arm in ARMS}
-            title = f"{_share(used['width'])}, {used['steps']:,} steps, this page's seeds"
-            rows.append(_row_of_loss(title, losses, used["lengths"], steps))
+        losses = {arm: recorded(single.results, f"along_gradient.{arm}") for arm in ARMS}
+        title = f"{_share(used['width'])}, {used['steps']:,} steps, this page's seeds"
+        rows.append(_row_of_loss(title, losses, used["lengths"], steps))
     return rows or None
 
 
@@ -184,6 +116,7 @@ def _row_of_loss(
 
 # ---- Break the training: where it breaks, where theories say so, how recorded trainings went and ended -------------
 
+MOMENTUM = 0.9
 NETWORKS = {"fc": "fully connected", "conv": "convolutional"}
 SETS = {"mnist": "MNIST", "cifar10-auto": "CIFAR-10", "cifar10": "CIFAR-10"}
 
@@ -198,30 +131,26 @@ def limits(results: Results) -> dict[str, Any] | None:
         return None
     shapes = [tuple(row["shape"]) for row in results.header["data"]]
     gammas = np.array(used["gammas"])
-    offsets = np.linspace(-1.5, 0.3, used["map_rates"])  # decades of the map from the line through the batch
     networks = {}
     for place, (data, shape) in enumerate(zip(used["datasets"], shapes)):
         nets = {
             "fc": FullyConnected((int(np.prod(shape)), *used["hidden"], 10)),
             "conv": Convolutional(shape, tuple(used["channels"])),
         }
-        base = of_inputs(results, nets, f"set{place}")
+        moments = recorded(results, f"moments.set{place}")[0].tolist()
         for net, architecture in nets.items():
             suffix = f"{net}.set{place}"
-            logs = line(architecture, "through_batch", gammas, used["batch_size"], base)
+            rates = recorded(results, f"curve.map.rates.{suffix}")[0]  # log10, (γ, rates)
             table = recorded(results, f"map.{suffix}").mean(axis=0)
             networks[suffix.replace(".", "_")] = {
                 "title": f"{NETWORKS[net]}, {SETS.get(data, data)}",
                 "fanIn": architecture.fan_in,
                 "positions": architecture.positions,
-                "base": {"q": base[0], "xy": base[1], "ab": base[2]},
+                "base": dict(zip(("q", "xy", "ab"), moments)),
                 "readout": readout(results, gammas, suffix),
                 "boundary": rounded(recorded(results, f"boundary.{suffix}")),
                 "byStep": by_step(results, suffix),
-                "map": [
-                    [[rounded(log + offset), rounded(loss)] for offset, loss in zip(offsets, row)]
-                    for log, row in zip(logs, table)
-                ],
+                "map": rounded(np.stack([rates, table], axis=-1)),
             }
     return {
         "gammas": used["gammas"],
@@ -232,14 +161,21 @@ def limits(results: Results) -> dict[str, Any] | None:
     }
 
 
-def by_step(results: Results, suffix: str) -> dict[str, Any] | None:
-    """Losses by step of one restart at γ = 1, a row for each distance to its limit in decades; None where a
-    run recorded none."""
-    if f"by_step.{suffix}" not in results:
-        return None
-    losses = recorded(results, f"by_step.{suffix}")[0]
-    away, steps = (recorded(results, f"by_step.{name}")[0] for name in ("away", "step"))
-    return {"away": rounded(away), "step": rounded(steps), "loss": rounded(losses)}
+def readout(results: Results, gammas: np.ndarray, suffix: str) -> float:
+    """a of the readout's own largest eigenvalue γ² a + 1, the 1 its bias, in the mean over the networks: from the
+    recorded distance of its rate 2 (1 + μ) / (γ² a + 1) to the measured one, a mean over γ of decades."""
+    distance = results[f"boundary.{suffix}"].mean(axis=1) - results[f"offset.readout.{suffix}"]
+
+    def beyond(a: float) -> float:
+        return np.log10(2 * (1 + MOMENTUM) / (gammas**2 * 10**a + 1)).mean() - distance.mean()
+
+    return float(10 ** brentq(beyond, -6.0, 9.0))
+
+
+def by_step(results: Results, suffix: str) -> dict[str, Any]:
+    """Losses by step of one restart at γ = 1, a row for each distance to its limit in decades."""
+    names = {"away": "away", "step": "step", "loss": suffix}
+    return {key: rounded(recorded(results, f"by_step.{name}")[0]) for key, name in names.items()}
 
 
 # ---- All of them -------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any
 
 from bookpress import paths
 from bookpress.errors import PressError
+from bookpress.texts import read_yaml
 
 PRESS = __name__.partition(".")[0]
 Words = Mapping[str, str]
@@ -30,7 +31,7 @@ class Book:
     version: str
     #: Parts of the package that pass results on and make none: a change in them makes nothing stale.
     not_measuring: tuple[str, ...] = ()
-    #: load, prepare, whereabouts and is_kept of a set by name; known_sets; STANDINS, which are no evidence.
+    #: load, prepare, whereabouts and is_kept of a set by name; known_sets; colours; STANDINS, which are no evidence.
     data_module: str = ""
     #: TRAINS, LABELS, LOADS and what else `bookpress.runs.kinds` asks of each kind of training.
     trainings_module: str = ""
@@ -46,7 +47,6 @@ class Book:
     beside: Mapping[str, Words] = field(default_factory=dict)  # arm -> other words for those beside it
     sources: Words = field(default_factory=dict)  # key of a source -> as people call it
     versions: tuple[str, ...] = ()  # of a source that are told apart
-    main: str = ""  # PART/CHAPTER whose network most others train, too
     question: str = ""  # the book's own, in few words
     asks: str = ""  # and in full
     problem: str = ""  # what an export says of the problem, and of limits, in Markdown
@@ -80,16 +80,14 @@ _registered: Book | None = None
 def register(told: Book) -> Book:
     """From here on the press makes this book."""
     global _registered
-    _registered = told
+    _registered, paths.cached_as = told, told.package
     return told
 
 
 def book() -> Book:
     """The registered book, else the one around here; PressError where there is none or it names no package."""
     if _registered is None:
-        from bookpress.texts import read_yaml
-
-        package = (read_yaml(paths.repository_root() / "_config.yml", "_config.yml") or {}).get("package")
+        package = (settings() or {}).get("package")
         try:
             importlib.import_module(f"{package}.book")
         except ModuleNotFoundError:
@@ -108,3 +106,36 @@ def folders() -> dict[str, Path]:
     """Where the code lies that a run rests on, that of the book's package and the press."""
     names = (book().package, PRESS)
     return {name: Path(importlib.util.find_spec(name).origin).parent for name in names}
+
+
+# ---- What `_config.yml` and `_toc.yml` say of it ------------------------------------------------------------------------
+
+
+def chapter_names() -> list[str]:
+    """`part/chapter` of every book/PART/CHAPTER.md, in the order of `_toc.yml`; unlisted ones last, by
+    name."""
+    folder = paths.book_folder()
+    names = sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.md"))
+    listed = _listed(read_yaml(paths.repository_root() / "_toc.yml", "_toc.yml"))
+    place = {name: number for number, name in enumerate(listed)}
+    return sorted(names, key=lambda name: place.get(name, len(place)))
+
+
+def settings() -> dict[str, Any]:
+    """All of `_config.yml`."""
+    return read_yaml(paths.repository_root() / "_config.yml", "_config.yml")
+
+
+def repository() -> str:
+    """The address of the repository (`repository: url:`), or nothing while it is not set."""
+    return str((settings().get("repository") or {}).get("url") or "").rstrip("/")
+
+
+def _listed(node: Any) -> list[str]:
+    """Every `file:` below a node of the table of contents, in order."""
+    if isinstance(node, list):
+        return [name for item in node for name in _listed(item)]
+    if not isinstance(node, dict):
+        return []
+    own = [str(node["file"]).removesuffix(".md")] if "file" in node else []
+    return own + [name for value in node.values() for name in _listed(value)]

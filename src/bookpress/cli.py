@@ -13,8 +13,9 @@ from pathlib import Path
 
 from bookpress import paths
 from bookpress.book import book, command_name
-from bookpress.errors import PressError, reason
-from bookpress.profiles import PROFILES, PUBLISHED
+from bookpress.errors import PressError
+from bookpress.exits import DONE, FAILED, guarded
+from bookpress.profiles import PROFILES
 
 try:
     import resource
@@ -27,7 +28,6 @@ Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.Argumen
 OPEN_FILES = 256
 #: What else lies in runs/, so that no run of one's own is called so.
 TAKEN = (*PROFILES, "store", "tests")
-DONE, FAILED, USAGE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 
 
 def main(words: list[str] | None = None) -> int:
@@ -40,36 +40,6 @@ def main(words: list[str] | None = None) -> int:
     return guarded(
         lambda: _command(words), "; what is done stays, and a rerun goes on from it" * ("run" in given[:1])
     )
-
-
-def guarded(command: Callable[[], int], stays: str = "") -> int:
-    """What a command gives, or the exit code of what went wrong, which is said in one line; `stays`: what an
-    interruption does not lose."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by who called
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    if hasattr(sys.stdout, "reconfigure"):  # a terminal that lacks a character shows its number instead
-        sys.stdout.reconfigure(errors="backslashreplace")
-    paths.settle()
-    try:
-        code = command()
-        sys.stdout.flush()
-    except PressError as error:
-        print(f"{command_name()}: {error}", file=sys.stderr)
-        return USAGE
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
-        return UNREAD
-    except OSError as error:
-        print(
-            f"{command_name()}: {reason(error)}; expected a file or folder that can be read and written",
-            file=sys.stderr,
-        )
-        return USAGE
-    except KeyboardInterrupt:
-        print(f"\n{command_name()}: interrupted{stays}", file=sys.stderr)
-        return INTERRUPTED
-    return code
 
 
 def _command(words: list[str] | None) -> int:
@@ -263,35 +233,14 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapter_runs, chapters, gate, publishing
-    from bookpress.site import pages
+    from bookpress.pipeline import chapters
+    from bookpress.site import check
 
     found = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
-    kept, shown = {} if arguments.runs else publishing.kept_runs(found), None
-    if arguments.runs:
-        runs = [chapter_runs.fresh_run(c, arguments.profile) for c in found if c.has(arguments.profile)]
-        problems = {run.name: gate.problems(run) if run.exists else ["no run"] for run in runs}
-    elif arguments.chapters:
-        problems = publishing.published_problems(kept)
-    else:
-        problems = publishing.executed_problems(found, kept)
-        passed = {name: run for name, run in kept.items() if run.exists and not problems[name]}
-        of = {c.name: [passed.get(f"{profile}/{c.name}") for profile in PUBLISHED] for c in found}
-        shown = {name: next(filter(None, runs), None) for name, runs in of.items()}
-    for name, lines in problems.items():
-        print("\n      ".join([f"{'BAD' if lines else 'ok '} {name}", *lines]))
-    sound = [c for c in found if not any(problems.get(f"{each}/{c.name}") for each in PROFILES)]
-    as_ran = pages.turned(run for run in kept.values() if run.chapter in sound)
-    notes = [*publishing.cut_short(), *publishing.other_versions(sound), *as_ran]
-    for line in [] if arguments.runs else notes:
-        print(f"note {line}")
-    if not problems:
-        paths.require_named()
-        of = f" of {', '.join(chapter.name for chapter in found)}" if arguments.chapters else ""
-        print(f"nothing to check: executed/ holds no run{of} yet")
-    lines, well = pages.ledger(found, arguments.runs, shown)
+    profile = arguments.profile if arguments.runs else None
+    lines, well = check.report(found, profile=profile, some=bool(arguments.chapters))
     print("\n".join(lines))
-    return DONE if well and not any(problems.values()) else FAILED
+    return DONE if well else FAILED
 
 
 def _build(arguments: argparse.Namespace) -> int:
@@ -304,16 +253,17 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _claims(arguments: argparse.Namespace) -> int:
-    from bookpress.pipeline import chapters, ledger
+    from bookpress.pipeline import chapters
+    from bookpress.site import exports
 
     if arguments.form or arguments.to:
         return _exported(arguments)
     if arguments.instrument:
-        print(ledger.of_instrument(arguments.instrument), end="")
+        print(exports.of_instrument(arguments.instrument), end="")
         return DONE
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     profile = arguments.profile if arguments.runs else None
-    print(ledger.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
+    print(exports.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
     return DONE
 
 

@@ -18,10 +18,10 @@ import logging
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import nbformat
 import yaml
@@ -29,6 +29,7 @@ import yaml
 from bookpress import atomic, paths
 from bookpress.book import command_name
 from bookpress.errors import PressError
+from bookpress.schema import Count, Entry, Some, Text, model, valid
 
 #: Nothing below may stand in what a student gets.
 SECRETS = ("BEGIN SOLUTION", "hidden=True")
@@ -53,22 +54,26 @@ class Question:
 
     name: str
     text: str
-    cells: tuple[CodeCell, ...]
+    cells: tuple[CodeCell, ...] = ()
 
     @property
     def points(self) -> float:
         return sum(cell.points for cell in self.cells)
 
+    @property
+    def tests(self) -> list[CodeCell]:
+        return [cell for cell in self.cells if cell.kind in ("public", "hidden")]
 
-@dataclass(frozen=True)
-class Assignment:
+
+@model
+class Assignment(Entry):
     """One sheet; `parts` in order: texts, cells that are given, questions."""
 
     name: str
-    title: str
-    chapter: str
-    minutes: int  # that a student is meant to need
-    goals: tuple[str, ...]
+    title: Text
+    chapter: Text
+    minutes: Count  # that a student is meant to need
+    goals: Annotated[tuple[Text, ...], Some]
     parts: tuple[str | CodeCell | Question, ...]
     found: CodeCell  # what a right answer "in words" finds; no student gets it
 
@@ -95,63 +100,40 @@ def read(path: Path) -> Assignment:
     import jupytext
 
     notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst")
-    about = notebook.metadata.get("coursework", {})
-    missing = {"title", "chapter", "minutes", "goals"} - set(about)
-    if missing:
-        raise PressError(f"{path.name}: its header's coursework lacks {', '.join(sorted(missing))}")
     parts: list[str | CodeCell | Question] = []
     found: list[CodeCell] = []
     for cell in notebook.cells:
+        about = cell.metadata
         if cell.cell_type == "markdown":
-            name = cell.metadata.get("question")
-            parts.append(Question(name, cell.source, ()) if name else cell.source)
+            parts.append(Question(about["question"], cell.source) if "question" in about else cell.source)
             continue
-        kind = next((tag for tag in cell.metadata.get("tags", []) if tag in KINDS), "given")
-        about_it = cell.metadata
-        read_cell = CodeCell(
-            kind,
-            cell.source,
-            float(about_it.get("points", 0)),
-            about_it.get("fails", ""),
-            about_it.get("says", ""),
-        )
+        kind = next((tag for tag in about.get("tags", []) if tag in KINDS), "given")
+        words = (about.get(name, "") for name in ("fails", "says"))
+        code = CodeCell(kind, cell.source, float(about.get("points", 0)), *words)
         if kind == "found":
-            found.append(read_cell)
-        elif isinstance(parts[-1] if parts else None, Question):
-            last = parts.pop()
-            parts.append(Question(last.name, last.text, (*last.cells, read_cell)))
+            found.append(code)
+        elif parts and isinstance(parts[-1], Question):
+            parts[-1] = replace(parts[-1], cells=(*parts[-1].cells, code))
         elif kind == "given":
-            parts.append(read_cell)
+            parts.append(code)
         else:
             raise PressError(f"{path.name}: a {kind} cell outside a question; expected it right after one")
     if len(found) != 1 or not found[0].says:
         raise PressError(f"{path.name}: {len(found)} cells tagged `found`; expected one, with `says`")
-    made = Assignment(
-        path.stem,
-        about["title"],
-        about["chapter"],
-        int(about["minutes"]),
-        tuple(about["goals"]),
-        tuple(parts),
-        found[0],
+    own = {"name": path.stem, "parts": tuple(parts), "found": found[0]}
+    made = valid(
+        Assignment, notebook.metadata.get("coursework", {}) | own, f"{path.name}: its header's coursework"
     )
-    _check(made, path)
-    return made
-
-
-def _check(assignment: Assignment, path: Path) -> None:
-    if not assignment.questions:
+    if not made.questions:
         raise PressError(f"{path.name} asks no question; expected at least one")
-    for question in assignment.questions:
-        kinds = [cell.kind for cell in question.cells]
-        if kinds.count("solution") != 1 or "public" not in kinds or "hidden" not in kinds:
-            raise PressError(
-                f"{path.name}, question {question.name}: {', '.join(kinds) or 'no cells'}; expected one "
-                "solution, a public test and a hidden one"
-            )
-        for cell in question.cells:
-            if cell.kind in ("public", "hidden") and not (cell.points > 0 and cell.fails):
-                raise PressError(f"{path.name}, question {question.name}: a test without points or `fails`")
+    for question in made.questions:
+        where, kinds = f"{path.name}, question {question.name}", [cell.kind for cell in question.cells]
+        if kinds.count("solution") != 1 or not {"public", "hidden"} <= {*kinds}:
+            said = ", ".join(kinds) or "no cells"
+            raise PressError(f"{where}: {said}; expected one solution, a public test and a hidden one")
+        if not all(cell.points > 0 and cell.fails for cell in question.tests):
+            raise PressError(f"{where}: a test without points or `fails`")
+    return made
 
 
 # ---- What students, instructors and graders get ---------------------------------------------------------------------
@@ -186,23 +168,15 @@ def make(target: Path, names: Sequence[str] = ()) -> list[Assignment]:
 
 def points_table(assignments: Sequence[Assignment]) -> str:
     """CSV: assignment, chapter, question, points that public tests give, points that hidden ones give."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["assignment", "chapter", "minutes", "question", "public", "hidden"])
+    lines: list[list[Any]] = [["assignment", "chapter", "minutes", "question", "public", "hidden"]]
     for each in assignments:
         for question in each.questions:
-            counted = [
-                sum(cell.points for cell in question.cells if cell.kind == kind)
-                for kind in ("public", "hidden")
-            ]
-            row = [
-                each.name,
-                each.chapter,
-                each.minutes,
-                question.name,
-                *(f"{points:g}" for points in counted),
-            ]
-            writer.writerow(row)
+            points = (
+                sum(c.points for c in question.tests if c.kind == kind) for kind in ("public", "hidden")
+            )
+            lines.append([each.name, each.chapter, each.minutes, question.name, *(f"{n:g}" for n in points)])
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(lines)
     return buffer.getvalue()
 
 
@@ -257,11 +231,8 @@ def _scrubbed(path: Path) -> dict:
     kept = {"kernelspec", "otter", "language_info"}
     notebook["metadata"] = {name: value for name, value in notebook["metadata"].items() if name in kept}
     for cell in notebook["cells"]:
-        cell["metadata"] = {
-            name: value
-            for name, value in cell["metadata"].items()
-            if name in ("deletable", "editable", "tags")
-        }
+        own = cell["metadata"]
+        cell["metadata"] = {name: own[name] for name in own if name in ("deletable", "editable", "tags")}
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
     return notebook
@@ -314,31 +285,27 @@ def _settings(assignment: Assignment) -> dict[str, Any]:
 
 
 def _title(assignment: Assignment) -> Any:
-    lines = [
-        f"# {assignment.title}",
-        "",
-        f"About {assignment.minutes} minutes; {assignment.points:g} points.",
-        "",
+    time = f"About {assignment.minutes} minutes; {assignment.points:g} points."
+    lines = [f"# {assignment.title}", "", time, "", "When you are done you can:", ""]
+    return nbformat.v4.new_markdown_cell("\n".join([*lines, *(f"- {goal}" for goal in assignment.goals)]))
+
+
+def _question(question: Question) -> list[Any]:
+    def code(kind: str) -> list[Any]:
+        return [nbformat.v4.new_code_cell(cell.source) for cell in question.cells if cell.kind == kind]
+
+    return [
+        _raw("# BEGIN QUESTION", {"name": question.name, "points": question.points}),
+        nbformat.v4.new_markdown_cell(question.text),
+        *code("given"),
+        _raw("# BEGIN SOLUTION"),
+        *code("solution"),
+        _raw("# END SOLUTION"),
+        _raw("# BEGIN TESTS"),
+        *(nbformat.v4.new_code_cell(_test(cell)) for cell in question.tests),
+        _raw("# END TESTS"),
+        _raw("# END QUESTION"),
     ]
-    lines += ["When you are done you can:", "", *(f"- {goal}" for goal in assignment.goals)]
-    return nbformat.v4.new_markdown_cell("\n".join(lines))
-
-
-def _question(question: Question) -> Iterator[Any]:
-    yield _raw("# BEGIN QUESTION", {"name": question.name, "points": question.points})
-    yield nbformat.v4.new_markdown_cell(question.text)
-    for cell in question.cells:
-        if cell.kind == "given":
-            yield nbformat.v4.new_code_cell(cell.source)
-    yield _raw("# BEGIN SOLUTION")
-    yield from (nbformat.v4.new_code_cell(cell.source) for cell in question.cells if cell.kind == "solution")
-    yield _raw("# END SOLUTION")
-    yield _raw("# BEGIN TESTS")
-    yield from (
-        nbformat.v4.new_code_cell(_test(cell)) for cell in question.cells if cell.kind in ("public", "hidden")
-    )
-    yield _raw("# END TESTS")
-    yield _raw("# END QUESTION")
 
 
 def _test(cell: CodeCell) -> str:

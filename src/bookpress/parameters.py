@@ -3,7 +3,8 @@ values come from.
 
 A parameter is `name: KIND = value  # what it is`, and KIND is bool, int, float, str or a list of one of them; in
 quotes it may go on with conditions, separated by commas: `"float in rates"`, `"int from 0, below steps"`,
-`"list[float] with 1 over 2, once each"`. An int is at least 1 and a float above 0 where it says nothing else.
+`"list[float] with 1 over 2, rising"`, `"str of images in 3 colours"`. An int is at least 1 and a float above 0
+where it says nothing else, and no int is above `MOST`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import itertools
 import math
 import re
 from collections.abc import Mapping, MutableMapping
@@ -18,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bookpress.book import book
 from bookpress.errors import PressError
 from bookpress.profiles import PROFILES
 from bookpress.texts import parse_yaml
@@ -33,8 +36,11 @@ BOUNDS = {
 MULTIPLES = {"multiple of": 1, "twice a multiple of": 2}
 CONDITION = re.compile(
     rf"(?P<what>{'|'.join(BOUNDS)}|in|with|{'|'.join(MULTIPLES)}|as many as) (?P<other>\w+)(?: over (?P<over>\d+))?"
-    r"|(?P<least>\d+) or more|(?P<just>\d+) of them|(?P<once>once each)"
+    r"|(?P<least>\d+) or more|(?P<just>\d+) of them|(?P<once>once each)|(?P<rising>rising)"
+    r"|of images in (?P<colours>\d+) colours"
 )
+#: Of an int: seeds are multiplied and added to, and generators take 64 bits.
+MOST = 10**9
 #: How papermill begins the cell that it adds.
 INJECTED = "# Parameters\n"
 
@@ -68,12 +74,11 @@ class Kind:
     def unmet(self, value: Any, values: Mapping[str, Any]) -> str:
         """The first condition that the value does not meet, beside the values of all parameters; "" for none."""
         conditions = self.conditions
-        if (
-            not self.free
-            and self.item in (int, float)
-            and not any(each.startswith(("from", "above")) for each in conditions)
-        ):
-            conditions = ("from 1" if self.item is int else "above 0", *conditions)
+        if not self.free and self.item in (int, float):
+            if not any(each.startswith(("from", "above")) for each in conditions):
+                conditions = ("from 1" if self.item is int else "above 0", *conditions)
+            if self.item is int:
+                conditions = (*conditions, f"up to {MOST}")
         return next((each for each in conditions if not self._meets(each, value, values)), "")
 
     def _meets(self, condition: str, value: Any, values: Mapping[str, Any]) -> bool:
@@ -84,11 +89,19 @@ class Kind:
             return len(items) == int(said["just"])
         if said["once"]:
             return len(set(items)) == len(items)
+        if said["rising"]:
+            return all(one < next_ for one, next_ in itertools.pairwise(items))
+        if said["colours"]:
+            return all(book().data.colours(item) == int(said["colours"]) for item in items)
+        if not said["other"].isdigit() and said["other"] not in values:
+            raise PressError(
+                f"the condition {condition!r} names no parameter; expected one of {', '.join(values)}"
+            )
         other = (
             int(said["other"]) / int(said["over"] or 1) if said["other"].isdigit() else values[said["other"]]
         )
         if said["what"] in MULTIPLES:
-            return all(item % (MULTIPLES[said["what"]] * other) == 0 for item in items)
+            return other and all(item % (MULTIPLES[said["what"]] * other) == 0 for item in items)
         if said["what"] == "as many as":
             return len(items) == len(other)
         if said["what"] in BOUNDS:
@@ -105,7 +118,7 @@ def kind(annotation: Any) -> Kind:
         raise PressError(
             f"the type {text!r} is none that a parameter has; expected {', '.join(ITEMS)} or list[…] and conditions: "
             "from, above, up to, below, in, with, (twice a) multiple of, as many as "
-            '2, 1 over 2 or another parameter, "2 or more", "2 of them", "once each"'
+            '2, 1 over 2 or another parameter, "2 or more", "2 of them", "once each", "rising", "of images in 3 colours"'
         )
     return Kind(text, ITEMS[said["item"]], bool(said["list"]), conditions)
 

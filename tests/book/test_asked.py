@@ -11,7 +11,7 @@ from conftest import ROOT
 from test_report_diagnosis import batch, network, said
 from torch import nn
 
-from bookpress import contents
+from bookpress.book import chapter_names
 
 PAGE = (ROOT / "book" / "asked.md").read_text(encoding="utf-8")
 QUESTIONS = {
@@ -30,7 +30,7 @@ def found(title: str, *reports) -> None:
 
 def test_every_question_has_its_parts_and_names_a_chapter():
     assert len(QUESTIONS) == 6 and all(title.endswith("?") for title in QUESTIONS)
-    chapters = contents.chapter_names()
+    chapters = chapter_names()
     for title, body in QUESTIONS.items():
         for part in ("What people see.", "What to do.", "How it is found.", "Where it is shown."):
             assert body.count(f"**{part}**") == 1, (title, part)

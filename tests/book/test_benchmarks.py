@@ -10,7 +10,6 @@ import torch
 from benchmarks import cases, timing
 from benchmarks.__main__ import main
 from bnbook.data import load
-from bnbook.normalizers import make_normalizer
 from bnbook.training.arm import Arm
 from bnbook.training.engine import train
 
@@ -77,18 +76,6 @@ def test_the_bare_loop_is_the_same_training():
     assert torch.equal(cases.bare_loop(arm, dataset), torch.from_numpy(train(arm, 0, dataset)["loss"]))
 
 
-def test_noise_is_drawn_anew_in_each_bare_step_and_the_obvious_code_draws_the_same_kind():
-    for norm in ("noisy", cases.ObviousNoisyBatchNorm):
-        model, images, _ = cases.network(norm, 0.0625, 4)
-        assert not torch.equal(model(images), model(images))
-    x = torch.randn(8, 64, 8, 8)
-    spreads = [
-        torch.stack([layer(x).std() for _ in range(50)]).mean().item()
-        for layer in (cases.ObviousNoisyBatchNorm(64, 2), make_normalizer("noisy", 64, 2))
-    ]
-    assert spreads[0] == pytest.approx(spreads[1], rel=0.01)
-
-
 def test_a_probing_interval_counts_the_extra_time_once_in_k_steps(monkeypatch):
     timed = []
 
@@ -104,13 +91,6 @@ def test_a_probing_interval_counts_the_extra_time_once_in_k_steps(monkeypatch):
         assert timed == [(steps, (0,)), (steps, ())] and total.bar == 1.3
         assert total.median == pytest.approx(ratio) and price.median == pytest.approx(2 * steps)
         assert total.median == pytest.approx(1 + price.median / every)
-
-
-def test_noisy_is_held_to_the_bar_of_its_width(monkeypatch):
-    monkeypatch.setattr(cases, "network", lambda *_: ())
-    monkeypatch.setattr(cases, "compare", lambda what, *_, rounds, bar: (what, bar))
-    assert [bar for _, bar in cases.noisy(cases.Setting())] == [2.0, None, 1.5, None]
-    assert [bar for _, bar in cases.noisy(cases.Setting(width=0.5))] == [None, None]
 
 
 def test_the_command_prints_a_row_for_each_comparison(tmp_path, capsys, monkeypatch):

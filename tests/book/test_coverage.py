@@ -10,8 +10,7 @@ from conftest import ROOT, bnbook
 from bnbook.errors import BnbookError
 from bookpress import claims
 from bookpress.claims import load_coverage
-from bookpress.pipeline import chapter_runs, chapters, prose
-from bookpress.site import pages, rendering
+from bookpress.site import pages
 
 HALF = {
     "where": "Verse 1",
@@ -89,48 +88,6 @@ def test_check_counts_and_reports_a_broken_list(ran):
     assert "ok  laptop/part/coin" in shown and "ok  1 errata" in shown
     assert "BAD coverage\n      coverage/song.yml: sentence Verse 1: there is no claim 'coin-unfair'" in shown
     assert "locks in" in shown, "what comes behind a fault is looked at, too"
-
-
-def test_the_page_shows_place_words_verdict_or_reason(ran):
-    write(ran, GOOD | {"sentences": [HALF, EDGE | {"says": "A | B < C."}, AGAIN, CODA]})
-    chapter = chapters.select(["coin"])[0]
-    for profile, verdict in (
-        ("laptop", "reproduced"),
-        ("smoke", "not tested at this scale (smoke run)"),
-        (None, "not run"),
-    ):
-        held = chapter_runs.fresh_run(chapter, profile) if profile else None
-        text = pages.coverage(load_coverage(), prose.Pages({chapter.name: held}, claims.load_claims()))
-        lines = [line for line in text.splitlines() if line.startswith(f"| Verse 1 | {HALF['says']} | <a")]
-        assert 'href="claims/coin-fair.html"' in lines[0] and f'title="{verdict}"' in lines[0]
-        assert lines[0].endswith('</a><small class="remark">One coin.</small> |')
-    assert "| Verse 2 | A \\| B &lt; C. | *not judged* · open: toss it often |" in text
-    assert "| Refrain | Half, I say. | as Verse 1 |" in text
-    erratum = (
-        '<a class="verdict" href="errata.html#erratum-coin-two-sides" title="On coins">erratum, wrong</a>'
-    )
-    assert f"| Coda | Heads it is. | {erratum} |" in text
-    assert "| [Sayings, oral](#coverage-song) | 3 | 2 | 1 | 1 | 1 |" in text and "(coverage-song)=" in text
-    assert "- *open*: " in text and "- *scale*: " not in text, "the reasons that occur"
-    assert "2 of 3 judged, 1 open (the list of “Sayings” is not finished)" in text
-    write(ran, GOOD | {"complete": True, "sentences": [SIDES, EDGE]})
-    assert pages.counted(load_coverage()) == "1 of 2 judged, 1 open"
-
-
-def test_several_claims_of_one_sentence_are_told_apart_by_how_they_begin():
-    assert rendering.brief("l1 normalization trains well.") == "ℓ1 normalization trains well"
-    assert rendering.brief("It trains faster, by far; we read, twice.") == "It trains faster, by far"
-    assert rendering.brief("It trains faster, by far.", 17) == "It trains faster\u00a0…"
-    assert rendering.brief("The book's own question, for nobody says it: does it end?") == "Does it end?"
-    assert rendering.brief("It ends (by the loss $L(w_t)$) lower.", 28) == "It ends\u00a0…"
-    assert rendering.brief("It has $a + b$ parts and more.", 12) == "It has\u00a0…"
-    pair = ["It trains faster, by far.", "It trains faster; we read, twice."]
-    assert rendering.told_apart(pair) == ["It trains faster, by far", "It trains faster"]
-    pair = ["It trains faster; we read, thrice.", "It trains faster; we read, twice."]
-    assert rendering.told_apart([*pair, "It ends."]) == [*pair, "It ends"], (
-        "those that begin alike are shown whole"
-    )
-    assert rendering.brief("At most σ_{x_i}.") == "At most σ<sub>x<sub>i</sub></sub>"
 
 
 def test_the_page_and_the_count_are_staged_and_the_rows_can_be_reached(ran, tmp_path):

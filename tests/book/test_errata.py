@@ -9,8 +9,8 @@ from conftest import ROOT, bnbook
 
 from bookpress import claims, paths
 from bookpress.claims import load_errata
-from bookpress.pipeline import chapter_runs, chapters, prose
-from bookpress.site import pages
+from bookpress.pipeline import chapter_runs, chapters, gate, prose
+from bookpress.site import check, pages
 
 GOOD = {
     "id": "coin-two-sides",
@@ -72,53 +72,23 @@ def page(ran, profile="laptop") -> str:
     return pages.errata(load_errata(), [chapter], shown)
 
 
-def test_the_page_has_counts_anchors_formulas_verdicts_and_links(ran):
-    (ran / "tests").mkdir()
-    (ran / "tests" / "test_coin.py").write_text("def test_toss():\n    pass\n")
-    other = changed(id="coin-edge", kind="unclear", claim=None, source__key="gossip", changes="reading")
-    bib = ran / "book" / "references.bib"
-    bib.write_text(bib.read_text() + "@misc{gossip,\n  title = {Whispers}\n}\n")
-    read(ran, other, GOOD, changed(id="coin-again", changes="theorem", short="It is false."))
-    text = page(ran)
-    assert "**3 places where a source" in text
-    assert "| Sayings {cite:t}`folklore` | 1 | 1 | 0 | 0 |" in text
-    assert "| Whispers {cite:t}`gossip` | 0 | 0 | 1 | 0 |" in text
-    places = ["## A theorem", "(erratum-coin-again)=", "## A formula", "(erratum-coin-two-sides)="]
-    places += ["## What can be read in two ways", "(erratum-coin-edge)="]
-    found = [text.index(place) for place in places]
-    assert found == sorted(found), "what changes most comes first, whatever the file's order"
-    assert "- [It is false.](#erratum-coin-again) *folklore*" in text
-    block = text[text.index("(erratum-coin-two-sides)=") : text.index("## What can be read")]
-    assert "### On coins" in block and "**wrong** · folklore, oral" in block
-    for word, key in (("Printed", "printed"), ("Holds", "correct"), ("Why", "why")):
-        assert f"\n{word}\n: {GOOD[key]}\n" in block
-    assert (
-        "half of the time”: <a" in block
-        and "reproduced</a> in [A coin](/part/coin.ipynb), [figure](" in block
-    )
-    assert "the test “toss” in `tests/test_coin.py`" in block
-    assert "reproduced" not in text[text.index("(erratum-coin-edge)=") :]
-
-
-def test_the_verdict_is_that_of_the_evidence(ran):
-    assert "</span>reproduced</a>" in page(ran)
-    assert 'title="not tested at this scale (smoke run)"' in page(ran, "smoke")
-    assert "</span>not run</a>" in page(ran, None)
-
-
 def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
     said = "Heads is {{ says:coin-fair | half / not half / perhaps half }} of {{ n:part/coin#heads }} tosses."
     read(ran, changed(correct=said, test=None))
     assert ": Heads is half of 5 tosses.\n" in page(ran)
 
 
-@pytest.mark.parametrize(("kind", "refused"), [("wrong", True), ("incomplete", False), ("unclear", False)])
-def test_what_the_ledger_says_holds_is_not_called_wrong(ran, monkeypatch, kind, refused):
-    monkeypatch.setattr(pages, "passed_run", lambda chapter: chapter_runs.fresh_run(chapter, "laptop"))
+@pytest.mark.parametrize(
+    ("kind", "condition", "refused"),
+    [("wrong", "", True), ("wrong", "  condition: it is fair\n", True), ("incomplete", "", False)],
+)
+def test_what_the_ledger_says_holds_is_not_called_wrong(ran, monkeypatch, kind, condition, refused):
+    monkeypatch.setattr(gate, "passed_run", lambda chapter: chapter_runs.fresh_run(chapter, "laptop"))
     path = ran / "book" / "part" / "coin.claims.yml"
-    path.write_text(path.read_text("utf-8").replace("- id: coin-fair", "- statement: true\n  id: coin-fair"))
+    statement = f"- statement: true\n{condition}  id: coin-fair"
+    path.write_text(path.read_text("utf-8").replace("- id: coin-fair", statement))
     read(ran, changed(kind=kind, test=None))
-    lines, _ = pages.ledger([], runs=False)
+    lines, _ = check.report([], some=True)
     assert ("coin-two-sides in errata.yml: wrong is what" in "\n".join(lines)) is refused
 
 

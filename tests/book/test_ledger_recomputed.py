@@ -383,16 +383,9 @@ def raw_values(test: dict, runs: list[dict]):
     return x, all(events), (float(about) - float(margin), float(about) + float(margin))
 
 
-def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds():
-    from bookpress import claims
-    from bookpress.pipeline import ledger, prose
-    from bookpress.pipeline.chapters import discover
-    from bookpress.pipeline.gate import passed_run
-
-    evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
-    rows = ledger.ledger(prose.Pages(evidence, claims.load_claims()))
+def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds(the_book, book_rows):
     checked, ps, kept, counted = 0, [], [], {}
-    for chapter, own in evidence.items():
+    for chapter, own in the_book.evidence.items():
         drawn = read(own.results_path) if own else []
         for claim in raw_claims(chapter) if own else []:
             needed = named(
@@ -402,7 +395,7 @@ def test_p_values_sign_tests_and_what_is_kept_are_what_other_code_finds():
                 ]
             )
             counted[claim["id"]] = that_count(claim, needed, drawn, own.profile)
-    for row in rows:
+    for row in book_rows:
         for test in (test for test in row["tests"] if test["p"] is not None):
             ps.append(test["p"])
             kept.append(test["kept"])

@@ -16,27 +16,24 @@ from bookpress.pipeline import chapters
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("src", "tests", "benchmarks")
-CHAPTERS = {chapter.name: chapter for chapter in chapters.discover()}
 
 
-def ruff(*words: str, text: str | None = None) -> list[str]:
+def ruff(*words: str) -> list[str]:
     """The lines in which ruff complains."""
     command = [sys.executable, "-m", "ruff", *words]
-    done = subprocess.run(command, capture_output=True, input=text, text=True, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode == 0) or done.stdout.strip(), done.stderr
     return done.stdout.splitlines() if done.returncode else []
 
 
-def complaints(notebook: nbformat.NotebookNode) -> list[str]:
+def complaints(folder: Path, **notebooks: nbformat.NotebookNode) -> list[str]:
     """Of cells: names that are undefined, shadowed or bound twice, and the like."""
-    names = (
-        "check",
-        "--output-format=concise",
-        "--select=F",
-        "--ignore=F401,F722",  # a parameter's annotation says its bounds in words
-        "--stdin-filename=chapter.ipynb",
+    for name, notebook in notebooks.items():
+        (folder / f"{name}.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+    # a parameter's annotation says its bounds in words
+    return ruff(
+        "check", "--output-format=concise", "--select=F", "--ignore=F401,F722", "--isolated", str(folder)
     )
-    return ruff(*names, "-", text=nbformat.writes(notebook))
 
 
 def test_everything_is_formatted() -> None:
@@ -47,9 +44,11 @@ def test_everything_passes_the_linter() -> None:
     assert ruff("check", "--output-format=concise", *CODE) == []
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_uses_names_that_it_has(name) -> None:
-    assert complaints(CHAPTERS[name].notebook) == []
+def test_a_chapter_uses_names_that_it_has(tmp_path) -> None:
+    assert (
+        complaints(tmp_path, **{each.name.replace("/", "-"): each.notebook for each in chapters.discover()})
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,9 +61,9 @@ def test_a_chapter_uses_names_that_it_has(name) -> None:
         (["import os\nimport os\nprint(os)"], "F811"),  # bound twice
     ],
 )
-def test_a_name_that_is_wrong_is_seen(cells, fault) -> None:
+def test_a_name_that_is_wrong_is_seen(cells, fault, tmp_path) -> None:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-    found = complaints(notebook)
+    found = complaints(tmp_path, chapter=notebook)
     assert (found == []) if fault is None else (f" {fault}" in found[0])
 
 

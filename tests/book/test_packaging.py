@@ -29,13 +29,6 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 #: torch and torchvision of one build, known to import together.
 TORCH_PAIRS = {("2.11.0", "0.26.0"), ("2.12.0", "0.27.0")}
-#: Versions of the site's parts that are known to work together on Python 3.11 to 3.13.
-TOGETHER = {
-    "jupyter-book": "1.0.4.post1", "sphinx": "7.4.7", "docutils": "0.21.2", "myst-nb": "1.4.0",
-    "myst-parser": "3.0.1", "sphinx-book-theme": "1.3.0", "pydata-sphinx-theme": "0.17.1",
-    "papermill": "2.7.0", "jupytext": "1.19.6", "sphinx-exercise": "1.2.1", "sphinx-proof": "0.4.0",
-    "sphinxcontrib-bibtex": "2.7.0",
-}  # fmt: skip
 
 
 def locked(python: str, system: str = "linux") -> dict[str, Version]:
@@ -94,9 +87,7 @@ def test_torch_and_torchvision_are_of_one_build():
     )  # absent beside another build's torch
 
 
-def test_the_site_is_built_with_versions_that_work_together():
-    versions = locked("3.11")
-    assert {name: str(versions[name]) for name in TOGETHER} == TOGETHER
+def test_the_site_is_built_with_the_first_jupyter_book():
     book = next(wanted for wanted in declared() if wanted.name == "jupyter-book")
     assert not book.specifier.contains("2.0.0") and not book.specifier.contains("2.1")
 
@@ -164,18 +155,9 @@ def test_every_import_of_the_package_is_declared():
                 )
 
 
-def test_importing_the_package_is_quick():
-    timed = "import time; start = time.perf_counter(); import bnbook; print(time.perf_counter() - start)"
-    tries = (
-        subprocess.run([sys.executable, "-c", timed], capture_output=True, text=True, check=True)
-        for _ in range(3)
-    )
-    assert any(float(done.stdout) < 0.2 for done in tries)
-
-
 #: In this order, in one process: what no import before or of itself brings along.
 LIGHT = {
-    "bnbook": "torch numpy matplotlib scipy",
+    "bnbook": "torch numpy matplotlib scipy yaml nbformat jinja2",
     "bnbook.meanfield": "torch scipy",
     "bnbook.claims": "torch scipy",
     "bnbook.data": "torch torchvision sklearn PIL",

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import page_cells
 import pytest
 
 from bnbook.chapters import stand_ins, vgg
@@ -19,7 +20,6 @@ from bnbook.chapters.learning_rate import best_rates
 from bnbook.chapters.length_direction import steps_to
 from bnbook.chapters.readout import explosion_step
 from bnbook.chapters.residual import best_rate
-from bnbook.chapters.training import matched
 from bnbook.chapters.vgg import STARTS, at_equal_loss
 from bnbook.chapters.weight_decay import e_folding
 from bnbook.deep_linear import LinearArm
@@ -104,7 +104,8 @@ def last_bracket(grid: tuple[float, int]) -> float:
 def longest(steps: int, rising: bool = True) -> float:
     """Steps to match of a plain network that learns to the end, or gets worse to the end."""
     accuracy = np.linspace(0.1, 0.9, steps)[None, :: 1 if rising else -1]
-    return float(matched({"accuracy": accuracy}, {"accuracy": accuracy}, 10, max(1, steps // 60))["none"][0])
+    matched = page_cells.functions("santurkar/training")["matched"]
+    return float(matched(accuracy, accuracy, max(1, steps // 60))[0][0])
 
 
 def weight_of_a_probe(probes: tuple[int, ...]) -> float:

@@ -13,10 +13,11 @@ import pytest
 import yaml
 from conftest import ROOT
 
+from bnbook.chapters import scale
 from bookpress import paths
 from bookpress.claims import count_sentences, load_claims, load_coverage
 from bookpress.claims.words import spelled
-from bookpress.pipeline import prose
+from bookpress.pipeline import chapters, prose, publishing
 
 CHAPTERS = sorted(
     path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in (ROOT / "book").glob("*/*.md")
@@ -181,8 +182,6 @@ def test_no_page_relies_on_glue():
 
 
 def test_the_estimate_of_the_paper_profile_is_of_the_paper_profile():
-    from bookpress.pipeline import chapters
-
     chapter = chapters.read(
         ROOT / "book" / "mean-field" / "order-parameters.md", "mean-field/order-parameters"
     )
@@ -206,8 +205,6 @@ def test_smoke_runs_are_said_to_be_no_evidence_except_for_formulas(built_site):
 
 
 def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
-    from bookpress.pipeline import chapters, publishing
-
     for name in ("BNBOOK_ROOT", "BNBOOK_EXECUTED"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(ROOT)
@@ -216,3 +213,44 @@ def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
     assert {name: lines for name, lines in problems.items() if lines} == {}
     missing = {chapter for chapter in CHAPTERS if f"laptop/{chapter}" not in problems}
     assert not missing, "every chapter has a published laptop run"
+
+
+ALL = ("none", "batch", "noisy")
+#: Recorded of all arms and asked of some.
+ONE_OF_A_KIND = {"loss_range_late.batch"}
+ONE_OF_A_KIND |= {f"removed_{name}.none" for name in ("along_one", "along_values", "growth")}
+
+
+def without_rung(name):
+    return ".".join(name.split(".")[:1] + name.split(".")[2:])
+
+
+def recorded(site):
+    """Names without their rung, of the arms that a smoke run has and of the others what is asked of them."""
+    names = results(site, "santurkar/scale")["results"]
+    found = {without_rung(name) for name in names if not name.startswith("hours")}
+    return found | {f"{name}.{norm}" for norm, names in scale.ASKED.items() for name in names}
+
+
+def drawn():
+    """Names that the figures of the ladder compare."""
+    found = {f"accuracy_path.{arm}" for arm in ALL} | {f"slopes.{arm}" for arm in ("none", "batch")}
+    for draw in scale.FIGURES.values():
+        for effects in getattr(draw, "keywords", {}).get("panels", {}).values():
+            for effect in effects.values():
+                found |= {without_rung(name) for name in (effect.a, effect.b) if name}
+    return found
+
+
+def test_the_ladder_records_what_its_claims_page_and_figures_read_and_nothing_else(built_site):
+    """At the rungs of a smoke run, every result by its name: a slip would read as "not tested" for ever."""
+    (chapter,), there = chapters.select(["santurkar/scale"]), recorded(built_site)
+    claims = load_claims(paths.book_folder() / "santurkar" / "scale.claims.yml")
+    rungs = yaml.safe_load((paths.book_folder() / "santurkar" / "scale.claims.yml").read_text())["rungs"]
+    asked = {name for claim in claims for name in claim.result_names()}
+    for name in asked:
+        assert name.split(".")[1] in rungs, name
+    asked |= {name for _, name in prose.result_names(chapter.text) if not name.startswith("hours")}
+    asked = {without_rung(name) for name in asked}
+    assert asked <= there
+    assert there <= asked | drawn() | ONE_OF_A_KIND

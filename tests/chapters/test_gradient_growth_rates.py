@@ -14,15 +14,7 @@ import torch
 from scipy import integrate
 
 from bnbook.chapters import gradient_explosion
-from bnbook.chapters.gradient_explosion import (
-    KINK,
-    STEEPNESS,
-    growth,
-    linear_growth,
-    relu_growth,
-    residual_profile,
-    zigzag,
-)
+from bnbook.chapters.gradient_explosion import KINK, STEEPNESS, growth, relu_growth, residual_profile, zigzag
 from bnbook.meanfield import FullyConnected, solve
 
 SIZES = (4, 5, 6, 8, 16, 64, 1024)
@@ -78,11 +70,6 @@ def test_infinite_batches():
     top = integrate.quad(lambda x: (1 - math.tanh(x) ** 2) ** 2 * density(x), -12, 12, epsabs=1e-13)[0]
     bottom = integrate.quad(lambda x: math.tanh(x) ** 2 * density(x), -12, 12, epsabs=1e-13)[0]
     assert growth("tanh").through == pytest.approx(top / bottom, rel=1e-10)
-
-
-def test_the_rate_of_relu_falls_to_its_limit():
-    found = relu_growth(np.arange(4, 100_001))
-    assert (np.diff(found) < 0).all() and (found > math.pi / (math.pi - 1)).all()
 
 
 @pytest.mark.parametrize("name", ["relu", "tanh", "linear"])
@@ -141,20 +128,6 @@ def test_the_zigzag_explodes_more_in_larger_batches():
         (squared_slope * (1 - (1 + u**2) / 64)).mean().item()
     )  # pairs left out, and a variance of almost 1
     assert fine == pytest.approx(64 / 61 * leading, rel=0.05)
-
-
-def test_scales_that_matter_and_scales_that_do_not():
-    assert growth("relu", 16, gamma=0.1).through == pytest.approx(growth("relu", 16).through, rel=1e-9)
-    assert growth("tanh", 64, gamma=0.1).through == pytest.approx(float(linear_growth(64)), rel=2e-3)
-    assert growth("tanh", 64, gamma=5.0).through > 2
-    assert 1 < growth("relu", beta=2.0).through < 1.03
-
-
-def test_the_residual_profile_is_a_power_of_the_depth():
-    one = growth("relu", 64)
-    profile = residual_profile(one, 200_000)
-    slope = np.log(profile[1000] / profile[100_000]) / np.log(100)
-    assert slope == pytest.approx(one.through, rel=0.01)
 
 
 def test_limits_and_profiles_that_are_drawn():

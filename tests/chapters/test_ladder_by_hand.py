@@ -23,6 +23,7 @@ from made_up_runs import (
 from page_cells import functions
 
 from bnbook.chapters import scale, vgg
+from bnbook.models.vgg import HIDDEN
 from bnbook.probes.places import PLACES
 
 NAN = np.nan
@@ -82,21 +83,24 @@ def test_what_is_removed_grows_with_the_batch_by_an_exponent():
             np.testing.assert_allclose(found, expected)
 
 
-def test_moments_are_means_over_the_convolutions_2_5_and_8(made, found):
-    rows = [LAYERS.index(layer) for layer in (2, 5, 8)]
+def test_of_the_fully_connected_layers_each_step_counts_alike():
+    made = run()
+    made |= {name: values[..., [0, 1, 2, 2, 1]] for name, values in made.items() if "removed" in name}
+    found = PAGE.removed(made, slice(-len(HIDDEN), None))
     for seed in range(SEEDS):
-        for way in ("update", "batch", "checkpoint"):
-            for k, place in enumerate(PLACES):
-                for m, moment in enumerate(("mean", "variance")):
-                    each = [sum(row[j, k, m] for j in rows) / 3 for row in made[f"{way}_change"][seed]]
-                    checkpoints = way == "checkpoint"
-                    expected = np.mean(each) if checkpoints else middle(np.array(each), 0, 400)
-                    name = f"{way}_{moment}_{place}"
-                    assert found[name][seed] == pytest.approx(expected), name
-                    if way == "batch" or checkpoints and place == "next_input":
-                        assert found[f"{name}_log"][seed] == pytest.approx(np.log(expected)), name
-                    else:
-                        assert f"{name}_log" not in found
+        one, values, part = (
+            middle([sum(row[3:]) / 2 for row in made[f"removed_along_{name}"][seed]], 0, 400, mean=True)
+            for name in ("one", "values", "one_part")
+        )
+        expected = one, values, np.log(16 * one / part) / np.log(4)
+        assert [each[seed] for each in found] == pytest.approx(expected)
+
+
+def test_logarithms_are_of_moves_between_batches_and_of_what_a_layer_receives_between_checkpoints(found):
+    """The moments themselves: test_vgg_by_hand.py."""
+    logged = {f"batch_{moment}_{place}_log" for moment in ("mean", "variance") for place in PLACES}
+    logged |= {f"checkpoint_{moment}_next_input_log" for moment in ("mean", "variance")}
+    assert {name for name in found if name.startswith(vgg.MOVES) and name.endswith("_log")} == logged
 
 
 def test_an_update_is_looked_at_behind_the_first_and_the_last_layer(made, found):

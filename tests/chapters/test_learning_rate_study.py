@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.chapters import gamma_initialisation, learning_rate
 from bnbook.chapters.learning_rate import after_training, layer_shares, weights_curvature
 from bnbook.chapters.mean_field import input_moments, solve_as
 from bnbook.data import load
@@ -74,13 +75,27 @@ def test_what_a_training_changed_is_read_off_its_network(dataset):
     assert found["loss"] == pytest.approx(np.log10(loss[-1] / loss[0]))
 
 
-def test_the_loss_at_the_end_is_that_of_the_last_tenth(monkeypatch):
-    from bnbook.chapters import learning_rate
-    from bnbook.data import load
-    from bnbook.small_networks import PhaseArm
-
+def test_the_loss_at_the_end_is_that_of_the_last_tenth(dataset, monkeypatch):
     arm = PhaseArm(hidden=(5,), batch_size=16, steps=20, data="digits-standin")
-    dataset = load(arm.data)
     losses = np.array([100.0] * 18 + [3.0, 1.0])
     monkeypatch.setattr(learning_rate, "train_model", lambda *_: (arm.drawn(0, dataset), losses))
     assert learning_rate.after_training(arm, 0, dataset)["loss"] == pytest.approx(np.log10(0.02))
+
+
+def test_sixty_steps_of_a_loss_are_kept_and_the_best_rate_of_those_that_did_not_explode():
+    assert learning_rate.kept_steps(591).tolist() == list(range(0, 591, 10))
+    assert learning_rate.kept_steps(7).tolist() == list(range(7))
+    losses = np.array([[[3.0, 1.0, np.nan], [np.nan] * 3], [[0.5, 1.0, 0.2], [4.0, np.inf, 5.0]]])
+    rates = np.array([[-3.0, -2.0, -1.0], [-4.0, -3.0, -2.0]])
+    best, at = learning_rate.best_rates(losses, rates)
+    assert best.tolist() == [[1, np.inf], [0.2, 4]]
+    assert (at[0, 0], *at[1]) == (-2, -1, -4)
+
+
+def test_a_learning_curve_is_of_25_steps_or_a_third_of_them_at_100_points():
+    steps, means = gamma_initialisation.learning_curve(np.arange(400.0)[None])
+    assert len(steps) == 100 and (steps[0], steps[-1]) == (1, 400)
+    at = steps.tolist().index(min(step for step in steps if step > 30))
+    assert means[0, at] == pytest.approx(steps[at] - 1 - 12)  # the middle of the last 25
+    few, means = gamma_initialisation.learning_curve(np.arange(7.0)[None])
+    assert few.tolist() == list(range(1, 8)) and means.tolist() == [[0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5]]

@@ -27,6 +27,9 @@ def test_bands_are_of_means_of_geometric_means_and_of_quarters():
     low, center, high = shared.geometric(np.array([[1.0, 1.0], [math.e, -1.0]]))[0].T[0]
     assert (low, center, high) == pytest.approx(tuple(math.exp(0.5 + k * T2 / 2) for k in (-1, 0, 1)))
     assert shared.geometric(np.array([[1e250], [1e250]]))[0, 1, 0] == shared.LARGEST == 1e200
+    none = shared.geometric(np.array([[1.0, 0.0, -1.0, NAN, INF], [4.0] * 5]))[0, 1]
+    assert none[0] == pytest.approx(2) and np.isnan(none[1:]).all()
+    assert shared.quartiles([[INF], [1e250]])[0, 1] == shared.LARGEST
     one_to_five = np.array([[3.0], [1.0], [5.0], [4.0], [2.0]])
     assert shared.quartiles(one_to_five)[0, :, 0].tolist() == [2, 3, 4]
     uneven = np.array([[0.0], [0.0], [1.0], [10.0]])  # a quarter of the way from 0 to 1 and from 1 to 10 ...
@@ -166,6 +169,9 @@ def test_moments_of_the_linear_network_between_even_parts(monkeypatch):
         assert found[name] == expected and found[f"log_{name}"] == pytest.approx(math.log(expected))
     assert found["mean_change"] == pytest.approx(1 / math.sqrt(6))  # the middle of two
     assert found["variance_change"] == pytest.approx(0.8)
+    with np.errstate(all="raise"):
+        lost = lp_norms.linear_numbers(arm, run | {"handed_on_deviation": np.full_like(deviation, INF)})
+    assert np.isnan(lost["variance_change"]).all()
     np.testing.assert_allclose(lp_norms.lived([[[1, 2], [NAN, 9]], [[NAN, NAN]] * 2]), [2, NAN])
     plain = {"start_loss": np.array([[1.0, 1, 1, 1, NAN]]), "probe_step": run["probe_step"]}
     smooth = iter([{"smoothness": np.array([[2.0, 2, 2, 9, 9]])}, {"smoothness": np.full((1, 5), 3.0)}])

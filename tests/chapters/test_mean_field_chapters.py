@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from page_cells import cell
 
-from bnbook.chapters import readout
+from bnbook.chapters import learning_rate, readout
 from bnbook.chapters.mean_field import (
     by_layer,
     eigenvalue,
@@ -30,11 +29,20 @@ from bnbook.meanfield import Convolutional, FullyConnected, recursions, solve
 from bnbook.meanfield.two_places import start_two_places_from
 from bnbook.models import cnn, mlp
 from bnbook.probes.order_parameters import measure
-from bnbook.small_networks import PhaseArm, alone, full_batch, train_part
+from bnbook.small_networks import PhaseArm, alone, full_batch, train_part, works
+from bookpress.pipeline import chapters
 
 WIDTHS = (6, 9, 8, 7, 3)
 CONV = Convolutional((3, 32, 32), (30, 60, 90))
 ARM = PhaseArm(hidden=(12, 9), batch_size=16, steps=7, learning_rate=0.05, data="textures-standin")
+
+
+def cell(name, word, **names):
+    """What a chapter's cell defines that has this word in it, run with these names."""
+    (chapter,) = chapters.select([name])
+    (source,) = [each for each in chapter.code_cells if word in each]
+    exec(source, names)
+    return names
 
 
 # ---- Measured networks beside the equations for their inputs ---------------------------------------------------------
@@ -220,28 +228,43 @@ def test_the_readouts_rate_is_that_of_its_block_of_the_fisher_matrix(dataset):
     assert found["rates_of_the_readout"](ARM, 3) == pytest.approx(own, abs=1e-12)
 
 
-def test_a_boundary_is_between_what_works_and_what_does_not(monkeypatch):
-    """Of trainings that work below 10^edge, another for each restart and γ, rates to four digits."""
+@pytest.mark.parametrize("module, width", [(readout, 0.8), (learning_rate, 1.6)])
+def test_a_boundary_is_between_what_works_and_what_does_not(monkeypatch, module, width):
+    """Of trainings that work below 10^edge, another for each restart and γ, rates to four digits; where it lies above
+    all rates that are tried, the page that bounds them has none."""
     edges = {(gamma, seed): 0.3 * gamma - 1.7 * seed for gamma in (1.0, 2.0) for seed in (0, 1)}
     asked = []
 
     def train(members, workers):
         asked.extend(members)
-        low = {m: np.log10(m[0].learning_rate) < edges[m[0].gamma, m[1]] for m in members}
-        return {m: {"loss": np.array([1.0, 0.5 if low[m] else np.inf]), "at": 2} for m in members}
+        low = {m: np.log10(m[0].learning_rate) < edges.get((m[0].gamma, m[1]), 9) for m in members}
+        ends = {m: 0.5 if low[m] else np.inf for m in members}
+        return {m: {"loss": np.array([1.0, end]), "exploded_step": end, "at": 2} for m, end in ends.items()}
 
-    monkeypatch.setattr(readout, "train_members", train)
-    trainings = readout.Trainings(range(2), 1)
-    names = dict(np=np, chosen=[], PANELS={}, trainings=trainings, rounds=5)
-    boundary = cell("mean-field/readout", "def boundary", **names)["boundary"]
-    found = boundary([replace(ARM, gamma=gamma) for gamma in (1.0, 2.0)], np.zeros((2, 2)))
+    monkeypatch.setattr(module, "train_members", train)
+    bounded = module is learning_rate
+    trainings = module.Trainings(0 if bounded else range(2), 1)
+    names = dict(np=np, chosen=[], PANELS={}, trainings=trainings, rounds=5, seeds=2, works=works)
+    page = f"mean-field/{module.__name__.rpartition('.')[2].replace('_', '-')}"
+    boundary = cell(page, "def boundary", **names, LARGEST=learning_rate.LARGEST)["boundary"]
+    settings = [replace(ARM, gamma=gamma) for gamma in (1.0, 2.0, 3.0)[: 2 + bounded]]
+    found = boundary(settings, np.zeros(3) if bounded else np.zeros((2, 2)))
     expected = [[edges[gamma, seed] for gamma in (1.0, 2.0)] for seed in (0, 1)]
-    assert found == pytest.approx(np.array(expected), abs=0.8 / 2**6 + 1e-3)
+    assert found[:, :2] == pytest.approx(np.array(expected), abs=width / 2**6 + 1e-3)
     assert len({member[0].learning_rate for member in asked}) > 8
-    assert all(float(f"{arm.learning_rate:.4g}") == arm.learning_rate for arm, _ in asked)
-    broke = trainings.that_broke(ARM.data, "fc")
-    assert 0 < len(broke) < len(trainings.runs) and not any(np.isfinite(run["loss"][1]) for run in broke)
-    assert trainings.that_broke(ARM.data, "conv") == [] == trainings.that_broke("mnist", "fc")
+    for digits, counts in (("4g", True), ("3g", False)):
+        assert all(float(f"{arm.learning_rate:.{digits}}") == arm.learning_rate for arm, _ in asked) == counts
+    if bounded:
+        assert np.isinf(found[:, 2]).all() and max(arm.learning_rate for arm, _ in asked) <= 100
+        ends = trainings.at(settings[:2], np.array([[-9.0, 9.0]]), "exploded_step")
+        assert ends.tolist() == [[0.5, np.inf]] and trainings.exploded("cross_entropy") == 0
+        lost = [{"loss": np.array([1.0, 2.0]), "exploded_step": step} for step in (1, 1, np.inf, 5)]
+        trainings.runs = {(ARM, seed): run for seed, run in enumerate(lost)}
+        assert trainings.exploded("squared") == 0.75
+    else:
+        broke = trainings.that_broke(ARM.data, "fc")
+        assert 0 < len(broke) < len(trainings.runs) and not any(np.isfinite(run["loss"][1]) for run in broke)
+        assert trainings.that_broke(ARM.data, "conv") == [] == trainings.that_broke("mnist", "fc")
 
 
 def test_where_a_training_ended_and_how_far_a_prediction_is_off():

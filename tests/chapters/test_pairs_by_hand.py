@@ -10,7 +10,6 @@ from made_up_runs import CLASSES, PROBES, SEEDS, STEPS, arm, between, curves, le
 from page_cells import functions
 
 from bnbook.chapters.vgg import at_equal_loss, come_to
-from bnbook.training.probed import probe_schedule
 
 INF, PAGE = math.inf, functions("santurkar/scale", classes=CLASSES)
 
@@ -66,18 +65,3 @@ def test_where_two_arms_have_come_equally_far(made):
         for seed in range(SEEDS):
             expected = [between(seen[k][seed], step) for step in levels(made, seed)[k]]
             np.testing.assert_allclose(values[k][seed], expected)
-
-
-def test_where_a_measure_is_a_function_of_the_loss_two_arms_agree_at_equal_loss():
-    """One falls slowly after a hundred steps of standing still, the other at once; probed as the ladder."""
-    t = np.arange(2000)
-    slow = np.where(t < 100, np.log(10), 1.0 + (np.log(10) - 1) * np.exp(-(t - 100) / 900))
-    fast = 0.8 + 1.9 * np.exp(-t / 80)
-    probes = np.array(probe_schedule(2000, 100, (5, 10, 20, 50, *range(100, 401, 50))))
-    made = [each[None] for each in (slow, fast)]
-    values = at_equal_loss(
-        [each[:, probes] ** 3 for each in made], [come_to(each) for each in made], probes, 10
-    )
-    assert abs(np.median(np.log(values[0] / values[1]))) < 0.04  # 0.35 with the batches before alone
-    losses = [each ** (1 / 3) for each in values]
-    np.testing.assert_allclose(losses[0], losses[1], rtol=0.04)

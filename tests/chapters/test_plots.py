@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator
 
 from bnbook.chapters import landscape, noisy_batch_norm, training
 from bnbook.figures import COLORS, finish, use_style
-from bnbook.plots.axes import name_few_decades, number, power, thin_numbers, uncut_marks
+from bnbook.plots.axes import name_few_decades, number, thin_numbers, uncut_marks
 from bnbook.plots.layout import (
     LEAST,
     PHONE_COLUMN,
@@ -22,8 +22,10 @@ from bnbook.plots.layout import (
     on_a_phone,
     subplots,
 )
-from bnbook.plots.names import clear_legends, mark, marks, name_lines
+from bnbook.plots.names import clear_legends, mark, marks, name_lines, others, with_bars
 from bnbook.plots.panels import fans, panels, shares
+from bookpress.pipeline import chapters
+from bookpress.results import Results
 
 X, LONG = np.linspace(0, 1, 60), np.linspace(0, 10, 50)
 
@@ -352,6 +354,24 @@ def test_names_keep_clear_of_contours(figure):
     assert ends and not any(box.padded(2).y0 < line[:, 1].max() < box.padded(2).y1 for line in ends)
 
 
+def test_error_bars_are_a_part_of_their_line(figure):
+    (ax,) = figure(np.sin(LONG)).axes
+    bars = ax.errorbar([2, 4], [3.0, 3.5], [0.1, 0.2], fmt="o", capsize=3)
+    assert others(ax, with_bars(ax, bars.lines[0])) == [ax.lines[0]]
+    assert with_bars(ax, ax.lines[0]) == [ax.lines[0]]
+
+
+def test_a_name_stands_on_no_band_of_another_colour(figure):
+    fig = figure(np.ones_like(LONG))
+    (ax,) = fig.axes
+    ax.fill_between(LONG[25:], 0, 2, color="C1", alpha=0.2)
+    ax.fill_between(LONG[:5], 0, 2, color="C0", alpha=0.2)
+    ax.legend()
+    name_lines(fig)
+    (box,) = boxes(fig).values()
+    assert box.x1 <= ax.transData.transform((LONG[25], 0))[0]
+
+
 # ---- marks: beside their line, in no legend, and only where the axes reach ----
 
 
@@ -373,6 +393,15 @@ def test_a_mark_is_named_and_in_no_legend(axes):
     name_lines(axes[0].figure)
     assert words(axes[0]) == ["a line", "paper: 3", "guessing"] and words(axes[1]) == ["a line"]
     assert {text.get_color() for text in axes[0].texts[1:]} == {COLORS["printed"]}
+
+
+def test_words_of_a_mark_stand_on_no_legend(axes):
+    (ax, _), legend = axes, axes[0].legend(title="kept", loc="center right")
+    mark(ax, "halfway", y=0.5)
+    name_lines(ax.figure)
+    (text,) = ax.texts
+    assert text.get_text() == "halfway" and ax.get_legend() is legend
+    assert not text.get_window_extent().overlaps(legend.get_window_extent())
 
 
 def crowded(axes, *marked):
@@ -417,16 +446,18 @@ def test_where_two_curves_cross_last():
     assert landscape.crossing(x, [1, 1, 1, np.nan], [2, 2, 2, 2]) is None
 
 
-@pytest.mark.parametrize(
-    "rate, words", [(1e-6, "$10^{-6}$"), (3e-5, r"$3\cdot 10^{-5}$"), (1.57e-6, r"$1.6\cdot 10^{-6}$")]
-)
-def test_powers_of_ten(rate, words):
-    assert power(rate) == words
+def results_of(chapter, found):
+    """What a drawing of that chapter is given, at the smoke profile."""
+    entries = {name: {"values": np.asarray(values).tolist()} for name, values in found.items()}
+    return Results({"parameters": chapters.select([chapter])[0].parameters("smoke")}, entries)
 
 
 def test_the_papers_rate_stands_between_its_neighbours():
     rates = [0.01, 0.03, 0.1, 0.3, 0.5, 1.0]
-    fig = training.starts({(rate, "none"): np.ones(3) for rate in rates}, rates)
+    shown = {
+        f"not_started.{training.tag(rate)}.{norm}": [1, 1, 1] for rate in rates for norm in training.ARMS
+    }
+    fig = training.starts(results_of("santurkar/training", shown))
     (place,) = {line.get_xdata()[0] for line in fig.axes[0].lines if "paper" in line.get_label()}
     assert 3 < place < 4
 
@@ -511,16 +542,6 @@ def test_columns_stand_below_each_other_and_share_what_they_share_on_a_page(rows
     assert fig.get_figwidth() == WIDTH and fig.get_figheight() * 358 / WIDTH < 1000
 
 
-def test_a_drawing_that_asks_pyplot_is_narrow_too_and_pyplot_is_itself_again():
-    usual = plt.subplots
-    with pytest.raises(ZeroDivisionError), on_a_phone():
-        fig, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
-        assert fig.get_figwidth() == WIDTH and axes[0].get_subplotspec().rowspan.start == 0
-        assert axes[1].get_subplotspec().rowspan.start == 1
-        raise ZeroDivisionError
-    assert plt.subplots is usual and plt.subplots(figsize=(7, 3))[0].get_figwidth() == 7
-
-
 def test_each_block_has_the_numbers_and_the_name_of_its_rows():
     def fill(axes):
         for ax, words in zip(axes[:, 0], ("one", "two", "three")):
@@ -554,6 +575,7 @@ def test_a_list_of_panels_is_read_on_in_rows(narrow, count, columns, last):
     assert {(ax.get_xlim(), ax.get_ylim()) for ax in axes} == {((0, 7), (0, 5))}
     numbered = [any(text.get_visible() and text.get_text() for text in ax.get_xticklabels()) for ax in axes]
     assert numbered == [k + columns >= count for k in range(count)], "where no panel is below"
+    assert fig.axes == axes
     assert fig.get_figheight() * 358 / WIDTH < 1000 or not narrow
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from bnbook.chapters import fisher, learning_rate, least_squares, length_direction, lp_norms, order_parameters
 from bnbook.plots import axes, panels, printed
+from bnbook.results import Results
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +28,7 @@ def test_a_curve_is_drawn_at_every_step_up_to_20_and_at_120_more():
     assert length_direction.drawn_steps(7).tolist() == list(range(8))
 
 
-TABLES = {
-    "the norms of the chapter on other norms": (lp_norms.NORMS, "none batch l1 l2 linf"),
-    "equations for the critical rate": (learning_rate.LINES, "from0 from1 corrected through_batch"),
-}
+TABLES = {"the norms of the chapter on other norms": (lp_norms.NORMS, "none batch l1 l2 linf")}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -40,9 +38,10 @@ def test_tables_that_say_what_is_measured(table):
 
 
 def test_what_stands_in_titles_and_decides_which_marks_are_drawn():
-    assert [axes.power(rate) for rate in (3e-5, 1e-6, 0.25, 1.0)] == [
+    assert [axes.power(rate) for rate in (3e-5, 1e-6, 1.57e-6, 0.25, 1.0)] == [
         r"$3\cdot 10^{-5}$",
         r"$10^{-6}$",
+        r"$1.6\cdot 10^{-6}$",
         r"$2.5\cdot 10^{-1}$",
         "$10^{0}$",
     ]
@@ -120,24 +119,25 @@ def test_the_linear_bound_at_condition_number_100():
 
 
 def test_rates_over_the_line_through_the_batch_and_half_the_printed_one():
-    from bnbook.chapters import learning_rate
-
-    curves = {"gamma": np.array([[1.0, 2.0]]), "from0": np.array([[0.0, 1.0]]), "a": np.array([[0.5, 3.0]])}
-    curves |= {"through_batch": np.array([[0.0, 0.5]]), "below": np.array([[0.1, 2.0]])}
-    (ax,) = learning_rate.sides({"a": "other"}, [1.0, 2.0], 9.0, curves).axes
+    points = {"gamma": [[1.0, 2.0]], "gammas": [[1.0, 2.0]], "from0": [[0.0, 1.0]], "below": [[0.1, 2.0]]}
+    points |= {"through_batch": [[0.0, 0.5]]} | dict.fromkeys(learning_rate.SIDES, [[0.5, 3.0]])
+    (ax,) = learning_rate.sides({f"curve.sides.{name}": np.array(each) for name, each in points.items()}).axes
     dots = [line.get_xdata() for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata())]
-    assert np.concatenate(dots) == pytest.approx([0.4, 1.0])
+    assert np.concatenate(dots) == pytest.approx([0.4, 0.0] * len(learning_rate.SIDES))
     ticks = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
-    assert ticks == pytest.approx([0.0, 0.5])
+    assert ticks == pytest.approx([0.0, 0.5] * len(learning_rate.SIDES))
 
-    panels_of, gammas = {("mnist", "fc"): "p"}, [1.0, 2.0]
     maps = {
-        "rates.p": np.zeros((1, 2, 3)) + [0.0, 1.0, 2.0],
-        "from0.p": np.array([[0.3, 0.9]]),
-        "boundary.p": np.zeros((1, 2)),
+        "curve.map.rates": [[[0.0, 1.0, 2.0]] * 2],
+        "curve.map.from0": [[0.3, 0.9]],
+        "map": np.ones((1, 2, 3)),
     }
-    fig = learning_rate.loss_map(panels_of, gammas, {"p": np.ones((1, 2, 3))}, maps)
-    drawn = {line.get_label(): line.get_ydata() for line in fig.axes[0].lines}
+    each = {f"{name}.{net}.set0": values for name, values in maps.items() for net in ("fc", "conv")}
+    each |= {f"boundary.{net}.set0": np.zeros((1, 2)) for net in ("fc", "conv")}
+    each["curve.boundary.gammas"] = [[1.0, 2.0]]
+    entries = {name: {"values": np.array(values).tolist()} for name, values in each.items()}
+    recorded = Results({"data": [{"name": "mnist"}]}, entries)
+    drawn = {line.get_label(): line.get_ydata() for line in learning_rate.loss_map(recorded).axes[0].lines}
     assert drawn["paper: η*"] == pytest.approx([0.3, 0.9])
     assert 10 ** drawn["paper: η*/2"] == pytest.approx(10 ** np.array([0.3, 0.9]) / 2)
 

@@ -235,16 +235,9 @@ PLAN = residual.Plan(
 )
 
 
-def test_a_seeds_trainings_have_all_names_and_repeat():
+def test_a_seeds_trainings_repeat():
     one, again = residual.trainings(PLAN, 1), residual.trainings(PLAN, 1)
     assert all(np.array_equal(one[name], again[name]) for name in one)
-    recipes = ("plain", "skipinit", "scaled", "halved", "batch", "zero")
-    for name in recipes:
-        for depth in (2, 3):
-            assert one[f"depth:{name}.d{depth}.loss"].shape == (2,)
-    assert one["size:skipinit.b16.accuracy"].shape == (3,) and one["far:chain.batch"].shape == (2,)
-    assert set(residual.start(PLAN, 1)) == {"plain", "scaled", "halved", "batch", "first"}
-    assert residual.start(PLAN, 1)["first"].shape == (4, 2)
 
 
 def test_a_recipe_at_a_rate_is_that_training_by_itself():

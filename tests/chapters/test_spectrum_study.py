@@ -159,16 +159,11 @@ def test_arms_are_two_networks_and_three_modes():
     assert normalized == [("batch", "batch"), ("batch", "detached"), ("batch", "population")]
 
 
-def test_a_seed_gives_the_same_whatever_its_neighbours_and_all_that_the_page_reads():
+def test_a_seed_gives_the_same_whatever_its_neighbours():
     one, other = in_processes(spectrum.measure, PLAN, (1, 2), 1)
     again = spectrum.measure(PLAN, 2)
     assert all(np.array_equal(other[name], again[name]) for name in other)
     assert not np.array_equal(one["end.hessian.none.top"], other["end.hessian.none.top"])
-    shapes = {name: values.shape for name, values in one.items()}
-    for arm in spectrum.ARMS:
-        assert shapes[f"end.gauss_newton.{arm}.top"] == shapes[f"start.hessian.{arm}.top"] == (2, 11)
-        assert shapes[f"end.hessian.{arm}.nodes"] == (2, 1, 12) and shapes[f"end.hessian.{arm}.trace"] == (2,)
-    assert shapes["training.none"] == shapes["training.batch"] == (2, 3)
     assert one["halves.none"] == pytest.approx(one["end.hessian.none.trace"], rel=1e-3)
     assert one["start.hessian.batch.loss"] == pytest.approx(one["start.hessian.constant.loss"], rel=1e-5)
     for depth in range(

@@ -18,15 +18,6 @@ def page():
     return page_cells.run(PAGE)
 
 
-def test_arms_are_named_as_their_results(page):
-    runs = page[0]["runs"]
-    assert tag(1e-6) == "lr1e_06" and runs["lr1e_06.batch"].arm.learning_rate == 1e-6
-    assert runs["lr1e_06.batch.last"].arm.normalize_last and not runs["lr1e_06.batch.fixed"].arm.affine
-    assert runs["lr1e_06.none.normal"].arm.init == "glorot-normal"
-    assert runs["lr1e_06.none.depth2"].arm.depth == 2 and runs["lr1e_09.none"].arm.probe_steps == ()
-    assert [len(runs[f"lr{rate}.none"].run["loss"]) for rate in ("1e_06", "1e_07")] == [3, 2]
-
-
 def test_the_second_size_of_the_target_is_recorded_at_both_rates(page):
     names, recorded = page
     tested = (*deep_linear.UNIT, *deep_linear.UNIT_TESTED)

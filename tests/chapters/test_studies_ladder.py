@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bnbook.chapters import vgg
-from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, over_window, progress, start_step
+from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, over_window, progress
 from bnbook.errors import BnbookError
 
 SETTINGS = dict(
@@ -29,41 +29,19 @@ SETTINGS = dict(
 STEPS = np.array([0, 1, 2, 10, 20])
 
 
-def test_a_window_counts_steps_and_not_probes():
-    values = np.array([[9.0, 9.0, 9.0, 1.0, 5.0]])
-    assert over_window(values, STEPS, 0, 20) == 5.0  # 9 steps have 1, 5 have 5 and 6 have 9
-    assert over_window(values, STEPS, 0, 2) == 9.0
-    # from 0 to 8: six steps of the three early probes, two of the one at 10
-    assert over_window(values, STEPS, 0, 8, mean=True) == pytest.approx((6 * 9 + 2 * 1) / 8)
-    assert over_window(values, STEPS, np.array([15.0]), 20) == 5.0
-    values[0, 1] = np.nan
+def test_a_window_leaves_out_what_is_no_number():
+    values = np.array([[9.0, np.nan, 9.0, 1.0, 5.0]])
+    # from 0 to 8: five steps of the early probes that are numbers, two of the one at 10
     assert over_window(values, STEPS, 0, 8, mean=True) == pytest.approx((5.0 * 9 + 2 * 1) / 7)
     assert np.isnan(over_window(np.full((1, 5), np.nan), STEPS, 0, 20))
+    loss = np.where(np.arange(200) < 150, np.log(10.0), np.nan)[None]
+    assert np.isnan(progress(loss)[0, 150:]).all() and np.isfinite(progress(loss)[0, :150]).all()
 
 
-def test_learning_starts_where_the_loss_has_fallen():
-    flat = np.full(200, np.log(10.0))
-    loss = np.stack([flat, np.where(np.arange(200) < 100, flat, 2.0)])
-    assert start_step(loss, 10)[0] == 200
-    # the mean of 50 batches is 2 % lower once 8 of them have a loss of 2.0
-    assert start_step(loss, 10)[1] == 100 + int(np.ceil(0.02 * np.log(10) / (np.log(10) - 2.0) * 50))
-    loss[1, 150:] = np.nan
-    assert np.isnan(progress(loss)[1, 150:]).all() and np.isfinite(progress(loss)[1, :150]).all()
-
-
-def test_at_equal_loss_two_speeds_show_the_same_curve():
-    """One training is another, three times as fast: whatever depends on the loss alone is equal."""
-    probe_step, steps = np.arange(0, 3000, 10), np.arange(3000)
-    come = [np.maximum(2.3 - steps * speed, 0.5)[None] for speed in (0.001, 0.003)]
-    curves = [each[:, probe_step] ** 2 for each in come]
-    one, other = at_equal_loss(curves, come, probe_step, 10)
-    assert one.shape == (1, LOSS_LEVELS)
-    np.testing.assert_allclose(one, other, rtol=0.02)
-    assert one[0, 0] == pytest.approx((0.98 * np.log(10)) ** 2, rel=0.02) and one[0, -1] == pytest.approx(
-        0.25, rel=0.05
-    )
-    stuck = np.full_like(come[0], np.log(10))
-    assert np.isnan(at_equal_loss(curves, (stuck, come[1]), probe_step, 10)[0]).all()
+def test_what_never_starts_shows_nothing_at_equal_losses():
+    come = np.full((1, 300), np.log(10)), np.linspace(2.3, 0.5, 300)[None]
+    stuck, other = at_equal_loss([np.ones((1, 30))] * 2, come, np.arange(0, 300, 10), 10)
+    assert np.isnan(stuck).all() and stuck.shape == other.shape == (1, LOSS_LEVELS)
 
 
 def test_the_rungs():
@@ -81,9 +59,7 @@ def test_the_rungs():
 
 
 def test_from_how_many_seeds_each_rung_is_trained():
-    from bnbook.chapters.vgg import RUNGS
-
     seeds = dict(w1_16=10, w1_8=5, w1_4=5, w1_2=4, w1=3, w1_noisy=3, full=3, full_first=1)
     seeds |= dict.fromkeys(("long", "long_others", "long_fast", "long_cropped"), 5)
     seeds |= dict.fromkeys(("long_w1_8", "long_w1_16"), 5)
-    assert {name: rung.seeds for name, rung in RUNGS.items()} == seeds
+    assert {name: rung.seeds for name, rung in vgg.RUNGS.items()} == seeds

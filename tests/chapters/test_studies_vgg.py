@@ -21,7 +21,6 @@ CHAPTERS = (
     "training",
 )
 P = np.array([[0, 2, 4, 10]])
-S = (2, 4)  # seeds, probed steps
 
 
 def arm(**changes):
@@ -70,27 +69,17 @@ def test_arms_beside_the_ladder_differ_in_what_they_say_alone():
 
 
 def test_the_share_of_the_steps_and_from_when_on():
-    run = {"probe_step": np.repeat(P, 2, axis=0), "start_loss": np.ones(S)}
-    one = {"x": np.array([[0.0, 2, 2, 2], [2, 2, 2, 0]])}
-    found = vgg.curves_compared(one, {"x": np.ones(S)}, ("x",), run)
-    np.testing.assert_allclose(found["share.x"], [0.9, 0.7])
-    np.testing.assert_allclose(found["from.x"], [2, np.inf])
+    """Equal is not larger, and where the plain network is no more nothing is taken back."""
+    run = {"probe_step": np.repeat(P, 3, axis=0), "start_loss": np.ones((3, 4))}
+    run["start_loss"][2, 3] = np.nan
+    one = {"x": np.array([[0.0, 2, 2, 2], [2, 2, 2, 1], [1, 2, 2, np.nan]])}
+    found = vgg.curves_compared(one, {"x": np.ones((3, 4))}, ("x",), run)
+    np.testing.assert_allclose(found["share.x"], [0.9, 0.7, 6 / 7])
+    np.testing.assert_allclose(found["from.x"], [2, np.inf, 2])
 
 
-def test_moments_are_named_by_way_moment_and_place():
-    change = np.zeros((2, 4, 10, 3, 2))
-    change[..., PLACES.index("next_input"), 1] = 5.0
-    change[:, :, 4, PLACES.index("before_nonlinearity"), 0] = 3.0  # convolution 5, one of three
-    run = {"update_change": change, "batch_change": change, "checkpoint_change": change[:, :2]}
-    run["probe_step"] = np.repeat(P, 2, axis=0)
-    found = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=vgg.MOVES)
-    for way in vgg.MOVES:
-        np.testing.assert_allclose(found[f"{way}_variance_next_input"], 5)
-        np.testing.assert_allclose(found[f"{way}_mean_before_nonlinearity"], 1)
-        np.testing.assert_allclose(found[f"{way}_variance_next_input_log"], np.log(5))
-    some = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=("batch",))
-    assert {name.split("_")[0] for name in some if name.endswith("_log")} == {"batch"}
-    run["median_variance"] = np.arange(3 * 10 * 3.0).reshape(1, 3, 10, 3)
+def test_the_usual_variance_is_that_of_the_named_layers():
+    run = {"median_variance": np.arange(3 * 10 * 3.0).reshape(1, 3, 10, 3)}
     usual = vgg.usual_variance(run, arm(placed_layers=vgg.LAYERS), (2, 8))
     np.testing.assert_allclose(usual[0, 0], [3, 21])
     assert set(vgg.WORDS) == set(PLACES)
@@ -107,15 +96,9 @@ def test_the_larger_shift_is_the_lower_cosine():
     found = internal_covariate_shift.of_pair(plain, normed, 10)
     assert [found[f"worse_share.{name}"][0] for name in internal_covariate_shift.MEASURES] == [1, 1, 0]
     assert found["worse_from.shift"] == 0 and np.isinf(found["worse_from.cosine"])
-    assert found["equal_loss_shift.none"] == 1 and found["equal_loss_shift.batch"] == 3
-    of_arm = internal_covariate_shift.of_arm(normed, arm(steps=10), 10)
-    assert of_arm["shift"] == 3 and of_arm["relative_shift"] == 1.5 and of_arm["shift_decline"] == 1
-    up, down = np.array([[1.0, 2, 5, 9]]), np.array([[3.0, 2, 1, 0]])
-    assert internal_covariate_shift.rank_correlation(up, down) == -1
-    np.testing.assert_allclose(internal_covariate_shift.at_rates([plain, normed], 5)["cosine"], [[0.5, 0.9]])
 
 
-def test_how_far_ahead_a_step_still_descends():
+def test_at_equal_distance_the_worse_gradient_is_three_times_as_wrong():
     run = {
         "probe_step": P,
         "start_loss": np.ones((1, 4)),
@@ -124,20 +107,12 @@ def test_how_far_ahead_a_step_still_descends():
         "landscape_distance": np.ones((1, 4, 2)) * [1.0, 4.0],
         "landscape_norm": np.full((1, 4, 2), 2.0),
     }
-    found = predictiveness.of_arm(run, (1.0, 4.0), ahead=(1, 4))
-    assert found["descends.x1"] == 1 and found["descends.x4"] == pytest.approx(0.1)
-    assert found["error.x4"] == 4 and found["relative_error.x1"] == 0.5
-    assert found["cosine.x1"] == pytest.approx((4 + 4 - 1) / 8)
     worse = run | {"landscape_distance": 3 * run["landscape_distance"]}
     pair = predictiveness.of_pair(worse, run, (1.0, 4.0), 0.1)
-    assert pair["better_share"] == 1 and pair["better_from"] == 0
     assert pair["equal_distance_ratio"] == pytest.approx(3)
-    assert predictiveness.AHEAD == (1, 2, 4, 8, 16)
 
 
 def test_equal_is_not_lower_and_a_dead_plain_network_takes_nothing_back():
-    from bnbook.chapters import predictiveness
-
     steps, lengths = np.array([[0.0, 10.0, 20.0]]), (1.0, 4.0)
     far = np.array([[[1.0, 8.0], [1.0, 8.0], [np.nan, np.nan]]])
     plain = dict(

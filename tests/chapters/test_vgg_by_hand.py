@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -49,20 +50,6 @@ def test_curves_of_a_landscape(made):
         np.testing.assert_allclose(ends[name], rows(made[0], name))
 
 
-def test_middles_of_a_curve_over_a_window_of_the_steps(made):
-    found = vgg.middles({name: rows(made[0], name) for name in MEASURES}, made[0], arm(), CLASSES)
-    assert len(found) == 4 * len(MEASURES)
-    for seed in range(SEEDS):
-        start = start_step(made[0]["loss"][seed])
-        windows = {"": (0, 400), "_early": (0, 40), "_late": (200, 400), "_started": (start, start + 40)}
-        for name in MEASURES:
-            for part, (low, high) in windows.items():
-                expected = middle(curves(made[0], seed)[name], low, high, name == "cosine")
-                assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
-        first = vgg.first_steps(rows(made[0], "shift"), made[0], 70)
-        assert first[seed] == pytest.approx(middle(curves(made[0], seed)["shift"], 0, 70))
-
-
 def test_at_equal_progress_the_middle_of_nine_losses(made):
     found = vgg.at_equal_progress([rows(each, "shift") for each in made], made, CLASSES)
     of_shift = internal_covariate_shift.of_pair(*made, CLASSES)
@@ -82,9 +69,11 @@ def test_numbers_of_covariate_shift(made):
     )
     assert PROBES[late[0]] == 24 and PROBES[late[0] - 1] == 16  # behind the first twentieth
     for seed in range(SEEDS):
-        seen = curves(made[0], seed)
-        for name in MEASURES:
-            assert found[name][seed] == pytest.approx(middle(seen[name], 0, 400, name == "cosine"))
+        seen, start = curves(made[0], seed), start_step(made[0]["loss"][seed])
+        windows = {"": (0, 400), "_early": (0, 40), "_late": (200, 400), "_started": (start, start + 40)}
+        for name, (part, window) in product(MEASURES, windows.items()):
+            expected = middle(seen[name], *window, name == "cosine")
+            assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
         decline = middle(seen["shift"], 0, 40) / middle(seen["shift"], 200, 400)
         assert found["shift_decline"][seed] == pytest.approx(decline)
         follows = spearmanr(seen["shift"][late], made[0]["start_loss"][seed][late]).statistic

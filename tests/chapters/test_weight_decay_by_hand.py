@@ -235,15 +235,13 @@ def test_pooled_pixels_are_means_of_squares():
     assert float(found[7, 16 + 4 + 3]) == pytest.approx(float(corner), rel=1e-4)
 
 
-def test_a_seed_gives_the_same_whatever_the_processes_and_all_kinds():
+def test_a_seed_gives_the_same_whatever_the_processes():
     one, other = shared.in_processes(weight_decay.trainings, PLAN, (1, 2), 1)
     again = weight_decay.trainings(PLAN, 1)
     assert all(np.array_equal(one[name], again[name]) for name in one)
     assert not np.array_equal(one["grid.angle"], other["grid.angle"])
-    shapes = {name: values.shape for name, values in one.items()}
-    assert shapes["grid.angle"] == (9, 3, 20) and shapes["plain.accuracy"] == (3,)
-    assert shapes["usual.norm"] == (4, 3, 20) and shapes["adamw.angle"] == (1, 3, 20)
-    assert shapes["surplus"] == (3, 3, 32) and (one["surplus"][..., 0] == 1).all()
+    assert (one["surplus"][..., 0] == 1).all()
+    assert not torch.equal(*(draw(WIDTHS, seed, 1)["weights"][0] for seed in (1, 2)))
     decays = [(one.rate, round(one.rate * one.decay, 10)) for one in PLAN.grid]
     assert decays == [(rate, product) for product in (0.02, 0.04, 0.08) for rate in (0.03, 0.1, 0.3)]
 

@@ -178,8 +178,6 @@ def test_losses():
     mean = LinearArm(steps=100, reduction="mean", examples=20)
     np.testing.assert_allclose(of.loss_share(mean, made_up([[1, 0.5]])), [[2, 1]])
     assert list(of.diverged(run)) == [0, 1]
-    settling = made_up([[10] + [5] * 8 + [4.99, 4.98], [10] + [5] * 8 + [4.9, 4.8], [10] * 9 + [NAN] * 2])
-    assert list(of.settled(arm, settling)) == [1, 0, 0]
 
 
 def test_landscape():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -15,10 +14,9 @@ import torchvision
 from torch import nn
 
 import bnbook
-from bnbook import cli
 from bnbook.errors import BnbookError
 from bnbook.probes import covariate_shift, fisher, landscape
-from bnbook.report import command, finding
+from bnbook.report import finding
 from bnbook.report.subject import Subject
 
 B, K = 12, 4
@@ -100,31 +98,6 @@ def test_moments_against_an_update_by_torch():
     assert found.variance_change[place[0]] == pytest.approx(float(spread))
 
 
-def test_what_normalizes_and_what_cannot_be_measured():
-    class Tokens(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.last = nn.Linear(5, K)  # registered first, run last
-            self.table = nn.Embedding(9, 5)
-            self.norm = nn.LayerNorm(5)
-            self.first = nn.Linear(5, 5)
-
-        def forward(self, x):
-            return self.last(self.norm(self.first(self.table(x))).mean(1))
-
-    torch.manual_seed(0)
-    data = torch.randint(0, 9, (B, 3)), torch.arange(B) % K
-    report = measured(Tokens(), data=data)
-    assert [each.kind for each in report.normalizers] == ["LayerNorm"]
-    assert not report.normalizers[0].over_batch
-    words = " ".join(report.warnings)
-    assert "another order" in words and "same quantity" in words
-    assert report.landscape is not None
-    assert report.eigenvalues.batch == report.eigenvalues.constant == report.eigenvalues.population > 0
-    summed = measured(loss=lambda o, t: F.cross_entropy(o, t, reduction="sum"), eigenvalues=False)
-    assert any("no mean over the examples" in warning for warning in summed.warnings)
-
-
 def found_in(model, shape):
     subject = Subject(model, F.cross_entropy, (torch.randn(B, *shape), torch.arange(B) % K))
     return finding.inspect(subject).normalizers
@@ -187,85 +160,6 @@ def test_the_package_is_imported_without_torch():
     assert subprocess.run([sys.executable, "-c", words]).returncode == 0
 
 
-NETS = """
-from torch import nn
-
-def plain():
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-
-def normed():
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Linear(12, 10))
-
-def one():
-    return nn.Linear(64, 1)
-
-def broken():
-    return nn.Linear("a", 1)
-"""
-
-
-def arguments(*words):
-    parser = argparse.ArgumentParser()
-    cli.add_measure_arguments(parser)
-    return parser.parse_args(words)
-
-
-def test_from_the_shell(tmp_path):
-    (tmp_path / "nets.py").write_text(NETS)
-    nets, out = f"{tmp_path}/nets.py", [f"{tmp_path}/r.json", f"{tmp_path}/r.svg"]
-    words = [f"{nets}:normed", "--beside", f"{nets}:plain", "--data", "digits-standin", "--batch", "32"]
-    report = command.report(arguments(*words, "--json", out[0], "--figure", out[1]))
-    assert report.examples == 32 and report.name == "normed" and report.beside.name == "plain"
-    assert json.loads((tmp_path / "r.json").read_text())["loss"] == report.loss
-    assert (tmp_path / "r.svg").read_text().startswith("<?xml")
-    torch.save({"inputs": torch.randn(20, 64), "targets": torch.arange(20) % 10}, tmp_path / "batch.pt")
-    again = command.report(arguments(f"{nets}:plain", "--data", f"{tmp_path}/batch.pt", "--no-eigenvalues"))
-    assert again.examples == 20 and again.eigenvalues is None
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["NETS:nothing", "--data", "digits-standin"], "no function 'nothing'"),
-        (["NETS:broken", "--data", "digits-standin"], "broken fails: TypeError"),
-        (["missing.py:make", "--data", "digits-standin"], "no file 'missing.py'"),
-        (["nets.py", "--data", "digits-standin"], "'nets.py' names no function"),
-        (["NETS:plain", "--data", "textures-standin"], r"inputs \(64, 3, 32, 32\) of float32.*RuntimeError"),
-        (["NETS:plain", "--data", "digits-standin", "--loss", "mse"], "targets .* expected .* --loss"),
-        (["NETS:one", "--data", "HERE/column.npz", "--loss", "mse"], r"outputs \(8, 1\) and targets \(8,\)"),
-        (["NETS:plain", "--data", "HERE/words.npz"], "words.npz holds no pair of arrays of numbers"),
-        (["NETS:plain", "--data", "HERE/scalars.npz"], "scalars.npz holds no pair of arrays of numbers"),
-        (
-            ["NETS:plain", "--data", "digits-standin", "--seed", f"{2**70}"],
-            "--seed 1180591620717411303424; exp",
-        ),
-        (["NETS:plain", "--data", "nowhere.pt"], "nowhere.pt cannot be read"),
-        (["NETS:plain", "--data", "digits-standin", "--figure", "x.gif"], "expected .svg"),
-    ],
-)
-def test_bad_words_from_the_shell(tmp_path, words, said):
-    (tmp_path / "nets.py").write_text(NETS)
-    words = [word.replace("NETS", f"{tmp_path}/nets.py").replace("HERE", str(tmp_path)) for word in words]
-    np.savez(tmp_path / "column.npz", inputs=np.ones((8, 64), np.float32), targets=np.ones(8, np.float32))
-    np.savez(tmp_path / "words.npz", inputs=np.array(["a", "b"]), targets=np.array([0, 1]))
-    np.savez(tmp_path / "scalars.npz", inputs=1.0, targets=0)
-    with pytest.raises(BnbookError, match=said):
-        command.report(arguments(*words))
-
-
-def test_help_names_the_options_and_losses(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["measure", "--help"])
-    assert "--no-eigenvalues" in capsys.readouterr().out
-    assert tuple(command.LOSSES) == cli.LOSSES
-
-
-def test_a_figure_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch):
-    monkeypatch.setattr(command, "measure", lambda *_, **__: pytest.fail("measured"))
-    with pytest.raises(BnbookError, match="expected .svg"):
-        command.report(arguments("nowhere.py:make", "--data", "digits-standin", "--figure", "x.gif"))
-
-
 def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
     """Along the gradient of ½ w² from 1 at a rate of 1: lowest after one length, not after the first."""
     model = nn.Linear(1, 1, bias=False).double()
@@ -277,17 +171,11 @@ def test_the_range_of_the_loss_where_it_is_lowest_on_the_way():
     assert dict(report.summary())["range of the loss along the gradient"] == pytest.approx(0.5 * 9)
 
 
-def test_units_lie_on_the_last_axis_of_what_works_on_it():
-    values = torch.arange(24.0).view(2, 3, 4).square() + 1
-    for layer, shape in ((nn.LayerNorm(4), (4, 6)), (nn.Linear(4, 4), (4, 6)), (nn.BatchNorm1d(3), (3, 8))):
-        assert finding.by_unit(layer, values).shape == shape
-    assert finding.by_unit(nn.LayerNorm(4), values)[1].tolist() == values[..., 1].flatten().tolist()
-
-
-def test_a_batch_of_a_data_set_is_of_its_training_images():
-    from bnbook import data
-
-    dataset = data.load("digits-standin")
-    inputs, labels = command.read_batch("digits-standin", 5)
-    assert torch.equal(inputs, data.normalise(dataset.train_images[:5], dataset))
-    assert torch.equal(labels, dataset.train_labels[:5])
+@pytest.mark.parametrize(
+    ("layer", "axis"), [(nn.LayerNorm(4), 2), (nn.Linear(4, 4), 2), (nn.BatchNorm1d(3), 1)]
+)
+def test_units_lie_on_the_last_axis_of_what_works_on_it(layer, axis):
+    data = (torch.arange(24.0).view(2, 3, 4).square() + 1, torch.zeros(2))
+    model = nn.Sequential(nn.Identity(), layer, nn.Flatten(), nn.Linear(12, 1))
+    found = finding.inspect(Subject(model, lambda y, _t: y.mean(), data))
+    assert {each.axis for each in (*found.normalizers, *found.layers) if each.name == "1"} == {axis}

@@ -7,23 +7,24 @@ import json
 import os
 import sys
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from bnbook import cli
+from bnbook import cli, data
 from bnbook.errors import BnbookError
 from bnbook.report import command, foreign
-from bookpress.cli import INTERRUPTED
+from bookpress.exits import INTERRUPTED
 
 HEAD = "import torch\nfrom torch import nn\n"
 MAKE = "def make(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
 
 
-def run(*words, show=lambda _: None):
+def run(*words, show=lambda _: None, quick=("--no-eigenvalues",)):
     parser = argparse.ArgumentParser()
     cli.add_measure_arguments(parser)
-    return command.report(parser.parse_args([*words, "--no-eigenvalues"]), show)
+    return command.report(parser.parse_args([*words, *quick]), show)
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ DIGITS = ("--data", "digits-standin", "--batch", "16")
 def test_neighbours_packages_and_modules(here):
     write(here, parts=MAKE, nets="from parts import make\n")
     write(here / "kit", INIT="from .layers import make\n", layers=MAKE, relative="from .layers import make\n")
+    write(here / "my-kit", INIT="from .layers import make\n", layers=MAKE)
     write(here / "loose", layers=MAKE, relative="from .layers import make\n", base=MAKE)
     write(here / "loose" / "models", one="from ..base import make\n")
     write(here / "deep", helper="WIDTH = 10\n")
@@ -54,7 +56,7 @@ def test_neighbours_packages_and_modules(here):
         run(f"{name}:make", *DIGITS).loss
         for name in (
             "nets.py", "nets", "kit/__init__.py", "kit", "kit/relative.py", "kit.layers", "loose/relative.py",
-            "deep/models/one.py", "loose/models/one.py",
+            "deep/models/one.py", "loose/models/one.py", "my-kit/__init__.py",
         )
     }  # fmt: skip
     assert len(losses) == 1  # one seed, one network
@@ -138,14 +140,39 @@ def test_weights_in_other_boxes_under_other_words(here):
         assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
 
+NETS = f"""{MAKE}
+def normed(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Linear(12, 10))
+def small(): return nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(144, 5))
+def flat(): return nn.Linear(64, 10)
+def one(): return nn.Linear(64, 1)
+def broken(): return nn.Linear("a", 1)
+def own(outputs, targets): return (outputs ** 2).mean()
+class Own(nn.Module):
+    def forward(self, outputs, targets): return own(outputs, targets)
+"""
+
+
+def test_a_network_beside_another_with_its_table_and_its_figure(here):
+    write(here, nets=NETS)
+    words = ("nets.py:normed", "--beside", "nets.py:make", "--data", "digits-standin", "--batch", "32")
+    report = run(*words, "--json", "r.json", "--figure", "r.svg", quick=())
+    assert report.examples == 32 and report.name == "normed" and report.beside.name == "make"
+    assert json.loads((here / "r.json").read_text())["loss"] == report.loss and report.eigenvalues.batch > 0
+    assert (here / "r.svg").read_text().startswith("<?xml")
+    torch.save({"inputs": torch.randn(20, 64), "targets": torch.arange(20) % 10}, "batch.pt")
+    again = run("nets.py:make", "--data", "batch.pt")
+    assert again.examples == 20 and again.eigenvalues is None
+
+
+def test_a_batch_of_a_data_set_is_of_its_training_images():
+    dataset = data.load("digits-standin")
+    inputs, labels = command.read_batch("digits-standin", 5)
+    assert torch.equal(inputs, data.normalise(dataset.train_images[:5], dataset))
+    assert torch.equal(labels, dataset.train_labels[:5])
+
+
 def test_shapes_and_own_losses(here):
-    write(
-        here,
-        nets="def small(): return nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(144, 5))\n"
-        "def flat(): return nn.Linear(64, 10)\n"
-        "def own(outputs, targets): return (outputs ** 2).mean()\n"
-        "class Own(nn.Module):\n    def forward(self, outputs, targets): return (outputs ** 2).mean()\n",
-    )
+    write(here, nets=NETS)
     made = run("nets.py:small", "--input-shape", "3,8,8", "--batch", "16")
     assert made.examples == 16 and made.effective_smoothness > 0
     assert run("nets.py:flat", *DIGITS, "--input-shape", "64").loss > 0
@@ -153,15 +180,44 @@ def test_shapes_and_own_losses(here):
         run("nets.py:flat", "--input-shape", "64", "--loss", f"nets.py:{n}") for n in ("own", "Own")
     )
     assert one.loss == other.loss > 0
-    for words, said in (
-        (["nets.py:flat", *DIGITS, "--input-shape", "63"], "expected as many numbers"),
-        (["nets.py:flat", "--input-shape", "a,b"], "expected the shape of one example"),
-        (["nets.py:flat"], "neither --data nor --input-shape"),
-        (["nets.py:flat", "--input-shape", "63"], "does not take inputs"),
-        (["nets.py:flat", *DIGITS, "--loss", "hinge"], "or FILE.py:FUNCTION"),
-    ):
-        with pytest.raises(BnbookError, match=said):
-            run(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("nets.py:nothing {digits}", "no function 'nothing'"),
+        ("nets.py:broken {digits}", "broken fails: TypeError"),
+        ("missing.py:make {digits}", "no file 'missing.py'"),
+        ("nets.py {digits}", "'nets.py' names no function"),
+        ("nets.py:make --data textures-standin", r"inputs \(64, 3, 32, 32\) of float32.*RuntimeError"),
+        ("nets.py:make {digits} --loss mse", "targets .* expected .* --loss"),
+        ("nets.py:one --data column.npz --loss mse", r"outputs \(8, 1\) and targets \(8,\)"),
+        ("nets.py:make --data words.npz", "words.npz holds no pair of arrays of numbers"),
+        ("nets.py:make --data scalars.npz", "scalars.npz holds no pair of arrays of numbers"),
+        ("nets.py:make --data nowhere.pt", "nowhere.pt cannot be read"),
+        (f"nets.py:make {{digits}} --seed {2**70}", "--seed 1180591620717411303424; exp"),
+        ("nets.py:flat {digits} --input-shape 63", "expected as many numbers"),
+        ("nets.py:flat --input-shape a,b", "expected the shape of one example"),
+        ("nets.py:flat", "neither --data nor --input-shape"),
+        ("nets.py:flat --input-shape 63", "does not take inputs"),
+        ("nets.py:flat {digits} --loss hinge", "or FILE.py:FUNCTION"),
+    ],
+)
+def test_bad_words_are_one_clear_line(here, words, said):
+    write(here, nets=NETS)
+    np.savez("column.npz", inputs=np.ones((8, 64), np.float32), targets=np.ones(8, np.float32))
+    np.savez("words.npz", inputs=np.array(["a", "b"]), targets=np.array([0, 1]))
+    np.savez("scalars.npz", inputs=1.0, targets=0)
+    with pytest.raises(BnbookError, match=said) as caught:
+        run(*words.format(digits=" ".join(DIGITS)).split())
+    assert "\n" not in str(caught.value)
+
+
+def test_help_names_the_options_and_losses(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["measure", "--help"])
+    assert "--no-eigenvalues" in capsys.readouterr().out
+    assert tuple(command.LOSSES) == cli.LOSSES
 
 
 @pytest.mark.parametrize(
@@ -244,8 +300,12 @@ def test_places_are_found_before_and_numbers_are_written_before_they_are_drawn(h
     (here / "taken").mkdir()
     monkeypatch.setattr(command, "measure", lambda *_, **__: pytest.fail("measured"))
     os.mkfifo("pipe")
-    for option, place in (("--json", "taken"), ("--figure", "nets.py/r.svg"), ("--json", "pipe")):
-        with pytest.raises(BnbookError, match="cannot be written"):
+    cannot = "cannot be written"
+    for option, place, words in (
+        ("--json", "taken", cannot), ("--figure", "nets.py/r.svg", cannot), ("--json", "pipe", cannot),
+        ("--figure", "x.gif", "expected .svg"),
+    ):  # fmt: skip
+        with pytest.raises(BnbookError, match=words):
             run("nets.py:make", *DIGITS, option, place)
     with pytest.raises(BnbookError, match="both name 'r.svg'"):
         run("nets.py:make", *DIGITS, "--json", "r.svg", "--figure", "./r.svg")

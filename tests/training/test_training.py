@@ -44,17 +44,6 @@ def textures():
     return load("textures-standin")
 
 
-def test_random_state_and_threads_are_put_back(textures):
-    torch.manual_seed(5)
-    state = torch.get_rng_state()
-    torch.set_num_threads(2)
-    try:
-        train(TINY, 0, textures, threads=1)
-        assert torch.equal(state, torch.get_rng_state()) and torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(1)
-
-
 @pytest.mark.parametrize("norm", ["none", "batch"])
 def test_losses_equal_those_of_a_loop_written_out(textures, norm):
     """θ ← θ - a ∇L(θ), no momentum, decay or schedule, each loss from before its update, in training mode."""

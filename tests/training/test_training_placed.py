@@ -120,8 +120,9 @@ def test_the_three_places_of_a_normalized_layer(norm):
         assert torch.allclose(found[1][1], torch.tensor(9.0).double(), rtol=1e-3)
 
 
+@pytest.mark.parametrize("layer", [3, 9])  # a convolution, a fully connected layer
 @pytest.mark.parametrize("norm", ["none", "batch", "noisy"])
-def test_the_removed_gradient_against_autograd_and_theorem_41(norm):
+def test_the_removed_gradient_against_autograd_and_theorem_41(norm, layer):
     torch.manual_seed(2)
     model = vgg(width=1 / 32, norm=norm).double()
     with torch.no_grad():
@@ -135,7 +136,7 @@ def test_the_removed_gradient_against_autograd_and_theorem_41(norm):
     assert all(parameter.grad is None for parameter in model.parameters())
     x, tensors = inputs, {}
     for name, module in model.named_children():
-        if name == "norm3":
+        if name == f"norm{layer}":
             tensors["in"] = x
             if norm == "noisy":  # batch norm first, then its noise
                 tensors["out"] = F.batch_norm(
@@ -154,13 +155,14 @@ def test_the_removed_gradient_against_autograd_and_theorem_41(norm):
     one = torch.stack([(g[j] @ torch.ones(m).double()) ** 2 / m for j in range(len(g))])
     along = torch.stack([(g[j] @ x_hat[j]) ** 2 / (x_hat[j] @ x_hat[j]) for j in range(len(g))])
     size = torch.stack([g[j] @ g[j] for j in range(len(g))])
-    assert found.along_one[2] == pytest.approx((one.sum() / size.sum()).item(), rel=1e-9)
-    assert found.along_values[2] == pytest.approx((along.sum() / size.sum()).item(), rel=1e-9)
-    assert found.unit_one[2] == pytest.approx((one / size).mean().item(), rel=1e-9)
-    assert found.unit_values[2] == pytest.approx((along / size).mean().item(), rel=1e-9)
-    assert found.norm[2] == pytest.approx(size.sum().sqrt().item(), rel=1e-9)
+    assert found.along_one[layer - 1] == pytest.approx((one.sum() / size.sum()).item(), rel=1e-9)
+    assert found.along_values[layer - 1] == pytest.approx((along.sum() / size.sum()).item(), rel=1e-9)
+    alive = size > 0  # units without gradient are left out
+    assert found.unit_one[layer - 1] == pytest.approx((one / size)[alive].mean().item(), rel=1e-9)
+    assert found.unit_values[layer - 1] == pytest.approx((along / size)[alive].mean().item(), rel=1e-9)
+    assert found.norm[layer - 1] == pytest.approx(size.sum().sqrt().item(), rel=1e-9)
     if norm != "none":  # what is not removed is all that comes out of batch norm backwards
-        gamma = model.norm3.weight.detach()[:, None]
+        gamma = model.get_submodule(f"norm{layer}").weight.detach()[:, None]
         left = (into * deviation / gamma).square().sum()
         assert left.item() == pytest.approx((size.sum() - one.sum() - along.sum()).item(), rel=1e-4)
         assert (size.sum() - one.sum() - along.sum()) < 0.999 * size.sum()

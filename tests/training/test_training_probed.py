@@ -14,7 +14,6 @@ from bnbook.training.arm import Arm, build_model
 from bnbook.training.engine import train
 from bnbook.training.numerics import numerics
 from bnbook.training.probed import ProbedArm, probe_schedule, train_probed
-from bookpress.runs.runner import train_all
 
 SETTINGS = dict(data="textures-standin", width=0.0625, batch_size=16, steps=5, evaluate_every=0)
 PROBES = dict(
@@ -114,17 +113,6 @@ def test_a_diverged_training_has_nan_from_there_on(dataset):
         and np.isnan(found["start_loss"][later]).all()
         and np.isnan(found["shift_norm"][later]).all()
     )
-
-
-def test_the_store_keeps_probed_and_plain_trainings_apart(dataset, monkeypatch, tmp_path):
-    monkeypatch.setenv("BNBOOK_STORE", str(tmp_path))
-    probed, plain = ProbedArm(norm="batch", **SETTINGS, **PROBES), Arm(norm="batch", **SETTINGS)
-    runs = train_all([probed, plain], range(2), workers=1)
-    assert len(list(tmp_path.glob("*.npz"))) == 4
-    assert runs[probed]["landscape_loss"].shape == (2, 3, 2) and "landscape_loss" not in runs[plain]
-    assert runs[probed]["loss"].tobytes() == runs[plain]["loss"].tobytes()
-    again = train_all([probed], range(2), workers=1)[probed]
-    assert all(again[name].tobytes() == runs[probed][name].tobytes() for name in again)
 
 
 def test_the_schedule_has_the_early_steps_and_every_kth():

@@ -68,12 +68,11 @@ bnbook.explorer("break", "Break the training", (kit, data) => {
     rate.set(Math.log10(y));
     kit.draw();
   }, "xy");
-  const stepwise = Object.values(data.networks).every(one => one.byStep);
   const column = kit.chart({
-    title: `How the recorded trainings ended: test loss${stepwise ? "" : " (loss by step is not recorded)"}`,
+    title: "How the recorded trainings ended: test loss",
     height: 170,
   });
-  const curve = stepwise && kit.chart({ title: "How recorded trainings at γ = 1 went: loss by step", height: 190 });
+  const curve = kit.chart({ title: "How recorded trainings at γ = 1 went: loss by step", height: 190 });
   const ten = v => 10 ** v;
   // a training that explodes leaves the picture at its upper edge
   const upTo = (step, loss, top) => {
@@ -151,31 +150,29 @@ bnbook.explorer("break", "Break the training", (kit, data) => {
       ],
     });
 
-    if (curve) {
-      const { away, step, loss } = one.byStep;
-      const apart = away.map(d => Math.abs(d - (log - boundaryAt(one, g)))),
-        nearest = apart.indexOf(Math.min(...apart));
-      const start = Math.max(...loss.map(row => row[0])),
-        seen = loss.flat().filter(v => Number.isFinite(v) && v > 0 && v < 100 * start);
-      const side = d => `${number(ten(Math.abs(d)), 2)} times ${d < 0 ? "below" : "above"} the limit`;
-      curve.draw({
-        x: { from: 1, to: step.at(-1), label: "step" },
-        y: { from: Math.min(...seen) / 1.5, to: 100 * start, log: true },
-        key: [
-          ["none lined", `${side(away[nearest])}, as near to the point as was recorded`],
-          ["muted lined", "the others"],
-        ],
-        says: `The nearest recorded training, ${side(away[nearest])}, ${
-          loss[nearest].every(Number.isFinite) ? `ends with a loss of ${number(loss[nearest].at(-1))}` : "explodes"
-        }.`,
-        marks: away
-          .map((d, k) => ({
-            line: upTo(step, loss[k], 100 * start),
-            class: k === nearest ? "none" : "muted thin",
-          }))
-          .sort((a, b) => (a.class === "none") - (b.class === "none")),
-      });
-    }
+    const { away, step, loss } = one.byStep;
+    const apart = away.map(d => Math.abs(d - (log - boundaryAt(one, g)))),
+      nearest = apart.indexOf(Math.min(...apart));
+    const start = Math.max(...loss.map(row => row[0])),
+      seen = loss.flat().filter(v => Number.isFinite(v) && v > 0 && v < 100 * start);
+    const side = d => `${number(ten(Math.abs(d)), 2)} times ${d < 0 ? "below" : "above"} the limit`;
+    curve.draw({
+      x: { from: 1, to: step.at(-1), label: "step" },
+      y: { from: Math.min(...seen) / 1.5, to: 100 * start, log: true },
+      key: [
+        ["none lined", `${side(away[nearest])}, as near to the point as was recorded`],
+        ["muted lined", "the others"],
+      ],
+      says: `The nearest recorded training, ${side(away[nearest])}, ${
+        loss[nearest].every(Number.isFinite) ? `ends with a loss of ${number(loss[nearest].at(-1))}` : "explodes"
+      }.`,
+      marks: away
+        .map((d, k) => ({
+          line: upTo(step, loss[k], 100 * start),
+          class: k === nearest ? "none" : "muted thin",
+        }))
+        .sort((a, b) => (a.class === "none") - (b.class === "none")),
+    });
 
     const gap = log - boundaryAt(one, g),
       off = boundaryAt(one, g) - predicted(one, name, g),

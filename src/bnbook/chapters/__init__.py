@@ -5,7 +5,7 @@ A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a
 
 #: What counts no more than a figure does: the published runs were made beside it. tests/chapters/test_plots_chosen.py
 #: pins it, and tests/chapters/test_chapter_plots.py says which cells use it.
-ASIDE = {"exercises": "ROWS", "learning_rate": "LINES", "lp_norms": "NAMES NORMS"}
+ASIDE = {"exercises": "ROWS", "lp_norms": "NAMES NORMS"}
 #: The stamps of the published runs name a figure by the place where it lay; a chapter's line goes when it is run
 #: again. What is not named here is named alone.
 LAY = {
@@ -15,10 +15,6 @@ LAY = {
     "exercises": "plots.exercises",
     "fisher": "plots.fisher",
     "landscape": "plots.landscape",
-    "learning_rate": "plots.learning_rate",
-    "learning_rate.after_epochs": "plots.learning_rate_sides",
-    "learning_rate.loss_map": "plots.learning_rate_sides",
-    "learning_rate.sides": "plots.learning_rate_sides",
     "lp_norms": "plots.lp",
     "noisy_batch_norm": "plots.noisy",
     "order_parameters": "plots.mean_field",
@@ -29,6 +25,5 @@ LAY = {
     "residual": "plots.residual",
     "spectrum": "plots.spectrum",
     "stand_ins": "plots.standins",
-    "training": "plots.training",
     "weight_decay": "plots.weight_decay",
 }

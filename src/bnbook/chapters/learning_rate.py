@@ -1,9 +1,10 @@
-"""How large may the learning rate be? The steepest direction by layers, what training changes, best rates,
-and where theories say that it breaks."""
+"""How large may the learning rate be? Many small trainings at once, the steepest direction by layers, what training
+changes, and the figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,14 +13,86 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import LogLocator
 
-from bnbook.chapters.mean_field import NETS, SETS, TOLERANCE, Panels
+from bnbook.chapters.mean_field import TOLERANCE, panels, titles
 from bnbook.data import Dataset
-from bnbook.figures import COLORS, parameters_of, points_of
+from bnbook.figures import COLORS, points_of
 from bnbook.plots.axes import in_factors, in_powers
 from bnbook.plots.layout import subplots
 from bnbook.probes.fisher import LargestEigenvalue, largest_eigenvalue
-from bnbook.small_networks import PhaseArm, full_batch, train_model
+from bnbook.runs import train_members
+from bnbook.small_networks import PhaseArm, bisect, full_batch, train_model, works
 from bookpress.results import Results
+
+# ---- Trainings at many rates ------------------------------------------------------------------------------
+
+#: log10 of the largest rate that is tried.
+LARGEST = 2.0
+
+
+class Trainings:
+    """Trainings of all seeds side by side; `runs` keeps each that was made: (settings, seed) -> its arrays."""
+
+    def __init__(self, first_seed: int, workers: int) -> None:
+        self.first_seed, self.workers, self.runs = first_seed, workers, {}
+
+    def restarts(self, count: int) -> range:
+        """The first so many seeds."""
+        return range(self.first_seed, self.first_seed + count)
+
+    def at(self, settings: Sequence[PhaseArm], rates: np.ndarray, of: str = "loss") -> np.ndarray:
+        """What became of each at its log10 η (S, X), which counts to four digits: (S, X, ...)."""
+        found = self._made(self._members(settings, rates), of)
+        return np.reshape(found, (*rates.shape, *np.shape(found[0])))
+
+    def work(
+        self, settings: Sequence[PhaseArm], rates: np.ndarray, good: Callable[[np.ndarray], bool] = works
+    ) -> np.ndarray:
+        """Whether the loss of each is `good` at its log10 η (S, X), (S, X); above `LARGEST` none is tried, and none
+        is."""
+        fine, inside = np.zeros(rates.shape, dtype=bool), rates <= LARGEST
+        members = [each for each, tried in zip(self._members(settings, rates), inside.ravel()) if tried]
+        fine[inside] = [good(loss) for loss in self._made(members, "loss")]
+        return fine
+
+    def bracket(
+        self,
+        settings: Sequence[PhaseArm],
+        middle: np.ndarray,
+        width: float,
+        good: Callable[[np.ndarray], bool],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """log10 η, each (S, X): one that works and one that does not, from a bracket around `middle` (S, X) that is
+        moved by its own width until it is right."""
+
+        def flat(rates: np.ndarray) -> np.ndarray:
+            return self.work(settings, rates.reshape(middle.shape), good).ravel()
+
+        low, high = bisect(flat, np.ravel(middle) - width / 2, np.ravel(middle) + width / 2, 0)
+        return low.reshape(middle.shape), high.reshape(middle.shape)
+
+    def exploded(self, loss: str) -> float:
+        """Of the trainings with this loss that do not work, the share that exploded; 0 where all work."""
+        own = [run for (one, _), run in self.runs.items() if one.loss == loss and not works(run["loss"])]
+        return float(np.mean([np.isfinite(run["exploded_step"]) for run in own])) if own else 0.0
+
+    def _members(self, settings: Sequence[PhaseArm], rates: np.ndarray) -> list[tuple[PhaseArm, int]]:
+        return [
+            (replace(one, learning_rate=float(f"{10**rate:.4g}")), seed)
+            for seed, row in zip(self.restarts(len(rates)), rates, strict=True)
+            for one, rate in zip(settings, row, strict=True)
+        ]
+
+    def _made(self, members: list[tuple[PhaseArm, int]], of: str) -> list[np.ndarray]:
+        self.runs.update(train_members(list(dict.fromkeys(members)), self.workers))
+        return [self.runs[member][of] for member in members]
+
+
+def survives(loss: np.ndarray) -> bool:
+    """Whether a training (T,) did not explode, whatever it learnt."""
+    return bool(np.isfinite(loss).all())
+
+
+# ---- One network, closely -----------------------------------------------------------------------------------
 
 #: Points that are kept of a loss by step.
 POINTS = 60
@@ -81,7 +154,6 @@ def kept_steps(steps: int) -> np.ndarray:
 
 # ---- Figures ----------------------------------------------------------------------------------------------
 
-Curves = Mapping[str, np.ndarray]
 LINES = {
     "from0": ("paper: η* as printed", "--", COLORS["printed"]),
     "from1": ("paper: η* as printed, from 1", "-.", COLORS["printed"]),
@@ -95,39 +167,29 @@ MARKS = {
     "own": ("its own largest eigenvalue", "1", COLORS["theory"]),
     "readout": ("its own readout", "*", COLORS["theory"]),
 }
+MARGIN = 0.15  # decades, a factor of 1.4: what the claims' tests allow
 ORDERS = 3  # decades of η over which "the theory matches the experiments": caption of the paper's Figure 2
 
 
-def titles(panels: Panels) -> dict[str, str]:
-    """What names end in -> network and set in words."""
-    return {suffix: f"{NETS[net]}, {SETS.get(name, name)}" for (name, net), suffix in panels.items()}
-
-
-def grid(panels: Panels) -> tuple[plt.Figure, dict[str, plt.Axes]]:
-    """A row for each set, a panel for each network, titled; what names end in -> its axes."""
-    rows = -(-len(panels) // 2)
-    fig, axes = subplots(rows, 2, figsize=(7.8, 3.2 * rows + 0.5), sharex=True, squeeze=False)
-    for ax in axes[-1]:
-        ax.set_xlabel(r"$\gamma$")
-    for ax in axes[:, 0]:
-        ax.set_ylabel(r"learning rate $\eta$")
-    for ax in axes.flat:
+def _grid(results: Results) -> tuple[plt.Figure, dict[str, plt.Axes]]:
+    """A row for each set, a panel for each network, over γ, rates in powers of ten; what names end in -> its axes."""
+    fig, axes = panels(results, 6.9, r"$\gamma$", r"learning rate $\eta$")
+    for ax in axes.values():
         in_powers(ax.yaxis)
-    found = dict(zip(panels.values(), axes.ravel()))
-    for suffix, words in titles(panels).items():
-        found[suffix].set_title(words, fontsize=10.5)
-    return fig, found
+    return fig, axes
 
 
-def boundary(panels: Panels, gammas: Sequence[float], measured: Curves, curves: Curves) -> plt.Figure:
-    """log10 of critical rates against γ: measured P (S, γ); curves "gamma" and "LINE.P" (1, fine)."""
-    fig, axes = grid(panels)
+def boundary(results: Results) -> plt.Figure:
+    """log10 of critical rates against γ, a point a restart, and the line of each theory."""
+    fig, axes = _grid(results)
+    curves = points_of(results, "boundary")
+    (gammas,) = curves["gammas"]
     for suffix, ax in axes.items():
         for name, (words, dash, color) in LINES.items():
             if name != "from1" or "conv" in suffix:
                 line = curves[f"{name}.{suffix}"][0]
                 ax.plot(curves["gamma"][0], line, dash, color=color, label=words)
-        found = measured[suffix]
+        found = results[f"boundary.{suffix}"]
         style = {"color": COLORS["batch"], "markersize": 4, "alpha": 0.7, "label": "measured"}
         ax.plot(np.tile(gammas, len(found)), found.ravel(), "o", **style)
         _orders(ax, found.max(), gammas[-1])
@@ -145,16 +207,17 @@ def _orders(ax: plt.Axes, top: float, last: float) -> None:
     ax.text(1.04 * last, top, "paper: three orders\nof magnitude", **place)
 
 
-def offsets(panels: Panels, margin: float, curves: Curves) -> plt.Figure:
-    """log10 of the measured over each predicted rate, "PREDICTION.P" (S,), a row a network and set."""
-    fig, ax = subplots(figsize=(7.2, 0.9 + 0.5 * len(panels)))
-    ax.axvspan(-margin, margin, color="0.9")
-    for row, suffix in enumerate(panels.values()):
+def offsets(results: Results) -> plt.Figure:
+    """log10 of the measured over each predicted rate, a mark a restart, a row a network and set."""
+    rows = titles(results)
+    fig, ax = subplots(figsize=(7.2, 0.9 + 0.5 * len(rows)))
+    ax.axvspan(-MARGIN, MARGIN, color="0.9")
+    for row, suffix in enumerate(rows):
         for place, (name, (words, mark, color)) in enumerate(MARKS.items()):
-            values = curves[f"{name}.{suffix}"]
+            values = results[f"curve.offsets.own.{suffix}" if name == "own" else f"offset.{name}.{suffix}"]
             height = np.full(len(values), -row - 0.12 * (place - 2))
             ax.plot(values, height, mark, color=color, markersize=5, label=words if row == 0 else None)
-    ax.set_yticks([-row for row in range(len(panels))], list(titles(panels).values()))
+    ax.set_yticks([-row for row in range(len(rows))], list(rows.values()))
     in_factors(ax.xaxis, (0.7, 1, 1.4, 2, 3, 4, 6, 10))
     ax.set_xlabel("measured over predicted critical rate")
     ax.set_title("Which prediction is nearest to where training breaks?")
@@ -162,31 +225,29 @@ def offsets(panels: Panels, margin: float, curves: Curves) -> plt.Figure:
     return fig
 
 
-def hidden_alone(panels: Panels, curves: Curves) -> plt.Figure:
-    """Loss by step, "all.P" and "hidden.P" (S, T), a line a restart, all of networks with batch norm."""
-    rows = -(-len(panels) // 2)
-    fig, axes = subplots(rows, 2, figsize=(7.4, 2.5 * rows + 0.5), sharex=True, sharey=True, squeeze=False)
+def hidden_alone(results: Results) -> plt.Figure:
+    """Loss by step, a line a restart, of networks with batch norm: all weights trained, or the hidden ones alone."""
+    fig, axes = panels(results, 5.5, "step", "loss")
+    first, *_ = axes.values()
     arms = (("all", "all weights", "--"), ("hidden", "hidden weights alone", "-"))
-    for ax, (suffix, title) in zip(axes.flat, titles(panels).items()):
+    for suffix, ax in axes.items():
         for name, words, dash in arms:
             style = {"color": COLORS["batch"], "linewidth": 1.2, "linestyle": dash}
-            for place, loss in enumerate(curves[f"{name}.{suffix}"]):
+            for place, loss in enumerate(results[f"curve.hidden.{name}.{suffix}"]):
                 ax.plot(loss, label=words if place == 0 else None, **style)
         ax.set(yscale="log")
-        ax.set_title(title, fontsize=10.5)
-    for ax in axes[-1]:
-        ax.set_xlabel("step")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("loss")
-    handles, words = axes[0, 0].get_legend_handles_labels()
+        if ax is not first:
+            ax.sharey(first)
+    handles, words = first.get_legend_handles_labels()
     fig.legend(handles, words, loc="outside lower center", ncols=2, fontsize=9.5)
     return fig
 
 
-def without_batch_norm(variances: Sequence[float], measured: np.ndarray, curves: Curves) -> plt.Figure:
-    """log10 of critical rates (S, V) against σ_w²; curves "variance", "from0" and "corrected" (1, fine)."""
+def without_batch_norm(results: Results) -> plt.Figure:
+    """log10 of critical rates against σ_w², a point a restart, and the lines of two theories."""
+    curves, measured = points_of(results, "vanilla"), results["vanilla"]
     fig, ax = subplots(figsize=(6.2, 3.3))
-    x = np.tile(variances, len(measured))
+    x = np.tile(curves["variances"][0], len(measured))
     ax.plot(x, measured.ravel(), "o", color=COLORS["none"], markersize=4, label="measured")
     for name in ("from0", "corrected"):
         words, dash, color = LINES[name]
@@ -198,24 +259,36 @@ def without_batch_norm(variances: Sequence[float], measured: np.ndarray, curves:
     return fig
 
 
-def sides(names: Mapping[str, str], gammas: Sequence[float], largest: float, curves: Curves) -> plt.Figure:
-    """log10 of critical rates in other settings, NAME (S, γ), over the line through the batch: a row a
-    setting, names: setting -> words, a colour a γ. No rate above `largest` was tried, and what has none is
-    an arrow there. curves: "gamma", "LINE" (1, fine), "below" (1, γ) that line at the γ of the settings."""
-    fig, ax = subplots(figsize=(7.2, 1.4 + 0.5 * len(names)))
+#: Setting in which the boundary is looked for again -> words.
+SIDES = {
+    "squared": "as above",
+    "long": "more steps",
+    "batch": "larger batches",
+    "full": "one full batch",
+    "cross_entropy": "cross-entropy",
+    "survives": "does not explode",
+}
+
+
+def sides(results: Results) -> plt.Figure:
+    """log10 of critical rates in other settings over the line through the batch: a row a setting, a colour a γ. No
+    rate above `LARGEST` was tried, and what has none is an arrow there."""
+    curves = points_of(results, "sides")
+    (gammas,) = curves["gammas"]
+    fig, ax = subplots(figsize=(7.2, 1.4 + 0.5 * len(SIDES)))
     ax.axvline(0, color=COLORS["theory"], linestyle=":", label="through the batch")
     printed = np.interp(gammas, curves["gamma"][0], (curves["from0"] - curves["through_batch"])[0])
     shades = plt.cm.viridis(np.linspace(0.0, 0.75, len(gammas)))
-    for row, name in enumerate(names):
+    for row, name in enumerate(SIDES):
         for place, (gamma, shade) in enumerate(zip(gammas, shades)):
             found, height = curves[name][:, place], -row - 0.17 * (place - (len(gammas) - 1) / 2)
-            for chosen, mark, limit in ((np.isfinite(found), "o", None), (np.isinf(found), ">", largest)):
-                x = np.minimum(found[chosen], largest) - curves["below"][0, place]
+            for chosen, mark, limit in ((np.isfinite(found), "o", None), (np.isinf(found), ">", LARGEST)):
+                x = np.minimum(found[chosen], LARGEST) - curves["below"][0, place]
                 label = f"γ = {gamma:g}" if not row and not limit else None
                 ax.plot(x, np.full(len(x), height), mark, color=shade, markersize=4.5, label=label)
             ax.plot([printed[place]], [height], "|", color=COLORS["printed"], markersize=6)
     ax.plot([], [], "|", color=COLORS["printed"], markersize=6, label="paper: η* as printed")
-    ax.set_yticks([-row for row in range(len(names))], list(names.values()))
+    ax.set_yticks([-row for row in range(len(SIDES))], list(SIDES.values()))
     in_factors(ax.xaxis, (0.5, 1, 2, 5, 10, 30, 100, 300, 1000))
     ax.set_xlabel("measured critical rate over that through the batch")
     ax.set_title("Where does training break when it is set otherwise?")
@@ -223,15 +296,17 @@ def sides(names: Mapping[str, str], gammas: Sequence[float], largest: float, cur
     return fig
 
 
-def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Curves) -> plt.Figure:
-    """log10 of the mean test loss, losses P (S, γ, rates), over γ and the rates "rates.P" (1, γ, rates);
-    "boundary.P" (S, γ) as points, "from0.P" (1, γ) dashed, half of it dotted; grey: it exploded."""
-    fig, axes = grid(panels)
+def loss_map(results: Results) -> plt.Figure:
+    """log10 of the mean test loss over γ and the rates, with the measured boundary as points, the printed line dashed
+    and half of it dotted; grey: it exploded."""
+    fig, axes = _grid(results)
+    (gammas,), curves = results["curve.boundary.gammas"], points_of(results, "map")
+    losses = {suffix: results[f"map.{suffix}"] for suffix in axes}
     every = np.concatenate([np.log10(found.mean(axis=0)).ravel() for found in losses.values()])
     scale = dict(zip(("vmin", "vmax"), np.nanpercentile(every, [0, 95])))  # one for all panels
     for suffix, ax in axes.items():
         levels = curves[f"rates.{suffix}"][0]
-        x = np.repeat(np.array(gammas)[:, None], levels.shape[1], 1)
+        x = np.repeat(gammas[:, None], levels.shape[1], 1)
         loss = np.log10(losses[suffix].mean(axis=0))
         lost = np.where(np.isfinite(loss), np.nan, 0.0)
         ax.pcolormesh(x, levels, lost, shading="nearest", cmap=ListedColormap(["#bbbbbb"]))
@@ -240,7 +315,7 @@ def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Cu
         for words, line, dash in (("η*", printed, "--"), ("η*/2", printed - np.log10(2), ":")):
             (drawn,) = ax.plot(gammas, line, dash, color="white", linewidth=1.6, label=f"paper: {words}")
             drawn.set_path_effects([Stroke(linewidth=3.2, foreground="black"), Normal()])
-        found = curves[f"boundary.{suffix}"]
+        found = results[f"boundary.{suffix}"]
         style = {"color": "white", "markeredgecolor": "black", "markersize": 4}
         ax.plot(np.tile(gammas, len(found)), found.ravel(), "o", label="measured boundary", **style)
         ax.grid(False)
@@ -250,12 +325,14 @@ def loss_map(panels: Panels, gammas: Sequence[float], losses: Curves, curves: Cu
     return fig
 
 
-def after_epochs(
-    gammas: Sequence[float], losses: np.ndarray, rates: np.ndarray, edges: np.ndarray, printed: np.ndarray
-) -> plt.Figure:
-    """Test losses (S, γ, rates) against the rates, log10 (γ, rates), a colour each γ; edges (γ,): log10 of
-    the rates at which the short trainings break, as vertical lines; printed (γ,): log10 of the paper's η*,
-    half of which is marked below."""
+def after_epochs(results: Results) -> plt.Figure:
+    """Test losses against the rates, a colour each γ; the rates at which short trainings break as vertical lines, half
+    of the paper's η* as marks below."""
+    curves, every = points_of(results, "epochs"), results["curve.boundary.gammas"][0].tolist()
+    (gammas,), (rates,), losses = curves["gammas"], curves["rates"], curves["losses"]
+    places = [every.index(gamma) for gamma in gammas]
+    edges = results["boundary.fc.set0"].mean(axis=0)[places]
+    printed = results["curve.map.from0.fc.set0"][0, places]
     fig, ax = subplots(figsize=(6.8, 3.8))
     shades = plt.cm.viridis(np.linspace(0.0, 0.75, len(gammas)))
     for place, (gamma, shade) in enumerate(zip(gammas, shades)):
@@ -273,71 +350,3 @@ def after_epochs(
     ax.set_title("Which learning rate leaves the lowest test loss?")
     ax.legend(fontsize=9.5)
     return fig
-
-
-# ---- Each figure of the page, from the results of its run -----------------------------------------------
-
-
-def _panels(results: Results) -> dict[tuple[str, str], str]:
-    names = parameters_of(results).datasets
-    return {(name, net): f"{net}.set{place}" for place, name in enumerate(names) for net in ("fc", "conv")}
-
-
-def _draw_boundary(results: Results) -> plt.Figure:
-    panels = _panels(results)
-    measured = {suffix: results[f"boundary.{suffix}"] for suffix in panels.values()}
-    return boundary(panels, parameters_of(results).gammas, measured, points_of(results, "boundary"))
-
-
-def _draw_offsets(results: Results) -> plt.Figure:
-    panels, found = _panels(results), points_of(results, "offsets")
-    for name in ("readout", *LINES):
-        found |= {f"{name}.{suffix}": results[f"offset.{name}.{suffix}"] for suffix in panels.values()}
-    return offsets(panels, 0.15, found)
-
-
-def _draw_hidden(results: Results) -> plt.Figure:
-    return hidden_alone(_panels(results), points_of(results, "hidden"))
-
-
-def _draw_sides(results: Results) -> plt.Figure:
-    own = parameters_of(results)
-    names = {
-        "squared": "as above",
-        "long": f"{own.long_steps} steps",
-        "batch": f"batches of {own.other_batch}",
-    }
-    names |= {"full": "one full batch", "cross_entropy": "cross-entropy", "survives": "does not explode"}
-    return sides(names, own.side_gammas, 2.0, points_of(results, "sides"))
-
-
-def _draw_vanilla(results: Results) -> plt.Figure:
-    return without_batch_norm(
-        parameters_of(results).variances, results["vanilla"], points_of(results, "vanilla")
-    )
-
-
-def _draw_map(results: Results) -> plt.Figure:
-    panels, curves = _panels(results), points_of(results, "map")
-    losses = {suffix: results[f"map.{suffix}"] for suffix in panels.values()}
-    curves |= {f"boundary.{suffix}": results[f"boundary.{suffix}"] for suffix in panels.values()}
-    return loss_map(panels, parameters_of(results).gammas, losses, curves)
-
-
-def _draw_epochs(results: Results) -> plt.Figure:
-    own, found = parameters_of(results), points_of(results, "epochs")
-    places = [own.gammas.index(gamma) for gamma in own.end_gammas]
-    edges = results["boundary.fc.set0"].mean(axis=0)[places]
-    printed = points_of(results, "map")["from0.fc.set0"][0, places]
-    return after_epochs(own.end_gammas, found["losses"], found["rates"][0], edges, printed)
-
-
-FIGURES = {
-    "boundary": _draw_boundary,
-    "offsets": _draw_offsets,
-    "hidden": _draw_hidden,
-    "sides": _draw_sides,
-    "vanilla": _draw_vanilla,
-    "map": _draw_map,
-    "epochs": _draw_epochs,
-}

@@ -200,7 +200,6 @@ def readout_rates(arm: PhaseArm, seed: int, dataset: Dataset, gammas: Sequence[f
 
 SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-auto": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10"}
 NETS = {"fc": "fully connected", "conv": "convolutional"}
-Panels = Mapping[tuple[str, str], str]  # (set, network) -> what names end in
 
 
 def sets_of(results: Results) -> list[str]:
@@ -208,14 +207,20 @@ def sets_of(results: Results) -> list[str]:
     return [SETS.get(data["name"], data["name"]) for data in results.header["data"]]
 
 
+def titles(results: Results) -> dict[str, str]:
+    """What the names of results end in -> kind of network and data set, in words."""
+    return {
+        f"{net}.set{k}": f"{NETS[net]}, {name}" for k, name in enumerate(sets_of(results)) for net in NETS
+    }
+
+
 def panels(results: Results, height: float, x: str, y: str) -> tuple[plt.Figure, dict[str, plt.Axes]]:
     """A figure with a panel for each data set and kind of network: what their results' names end in -> its axes."""
-    sets = sets_of(results)
-    fig, axes = subplots(len(sets), 2, figsize=(7.6, height), sharex=True, squeeze=False)
-    found = {f"{net}.set{k}": ax for k, row in enumerate(axes) for net, ax in zip(NETS, row)}
+    words = titles(results)
+    fig, axes = subplots(len(words) // 2, 2, figsize=(7.6, height), sharex=True, squeeze=False)
+    found = dict(zip(words, axes.flat))
     for suffix, ax in found.items():
-        net, place = suffix.split(".set")
-        ax.set_title(f"{NETS[net]}, {sets[int(place)]}", fontsize=10.5)
+        ax.set_title(words[suffix], fontsize=10.5)
     for ax in axes[-1]:
         ax.set_xlabel(x)
     for ax in axes[:, 0]:

@@ -98,7 +98,7 @@ def control(
         style = dict(color=COLORS["none"], linestyle=dash, label=f"convolution {layer}")
         line_with_band(right, steps, curve, **style)
     right.axhline(behind, color=COLORS["noisy"], linewidth=1.2, label="behind batch norm (γ = 1)")
-    right.set(yscale="log", xlabel="training step")
+    right.set(yscale="log", xlabel="training step", ylabel="noise over signal")
     left.set_title("Does a training start?", fontsize=10.5)
     right.set_title("variance of the noise / of the activations", fontsize=10.5)
     right.legend(fontsize=letters(right))

@@ -61,7 +61,7 @@ WIDTHS = {1 / 16: "1/16", 1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1.0: "1"}
 GREY = "#777777"
 MARKERS = "os^v"  # of the effects of one panel, whose inks may be alike in grey
 #: Where the rungs of 15,000 steps stand, right of the widths.
-LONG = {"long": 2.2, "long_w1_8": 4.0, "long_w1_16": 7.2, "full": 13.0}
+LONG = {"long": 2.6, "long_w1_8": 5.2, "long_w1_16": 10.4, "full": 20.8}
 AXIS = re.compile(r", (points|[^,]* [/−] [^,]*)$")
 TITLE = 32  # letters in a line of a panel's title, so that it stays above its own panel
 #: Rungs that differ in width and length alone.
@@ -173,7 +173,7 @@ def against_width(
             LONG[name]: f"{WIDTHS[RUNGS[name].width]},\nlong" for name in LONG if _reached(results, name)
         }
         ax.set_xlim(right=1.3 * max(places))
-        ax.set_xticks(list(places), list(places.values()))
+        ax.set_xticks(list(places), list(places.values()), fontsize=9)  # all find room beside one another
         ax.minorticks_off()
     several = {ax: tuple(effects) for ax, effects in zip(axes, panels.values()) if len(effects) > 1}
     names, often = Counter(several.values()).most_common(1)[0] if several else ((), 0)

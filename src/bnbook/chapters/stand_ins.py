@@ -17,7 +17,7 @@ from bnbook.chapters.shared import CLASSES, Rows, largest_usable, pooled
 from bnbook.data import load
 from bnbook.errors import BnbookError
 from bnbook.figures import COLORS, points_of
-from bnbook.plots.layout import subplots
+from bnbook.plots.layout import is_narrow, subplots
 from bnbook.probes.activations import moment_change
 from bnbook.probes.fisher import lanczos
 from bnbook.training.numerics import numerics
@@ -645,6 +645,30 @@ NAMED = {
     "tanh_half": "tanh(z/2)",
     "tanh_two": "tanh(2z)",
 }
+RAISED = {"variance": 7, "mean": -4, "layer": -6}  # points, for names that would meet
+#: Whose names meet one another on a phone; the tables have them.
+CROWDED = ("small", "mean", "variance", "layer")
+#: What else is too long there for its row.
+SHORT = {
+    "small": "nothing × 0.7",
+    "large": "nothing × 1.4",
+    "frozen": "γ, β fixed",
+    "after": "behind ReLU",
+    "first": "batch norm, first",
+    "last": "batch norm, last",
+    "mean": "mean alone",
+    "variance": "variance alone",
+    "l1": "ℓ1",
+    "l2": "ℓ2",
+    "linf": "ℓ∞",
+    "shaken_half": "shaken × ½",
+    "shaken": "shaken",
+    "shaken_twice": "shaken × 2",
+    "layer_after": "layer, behind",
+    "group2": "2 groups",
+    "group8": "8 groups",
+    "standardized": "standardized",
+}
 
 
 def mean_ranks(values: np.ndarray) -> np.ndarray:
@@ -662,7 +686,8 @@ def ranks(scores: Mapping[str, np.ndarray]) -> plt.Figure:
     ax.imshow(grid[order], cmap="Greys", vmin=0, vmax=1.25, aspect="auto")
     words = [words for _, words in INSTRUMENTS.values()] + list(OUTCOMES.values())
     ax.set_xticks(range(len(columns)), words, rotation=55, ha="left", fontsize=9, rotation_mode="anchor")
-    ax.set_yticks(range(len(TABLE)), [list(TABLE.values())[k].words for k in order], fontsize=9)
+    names = {key: one.words for key, one in TABLE.items()} | (SHORT if is_narrow() else {})
+    ax.set_yticks(range(len(TABLE)), [list(names.values())[k] for k in order], fontsize=9)
     ax.xaxis.tick_top()
     ax.axvline(len(INSTRUMENTS) - 0.5, color=COLORS["theory"], linewidth=1.5)
     ax.grid(visible=False)
@@ -691,10 +716,11 @@ def scatter(drawn: Mapping[str, np.ndarray]) -> plt.Figure:
                 markersize=5,
                 fillstyle="full" if one.meet else "none",
             )
-            if key in NAMED:
+            if key in NAMED and not (is_narrow() and key in CROWDED):
                 left = np.log(x) > (np.log(least) + np.log(most)) / 2  # of its point, in the right half
                 where = {"ha": "right" if left else "left", "va": "center", "fontsize": 8, "color": ink}
-                ax.annotate(NAMED[key], (x, y), (-6 if left else 6, 0), textcoords="offset points", **where)
+                off = (-6 if left else 6, RAISED.get(key, 0))
+                ax.annotate(NAMED[key], (x, y), off, textcoords="offset points", **where)
         ax.set(xscale="log", yscale="log", xlabel=words)
     axes[0].set_ylabel("largest usable rate")
     axes[0].plot([], [], "o", color=COLORS["theory"], label="examples meet")

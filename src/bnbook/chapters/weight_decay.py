@@ -15,7 +15,7 @@ from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
 from bnbook.figures import COLORS, log_band, parameters_of, points_of
 from bnbook.plots.axes import name_ticks, points, power
-from bnbook.plots.layout import subplots
+from bnbook.plots.layout import is_narrow, subplots
 from bnbook.training.numerics import numerics
 from bookpress.results import Results
 
@@ -456,9 +456,12 @@ def angles(
                 values = curves[f"{name}.p{row}.e{column}"]
                 log_band(ax, steps, values, color=COLORS[arm], linestyle=dash, label=label)
             ax.axhline(expected, color=COLORS["theory"], linewidth=1)
-            words = {"textcoords": "offset points", "fontsize": 8.5, "va": "bottom", "ha": "left"}
-            place = (steps[0], expected)
-            ax.annotate(rf"$\eta\lambda=$ {power(product)}", place, (0, 2), color=COLORS["theory"], **words)
+            if is_narrow() and name == "with" and row == middle:
+                continue  # no room between the others; the other panel names it
+            below = is_narrow() and row < middle
+            words = {"textcoords": "offset points", "fontsize": 8.5, "va": "top" if below else "bottom"}
+            place, off = (steps[0], expected), (0, -2 if below else 2)
+            ax.annotate(rf"$\eta\lambda=$ {power(product)}", place, off, color=COLORS["theory"], **words)
         ax.set(xscale="log", yscale="log", ylim=(0.03, 30), title=f"{name} batch norm", xlabel="step")
         ax.legend(loc="lower center", fontsize=8.5)
     axes[0].set_ylabel("degrees a step")

@@ -21,6 +21,7 @@ __all__ = [
     "Batches",
     "DataIdentity",
     "Dataset",
+    "colours",
     "fixed_sample",
     "is_kept",
     "known_identity",
@@ -60,6 +61,12 @@ def whereabouts(name: str) -> str:
         return "comes with bnbook"
     actual, source = sources.find(name)
     return f"{actual}: {source.where}"
+
+
+def colours(name: str) -> int:
+    """Colours of a pixel, C; BnbookError for an unknown name. Needs no file."""
+    _check_name(name)
+    return known_sets()[sources.FAMILIES.get(name, (name,))[0]]["shape"][0]
 
 
 def is_kept(name: str) -> bool:

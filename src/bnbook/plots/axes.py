@@ -7,15 +7,7 @@ from collections.abc import Callable, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axis import Axis
-from matplotlib.ticker import (
-    AutoLocator,
-    FixedLocator,
-    FuncFormatter,
-    Locator,
-    LogLocator,
-    MultipleLocator,
-    NullLocator,
-)
+from matplotlib.ticker import AutoLocator, FixedLocator, Locator, LogLocator, MultipleLocator, NullLocator
 
 from bookpress.intervals import mean_and_interval
 
@@ -47,9 +39,9 @@ def in_factors(axis: Axis, factors: Sequence[float]) -> None:
 
 def power(rate: float) -> str:
     """3e-05 -> 3·10⁻⁵, as a formula, to two digits."""
-    digits, exponent = f"{rate:.1e}".split("e")
-    times = digits.removesuffix(".0") + r"\cdot "
-    return rf"${'' if float(digits) == 1 else times}10^{{{int(exponent)}}}$"
+    digits, exponent = f"{rate:.1e}".replace(".0", "").split("e")
+    times = "" if digits == "1" else rf"{digits}\cdot "
+    return f"${times}10^{{{int(exponent)}}}$"
 
 
 # ---- What every figure has done to its axes before it is saved ------------------------------------------------------
@@ -72,21 +64,18 @@ def name_few_decades(fig: plt.Figure) -> None:
                 continue
             finer = (LogLocator(subs=steps, numticks=MANY) for steps in STEPS)
             axis.set_major_locator(next((s for s in finer if _count(axis, s) >= FEWEST), AutoLocator()))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+            axis.set_major_formatter(lambda value, _: number(value))
 
 
 def number(value: float) -> str:
     """0.02, 300, and 2·10⁵ where that would be long."""
-    if 1e-3 <= value < 1e5:
-        return f"{value:g}"
-    digits, exponent = f"{value:.1e}".replace(".0", "").split("e")
-    times = "" if digits == "1" else rf"{digits}\cdot "
-    return f"${times}10^{{{int(exponent)}}}$"
+    return f"{value:g}" if 1e-3 <= value < 1e5 else power(value)
 
 
 def thin_numbers(ax: plt.Axes) -> None:
-    """Where numbers of the horizontal axis meet, show every other one."""
-    numbers = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
+    """Where numbers of the horizontal axis meet, show every other one; slanted words meet by their boxes alone."""
+    shown = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
+    numbers = [label for label in shown if not label.get_rotation()]
     boxes = [label.get_window_extent().padded(GAP * ax.figure.dpi / 72) for label in numbers]
     if any(one.overlaps(other) for one, other in zip(boxes, boxes[1:])):
         limits = ax.get_xlim()  # which ticks beyond them would widen

@@ -33,15 +33,13 @@ _narrow = False
 
 @contextmanager
 def on_a_phone(narrow: bool = True) -> Iterator[None]:
-    """In it, drawings are made for a phone, also those that ask pyplot for their panels."""
+    """In it, drawings are made for a phone."""
     global _narrow
-    before, _narrow, usual = _narrow, narrow, plt.subplots
-    if narrow:
-        plt.subplots = subplots
+    before, _narrow = _narrow, narrow
     try:
         yield
     finally:
-        _narrow, plt.subplots = before, usual
+        _narrow = before
 
 
 def is_narrow() -> bool:
@@ -88,10 +86,8 @@ def subplots(
     axes = np.empty((rows, columns), dtype=object)
     for column in range(columns):
         for row in range(rows):
-            shared = {
-                "sharex": _first(axes, sharex, row, column, "col"),
-                "sharey": _first(axes, sharey, row, column, "row"),
-            }
+            first = {True: axes[0, 0], "all": axes[0, 0], "row": axes[row, 0], "col": axes[0, column]}
+            shared = {"sharex": first.get(sharex), "sharey": first.get(sharey)}
             ax = fig.add_subplot(places[(column // across) * rows + row, column % across], **shared)
             if sharex in (True, "col") and row + 1 < rows:
                 ax.tick_params(labelbottom=False)
@@ -102,44 +98,22 @@ def subplots(
     return fig, axes if not squeeze else axes[0, 0] if axes.size == 1 else axes.squeeze()
 
 
-def _first(axes: np.ndarray, share: bool | str, row: int, column: int, line: str) -> plt.Axes | None:
-    """The panel whose axis this one has."""
-    if share is True or share == "all":
-        found = axes[0, 0]
-    elif share == line:
-        found = axes[0, column] if line == "col" else axes[row, 0]
-    elif share in ("row", "col"):  # x along a row, y along a column
-        found = axes[row, 0] if share == "row" else axes[0, column]
-    else:
-        found = None
-    return found
-
-
 def cells(
     count: int, columns: int, size: tuple[float, float], *, sharex: bool = False, sharey: bool = False
 ) -> tuple[plt.Figure, list[plt.Axes]]:
     """So many panels in reading order, `columns` in a row on a page; `size` of the whole there. The numbers of a shared
     axis stand at the last panel of each column, and at the first of each row."""
-    columns = min(columns, count)
-    if _narrow:
-        columns = 1 if count <= MANY else 2
+    columns = (1 if count <= MANY else 2) if _narrow else min(columns, count)
     rows = -(-count // columns)
-    if not _narrow:
-        fig = plt.figure(figsize=size)
-    else:
-        fig = plt.figure(figsize=(WIDTH, rows * min(PANEL, max(HIGHEST / rows, LOWEST)) + 0.6))
-    places = fig.add_gridspec(rows, columns)
-    found: list[plt.Axes] = []
-    for k in range(count):
-        first = found[0] if found else None
-        ax = fig.add_subplot(
-            places[divmod(k, columns)], sharex=first if sharex else None, sharey=first if sharey else None
-        )
-        ax.tick_params(
-            labelbottom=not sharex or k + columns >= count, labelleft=not sharey or k % columns == 0
-        )
-        found.append(ax)
-    return fig, found
+    if _narrow:
+        size = (WIDTH, rows * min(PANEL, max(HIGHEST / rows, LOWEST)) + 0.6)
+    fig = plt.figure(figsize=size)
+    axes = fig.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False).flat
+    for ax in axes[count:]:
+        ax.remove()
+    for ax in axes[count - columns : count]:
+        ax.tick_params(labelbottom=True)
+    return fig, list(axes[:count])
 
 
 def last_of_columns(axes: Sequence[plt.Axes]) -> list[plt.Axes]:
@@ -249,12 +223,24 @@ def _break_titles(fig: plt.Figure) -> None:
         before = [words.get_text() for words in titles]
         settle(fig)
         for ax in fig.axes:
-            middle = (ax.bbox.x0 + ax.bbox.x1) / 2
+            middle = _middle(ax)
+            beside = [
+                abs(_middle(one) - middle)
+                for one in fig.axes
+                if one.bbox.y0 < ax.bbox.y1 and ax.bbox.y0 < one.bbox.y1
+            ]
+            room = min(
+                [1.9 * min(middle, fig.bbox.x1 - middle), *(0.95 * pitch for pitch in beside if pitch > 1)]
+            )
             for words in (ax.title, ax.xaxis.label):
-                _broken(words, 1.9 * min(middle, fig.bbox.x1 - middle), "width")
+                _broken(words, room, "width")
             _broken(ax.yaxis.label, ax.bbox.height, "height")
         if before == [words.get_text() for words in titles]:
             return
+
+
+def _middle(ax: plt.Axes) -> float:
+    return (ax.bbox.x0 + ax.bbox.x1) / 2
 
 
 def _broken(text: Text, room: float, side: str) -> None:

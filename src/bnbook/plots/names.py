@@ -7,16 +7,17 @@ its yardstick. Legends that lie on what is drawn move to a free corner, or below
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.collections import LineCollection, PathCollection, PolyCollection, QuadMesh
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.container import ErrorbarContainer
-from matplotlib.contour import ContourSet
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
@@ -26,92 +27,50 @@ from bookpress.pipeline.inks import PALETTE
 
 # ---- Where a figure's axes are drawn on, in pixels, and whether a box is free -------------------------------------
 
-STEP = 2.0  # points between two places of a line that are looked at
 SHADE = 0.2  # an area no more opaque than that is a ground on which words may stand
 
 
 class Ink:
-    """Where something is drawn in some axes, on a grid of STEP points: whether a box is free is one sum of
-    four numbers."""
+    """What some artists of an axes paint there: whether a box is free is one sum of four numbers."""
 
-    def __init__(self, ax: plt.Axes, xy: np.ndarray):
-        self.cell = STEP * ax.figure.dpi / 72
-        self.origin = np.array([ax.bbox.x0, ax.bbox.y0])
-        shape = (np.array([ax.bbox.width, ax.bbox.height]) / self.cell).astype(int) + 2
-        drawn = np.zeros(shape, dtype=int)
-        at = ((xy - self.origin) / self.cell).astype(int).clip(0, shape - 1)
-        drawn[at[:, 0], at[:, 1]] = 1
-        self.sums = np.pad(drawn.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    def __init__(self, ax: plt.Axes, artists: Iterable[Artist]):
+        renderer = RendererAgg(*map(int, ax.figure.bbox.size), ax.figure.dpi)
+        for artist in artists:
+            artist.draw(renderer)
+        (left, bottom), (right, top) = np.asarray(ax.bbox.get_points(), dtype=int).clip(0)
+        alpha = np.asarray(renderer.buffer_rgba())[::-1, :, 3]
+        painted = alpha[bottom : top + 1, left : right + 1].T > 0
+        self.origin, self.point = np.array([left, bottom]), ax.figure.dpi / 72
+        self.places = np.argwhere(painted) + self.origin  # (K, 2), from left to right
+        self.sums = np.pad(painted.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
 
     def free(self, boxes: np.ndarray, margin: float) -> np.ndarray:
-        """Whether nothing is drawn within `margin` points of each of the boxes (M, 4)."""
-        wide = boxes + margin / STEP * self.cell * np.array([-1, -1, 1, 1])
-        low = np.floor((wide[:, :2] - self.origin) / self.cell).astype(int)
-        high = np.ceil((wide[:, 2:] - self.origin) / self.cell).astype(int)
-        (a, b), (c, d) = (np.clip(ends, 0, np.array(self.sums.shape) - 1).T for ends in (low, high))
+        """Whether nothing is painted within `margin` points of each of the boxes (M, 4)."""
+        wide = boxes + margin * self.point * np.array([-1, -1, 1, 1])
+        low, high = np.floor(wide[:, :2] - self.origin), np.ceil(wide[:, 2:] - self.origin)
+        edges = (np.clip(ends, 0, np.array(self.sums.shape) - 1).astype(int).T for ends in (low, high))
+        (a, b), (c, d) = edges
         return self.sums[c, d] - self.sums[a, d] - self.sums[c, b] + self.sums[a, b] == 0
 
 
-def points_of(ax: plt.Axes, line: Line2D) -> np.ndarray:
-    """Places along a line in pixels (K, 2), of a line of markers the markers, inside the axes."""
-    xy = line.get_transform().transform(np.asarray(line.get_xydata(), dtype=float))
-    return _inside(ax, _dense(xy, STEP * ax.figure.dpi / 72) if line.get_linestyle() != "None" else xy)
+def with_bars(ax: plt.Axes, line: Line2D) -> list[Artist]:
+    """A line and its error bars."""
+    bars = (each.lines for each in ax.containers if isinstance(each, ErrorbarContainer))
+    return next(([own, *caps, *lines] for own, caps, lines in bars if own is line), [line])
 
 
-def others(ax: plt.Axes, own: Line2D | None) -> np.ndarray:
-    """Everything drawn that a name or a legend must keep away from, as points in pixels (K, 2)."""
-    step = STEP * ax.figure.dpi / 72
-    found = [points_of(ax, line) for line in ax.lines if line is not own and line.get_visible()]
-    for drawn in ax.collections:
-        if isinstance(drawn, LineCollection):
-            transform = drawn.get_transform()
-            found += [
-                _inside(ax, _dense(transform.transform(np.reshape(part, (-1, 2))), step))
-                for part in drawn.get_segments()
-            ]
-        elif isinstance(drawn, ContourSet):
-            transform = drawn.get_transform()
-            parts = [part for path in drawn.get_paths() for part in path.to_polygons(closed_only=False)]
-            found += [_inside(ax, _dense(transform.transform(part), step)) for part in parts]
-        elif isinstance(drawn, PathCollection):
-            offsets = np.asarray(np.ma.filled(drawn.get_offsets(), np.nan), dtype=float)
-            found.append(_inside(ax, drawn.get_offset_transform().transform(offsets)))
-    for patch in ax.patches:
-        if patch.get_visible() and max(patch.get_facecolor()[3], patch.get_edgecolor()[3]) > SHADE:
-            parts = patch.get_transform().transform_path(patch.get_path()).to_polygons(closed_only=False)
-            found += [_inside(ax, _dense(part, step)) for part in parts]
-    for words in ax.texts:
-        if words.get_visible() and words.get_text():
-            box = words.get_window_extent()
-            x, y = np.arange(box.x0, box.x1 + step, step), np.arange(box.y0, box.y1 + step, step)
-            found.append(np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2))
-    return np.concatenate([np.empty((0, 2)), *found])
-
-
-def _dense(xy: np.ndarray, step: float) -> np.ndarray:
-    """Points (K, 2) at most about `step` apart along a path (P, 2), which breaks where it is no number; an
-    error bar without a length is a path without a place."""
-    xy, pieces = np.reshape(xy, (-1, 2)), []
-    for (a, b), (c, d) in zip(xy[:-1], xy[1:]):
-        if np.isfinite([a, b, c, d]).all():
-            count = int(min(np.hypot(c - a, d - b) / step, 2000)) + 1
-            share = np.linspace(0, 1, count, endpoint=False)[:, None]
-            pieces.append(np.array([[a, b]]) + share * np.array([[c - a, d - b]]))
-    ends = xy[np.isfinite(xy).all(axis=1)][-1:]
-    return np.concatenate([*pieces, ends]) if pieces or len(ends) else np.empty((0, 2))
-
-
-def _inside(ax: plt.Axes, xy: np.ndarray) -> np.ndarray:
-    xy = xy[np.isfinite(xy).all(axis=1)]
-    box = ax.bbox
-    inside = (xy[:, 0] >= box.x0 - 1) & (xy[:, 0] <= box.x1 + 1) & (xy[:, 1] >= box.y0 - 1)
-    return xy[inside & (xy[:, 1] <= box.y1 + 1)]
+def others(ax: plt.Axes, own: Sequence[Artist]) -> list[Artist]:
+    """All artists that a name or a legend must keep away from: bands and pale areas are none."""
+    seen = [*ax.lines, *ax.collections, *ax.texts, *([ax.get_legend()] if ax.get_legend() else [])]
+    seen += [p for p in ax.patches if max(p.get_facecolor()[3], p.get_edgecolor()[3]) > SHADE]
+    grounds = (PolyCollection, QuadMesh)
+    return [each for each in seen if each not in own and not isinstance(each, grounds)]
 
 
 # ---- Free places for the name of a line beside it -----------------------------------------------------------------
 
-GAP = 2.0  # points between a name and its own line
-CLEAR = 4.5  # points between a name and anything else
+GAP = 1.5  # points between a name and its own line
+CLEAR = 3.6  # points between a name and anything else
 PLACES = 150  # of a line, at most, beside which its name is tried
 BEST = 25  # of a name's free places, which are tried together with the others'
 
@@ -130,22 +89,27 @@ class Place:
 
 
 def places_of(ax: plt.Axes, line: Line2D, label: str) -> list[Place]:
-    """Free places of a name, the most liked first: far from everything else, near the end of its line."""
-    own = points_of(ax, line)
-    mine, rest = Ink(ax, own), Ink(ax, others(ax, line))
-    gap = GAP + (line.get_markersize() / 2 if line.get_marker() not in ("None", None, "") else 0)
-    found = []
+    """Free places of a name, the most liked first: far from everything else, near the end of its line, on no band
+    of another colour."""
+    own = with_bars(ax, line)
+    mine, rest = Ink(ax, own), Ink(ax, others(ax, own))
+    bands = [each for each in ax.collections if isinstance(each, PolyCollection) and not _alike(each, line)]
+    bands, frame, found = Ink(ax, bands), ax.bbox, []
     for words in sorted({label, _in_two(label)}, key=len):
-        boxes, costs = _beside(own, *_extent(ax, words), gap * ax.figure.dpi / 72)
-        frame = ax.bbox
+        boxes, costs = _beside(mine.places, *_extent(ax, words), GAP * mine.point)
         inside = (boxes[:, :2] >= (frame.x0 + 2, frame.y0 + 2)) & (boxes[:, 2:] <= (frame.x1, frame.y1))
         keep = inside.all(axis=1) & mine.free(boxes, 0.0) & rest.free(boxes, CLEAR)
         boxes, costs = boxes[keep], costs[keep]
         costs = costs - sum(0.12 * rest.free(boxes, room) for room in (8, 12, 18, 26))
         costs = costs + 0.3 * (frame.x1 - boxes[:, 2]) / frame.width + 0.2 * ("\n" in words)
+        costs = costs + 0.4 * ~bands.free(boxes, 0.0)
         found += [Place(tuple(boxes[at]), words, float(costs[at])) for at in np.argsort(costs)[:BEST]]
-    found = [replace(place, cost=place.cost + 0.4 * _on_bands(ax, line, place.box)) for place in found]
     return sorted(found, key=lambda place: place.cost)
+
+
+def _alike(band: PolyCollection, line: Line2D) -> bool:
+    """Whether a band has the colour of a line."""
+    return len(band.get_facecolor()) and np.allclose(band.get_facecolor()[0][:3], to_rgb(line.get_color()))
 
 
 def write(ax: plt.Axes, line: Line2D, place: Place) -> None:
@@ -177,22 +141,6 @@ def _beside(own: np.ndarray, width: float, height: float, gap: float) -> tuple[n
             boxes.append((left, bottom, left + width, bottom + height))
             costs.append(cost)
     return np.array(boxes).reshape(-1, 4), np.array(costs)
-
-
-def _on_bands(ax: plt.Axes, line: Line2D, box: tuple[float, float, float, float]) -> bool:
-    """Whether a name would lie on a band of another colour than its line's."""
-    left, bottom, right, top = box
-    x, y = np.meshgrid(np.linspace(left, right, 4), np.linspace(bottom, top, 3))
-    corners = np.stack([x.ravel(), y.ravel()], axis=1)
-    for drawn in ax.collections:
-        if not isinstance(drawn, PolyCollection) or not len(drawn.get_facecolor()):
-            continue
-        if np.allclose(drawn.get_facecolor()[0][:3], to_rgb(line.get_color())):
-            continue
-        for path in drawn.get_paths():
-            if path.transformed(drawn.get_transform()).contains_points(corners).any():
-                return True
-    return False
 
 
 def _in_two(label: str) -> str:
@@ -246,15 +194,14 @@ def name_marks(fig: plt.Figure) -> None:
     written, left = set(), []
     for ax, line in marked:
         words = line.get_label().removeprefix(PREFIX)
-        free = [place for place in places_of(ax, line, words) if not _on_legend(ax, place)]
-        if free:
+        if free := places_of(ax, line, words):
             write(ax, line, free[0])
             written.add(words)
         else:
             left.append((ax, line, words))
     keys: dict[plt.Axes, dict[str, Line2D]] = {}
     for ax, line, words in left:
-        if words not in written and _is_seen(ax, line):
+        if words not in written and len(Ink(ax, [line]).places):  # else it lies beyond the axes
             written.add(words)
             keys.setdefault(ax, {})[words] = line
     for ax, named in keys.items():
@@ -272,19 +219,6 @@ def _into_legend(ax: plt.Axes, named: Mapping[str, Line2D]) -> None:
         handles, names = old.legend_handles + handles, [text.get_text() for text in old.get_texts()] + names
         style = dict(fontsize=old.get_texts()[0].get_fontsize(), title=old.get_title().get_text() or None)
     ax.legend(handles, names, **style)
-
-
-def _on_legend(ax: plt.Axes, place: Place) -> bool:
-    if ax.get_legend() is None:
-        return False
-    box = ax.get_legend().get_window_extent()
-    return place.meets(Place((box.x0, box.y0, box.x1, box.y1), "", 0.0), 2.0)
-
-
-def _is_seen(ax: plt.Axes, line: Line2D) -> bool:
-    """Whether the axes go as far as its end."""
-    end = ax.transAxes.inverted().transform(line.get_transform().transform(line.get_xydata()))[-1]
-    return bool(-1e-6 <= end.min() <= end.max() <= 1 + 1e-6)
 
 
 # ---- Names in place of legends ------------------------------------------------------------------------------------
@@ -405,7 +339,7 @@ def _in_free_corner(ax: plt.Axes, legend: Legend) -> bool:
 def _is_free(ax: plt.Axes, legend: Legend) -> bool:
     box = legend.get_window_extent()
     inside = box.x0 >= ax.bbox.x0 and box.x1 <= ax.bbox.x1
-    ink = Ink(ax, others(ax, None))
+    ink = Ink(ax, others(ax, [legend]))
     return not box.overlaps(ax.bbox) or bool(inside and ink.free(np.array([box.extents]), LEGEND_CLEAR)[0])
 
 

@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import LogLocator
 
-from bnbook.figures import COLORS, LABELS
-from bnbook.plots.axes import power
+from bnbook.plots import COLORS, LABELS
 from bnbook.plots.layout import cells, last_of_columns, letters, subplots
 from bnbook.plots.names import marks
 from bookpress.intervals import clopper_pearson
 
 Curves = Mapping[str, np.ndarray]
-FEW = 60.0  # an axis from low to FEW times that would have no more than two powers of ten
 FANS = ((0, 6, 0.18), (1, 5, 0.3), (2, 4, 0.45))  # from one of seven quantiles to another, opacity
 
 
@@ -34,14 +31,9 @@ def legend_below(fig: plt.Figure, ax: plt.Axes, columns: int) -> None:
 
 
 def without_minor_ticks(fig: plt.Figure) -> plt.Figure:
-    """On logarithmic axes minor ticks are most of a figure's time and size; one of few decades has ticks at
-    1, 2 and 5."""
+    """On logarithmic axes minor ticks are most of a figure's time and size."""
     for ax in fig.axes:
         ax.minorticks_off()
-        low, high = ax.get_ylim()
-        if ax.get_yscale() == "log" and high / low < FEW:
-            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}" if 1e-3 < y < 1e5 else power(y))
     return fig
 
 

@@ -19,7 +19,7 @@ from bnbook.report import foreign
 from bnbook.report.foreign import tried
 from bnbook.report.measuring import measure
 from bnbook.report.report import Report
-from bnbook.report.subject import Subject, described
+from bnbook.report.subject import Subject, described, one_line
 from bookpress import atomic
 
 
@@ -136,9 +136,8 @@ def made_up(
     except BnbookError:
         raise
     except Exception as error:
-        line = (str(error).strip().splitlines() or [""])[0]
         said = f"the network does not take inputs {tuple(inputs.shape)} of float32"
-        raise BnbookError(f"{said}: {type(error).__name__}: {line}") from error
+        raise BnbookError(f"{said}: {one_line(error)}") from error
     if not isinstance(outputs, Tensor) or outputs.dim() < 2:
         raise BnbookError(
             f"the network gives {described(outputs)}; expected --output, or targets from --data"

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.experiments import as_made, averages, watch
-from bnbook.report.finding import Anatomy, units_along
+from bnbook.report.finding import Anatomy, as_made, averages, units_along, watch
 from bnbook.report.subject import Subject, part
 
 #: What each sentence is about -> the number from which it is said, and the chapter that shows it.

@@ -20,6 +20,7 @@ from torch.nn.parameter import UninitializedTensorMixin
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from bnbook.errors import BnbookError
+from bnbook.report.subject import one_line
 
 EXAMPLE = "FILE.py:FACTORY, such as nets.py:make, or package.module:FACTORY"
 GUARD = "put what runs under `if __name__ == '__main__':`, or the network into a file of its own"
@@ -137,34 +138,22 @@ def _file(path: Path) -> ModuleType:
     package's folder and the working directory are on the path, and the module is registered."""
     if not path.is_file():
         raise BnbookError(f"no file {str(path)!r}; expected {EXAMPLE}")
-    path = path.resolve()
-    parts = [] if path.name == "__init__.py" else [path.stem]
-    folder = path.parent
-    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    _forget_others(folder, path.parent)
-    for each in (Path.cwd(), path.parent, folder):
-        _on_path(each)
-    dotted = ".".join(parts)
-    if not _is_free(dotted, path):
-        dotted = f"measured_{path.stem}"
-    try:
-        return _imported(str(path), dotted, path)
-    except _Relative:  # it lies in packages that have no __init__.py
-        for above in range(1, 4):
-            _on_path(path.parents[above])
-            dotted = ".".join(each.name for each in reversed(path.parents[:above]))
-            try:
-                return _imported(str(path), f"{dotted}.{path.stem}")
-            except BnbookError as error:
-                if "relative import" not in str(error) or above == 3 or above + 1 >= len(path.parents):
-                    raise
-        raise
-
-
-class _Relative(Exception):
-    pass
+    path, above = path.resolve(), 0
+    while (path.parents[above] / "__init__.py").is_file() and path.parents[above].name.isidentifier():
+        above += 1
+    _forget_others(path.parents[above], path.parent)
+    for folder in (Path.cwd(), path.parent):
+        _on_path(folder)
+    while True:
+        _on_path(path.parents[above])
+        dotted = ".".join(path.relative_to(path.parents[above]).with_suffix("").parts)
+        dotted = dotted.removesuffix(".__init__")
+        try:
+            return _imported(str(path), dotted if _is_free(dotted, path) else f"measured_{path.stem}", path)
+        except BnbookError as error:
+            if "relative import" not in str(error) or above >= min(3, len(path.parents) - 1):
+                raise
+            above += 1  # it lies in packages that have no __init__.py
 
 
 class _Trains(BaseException):
@@ -175,7 +164,7 @@ def _imported(said: str, dotted: str, path: Path | None = None, tries: int = 3) 
     words = f"{said} cannot be read"
 
     def read() -> ModuleType:
-        if path is None or (path.parent / "__init__.py").is_file():
+        if path is None or dotted not in (path.stem, f"measured_{path.stem}"):
             return importlib.import_module(dotted)
         spec = importlib.util.spec_from_file_location(dotted, path)
         module = importlib.util.module_from_spec(spec)
@@ -194,8 +183,6 @@ def _imported(said: str, dotted: str, path: Path | None = None, tries: int = 3) 
         raise BnbookError(f"{said} trains while it is read; {GUARD}") from None
     except BnbookError as error:
         cause = error.__cause__
-        if isinstance(cause, ImportError) and "relative import" in str(cause) and path:
-            raise _Relative from None
         missing = (getattr(cause, "name", None) or "").split(".")[0]
         root = _above(path, missing) if path and isinstance(cause, ModuleNotFoundError) and missing else None
         if root is None or not tries:
@@ -292,7 +279,6 @@ def tried(words: str, function: Callable[[], Any], on_exit: str = "") -> Any:
     except (KeyboardInterrupt, _Trains):
         raise
     except BaseException as error:  # somebody may have a class of their own
-        first = str(error).strip().splitlines() or [""]
-        raise BnbookError(f"{words}: {type(error).__name__}: {first[0]}") from error
+        raise BnbookError(f"{words}: {one_line(error)}") from error
     sys.stderr.write(said.getvalue())
     return found

@@ -14,13 +14,12 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss, total_norm
-from bnbook.report import curvature, experiments, instruments
+from bnbook.report import finding, instruments
 from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
 from bnbook.report.finding import Anatomy, inspect
 from bnbook.report.instruments import LeftOut
-from bnbook.report.reaching import moved, reach
 from bnbook.report.report import Findings, Report
-from bnbook.report.subject import Subject, dense, described, unwrapped, watched
+from bnbook.report.subject import Subject, dense, described, moved, one_line, reach, unwrapped, watched
 
 #: Step lengths along the gradient, in learning rates (Santurkar et al. 2018, A.2.2: 1/2 to 4).
 LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
@@ -106,7 +105,9 @@ class _One:
         except BnbookError:
             raise
         except Exception as error:  # somebody else's code
-            raise BnbookError(f"one pass of this network runs, another one fails: {_line(error)}") from error
+            raise BnbookError(
+                f"one pass of this network runs, another one fails: {one_line(error)}"
+            ) from error
         seen = shift = by_layer = places = values = None
         said: tuple[Sentence, ...] = ()
         hindrance = self._hindrance(findings)
@@ -118,7 +119,7 @@ class _One:
             by_layer = self._attempt("gradients by layer", lambda: self._by_layer(anatomy))
             places = self._attempt("moments", lambda: self._moments(anatomy))
             if self.eigenvalues:
-                values = curvature.measure(
+                values = instruments.eigenvalues(
                     subject, anatomy, findings.meeting, self._attempt, self.warnings.append
                 )
             said = self._attempt(
@@ -161,21 +162,21 @@ class _One:
         subject, gradient = self.subject, self.gradient
         value, again = self._again(raw)
         for _ in range(8):  # half of the passes of a network that tosses a coin agree with the first
-            if not experiments.near(value, self.start):
+            if not finding.near(value, self.start):
                 break
             with subject.twin() as twin:
                 value = twin.value().detach().double()
         same = {n: torch.zeros_like(gradient[n]) if g is None else g for n, g in again.items()}
-        repeats = experiments.repeats((self.start, gradient), (value, same))
+        repeats = finding.repeats((self.start, gradient), (value, same))
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
         zero = tuple(n for n, g in raw.items() if g is not None and not g.any())
         size = float(total_norm(list(gradient.values())))
-        slope = experiments.slope(subject, self.start, gradient) if repeats and not broken and size else None
+        slope = finding.slope(subject, self.start, gradient) if repeats and not broken and size else None
         mean = _twice(subject)
         self.warnings += _to_know(subject, anatomy, mean)
         frozen = tuple(n for n, p in subject.network.named_parameters() if not p.requires_grad)
         return Findings(
-            repeats, (float(self.start), float(value)), slope, experiments.meeting(subject), mean, anatomy.in_order,
+            repeats, (float(self.start), float(value)), slope, finding.meeting(subject), mean, anatomy.in_order,
             self.unused, zero, broken, frozen,
         )  # fmt: skip
 
@@ -204,7 +205,9 @@ class _One:
         except BnbookError as error:
             self.warnings.append(f"{what} not measured: {error}")
         except Exception as error:
-            self.warnings.append(f"{what} not measured: a pass of this network fails there ({_line(error)})")
+            self.warnings.append(
+                f"{what} not measured: a pass of this network fails there ({one_line(error)})"
+            )
         finally:
             self.step()
         return None
@@ -337,7 +340,7 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
         except BnbookError:
             raise
         except Exception as error:
-            raise BnbookError(f"the network does not take inputs {inputs}: {_line(error)}") from error
+            raise BnbookError(f"the network does not take inputs {inputs}: {one_line(error)}") from error
         new = [
             n for n, _ in twin.network.named_parameters() if n not in dict(subject.network.named_parameters())
         ]
@@ -350,7 +353,7 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
         except Exception as error:
             raise BnbookError(
                 f"the loss does not take what the network gives, {described(outputs)}, with targets {targets}; expected a "
-                f"loss that does, or output= (in a shell --output) for one of several: {_line(error)}"
+                f"loss that does, or output= (in a shell --output) for one of several: {one_line(error)}"
             ) from error
         if not torch.isfinite(value):
             raise BnbookError(f"the loss of the batch is {float(value.detach())}; expected a finite number")
@@ -360,7 +363,7 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
         try:
             value.backward()
         except Exception as error:
-            raise BnbookError(f"the gradient of the loss cannot be taken: {_line(error)}") from error
+            raise BnbookError(f"the gradient of the loss cannot be taken: {one_line(error)}") from error
         return value.detach().double(), {name: dense(named[name].grad) for name in subject.parameters}
 
 
@@ -463,11 +466,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(name or "the network itself" for name in names[:3]) + (
         f" and {len(names) - 3} more" if len(names) > 3 else ""
     )
-
-
-def _line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
 @contextmanager

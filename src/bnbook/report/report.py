@@ -13,11 +13,9 @@ import torch
 from bnbook.probes.covariate_shift import CovariateShift
 from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.curvature import NAMES, Eigenvalues
 from bnbook.report.diagnosis import Sentence
-from bnbook.report.experiments import Slope
-from bnbook.report.finding import Found
-from bnbook.report.instruments import LeftOut, Moments
+from bnbook.report.finding import Found, Slope
+from bnbook.report.instruments import NAMES, Eigenvalues, LeftOut, Moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -378,6 +378,7 @@ class Judgement:
     scope: str = ""  # how far the verdict goes: profile, data, size and seeds
     plainly: str = ""  # the verdict by intervals without what widens them, where it is another one
     few: int = 0  # seeds with which a test of a rerun cannot hold
+    pooled: bool = False  # whether seeds of earlier draws count beside the run's
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

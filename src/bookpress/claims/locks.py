@@ -13,8 +13,8 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -22,14 +22,9 @@ from typing import Annotated, Any, NoReturn
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_model
 
-from bookpress.errors import PressError
-
-try:
-    import fcntl
-except ImportError:  # Windows, where two commands at once are not kept apart
-    fcntl = None
 from bookpress import atomic, paths
 from bookpress.claims.claim import Claim
+from bookpress.errors import PressError
 from bookpress.fingerprint import digest
 from bookpress.results import Results
 from bookpress.schema import mistake
@@ -263,28 +258,11 @@ def has_new_tests(committed: str) -> bool:
     return not same or any(line.event not in ("published", "carried") for line in new)
 
 
-@contextmanager
-def alone() -> Iterator[None]:
-    """Let one process at a time look at the file and add to it; the others wait. Within itself it is free.
+def alone() -> AbstractContextManager:
+    """Let one process at a time look at the file and add to it; the others wait. Within itself it is free."""
+    from filelock import FileLock
 
-    The lock is one of the folder, for the file is replaced, and dies with the process that holds it.
-    """
-    global _alone
-    if _alone or fcntl is None:
-        yield
-        return
-    folder = os.open(path().parent, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        _alone = True
-        yield
-    finally:
-        _alone = False
-        os.close(folder)
-
-
-_alone = False
+    return FileLock(paths.repository_root() / f".{NAME}.lock", is_singleton=True)
 
 
 def now() -> str:

@@ -9,7 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from bookpress import contents, paths
+from bookpress import paths
+from bookpress.book import chapter_names
 from bookpress.claims.claim import Claim
 from bookpress.claims.kinds import can_hold, kind_of, least_seeds
 from bookpress.errors import PressError
@@ -73,7 +74,7 @@ def chapter_claims(chapter: str) -> list[Claim]:
 
 def _files() -> list[Path]:
     """The files of claims in the order of the chapters that they stand beside."""
-    book, chapters = paths.book_folder(), contents.chapter_names()
+    book, chapters = paths.book_folder(), chapter_names()
     for path in sorted(book.glob(f"**/*{SUFFIX}")):
         if (name := path.relative_to(book).as_posix().removesuffix(SUFFIX)) not in chapters:
             raise PressError(f"{name}{SUFFIX} belongs to no chapter; expected book/{name}.md beside it")
@@ -185,7 +186,7 @@ def carry(text: str, parameters: Mapping[str, Any] | None = None) -> None:
     """Take over what `as_text` wrote, and the parameters of the book's run; PressError where it is something else."""
     try:
         rows = valid(list[Carried], json.loads(text), "")
-    except (ValueError, PressError):
+    except (ValueError, RecursionError, PressError):
         raise PressError(
             "the notebook's copy of the claims cannot be read; download the notebook again"
         ) from None

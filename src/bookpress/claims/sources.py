@@ -69,13 +69,13 @@ class Erratum(Entry):
         return f"erratum-{self.id.replace('.', '-')}"
 
 
-def load_errata(path: Path | str | None = None) -> list[Erratum]:
-    """Read and validate the errata (by default book/errata.yml), in the file's order.
+def load_errata() -> list[Erratum]:
+    """Read and validate book/errata.yml, in the file's order.
 
     Raises PressError, one line, for a file that is missing or no YAML list, what `Erratum` refuses, a source that
     is not in book/references.bib, a claim that no chapter has, a test function that is not in tests/, a doubled id.
     """
-    path = Path(path) if path is not None else paths.book_folder() / "errata.yml"
+    path = paths.book_folder() / "errata.yml"
     known, claims, tests = source_titles(), {claim.id for claim in load_claims()}, _test_functions()
 
     def wrong(row: Erratum) -> str:
@@ -260,15 +260,15 @@ def unfinished_sources(lists: Iterable[Coverage]) -> list[str]:
     return [key for key in dict.fromkeys(c.source.key for c in load_claims()) if not finished.get(key, False)]
 
 
-def load_coverage(folder: Path | str | None = None) -> list[Coverage]:
-    """Read and validate every list (by default those of book/coverage/), by name; none without a folder.
+def load_coverage() -> list[Coverage]:
+    """Read and validate every list of book/coverage/, by name; none without a folder.
 
     Raises PressError, one line, for a file that is no list, what `Sentence` refuses, a source that is not in
     references.bib, an unknown claim or erratum, a place or sentence that comes twice, a repeat of what is not
     there, a text with two lists, and, where all lists of a source are complete, a claim or erratum of it
     that no sentence leads to.
     """
-    folder = Path(folder) if folder is not None else paths.book_folder() / "coverage"
+    folder = paths.book_folder() / "coverage"
     claims, errata, sources = load_claims(), load_errata(), source_titles()
     known = {"claim": {claim.id for claim in claims}, "erratum": {row.id for row in errata}}
     files = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -361,12 +361,12 @@ class Instrument(Entry):
         return re.compile("|".join(map(translate, whole)))
 
 
-def load_instruments(path: Path | None = None) -> list[Instrument]:
-    """Read and validate the instruments (by default book/instruments.yml), in the file's order.
+def load_instruments() -> list[Instrument]:
+    """Read and validate book/instruments.yml, in the file's order.
 
     Raises PressError, one line, for a file that is no YAML list, what `Instrument` refuses, a doubled id.
     """
-    path = path or paths.book_folder() / "instruments.yml"
+    path = paths.book_folder() / "instruments.yml"
     if not path.is_file():
         return []  # a small book, of formulas, has none; `unmeasured` says so of any other
     found = read_list(Instrument, _content(read_text(path, path.name), path.name), path.name, "instrument")

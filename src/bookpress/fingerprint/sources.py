@@ -65,7 +65,6 @@ class Sources:
         self._modules: dict[str, Module | None] = {}
         self._paths: dict[str, Path | None] = {}
         self._tables: dict[str, dict[str, str]] = {}
-        self.texts: dict[Definition, tuple[list[str], list[Binding], list[Module]]] = {}  # see closure.py
 
     def module(self, name: str) -> Module | None:
         """A module of the packages, taken apart; None for any other name."""

@@ -28,6 +28,16 @@ from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
+from bookpress.schema import valid
+
+
+def rewritten() -> dict[str, str]:
+    """Notebooks of evidence that were rewritten after their run: SHA-256 now -> SHA-256 as the run wrote it."""
+    path = paths.rewritten()
+    try:
+        return valid(dict[str, str], json.loads(path.read_bytes()) if path.is_file() else {}, path.name)
+    except (ValueError, RecursionError):
+        raise PressError(f"{path.name} is no JSON; git checkout executed puts it back") from None
 
 
 class LeftOut(ValueError):
@@ -69,12 +79,16 @@ class Evidence:
     @cached_property
     def notebook(self) -> Any:
         """The executed notebook; PressError where the file is not a whole one."""
-        from nbformat import v4
+        from nbformat import ValidationError, v4, validate
 
         try:
             found = v4.reads(self.notebook_path.read_text(encoding="utf-8"))
-            assert all(cell.cell_type and isinstance(cell.source, str) for cell in found.cells)
-        except (ValueError, AttributeError, TypeError, KeyError, AssertionError):
+            validate(found, relax_add_props=True)
+            assert all(isinstance(cell.metadata.get("papermill", {}), dict) for cell in found.cells)
+        except (
+            *(ValueError, AttributeError, TypeError, KeyError, AssertionError, RecursionError),
+            ValidationError,
+        ):
             name = self.notebook_path.name
             raise PressError(f"{name} is not a whole notebook; run the chapter again") from None
         return found
@@ -134,7 +148,7 @@ class Evidence:
         """SHA-256 of the notebook, by its name; of one that was rewritten after its run, for papermill, that of the file
         that the run wrote."""
         found = hashlib.sha256(self.notebook_path.read_bytes()).hexdigest()
-        before = json.loads(paths.rewritten().read_bytes()) if paths.rewritten().is_file() else {}
+        before = rewritten()
         return {self.notebook_path.name: before.get(found, found)}
 
     def stale(self) -> list[str]:
@@ -158,6 +172,11 @@ class Evidence:
 
 def published(chapter: Chapter, profile: str) -> Evidence:
     return Evidence(chapter, paths.executed_folder() / profile)
+
+
+def published_runs(chapter: Chapter) -> list[Evidence]:
+    """Those that are there, the highest profile first."""
+    return [run for run in (published(chapter, each) for each in PUBLISHED) if run.exists]
 
 
 def fresh_run(chapter: Chapter, profile: str, name: str | None = None) -> Evidence:
@@ -304,7 +323,16 @@ def _judged_anew(claim: Claim, evidence: Evidence) -> Judgement:
     changed = tuple(each.words for each in locks.deviations(own))
     power = locks.power(own, short(claim.test_hash), evidence.profile)
     before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed, "power": power}
-    return replace(found, remark=remark, **before)
+    return replace(found, remark=remark, pooled=_pooled(claim, evidence.results), **before)
+
+
+def _pooled(claim: Claim, last: Results) -> bool:
+    """Whether earlier draws add seeds to what a claim reads."""
+    return any(
+        set(draw.entries[name]["seeds"]) - set(last.entries[name]["seeds"])
+        for draw in judging.counting(claim, last)
+        for name in set(claim.result_names()) & set(draw) & set(last)
+    )
 
 
 def chapter_verdicts(evidence: Evidence) -> list[Judgement]:
@@ -344,8 +372,13 @@ def withdrawn(evidence: Evidence) -> list[str]:
 
 
 def how_sure(judgements: Iterable[Judgement]) -> str:
-    """How many of a chapter's tests stood before its run, in words; the others are exploratory, and why."""
+    """How many of a chapter's tests stood before its run, in words; the others are exploratory, and why; and how
+    many are judged by more seeds than the run's."""
     found = list(judgements)
+    if pooled := sum(one.pooled for one in found):
+        some = "All count" if pooled == len(found) > 1 else f"{pooled} count" if pooled > 1 else "One counts"
+        fixed = how_sure(replace(one, pooled=False) for one in found)
+        return f"{fixed}. {some} the seeds of earlier runs, too"
     reasons = Counter(one.exploratory for one in found if one.exploratory)
     count, late = len(found), reasons.total()
     if not late:

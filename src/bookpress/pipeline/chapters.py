@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from bookpress import contents, paths
-from bookpress.book import book
+from bookpress import paths
+from bookpress.book import book, chapter_names
 from bookpress.errors import PressError
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
@@ -69,15 +69,6 @@ def with_values(source: str, values: Mapping[str, Any], beside: Mapping[str, Any
         start = lines[place.lineno - 1].encode()[: place.col_offset].decode()
         lines[first : last + 1] = [f"{start}{_literal(value)}{comment}"]
     return "\n".join(lines)
-
-
-def override(
-    defaults: dict[str, Any], changes: dict[str, Any], chapter: str, kinds: Mapping[str, Kind] | None = None
-) -> dict[str, Any]:
-    """The defaults with `changes` applied; PressError for an unknown name, a value of the wrong type and one that
-    does not go with the others."""
-    kinds = kinds or {name: like(value) for name, value in defaults.items()}
-    return checked(kinds, {**defaults, **changes}, chapter)
 
 
 def parse_assignments(pairs: list[str]) -> dict[str, str]:
@@ -261,22 +252,24 @@ class Chapter:
             known = ", ".join(each for each in PROFILES if self.has(each))
             raise PressError(f"{self.name} has no {profile} profile; it has: {known}")
         changes = self.profiles.get(profile, {}) | {"profile": profile}
-        return override(self.defaults, changes, self.name, self.kinds)
+        return checked(self.kinds, {**self.defaults, **changes}, self.name)
 
     def changed(self, profile: str, changes: dict[str, Any]) -> dict[str, Any]:
         """Changes to the parameters at a profile, each read as what it has to be; PressError before anything runs."""
         if "profile" in changes:
             raise PressError("profile is not set with --set; use --profile")
-        values = override(self.parameters(profile), changes, self.name, self.kinds)
-        for name in changes if profile != "smoke" else ():
-            if any(
-                str(each).endswith("-standin")
-                for each in (values[name] if isinstance(values[name], list) else [values[name]])
-            ):
-                raise PressError(
-                    f"{self.name}: parameter {name} is {values[name]!r}, generated stand-ins; the {profile} profile needs "
-                    f"real data, such as {self.parameters(profile)[name]!r}"
-                )
+        own = self.parameters(profile)
+        values = checked(self.kinds, {**own, **changes}, self.name)
+        for name in changes:
+            said = f"{self.name}: parameter {name} is {values[name]!r}"
+            for each in values[name] if isinstance(values[name], list) else [values[name]]:
+                if str(each).endswith("-standin"):
+                    if profile != "smoke":
+                        words = f"generated stand-ins; the {profile} profile needs real data, such as {own[name]!r}"
+                        raise PressError(f"{said}, {words}")
+                elif str(each).removesuffix("-auto") in book().data_names and not each.startswith(self.data):
+                    declared = ", ".join(self.data) or "none"
+                    raise PressError(f"{said}; expected of what the chapter is made for: {declared}")
         return {name: values[name] for name in changes}
 
 
@@ -287,7 +280,7 @@ def is_parameters(cell: Any) -> bool:
 def discover() -> list[Chapter]:
     """Every chapter of the book, in the order of `_toc.yml`."""
     folder = paths.book_folder()
-    return [read(folder / f"{name}.md", name) for name in contents.chapter_names()]
+    return [read(folder / f"{name}.md", name) for name in chapter_names()]
 
 
 def read(path: Path, name: str) -> Chapter:

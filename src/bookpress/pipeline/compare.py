@@ -14,8 +14,7 @@ from bookpress.claims.kinds import kind_of
 from bookpress.errors import PressError
 from bookpress.intervals import is_share
 from bookpress.pipeline import chapter_runs, prose
-from bookpress.pipeline.chapter_runs import Evidence, published
-from bookpress.profiles import PUBLISHED
+from bookpress.pipeline.chapter_runs import Evidence, published_runs
 
 #: All results together agree within bands that 99 of 100 honest reruns would keep to.
 COVERAGE = 0.99
@@ -189,10 +188,8 @@ def _missed(mine: Judgement, theirs: Judgement) -> bool:
 
 def counterpart(run: Evidence) -> Evidence:
     """The book's run at the same profile, else its highest; PressError where there is none."""
-    for profile in (run.profile, *PUBLISHED):
-        candidate = published(run.chapter, profile)
-        if candidate.exists:
-            return candidate
+    if there := published_runs(run.chapter):
+        return next((each for each in there if each.folder.name == run.profile), there[0])
     raise PressError(
         f"{run.chapter.name} has no published run to compare with; publish one first ({command_name()} publish)"
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import logging
 import multiprocessing
 import os
+import platform
+import re
 import shutil
 import signal
 import sys
@@ -17,17 +20,19 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookpress import fingerprint, paths
+from bookpress import atomic, fingerprint, paths, results
 from bookpress.book import book, folders
+from bookpress.claims import judging
 from bookpress.cores import cores
 from bookpress.errors import PressError, reason
 from bookpress.fingerprint.sources import Sources
-from bookpress.pipeline import chapter_runs, compare, gate
+from bookpress.pipeline import chapter_runs, compare, gate, handout
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import BUDGETS
@@ -38,6 +43,8 @@ from bookpress.profiles import BUDGETS
 #: How one speaks to a kernel: where the system has them by sockets in the run's own folder, which are nobody else's
 #: and need no free port.
 TRANSPORT = "tcp" if os.name == "nt" else "ipc"
+#: What stopped a run that changed values may have stopped: neither the kernel's end nor the disk's state.
+BY_A_VALUE = re.compile(r"cell \d+: (?!\w+: \[Errno)")
 #: Seconds within which a kernel must answer: on a machine busy with other things a minute is too short.
 ANSWERS_WITHIN = 180
 #: Letters of the folder for temporary files: with those of a socket in it they must stay below 108.
@@ -56,9 +63,9 @@ def copy_packages(scratch: Path) -> Path:
     return code
 
 
-def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> str | None:
+def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], called: str) -> str | None:
     """Execute `source`, beside which lie the copies of the packages; the first line of what went wrong, or None;
-    PressError where the chapter met input that the user can mend."""
+    PressError, which begins with what the run is `called`, where the chapter met input that the user can mend."""
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from traitlets.config import Config
@@ -80,7 +87,7 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any]) -> st
             )
     except papermill.PapermillExecutionError as error:
         if error.ename == PressError.__name__:
-            raise PressError(f"{work.chapter.name}: {error.evalue}") from None
+            raise PressError(f"{called}: {error.evalue}") from None
         return f"cell {error.exec_count}: {error.ename}: {error.evalue}"
     except (DeadKernelError, CellTimeoutError) as error:
         return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
@@ -156,7 +163,12 @@ def _progress(label: str, said: Path) -> Iterator[None]:
 
 
 class ChapterFailed(Exception):
-    """A chapter whose run stopped or did not pass the gate; the message is what to read."""
+    """A chapter whose run stopped or did not pass the gate; the message is what to read.
+
+    by_values: a cell raised, and parameters were not the profile's, so that other ones are the first thing to try.
+    """
+
+    by_values = False
 
 
 def run_chapter(
@@ -166,18 +178,26 @@ def run_chapter(
     or runs/NAME.
 
     Raises ChapterFailed when a cell fails or the gate refuses; the failed notebook is kept as
-    NAME.failed.ipynb and an earlier good run stays as it was. Raises PressError where the chapter met input
-    that the user can mend.
+    NAME.failed.ipynb, with its numbers as NAME.failed.json, and an earlier good run stays as it was. Raises
+    PressError where the chapter met input that the user can mend.
     """
     import nbformat
 
     parameters = chapter.parameters(profile)
     values = parameters | changes
+    other = _differing(values, parameters)
+    called = f"{chapter.name} with {other}" if other else chapter.name
     target = fresh_run(chapter, profile, name)
     if "data" in values:  # now, where a download can show its progress and a fault is the user's to mend
         book().data.prepare(values["data"])
 
-    with _alone(target), _scratch_folder(target) as scratch:
+    place = target.notebook_path.parent
+    running = ChapterFailed(
+        f"{chapter.name} is being run by another process into {place}; wait for it, or name another folder by "
+        "BNBOOK_RUNS"
+    )
+    lock = atomic.alone(place / f".{target.notebook_path.stem}.lock", running)
+    with lock, _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
         code = copy_packages(scratch)
         began = fingerprint.chapter_fingerprint(
@@ -188,37 +208,69 @@ def run_chapter(
         work.figures_folder.mkdir(parents=True)
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
         started = time.time()
-        failure = execute_notebook(scratch / "input.ipynb", work, values)
-        gate.complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
+        failure = execute_notebook(scratch / "input.ipynb", work, values, called)
+        _complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
         problems = [failure] if failure else gate.problems(work, fresh=True)
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
+        numbers = target.results_path.with_suffix(".failed.json")  # which somebody may have looked at
         if problems:
             os.replace(work.notebook_path, failed_path)
-            raise ChapterFailed(
-                "\n  ".join([f"{chapter.name} failed; its notebook is {failed_path}", *problems])
-            )
+            os.replace(work.results_path, numbers)
+            error = ChapterFailed("\n  ".join([f"{called} failed; its notebook is {failed_path}", *problems]))
+            error.by_values = bool(other and failure and BY_A_VALUE.match(failure))
+            raise error
         move(work, target)
-        failed_path.unlink(missing_ok=True)  # of the run before
+        for left in (failed_path, numbers):  # of the run before
+            left.unlink(missing_ok=True)
     return target
 
 
-@contextmanager
-def _alone(target: Evidence):
-    """No other process runs the same chapter into the same place (the system ends the lock of a dead one)."""
-    path = target.notebook_path.parent / f".{target.notebook_path.stem}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise ChapterFailed(
-            f"{target.chapter.name} is being run by another process into {path.parent}; wait for it, or name "
-            "another folder by BNBOOK_RUNS"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
+def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
+    """Scrub the notebook and complete the results file's header."""
+    import nbformat
+
+    notebook = nbformat.read(work.notebook_path, as_version=4)
+    chapter_runs.scrub(notebook)
+    gate.scrub(notebook)
+    nbformat.write(notebook, work.notebook_path)
+    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
+    run, chapter = recorded.header, work.chapter
+    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    other = judging.other_settings(values, chapter.parameters(values["profile"]), rows)
+    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
+    recorded.header = {
+        "chapter": chapter.name,
+        "profile": values["profile"],
+        "parameters": values,
+        "default_parameters": default,
+        **({"other_settings": other} if other else {}),
+        "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
+        "claims": {claim.id: claim.test_hash for claim in made["claims"]},
+        "locks": made["locks"],
+        "judged": chapter_runs.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
+        "files": {},
+        "data": rows,
+        "provenance": {
+            "commit": made["commit"],
+            "dirty": made["dirty"],
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            "device": device.get("name", "cpu"),
+            "threads": device.get("threads", 1),
+            "kernels": gate.kernels(),
+            "seeds": seeds,
+            "seconds": round(seconds, 1),
+            "store": store,
+            "peak_memory_mib": peak_mib,
+            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "versions": {name: version(name) for name in gate.PACKAGES},
+        },
+    }
+    atomic.write_json(work.results_path, results.as_content(recorded))
+    with suppress(PressError, StopIteration):  # of a chapter that failed; why is said where it is judged
+        handout.finish(Evidence(chapter, work.folder))
+    recorded.header["files"] = work.files()
+    recorded.header["content"] = gate.content_digest(recorded)
+    atomic.write_json(work.results_path, results.as_content(recorded))
 
 
 def sweep(folder: Path) -> None:
@@ -253,14 +305,6 @@ def peak_mib() -> int:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit // 2**20
 
 
-def check_budget(evidence: Evidence) -> str | None:
-    """A warning where the run took longer than its profile's budget."""
-    seconds, limit = evidence.results.header["provenance"]["seconds"], BUDGETS[evidence.profile]
-    if seconds <= limit:
-        return None
-    return f"{evidence.chapter.name}: {seconds:.0f} s, over the {evidence.profile} budget of {limit} s"
-
-
 # ---- Chapters one after the other or several at once, each in its own process; outcomes in the order given ---------
 
 
@@ -289,6 +333,9 @@ class Job:
         try:
             done = run_chapter(chapter, self.profile, self.changes[chapter.name], name=self.name)
         except ChapterFailed as error:
+            if error.by_values and len(self.changes) == 1:  # several go on without it
+                words = str(error).replace("\n ", ";")
+                raise PressError(f"{words}; choose other values") from None
             return ChapterOutcome(False, [(True, f"FAILED {error}")])
         except OSError as error:  # a full disk, a folder that cannot be written
             return ChapterOutcome(False, [(True, f"FAILED {chapter.name}: {reason(error)}")])
@@ -296,8 +343,10 @@ class Job:
         outcome = ChapterOutcome(
             lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
         )
-        if over := check_budget(done):
-            outcome.lines.append((True, f"warning: {over}"))
+        took, limit = done.results.header["provenance"]["seconds"], BUDGETS[self.profile]
+        if took > limit:
+            words = f"{chapter.name}: {took:.0f} s, over the {self.profile} budget of {limit} s"
+            outcome.lines.append((True, f"warning: {words}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
             words = chapter_runs.tally(found.verdict for found in chapter_runs.chapter_verdicts(done))

@@ -14,7 +14,7 @@ import numpy as np
 
 from bookpress import atomic
 from bookpress.book import book
-from bookpress.claims import Claim, Judgement
+from bookpress.claims import Claim
 from bookpress.claims.claim import Effect, Test
 from bookpress.claims.judging import NOT_TESTED, counted
 from bookpress.claims.kinds import kind_of
@@ -52,13 +52,13 @@ def goalposts(pages: Pages) -> list[dict[str, Any]]:
     """A row for each claim that counts: its words, and its tests with their bound and their columns."""
     rows = []
     for claim in pages.claims:
-        found, evidence = pages.judgement(claim), pages.evidence.get(claim.chapter)
-        if found and evidence and found.verdict != NOT_TESTED:
-            rows.append(_row(claim, found, counted(claim, evidence.results)))
+        row, evidence = pages.rows[claim.id], pages.evidence.get(claim.chapter)
+        if evidence and row["verdict"] != NOT_TESTED:
+            rows.append(_row(claim, row, counted(claim, evidence.results)))
     return rows
 
 
-def _row(claim: Claim, found: Judgement, results: Results) -> dict[str, Any]:
+def _row(claim: Claim, row: dict[str, Any], results: Results) -> dict[str, Any]:
     parts = [part for part in claim.parts if set(part.test.result_names()) <= set(results)]  # rungs reached
     tests = [("part", part.says, part.test, part.effect or claim.effect) for part in parts]
     if not claim.parts:
@@ -67,16 +67,11 @@ def _row(claim: Claim, found: Judgement, results: Results) -> dict[str, Any]:
             says = claim.correction or claim.condition or "corrected"
             alike = claim.effect if claim.corrected.kind == claim.test.kind else None
             tests.append(("corrected", says, claim.corrected, alike))
-    return {
-        "id": claim.id,
-        "chapter": claim.chapter,
+    shared = ("id", "chapter", "kind", "combine", "verdict", "words")
+    return {key: row[key] for key in shared} | {
         "says": spelled(claim.says),
-        "kind": "question" if claim.asks else "statement" if claim.statement else "measurement",
-        "combine": claim.combine,
         "condition": bool(claim.condition),
-        "verdict": found.verdict,
-        "words": found.words,
-        "exploratory": bool(found.exploratory),
+        "exploratory": bool(row["exploratory"]),
         "tests": [
             _test(role, spelled(says), test, shown, results, claim.id) for role, says, test, shown in tests
         ],

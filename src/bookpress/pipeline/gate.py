@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
-import operator
 import os
-import platform
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, fingerprint, paths, results
 from bookpress.book import PRESS, book, folders
-from bookpress.claims import judging, kinds, locks
+from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
-from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published
+from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
-from bookpress.profiles import PUBLISHED
+from bookpress.schema import valid
 from bookpress.texts import read_text
 
 Lines = Iterator[str]  # what is amiss
@@ -104,31 +100,18 @@ def local_paths(evidence: Evidence) -> Lines:
             yield f"{path.name} carries a mail address (…{match[0]})"
 
 
-#: The start of a tag of HTML.
+#: The start of a tag of HTML; a text of JSON with one.
 TAG = re.compile(r"<[A-Za-z/!?]")
+TAGGED = re.compile(rf'"((?:[^"\\]|\\.)*?{TAG.pattern}(?:[^"\\]|\\.)*)"')
 
 
 def plain(evidence: Evidence) -> Lines:
-    """No markup in what a results file says of its run: its words stand on pages."""
-    recorded = evidence.results
-    about = {
-        name: {key: entry.get(key) for key in ("unit", "note")} for name, entry in recorded.entries.items()
-    }
-    for text in [text for text in _texts([recorded.header, about]) if TAG.search(text)][:3]:
+    """No markup in what a results file says of its run, names of fields as well: its words stand on pages."""
+    entries = evidence.results.entries.items()
+    about = {name: [entry.get("unit"), entry.get("note")] for name, entry in entries}
+    said = json.dumps([evidence.results.header, about], ensure_ascii=False)
+    for text in TAGGED.findall(said)[:3]:
         yield f"{evidence.results_path.name}: {text[:60]!r} has markup; expected plain words"
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in nested JSON, names of fields as well."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _texts(str(key))
-            yield from _texts(each)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _texts(each)
 
 
 # ---- What a run must hold: cells that ran, figures with words, every result that is read, the data it names --------
@@ -203,7 +186,7 @@ def required_results(evidence: Evidence) -> Lines:
         yield str(malformed_table)
         return
     own = {name for owner, name in named if owner in (None, chapter.name)}
-    wanted = own - {name for _, name in spared if _has_sibling(name, evidence.results)}
+    wanted = own - {name for _, name in spared if prose.has_sibling(name, evidence.results)}
     # A smoke run stands for the laptop run: it must record whatever that one is judged by.
     profile, there = "laptop" if evidence.profile == "smoke" else evidence.profile, drawn(evidence)
     for claim in claims.chapter_claims(chapter.name):
@@ -214,15 +197,6 @@ def required_results(evidence: Evidence) -> Lines:
     for name in sorted(wanted - set(evidence.results)):
         yield f"result {name!r} is missing; the text or a claim needs it"
     yield from (f"{token} is not a token that pages know" for token in prose.malformed(chapter.text))
-
-
-def _has_sibling(name: str, recorded: Collection[str]) -> bool:
-    """Whether a recorded name differs in one of several parts: `hours.w1_8` for `hours.w1_4`."""
-    parts = name.split(".")
-    alike = (each.split(".") for each in recorded)
-    return len(parts) > 1 and any(
-        len(each) == len(parts) and sum(map(operator.ne, each, parts)) == 1 for each in alike
-    )
 
 
 def seeds(evidence: Evidence) -> Lines:
@@ -295,7 +269,9 @@ def _alt_problems(what: str, alt: str) -> Lines:
 
 # ---- The header of a results file: what a run was made from, and how -----------------------------------------------
 
-KERNELS = re.compile(r"(ATEN_CPU_|(ONE)?DNN|MKL_|OPENBLAS_|KMP_|OMP_|CUBLAS_|NVIDIA_TF32|TORCH_ALLOW_TF32)")
+KERNELS = re.compile(
+    r"(ATEN_CPU_|(ONE)?DNN|MKL_|OPENBLAS_|BLIS_|VECLIB_|NPY_|GLIBC_TUNABLES|KMP_|OMP_|CUBLAS_|NVIDIA_TF32|TORCH_ALLOW_TF32)"
+)
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
 
@@ -304,56 +280,6 @@ def made_from(chapter: Chapter, began: dict[str, str], code: Path) -> dict[str, 
     package from the folder `package`."""
     listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
     return {"fingerprint": began, "claims": listed, "locks": head, **commit(code)}
-
-
-def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
-    """Scrub the notebook and complete the results file's header."""
-    import nbformat
-
-    from bookpress.pipeline import handout
-
-    notebook = nbformat.read(work.notebook_path, as_version=4)
-    chapter_runs.scrub(notebook)
-    scrub(notebook)
-    nbformat.write(notebook, work.notebook_path)
-    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
-    run, chapter = recorded.header, work.chapter
-    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
-    other = judging.other_settings(values, chapter.parameters(values["profile"]), rows)
-    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
-    recorded.header = {
-        "chapter": chapter.name,
-        "profile": values["profile"],
-        "parameters": values,
-        "default_parameters": default,
-        **({"other_settings": other} if other else {}),
-        "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
-        "claims": {claim.id: claim.test_hash for claim in made["claims"]},
-        "locks": made["locks"],
-        "judged": chapter_runs.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
-        "files": {},
-        "data": rows,
-        "provenance": {
-            "commit": made["commit"],
-            "dirty": made["dirty"],
-            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-            "device": device.get("name", "cpu"),
-            "threads": device.get("threads", 1),
-            "kernels": kernels(),
-            "seeds": seeds,
-            "seconds": round(seconds, 1),
-            "store": store,
-            "peak_memory_mib": peak_mib,
-            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-            "versions": {name: version(name) for name in PACKAGES},
-        },
-    }
-    atomic.write_json(work.results_path, results.as_content(recorded))
-    with suppress(PressError, StopIteration):  # of a chapter that failed; why is said where it is judged
-        handout.finish(Evidence(chapter, work.folder))
-    recorded.header["files"] = work.files()
-    recorded.header["content"] = content_digest(recorded)
-    atomic.write_json(work.results_path, results.as_content(recorded))
 
 
 def not_as_locked(header: Mapping[str, Any]) -> str:
@@ -384,58 +310,50 @@ def content_digest(recorded: results.Results) -> str:
     return fingerprint.digest({k: v for k, v in results.as_content(recorded).items() if k != "content"})
 
 
+def _git(*words: str) -> str:
+    """What git says of the repository; nothing where there is no git, no repository or no such thing."""
+    if not shutil.which("git"):
+        return ""
+    command = ["git", "-C", str(paths.repository_root()), *words]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    return done.stdout if done.returncode == 0 else ""
+
+
 def commit(code: Path | None = None) -> dict[str, Any]:
     """The commit checked out, and whether what runs differs from it: the packages in `code` (by default those
     of the checkout), the chapters and the lock. Asked of the files' content, not of git's own notes of it."""
-    root = paths.repository_root()
-    code, packages = code or root / "src", (book().package, PRESS)
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, encoding="utf-8")
-        return done.stdout if done.returncode == 0 else ""
-
-    if not shutil.which("git") or not (head := git("rev-parse", "HEAD").strip()):
+    root, packages = paths.repository_root(), (book().package, PRESS)
+    code = code or root / "src"
+    if not (head := _git("rev-parse", "HEAD").strip()):
         return {"commit": "unknown", "dirty": True}
     lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
     asked = [*(f"src/{name}" for name in packages), "book", "requirements.lock"]
-    listed = git("ls-tree", "-r", "-z", "HEAD", "--", *asked)
-    held = {
-        name: words.split()[2]
-        for words, _, name in (row.partition("\t") for row in listed.split("\0"))
-        if name
-    }
-    there = {
-        f"src/{path.relative_to(code).as_posix()}": path
-        for package in packages
-        if any(
-            name.startswith(f"src/{package}/") for name in held
-        )  # a book may stand without its packages' sources
-        for path in _files(code / package)
-    }
-    there |= {path.relative_to(root).as_posix(): path for path in _files(root / "book")}
+    rows = (row.partition("\t") for row in _git("ls-tree", "-r", "-z", "HEAD", "--", *asked).split("\0"))
+    held = {name: words.split()[2] for words, _, name in rows if name}
+    there = {path.relative_to(root).as_posix(): path for path in _files(root / "book")}
     there |= {"requirements.lock": root / "requirements.lock"} if "requirements.lock" in held else {}
+    for package in packages:
+        if any(name.startswith(f"src/{package}/") for name in held):  # a book may stand without their sources
+            there |= {f"src/{path.relative_to(code).as_posix()}": path for path in _files(code / package)}
     changed = held.keys() != there.keys() or any(
         not _is_blob(path, held[name]) for name, path in there.items() if name != lines
     )
-    return {"commit": head, "dirty": changed or locks.has_new_tests(git("show", f"HEAD:{lines}").strip())}
+    return {"commit": head, "dirty": changed or locks.has_new_tests(_git("show", f"HEAD:{lines}").strip())}
 
 
 def head() -> tuple[str, str]:
     """The commit checked out and its day, YYYY-MM-DD; both empty where there is no git or no commit."""
-    if not shutil.which("git"):
-        return "", ""
-    words = ["git", "-C", str(paths.repository_root()), "show", "-s", "--format=%H %cs", "HEAD"]
-    done = subprocess.run(words, capture_output=True, encoding="utf-8")
-    commit, _, day = done.stdout.strip().partition(" ") if done.returncode == 0 else ("", "", "")
+    commit, _, day = _git("show", "-s", "--format=%H %cs", "HEAD").strip().partition(" ")
     return commit, day
 
 
 def _files(folder: Path) -> list[Path]:
     """What of a folder can measure or is a chapter's: no caches, nothing hidden."""
     found = (path for path in folder.rglob("*") if path.is_file())
-    inner = ((path, path.relative_to(folder).parts) for path in found)
     return [
-        path for path, parts in inner if "__pycache__" not in parts and not any(p[0] == "." for p in parts)
+        path
+        for path in found
+        if not re.search(r"(^|/)(\.|__pycache__/)", path.relative_to(folder).as_posix())
     ]
 
 
@@ -523,8 +441,7 @@ def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
     Raises PressError for a fresh run that does not pass.
     """
     if profile is None:
-        candidates = (published(chapter, each) for each in PUBLISHED)
-        return next((each for each in candidates if each.exists and not _remembered(each)), None)
+        return next((run for run in published_runs(chapter) if not _remembered(run)), None)
     run = fresh_run(chapter, profile)
     if not run.exists:
         return None
@@ -538,16 +455,23 @@ def _remembered(evidence: Evidence) -> list[str]:
     """What the gate says of committed evidence, asked again only when something that it reads has changed."""
     memory = paths.runs_folder() / ".gate.json"
     name, key = f"{evidence.folder.name}/{evidence.chapter.name}", _key(evidence)
-    try:
-        known = dict(json.loads(memory.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        known = {}
-    if isinstance(last := known.get(name), dict) and last.get("key") == key:
-        return list(last["problems"])
+    known = _known(memory)
+    if name in known and known[name][0] == key:
+        return known[name][1]
     found = problems(evidence)
     with suppress(OSError):  # else there is nowhere to remember it
-        atomic.write_json(memory, known | {name: {"key": key, "problems": found}})
+        atomic.write_json(memory, known | {name: (key, found)})
     return found
+
+
+Memory = dict[str, tuple[str, list[str]]]  # run -> key of all that was read, what was said
+
+
+def _known(memory: Path) -> Memory:
+    try:
+        return valid(Memory, json.loads(memory.read_bytes()), memory.name)
+    except (OSError, ValueError, RecursionError, PressError):
+        return {}
 
 
 def _key(evidence: Evidence) -> str:

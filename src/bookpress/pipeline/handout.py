@@ -11,16 +11,16 @@ from typing import Any
 
 import nbformat
 
-from bookpress import atomic, claims, contents
-from bookpress.book import book
+from bookpress import atomic, claims
+from bookpress.book import book, repository
 from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
 from bookpress.errors import PressError
+from bookpress.exits import guarded
 from bookpress.pipeline import chapter_runs, prose
-from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapter_runs import Evidence, published_runs
 from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
 from bookpress.pipeline.gate import passed_run
-from bookpress.profiles import PUBLISHED
 
 # ---- The first code cell of a notebook that is handed out: where something is missing, it installs it --------------
 
@@ -207,8 +207,9 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
             cells[-1]["metadata"] = ran.metadata
         cells.append(_markdown(captions.get(number, "")))
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
-    cells[0].source = _after_title(cells[0].source, f"{_about(evidence, own)}\n\n{to_run}")
-    cells.insert(1, setup_cell(contents.repository()))
+    title, _, rest = cells[0].source.partition("\n")
+    cells[0].source = f"{title}\n\n{_about(evidence, own)}\n\n{to_run}\n{rest}"
+    cells.insert(1, setup_cell(repository()))
     if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))
@@ -227,15 +228,10 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
 def finish(evidence: Evidence) -> None:
     """Write a run's own notebook as it is handed out: its numbers in the text, its parameters in their cell, so
     that papermill's `-p` changes one of them and leaves the others."""
-    found = {chapter.name: _any_published(chapter) for chapter in discover()}
+    found = {chapter.name: next(iter(published_runs(chapter)), None) for chapter in discover()}
     shown = prose.Pages(found | {evidence.chapter.name: evidence}, claims.load_claims())
     page = notebook(evidence.chapter, shown, own=True)
     atomic.write_text(evidence.notebook_path, nbformat.writes(page))
-
-
-def _any_published(chapter: Chapter) -> Evidence | None:
-    runs = (published(chapter, profile) for profile in PUBLISHED)
-    return next((run for run in runs if run.exists), None)
 
 
 def _plain_texts(
@@ -325,11 +321,6 @@ def _about(evidence: Evidence | None, own: bool = False) -> str:
     )
 
 
-def _after_title(text: str, addition: str) -> str:
-    title, _, rest = text.partition("\n")
-    return f"{title}\n\n{addition}\n{rest}"
-
-
 def _claims_cell(mine: Sequence[claims.Claim], shown: prose.Pages) -> Any:
     """A folded cell with the chapter's claims and the book's verdicts: the notebook may be alone."""
     rows = []
@@ -362,6 +353,4 @@ def main(folders: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    from bookpress import cli
-
-    sys.exit(cli.guarded(lambda: main(sys.argv[1:])))
+    sys.exit(guarded(lambda: main(sys.argv[1:])))

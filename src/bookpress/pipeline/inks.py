@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import colorsys
 import re
+from collections.abc import Iterable
 
 from bookpress.book import book
 
@@ -33,7 +34,7 @@ ON_SCALE = re.compile(
     re.S,
 )
 
-MARK = "data-figure"
+MARK, READ = "data-figure", "data-results"  # PART/CHAPTER/FIGURE, and the results that it draws
 DARK = "dark"  # the name of a figure's root: where an address ends in it, the figure is dark
 INK = re.compile(r"#[0-9a-f]{6}\b")
 BEHIND = re.compile(r'(<g id="(?:figure|axes)_\d+">\s*<g id="patch_\d+">\s*<path [^>]*style=")fill: #ffffff')
@@ -68,9 +69,16 @@ def figure_of(svg: str) -> str:
     return re.search(rf'{MARK}="([^"]*)"', svg)[1]
 
 
-def themed(svg: str, figure: str) -> str:
-    """Matplotlib's drawing of a figure (PART/CHAPTER/FIGURE) for both themes: no ground, each ink that the dark theme
-    changes named once, in a style; where the figure's address ends in `#dark`, the names mean those of the dark theme.
+def reads(svg: str) -> tuple[str, ...]:
+    """Names of the results of which that is known."""
+    found = re.search(rf'{READ}="([^"]*)"', svg[:100_000])
+    return tuple(found[1].split()) if found else ()
+
+
+def themed(svg: str, figure: str, read: Iterable[str] = ()) -> str:
+    """Matplotlib's drawing of a figure (PART/CHAPTER/FIGURE), made of these results, for both themes: no ground, each
+    ink that the dark theme changes named once, in a style; where the figure's address ends in `#dark`, the names mean
+    those of the dark theme.
 
     Names and not rules for what has an ink: marks that are drawn by `use` inherit the first and may not see
     the second.
@@ -100,7 +108,8 @@ def themed(svg: str, figure: str) -> str:
     dark = "".join(f"{name}:{turned[ink]};" for ink, name in names.items())
     around = AROUND.replace("GROUND", f"var({names[LIGHT_GROUND]})")
     style = f"<style>:root{{{on_white}fill:var({names[words]})}}:root:target{{{dark}}}{around}</style>"
-    return re.sub(r"<svg ([^>]*>)", rf'<svg id="{DARK}" {MARK}="{figure}" \1{style}', "".join(parts), count=1)
+    about = f'id="{DARK}" {MARK}="{figure}"' + f' {READ}="{" ".join(read)}"' * bool(read)
+    return re.sub(r"<svg ([^>]*>)", rf"<svg {about} \1{style}", "".join(parts), count=1)
 
 
 def _on_white(ink: str, kept: bool) -> str:

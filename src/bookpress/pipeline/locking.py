@@ -82,6 +82,11 @@ class Known:
         }
 
     @cached_property
+    def measure(self) -> str:
+        """Hash of the code, its own and the package's, by which it measures in this checkout."""
+        return measure(fingerprint.chapter_fingerprint(self.chapter.code_cells, {}, []))
+
+    @cached_property
     def published(self) -> dict[str, Results]:
         """Profile -> its published run."""
         places = {profile: published(self.chapter, profile) for profile in PUBLISHED}
@@ -89,11 +94,13 @@ class Known:
 
     @cached_property
     def finished(self) -> list[tuple[str, Results]]:
-        """The whole runs in runs/, each with the name of its folder."""
-        found = []
-        for path in sorted(paths.runs_folder().glob(f"*/{self.chapter.name}.json")):
+        """The whole runs in runs/ and what failed ones have recorded, each with the name of its folder."""
+        found, at = [], paths.runs_folder()
+        for path in sorted(
+            path for end in ("", ".failed") for path in at.glob(f"*/{self.chapter.name}{end}.json")
+        ):
             try:
-                found.append((path.relative_to(paths.runs_folder()).parts[0], read(path)))
+                found.append((path.relative_to(at).parts[0], read(path)))
             except PressError:  # what is no whole run cannot be published
                 continue
         return found
@@ -231,7 +238,7 @@ def lock(
         chain = locks.append(events)
     notes = [note for chapter in chapters for note in _unrecorded(chapter, {e["claim"] for e in events})]
     written = chain.lines[-len(events) :]
-    return [*(words for line in written for words in (_words(line), *_power_words(line))), *notes]
+    return [*(words for line in written for words in _words(line)), *notes]
 
 
 def spreads(words: Sequence[str]) -> dict[str, float]:
@@ -283,16 +290,12 @@ def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
     ]
 
 
-def _words(line: Line) -> str:
+def _words(line: Line) -> list[str]:
     planned = (f"{profile} n = {plan['seeds']}" for profile, plan in line.get("planned", {}).items())
     notes = ", ".join(filter(None, (line.get("why"), *planned)))
     exploratory = "; exploratory until seeds decide that nobody has seen" if line.get("seen") else ""
-    return f"{line.event} {line['claim']} ({notes}{exploratory})"
-
-
-def _power_words(line: Line) -> list[str]:
-    found = [words for said in line.get("power", {}).values() for words in said]
-    return [f"    {words}" for words in dict.fromkeys(found)]
+    power = dict.fromkeys(words for said in line.get("power", {}).values() for words in said)
+    return [f"{line.event} {line['claim']} ({notes}{exploratory})", *(f"    {words}" for words in power)]
 
 
 def missing(
@@ -303,12 +306,13 @@ def missing(
     A claim without a lock, or with another test, plan or way to measure than its last one. Where the data are
     known and only the way to measure differs, nothing: publishing tells whether the numbers are the same.
     """
-    chain, now = locks.read(), _now(chapter)
+    chain, listed = locks.read(), claims.chapter_claims(chapter.name)
     _require_what_is_known(chapter, chain)
-    listed, known = claims.chapter_claims(chapter.name), Known(chapter, chain, now.planned)
-    found = [_event(claim, known, chain.of_claim(claim.id), now, profile, why) for claim in listed]
+    planned = {each: locks.plan(chapter.parameters(each)) for each in PUBLISHED if chapter.has(each)}
+    known = Known(chapter, chain, planned)
+    found = [_event(claim, known, chain.of_claim(claim.id), profile, why) for claim in listed]
     for claim, event in zip(listed, found, strict=True):
-        if event and claim.counts_as_evidence(profile, chapter.exact) and profile in now.planned:
+        if event and claim.counts_as_evidence(profile, chapter.exact) and profile in planned:
             event["power"] = {profile: powers(claim, known, profile, (spreads or {}).get(claim.id))}
     ids = {claim.id for claim in listed}
     for name in dict.fromkeys(line["claim"] for line in chain.of_chapter(chapter.name) if line.tests):
@@ -331,27 +335,12 @@ def _require_what_is_known(chapter: Chapter, chain: locks.Chain) -> None:
             )
 
 
-@dataclass(frozen=True)
-class _Now:
-    """How a chapter measures in this checkout: hash of code and package, plan of each profile."""
-
-    measure: str
-    planned: dict[str, dict[str, Any]]
-
-
-def _now(chapter: Chapter) -> _Now:
-    planned = {each: locks.plan(chapter.parameters(each)) for each in PUBLISHED if chapter.has(each)}
-    return _Now(measure(fingerprint.chapter_fingerprint(chapter.code_cells, {}, [])), planned)
-
-
-def _event(
-    claim: Claim, known: Known, own: list[Line], now: _Now, profile: str, why: str
-) -> dict[str, Any] | None:
+def _event(claim: Claim, known: Known, own: list[Line], profile: str, why: str) -> dict[str, Any] | None:
     last = next((line for line in reversed(own) if line.tests), None)
     locked = last is not None
-    differs = _differences(claim, last, own, now, profile) if last else ["test written"]
+    differs = _differences(claim, last, own, known, profile) if last else ["test written"]
     # Where seeds that were published are to be measured again, in another way, publishing tells.
-    again = firsts(now.planned.get(profile, {})) & known.public(claim, profile, locked)
+    again = firsts(known.planned.get(profile, {})) & known.public(claim, profile, locked)
     if not differs or again and set(differs) <= {MEASURED, SET}:
         return None
     seen, words = known.seen(claim, locked), why or ", ".join(differs)
@@ -361,8 +350,8 @@ def _event(
         "claim": claim.id,
         "test": short(claim.test_hash),
         "says": says(claim),
-        "measure": now.measure,
-        "planned": now.planned,
+        "measure": known.measure,
+        "planned": known.planned,
         "stop": FIXED,
         "seen": seen,
     }
@@ -373,13 +362,13 @@ def _event(
     return event
 
 
-def _differences(claim: Claim, last: Line, own: list[Line], now: _Now, profile: str) -> list[str]:
+def _differences(claim: Claim, last: Line, own: list[Line], known: Known, profile: str) -> list[str]:
     found = []
     if own[-1].event == "withdrawn":
         found.append("listed again")
     if last["test"] != short(claim.test_hash):
         found.append("test changed")
-    was, plan = last["planned"].get(profile), now.planned.get(profile)
+    was, plan = last["planned"].get(profile), known.planned.get(profile)
     if plan is None:
         return found
     if was is None:
@@ -388,6 +377,6 @@ def _differences(claim: Claim, last: Line, own: list[Line], now: _Now, profile: 
         if name != "settings" and was.get(name, 0) != plan.get(name, 0):
             found.append(f"{name} {was.get(name, 0)} to {plan.get(name, 0)}")
     alike = same_numbers(last, own, profile)
-    if (now.measure, plan["settings"]) not in alike:
-        found += [MEASURED] if now.measure not in {each for each, _ in alike} else [SET]
+    if (known.measure, plan["settings"]) not in alike:
+        found += [MEASURED] if known.measure not in {each for each, _ in alike} else [SET]
     return found

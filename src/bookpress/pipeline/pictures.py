@@ -11,7 +11,6 @@ import hashlib
 import html
 import importlib
 import importlib.metadata
-import importlib.util
 import multiprocessing
 import re
 import shutil
@@ -27,6 +26,7 @@ from bookpress import atomic, paths, results
 from bookpress.book import PRESS, book
 from bookpress.cores import cores
 from bookpress.errors import PressError
+from bookpress.fingerprint.sources import Sources
 from bookpress.pipeline import chapter_runs, inks
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter
@@ -128,17 +128,29 @@ def _draw_all(jobs: list[Job]) -> None:
             pass
 
 
+class _Noted(Results):
+    """Results that note which of them are read."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        self.__dict__.setdefault("read", {})[name] = True
+        return found
+
+
 def _draw(job: Job) -> None:
+    held = _results(job.results)
+    noted = _Noted(held.header, held.entries)
     try:
         draw = _drawings(job.chapter.path)[job.name]
-        svg = book().figures.as_svg(draw, _results(job.results), job.narrow).decode()
+        svg = book().figures.as_svg(draw, noted, job.narrow).decode()
     except Exception as error:
         way = " for a phone" if job.narrow else ""
         raise PressError(
             f"{job.chapter.name}: the figure {job.name} cannot be drawn from its results{way} "
             f"({type(error).__name__}: {error})"
         ) from None
-    atomic.write_text(job.target, inks.themed(svg, f"{job.chapter.name}/{job.name}"))
+    read = () if job.narrow else noted.__dict__.get("read", ())
+    atomic.write_text(job.target, inks.themed(svg, f"{job.chapter.name}/{job.name}", read))
 
 
 @lru_cache(4)
@@ -190,15 +202,8 @@ def _imported(code: str) -> frozenset[str]:
 @cache
 def _source(module: str) -> str:
     """The text of a module of the package or the press, empty where a name is no module."""
-    first, *rest = module.split(".")
-    folder = Path(importlib.util.find_spec(first).origin).parent
-    for path in (
-        folder.joinpath(*rest).with_suffix(".py") if rest else folder,
-        folder.joinpath(*rest) / "__init__.py",
-    ):
-        if path.is_file():
-            return path.read_text(encoding="utf-8")
-    return ""
+    path = Sources().path(module)
+    return path.read_text(encoding="utf-8") if path else ""
 
 
 # ---- Figures in the site's pages: in the inks of either theme, and on a phone what can be read there -----------------
@@ -206,29 +211,15 @@ def _source(module: str) -> str:
 IMAGE = re.compile(
     r'<img (?P<before>[^>]*?)src="(?P<folder>[^"]*_images/)(?P<name>[^"/]+)\.svg"(?P<after>[^>]*?)/?>'
 )
-CAPTION = re.compile(
-    r'class="plot stacks row-of-(\d)"(?:(?!</figure>).)*?<span class="caption-text">.*?</figure>', re.S
-)
-#: Where columns stand in a row -> where they stand on a phone, of two and of more.
-PLACES = {2: {"left": "above", "right": "below"}, 3: {"left": "first", "right": "last"}}
 SCROLLING = 10.0  # pixels; letters of a figure that is wider than a phone and scrolls in its frame
-AXES = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="M([\d.]+) ([\d.]+)')
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """Width and height in points, and how many panels stand in a single row (0: they do not)."""
+Size = tuple[float, float]  # width and height of a drawing in points
 
-    width: float
-    height: float
-    row: int
 
-    @classmethod
-    def of(cls, svg: str) -> Drawing:
-        width, height = re.search(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', svg).groups()
-        bottoms = [float(bottom) for _, bottom in AXES.findall(svg)]
-        alone = bottoms and max(bottoms) - min(bottoms) < 1
-        return cls(float(width), float(height), len(bottoms) if alone else 0)
+def size(svg: str) -> Size:
+    width, height = re.search(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', svg).groups()
+    return float(width), float(height)
 
 
 @dataclass(frozen=True)
@@ -236,8 +227,9 @@ class Picture:
     """A figure, PART/CHAPTER/FIGURE, and its drawing for phones where there is one."""
 
     of: str
-    whole: Drawing
-    narrow: Drawing | None
+    whole: Size
+    narrow: Size | None
+    reads: tuple[str, ...] = ()  # the results that it draws; empty where that is not known
 
 
 def pairs(images: Path, pages: Path) -> dict[str, Picture]:
@@ -251,9 +243,9 @@ def pairs(images: Path, pages: Path) -> dict[str, Picture]:
         phone = pages / f"{chapter}.figures" / f"{figure}{PHONE}"
         narrow = None
         if phone.is_file():
-            narrow = Drawing.of(phone.read_text(encoding="utf-8"))
+            narrow = size(phone.read_text(encoding="utf-8"))
             shutil.copyfile(phone, path.with_suffix(PHONE))
-        found[path.stem] = Picture(inks.figure_of(svg), Drawing.of(svg), narrow)
+        found[path.stem] = Picture(inks.figure_of(svg), size(svg), narrow, inks.reads(svg))
     return found
 
 
@@ -270,40 +262,22 @@ def in_both_themes(page: str, shown: Mapping[str, Picture]) -> str:
         whole, narrow = picture.whole, picture.narrow
         kind, style, instead = "scrolls", "", ""
         if narrow:
-            kind = f"stacks row-of-{whole.row}" if whole.row > 1 else "stacks"
+            kind = "stacks"
             instead = f'<span class="columns">{both(f"{address}.narrow", words, narrow)}</span>'
         else:
-            letters = inks.LEAST * max(1.0, whole.width / inks.COLUMN)
-            style = f' style="--wide: {SCROLLING * whole.width / letters:.0f}px"'
+            letters = inks.LEAST * max(1.0, whole[0] / inks.COLUMN)
+            style = f' style="--wide: {SCROLLING * whole[0] / letters:.0f}px"'
         label = html.escape(f"Open this figure by itself: {words[:60]}")
         return (
             f'<a class="plot {kind}"{style} href="{address}.svg" title="{label}">'
             f'<span class="whole">{both(address, words, whole)}</span>{instead}</a>'
         )
 
-    return CAPTION.sub(_with_places, IMAGE.sub(one, page))
+    return IMAGE.sub(one, page)
 
 
-def _with_places(match: re.Match) -> str:
-    """A caption that says left and right says, on a phone, where that is instead; not where it speaks of
-    rows."""
-    picture, mark, caption = match[0].partition('<span class="caption-text">')
-    if re.search(r"\b(above|below|upper|lower)\b", caption, re.I):
-        return match[0]
-    places = PLACES[min(int(match[1]), 3)]
-
-    def both_words(side: re.Match) -> str:
-        place = places[side[0].lower()]
-        place = place.capitalize() if side[0].istitle() else place
-        return f'<span class="on-desk">{side[0]}</span><span class="on-phone">{place}</span>'
-
-    return (
-        picture + mark + re.sub(rf"(?<!and )\b({'|'.join(places)})(?=[:,)])", both_words, caption, flags=re.I)
-    )
-
-
-def both(address: str, words: str, drawing: Drawing) -> str:
+def both(address: str, words: str, points: Size) -> str:
     """An image for each theme of the drawing at this address, of which a page loads what it shows."""
-    size = f'width="{drawing.width * 4 / 3:.0f}" height="{drawing.height * 4 / 3:.0f}"'
-    said = f'<img alt="{html.escape(words)}" loading="lazy" {size} class="only-'
+    width, height = (4 / 3 * each for each in points)
+    said = f'<img alt="{html.escape(words)}" loading="lazy" width="{width:.0f}" height="{height:.0f}" class="only-'
     return f'{said}light" src="{address}.svg" />{said}dark" src="{address}.svg#{inks.DARK}" />'

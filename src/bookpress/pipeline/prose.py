@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -25,30 +25,6 @@ from bookpress.pipeline.chapter_runs import Evidence, LeftOut
 from bookpress.texts import LOADER, parse_yaml
 
 # ---- What a token says of one result, of its values for each seed --------------------------------------------------
-
-
-def _factor(values: np.ndarray, _spec: str) -> Interval:
-    """Of logarithms to base ten: ten to the power of the mean of values (S,), and of the ends of its interval."""
-    middle, low, high = (10.0**edge for edge in mean_level(values))
-    return middle, low, high
-
-
-def _power(values: np.ndarray, spec: str) -> str:
-    """The same without its interval."""
-    return format_number(float(10.0 ** values.mean()), spec)
-
-
-def _mean(values: np.ndarray, spec: str) -> str:
-    return format_number(float(values.mean()), spec)
-
-
-def _median(values: np.ndarray, spec: str) -> str:
-    """For what a few seeds carry by orders of magnitude; a seed that diverged counts as infinite."""
-    return format_number(float(np.median(np.where(np.isnan(values), np.inf, values))), spec)
-
-
-def _interval(values: np.ndarray, _spec: str) -> Interval:
-    return mean_level(values)
 
 
 def _geometric(values: np.ndarray, _spec: str) -> Interval:
@@ -94,12 +70,16 @@ def _single(values: np.ndarray, spec: str) -> str:
 
 #: Verb -> a number, or one with its interval, from a result's values (S,) and a format.
 STATISTICS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
-    "mean": _mean,
-    "median": _median,
-    "ci": _interval,
+    "mean": lambda values, spec: format_number(float(values.mean()), spec),
+    # for what a few seeds carry by orders of magnitude; a seed that diverged counts as infinite
+    "median": lambda values, spec: format_number(
+        float(np.median(np.where(np.isnan(values), np.inf, values))), spec
+    ),
+    "ci": lambda values, _: mean_level(values),
     "geo": _geometric,
-    "factor": _factor,
-    "power": _power,
+    # of logarithms to base ten: ten to the power of their mean, and of the ends of its interval
+    "factor": lambda values, _: tuple(10.0**edge for edge in mean_level(values)),
+    "power": lambda values, spec: format_number(float(10.0 ** values.mean()), spec),
     "share": _bounded,
     "value": _single,
     "n": lambda values, _: str(len(values)),
@@ -310,7 +290,7 @@ SIGNS = {"times": "/", "ratio": "/", "points": "-", "gap": "-", "seeds": "<>"}
 #: Verbs that name nothing, of a run and of the page; those of a claim.
 ALONE = ("data", "profile", "device", "verdicts", "standing", "rungs", "turned")
 ALONE += ("scoreboard", "coverage", "waffle", "trust", "clone", "binder", "names", "notation")
-OF_CLAIM = ("verdict", "effect", "found", "tally")
+OF_CLAIM = ("verdict", "effect", "found", "tally", "here")
 
 
 class Token:
@@ -555,7 +535,7 @@ def _is_larger(match: re.Match, chapter: str, pages: Pages) -> str | None:
     too where a run has the results of other sizes alone.
     """
     lacking = _lacking(_of_pair(match), chapter, pages)
-    if lacking and all(_has_another_size(run, name) for run, name in lacking):
+    if lacking and all(has_sibling(name, run.results) for run, name in lacking):
         return judging.OPEN
     columns = values(match, chapter, pages)
     if columns is None:
@@ -574,11 +554,11 @@ def _lacking(named: set[tuple[str | None, str]], chapter: str, pages: Pages) -> 
     return [(run, name) for run, name in runs if run and name not in run.results]
 
 
-def _has_another_size(run: Evidence, name: str) -> bool:
-    """Whether a run has the result of another size, `speed.w1.batch` for `speed.long.batch`: what is no slip of the
+def has_sibling(name: str, recorded: Iterable[str]) -> bool:
+    """Whether there is the same of another size, `speed.w1.batch` for `speed.long.batch`: what is no slip of the
     pen."""
     parts = name.split(".")
-    others = (other.split(".") for other in run.results)
+    others = (other.split(".") for other in recorded)
     return any(len(o) == len(parts) > 1 and o[:1] + o[2:] == parts[:1] + parts[2:] for o in others)
 
 

@@ -267,7 +267,8 @@ def _go_forward(folder: Path) -> str:
         about = json.loads((folder / WHOLE).read_text(encoding="utf-8"))
         (chapter,) = (each for each in discover() if each.name == about["chapter"])
         profile, first, content = about["profile"], int(about["lines"]), _content(about)
-    except (ValueError, KeyError, TypeError, StopIteration):
+        assert profile in PUBLISHED and all(event["chapter"] == chapter.name for event in about["events"])
+    except (ValueError, KeyError, TypeError, StopIteration, RecursionError, AssertionError):
         raise PressError(
             f"{folder} holds a publication that was cut short, of a chapter that is not there or with a {WHOLE} that "
             "cannot be read; remove the folder and publish the chapter again"
@@ -338,17 +339,6 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     return published(chapter, profile)
 
 
-def other_versions(chapters: list[Chapter]) -> list[str]:
-    """Published runs made with other versions of packages than requirements.lock asks for, one line each."""
-    made = {name: gate.not_as_locked(r.results.header) for name, r in kept_runs(chapters).items() if r.exists}
-    return [f"{name} was made with {other}" for name, other in made.items() if other]
-
-
-def published_problems(runs: dict[str, Evidence]) -> dict[str, list[str]]:
-    """For each published run (`profile/chapter`) what the gate says now."""
-    return {name: gate.problems(evidence) for name, evidence in runs.items()}
-
-
 def kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
     """The published runs of these chapters by `profile/chapter`."""
     runs = [published(chapter, profile) for chapter, profile in product(chapters, PUBLISHED)]
@@ -356,12 +346,14 @@ def kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
 
 
 def executed_problems(
-    chapters: list[Chapter], runs: dict[str, Evidence] | None = None
+    chapters: list[Chapter], runs: dict[str, Evidence] | None = None, beside: bool = True
 ) -> dict[str, list[str]]:
-    """For each published run (`profile/chapter`) what the gate says now; files of no chapter are named
-    too."""
+    """For each published run (`profile/chapter`) what the gate says now; `beside` them of draws, trainings and files of
+    no chapter."""
     folder, runs = paths.executed_folder(), kept_runs(chapters) if runs is None else runs
-    found = published_problems(runs)
+    found = {name: gate.problems(evidence) for name, evidence in runs.items()}
+    if not beside:
+        return found
     expected = {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
     for run in runs.values():
         expected |= {run.notebook_path, run.results_path, *run.figures_folder.glob("*")}
@@ -372,5 +364,5 @@ def executed_problems(
     lines = [f"{name} belongs to no chapter; remove it" for name in strays]
     if (megabytes := sum(path.stat().st_size for path in files) / 2**20) > LARGEST_MIB:
         lines.append(f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed")
-    beside = {"draws": draw_problems(chapters), "executed": lines, "trainings": kept_problems()}
-    return found | {name: problems for name, problems in beside.items() if problems}
+    others = {"draws": draw_problems(chapters), "executed": lines, "trainings": kept_problems()}
+    return found | {name: problems for name, problems in others.items() if problems}

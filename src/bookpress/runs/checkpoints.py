@@ -111,7 +111,7 @@ def load(keys: Sequence[str]) -> tuple[dict[str, Any], float] | None:
         if head["keys"] == list(keys) and head["sha256"] == hashlib.sha256(content).hexdigest():
             state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
             return state, float(head["seconds"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     note(f"{path_of(keys).name} in the results store is damaged; its training begins anew")
     return None
@@ -129,9 +129,10 @@ def stacks_of(keys: set[str]) -> list[list[str]]:
         try:
             with path.open("rb") as file:
                 members = json.loads(file.readline())["keys"]
-        except (OSError, ValueError, KeyError, TypeError):
+            here = left.issuperset(members)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
-        if left.issuperset(members):
+        if here:
             found.append(members)
             left -= set(members)
     return found

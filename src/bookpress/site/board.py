@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bookpress.book import book
@@ -21,9 +20,9 @@ from bookpress.site.rendering import ORDER, Markup, macro, source_keys, source_n
 Row = dict[str, Any]
 
 
-def chip(row: Row, root: str = "", link: bool = True) -> Markup:
+def chip(row: Row, root: str = "") -> Markup:
     """The chip of a row of the ledger, a link to the claim's page seen from `root`; exploratory ones are marked."""
-    return macro("claim.html.j2", "chip")(row, root, link)
+    return macro("claim.html.j2", "chip")(row, root)
 
 
 def row_of(rows: Mapping[str, dict[str, Any]], token: prose.Token) -> dict[str, Any]:
@@ -60,18 +59,15 @@ WIDTH, HEIGHT, PAD = 220.0, 34.0, 10.0
 WIDE = 3.0
 
 
-@dataclass(frozen=True)
-class Scale:
+def _scale(low: float, high: float, log: bool) -> Callable[[float], float]:
     """Values to pixels."""
 
-    low: float
-    high: float
-    log: bool
-
-    def __call__(self, value: float) -> float:
-        low, high, at = (math.log(each) if self.log else each for each in (self.low, self.high, value))
-        share = (at - low) / (high - low) if high > low else 0.5
+    def place(value: float) -> float:
+        start, end, at = (math.log(each) if log else each for each in (low, high, value))
+        share = (at - start) / (end - start) if end > start else 0.5
         return round(PAD + min(max(share, -0.04), 1.04) * (WIDTH - 2 * PAD), 1)
+
+    return place
 
 
 def deciding(row: dict[str, Any]) -> dict[str, Any] | None:
@@ -88,8 +84,7 @@ def deciding(row: dict[str, Any]) -> dict[str, Any] | None:
 
 def bounds(test: dict[str, Any]) -> tuple[float | None, float | None]:
     """Between which values a test holds; None: without end."""
-    given = {key: tuple(value) if isinstance(value, list) else value for key, value in test["test"].items()}
-    low, high = KINDS[given["kind"]].edges(Test(**given))
+    low, high = KINDS[test["test"]["kind"]].edges(Test(**test["test"]))
     return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
 
 
@@ -110,7 +105,7 @@ def forest(test: dict[str, Any] | None) -> dict[str, Any] | None:
     log = KINDS[test["test"]["kind"]].in_factors and min(shown) > 0 and max(shown) / min(shown) > WIDE
     low, high = min(shown), max(shown)
     room = 0.06 * (high - low) or abs(high) or 1.0
-    scale = Scale(low, high, True) if log else Scale(low - room, high + room, False)
+    scale = _scale(low, high, True) if log else _scale(low - room, high + room, False)
     counts = test["verdict"] != NOT_TESTED
     left, right = ends_of_ground
     return {

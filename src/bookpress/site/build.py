@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -9,22 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from bookpress import contents, paths
-from bookpress.book import command_name
+from bookpress import atomic, paths
+from bookpress.book import command_name, repository
 from bookpress.errors import PressError
-from bookpress.pipeline import gate, handout, ledger, pictures
+from bookpress.pipeline import gate, handout, pictures
 from bookpress.pipeline.chapters import discover
-from bookpress.site import claim_pages, notation, pages, shell, teaching, ways
-from bookpress.site.rendering import macro
+from bookpress.site import check, claim_pages, exports, pages, shell, teaching
 from bookpress.site.staged import MARK
 
-SIDEBAR = '<div id="pst-primary-sidebar"'  # the theme puts the title of the book outside all landmarks
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
 #: out.
 MATHJAX_KEPT = (
@@ -46,25 +43,14 @@ def build(profile: str | None = None) -> Path:
     `_build` is wiped before: what an earlier build left (glue files, pages of removed chapters) never reaches
     the site.
     """
-    if profile is None and (wrong := pages.unlocked(discover())):
+    if profile is None and (wrong := check.unlocked(discover())):
         raise PressError(
             f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; {command_name()} check says all"
         )
-    with _alone(paths.build_folder()) as folder:
+    folder = paths.build_folder()
+    words = f"another process builds the site in {folder}; wait for it and start again"
+    with atomic.alone(folder / ".lock", PressError(words)):
         return _built(folder, profile)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[Path]:
-    """No other process builds into the same folder (the system ends the lock of a dead one)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(folder / ".lock", timeout=0):
-            yield folder
-    except Timeout:
-        raise PressError(
-            f"another process builds the site in {folder}; wait for it and start again"
-        ) from None
 
 
 def _built(folder: Path, profile: str | None) -> Path:
@@ -78,24 +64,26 @@ def _built(folder: Path, profile: str | None) -> Path:
         sheets = teaching.students()
         judged = claim_pages.judgements(chapters, shown)
     figures = finish(rendered, staged)
-    claim_pages.write(rendered, chapters, shown, figures, judged, contents.repository())
+    claim_pages.write(rendered, chapters, shown, figures, judged, repository())
     sheets = teaching.write(rendered, sheets)
-    previews = shell.previews(rendered, chapters, shown.rows.values())
-    data, symbols = ways.Data(rendered, chapters, shown, figures), notation.entries()
-    about = contents.repository(), shell.address(), *gate.head()
+    about = repository(), shell.address(), *gate.head()
+    titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
+    shell.draw_previews(titles, shown.rows.values(), rendered / "_images")
+    chapter_of = {f"claims/{row['id']}": row["chapter"] for row in shown.rows.values()}
     for page in sorted(rendered.rglob("*.html")):
         name = page.relative_to(rendered).with_suffix("").as_posix()
-        text = data.under_figures(page.read_text(encoding="utf-8"), name)
+        text = shell.with_ways(page.read_text(encoding="utf-8"), name, rendered, shown, figures)
         if name == "teach":
             text = text.replace(teaching.MADE, sheets)
         if not name.startswith("_"):
-            text = shell.with_foot(previews.tagged(text, name), name, *about)
-        if name in {chapter.name for chapter in chapters}:
-            text = notation.marked(text, symbols, name)
+            owner = name if name in titles else chapter_of.get(name, "index")
+            base = f"{shell.address().rstrip('/')}/" if shell.address() else "../" * name.count("/")
+            image = f"{base}_images/{shell.preview(owner)}"
+            text = shell.with_foot(shell.with_description(text, image, titles.get(name, "")), name, *about)
         page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
     # what the download button of a page gives
     shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)
-    ledger.write(rendered, shown)
+    exports.write(rendered, shown)
     old_site = folder / "html.old"
     shutil.rmtree(old_site, ignore_errors=True)
     if site.exists():
@@ -133,27 +121,103 @@ def _jupyter_book(staged: Path, output: Path) -> Iterator[None]:
             raise PressError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
+#: What of TeX has another width than its letters have; then the letters' widths in em.
+PLAIN: list[tuple[str, str | Callable[[re.Match], str]]] = [
+    (r"\\begin\{.*\\end\{\w+\}", "matrixes"),
+    (r"\\[dt]?frac *(\{[^{}]*\}|\\?\w+) *(\{[^{}]*\}|\\?\w+)", lambda part: max(part[1], part[2], key=len)),
+    (r"\\(?:sqrt|hat|tilde|bar|left|right|[bB]igg?[lr]?|math[a-z]+|text|operatorname|[,;:!])(?![a-z])", ""),
+    (r"\\(min|max|sup|log|exp|tanh|sin|cos|arcsin|ln)(?![a-z])", r"\1"),
+    (r"\\(?:[lg]eq?|approx|to|[lg]t|neq?|propto|in|sim|l?dots|cdots)(?![a-z])", "="),
+    (r"\\(?:cdot|times|pm|circ|odot)(?![a-z])", "+"),
+    (r"\\[|a-zA-Z]+", "g"),
+]
+SCRIPT = r"[_^](\{[^{}]*\}|.)"
+WIDTHS = {
+    "[=<>]": 1.9,
+    "[+*−-]": 1.4,
+    r"[()\[\]|/!]": 0.7,
+    "[,;.:']": 0.4,
+    r"\d": 0.6,
+    "[A-Z]": 1.0,
+    "[a-z]": 0.6,
+}
+
+
+def _with_room(formula: re.Match) -> str:
+    """A formula within a line and about the width that it will have when it is set, so that no line breaks anew then
+    (on average within 0.4 em)."""
+    tex = html.unescape(formula[2])
+    for before, after in PLAIN:
+        tex = re.sub(before, after, tex, flags=re.S)
+    small = re.sub(r"[{} ]", "", "".join(re.findall(SCRIPT, tex)))
+    line = re.sub(SCRIPT, "", tex)
+    wide = 0.5 * len(small) + sum(width * len(re.findall(kind, line)) for kind, width in WIDTHS.items())
+    return f'{formula[1]} style="--room:{wide:.1f}em">\\({formula[2]}\\)<'
+
+
+FORMULA = r'<span class="math [^>]*>[^<]*</span>'
+#: What the theme and jupyter-book leave undone in pages: what stands there, and what is to stand there.
+MENDS: list[tuple[str, str | Callable[[re.Match], str]]] = [
+    # sphinx-thebe, which is always loaded, is unmaintained and points to another host
+    (r"<script\b[^>]*>[^<]*(?:THEBE_JS_URL|thebe_selector)[^<]*</script>\s*", ""),
+    (r'(?s:<script type="text/x-thebe-config">.*?</script>\s*)', ""),
+    (r"<(?:script|link)\b[^>]*sphinx-thebe\.(?:js[^>]*></script>|css[^>]*>)\s*", ""),
+    (r"<script>kernelName = [^<]*</script>\s*", ""),
+    # scripts of _static/: those that a page needs are named in _config.yml, deferred, and load the others
+    (r'<script src="[^"]*_static/(?:board|explorers/[^"]*)\.js[^"]*"></script>\s*', ""),
+    # the link to a page's notebook downloads it
+    (r'(<a href="[^"]*_sources/[^"]*\.(?:ipynb|md)")(?![^>]*\sdownload)', r"\1 download"),
+    # the link beside a heading that has a label names the label, not a slug or number that changes with the page
+    (
+        r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+',
+        r"\g<1>\g<2>",
+    ),
+    (r'(<span class="math [^"]*")>\\\(([^<]*)\\\)<', _with_room),
+    # no line starts with a comma: a formula stays with the bracket or quote before it and the stops behind it
+    (rf"([(“‘]{FORMULA}[,.;:!?)”’]*|{FORMULA}[,.;:!?)”’]+)", r'<span class="unbroken">\1</span>'),
+    # the space of a solution's title stands before its link
+    (r'(Solution to)(<a class="reference internal" [^>]*>) ', r"\1 \2"),
+    # neighbouring folded cells that show nothing between them are under one bar
+    (
+        r'\n</details>\n</div>\n<div class="cell [^"]*\btag_hide-input\b[^"]*">\n'
+        r'<details class="[^"]*\babove-input\b[^"]*">\n(?s:<summary\b.*?</summary>)\n',
+        "\n",
+    ),
+    # a long name of code in a heading breaks behind a dot or a bar
+    (
+        r'(<h[1-6]>(?:(?:(?!</h[1-6]>).)*?<span class="pre">)?)([\w.]+)(?=<)',
+        lambda name: name[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", name[2]),
+    ),
+    ('role="doc-biblioentry"', 'role="listitem"'),  # what stands in a list
+    ('data-theme="auto"', 'data-theme="light"'),  # where scripts are off
+    # the theme puts the title of the book outside all landmarks
+    ('<div id="pst-primary-sidebar"', r'\g<0> role="complementary" aria-label="The book"'),
+]
+LOADS_MATHJAX = re.compile(
+    r"<script>window\.MathJax = .*?</script>\s*<script defer=\"defer\" src=\"[^\"]*tex-chtml\.js[^\"]*\"></script>\s*",
+    re.S,
+)
+
+
+def mended(page: str) -> str:
+    """A page of the theme with all of that, MathJax only where it has a formula, and no break between a number and
+    its sign."""
+    for before, after in MENDS:
+        page = re.sub(before, after, page)
+    if 'class="math' not in page:
+        page = LOADS_MATHJAX.sub("", page)
+    if "bd-sidebar-secondary" not in page:  # told to the style sheet before the text is set
+        page = page.replace('class="bd-article-container"', 'class="bd-article-container wide"', 1)
+    return shell.with_fixed_spaces(page)
+
+
 def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
-    """Mend what the theme leaves undone: downloads that download, lasting links, no other host's script, a
-    lean MathJax, figures in both themes; returns how each is shown."""
+    """Every page mended and its figures in both themes, what no browser asks for removed; returns how each figure is
+    shown."""
     shown = pictures.pairs(site / "_images", staged)
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        mended = pictures.in_both_themes(
-            without_thebe(without_doubles(lasting_links(download_links(text)))), shown
-        )
-        mended = without_idle_mathjax(with_links_to_exercises(with_their_stops(mended)))
-        if 'class="math' in mended and "tex-chtml.js" not in mended:  # formulas that Sphinx has not seen
-            mended = mended.replace("</head>", macro("alone.html.j2", "mathjax")("") + "</head>", 1)
-        mended = with_room(mended)
-        mended = shell.with_one_fold(shell.with_fixed_spaces(mended))
-        mended = names_at_dots(mended).replace(
-            'role="doc-biblioentry"', 'role="listitem"'
-        )  # what stands in a list
-        mended = mended.replace('data-theme="auto"', 'data-theme="light"', 1)  # where scripts are off
-        mended = mended.replace(SIDEBAR, f'{SIDEBAR} role="complementary" aria-label="The book"', 1)
-        if mended != text:
-            page.write_text(mended, encoding="utf-8")
+        page.write_text(mended(pictures.in_both_themes(text, shown)), encoding="utf-8")
     mathjax = site / "_static" / "mathjax"
     for path in sorted((site / "_static").rglob("*"), reverse=True):
         rest = mathjax in path.parents and not path.relative_to(mathjax).as_posix().startswith(MATHJAX_KEPT)
@@ -162,67 +226,3 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()
     return shown
-
-
-def download_links(html: str) -> str:
-    """Give the theme's link to a page's notebook the `download` attribute that it lacks."""
-    return re.sub(r'(<a href="[^"]*_sources/[^"]*\.(?:ipynb|md)")(?![^>]*\sdownload)', r"\1 download", html)
-
-
-def lasting_links(html: str) -> str:
-    """Let the link beside a heading that has a label name the label, not a slug or number that changes with
-    the page."""
-    heading = r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+'
-    return re.sub(heading, r"\g<1>\g<2>", html)
-
-
-def with_their_stops(html: str) -> str:
-    """Keep a formula in the line with the bracket or quote before it and the stops behind it: no line starts
-    with a comma."""
-    formula = r'<span class="math [^>]*>[^<]*</span>'
-    return re.sub(
-        rf"([(“‘]{formula}[,.;:!?)”’]*|{formula}[,.;:!?)”’]+)", r'<span class="unbroken">\1</span>', html
-    )
-
-
-def with_links_to_exercises(html: str) -> str:
-    """Put the space before the link of a solution's title in front of it."""
-    return re.sub(r'(Solution to)(<a class="reference internal" [^>]*>) ', r"\1 \2", html)
-
-
-def names_at_dots(html: str) -> str:
-    """Let a long name of code in a heading break behind a dot or a bar."""
-    return re.sub(
-        r'(<h[1-6]>(?:(?:(?!</h[1-6]>).)*?<span class="pre">)?)([\w.]+)(?=<)',
-        lambda name: name[1] + re.sub(r"(?<=[._])(?=\w)", "<wbr>", name[2]),
-        html,
-    )
-
-
-def with_room(html: str) -> str:
-    """Tell the style sheet of a page that has no list of contents at its side, before its text is set."""
-    if "bd-sidebar-secondary" in html:
-        return html
-    return html.replace('class="bd-article-container"', 'class="bd-article-container wide"', 1)
-
-
-def without_idle_mathjax(html: str) -> str:
-    """The page without MathJax where it has no formula."""
-    loads = r"<script>window\.MathJax = .*?</script>\s*"
-    loads += r'<script defer="defer" src="[^"]*tex-chtml\.js[^"]*"></script>\s*'
-    return html if 'class="math' in html else re.sub(loads, "", html, flags=re.S)
-
-
-def without_doubles(html: str) -> str:
-    """Remove the scripts of _static/ that jupyter-book adds to every page by itself: those that a page needs
-    are named in _config.yml, deferred, and load the others."""
-    return re.sub(r'<script src="[^"]*_static/(?:board|explorers/[^"]*)\.js[^"]*"></script>\s*', "", html)
-
-
-def without_thebe(html: str) -> str:
-    """Remove sphinx-thebe, which jupyter-book always loads: it is unmaintained and points to another host."""
-    html = re.sub(r"<script\b[^>]*>[^<]*(?:THEBE_JS_URL|thebe_selector)[^<]*</script>\s*", "", html)
-    html = re.sub(r'<script type="text/x-thebe-config">.*?</script>\s*', "", html, flags=re.S)
-    html = re.sub(r"<script\b[^>]*sphinx-thebe\.js[^>]*></script>\s*", "", html)
-    html = re.sub(r"<link\b[^>]*sphinx-thebe\.css[^>]*>\s*", "", html)
-    return re.sub(r"<script>kernelName = [^<]*</script>\s*", "", html)

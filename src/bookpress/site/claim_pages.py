@@ -18,9 +18,8 @@ from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.ledger import SIGN_TEST_DECIDES, shared_words
 from bookpress.intervals import LEVEL
 from bookpress.pipeline import chapter_runs, pictures, prose
-from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapter_runs import Evidence, published_runs
 from bookpress.pipeline.chapters import Chapter
-from bookpress.profiles import PUBLISHED
 from bookpress.site import board, rendering, shell
 from bookpress.site.rendering import Markup, macro, plain, source_place
 
@@ -59,23 +58,16 @@ def beside(row: Row, rows: Sequence[Row], instruments: Sequence[Instrument]) -> 
     """A line each for the instruments of a claim and for its verdicts at other sizes, or where it is judged at
     one; many are folded."""
     own = [one for one in instruments if one.id in row["rests_on"]]
-    sizes: list[dict[str, Any]] = [{"alone": one} for one in rows if row["of"] == one["id"]]
-    siblings = [one for one in rows if one["of"] == row["id"]]
-    for one in siblings:
-        tried = [test for test in one["tests"] if test["verdict"] != NOT_TESTED]
-        shared, short = shared_words([test["effect"]["words"] for test in tried])
-        each = [(test, short(test["effect"]["words"])) for test in tried]
-        several = len(siblings) > 1
-        sizes.append(
-            {
-                "alone": None,
-                "row": one,
-                "tried": each,
-                "shared": shared.removeprefix("… "),
-                "several": several,
-            }
-        )
-    return macro("claim_page.html.j2", "known")(own, sizes)
+    alone = [one for one in rows if row["of"] == one["id"]]
+    siblings = [(one, *_at_sizes(one)) for one in rows if one["of"] == row["id"]]
+    return macro("claim_page.html.j2", "known")(own, alone, siblings)
+
+
+def _at_sizes(row: Row) -> tuple[str, list[tuple[dict[str, Any], str]]]:
+    """What the effects share, in words, and each test that was tried with how its own reads without that."""
+    tried = [test for test in row["tests"] if test["verdict"] != NOT_TESTED]
+    shared, short = shared_words([test["effect"]["words"] for test in tried])
+    return shared.removeprefix("… "), [(test, short(test["effect"]["words"])) for test in tried]
 
 
 def marks(instruments: Sequence[Instrument], root: str) -> Callable[[Row], str]:
@@ -103,7 +95,6 @@ class Context:
     places: Sequence[str] = ()  # sentences of the sources that it judges
     runs: Sequence[tuple[str, Row]] = ()  # (profile, row) of every published run that judged it
     drawn: Sequence[Row] = ()  # what each draw gave by itself
-    locked: str = ""
     known: Markup = Markup("")  # its instruments, and how it goes at other sizes
     repository: str = ""
     before: str = ""  # id of the claim before it
@@ -148,14 +139,15 @@ def write(
     rows, (runs, drawn) = list(shown.rows.values()), judged
     folder = site / "claims"
     folder.mkdir(exist_ok=True)
-    known, own = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in shown.claims}
-    images = {picture.of: image for image, picture in figures.items()}
+    known, images = (
+        {chapter.name: chapter for chapter in chapters},
+        {each.of: name for name, each in figures.items()},
+    )
     places, captions = _places(), cache(caption_of)  # many claims share a figure
-    names, instruments = [row["id"] for row in rows], claims.load_instruments()
-    for number, row in enumerate(rows):
-        chapter, claim = known[row["chapter"]], own[row["id"]]
+    instruments = claims.load_instruments()
+    for number, (row, claim) in enumerate(zip(rows, shown.claims, strict=True)):
+        chapter = known[row["chapter"]]
         picture, anchor = _figure(chapter, row["figure"], images, figures, shown)
-        judgement = shown.judgement(claim)
         about = Context(
             chapter=chapter.title,
             evidence=shown.evidence[chapter.name],
@@ -165,18 +157,18 @@ def write(
             places=places.get(row["id"], ()),
             runs=runs.get(row["id"], ()),
             drawn=drawn[row["id"]],
-            locked=getattr(judgement, "locked", ""),
             known=beside(row, rows, instruments),
             repository=repository,
-            before=names[number - 1] if number else "",
-            after=names[number + 1] if number + 1 < len(names) else "",
+            before=rows[number - 1]["id"] if number else "",
+            after=rows[number + 1]["id"] if number + 1 < len(rows) else "",
         )
-        (folder / f"{row['id']}.html").write_text(claim_page(row, about), encoding="utf-8")
-        (folder / f"{row['id']}.json").write_text(
-            json.dumps(row | {"run": _run(about.evidence), "draws": about.drawn}, ensure_ascii=False),
-            encoding="utf-8",
-        )
-        (folder / f"{row['id']}.csv").write_text(per_seed(claim, about.evidence), encoding="utf-8")
+        data = row | {"run": _run(about.evidence), "draws": about.drawn}
+        for ending, text in (
+            ("html", claim_page(row, about)),
+            ("json", json.dumps(data, ensure_ascii=False)),
+            ("csv", per_seed(claim, about.evidence)),
+        ):
+            (folder / f"{row['id']}.{ending}").write_text(text, encoding="utf-8")
 
 
 def _run(evidence: Evidence | None) -> dict[str, Any] | None:
@@ -243,8 +235,7 @@ def _runs(chapters: list[Chapter], shown: prose.Pages) -> dict[str, list[tuple[s
     """Claim -> the verdict of every fresh published run, where there is more than one."""
     found: dict[str, list[tuple[str, Row]]] = {}
     for chapter in chapters:
-        held = [one for one in (published(chapter, each) for each in PUBLISHED) if one.exists]
-        if len(held) < 2:
+        if len(held := published_runs(chapter)) < 2:
             continue
         for one in (one for one in held if not one.stale()):
             evidence = {**shown.evidence, chapter.name: one}

@@ -1,4 +1,5 @@
-"""The ledger as others read it: a folder that stands alone, in one of two public formats for checked claims.
+"""The ledger as others read it: as JSON, as CSV, for a terminal, and as a folder that stands alone, in one of two public
+formats for checked claims.
 
 - `evaluable-artifact`: evaluable-artifact/v2 of the Universal Artifact SDK (its SPEC.md, sections 2 and 5).
 - `ara`: Agent-Native Research Artifact 1.0 (Liu et al., arXiv 2604.24658; its ara-schema.md).
@@ -9,12 +10,15 @@ artifact's open block of the package's name, in ARA's beside the fields that it 
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,21 +28,94 @@ import yaml
 
 from bookpress import atomic, claims, paths
 from bookpress.book import book, command_name
+from bookpress.claims import Test
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, chapters
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.gate import passed_run
-from bookpress.pipeline.ledger import as_json, ledger
 from bookpress.pipeline.prose import Pages
 from bookpress.site import rendering
 from bookpress.site.rendering import macro
 from bookpress.texts import read_yaml
 
+# ---- `ledger.json`, every claim with all that was found, {"schema": 1, "claims": [row, …]} (`claims.ledger` says what a
+# row holds); `ledger.csv`, a line a test; and the same for a terminal
+
+SCHEMA = 1
+#: Columns of the CSV file: of the claim, then of its test.
+OF_CLAIM = ("id", "chapter", "kind", "verdict", "words", "scope", "profile", "remark")
+OF_CLAIM += ("exploratory", "locked")
+OF_TEST = ("role", "says", "asks", "holds", "n", "side", "p", "sign_p", "kept")
+
+
+def listing(names: list[str], profile: str | None = None, *, as_data: bool = False) -> str:
+    """The named chapters' claims for a terminal, or as JSON, from runs of `profile` or the committed ones."""
+    known = [chapter for chapter in chapters.discover() if as_data or chapter.name in names]
+    evidence = {chapter.name: passed_run(chapter, profile) for chapter in known}  # what is kept hangs on all
+    pages = Pages(evidence, [claim for claim in claims.load_claims() if claim.chapter in evidence])
+    rows = [row for row in pages.rows.values() if row["chapter"] in names] if as_data else []
+    return as_json(rows) if as_data else as_text(pages, names)
+
+
+def of_instrument(name: str) -> str:
+    """The claims that rest on an instrument, for a terminal: id, chapter, and below it what it says."""
+    one = claims.find_instrument(name)
+    return "".join(
+        f"{claim.id:<40} {claim.chapter}\n    {claim.says}\n"
+        for claim in claims.load_claims()
+        if one.under(claim)
+    )
+
+
+def as_json(rows: list[dict[str, Any]]) -> str:
+    """A line for each claim."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
+    return f'{{"schema": {SCHEMA}, "claims": [\n{lines}\n]}}\n'
+
+
+def as_csv(rows: list[dict[str, Any]]) -> str:
+    """A line for each test; `effect` and `interval` as numbers, then in words."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    numbers = ("effect", "unit", "low", "high", "effect_words", "interval_words", "half", "twice")
+    table.writerow([*OF_CLAIM, "source", "where", *(f"test_{name}" for name in OF_TEST), *numbers])
+    for row in rows:
+        half, twice = row["other_margins"] or ("", "")
+        of_claim = [row[name] for name in OF_CLAIM] + [row["source"]["key"], row["source"]["where"]]
+        for test in row["tests"]:
+            effect, interval = test["effect"], test["interval"] or dict.fromkeys(("low", "high", "words"))
+            found = [effect["number"], effect["unit"], interval["low"], interval["high"]]
+            found += [effect["words"], interval["words"], half, twice]
+            table.writerow([*of_claim, *(test[name] for name in OF_TEST), *found])
+    return text.getvalue()
+
+
+def as_text(pages: Pages, chapters: Iterable[str]) -> str:
+    """Three lines for each claim of the chapters: its id, what it says, and what was found."""
+    lines = []
+    for chapter in chapters:
+        for claim in (claim for claim in pages.claims if claim.chapter == chapter):
+            found = pages.judgement(claim)
+            words = f"{found.marked}: {claims.format_effect(found)}" if found else "not run"
+            lines += [claim.id, f"    {claim.says}", f"    {words}"]
+        evidence = pages.evidence[chapter]
+        for name in chapter_runs.withdrawn(evidence) if evidence else []:
+            lines += [name, "    judged by the run and withdrawn since"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write(folder: Path, pages: Pages) -> None:
+    """Both files into the built site."""
+    rows = list(pages.rows.values())
+    atomic.write_text(folder / "ledger.json", as_json(rows))
+    atomic.write_text(folder / "ledger.csv", as_csv(rows))
+
+
+# ---- Folders that stand alone ----------------------------------------------------------------------------------------
+
 #: What ARA calls a claim of which we say this; every other verdict is a hypothesis: open, mixed, not tested.
 SUPPORTED = ("holds", "holds if", "reproduced", "yes")
 REFUTED = ("wrong", "corrected", "not reproduced", "no")
-#: Keys of a test that name recorded results.
-NAMED = ("a", "b", "results")
 
 
 @dataclass(frozen=True)
@@ -99,7 +176,7 @@ def _runs() -> tuple[list[Run], list[dict[str, Any]]]:
     evidence = {chapter.name: passed_run(chapter) for chapter in chapters.discover()}
     there = {name: one for name, one in evidence.items() if one}
     pages = Pages(there, [claim for claim in claims.load_claims() if claim.chapter in there])
-    rows = ledger(pages)
+    rows = list(pages.rows.values())
     own = {name: [row for row in rows if row["chapter"] == name] for name in there}
     return [Run(one, own[name]) for name, one in there.items()], rows
 
@@ -219,8 +296,9 @@ def _experiments(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def _result(run: Run) -> dict[str, Any]:
-    names = {name: {"json": f"results.{name}.values"} for row in run.rows for name in _read_by(row)}
-    recorded = {name: place for name, place in names.items() if name in run.evidence.results}
+    tests = [Test(**test["test"]) for row in run.rows for test in row["tests"]]
+    names = dict.fromkeys(name for test in tests for name in test.result_names())
+    recorded = {n: {"json": f"results.{n}.values"} for n in names if n in run.evidence.results}
     return {
         "id": f"R-{run.slug}",
         "produced_by": run.slug,
@@ -230,13 +308,6 @@ def _result(run: Run) -> dict[str, Any]:
         "validation_mode": "re-analyze",
         "locators": recorded,
     }
-
-
-def _read_by(row: Mapping[str, Any]) -> Iterator[str]:
-    for test in row["tests"]:
-        for key in NAMED:
-            named = test["test"].get(key)
-            yield from [named] if isinstance(named, str) else named if isinstance(named, list) else []
 
 
 def _dataset(name: str, known: Mapping[str, Any]) -> dict[str, Any]:

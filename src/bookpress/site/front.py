@@ -1,11 +1,9 @@
-"""The first page: what its own tokens stand for, and the small pictures of its findings."""
+"""The first page: what its own tokens stand for; and the small pictures of findings, on it and on others."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,7 @@ from bookpress.site.rendering import macro
 Row = dict[str, Any]
 BLOCK = re.compile(r"^```\{dots\} *([^\n]*)\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"([^|]+)\|\s*([a-z0-9]+)\s*\|\s*([a-z0-9/-]+)#([\w.-]+)(?:\[(-?\d+)\])?\s*")
-RUNG = re.compile(r"(The whole|\d+/\d+)(?: of the)? width, ([\d,]+) steps")
-LEFT, RIGHT = 1.0, 76.0  # percent of a card: its letters are as large on a wide one
+LEFT, RIGHT = 1.0, 70.0  # percent of a card: its letters are as large on a wide one
 
 
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
@@ -55,52 +52,25 @@ def tally(rows: list[Row], name: str) -> int:
 
 
 def trust(rows: list[Row], shown: prose.Pages) -> str:
-    """Scale, data, seeds, locks and what was not run, each as one line of a list."""
+    """Data, seeds, locks and what was not run, each as one line of a list."""
     made = [each for each in shown.evidence.values() if each]
-    scales = Counter(each.profile for each in made)
+    full = sum(each.profile == "paper" for each in made)
     names = sorted({row["name"] for each in made for row in each.results.header["data"]})
     data = [book().data_names.get(name, name) for name in names]
     seeds = sorted(row["n"] for row in rows if row["n"])
-    scale = _scale(rows, shown)
     rows = [row for row in rows if not row["rungs"]]  # those that have a square
     young = sum(bool(row["exploratory"]) for row in rows)
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
     undecided = sum(row["verdict"] == "open" for row in rows)
-    middle = seeds[len(seeds) // 2] if seeds else 0
     lines = {
-        "Scale": f"{scale[0].upper()}{scale[1:]}. At full size: {scales.get('paper', 0) or 'none'} of {len(made)} chapters",
+        "Full size": f"{full or 'None'} of {len(made)} chapters",
         "Data": ", ".join(data) or "none but formulas",
-        "Seeds": f"{seeds[0]} to {seeds[-1]}, median {middle}" if seeds else "none",
+        "Seeds": f"{seeds[0]} to {seeds[-1]}, median {seeds[len(seeds) // 2]}" if seeds else "none",
         "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
         + f", {young} are exploratory" * bool(young),
         "Not settled": f"{undecided} open, {untried} not tested at this scale",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
-
-
-def _scale(rows: list[Row], shown: prose.Pages) -> str:
-    """Width and steps of the network that most pages train, the widest and the longest rung of the ladder."""
-    evidence = shown.evidence.get(book().main)
-    if evidence is None:
-        return "no run"
-    made, theirs = evidence.results.header["parameters"], evidence.chapter.parameters("paper")
-    width = Fraction(made["width"]).limit_denominator(1000)
-    steps = f"{made['steps']:,} of {theirs['steps']:,} steps"
-    says = [test["says"] for row in rows if row["rungs"] for test in row["tests"] if test["n"]]
-    rungs = [match for each in says if (match := RUNG.match(each))]
-    reached = [(1 if at[1] == "The whole" else Fraction(at[1]), int(at[2].replace(",", ""))) for at in rungs]
-
-    def named(share: Fraction | int) -> str:
-        return "the whole" if share == 1 else str(share)
-
-    if reached:
-        widest, longest = max(reached), max((long, wide) for wide, long in reached)
-        again = f"One chapter goes up to {named(widest[0])} of the width"
-        again += f", and, at {named(longest[1])} of it, to {longest[0]:,} steps" * (
-            longest[0] > made["steps"]
-        )
-        return f"most networks have {width} of the paper's width and train for {steps}. {again}"
-    return f"most networks have {width} of the paper's width and train for {steps}"
 
 
 def _round(low: float, high: float, options: Sequence[str], log: bool) -> list[float]:
@@ -109,26 +79,32 @@ def _round(low: float, high: float, options: Sequence[str], log: bool) -> list[f
         return []
     ends = (10**low, 10**high) if "factor" in options else (low, high)
     decades = [10.0**power for power in range(-9, 10)]
-    found = [at for at in decades if ends[0] <= at <= ends[1]]
-    if len(found) < 2:
-        found = [at for ten in decades for at in (ten, 2 * ten, 5 * ten) if ends[0] <= at <= ends[1]]
+    for steps in (1,), (1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7):
+        found = [at for ten in decades for step in steps if ends[0] <= (at := step * ten) <= ends[1]]
+        if len(found) > 1:
+            break
     found = found[:: max(1, len(found) // 3)]
     return [float(np.log10(at)) for at in found] if "factor" in options else found
 
 
-def pictures(text: str, shown: prose.Pages) -> str:
-    """The text with every `{dots}` block as a small plot: a line for each arm, a dot for each seed."""
-    return BLOCK.sub(lambda match: _dots(match[1].split(), match[2].strip().splitlines(), shown), text)
+def _short(value: float) -> str:
+    """A number of a logarithmic axis in two digits, or as a power of ten."""
+    if value < 0.01:
+        return format_number(value, ".0e").removeprefix("1·")
+    return format_number(value, ",.0f" if value >= 10 else ".2g")
 
 
-def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
+def pictures(text: str, shown: prose.Pages, page: str) -> str:
+    """A page's text with every `{dots}` block as a small plot: a line for each arm, a dot for each seed."""
+    return BLOCK.sub(lambda match: _dots(match[1].split(), match[2].strip().splitlines(), shown, page), text)
+
+
+def _dots(options: list[str], lines: list[str], shown: prose.Pages, page: str) -> str:
     arms: list[tuple[str, str, np.ndarray]] = []
     for line in lines:
         match = LINE.fullmatch(line)
         if not match or match[3] not in shown.evidence:
-            raise PressError(
-                f"index.md: {line!r} in a dots block; expected LABEL | INK | PART/CHAPTER#RESULT"
-            )
+            raise PressError(f"{page}: {line!r} in a dots block; expected LABEL | INK | PART/CHAPTER#RESULT")
         evidence = shown.evidence[match[3]]
         if evidence is None:
             return ""
@@ -144,11 +120,11 @@ def _dots(options: list[str], lines: list[str], shown: prose.Pages) -> str:
 
     def said(value: float) -> str:
         if "factor" in options:  # the recorded values are logarithms to base ten
-            return f"{format_number(10**value, '.2g')} times"
+            return f"{_short(10**value)} times"
         return format_number(value, ".1%" if "percent" in options else ".3g" if value < 1000 else ",.0f")
 
     shown_as = {at: 10**at if "factor" in options else at for at in _round(low, high, options, log)}
-    ticks = {place(at): f"{value:,.0f}" if value >= 1 else f"{value:g}" for at, value in shown_as.items()}
+    ticks = {place(at): _short(value) for at, value in shown_as.items()}
     middles = [float(np.exp(np.log(v).mean())) if log else float(v.mean()) for _, _, v in arms]
     shown_arms = [
         {

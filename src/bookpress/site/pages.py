@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import math
 import re
 import shutil
@@ -27,21 +29,20 @@ from bookpress.claims import (
     locks,
     without_markup,
 )
-from bookpress.claims.judging import HOLDS, HOLDS_IF, POWER, TOO_MANY
+from bookpress.claims.judging import POWER, TOO_MANY
 from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
-from bookpress.claims.locks import short
 from bookpress.claims.sources import Instrument
-from bookpress.claims.words import literal
-from bookpress.errors import PressError
+from bookpress.claims.words import literal, scripts
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
 from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
-from bookpress.pipeline.chapter_runs import Evidence, published
+from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import ABSENT, Pages
-from bookpress.profiles import PUBLISHED
-from bookpress.site import board, claim_pages, front, notation, reference, rendering, shell, teaching
+from bookpress.schema import Entry, Text, model, read_list
+from bookpress.site import board, claim_pages, front, rendering, shell, teaching
 from bookpress.site.rendering import render
+from bookpress.texts import read_yaml
 
 # ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
 
@@ -168,57 +169,145 @@ rendering.add(
 )
 
 
+# ---- The notation: book/notation.yml as a table -----------------------------------------------------------------------
+
+
+@model
+class Notation(Entry):
+    """A row of the notation."""
+
+    meaning: Text
+    symbol: tuple[str, ...] = ()  # TeX
+    code: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def notation() -> str:
+    """The rows as a table in Markdown, in a box by which a phone sets each row by itself; PressError names one that is
+    not as it should be."""
+    path = paths.book_folder() / "notation.yml"
+    rows = read_yaml(path, path.name) if path.is_file() else []
+    heads = ["| symbol | in the code | in words | meaning |", "|:---|:---|:---|:---|"]
+    lines = []
+    for one in read_list(Notation, rows, path.name, "row", key="meaning"):
+        looks = {_look(each): each for each in reversed(one.symbol)}  # two spellings of one look stand once
+        symbols = ", ".join(f"${each}$" for each in one.symbol if each in looks.values())
+        code = ", ".join(f"`{each}`" for each in one.code)
+        lines.append(f"| {symbols} | {code} | {', '.join(one.words)} | {one.meaning} |")
+    return "\n".join([":::{container} notation", *heads, *lines, ":::"])
+
+
+def _look(symbol: str) -> str:
+    """What two spellings in TeX share that look alike."""
+    return re.sub(r"[{}\s]", "", symbol.replace(r"\text", r"\mathrm").replace(r"\widehat", r"\hat"))
+
+
+# ---- The page of public names, made from their signatures and docstrings -----------------------------------------------
+
+LONGEST_SIGNATURE = 84  # of a signature in one line
+
+
+def public_names() -> str:
+    """One section a module, one entry a name: signature and docstring."""
+    lines = []
+    for module, listed in book().public.items():
+        room = importlib.import_module(module)
+        lines += [f"## `{module}`", "", _escaped(inspect.getdoc(room) or "").partition("\n\n")[0], ""]
+        for name in listed:
+            lines += _entry(f"{module}.{name}", getattr(room, name))
+    return "\n".join(lines)
+
+
+def _entry(name: str, item: Any) -> list[str]:
+    short = name.rpartition(".")[2]
+    try:
+        signature = str(inspect.signature(item))
+    except (TypeError, ValueError):
+        signature = "(…)"
+    signature = re.sub(
+        r"(: |-> )(['\"])(.*?)\2(?=[,)=\s]|$)", r"\1\3", signature
+    )  # hints without their quotes
+    signature = re.sub(r"<[^>]*>", "…", signature)
+    if len(name + signature) > LONGEST_SIGNATURE:  # a parameter a line
+        inside, _, given = signature[1:].rpartition(")")
+        listed = re.split(r", (?![^\[(]*[\])])", inside)
+        signature = "(\n" + "".join(f"    {each},\n" for each in listed) + f"){given}"
+    text = _escaped(inspect.getdoc(item) or "")
+    return [f"### {short}", "", f"```python\n{name}{signature}\n```", "", text, ""]
+
+
+def _escaped(text: str) -> str:
+    """A docstring as Markdown: its words are no markup but for *one*, W_i and h^{l-1}; its paragraphs and
+    lists stay."""
+    lines = []
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if indent >= 4 and lines and not lines[-1].strip():
+            line = line.strip()  # an example or a continued list, not a block of code
+        parts = re.split(r"(`[^`]*`|\b[A-Za-z][A-Za-z0-9]*_[A-Za-z]{2,}\w*)", line)  # code and its names
+        line = "".join(
+            part if number % 2 else scripts(part.replace("->", "→")) for number, part in enumerate(parts)
+        )
+        lines.append(re.sub(r"`[^`]*`|</?su[bp]>|\*\w+\*|[*_<>$\[\]{}|#]", _mark, line))
+    return "\n".join(lines)
+
+
+def _mark(match: re.Match) -> str:
+    """A sign that Markdown would take for its own; code and the few marks stay."""
+    return match[0] if len(match[0]) > 1 else f"\\{match[0]}"
+
+
 # ---- The page "How a verdict is made": its text with one worked example, how often tests err, what is shared -------
 
 #: The claim of the worked example: a ratio of five paired seeds.
 EXAMPLE = "landscape-loss-range"
-BLANK = re.compile(r"\{\{\s*here:(\w+)\s*\}\}")
-Tested = list[
-    tuple[dict[str, Any], dict[str, Any]]
-]  # rows of the ledger with those of their tests that have a p
+Tested = list[tuple[dict[str, Any], dict[str, Any]]]  # rows of the ledger, with their tests that have a p
 
 
-def verdict_page(text: str, pages: Pages) -> str:
-    """The text with every `{{ here:… }}` filled in; PressError for one that nothing fills."""
+def here(pages: Pages) -> dict[str, str]:
+    """What `{{ here:… }}` stands for on that page."""
     from scipy.special import betaincinv
 
     rows = list(pages.rows.values())
     tested = [(row, test) for row in rows for test in row["tests"] if test["p"] is not None]
-    found = {"power": str(round(100 * POWER)), "too_many": str(TOO_MANY), "errors": error_table()}
-    found |= {"books": f"{error_rates.BOOKS:,}", "example": example(tested)}
     nine_in_ten = Test("level", a="a", side="greater", threshold=0.9, events=True)
-    found |= {"five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%")}
-    found |= {"nine_in_ten": str(kinds.least_seeds(nine_in_ten))}
-    found |= {"middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f")}
-    found |= (
-        redrawings(pages.claims)
-        | _coverage(tested)
-        | _many(rows, tested)
-        | {"shared": _shared(tested, pages)}
+    return {
+        "power": str(round(100 * POWER)),
+        "too_many": str(TOO_MANY),
+        "errors": error_table(),
+        "books": f"{error_rates.BOOKS:,}",
+        "example": example(tested),
+        "five_of_five": format_number(clopper_pearson(5, 5)[0], ".0%"),
+        "nine_in_ten": str(kinds.least_seeds(nine_in_ten)),
+        "middle": format_number(float(betaincinv(*error_rates.CROWDED, 0.5)), ".2f"),
+        "shared": _shared(tested, pages),
+        **redrawings(pages.claims),
+        **_coverage(tested),
+        **_many(rows, tested),
+        **changed_tests(locks.deviations(locks.read().lines), set(pages.rows)),
+    }
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]], words: int = 1) -> str:
+    """Markdown: the first columns are of words, the others of numbers."""
+    line = ["|:---" * words + "|---:" * (len(head) - words) + "|"]
+    return "\n".join(
+        [f"| {' | '.join(head)} |", *line, *(f"| {' | '.join(map(str, row))} |" for row in rows)]
     )
-    found |= changed_tests(locks.deviations(locks.read().lines), set(pages.rows))
-    if unknown := set(BLANK.findall(text)) - found.keys():
-        raise PressError(f"how-a-verdict-is-made.md: nothing fills {min(unknown)}; known: {', '.join(found)}")
-    return BLANK.sub(lambda match: found[match[1]], text)
 
 
 def error_table() -> str:
     """Percentages of books in which a test says "holds" or "fails" by mistake, by interval and data."""
-    heads = [f"{seeds} seeds" for seeds in error_rates.SEEDS]
-    lines = ["| " + " | ".join(["interval", "data", *heads]) + " |", "|:---|:---|" + "---:|" * len(heads)]
-    means = [
-        (name, rates, data, data) for name, rates in error_rates.KINDS.items() for data in error_rates.DATA
+    cases = [
+        (name, rates, each, each) for name, rates in error_rates.KINDS.items() for each in error_rates.DATA
     ]
-    events = [
-        (name, rates, f"chance {chance}", chance)
-        for name, rates in error_rates.EVENTS.items()
-        for chance in error_rates.CHANCES
-    ]
-    for name, rates, said, case in means + events:
+    for name, rates in error_rates.EVENTS.items():
+        cases += [(name, rates, f"chance {each}", each) for each in error_rates.CHANCES]
+    rows = []
+    for name, rates, said, case in cases:
         found = [rates(case, seeds) for seeds in error_rates.SEEDS]
-        cells = [f"{100 * each.holds:.1f}, {100 * each.fails:.1f}" for each in found]
-        lines.append("| " + " | ".join([name, said, *cells]) + " |")
-    return "\n".join(lines)
+        rows.append([name, said, *(f"{100 * each.holds:.1f}, {100 * each.fails:.1f}" for each in found)])
+    return _table(["interval", "data", *(f"{seeds} seeds" for seeds in error_rates.SEEDS)], rows, words=2)
 
 
 def redrawings(listed: Sequence[Claim]) -> dict[str, str]:
@@ -229,10 +318,8 @@ def redrawings(listed: Sequence[Claim]) -> dict[str, str]:
         turned, to_open = then != now, None in (then, now)
         each = (True, turned, turned and to_open, turned and not to_open)
         counted[way] = [count + one for count, one in zip(counted[way], each, strict=True)]
-    lines = ["| drawn again with | tests | turned | to or from open | from holds to fails or back |"]
-    lines.append("|:---|---:|---:|---:|---:|")
-    lines += [f"| {way} | {' | '.join(map(str, numbers))} |" for way, numbers in counted.items()]
-    said = {"draws": "\n".join(lines)}
+    head = ["drawn again with", "tests", "turned", "to or from open", "from holds to fails or back"]
+    said = {"draws": _table(head, [[way, *numbers] for way, numbers in counted.items()])}
     for kind, way in {"same": chapter_runs.WAYS[0], "other": chapter_runs.WAYS[2]}.items():
         tests, turned, _, back = counted[way]
         said |= {f"{kind}_tests": str(tests), f"{kind}_turned": str(turned)}
@@ -320,13 +407,12 @@ def _shared(tested: Tested, pages: Pages) -> str:
     groups: dict[tuple, Tested] = defaultdict(list)
     for row, test in tested:
         results = pages.evidence[row["chapter"]].results
-        parameters = results.header.get("parameters", {})
-        data = ", ".join(
-            book().data_names.get(found["name"], found["name"]) for found in results.header.get("data", [])
-        )
-        size = tuple(str(parameters.get(key)) for key in ("width", "depth", "steps"))
-        name = test["test"].get("a") or test["test"]["results"][0]
-        groups[data, size, tuple(results.entries[name]["seeds"])].append((row, test))
+        header, own = results.header, test["test"]
+        names = [each["name"] for each in header.get("data", [])]
+        data = ", ".join(book().data_names.get(name, name) for name in names)
+        size = tuple(str(header.get("parameters", {}).get(key)) for key in ("width", "depth", "steps"))
+        seeds = results.entries[own.get("a") or own["results"][0]]["seeds"]
+        groups[data, size, tuple(seeds)].append((row, test))
     if not groups:
         return ABSENT
     (data, _, seeds), largest = max(groups.items(), key=lambda group: len(group[1]))
@@ -355,7 +441,7 @@ def _listed(values: np.ndarray) -> str:
 
 #: Files of book/ that are no pages.
 SUPPORT = ("references.bib", "_static")
-INDEX, RULES = "index.md", "how-a-verdict-is-made.md"
+INDEX = "index.md"
 ANSWER = re.compile(r"^((:{3,})\{admonition\} In short\n:class: answer\n\n).*?^(?=\2$)", re.M | re.S)
 SETTINGS = re.compile(r"^\| *setting *\|.*\n(?:\|.*\n?)+", re.M)
 GROUP = re.compile(r"^\*\*(?P<title>[^*\n]+)\*\* (?P<n>\(\d+\))\n\n(?P<rows>(?:\|.*\n?)+)", re.M)
@@ -397,18 +483,16 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     short, rows = short_scoreboard(chapters, shown), list(shown.rows.values())
     lists = claims.load_coverage()
     front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
-    names = {"clone": shell.clone(), "binder": shell.binder(), "names": reference.names()}
-    names["notation"] = notation.table()
+    names = {"clone": shell.clone(), "binder": shell.binder(), "names": public_names()}
+    names["notation"] = notation()
     found = {}
     for path in paths.book_folder().glob("*.md"):
-        text = path.read_text(encoding="utf-8")
-        if path.name == RULES:
-            found[RULES] = verdict_page(text, shown)
-        elif path.name == INDEX:
-            filled = prose.fill(front.pictures(text, shown), "index", shown, extra=front_page)
+        text = front.pictures(path.read_text(encoding="utf-8"), shown, path.name)
+        if path.name == INDEX:
+            filled = prose.fill(text, "index", shown, extra=front_page)
             found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
         else:
-            found[path.name] = prose.fill(text, path.stem, shown, extra=names)
+            found[path.name] = prose.fill(text, path.stem, shown, extra=names | of_rules(text, shown))
     if known := claims.load_instruments():
         found["instruments.md"] = instruments(known, shown)
     return found | {
@@ -417,6 +501,18 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
         "coverage.md": coverage(lists, shown),
         "provenance.md": provenance(chapters, shown),
     }
+
+
+def of_rules(text: str, shown: prose.Pages) -> dict[str, Any]:
+    """What the page that says how a verdict is made has besides."""
+    numbers = here(shown) if "{{ here:" in text else {}
+
+    def number(token: prose.Token) -> str:
+        if token.name not in numbers:
+            raise ValueError(f"nothing fills it; known: {', '.join(numbers)}")
+        return numbers[token.name]
+
+    return {"here": number}
 
 
 def _chapter_page(
@@ -540,116 +636,3 @@ def _without_missing_figures(text: str, folder: Path) -> str:
             )
             text = text.replace(one.directive, instead)
     return text
-
-
-# ---- What `check` says of the ledger beside its runs: errata, coverage, instruments, locks, pages that
-# quote it.
-
-
-def ledger(
-    chapters: list[Chapter], runs: bool, shown: dict[str, Evidence | None] | None = None
-) -> tuple[list[str], bool]:
-    """Lines to print, and whether all is well; fresh runs (`runs`) are tried before their claims are
-    locked. shown: where these are all chapters, the runs of them that pages show."""
-    found = {
-        "errata": lambda: f"{len(claims.load_errata())} errata",
-        "coverage": _coverage_counted,
-        "instruments": _instruments,
-        "locks": lambda: _locks([] if runs else chapters),
-    }
-    if not runs:  # of those a site is built next
-        found["pages"] = lambda: _pages(chapters, shown)
-    lines, well = [], True
-    for part, look in found.items():  # each is looked at, whatever is wrong with the others
-        try:
-            lines.append(f"ok  {look()}")
-        except PressError as error:
-            lines.append(f"BAD {part}\n      {error}")
-            well = False
-    return lines, well
-
-
-def _coverage_counted() -> str:
-    counted = claims.count_sentences(claims.load_coverage())
-    return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
-
-
-def _instruments() -> str:
-    known, listed = claims.load_instruments(), claims.load_claims()
-    if known and (amiss := claims.unmeasured(listed, known)):
-        raise PressError("\n      ".join(amiss))
-    return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
-
-
-def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None] | None) -> str:
-    """Every page can be filled in: the chapters, the front page, the errata and the others."""
-    if runs is None:
-        chapters = discover()
-        runs = {each.name: passed_run(each) for each in chapters}
-    shown = prose.Pages(runs, claims.load_claims())
-    if at_odds := [row.id for row in claims.load_errata() if _is_too_hard(row, shown)]:
-        raise PressError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
-    for chapter in chapters:
-        for cell in chapter.notebook.cells:
-            if cell.cell_type == "markdown":
-                filled(cell.source, chapter, shown)
-    return f"{len(texts(chapters, shown))} pages beside the chapters"
-
-
-def _is_too_hard(row: claims.Erratum, shown: prose.Pages) -> bool:
-    """Whether an erratum says wrong of what holds by its claim, if only on a condition (incomplete)."""
-    return row.kind == "wrong" and bool(row.claim) and shown.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)
-
-
-def _locks(chapters: list[Chapter]) -> str:
-    chain = locks.read()
-    if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
-        raise PressError("\n      ".join(wrong))
-    return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
-
-
-def turned(runs: Iterable[Evidence]) -> list[str]:
-    """Those of published runs with verdicts that are others than when they ran, one line each."""
-    lines = []
-    for evidence in runs:
-        rows = chapter_runs.chapter_verdicts(evidence) if evidence.exists else []
-        words = ", ".join(f"{row.claim.id} {row.words}" for row in rows if "when it ran" in row.remark)
-        if words:
-            lines.append(f"{evidence.name}: verdicts that turned since the run: {words}")
-    return lines
-
-
-def unlocked(found: list[Chapter]) -> list[str]:
-    """What forbids trusting the locks: a claim without one, a published run that is not the last in them."""
-    chain, lines = locks.read(), []
-    listed = {claim.id: claim for claim in claims.load_claims()}
-    for claim in listed.values():
-        tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
-        if short(claim.test_hash) not in tests:
-            state = "another test than its locks have" if tests else "no lock"
-            lines.append(f"claim {claim.id} has {state}: {command_name()} lock {claim.chapter}")
-    for name in dict.fromkeys(line["claim"] for line in chain.lines if line.tests):
-        if name not in listed and chain.of_claim(name)[-1].event != "withdrawn":
-            lines.append(
-                f"claim {name} is gone without a word: {command_name()} lock writes that it is withdrawn"
-            )
-    for chapter in found:
-        for profile in PUBLISHED:
-            evidence = published(chapter, profile)
-            if evidence.results_path.is_file():
-                lines += _unknown(evidence, profile, chain)
-    return lines
-
-
-def _unknown(evidence: Evidence, profile: str, chain: locks.Chain) -> list[str]:
-    header, name = evidence.results.header, evidence.chapter.name
-    last = [
-        line for line in chain.of_chapter(name) if line.event == "published" and line["profile"] == profile
-    ]
-    if not last or last[-1]["content"] != short(header.get("content", "")):
-        return [
-            f"{profile}/{name} is not the run that was published last; {command_name()} publish {name} writes it down"
-        ]
-    if "locks" in header and chain.position(name, header["locks"]) is None:
-        return [f"{profile}/{name} began under a lock that is not in the file"]
-    return []

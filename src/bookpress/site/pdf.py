@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from bookpress import cli, contents, paths
+from bookpress import paths
+from bookpress.book import chapter_names
 from bookpress.errors import PressError, reason
+from bookpress.exits import guarded
 from bookpress.site import shell
 from bookpress.site.rendering import Markup
 from bookpress.texts import read_yaml
@@ -26,7 +29,7 @@ def write(site: Path, target: Path) -> Path:
     program = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if program is None:
         raise PressError(f"no browser to print with; expected one of {', '.join(BROWSERS)} to be installed")
-    names = ["index", *contents.chapter_names(), *GENERATED]
+    names = ["index", *chapter_names(), *GENERATED]
     pages = [site / f"{name}.html" for name in names if (site / f"{name}.html").is_file()]
     if not pages:
         raise PressError(f"no site in {site.name}/; build it first (bnbook build)")
@@ -59,14 +62,9 @@ def article(page: str, folder: str) -> str:
     text = re.sub(r'<img[^>]*class="only-dark"[^>]*/>', "", text)
 
     def address(match: re.Match) -> str:
-        where = match[2]
-        if re.match(r"[a-z]+:|#", where):
+        if re.match(r"[a-z]+:|#", match[2]):
             return match[0]
-        parts = [part for part in f"{folder}/{where}".split("/") if part not in ("", ".")]
-        while ".." in parts:
-            place = parts.index("..")
-            parts[max(place - 1, 0) : place + 1] = []
-        return f'{match[1]}="{"/".join(parts)}"'
+        return f'{match[1]}="{posixpath.normpath(posixpath.join(folder, match[2]))}"'
 
     return re.sub(r'\b(src|href)="([^"]*)"', address, text)
 
@@ -78,4 +76,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(cli.guarded(main))
+    sys.exit(guarded(main))

@@ -129,23 +129,16 @@ def source_version(key: str, version: str = "") -> str:
 
 # ---- The templates ---------------------------------------------------------------------------------------------------
 
+OWN = (look, rich, plain, told_apart, source_name, source_keys, source_place, source_version)
 FILTERS: dict[str, Callable[..., Any]] = {
-    "look": look,
-    "rich": rich,
-    "plain": plain,
-    "told_apart": told_apart,
-    "source_name": source_name,
-    "source_keys": source_keys,
-    "source_place": source_place,
-    "source_version": source_version,
-    "format_number": format_number,
-    "spelled": spelled,
+    each.__name__: each for each in (*OWN, format_number, spelled, repr)
+}
+FILTERS |= {
     # For a page of Markdown: an author's words, anybody's, and a cell of a table.
     "words": lambda text: Markup(without_markup(text)),
     "literal": lambda text: Markup(literal(text)),
     "cell": lambda text: Markup(str(text).replace("|", "\\|")),
     "code": lambda text: Markup(f"`{str(text).replace('`', chr(39))}`"),  # nothing in it is a tag
-    "repr": repr,
     "data_name": lambda name: book().data_names.get(name, name),
 }
 

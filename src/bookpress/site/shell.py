@@ -8,18 +8,18 @@ import html
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlparse
 
 import yaml
 
-from bookpress import paths
-from bookpress.book import book
-from bookpress.contents import repository, settings
-from bookpress.pipeline.chapters import Chapter
+from bookpress import paths, results
+from bookpress.book import book, command_name, repository, settings
+from bookpress.pipeline import prose
 from bookpress.pipeline.inks import PALETTE
+from bookpress.pipeline.pictures import Picture
 from bookpress.site.rendering import ORDER, Markup, look, macro, render
 from bookpress.texts import read_yaml
 
@@ -169,12 +169,6 @@ def ways(repository: str) -> tuple[str, str, str]:
 ASIDE = re.compile(r"(<(script|style|pre|code|svg|textarea|title)\b.*?</\2>|<[^>]*>)", re.S)
 FIXED = "\u00a0"
 SIGN = r"=|≤|≥|±|≈|&lt;|&gt;"
-JOINT = re.compile(
-    r"\n</details>\n</div>\n"  # the end of a cell that shows nothing, and the start of another folded one
-    r'<div class="cell [^"]*\btag_hide-input\b[^"]*">\n<details class="[^"]*\babove-input\b[^"]*">\n'
-    r"<summary\b.*?</summary>\n",
-    re.S,
-)
 
 
 def with_fixed_spaces(html: str) -> str:
@@ -190,57 +184,50 @@ def _fixed(text: str) -> str:
     return re.sub(rf"({SIGN})[ \n](?=[−\d])", rf"\1{FIXED}", text)
 
 
-def with_one_fold(html: str) -> str:
-    """The page with neighbouring folded cells that show nothing between them under one bar."""
-    return JOINT.sub("\n", html)
+# ---- What other sites show of a page: a description, and a picture of its title and its verdicts ---------------------
 
-
-# ---- What other sites show of a page: a description, and a picture of its title and its verdicts -------------------
-
-Row = dict[str, Any]
-SIZE = (1200, 630)
 LONGEST_DESCRIPTION = 200
-INKS = {
-    "true": PALETTE["corrected"][0],
-    "false": PALETTE["wrong"][0],
-    "mended": PALETTE["wrong"][0],
-    "part": PALETTE["part"][0],
-    "open": "#a8adb4",
-    "own": "#5b45a8",
-}
+SIZE = (1200, 630)
+INKS = {"true": PALETTE["corrected"][0], "part": PALETTE["part"][0], "own": "#5b45a8"}
+INKS |= dict.fromkeys(("false", "mended"), PALETTE["wrong"][0])
 
 
-@dataclass(frozen=True)
-class Previews:
-    """Title and picture of the pages that have their own, the first page and each chapter; of a claim, its chapter."""
-
-    titles: Mapping[str, str]
-    chapter_of: Mapping[str, str]
-    address: str  # of the site
-
-    def tagged(self, text: str, name: str) -> str:
-        """The page of a name with its description and a picture in its head: its own, its chapter's for a claim, the
-        first page's for the others. What it says of itself already stays as it is."""
-        owner = name if name in self.titles else self.chapter_of.get(name, "index")
-        base = f"{self.address.rstrip('/')}/" if self.address else "../" * name.count("/")
-        image = f"{base}_images/{_card(owner)}"
-        own = macro("foot.html.j2", "tags")(self.titles.get(name) or _title(text), description(text), image)
-        if 'property="og:description"' in text:
-            own = macro("foot.html.j2", "picture")(image)
-        return text.replace("</title>", f"</title>\n{own}", 1)
+def with_description(text: str, image: str, title: str = "") -> str:
+    """The page with its title (by default its heading), its first paragraph and a picture in its head; what it says
+    of itself already stays as it is."""
+    own = macro("foot.html.j2", "picture")(image)
+    if 'property="og:description"' not in text:
+        own = macro("foot.html.j2", "tags")(title or _title(text), description(text)) + own
+    return text.replace("</title>", f"</title>\n{own}", 1)
 
 
-def previews(site: Path, chapters: Iterable[Chapter], rows: Iterable[Row]) -> Previews:
-    """Draw the picture of the first page, of all verdicts, and of each chapter, of its own."""
-    rows = list(rows)
-    titles = {"index": book_title()} | {chapter.name: chapter.title for chapter in chapters}
+def draw_previews(titles: Mapping[str, str], rows: Iterable[dict[str, Any]], images: Path) -> None:
+    """A PNG of 1200 by 630 pixels for each page of these titles: its title, and a square in the colour of its verdict
+    for each claim; on the first page of all."""
+    from matplotlib import font_manager
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = font_manager.findfont("DejaVu Sans")
+    large, small = (ImageFont.truetype(font, size) for size in (64, 30))
+    order = {verdict: place for place, verdict in enumerate(ORDER)}
+    rows = sorted(rows, key=lambda row: order.get(row["verdict"], len(order)))
     for name, title in titles.items():
-        own = [row for row in rows if name in ("index", row["chapter"])]
-        card(title, own, site / "_images" / _card(name))
-    return Previews(titles, {f"claims/{row['id']}": row["chapter"] for row in rows}, address())
+        picture = Image.new("RGB", SIZE, "white")
+        draw, own = ImageDraw.Draw(picture), [row for row in rows if name in ("index", row["chapter"])]
+        for number, text in enumerate(textwrap.wrap(title, 26)[:3]):
+            draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
+        side = 44 if len(own) < 60 else 22
+        across = (SIZE[0] - 160) // (side + 6)
+        for number, row in enumerate(own):
+            x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
+            ink = INKS.get(look(row["verdict"])[0], PALETTE["printed"][0])
+            draw.rounded_rectangle((x, y, x + side, y + side), 6, ink)
+        draw.text((80, 560), f"{len(own)} claims, each measured", PALETTE["printed"][0], small)
+        picture.quantize(64).save(images / preview(name), optimize=True)
 
 
-def _card(name: str) -> str:
+def preview(name: str) -> str:
+    """File name of the picture of a page."""
     return f"preview-{name.replace('/', '-')}.png"
 
 
@@ -259,24 +246,32 @@ def description(page: str) -> str:
     return ""
 
 
-def card(title: str, rows: Iterable[Row], path: Path) -> None:
-    """A PNG of 1200 by 630 pixels: the title, and a square for each claim in the colour of its verdict."""
-    from matplotlib import font_manager
-    from PIL import Image, ImageDraw, ImageFont
+# ---- Under each figure: Data (what it draws, as CSV) and Run (the command that repeats it) ------------------------------
 
-    picture, font = Image.new("RGB", SIZE, "white"), font_manager.findfont("DejaVu Sans")
-    draw, (large, small) = ImageDraw.Draw(picture), (ImageFont.truetype(font, size) for size in (64, 30))
-    for number, text in enumerate(textwrap.wrap(title, 26)[:3]):
-        draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
-    order = {verdict: place for place, verdict in enumerate(ORDER)}
-    ordered = sorted(rows, key=lambda row: order.get(row["verdict"], 99))
-    side = 44 if len(ordered) < 60 else 22
-    across = (SIZE[0] - 160) // (side + 6)
-    for number, row in enumerate(ordered):
-        x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
-        draw.rounded_rectangle((x, y, x + side, y + side), 6, INKS[look(row["verdict"])[0]])
-    draw.text((80, 560), f"{len(ordered)} claims, each measured", PALETTE["printed"][0], small)
-    picture.quantize(64).save(path, optimize=True)
+FIGURE = re.compile(r'<figure\b(?:(?!</figure>).)*?href="[^"]*_images/([^"/]+)\.svg".*?</figure>', re.S)
+
+
+def with_ways(text: str, page: str, site: Path, shown: prose.Pages, figures: Mapping[str, Picture]) -> str:
+    """The text of a page, which is named without .html, with both under each of its figures; the data are put beside the
+    pages, data/PART/CHAPTER/FIGURE.csv, or the chapter's where it is not known what a figure draws."""
+
+    def one(match: re.Match) -> str:
+        picture = figures.get(match[1])
+        name, _, figure = picture.of.rpartition("/") if picture else ("", "", "")
+        if (run := shown.evidence.get(name)) is None:
+            return match[0]
+        own, reads = run.results, picture.reads
+        address = f"data/{name}/{figure}.csv" if reads else f"data/{name}.csv"
+        if not (path := site / address).is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            entries = {each: own.entries[each] for each in own if not reads or each in reads}
+            path.write_text(results.as_csv(replace(own, entries=entries)), encoding="utf-8")
+        says = "what the figure draws" if reads else "every recorded result of the chapter"
+        command = f"{command_name()} run {name} --profile {run.profile} --compare"
+        below = macro("foot.html.j2", "ways")(f"{'../' * page.count('/')}{address}", says, command)
+        return f"{match[0]}\n{below}"
+
+    return FIGURE.sub(one, text)
 
 
 # ---- What a browser may run on a page: the site's own scripts, and none that came with a run's numbers or notebook -

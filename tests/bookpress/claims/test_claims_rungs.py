@@ -7,12 +7,9 @@ import math
 import pytest
 import yaml
 
-from bnbook.chapters import scale
-from bookpress import paths
 from bookpress.claims import judge, load_claims
 from bookpress.claims.judging import MIXED, NOT_REPRODUCED, NOT_TESTED, OPEN, REPRODUCED
-from bookpress.claims.ledger import rung_table, turned
-from bookpress.pipeline import chapters, prose, publishing
+from bookpress.pipeline import publishing
 from bookpress.results import Results
 
 HEAD = {
@@ -72,61 +69,6 @@ def test_the_rungs_that_were_reached_decide(tmp_path, found, word, parts):
         assert math.isnan(outcome.effect) == (verdict == NOT_TESTED)
 
 
-def test_claims_that_turn_between_the_rungs_come_first(tmp_path):
-    both = judge(read(tmp_path), results(small=arms(UP), wide=arms(DOWN)), "laptop")
-    only = judge(read(tmp_path, rungs=["wide"]), results(wide=arms([-1.0, 1.0, 0.0])), "laptop")
-    down = judge(read(tmp_path), results(small=arms(DOWN), wide=arms([-1.0, 1.0, 0.0])), "laptop")
-    tables = rung_table([down, both, only]).split("\n\n**")
-    assert [table.strip("*").partition("*")[0] for table in tables] == [
-        "Turns between the sizes",
-        "Fails wherever it is decided",
-        "Open",
-    ]
-    rows = [table.splitlines()[-1] for table in tables]
-    assert rows[0] == (
-        "| It is faster.<br><small>higher … batch norm</small> | yes, **0.597 with** | "
-        "no, **0.603 without** |"
-    )
-    assert "no, **" in rows[1] and "| open, 0.00333 " in rows[1]
-    assert rows[2].startswith(
-        "| It is faster.<br><small>higher without batch norm</small> |  | open, 0.00333 "
-    )
-    untried = judge(read(tmp_path), {}, "laptop")
-    assert rung_table([untried]) == turned([untried]) == "No size has been reached."
-    assert turned([down, both, only, untried]) == (
-        "One claim holds at one size and fails at another. Of the others 0 hold and 1 fails at every size that decides. "
-        "1 is open at every size."
-    )
-    assert turned([both, both, down]).startswith(
-        "2 of the 3 claims hold at one size and fail at another. Of the others 0 hold"
-    )
-    assert turned([down]).startswith(
-        "None of the 1 claims holds at one size and fails at another. Of the others 0 hold and 1"
-    )
-
-
-def test_a_claim_turns_with_the_width_or_with_the_length(tmp_path):
-    rungs = {"a": "An eighth, 2 steps.", "b": "The whole, 2 steps.", "c": "An eighth, 9 steps."}
-    one = read(tmp_path, HEAD | {"rungs": rungs})
-    noise = arms([-1.0, 1.0, 0.0])
-
-    def said(*found):
-        return turned([judge(one, results(**known), "laptop") for known in found]).partition(" At equal ")[2]
-
-    wide, shorter = {"a": arms(UP), "b": arms(DOWN)}, {"a": arms(UP), "b": noise}
-    assert said(wide, shorter) == ""
-    both = {"a": arms(DOWN), "b": arms(DOWN), "c": arms(UP)}
-    assert said(both, wide, shorter | {"c": noise}, wide | {"c": arms(UP)}, shorter | {"c": arms(DOWN)}) == (
-        "steps, width changes the verdict of 2. At equal width, longer training changes that of 2 of 3. 1 turn from no to yes, "
-        "1 from yes to no."
-    )
-    assert said(both).endswith("that of 1 of 1. 1 turn from no to yes, 0 from yes to no.")
-    assert said(shorter | {"c": arms(UP)}) == (
-        "steps, width changes the verdict of none. At equal width, longer training changes that of none of 1. 0 turn from no "
-        "to yes, 0 from yes to no."
-    )
-
-
 def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
     def run(**rungs):
         rows = results(**rungs)
@@ -139,45 +81,3 @@ def test_a_rung_that_is_new_leaves_the_others_as_they_were(tmp_path):
     assert not publishing.unchanged(claim, before, run(small=arms(DOWN), wide=arms(DOWN)))
     assert not publishing.unchanged(claim, run(small=arms(UP), wide=arms(UP)), before)
     assert not publishing.unchanged(claim, run(), before)  # there is nothing to compare
-
-
-def without_rung(name):
-    return ".".join(name.split(".")[:1] + name.split(".")[2:])
-
-
-def recorded():
-    """Names without their rung, of the arms that a smoke run has and of the others what is asked of them."""
-    from page_cells import run
-
-    found = {without_rung(name) for name in run("santurkar/scale")[1] if not name.startswith("hours")}
-    return found | {f"{name}.{norm}" for norm, names in scale.ASKED.items() for name in names}
-
-
-def drawn():
-    """Names that the figures of the ladder compare."""
-    found = {f"accuracy_path.{arm}" for arm in ALL} | {f"slopes.{arm}" for arm in ("none", "batch")}
-    for draw in scale.FIGURES.values():
-        for effects in getattr(draw, "keywords", {}).get("panels", {}).values():
-            for effect in effects.values():
-                found |= {without_rung(name) for name in (effect.a, effect.b) if name}
-    return found
-
-
-def test_the_ladder_records_what_its_claims_page_and_figures_read_and_nothing_else():
-    """At the rungs of a smoke run, every result by its name: a slip would read as "not tested" for ever."""
-    (chapter,), there = chapters.select(["santurkar/scale"]), recorded()
-    claims = load_claims(paths.book_folder() / "santurkar" / "scale.claims.yml")
-    rungs = yaml.safe_load((paths.book_folder() / "santurkar" / "scale.claims.yml").read_text())["rungs"]
-    asked = {name for claim in claims for name in claim.result_names()}
-    for name in asked:
-        assert name.split(".")[1] in rungs, name
-    asked |= {name for _, name in prose.result_names(chapter.text) if not name.startswith("hours")}
-    asked = {without_rung(name) for name in asked}
-    assert asked <= there
-    assert there <= asked | drawn() | ONE_OF_A_KIND
-
-
-ALL = ("none", "batch", "noisy")
-#: Recorded of all arms and asked of some.
-ONE_OF_A_KIND = {"loss_range_late.batch"}
-ONE_OF_A_KIND |= {f"removed_{name}.none" for name in ("along_one", "along_values", "growth")}

@@ -10,9 +10,6 @@ import pytest
 from bookpress.claims import Test, describe_test, format_number, load_claims
 from bookpress.claims.claim import Effect
 from bookpress.claims.words import alike, spelled, telling
-from bookpress.pipeline import ledger, prose
-from bookpress.pipeline.chapters import discover
-from bookpress.pipeline.gate import passed_run
 
 
 @pytest.mark.parametrize(
@@ -60,11 +57,11 @@ def test_what_has_to_hold_is_said_in_the_unit_and_direction_in_which_it_is_shown
     assert describe_test(test, effect) == words
 
 
-def test_every_demand_and_its_effect_agree_with_the_verdict():
+def test_every_demand_and_its_effect_agree_with_the_verdict(book_rows):
     """What is decided reads as decided: the number beside "more than" and "less than" lies on the side that
     the verdict says, where both are in the same words."""
     seen = 0
-    for row in load_rows():
+    for row in book_rows:
         for test in row["tests"]:
             asked = re.fullmatch(r"(more|less) than ([\d.,]+)( .*)", test["asks"])
             shown = re.fullmatch(r"(−?[\d.,]+)( .*)", test["effect"]["words"])
@@ -74,11 +71,6 @@ def test_every_demand_and_its_effect_agree_with_the_verdict():
             assert ((number > bound) == (asked[1] == "more")) == test["holds"], (row["id"], test["asks"])
             seen += 1
     assert seen > 100
-
-
-def load_rows():
-    evidence = {chapter.name: passed_run(chapter) for chapter in discover()}
-    return ledger.ledger(prose.Pages(evidence, load_claims()))
 
 
 def test_no_claim_shows_a_bare_logarithm():

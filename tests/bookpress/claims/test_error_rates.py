@@ -13,8 +13,6 @@ from bookpress import claims
 from bookpress.claims import Test, error_rates
 from bookpress.claims.kinds import evaluate
 from bookpress.pipeline import prose
-from bookpress.pipeline.chapters import discover
-from bookpress.pipeline.gate import passed_run
 from bookpress.site import pages
 
 RNG = np.random.default_rng(20260714)
@@ -99,10 +97,13 @@ def test_recorded_samples_give_the_coverage_of_a_slow_twin():
 
 
 @pytest.fixture(scope="module")
-def page():
+def page(the_book):
     text = (claims.reading.paths.book_folder() / "how-a-verdict-is-made.md").read_text(encoding="utf-8")
-    shown = prose.Pages({chapter.name: passed_run(chapter) for chapter in discover()}, claims.load_claims())
-    return pages.verdict_page(text, shown)
+    return filled(text, the_book)
+
+
+def filled(text: str, shown: prose.Pages) -> str:
+    return prose.fill(text, "how-a-verdict-is-made", shown, pages.of_rules(text, shown))
 
 
 def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
@@ -112,6 +113,14 @@ def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
     example = next(claim for claim in claims.load_claims() if claim.id == pages.EXAMPLE)
     assert example.says in page and "Student's t for 5 seeds is 2.776" in page
     assert "cifar10" not in page, "data sets have their readers' names"
+
+
+def test_hardly_a_draw_of_the_book_contradicts_another(the_book):
+    """From holds to fails or back: none of the same seeds, and of hundreds of others less than one in a hundred."""
+    said = pages.redrawings(the_book.claims)
+    assert int(said["same_tests"]) >= 180 and int(said["other_tests"]) >= 450
+    assert said["same_reversed"] == "none"
+    assert int(said["other_reversed"].replace("none", "0")) <= int(said["other_tests"]) / 100
 
 
 def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
@@ -140,9 +149,9 @@ def test_the_worked_example_says_whether_its_test_stood_before_the_data(late):
 
 
 def test_a_blank_that_nothing_fills_is_one_line():
-    with pytest.raises(BnbookError, match="nothing fills nonsense; known: power"):
-        pages.verdict_page("{{ here:nonsense }}", prose.Pages({}, []))
-    assert "1. " not in pages.verdict_page("{{ here:example }} {{ here:shared }}", prose.Pages({}, []))
+    with pytest.raises(BnbookError, match="here:nonsense .* nothing fills it; known: power"):
+        filled("{{ here:nonsense }}", prose.Pages({}, []))
+    assert "1. " not in filled("{{ here:example }} {{ here:shared }}", prose.Pages({}, []))
 
 
 def test_the_spreads_of_the_data_are_theirs():

@@ -19,7 +19,7 @@ from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, locking, publishing
 from bookpress.pipeline.locking import Known
 from bookpress.runs import kinds, store
-from bookpress.site import pages, rendering
+from bookpress.site import check, rendering
 from bookpress.site.claim_pages import Context, claim_page
 
 
@@ -34,7 +34,7 @@ def shown(profile="laptop"):
 
 
 def problems():
-    return "; ".join(pages.unlocked([coin()]))
+    return "; ".join(check.unlocked([coin()]))
 
 
 def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
@@ -159,7 +159,7 @@ def test_more_seeds_are_locked_as_what_they_are(ran):
 
 def test_verdicts_that_turned_since_their_run_are_named(ran, capsys):
     publishing.publish(coin(), "laptop")
-    assert pages.turned([chapter_runs.published(coin(), "laptop")]) == []
+    assert check.turned([chapter_runs.published(coin(), "laptop")]) == []
     stamped(
         chapter_runs.published(coin(), "laptop"),
         lambda content: content["judged"]["coin-fair"].update(verdict="not reproduced"),
@@ -233,23 +233,12 @@ def seen_now(locked=False):
     return known().seen(claims.load_claims()[0], locked)
 
 
-def test_who_peeks_tunes_locks_and_runs_again_is_exploratory(ran):
-    """The run that was looked at lies in runs/ alone, and is gone when the next one is published."""
-    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.1")
-    said = locking.lock([coin()], "laptop", "the coin is fairer than that")
-    assert "exploratory until seeds decide that nobody has seen" in said[0]
-    assert locks.read().lines[-1]["seen"] == {"laptop": [[0, 4]]}
-    head, run = locks.read().head(COIN), chapter_runs.fresh_run(coin(), "laptop")
-    stamped(run, lambda content: content.update(locks=head))
-    publishing.publish(coin(), "laptop")
-    assert shown() == "test changed after its data"
-
-
 @pytest.mark.parametrize(
     ("name", "changes", "seen"),
     [
         ("laptop", {}, {"laptop": [[0, 4]]}),
         ("mine", {}, {"laptop": [[0, 4]]}),
+        ("failed", {}, {"laptop": [[0, 4]]}),
         ("mine", {"parameters": {"tosses": 401}}, {"laptop": [[0, 4]]}),
         ("paper", {"profile": "paper", "parameters": {"tosses": 401}}, {"paper": [[0, 4]]}),
         ("overnight", {"profile": "overnight", "parameters": {"tosses": 401}}, {"overnight": [[0, 4]]}),
@@ -267,8 +256,15 @@ def test_every_finished_run_counts_as_seen_at_the_profiles_whose_data_it_shows(r
         chapter_runs.fresh_run(coin(), profile).results_path.unlink()
     target = chapter_runs.fresh_run(coin(), "laptop", name).results_path
     target.parent.mkdir(parents=True, exist_ok=True)
-    moved.rename(target)
+    moved.rename(target.with_suffix(".failed.json") if name == "failed" else target)
     assert seen_now() == seen
+
+
+def test_a_published_run_counts_when_its_folder_of_runs_is_gone(ran):
+    publishing.publish(coin(), "laptop")
+    for profile in ("laptop", "smoke"):
+        chapter_runs.fresh_run(coin(), profile).results_path.unlink()
+    assert seen_now() == {"laptop": [[0, 4]]}
 
 
 def test_a_run_without_what_a_new_claim_reads_is_not_seen_by_it_and_by_one_that_was_locked_it_is(ran):
@@ -402,23 +398,10 @@ def test_what_the_seeds_can_show_stands_in_the_lock_and_on_the_page(ran):
     assert chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))[0].power == ()
 
 
-@pytest.mark.parametrize(
-    ("spread", "words"),
-    [
-        ("coin-fair=0.05", "by the spread of 0.05 that was given"),
-        ("coin-fair=0.4", "half an interval is 0.497, its margin 0.2; expected at least 18 seeds"),
-        ("coin-fair=0", "--spread coin-fair=0; expected a number above 0"),
-        ("coin-fair=nan", "--spread coin-fair=nan; expected a number above 0"),
-        ("coin-fair", "--spread coin-fair; expected CLAIM=NUMBER"),
-        ("coin-fair=x", "--spread coin-fair=x; expected CLAIM=NUMBER"),
-        ("coin-unfair=1", "--spread coin-unfair: no claim of these chapters"),
-    ],
-)
-def test_a_spread_may_be_given_where_no_run_tells(tiny, capsys, spread, words):
-    code = main(["lock", "coin", "--spread", spread])
-    said = capsys.readouterr()
-    assert words in said.out + said.err and code == (0 if "was given" in words else 2)
-    assert (tiny / "book" / "locks.jsonl").exists() is (code == 0)
+def test_a_spread_may_be_given_where_no_run_tells(tiny, capsys):
+    """What else is given is refused: test_cli.py."""
+    assert main(["lock", "coin", "--spread", "coin-fair=0.05"]) == 0
+    assert "by the spread of 0.05 that was given" in capsys.readouterr().out
 
 
 def test_the_spread_is_that_of_the_published_run_else_of_any_that_is_here(ran):

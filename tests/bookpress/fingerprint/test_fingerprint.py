@@ -77,45 +77,30 @@ def changed(name: str, old: str, new: str, **more: str) -> dict[str, str]:
     return FILES | {name: FILES[name].replace(old, new)} | more
 
 
-RATES = FILES["rates.py"]
-CLASS_AT = RATES.index("@dataclass\n"), RATES.index("def largest")
+RATES, NET = FILES["rates.py"], FILES["models/net.py"]
+CLASS = RATES[RATES.index("@dataclass\n") : RATES.index("def largest")]
+IMPORT = "from bnbook.rates import largest\n"
 FREE = {
     "a docstring": changed("rates.py", "The largest.", "The greatest."),
     "a comment and the layout": changed("rates.py", "BASE = 0.5", "# half\nBASE = (\n    0.5\n)"),
     "a type hint": changed("rates.py", "values: list,", "values: tuple[float, ...],"),
     "the words of an error": changed("rates.py", "expected more", "expected at least 0"),
     "something unused": changed("rates.py", "UNUSED = 3", "UNUSED = 4\ndef other(): return UNUSED"),
-    "the order of definitions": changed("rates.py", "BASE = 0.5\n", "")
-    | {"rates.py": RATES.replace("BASE = 0.5\n", "") + "BASE = 0.5\n"},
+    "the order of definitions": FILES | {"rates.py": RATES.replace("BASE = 0.5\n", "") + "BASE = 0.5\n"},
     "a part that does not measure": changed("results.py", "print(name, value)", "print(value)"),
     "a definition's name": {k: v.replace("largest", "greatest") for k, v in FILES.items()},
-    "a module's name": {
-        k.replace("rates", "speeds"): v.replace("bnbook.rates", "bnbook.speeds") for k, v in FILES.items()
+    "a module's name": {k.replace("rates", "speeds"): v.replace("bnbook.rates", "bnbook.speeds") for k, v in FILES.items()},
+    "a module split": FILES | {
+        "rates.py": "import numpy as np\n" + RATES.partition("BASE = 0.5\n")[2].replace(CLASS, "from bnbook.rate import Rate\n"),
+        "rate.py": RATES[: RATES.index("def largest")].replace("import numpy as np\n", ""),
     },
-    "a module split": FILES
-    | {
-        "rates.py": RATES.replace(RATES[slice(*CLASS_AT)], "from bnbook.rate import Rate\n")
-        .replace("BASE = 0.5\n", "")
-        .replace("from dataclasses import dataclass\n", "")
-        .replace("from bnbook.errors import BnbookError\n", ""),
-        "rate.py": RATES[: CLASS_AT[1]].replace("import numpy as np\n", ""),
+    "an import by another way": changed("models/net.py", "import torch.nn.functional as F", "from torch.nn import functional as F"),
+    "a relative import": changed("models/net.py", "from bnbook.rates", "from ..rates",
+                                 **{"models/__init__.py": "from .net import build\n"}),
+    "an import moved into the function": FILES | {
+        "models/net.py": NET.replace(IMPORT, "").replace("(width):\n", f"(width):\n    {IMPORT}"),
     },
-    "an import by another way": changed(
-        "models/net.py", "import torch.nn.functional as F", "from torch.nn import functional as F"
-    ),
-    "a relative import": changed(
-        "models/net.py",
-        "from bnbook.rates import",
-        "from ..rates import",
-        **{"models/__init__.py": "from .net import build\n"},
-    ),
-    "an import moved into the function": changed("models/net.py", "from bnbook.rates import largest\n", "")
-    | {
-        "models/net.py": FILES["models/net.py"]
-        .replace("from bnbook.rates import largest\n", "")
-        .replace("def build(width):\n", "def build(width):\n    from bnbook.rates import largest\n")
-    },
-}
+}  # fmt: skip
 STALE = {  # in which module what becomes what
     "a constant": ("rates", "BASE = 0.5", "BASE = 0.6"),
     "a default": ("rates", "power: int = 2", "power: int = 3"),

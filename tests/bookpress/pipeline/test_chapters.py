@@ -13,6 +13,13 @@ from bnbook.errors import BnbookError
 from bookpress import parameters
 from bookpress.pipeline import chapters
 
+
+def override(defaults: dict, changes: dict, chapter: str) -> dict:
+    """The defaults with changes, of parameters that are only given values."""
+    kinds = {name: parameters.like(value) for name, value in defaults.items()}
+    return parameters.checked(kinds, {**defaults, **changes}, chapter)
+
+
 DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment": False, "data": "mnist"}
 
 
@@ -35,7 +42,7 @@ DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment
     ],
 )
 def test_values_are_read_by_the_type_of_the_default(name, given, value):
-    found = chapters.override(DEFAULTS, {name: given}, "part/x")[name]
+    found = override(DEFAULTS, {name: given}, "part/x")[name]
     assert found == value and type(found) is type(value)
 
 
@@ -48,7 +55,7 @@ def test_values_are_read_by_the_type_of_the_default(name, given, value):
 )  # fmt: skip
 def test_a_value_of_another_type_is_one_clear_line(name, given):
     with pytest.raises(BnbookError, match=f"parameter {name} is .*expected") as caught:
-        chapters.override(DEFAULTS, {name: given}, "part/x")
+        override(DEFAULTS, {name: given}, "part/x")
     assert "\n" not in str(caught.value)
 
 
@@ -60,6 +67,8 @@ def test_a_value_of_another_type_is_one_clear_line(name, given):
         ("float in rates", 0.5, 0.4), ("list[float] with 1 over 2, once each", [0.5, 1.0], [0.5, 0.5]),
         ("list[int] 2 or more", [1, 2], [1]), ("list[int] 2 of them", [1, 2], [1, 2, 3]), ("int below seeds", 1, 2),
         ("int multiple of seeds", 4, 5), ("int twice a multiple of seeds", 8, 6), ("list[int] as many as rates", [1, 2], [1]),
+        ("list[float] rising", [0.1, 0.2], [0.1, 0.1]), ("int from 0", 10**9, 10**9 + 1),
+        ("str of images in 3 colours", "cifar10-auto", "mnist"),
     ],
 )  # fmt: skip
 def test_a_condition_holds_up_to_its_bound_and_no_further(said, inside, outside):
@@ -70,11 +79,31 @@ def test_a_condition_holds_up_to_its_bound_and_no_further(said, inside, outside)
         parameters.checked(kinds, beside | {"x": outside})
 
 
+@pytest.mark.parametrize(
+    ("profile", "given", "words"),
+    [
+        ("smoke", "mnist", "made for: cifar10"),
+        ("laptop", "textures-standin", "needs real data, such as 'cifar10-auto'"),
+    ],
+)
+def test_data_that_a_chapter_is_not_made_for_are_refused_before_it_runs(profile, given, words):
+    with pytest.raises(BnbookError, match=words):
+        chapters.select(["practice/stand-ins"])[0].changed(profile, {"data": given})
+
+
+def test_a_condition_on_a_parameter_that_is_0_or_not_there():
+    kinds = {"steps": parameters.kind("int multiple of every"), "every": parameters.kind("int")}
+    with pytest.raises(BnbookError, match="multiple of every, and every is 0"):
+        parameters.checked(kinds, {"steps": 4, "every": 0})
+    with pytest.raises(BnbookError, match="'multiple of every' names no parameter; expected one of steps"):
+        parameters.checked(kinds, {"steps": 4})
+
+
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(
         BnbookError, match="no parameter 'learning_rate'; it has: augment, data, lr, names, rates, seeds"
     ):
-        chapters.override(DEFAULTS, {"learning_rate": 1}, "part/x")
+        override(DEFAULTS, {"learning_rate": 1}, "part/x")
 
 
 def test_yaml_files_and_assignments(tmp_path):
@@ -82,7 +111,7 @@ def test_yaml_files_and_assignments(tmp_path):
     path.write_text("lr: 1e-3\nseeds: 4\n")
     given = chapters.read_file(str(path))
     assert given["lr"] == "1e-3", "YAML 1.1 reads 1e-3 as text: the reason why types are coerced"
-    assert chapters.override(DEFAULTS, given, "x")["lr"] == 0.001
+    assert override(DEFAULTS, given, "x")["lr"] == 0.001
     assert chapters.parse_assignments(["lr=1e-3", "data = a=b"]) == {"lr": "1e-3", "data": "a=b"}
     for bad in (["lr"], ["=3"]):
         with pytest.raises(BnbookError, match="name=value"):

@@ -50,8 +50,11 @@ def text(page) -> str:
 
 
 def test_every_notebook_of_the_book_is_plain(book):
-    for chapter in book[0]:
-        for shown in (book[1], prose.Pages(dict.fromkeys(book[1].evidence), book[1].claims)):
+    without = prose.Pages(
+        dict.fromkeys(book[1].evidence), book[1].claims
+    )  # what a few chapters show of no run
+    for place, chapter in enumerate(book[0]):
+        for shown in (book[1], without) if place % 5 == 0 else (book[1],):
             page = handout.notebook(chapter, shown)
             nbformat.validate(page)
             left = [match[0] for match in RAW.finditer(text(page))]

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from test_pipeline_gate import edit_results, laptop_run
+from locked_coin import edit_results, laptop_run
 
 from bnbook.errors import BnbookError
 from bookpress.pipeline import compare, execution, publishing
@@ -35,7 +35,6 @@ def claims(ran, *tests, **about):
 
 SOURCE = {"key": "folklore", "version": "oral", "where": "here"}
 LEVEL = {"kind": "level", "a": "heads", "side": "greater", "threshold": 0.1}
-RATIO = {"kind": "ratio", "a": "heads", "b": "draws", "side": "less", "threshold": 2}
 BOUND = {"kind": "inequality", "a": "draws"}
 
 

@@ -3,8 +3,6 @@ what is refused."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from conftest import ROOT
@@ -138,8 +136,10 @@ def test_numbers_of_two_results():
 
 
 def test_how_sure_says_how_many_tests_stood_before_the_run():
-    def found(exploratory=""):
-        return claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3, exploratory=exploratory)
+    def found(exploratory="", pooled=False):
+        return claims.Judgement(
+            None, judging.OPEN, 0.0, (0.0, 0.0), 3, exploratory=exploratory, pooled=pooled
+        )
 
     sure, late, more = chapter_runs.how_sure, found("test after its data"), found("5 seeds where 3 were")
     assert sure([found(), found()]) == "All 2 tests of this chapter were fixed before its run"
@@ -150,6 +150,12 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
         "The 3 tests of this chapter are exploratory (5 seeds where 3 were, test after its data)"
     )
     assert sure([]) == "No test"
+    assert sure([found(pooled=True), late]).endswith(
+        "(test after its data). One counts the seeds of earlier runs, too"
+    )
+    assert sure([found(pooled=True), found(pooled=True)]).endswith(
+        "before its run. All count the seeds of earlier runs, too"
+    )
 
 
 def test_without_a_run_nothing_is_said():
@@ -206,13 +212,6 @@ def test_a_median_counts_a_diverged_seed_as_infinite_and_a_value_is_exactly_that
     assert prose.STATISTICS["value"](np.array([np.nan, np.nan]), ".3g") == "not finite"
     with pytest.raises(ValueError, match="differ"):
         prose.STATISTICS["value"](np.array([1.0, 1.0 + 1e-9]), ".3g")
-
-
-def test_the_last_entry_of_a_parameter(monkeypatch):
-    held = SimpleNamespace(results=Results({"parameters": {"widths": [4, 5, 6]}}))
-    pages = SimpleNamespace(evidence={"part/coin": held}, claims=[])
-    found = prose.fill("{{ param:widths[-1] }} {{ param:widths[1] }}", "part/coin", pages)
-    assert found == "6 5"
 
 
 def test_seeds_that_are_equal_are_on_no_side(monkeypatch):

@@ -18,6 +18,7 @@ import bnbook as bnbook_package
 from bookpress import fingerprint
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, chapters, execution, gate
+from bookpress.results import read
 
 BREAKS = {
     "raise": ('raise ValueError("no luck")', "ValueError: no luck"),
@@ -38,6 +39,9 @@ def test_a_run_that_breaks_is_kept_apart_with_its_cell(ran, how):
     assert words in done.stderr and "coin.failed.ipynb" in done.stderr
     failed = nbformat.read(ran / "runs" / "smoke" / "part" / "coin.failed.ipynb", as_version=4)
     assert any(code in cell.source for cell in failed.cells)
+    assert [*read(ran / "runs" / "smoke" / "part" / "coin.failed.json")] == ["heads"], (
+        "somebody may have looked"
+    )
     assert {p: p.read_bytes() for p in good} == good, "the earlier good run is untouched"
     assert not list((ran / "runs").rglob("*.running"))
 
@@ -62,6 +66,17 @@ def test_bad_input_found_by_a_chapter_is_one_line_and_exit_code_2(tiny):
     assert not list((tiny / "runs").rglob("*.ipynb"))
 
 
+def test_what_a_changed_value_stops_inside_is_one_line_that_names_it(tiny):
+    path = tiny / "book" / "part" / "coin.md"
+    path.write_text(path.read_text().replace("shares = [", "1 / (tosses - 7)\nshares = ["))
+    done = bnbook("run", "coin", "--set", "tosses=7", root=tiny, code=2)
+    assert one_line(done) and "part/coin with tosses = 7 failed; its notebook is" in done.stderr
+    assert "ZeroDivisionError: division by zero; choose other values" in done.stderr
+    path.write_text(path.read_text().replace("1 / (tosses - 7)", 'open("nowhere")'))
+    done = bnbook("run", "coin", "--set", "tosses=7", root=tiny, code=1)
+    assert "FAILED part/coin with tosses = 7" in done.stderr, "the disk's fault and no value's"
+
+
 def test_a_run_records_what_it_rests_on(tiny_ran):
     content = json.loads((tiny_ran / "runs" / "laptop" / "part" / "coin.json").read_text())
     wanted = {"profile": "laptop", "seeds": 5, "tosses": 400, "rate": 0.5, "names": ["a"]}
@@ -74,38 +89,6 @@ def test_a_run_records_what_it_rests_on(tiny_ran):
         set(c.metadata) <= {"tags", "mystnb", "papermill", "cellView", "jupyter"} for c in notebook.cells
     )
     assert str(tiny_ran) not in json.dumps(notebook), "trap 7: papermill's metadata carries local paths"
-
-
-BAD_USAGE = [
-    ("run coin --set toses=3", "no parameter 'toses'; did you mean tosses? it has: names, profile, rate, seeds, tosses"),
-    ("run coin --set tosses=many", "tosses is 'many'; expected int"),
-    ("run coin --set profile=paper", "use --profile"),
-    ("run coin --seeds 0", "expected at least 1"),
-    ("run coins", "did you mean part/coin?"),
-    ("run", "no chapter named"),
-    ("run coin --all", "give one of them"),
-    ("run coin --params none.yml", "no such file"),
-    ("run coin --params .", "is a directory; expected a YAML file"),
-    ("run coin --params big.yml", "has 97 KiB; expected at most 64"),
-    ("run coin --set names=[1", "names is '[1'; expected list[str]"),
-    ("run coin --set rate=inf", "rate is 'inf'; expected float"),
-    ("run coin --set rate=nan", "rate is 'nan'; expected float"),
-    ("run coin --set tosses=0", "parameter tosses is 0; expected"),
-    ("run coin --profile overnight", "no overnight profile; it has: smoke, laptop, paper"),
-    ("publish coin --profile smoke", "never published"),
-]  # fmt: skip
-
-
-def test_bad_usage_exits_with_2_and_runs_nothing(tiny, monkeypatch, capsys):
-    monkeypatch.chdir(tiny)
-    path = tiny / "book" / "part" / "coin.md"
-    path.write_text(path.read_text().replace("tosses = 100", "tosses: int = 100"))
-    (tiny / "big.yml").write_text("a: 1\n" * 20_000)
-    for words, message in BAD_USAGE:
-        assert main(words.split()) == 2, words
-        said = capsys.readouterr().err
-        assert message in said and said.count("\n") == 1, words
-    assert not (tiny / "runs").exists()
 
 
 def test_set_seeds_and_params_reach_the_chapter_which_says_what_it_wrote_and_is_no_default_run(tiny):

@@ -103,7 +103,3 @@ def wait_until(true, seconds: float = 600) -> None:
     while not true():
         assert time.monotonic() < until
         time.sleep(0.05)
-
-
-def test_a_number_of_jobs_below_one_is_refused(tiny):
-    assert "--jobs 0; expected at least 1" in bnbook("run", "--all", "--jobs", "0", root=tiny, code=2).stderr

@@ -17,8 +17,6 @@ from bnbook.data import load
 from bnbook.deep_linear import LinearArm
 from bnbook.errors import BnbookError
 from bnbook.small_networks import PhaseArm
-from bnbook.training.arm import Arm
-from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
 from bookpress.runs import checkpoints, kinds, store
 from bookpress.runs.runner import train_all
@@ -33,14 +31,9 @@ VGG = dict(
     test_examples=8,
 )
 LINEAR = dict(steps=9, depth=2, width=3, examples=10, probe_steps=(0, 4, 8))
+#: How each kind of training stops and goes on: tests/training/test_training_resumed.py.
 STACKS = {
-    "batch": [(Arm("batch", momentum=0.9, augment=True, **VGG), 1)],
-    "noisy": [(Arm("noisy", learning_rate=0.02, **VGG), 2)],
-    "probed": [
-        (ProbedArm("batch", probe_steps=(0, 3), landscape=(1.0,), random_directions=(1.0,), **VGG), 3)
-    ],
     "probed, noisy": [(ProbedArm("noisy", probe_steps=(1, 4), covariate_shift=True, **VGG), 4)],
-    "first gamma": [(ScaleArm(gamma=0.5, **VGG), 0)],
     "small": [(PhaseArm(hidden=(4,), batch_size=8, steps=9, data="textures-standin", test_examples=9), 2)],
     "linear": [(LinearArm("batch", learning_rate=rate, **LINEAR), 0) for rate in (1e-3, 1e-2, 1e9)],
 }
@@ -100,6 +93,9 @@ def test_a_checkpoint_is_whole_and_its_own_or_none(own_store):
     assert checkpoints.load(["a"]) is None and checkpoints.load(["b", "a"]) is None
     assert checkpoints.stacks_of({"a", "b", "c"}) == [["a", "b"]] and checkpoints.stacks_of({"a"}) == []
     whole = path.read_bytes()
+    for head in (b"[" * 10**5, b'{"keys": 5}', b'{"keys": [[1]]}', b"[1]"):
+        path.write_bytes(head + b"\n")
+        assert checkpoints.load(["a", "b"]) is None and checkpoints.stacks_of({"a", "b"}) == []
     for place in range(0, len(whole), 97):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << place % 8

@@ -358,16 +358,25 @@ def test_critical_rates_are_the_packages(page, equations, network):
     np.testing.assert_allclose(found, theory.critical_learning_rate(), **EXACT)
 
 
-def test_inputs_won_back_from_some_distances_give_the_others(shown):
-    """Two of the recorded lines give the inputs' moments; the other two must then fall where they were."""
+def test_lines_are_those_that_the_chapter_drew_and_the_readouts_fits_its_distance(shown):
+    """From the moments of the inputs each line lies on the recorded one, by γ; the readout's in the mean."""
     run = shown.evidence["mean-field/learning-rate"].results
-    gammas = np.array(run.header["parameters"]["gammas"])
+    found = own.limits(run)
+    gammas = np.array(found["gammas"])
+    fine = np.linspace(min(gammas), max(gammas), run["curve.boundary.gamma"].size)
     networks = {"fc": FullyConnected((784, 1000, 1000, 1000, 10)), "conv": Convolutional((1, 28, 28))}
-    base = own.of_inputs(run, networks, "set0")
     for net, network in networks.items():
-        line = own.line(network, "through_batch", gammas, 64, base)
-        distance = (run[f"boundary.{net}.set0"] - line).mean(axis=1)
-        np.testing.assert_allclose(distance, run[f"offset.through_batch.{net}.set0"], atol=5e-4)
+        one = found["networks"][f"{net}_set0"]
+        assert (one["fanIn"], one["positions"]) == (network.fan_in, network.positions)
+        names = {"q_hat_0": "q", "q_hat_xy_0": "xy", "q_hat_ab_xy_0": "ab"}
+        start = {letter: one["base"][name] for letter, name in names.items()}
+        for equations in ("corrected", "through_batch"):
+            theory = solve(network, "batch", fine, equations=equations, batch=found["batch"], **start)
+            line = np.log10(theory.critical_learning_rate(found["momentum"]))
+            np.testing.assert_allclose(line, run[f"curve.boundary.{equations}.{net}.set0"][0], atol=6e-4)
+        readout = np.log10(2 * (1 + found["momentum"]) / (gammas**2 * one["readout"] + 1))
+        distance = (np.array(one["boundary"]) - readout).mean()
+        assert distance == pytest.approx(run[f"offset.readout.{net}.set0"].mean(), abs=1e-4)
 
 
 def test_the_printed_limit_breaks_nothing_and_the_measured_one_is_the_edge(page):

@@ -261,6 +261,7 @@ def test_a_figure_is_drawn_for_a_page_and_for_a_phone_once_for_the_same_results_
     assert {path.name: inks.figure_of(path.read_text()) for path in place.iterdir()} == dict.fromkeys(
         ("one.svg", "one.narrow.svg"), "a/b/one"
     )
+    assert inks.reads((place / "one.svg").read_text()) == ("x",), "it says what it draws"
     assert (
         "0 0 400 50" in (place / "one.svg").read_text()
         and "0 0 100 50" in (place / "one.narrow.svg").read_text()
@@ -342,33 +343,6 @@ def test_a_figure_without_a_drawing_for_phones_scrolls_as_wide_as_its_letters_ne
     images = put(tmp_path, "one", plt.figure(figsize=(width, 3)))
     page = pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', pictures.pairs(images, tmp_path))
     assert 'class="plot scrolls"' in page and f"--wide: {wide}px" in page and "columns" not in page
-
-
-@pytest.mark.parametrize(
-    ("panels", "words", "said"),
-    [
-        ((1, 2), "less", 2),
-        ((1, 2), "lower", 0),
-        ((1, 1), "less", 0),
-        ((2, 2), "less", 0),
-        ((1, 3), "less", 2),
-    ],
-)
-def test_a_caption_says_where_left_and_right_are_on_a_phone(tmp_path, panels, words, said):
-    images = put(tmp_path, "n", plt.subplots(*panels, layout="constrained")[0], plt.figure())
-    caption = (
-        f'<span class="caption-text">Left: the left side, {words}. Rates (right). Middle and right: x.</span>'
-    )
-    page = f'<figure><img alt="x" src="_images/n.svg" />{caption}</figure>'
-    page = pictures.in_both_themes(page, pictures.pairs(images, tmp_path))
-    assert page.count("on-phone") == said
-    if said:
-        places = ("Above", "below") if panels == (1, 2) else ("First", "last")
-        left, right = (
-            f'<span class="on-desk">{desk}</span><span class="on-phone">{phone}</span>'
-            for desk, phone in zip(("Left", "right"), places)
-        )
-        assert f"{left}: the left side" in page and f"({right})" in page
 
 
 def test_a_figure_on_a_claims_page_has_the_caption_of_its_chapter(tmp_path):

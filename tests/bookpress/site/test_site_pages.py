@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from conftest import ROOT
 from PIL import Image
 from site_rows import rows
 
 from bnbook.errors import BnbookError
 from bookpress.book import book
-from bookpress.pipeline.chapters import Chapter
-from bookpress.site import build, pages, pdf, reference, shell
+from bookpress.site import build, pages, pdf, shell
 
-F = r'<span class="math notranslate nohighlight">\(y=\pm1\)</span>'
+MATH = '<span class="math notranslate nohighlight"'
+F = rf'{MATH} style="--room:4.5em">\(y=\pm1\)</span>'
 LOADS = '<script>window.MathJax = {"a": 1}</script>\n<script defer="defer" src="m/tex-chtml.js"></script>'
 HEADING = '<h3>On coins<a class="headerlink" href="#on-coins" title="x">#</a></h3>'
 LABEL, LINK = '<span id="erratum-coin"></span>', '<a class="reference internal" href="#a">'
@@ -22,53 +21,56 @@ CELL = f'<div class="cell tag_hide-input docutils container">\n{FOLD}{{}}</div>\
 SAID, SHORT = (f"2 (95 % interval 1 to 3) and 5 ({words}4 to 6)." for words in ("95 % interval ", ""))
 #: What mends a page, the page before, and after; None: it stays as it is.
 MENDS = [
-    (build.without_idle_mathjax, f"<head>{LOADS}</head><p>words</p>", "<head></head><p>words</p>"),
-    (build.without_idle_mathjax, f'<head>{LOADS}</head><span class="math">x</span>', None),
+    (build.mended, f"<head>{LOADS}</head><p>words</p>", "<head></head><p>words</p>"),
+    (build.mended, f'<head>{LOADS}</head><span class="math">x</span>', None),
     (
-        build.without_doubles,
+        build.mended,
         '<script src="../_static/board.js?v=1"></script>\n<script src="../_static/explorers/data/fuse.js"></script>',
         "",
     ),
-    (build.without_doubles, '<script defer="defer" src="../_static/board.js?v=1"></script>', None),
-    (build.without_doubles, '<script src="../_static/doctools.js"></script>', None),
+    (build.mended, '<script defer="defer" src="../_static/board.js?v=1"></script>', None),
+    (build.mended, '<script src="../_static/doctools.js"></script>', None),
     (
-        build.names_at_dots,
+        build.mended,
         '<h2><span class="pre">a.b_c</span></h2><p>a.b',
         '<h2><span class="pre">a.<wbr>b_<wbr>c</span></h2><p>a.b',
     ),
+    (build.mended, rf"{MATH}>\(y=\pm1\)</span>", F),
     (
-        build.with_their_stops,
-        f"one {F}, two {F} three",
-        f'one <span class="unbroken">{F},</span> two {F} three',
+        build.mended,
+        rf"{MATH}>\(\tfrac{{a}}{{bcd}}\)</span>",
+        rf'{MATH} style="--room:1.8em">\(\tfrac{{a}}{{bcd}}\)</span>',
     ),
+    (build.mended, rf"{MATH}>\(x_{{ij}}^2\)</span>", rf'{MATH} style="--room:2.1em">\(x_{{ij}}^2\)</span>'),
+    (build.mended, f"one {F}, two {F} three", f'one <span class="unbroken">{F},</span> two {F} three'),
     (
-        build.with_their_stops,
+        build.mended,
         f"“{F}” ({F} b",
         f'<span class="unbroken">“{F}”</span> <span class="unbroken">({F}</span> b',
     ),
-    (build.with_their_stops, f"{F}).</p>", f'<span class="unbroken">{F}).</span></p>'),
-    (build.with_room, '<div class="bd-article-container">x', '<div class="bd-article-container wide">x'),
-    (build.with_room, '<div class="bd-article-container">x<div class="bd-sidebar-secondary">', None),
-    (build.with_links_to_exercises, f"Solution to{LINK} Exercise 3", f"Solution to {LINK}Exercise 3"),
+    (build.mended, f"{F}).</p>", f'<span class="unbroken">{F}).</span></p>'),
+    (build.mended, '<div class="bd-article-container">x', '<div class="bd-article-container wide">x'),
+    (build.mended, '<div class="bd-article-container">x<div class="bd-sidebar-secondary">', None),
+    (build.mended, f"Solution to{LINK} Exercise 3", f"Solution to {LINK}Exercise 3"),
     (
-        build.lasting_links,
+        build.mended,
         HEADING + LABEL + HEADING,
         HEADING + LABEL + HEADING.replace("#on-coins", "#erratum-coin"),
     ),
-    (build.lasting_links, f"{LABEL}<p>A paragraph.</p>{HEADING}", None),
+    (build.mended, f"{LABEL}<p>A paragraph.</p>{HEADING}", None),
     (
-        build.download_links,
+        build.mended,
         '<a href="../_sources/a/b.ipynb" title="x">',
         '<a href="../_sources/a/b.ipynb" download title="x">',
     ),
     (
-        shell.with_fixed_spaces,
+        build.mended,
         "<p>n = 20, p &lt; 0.01, 95 % of\n≤ 10⁻⁹, a = b; 5 <code>n = 20</code></p><script>n = 20</script>",
         "<p>n\u00a0=\u00a020, p\u00a0&lt;\u00a00.01, 95\u00a0% of\n≤\u00a010⁻⁹, a = b; 5 "
         "<code>n = 20</code></p><script>n = 20</script>",
     ),
     (
-        shell.with_one_fold,
+        build.mended,
         CELL.format("1", "") + CELL.format("2", "<p>3</p>\n") + CELL.format("4", ""),
         CELL.format("1", "").replace(
             "\n</details>\n</div>\n", "\n<div>2</div>\n</details>\n<p>3</p>\n</div>\n"
@@ -88,28 +90,24 @@ def test_what_is_mended_in_a_page(mend, before, after):
     assert mend(before) == (before if after is None else after)
 
 
-def test_a_page_has_a_description_and_a_picture_of_its_own_verdicts(tmp_path, tiny, monkeypatch):
-    (tmp_path / "_images").mkdir()
+def test_a_page_has_a_description_and_a_picture_of_its_own_verdicts(tmp_path):
     text = (
-        "<head><title>A coin</title></head><article><h1>A coin</h1>"
+        "<head><title>A coin</title></head><article><h1>A coin &amp; more</h1>"
         '<div class="run-stamp docutils"><p>Numbers on this page: laptop profile, and more.</p></div>'
         "<p>Is it <em>fair</em>? Heads came up in half of the tosses &amp; more.</p></article>"
     )
-    drawn, card = {}, shell.card
-    monkeypatch.setattr(shell, "card", lambda *words: drawn.update({words[0]: len(words[1])}) or card(*words))
-    shown = shell.previews(tmp_path, [Chapter("part/coin", None, "A coin & its two sides")], rows())
-    assert list(drawn.values()) == [13, 12]
-    with Image.open(tmp_path / "_images" / "preview-index.png") as picture:
-        assert picture.size == shell.SIZE and len(picture.getcolors(1 << 20)) > 5
-    page = shown.tagged(text, "part/coin")
+    page = shell.with_description(text, "a.png", "A coin & its two sides")
     assert 'name="description" content="Is it fair? Heads came up in half of the tosses &amp; more' in page
     assert 'property="og:title" content="A coin &amp; its two sides"' in page
-    pictures = {"part/coin": "../_images/preview-part-coin", "claims/claim-1": "../_images/preview-part-coin"}
-    for name, image in (pictures | {"part/other": "../_images/preview-index"}).items():
-        assert f'property="og:image" content="{image}.png"' in shown.tagged(text, name)
-    assert shown.tagged(page, "part/coin").count("og:description") == 1, "what it says of itself stays"
-    away = dataclasses.replace(shown, address="https://example.org/book/").tagged(text, "index")
-    assert 'content="https://example.org/book/_images/preview-index.png"' in away
+    assert 'property="og:title" content="A coin &amp; more"' in shell.with_description(text, "a.png")
+    assert page.count('property="og:image" content="a.png"') == 1
+    assert shell.with_description(page, "b.png").count("og:description") == 1, "what it says of itself stays"
+    shell.draw_previews({"index": "A book", "part/coin": "A coin"}, rows(), tmp_path)
+    few = [
+        len(Image.open(tmp_path / shell.preview(name)).getcolors(1 << 20)) for name in ("index", "part/coin")
+    ]
+    assert min(few) > 5
+    assert Image.open(tmp_path / shell.preview("part/coin")).size == shell.SIZE
     assert shell.description("<article><p>short</p></article>") == ""
     long = shell.description("<article><p>" + "long words " * 60 + "</p>")
     assert 100 < len(long) <= shell.LONGEST_DESCRIPTION + 2
@@ -137,7 +135,7 @@ def test_without_a_site_or_a_browser_there_is_one_clear_line(tiny, monkeypatch):
 
 
 def test_the_page_of_names_has_every_public_name_with_its_docstring():
-    text = reference.names()
+    text = pages.public_names()
     for module, listed in book().public.items():
         for name in listed:
             assert f"{module}.{name}(" in text, name
@@ -147,3 +145,17 @@ def test_the_page_of_names_has_every_public_name_with_its_docstring():
     assert 'norm: Norm = "none"' in text.replace("'", '"') and "model: nn.Module" in text
     assert "h<sup>l-1</sup>" in text and "W<sub>i</sub>" in text and "*whole*" in text, "set, not spelled"
     assert "n\\_mu" in text and "q\\_hat\\_0" in text, "names of code are no formulas"
+
+
+def test_the_books_notation_is_one_table(monkeypatch, tmp_path):
+    monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
+    table = pages.notation()
+    assert table.count("\n") > 20 and "$\\gamma$, $\\beta$ | `gamma`, `beta`" in table
+    assert r"$\mathcal L$, $\widehat{\mathcal L}$ |" in table, "no symbol stands there twice"
+    (tmp_path / "_config.yml").write_text("title: A")
+    (tmp_path / "book").mkdir()
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    assert pages.notation().count("\n") == 3
+    (tmp_path / "book/notation.yml").write_text("- {symbol: [a], mean: x}")
+    with pytest.raises(BnbookError, match="notation.yml: row number 1: .* lacks meaning"):
+        pages.notation()

@@ -5,7 +5,8 @@ import zipfile
 
 import pytest
 
-from bookpress import contents, coursework
+from bookpress import coursework
+from bookpress.book import chapter_names
 from bookpress.paths import book_folder
 from bookpress.site import teaching
 
@@ -21,7 +22,7 @@ def test_the_instructors_page_links_to_pages_that_are_there():
 
 def test_each_sheet_is_named_on_the_page_of_its_chapter():
     found = teaching.sheets()
-    assert sum(map(len, found.values())) == 9 and set(found) <= set(contents.chapter_names())
+    assert sum(map(len, found.values())) == 9 and set(found) <= set(chapter_names())
     for chapter, titles in found.items():
         text = (book_folder() / f"{chapter}.md").read_text(encoding="utf-8")
         shown = teaching.with_sheets(text, titles)

@@ -6,48 +6,36 @@ import csv
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from bookpress import contents
-from bookpress.pipeline.chapters import Chapter
+from bookpress.book import chapter_names
+from bookpress.pipeline import pictures
 from bookpress.profiles import PROFILES
-from bookpress.site import ways
+from bookpress.results import Results
+from bookpress.site import shell
 
-CELLS = [
-    "record('speed', rates)",
-    "for r, values in tables.items():\n    record(f'growth.m{r}', values)",
-    "record('unseen', found)\nfigure('lines', draw)",
-    "record(f'growth.m{r}', tables)\nrecord('slope', [1])\nsave_figure(fig, 'two-words')",
-]
-
-
-class Cells(Chapter):
-    code_cells = CELLS
-
-
-RECORDED = [
-    "curve.lines.one",
-    "curve.other.x",
-    "growth.m1",
-    "growth.m2",
-    "slope",
-    "slope.batch",
-    "slopes",
-    "speed",
-]
+ENTRIES = {name: {"values": [1.0], "unit": "", "seeds": [0]} for name in ("a", "b", "c")}
+RUN = SimpleNamespace(results=Results({}, ENTRIES), profile="laptop")
 
 
 @pytest.mark.parametrize(
-    ("figure", "behind"),
-    [
-        ("lines", (["curve.lines.one"], ways.POINTS)),
-        ("two-words", (["growth.m1", "growth.m2", "slope", "slope.batch"], ways.NAMED)),
-        ("never-saved", (RECORDED, ways.ALL)),
-    ],
+    ("reads", "says", "rows"),
+    [(("b", "a"), "what the figure draws", "ab"), ((), "every recorded result of the chapter", "abc")],
 )
-def test_a_figures_data_are_its_points_else_what_its_cell_names_else_all(figure, behind):
-    assert ways.results_behind(Cells("part/coin", None, "A coin"), figure, RECORDED) == behind
+def test_a_figures_data_are_what_it_draws_else_all(tmp_path, reads, says, rows):
+    figures = {"one": pictures.Picture("part/coin/one", (1.0, 1.0), None, reads)}
+    page = '<figure id="x"><a href="../_images/one.svg">x</a></figure><figure><a href="_images/two.svg"></a></figure>'
+    shown = SimpleNamespace(evidence={"part/coin": RUN})
+    text = shell.with_ways(page, "claims/x", tmp_path, shown, figures)
+    assert text.count('class="ways"') == 1 and "run part/coin --profile laptop --compare" in text
+    data, said = re.search(r'download href="\.\./([^"]+)" title="CSV: ([^"]+)"', text).groups()
+    with (tmp_path / data).open(encoding="utf-8") as file:
+        assert "".join(row["name"] for row in csv.DictReader(file)) == rows and said == says
+    assert (
+        shell.with_ways(page, "x", tmp_path, SimpleNamespace(evidence={"part/coin": None}), figures) == page
+    )
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +44,7 @@ def site(request) -> Path:
     return Path(named).resolve() if named else request.getfixturevalue("built_site") / "html"
 
 
-@pytest.mark.parametrize("page", ["index", *contents.chapter_names()])
+@pytest.mark.parametrize("page", ["index", *chapter_names()])
 def test_each_figure_of_each_page_has_its_data_and_its_command(site, page):
     path = site / f"{page}.html"
     text = path.read_text(encoding="utf-8")
@@ -68,7 +56,7 @@ def test_each_figure_of_each_page_has_its_data_and_its_command(site, page):
     for each in under:
         command = re.sub(r"<[^>]+>", "", re.search(r"<pre[^>]*>(.*?)</pre>", each, re.S)[1])
         asked = re.fullmatch(r"bnbook run (\S+) --profile (\w+) --compare\s*", command)
-        assert asked and asked[1] in contents.chapter_names() and asked[2] in PROFILES
+        assert asked and asked[1] in chapter_names() and asked[2] in PROFILES
         data = re.search(r'<a class="way" download href="([^"]+)" title="CSV: [^"]+">', each)[1]
         with (path.parent / data).open(encoding="utf-8") as file:
             rows = list(csv.DictReader(file))

@@ -1,0 +1,135 @@
+"""What `check` says: of each run what the gate says, and of what stands beside the runs whether pages can rest on it."""
+
+from __future__ import annotations
+
+from bookpress import claims, paths
+from bookpress.book import command_name
+from bookpress.claims import locks
+from bookpress.claims.judging import HOLDS, HOLDS_IF
+from bookpress.claims.locks import short
+from bookpress.errors import PressError
+from bookpress.pipeline import chapter_runs, gate, prose, publishing
+from bookpress.pipeline.chapter_runs import Evidence, fresh_run
+from bookpress.pipeline.chapters import Chapter, discover
+from bookpress.site import pages
+
+
+def report(
+    chapters: list[Chapter], *, profile: str | None = None, some: bool = False
+) -> tuple[list[str], bool]:
+    """Lines to print, and whether all is well: of the published runs, or of those in runs/PROFILE, which are tried
+    before their claims are locked; some: these are not all chapters, so nothing is said of the rest of executed/."""
+    if profile:
+        runs = {run.name: run for run in (fresh_run(c, profile) for c in chapters if c.has(profile))}
+        problems = {name: gate.problems(run) if run.exists else ["no run"] for name, run in runs.items()}
+    else:
+        runs = publishing.kept_runs(chapters)
+        problems = publishing.executed_problems(chapters, runs, beside=not some)
+    lines = [
+        "\n      ".join([f"{'BAD' if wrong else 'ok '} {name}", *wrong]) for name, wrong in problems.items()
+    ]
+    if not profile:
+        unsound = {run.chapter.name for name, run in runs.items() if problems[name]}
+        sound = [run for run in runs.values() if run.chapter.name not in unsound]
+        other = {run.name: gate.not_as_locked(run.results.header) for run in sound}
+        made = [f"{name} was made with {versions}" for name, versions in other.items() if versions]
+        lines += [f"note {each}" for each in (*publishing.cut_short(), *made, *turned(sound))]
+    if not problems:
+        paths.require_named()
+        of = f" of {', '.join(chapter.name for chapter in chapters)}" if some else ""
+        lines.append(f"nothing to check: executed/ holds no run{of} yet")
+    looks = {
+        "errata": lambda: f"{len(claims.load_errata())} errata",
+        "coverage": _coverage,
+        "instruments": _instruments,
+        "locks": lambda: _locks([] if profile else chapters),
+    }
+    if some and not profile:
+        looks["pages"] = lambda: _pages(
+            every := discover(), {each.name: gate.passed_run(each) for each in every}
+        )
+    elif not profile:  # of those a site is built next
+        fit = {run.chapter.name: run for name, run in reversed(runs.items()) if not problems[name]}
+        looks["pages"] = lambda: _pages(chapters, {each.name: fit.get(each.name) for each in chapters})
+    well = not any(problems.values())
+    for part, look in looks.items():  # each is looked at, whatever is wrong with the others
+        try:
+            lines.append(f"ok  {look()}")
+        except PressError as error:
+            lines.append(f"BAD {part}\n      {error}")
+            well = False
+    return lines, well
+
+
+def turned(runs: list[Evidence]) -> list[str]:
+    """Runs with verdicts that are others than when they ran, one line each."""
+    lines = []
+    for run in runs:
+        rows = [row for row in chapter_runs.chapter_verdicts(run) if "when it ran" in row.remark]
+        if words := ", ".join(f"{row.claim.id} {row.words}" for row in rows):
+            lines.append(f"{run.name}: verdicts that turned since the run: {words}")
+    return lines
+
+
+def _coverage() -> str:
+    counted = claims.count_sentences(claims.load_coverage())
+    return f"{counted.sentences} sentences of the sources, {counted.judged} judged"
+
+
+def _instruments() -> str:
+    known, listed = claims.load_instruments(), claims.load_claims()
+    if known and (amiss := claims.unmeasured(listed, known)):
+        raise PressError("\n      ".join(amiss))
+    return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
+
+
+def _locks(chapters: list[Chapter]) -> str:
+    chain = locks.read()
+    if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
+        raise PressError("\n      ".join(wrong))
+    return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
+
+
+def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None]) -> str:
+    """Every page can be filled in; and no erratum says wrong of what holds by its claim, if only on a condition."""
+    shown = prose.Pages(runs, claims.load_claims())
+    wrong = [row for row in claims.load_errata() if row.kind == "wrong" and row.claim]
+    if at_odds := [row.id for row in wrong if shown.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)]:
+        raise PressError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
+    for chapter in chapters:
+        for cell in chapter.notebook.cells:
+            if cell.cell_type == "markdown":
+                pages.filled(cell.source, chapter, shown)
+    return f"{len(pages.texts(chapters, shown))} pages beside the chapters"
+
+
+def unlocked(found: list[Chapter]) -> list[str]:
+    """What forbids trusting the locks: a claim without one, a published run that is not the last in them."""
+    chain, lines = locks.read(), []
+    listed = {claim.id: claim for claim in claims.load_claims()}
+    for claim in listed.values():
+        tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
+        if short(claim.test_hash) not in tests:
+            state = "another test than its locks have" if tests else "no lock"
+            lines.append(f"claim {claim.id} has {state}: {command_name()} lock {claim.chapter}")
+    for name in dict.fromkeys(line["claim"] for line in chain.lines if line.tests):
+        if name not in listed and chain.of_claim(name)[-1].event != "withdrawn":
+            lines.append(
+                f"claim {name} is gone without a word: {command_name()} lock writes that it is withdrawn"
+            )
+    for run in publishing.kept_runs(found).values():
+        if not run.results_path.is_file():
+            continue
+        header, chapter, profile = run.results.header, run.chapter.name, run.folder.name
+        last = [
+            line["content"]
+            for line in chain.of_chapter(chapter)
+            if line.event == "published" and line["profile"] == profile
+        ]
+        if last[-1:] != [short(header.get("content", ""))]:
+            lines.append(
+                f"{run.name} is not the run that was published last; {command_name()} publish {chapter} writes it down"
+            )
+        elif "locks" in header and chain.position(chapter, header["locks"]) is None:
+            lines.append(f"{run.name} began under a lock that is not in the file")
+    return lines
