@@ -23,30 +23,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.errors import BnbookError
+from bnbook.plots import COLORS, LABELS  # noqa: F401 (chapters take them from here)
 from bnbook.plots.axes import name_few_decades, thin_numbers, uncut_marks
 from bnbook.plots.layout import fit, legible, on_a_phone, refit
 from bnbook.plots.names import clear_legends, name_lines
 from bnbook.results import current, record_table
 from bookpress import atomic, parameters
 from bookpress.intervals import mean_and_interval
-from bookpress.pipeline.inks import palette
 from bookpress.results import Results
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
 
-#: The arm's colour everywhere in the book, as the site's palette has it on white.
-INKS = palette()
-COLORS = {name: light for name, (light, _) in INKS.items()} | {"theory": INKS["text"][0]}
-LABELS = {
-    "none": "without batch norm",
-    "batch": "with batch norm",
-    "noisy": "noisy batch norm",
-    "noise": "noise alone",
-    "l1": "ℓ1 norm",
-    "l2": "ℓ2 norm",
-    "linf": "ℓ∞ norm",
-    "layer": "layer norm",
-}
 #: All that Matplotlib knows by itself, then ours: nothing that a user's own style says.
 STYLE = {
     "figure.figsize": (6.8, 3.6),

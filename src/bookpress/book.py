@@ -80,7 +80,7 @@ _registered: Book | None = None
 def register(told: Book) -> Book:
     """From here on the press makes this book."""
     global _registered
-    _registered = told
+    _registered, paths.cached_as = told, told.package
     return told
 
 

@@ -10,6 +10,8 @@ from bookpress.errors import PressError
 
 #: Variables that name a place.
 PLACES = [f"BNBOOK_{place}" for place in "ROOT RUNS STORE CACHE EXECUTED BUILD DATA".split()]
+#: What the book's folder in a user's cache is called: as its package, once that has told the press of itself.
+cached_as = "bookpress"
 
 
 def settle() -> None:
@@ -73,9 +75,7 @@ def cache_folder() -> Path:
         return Path(named).expanduser()
     import platformdirs
 
-    from bookpress.book import book  # which needs the places above
-
-    return platformdirs.user_cache_path(book().package, False, opinion=False)
+    return platformdirs.user_cache_path(cached_as, False, opinion=False)
 
 
 def executed_folder() -> Path:

@@ -16,7 +16,7 @@ from torch import nn
 from bnbook import cli, data
 from bnbook.errors import BnbookError
 from bnbook.report import command, foreign
-from bookpress.cli import INTERRUPTED
+from bookpress.exits import INTERRUPTED
 
 HEAD = "import torch\nfrom torch import nn\n"
 MAKE = "def make(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.figures import COLORS, LABELS
+from bnbook.plots import COLORS, LABELS
 from bnbook.plots.layout import cells, last_of_columns, letters, subplots
 from bnbook.plots.names import marks
 from bookpress.intervals import clopper_pearson

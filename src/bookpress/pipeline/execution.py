@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import logging
 import multiprocessing
 import os
+import platform
 import re
 import shutil
 import signal
@@ -18,17 +20,19 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookpress import atomic, fingerprint, paths
+from bookpress import atomic, fingerprint, paths, results
 from bookpress.book import book, folders
+from bookpress.claims import judging
 from bookpress.cores import cores
 from bookpress.errors import PressError, reason
 from bookpress.fingerprint.sources import Sources
-from bookpress.pipeline import chapter_runs, compare, gate
+from bookpress.pipeline import chapter_runs, compare, gate, handout
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import BUDGETS
@@ -205,7 +209,7 @@ def run_chapter(
         nbformat.write(chapter.notebook, scratch / "input.ipynb")
         started = time.time()
         failure = execute_notebook(scratch / "input.ipynb", work, values, called)
-        gate.complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
+        _complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
         problems = [failure] if failure else gate.problems(work, fresh=True)
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
         numbers = target.results_path.with_suffix(".failed.json")  # which somebody may have looked at
@@ -219,6 +223,54 @@ def run_chapter(
         for left in (failed_path, numbers):  # of the run before
             left.unlink(missing_ok=True)
     return target
+
+
+def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
+    """Scrub the notebook and complete the results file's header."""
+    import nbformat
+
+    notebook = nbformat.read(work.notebook_path, as_version=4)
+    chapter_runs.scrub(notebook)
+    gate.scrub(notebook)
+    nbformat.write(notebook, work.notebook_path)
+    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
+    run, chapter = recorded.header, work.chapter
+    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
+    other = judging.other_settings(values, chapter.parameters(values["profile"]), rows)
+    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
+    recorded.header = {
+        "chapter": chapter.name,
+        "profile": values["profile"],
+        "parameters": values,
+        "default_parameters": default,
+        **({"other_settings": other} if other else {}),
+        "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
+        "claims": {claim.id: claim.test_hash for claim in made["claims"]},
+        "locks": made["locks"],
+        "judged": chapter_runs.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
+        "files": {},
+        "data": rows,
+        "provenance": {
+            "commit": made["commit"],
+            "dirty": made["dirty"],
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            "device": device.get("name", "cpu"),
+            "threads": device.get("threads", 1),
+            "kernels": gate.kernels(),
+            "seeds": seeds,
+            "seconds": round(seconds, 1),
+            "store": store,
+            "peak_memory_mib": peak_mib,
+            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "versions": {name: version(name) for name in gate.PACKAGES},
+        },
+    }
+    atomic.write_json(work.results_path, results.as_content(recorded))
+    with suppress(PressError, StopIteration):  # of a chapter that failed; why is said where it is judged
+        handout.finish(Evidence(chapter, work.folder))
+    recorded.header["files"] = work.files()
+    recorded.header["content"] = gate.content_digest(recorded)
+    atomic.write_json(work.results_path, results.as_content(recorded))
 
 
 def sweep(folder: Path) -> None:

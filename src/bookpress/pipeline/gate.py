@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -15,13 +13,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, fingerprint, paths, results
 from bookpress.book import PRESS, book, folders
-from bookpress.claims import judging, kinds, locks
+from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
@@ -285,56 +282,6 @@ def made_from(chapter: Chapter, began: dict[str, str], code: Path) -> dict[str, 
     package from the folder `package`."""
     listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
     return {"fingerprint": began, "claims": listed, "locks": head, **commit(code)}
-
-
-def complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
-    """Scrub the notebook and complete the results file's header."""
-    import nbformat
-
-    from bookpress.pipeline import handout
-
-    notebook = nbformat.read(work.notebook_path, as_version=4)
-    chapter_runs.scrub(notebook)
-    scrub(notebook)
-    nbformat.write(notebook, work.notebook_path)
-    recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
-    run, chapter = recorded.header, work.chapter
-    rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
-    other = judging.other_settings(values, chapter.parameters(values["profile"]), rows)
-    seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
-    recorded.header = {
-        "chapter": chapter.name,
-        "profile": values["profile"],
-        "parameters": values,
-        "default_parameters": default,
-        **({"other_settings": other} if other else {}),
-        "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
-        "claims": {claim.id: claim.test_hash for claim in made["claims"]},
-        "locks": made["locks"],
-        "judged": chapter_runs.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),
-        "files": {},
-        "data": rows,
-        "provenance": {
-            "commit": made["commit"],
-            "dirty": made["dirty"],
-            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-            "device": device.get("name", "cpu"),
-            "threads": device.get("threads", 1),
-            "kernels": kernels(),
-            "seeds": seeds,
-            "seconds": round(seconds, 1),
-            "store": store,
-            "peak_memory_mib": peak_mib,
-            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-            "versions": {name: version(name) for name in PACKAGES},
-        },
-    }
-    atomic.write_json(work.results_path, results.as_content(recorded))
-    with suppress(PressError, StopIteration):  # of a chapter that failed; why is said where it is judged
-        handout.finish(Evidence(chapter, work.folder))
-    recorded.header["files"] = work.files()
-    recorded.header["content"] = content_digest(recorded)
-    atomic.write_json(work.results_path, results.as_content(recorded))
 
 
 def not_as_locked(header: Mapping[str, Any]) -> str:

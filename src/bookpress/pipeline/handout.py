@@ -16,6 +16,7 @@ from bookpress.book import book, repository
 from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
 from bookpress.errors import PressError
+from bookpress.exits import guarded
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapter_runs import Evidence, published_runs
 from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
@@ -352,6 +353,4 @@ def main(folders: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    from bookpress import cli
-
-    sys.exit(cli.guarded(lambda: main(sys.argv[1:])))
+    sys.exit(guarded(lambda: main(sys.argv[1:])))

@@ -12,9 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bookpress import cli, paths
+from bookpress import paths
 from bookpress.book import chapter_names
 from bookpress.errors import PressError, reason
+from bookpress.exits import guarded
 from bookpress.site import shell
 from bookpress.site.rendering import Markup
 from bookpress.texts import read_yaml
@@ -75,4 +76,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(cli.guarded(main))
+    sys.exit(guarded(main))

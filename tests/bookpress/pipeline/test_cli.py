@@ -20,7 +20,7 @@ from conftest import ROOT, VARIABLES, bnbook
 from locked_coin import edit
 
 from bnbook.errors import BnbookError, reason
-from bookpress import cli, results
+from bookpress import cli, exits, results
 from bookpress.pipeline import doctor
 
 SHELL = [
@@ -59,7 +59,7 @@ def test_a_number_keeps_its_sign_in_any_encoding(monkeypatch):
 
 def test_a_place_that_cannot_be_written_is_one_line(ran, capsys, monkeypatch):
     monkeypatch.setenv("BNBOOK_BUILD", str(ran / "_toc.yml"))
-    assert cli.main(["build"]) == cli.USAGE
+    assert cli.main(["build"]) == exits.USAGE
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and ("File exists" in said or "Not a directory" in said)
 
@@ -142,7 +142,7 @@ def test_bad_usage_is_one_line_with_exit_code_2_and_does_nothing(tiny, monkeypat
         with monkeypatch.context() as patch:
             if variables[0]:
                 patch.setenv(*variables)
-            assert cli.main(given.split(" ")) == cli.USAGE, words
+            assert cli.main(given.split(" ")) == exits.USAGE, words
         said = capsys.readouterr().err
         assert message in said and said.count("\n") == 1, (words, said)
         there = sorted(path for path in tiny.rglob("*") if path.suffix != ".lock")
@@ -168,7 +168,7 @@ def test_the_notebooks_of_make_lab_end_in_one_line_too(tiny):
     command = [sys.executable, "-m", "bookpress.pipeline.handout"]
     for folders, word in ([[str(tiny / "lab")], "_toc.yml"], [[], "one folder is needed"]):
         done = subprocess.run([*command, *folders], capture_output=True, encoding="utf-8")
-        assert done.returncode == cli.USAGE and done.stderr.count("\n") == 1 and word in done.stderr
+        assert done.returncode == exits.USAGE and done.stderr.count("\n") == 1 and word in done.stderr
 
 
 def test_the_reason_of_many_errors_is_that_of_the_first():
@@ -256,7 +256,7 @@ def test_a_broken_file_of_the_book_is_one_line(tiny, capsys, file, old, new, mes
     text = (tiny / file).read_text()
     assert old in text
     (tiny / file).write_bytes(text.replace(old, new).encode("utf-8", "surrogateescape"))
-    assert cli.main(["run", "coin"]) == cli.USAGE
+    assert cli.main(["run", "coin"]) == exits.USAGE
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and said.startswith(f"bnbook: {message}")
 
