@@ -194,7 +194,7 @@ def test_signs_in_what_a_run_says_of_itself_never_become_markup(ran, tmp_path):
 
     def signs(content):
         made = content["provenance"]
-        made |= {name: link for name in ("date", "device", "kernels", "platform")}
+        made |= dict.fromkeys(("date", "device", "kernels", "platform"), link)
         made["versions"] = {"torch": link, link: "1"}
         content["fingerprint"][link] = "0"
 
