@@ -313,27 +313,29 @@ def content_digest(recorded: results.Results) -> str:
 
 
 def _git(*words: str) -> str:
-    """What git says of the repository; nothing where there is no git, no repository or no such thing."""
+    """What git says of the repository, of the objects that their names name; nothing where there is no git, no
+    repository or no such thing."""
     if not shutil.which("git"):
         return ""
-    command = ["git", "-C", str(paths.repository_root()), *words]
+    command = ["git", "--no-replace-objects", "-C", str(paths.repository_root()), *words]
     done = subprocess.run(command, capture_output=True, encoding="utf-8")
     return done.stdout if done.returncode == 0 else ""
 
 
 def commit(code: Path | None = None) -> dict[str, Any]:
     """The commit checked out, and whether what runs differs from it: the packages in `code` (by default those
-    of the checkout), the chapters and the lock. Asked of the files' content, not of git's own notes of it."""
+    of the checkout), the chapters, the lock and what names the package. Asked of the files' content, not of git's own notes of it."""
     root, packages = paths.repository_root(), (book().package, PRESS)
     code = code or root / "src"
     if not (head := _git("rev-parse", "HEAD").strip()):
         return {"commit": "unknown", "dirty": True}
     lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
-    asked = [*(f"src/{name}" for name in packages), "book", "requirements.lock"]
+    single = ("requirements.lock", "_config.yml")
+    asked = [*(f"src/{name}" for name in packages), "book", *single]
     rows = (row.partition("\t") for row in _git("ls-tree", "-r", "-z", "HEAD", "--", *asked).split("\0"))
     held = {name: words.split()[2] for words, _, name in rows if name}
     there = {path.relative_to(root).as_posix(): path for path in _files(root / "book")}
-    there |= {"requirements.lock": root / "requirements.lock"} if "requirements.lock" in held else {}
+    there |= {name: root / name for name in single if name in held}
     for package in packages:
         if any(name.startswith(f"src/{package}/") for name in held):  # a book may stand without their sources
             there |= {f"src/{path.relative_to(code).as_posix()}": path for path in _files(code / package)}
