@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, fingerprint, paths, results
-from bookpress.book import PRESS, book, folders
+from bookpress.book import PRESS, book, command_name, folders
 from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import PressError
@@ -388,7 +388,7 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
         return [str(error)]
     checks = [cells, figures, required_results, seeds, local_paths, plain, data_identity, within_reach]
     checks += [judgeable] if fresh else [in_its_place, unaltered, freshness, size]
-    checks += [default_parameters] if evidence.is_published else []
+    checks += [default_parameters, published_last] if evidence.is_published else []
     return [line for check in checks for line in check(evidence)]
 
 
@@ -399,12 +399,30 @@ def default_parameters(evidence: Evidence) -> Lines:
 
 
 def in_its_place(evidence: Evidence) -> Lines:
-    """A run lies in the folder of its own profile and under the name of its own chapter."""
+    """A run lies in the folder of its own profile and under the name of its own chapter, and so do its draws."""
     header = evidence.results.header
+    places = {(each.header["chapter"], each.header["profile"]) for each in evidence.results.draws}
+    if strange := places - {(evidence.chapter.name, evidence.folder.name)}:
+        yield f"a draw of {' at '.join(min(strange))} lies among those of {evidence.name}"
     if header.get("chapter") != evidence.chapter.name:
         yield f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}"
     if header.get("profile") != evidence.folder.name:
         yield f"a {header.get('profile')} run lies among the {evidence.folder.name} runs"
+
+
+def published_last(evidence: Evidence) -> Lines:
+    """The run is the one that the locks name last, and began under one of them."""
+    header, name = evidence.results.header, evidence.chapter.name
+    try:
+        chain = locks.read()
+    except PressError:  # said where the locks are looked at
+        return
+    own = [line for line in chain.of_chapter(name) if line.event == "published"]
+    last = [line["content"] for line in own if line["profile"] == evidence.folder.name]
+    if last[-1:] != [locks.short(header.get("content", ""))]:
+        yield f"it is not the run that was published last; {command_name()} publish {name} writes it down"
+    elif "locks" in header and chain.position(name, header["locks"]) is None:
+        yield "it began under a lock that is not in the file"
 
 
 def unaltered(evidence: Evidence) -> Lines:
@@ -479,12 +497,14 @@ def _known(memory: Path) -> Memory:
 
 
 def _key(evidence: Evidence) -> str:
-    """SHA-256 of all that the gate reads: run, chapter, claims, settings, package, the machine's paths."""
+    """SHA-256 of all that the gate reads: run, draws, chapter, claims, settings, locks, package, the machine's paths."""
     beside = evidence.chapter.path.parent
     own = [*beside.glob(f"{evidence.chapter.path.stem}.*"), *beside.glob("_*")]
     run = [evidence.notebook_path, evidence.results_path, *evidence.figures_folder.rglob("*")]
+    run.append(results.draws_path(evidence.results_path))
     machine = (str(paths.repository_root()), os.path.expanduser("~"), sys.version)
-    return _digest([*sorted(own), *sorted(run)], f"{_package()} {machine}")
+    locked = locks.read().head(evidence.chapter.name)
+    return _digest([*sorted(own), *sorted(run)], f"{_package()} {machine} {locked}")
 
 
 @cache

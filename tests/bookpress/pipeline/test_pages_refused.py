@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from types import SimpleNamespace
 
 import pytest
 from locked_coin import edit_results, laptop_run
@@ -23,6 +24,17 @@ def test_no_site_is_built_of_what_the_locks_do_not_know(tiny, monkeypatch):
     monkeypatch.setattr(pages, "stage", lambda *_: pytest.fail("pages were made"))
     with pytest.raises(BnbookError, match="claim coin-fair has no lock"):
         build.build(None)
+    main(["lock"])
+    monkeypatch.setattr(locks, "now", lambda: "2000-01-01T00:00Z")
+    with pytest.raises(BnbookError, match="line 1 is dated 2.*; expected 2000-01-01T00:00Z or earlier"):
+        build.build(None)
+
+
+@pytest.mark.parametrize("verdict", ["holds", "holds if …"])
+def test_no_page_says_wrong_of_what_holds(verdict):
+    row = SimpleNamespace(id="printed", kind="wrong", claim="c")
+    with pytest.raises(BnbookError, match="printed in errata.yml: wrong is what the ledger calls holding"):
+        pages.errata([row], [], SimpleNamespace(rows={"c": {"verdict": verdict}}))
 
 
 def test_only_scripts_outside_of_the_content_are_allowed_by_a_page():

@@ -249,7 +249,7 @@ def test_what_the_gate_refuses_is_neither_shown_nor_rendered(ran, tmp_path):
     # such as a run with --seeds 1, copied there
     stamped(published, lambda content: content.update(default_parameters=False))
     words = "made with other parameters than the profile's"
-    assert publishing.executed_problems([chapter]) == {"laptop/part/coin": [words]}
+    assert words in publishing.executed_problems([chapter])["laptop/part/coin"]
     assert passed_run(chapter) is None
     edit_notebook(lambda cells: cells[-1].metadata.papermill.update(status="failed"))
     with pytest.raises(
