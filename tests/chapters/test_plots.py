@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
 from bnbook.chapters import landscape, noisy_batch_norm, training
-from bnbook.figures import COLORS, finish, use_style
+from bnbook.figures import COLORS, as_svg, finish, use_style
 from bnbook.plots.axes import name_few_decades, number, thin_numbers, uncut_marks
 from bnbook.plots.layout import (
     LEAST,
@@ -35,6 +35,20 @@ def style():
     use_style()
     yield
     plt.close("all")
+
+
+def test_nothing_of_a_users_own_style_is_drawn():
+    def lines(_=None):
+        figure, ax = plt.subplots()
+        ax.plot(X)
+        return figure
+
+    own = {"text.usetex": True, "svg.fonttype": "none", "lines.marker": "o", "axes.facecolor": "black"}
+    drawn = as_svg(lines, Results(), False)
+    with plt.rc_context(own):
+        assert as_svg(lines, Results(), False) == drawn and plt.rcParams["text.usetex"]
+        use_style()
+        assert not own.items() & {name: plt.rcParams[name] for name in own}.items()
 
 
 # ---- panels of lines, fans of quantiles, shares of seeds ----

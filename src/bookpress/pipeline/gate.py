@@ -118,6 +118,8 @@ def plain(evidence: Evidence) -> Lines:
 
 #: Outputs that a page may show: none that a browser runs.
 SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
+#: Beyond words, tables and formulas in Markdown: tags, links, pictures, directives and roles, which name files.
+ACTIVE = re.compile(rf"{TAG.pattern}|\][(:]|[`~:]{{3}}\s*\{{|\}}`")
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 
 
@@ -135,8 +137,8 @@ def cells(evidence: Evidence) -> Lines:
                 yield f"{where} raised {output.ename}: {output.evalue}"
             if active := sorted(set(shown) - SHOWN):
                 yield f"{where} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}"
-            if TAG.search(str(shown.get("text/markdown", ""))):
-                yield f"{where} shows HTML in Markdown; expected Markdown alone"
+            if found := ACTIVE.search(str(shown.get("text/markdown", ""))):
+                yield f"{where} shows {found[0]!r} in Markdown; expected words, tables and formulas alone"
             if any(kind.startswith("image/") for kind in shown):
                 alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
                 yield from _alt_problems(f"{where} shows a picture", alt)
