@@ -477,8 +477,9 @@ def test_the_papers_rate_stands_between_its_neighbours():
 
 
 def test_convolutions_of_the_plain_network_have_its_colour():
-    curve = np.ones((1, 3, 2))
-    fig = noisy_batch_norm.control({"none": np.ones(2)}, {"2": curve, "5": curve}, [0, 1], 0.1, 300)
+    shown = {f"curve.control.{layer}": np.ones((1, 3, 3)) for layer in (2, 5)} | {"closed.m_variance": [0.1]}
+    shown |= {f"not_started.{norm}": [1, 1] for norm in noisy_batch_norm.NORMS}
+    fig = noisy_batch_norm.control(results_of("santurkar/noisy-batch-norm", shown))
     lines = {line.get_label(): line for line in fig.axes[1].lines}
     assert {lines[f"convolution {layer}"].get_color() for layer in (2, 5)} == {COLORS["none"]}
     assert lines["convolution 2"].get_linestyle() != lines["convolution 5"].get_linestyle()
