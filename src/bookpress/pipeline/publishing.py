@@ -313,7 +313,12 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     take_over(run)
     with locks.alone():
         _make_ready(run, old, events)
-        settle()
+        try:
+            settle()
+        except OSError as error:
+            raise PressError(
+                f"{chapter.name} is published in part ({reason(error)}); mend that, and {command_name()} publish goes on"
+            ) from None
     tidy()
     return published(chapter, profile)
 
@@ -338,6 +343,7 @@ def executed_problems(
         expected |= {run.notebook_path, run.results_path, *run.figures_folder.glob("*")}
         expected.add(results.draws_path(run.results_path))
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    files = [path for path in files if ".publishing/" not in path.as_posix()]  # of one that was cut short
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
     lines = [f"{name} belongs to no chapter; remove it" for name in strays]
     if (megabytes := sum(path.stat().st_size for path in files) / 2**20) > LARGEST_MIB:
