@@ -269,15 +269,15 @@ def read_draws(path: Path) -> tuple[Results, ...]:
         listed, known = json.loads(text)["draws"], hashlib.sha256(text).digest()
         found = tuple(Results(draw["header"], draw["results"]) for draw in listed)
         if known not in _whole:
-            assert all(draw.header["digest"] == draw_digest(draw) for draw in found)
-            assert all(draw.header.keys() >= DRAWN_WITH for draw in found)
             for draw in found:
                 whole = File.model_validate({**draw.header, "results": draw.entries})
-                assert all(len(each.values) == len(set(each.seeds)) for each in whole.results.values())
+                seeds = all(len(each.values) == len(set(each.seeds)) for each in whole.results.values())
+                if draw.header["digest"] != draw_digest(draw) or DRAWN_WITH - draw.header.keys() or not seeds:
+                    raise ValueError
             _whole.add(known)
     except FileNotFoundError:
         return ()
-    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         name = "/".join(path.parts[-4:])
         raise PressError(f"{name} is no whole file of draws; git checkout executed puts it back") from None
     return found

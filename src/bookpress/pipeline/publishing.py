@@ -245,8 +245,9 @@ def _go_forward(folder: Path) -> str:
         about = json.loads((folder / WHOLE).read_text(encoding="utf-8"))
         (chapter,) = (each for each in discover() if each.name == about["chapter"])
         profile, first, content = about["profile"], int(about["lines"]), _content(about)
-        assert profile in PUBLISHED and all(event["chapter"] == chapter.name for event in about["events"])
-    except (ValueError, KeyError, TypeError, StopIteration, RecursionError, AssertionError):
+        if profile not in PUBLISHED or any(event["chapter"] != chapter.name for event in about["events"]):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
         raise PressError(
             f"{folder} holds a publication that was cut short, of a chapter that is not there or with a {WHOLE} that "
             "cannot be read; remove the folder and publish the chapter again"
