@@ -33,6 +33,7 @@ PAGES = (
     "decoupling/halfspaces",
     "decoupling/neural-networks",
     "batch-norm/gradient-explosion",
+    "santurkar/noisy-batch-norm",
     "santurkar/training",
     "santurkar/scale",
 )

@@ -34,6 +34,7 @@ from bookpress.results import Results
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
 
+#: All that Matplotlib knows by itself, then ours: nothing that a user's own style says.
 STYLE = {
     "figure.figsize": (6.8, 3.6),
     "figure.constrained_layout.use": True,
@@ -51,7 +52,6 @@ STYLE = {
     "legend.frameon": False,
     "legend.fontsize": 10,
     "svg.hashsalt": "bnbook",
-    "text.usetex": False,  # whatever the user's own style says
 }
 
 
@@ -66,7 +66,7 @@ def use_style() -> None:
         matplotlib.use("agg")
     # Said where a legend's place took a second, which only tells that the machine was busy.
     warnings.filterwarnings("ignore", message='Creating legend with loc="best"')
-    plt.rcParams.update(STYLE)
+    plt.style.use(["default", STYLE])
 
 
 def figure(
@@ -113,7 +113,7 @@ def _save(fig: plt.Figure, name: str) -> None:
 def as_svg(draw: Callable[[Results], plt.Figure], results: Results, narrow: bool) -> bytes:
     """What `draw` makes of a run's results, for a page or (narrow) for a phone."""
     warnings.filterwarnings("ignore", message='Creating legend with loc="best"')
-    with plt.rc_context(STYLE), on_a_phone(narrow):
+    with plt.style.context(["default", STYLE]), on_a_phone(narrow):
         fig = draw(results)
         try:
             finish(fig, narrow)

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from bookpress import atomic, paths
 from bookpress.book import command_name
 from bookpress.errors import PressError
+from bookpress.fingerprint import digest
 from bookpress.profiles import HIGHEST_FIRST
 from bookpress.schema import mistake
 
@@ -177,8 +178,8 @@ def read(path: Path) -> Results:
 _whole: set[bytes] = set()  # SHA-256 of files that were found whole: one command reads them many times
 
 
-def _require_whole(digest: bytes, name: str, header: dict[str, Any], entries: dict[str, Any]) -> None:
-    if digest in _whole:
+def _require_whole(known: bytes, name: str, header: dict[str, Any], entries: dict[str, Any]) -> None:
+    if known in _whole:
         return
     if header["schema"] != SCHEMA:
         raise PressError(f"{name}: schema {header['schema']}, expected {SCHEMA}; run the chapter again")
@@ -190,7 +191,7 @@ def _require_whole(digest: bytes, name: str, header: dict[str, Any], entries: di
         ) from None
     for entry in entries.values():
         decode(entry["values"])
-    _whole.add(digest)
+    _whole.add(known)
 
 
 # ---- What a results file holds; a key may be missing where a file is older than it ----------------------------------
@@ -261,23 +262,31 @@ def draws_path(path: Path) -> Path:
 
 
 def read_draws(path: Path) -> tuple[Results, ...]:
-    """The draws that a file keeps, none where there is no file; PressError where it is not whole."""
+    """The draws that a file keeps, none where there is no file; PressError where it is not whole, or one of them is not
+    what was published."""
     try:
         text = path.read_bytes()
-        listed, digest = json.loads(text)["draws"], hashlib.sha256(text).digest()
+        listed, known = json.loads(text)["draws"], hashlib.sha256(text).digest()
         found = tuple(Results(draw["header"], draw["results"]) for draw in listed)
-        if digest not in _whole:
-            assert all(draw.header.keys() >= DRAWN_WITH for draw in found)
+        if known not in _whole:
             for draw in found:
                 whole = File.model_validate({**draw.header, "results": draw.entries})
-                assert all(len(each.values) == len(set(each.seeds)) for each in whole.results.values())
-            _whole.add(digest)
+                seeds = all(len(each.values) == len(set(each.seeds)) for each in whole.results.values())
+                if draw.header["digest"] != draw_digest(draw) or DRAWN_WITH - draw.header.keys() or not seeds:
+                    raise ValueError
+            _whole.add(known)
     except FileNotFoundError:
         return ()
-    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         name = "/".join(path.parts[-4:])
         raise PressError(f"{name} is no whole file of draws; git checkout executed puts it back") from None
     return found
+
+
+def draw_digest(draw: Results) -> str:
+    """What a draw's own hash must be."""
+    header = {key: value for key, value in draw.header.items() if key != "digest"}
+    return digest({"header": header, "results": draw.entries})
 
 
 def load(chapter: str, profile: str | None = None) -> Results:

@@ -95,8 +95,6 @@ def test_defaults(of, expected):
 #: Parts of the package whose numbers decide what is measured.
 MEASURING = "probes chapters training models normalizers meanfield small_networks deep_linear".split()
 BETWEEN = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0)
-MOMENTS = {"m_mean": 0, "m_variance": 0.26 / 3, "m_size_of_unit": 0.25}
-MOMENTS |= {"s_mean": 1.125, "s_variance": 0.73 / 48}
 CONSTANTS = {
     "chapters.exercises": dict(
         CLASSES=10, CHANNELS=(6, 16), UNITS=(120, 84), KERNEL=5, EPS=1e-5, RIDGE=1e-3, BINS=16, SEEN=32
@@ -121,8 +119,8 @@ CONSTANTS = {
     "chapters.neural_networks": dict(
         LARGEST_BEND=4 / 27**0.5, AWAY=1e-4, SINGULAR=1e-6, BRACKET=(-4.0, 4.25)
     ),
-    "chapters.noisy_batch_norm": dict(N_MU=0.5, N_SIGMA=1.25, R=0.1, CLOSED=MOMENTS, GROUPS=10)
-    | dict(STRONG=(2.0, 4.0), WEAK=(0.1, 0.3)),
+    "chapters.noisy_batch_norm": dict(STRONG=(2.0, 4.0), WEAK=(0.1, 0.3))
+    | dict(WIDTHS={name: NOISE[name] for name in ("n_mu", "n_sigma", "r_mu", "r_sigma")}),
     "chapters.predictiveness": dict(AHEAD=(1, 2, 4, 8, 16), SHOWN=(0.02, 0.25, 1.0)),
     "chapters.readout": dict(EXPLOSION=1e6),
     "chapters.residual": dict(EPS=1e-5, PER_DOUBLING=4, SEEN=2000, FAR=16.0),

@@ -7,7 +7,9 @@ import json
 from functools import cache
 
 import numpy as np
+import page_cells
 import pytest
+import torch
 from page_cells import PAGES, PATH, numbers, run, short
 
 RECORDED = json.loads(PATH.read_text())
@@ -96,6 +98,33 @@ def test_corrected_bounds_are_not_violated_and_printed_ones_are(page):
     recorded, (never, some) = ran(page)[1], (names.split() for names in COUNTS[page])
     assert [name for name in never if recorded[name].any()] == []
     assert [name for name in some if not recorded[name].any()] == []
+
+
+def test_the_noise_is_as_large_and_moves_a_unit_as_far_as_its_uniforms_and_its_blurs_say():
+    """By sums over even grids of μ and σ in place of formulas and of random draws."""
+    recorded = ran("santurkar/noisy-batch-norm")[1]
+    u = (np.arange(40) + 0.5) / 40
+    mu, sigma = u - 0.5, 1 + 0.25 * u
+    blur = 0.1**2 / 3  # of the shift, uniform over 0.2; that of the factor is Gaussian of 0.1
+    sizes = {"m_mean": mu.mean(), "m_variance": mu.var() + blur, "m_size_of_unit": abs(mu).mean()}
+    sizes |= {"s_mean": sigma.mean(), "s_variance": sigma.var() + 0.01}
+    for name, size in sizes.items():
+        assert recorded[f"closed.{name}"] == pytest.approx([size], rel=0.01)
+        assert len(recorded[f"drawn.{name}"]) == 10
+        assert recorded[f"drawn.{name}"].mean() == pytest.approx(size, rel=0.02, abs=0.01)
+    torch.manual_seed(0)
+    algorithm = page_cells.functions("santurkar/noisy-batch-norm")["algorithm_1"]
+    m = torch.stack([algorithm(torch.zeros(32, 16)) for _ in range(400)]).numpy()  # the shift alone
+    s = torch.stack([algorithm(torch.full((32, 16), 1e4)) for _ in range(400)]).numpy() / 1e4
+    shown = {"m_mean": m.mean(), "m_variance": m.var(), "m_size_of_unit": abs(m.mean(1)).mean()}
+    for name, value in (shown | {"s_mean": s.mean(), "s_variance": s.var()}).items():
+        assert value == pytest.approx(sizes[name], rel=0.03, abs=0.01)
+    v = (sigma**2 + 0.01 + blur)[:, None]
+    apart = (u[:, None] - u)[..., None, None]
+    mean = (abs(apart) / np.sqrt((v + v.T) / 2 + apart**2 / 4)).mean()
+    assert recorded["noise_alone.mean_change"] == pytest.approx([mean], rel=0.01)
+    variance = (2 * abs(v - v.T) / (v + v.T)).mean()
+    assert recorded["noise_alone.variance_change"] == pytest.approx([variance], rel=0.01)
 
 
 def test_one_pass_stalls_and_more_passes_go_on():

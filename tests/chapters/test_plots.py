@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
 from bnbook.chapters import landscape, noisy_batch_norm, training
-from bnbook.figures import COLORS, finish, use_style
+from bnbook.figures import COLORS, as_svg, finish, use_style
 from bnbook.plots.axes import name_few_decades, number, thin_numbers, uncut_marks
 from bnbook.plots.layout import (
     LEAST,
@@ -35,6 +35,20 @@ def style():
     use_style()
     yield
     plt.close("all")
+
+
+def test_nothing_of_a_users_own_style_is_drawn():
+    def lines(_=None):
+        figure, ax = plt.subplots()
+        ax.plot(X)
+        return figure
+
+    own = {"text.usetex": True, "svg.fonttype": "none", "lines.marker": "o", "axes.facecolor": "black"}
+    drawn = as_svg(lines, Results(), False)
+    with plt.rc_context(own):
+        assert as_svg(lines, Results(), False) == drawn and plt.rcParams["text.usetex"]
+        use_style()
+        assert not own.items() & {name: plt.rcParams[name] for name in own}.items()
 
 
 # ---- panels of lines, fans of quantiles, shares of seeds ----
@@ -463,8 +477,9 @@ def test_the_papers_rate_stands_between_its_neighbours():
 
 
 def test_convolutions_of_the_plain_network_have_its_colour():
-    curve = np.ones((1, 3, 2))
-    fig = noisy_batch_norm.control({"none": np.ones(2)}, {"2": curve, "5": curve}, [0, 1], 0.1, 300)
+    shown = {f"curve.control.{layer}": np.ones((1, 3, 3)) for layer in (2, 5)} | {"closed.m_variance": [0.1]}
+    shown |= {f"not_started.{norm}": [1, 1] for norm in noisy_batch_norm.NORMS}
+    fig = noisy_batch_norm.control(results_of("santurkar/noisy-batch-norm", shown))
     lines = {line.get_label(): line for line in fig.axes[1].lines}
     assert {lines[f"convolution {layer}"].get_color() for layer in (2, 5)} == {COLORS["none"]}
     assert lines["convolution 2"].get_linestyle() != lines["convolution 5"].get_linestyle()

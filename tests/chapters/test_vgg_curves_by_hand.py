@@ -7,10 +7,8 @@ import math
 import numpy as np
 import page_cells
 import pytest
-import torch
 
 from bnbook.chapters import noisy_batch_norm, training, vgg
-from bnbook.normalizers import make_normalizer
 from bnbook.probes.activations import EDGES
 
 NAN = math.nan
@@ -76,60 +74,9 @@ def test_matched_is_where_the_plain_arm_s_best_mean_is_reached():
     assert [each.tolist() for each in found] == [[4, 2], [2, np.inf]]
 
 
-def test_the_noise_s_moments_are_those_of_its_two_uniforms_and_its_two_blurs():
-    expected = {
-        "m_mean": 0.0,
-        "m_variance": 1 / 12 + 0.2**2 / 12,  # uniform over 1 and over 0.2
-        "s_mean": 1.125,
-        "s_variance": 0.25**2 / 12 + 0.1**2,  # uniform over a quarter, Gaussian of 0.1
-        "m_size_of_unit": 0.25,
-    }
-    assert pytest.approx(expected) == noisy_batch_norm.CLOSED
-    assert (noisy_batch_norm.STRONG, noisy_batch_norm.WEAK) == ((2.0, 4.0), (0.1, 0.3))
-    assert [noisy_batch_norm.tag(x) for x in (*noisy_batch_norm.STRONG, *noisy_batch_norm.WEAK)] == [
-        "x2",
-        "x4",
-        "x0_1",
-        "x0_3",
-    ]
-    assert noisy_batch_norm.stronger(0.1) == pytest.approx(
-        dict(n_mu=0.05, r_mu=0.01, r_sigma=0.01, n_sigma=1.025)
-    )
+def test_the_noise_s_strengths_and_readings():
+    noisy = noisy_batch_norm
+    assert [noisy.tag(x) for x in (*noisy.STRONG, *noisy.WEAK)] == ["x2", "x4", "x0_1", "x0_3"]
+    assert noisy.stronger(0.1) == pytest.approx(dict(n_mu=0.05, r_mu=0.01, r_sigma=0.01, n_sigma=1.025))
     layer, variance = {"per": "layer"}, {"spread": "variance"}
-    readings = {"layer": layer, "variance": variance, "layer_variance": layer | variance}
-    assert readings == noisy_batch_norm.READINGS
-
-
-def test_the_draws_are_looked_at_in_ten_groups():
-    found = noisy_batch_norm.drawn(40, seed=5, examples=6, units=3)
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        layer, x = make_normalizer("noise", 3, 0), torch.zeros(6, 3)
-        draws = [[part.double().numpy() for part in layer.draw(x)] for _ in range(40)]
-    for group in range(10):
-        s, m = (np.array([one[k] for one in draws[4 * group : 4 * group + 4]]) for k in range(2))
-        assert found["m_mean"][group] == pytest.approx(m.sum() / 72)
-        assert found["m_variance"][group] == pytest.approx(np.sum((m - m.mean()) ** 2) / 71)
-        assert found["s_mean"][group] == pytest.approx(s.sum() / 72)
-        assert found["s_variance"][group] == pytest.approx(np.sum((s - s.mean()) ** 2) / 71)
-        sizes = [abs(sum(draw[:, unit]) / 6) for draw in m for unit in range(3)]
-        assert found["m_size_of_unit"][group] == pytest.approx(sum(sizes) / 12)
-    assert {len(values) for values in found.values()} == {10} and set(found) == set(noisy_batch_norm.CLOSED)
-
-
-def test_how_far_the_noise_moves_the_moments_of_a_unit():
-    """By a sum over an even grid of the two steps' μ and σ in place of random draws."""
-    u = (np.arange(40) + 0.5) / 40
-    v = ((1 + 0.25 * u) ** 2 + 0.01 * 4 / 3)[:, None]
-    variance = (2 * abs(v - v.T) / (v + v.T)).mean()
-    apart = (u[:, None] - u)[..., None, None]
-    mean = (abs(apart) / np.sqrt((v + v.T) / 2 + apart**2 / 4)).mean()
-    found = noisy_batch_norm.moves()
-    assert found["mean"] == pytest.approx(mean, rel=0.01)
-    assert found["variance"] == pytest.approx(variance, rel=0.01)
-    draw = np.random.default_rng(0)  # and of six draws one by one
-    mu, sigma = draw.uniform(-0.5, 0.5, (2, 6)), draw.uniform(1, 1.25, (2, 6))
-    v, w = sigma**2 + 0.01 + 0.01 / 3  # of the factor's blur and of the shift's
-    apart, few = abs(mu[0] - mu[1]), noisy_batch_norm.moves(6)
-    assert few["mean"] == pytest.approx(np.mean(apart / np.sqrt((v + w) / 2 + apart**2 / 4)))
-    assert few["variance"] == pytest.approx(np.mean(2 * abs(v - w) / (v + w)))
+    assert {"layer": layer, "variance": variance, "layer_variance": layer | variance} == noisy.READINGS

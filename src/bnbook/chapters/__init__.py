@@ -16,7 +16,6 @@ LAY = {
     "fisher": "plots.fisher",
     "landscape": "plots.landscape",
     "lp_norms": "plots.lp",
-    "noisy_batch_norm": "plots.noisy",
     "order_parameters": "plots.mean_field",
     "predictiveness": "plots.predictiveness",
     "rank": "plots.rank",

@@ -123,7 +123,7 @@ def _squared_loss() -> Counterexample:
     target, epsilon = exact("1/2", "-1/2"), Fraction(13, 50)
     output = -target / 100
     losses = [((v - target) @ (v - target)) / 2 for v in (output, exact(1, -1), exact(-1, 1))]
-    assert max(losses[:2]) < epsilon  # of W without, of W' with batch norm
+    assert max(losses[:2]) < epsilon  # noqa: S101 (exact; of W without, of W' with batch norm)
     words = r"$\ell=\frac12(1,-1)$, $W'x=(1,-1)$, $Wx=-\frac1{100}\ell$, squared error (mean over the batch)"
     line = r"3.3, squared loss, $\varepsilon=\frac{13}{50}$"
     return Counterexample("lemma_33_squared", line, words, losses[2], lemma_33(epsilon), "<")

@@ -251,7 +251,7 @@ def _predictive(four: Unit, identity: np.ndarray, other: np.ndarray) -> list[Cou
     ):
         v = theorems.gradient(g, four, 1)
         change, plain = through(h, g, four, 1) @ v, h @ g
-        assert v @ change <= g @ plain  # the premise
+        assert v @ change <= g @ plain  # noqa: S101 (exact: the premise)
         instance = rf"{OUTPUTS}, $\gamma=1$, ${words}$"
         value, bound = change @ change / (v @ v), plain @ plain / (g @ g)
         made.append(Counterexample(name, "text before 4.2, squared", instance, value, bound))

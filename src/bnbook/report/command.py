@@ -186,6 +186,9 @@ def read_batch(named: str, examples: int) -> tuple[Tensor, Tensor]:
 
 
 def _draw(found: Report, path: Path) -> None:
+    from matplotlib import style
+
     buffer = io.BytesIO()
-    found.figure().savefig(buffer, format=path.suffix[1:])
+    with style.context("default"):  # whatever the user's own says
+        found.figure().savefig(buffer, format=path.suffix[1:])
     atomic.write_bytes(path, buffer.getvalue())

@@ -84,11 +84,9 @@ class Evidence:
         try:
             found = v4.reads(self.notebook_path.read_text(encoding="utf-8"))
             validate(found, relax_add_props=True)
-            assert all(isinstance(cell.metadata.get("papermill", {}), dict) for cell in found.cells)
-        except (
-            *(ValueError, AttributeError, TypeError, KeyError, AssertionError, RecursionError),
-            ValidationError,
-        ):
+            if not all(isinstance(cell.metadata.get("papermill", {}), dict) for cell in found.cells):
+                raise ValueError
+        except (ValueError, AttributeError, TypeError, KeyError, RecursionError, ValidationError):
             name = self.notebook_path.name
             raise PressError(f"{name} is not a whole notebook; run the chapter again") from None
         return found
@@ -97,7 +95,7 @@ class Evidence:
         """PressError where a file is missing or not whole."""
         if not self.exists:
             raise PressError("notebook or results file is missing")
-        assert self.results is not None and self.notebook is not None
+        _ = self.results, self.notebook
 
     @property
     def is_published(self) -> bool:

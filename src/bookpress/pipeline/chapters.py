@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import BeforeValidator
 
 from bookpress import paths
@@ -194,8 +195,8 @@ class Chapter:
 
         try:
             notebook = jupytext.reads(self.text, fmt="md:myst")
-        except (ValueError, MystMetadataParsingError) as error:
-            raise PressError(f"{self.name}: no MyST notebook: {error}") from None
+        except (ValueError, yaml.YAMLError, MystMetadataParsingError) as error:
+            raise PressError(f"{self.name}: no MyST notebook: {' '.join(str(error).split())}") from None
         notebook.metadata.pop(book().package, None)
         notebook.metadata.pop("jupytext", None)
         notebook.metadata["kernelspec"] = {

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, fingerprint, paths, results
-from bookpress.book import PRESS, book, folders
+from bookpress.book import PRESS, book, command_name, folders
 from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import PressError
@@ -118,6 +118,8 @@ def plain(evidence: Evidence) -> Lines:
 
 #: Outputs that a page may show: none that a browser runs.
 SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
+#: Beyond words, tables and formulas in Markdown: tags, links, pictures, directives and roles, which name files.
+ACTIVE = re.compile(rf"{TAG.pattern}|\][(:]|[`~:]{{3}}\s*\{{|\}}`")
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 
 
@@ -135,8 +137,8 @@ def cells(evidence: Evidence) -> Lines:
                 yield f"{where} raised {output.ename}: {output.evalue}"
             if active := sorted(set(shown) - SHOWN):
                 yield f"{where} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}"
-            if TAG.search(str(shown.get("text/markdown", ""))):
-                yield f"{where} shows HTML in Markdown; expected Markdown alone"
+            if found := ACTIVE.search(str(shown.get("text/markdown", ""))):
+                yield f"{where} shows {found[0]!r} in Markdown; expected words, tables and formulas alone"
             if any(kind.startswith("image/") for kind in shown):
                 alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
                 yield from _alt_problems(f"{where} shows a picture", alt)
@@ -311,27 +313,29 @@ def content_digest(recorded: results.Results) -> str:
 
 
 def _git(*words: str) -> str:
-    """What git says of the repository; nothing where there is no git, no repository or no such thing."""
+    """What git says of the repository, of the objects that their names name; nothing where there is no git, no
+    repository or no such thing."""
     if not shutil.which("git"):
         return ""
-    command = ["git", "-C", str(paths.repository_root()), *words]
+    command = ["git", "--no-replace-objects", "-C", str(paths.repository_root()), *words]
     done = subprocess.run(command, capture_output=True, encoding="utf-8")
     return done.stdout if done.returncode == 0 else ""
 
 
 def commit(code: Path | None = None) -> dict[str, Any]:
     """The commit checked out, and whether what runs differs from it: the packages in `code` (by default those
-    of the checkout), the chapters and the lock. Asked of the files' content, not of git's own notes of it."""
+    of the checkout), the chapters, the lock and what names the package. Asked of the files' content, not of git's own notes of it."""
     root, packages = paths.repository_root(), (book().package, PRESS)
     code = code or root / "src"
     if not (head := _git("rev-parse", "HEAD").strip()):
         return {"commit": "unknown", "dirty": True}
     lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
-    asked = [*(f"src/{name}" for name in packages), "book", "requirements.lock"]
+    single = ("requirements.lock", "_config.yml")
+    asked = [*(f"src/{name}" for name in packages), "book", *single]
     rows = (row.partition("\t") for row in _git("ls-tree", "-r", "-z", "HEAD", "--", *asked).split("\0"))
     held = {name: words.split()[2] for words, _, name in rows if name}
     there = {path.relative_to(root).as_posix(): path for path in _files(root / "book")}
-    there |= {"requirements.lock": root / "requirements.lock"} if "requirements.lock" in held else {}
+    there |= {name: root / name for name in single if name in held}
     for package in packages:
         if any(name.startswith(f"src/{package}/") for name in held):  # a book may stand without their sources
             there |= {f"src/{path.relative_to(code).as_posix()}": path for path in _files(code / package)}
@@ -384,7 +388,7 @@ def problems(evidence: Evidence, *, fresh: bool = False) -> list[str]:
         return [str(error)]
     checks = [cells, figures, required_results, seeds, local_paths, plain, data_identity, within_reach]
     checks += [judgeable] if fresh else [in_its_place, unaltered, freshness, size]
-    checks += [default_parameters] if evidence.is_published else []
+    checks += [default_parameters, published_last] if evidence.is_published else []
     return [line for check in checks for line in check(evidence)]
 
 
@@ -395,12 +399,30 @@ def default_parameters(evidence: Evidence) -> Lines:
 
 
 def in_its_place(evidence: Evidence) -> Lines:
-    """A run lies in the folder of its own profile and under the name of its own chapter."""
+    """A run lies in the folder of its own profile and under the name of its own chapter, and so do its draws."""
     header = evidence.results.header
+    places = {(each.header["chapter"], each.header["profile"]) for each in evidence.results.draws}
+    if strange := places - {(evidence.chapter.name, evidence.folder.name)}:
+        yield f"a draw of {' at '.join(min(strange))} lies among those of {evidence.name}"
     if header.get("chapter") != evidence.chapter.name:
         yield f"the results are those of chapter {header.get('chapter')}, expected {evidence.chapter.name}"
     if header.get("profile") != evidence.folder.name:
         yield f"a {header.get('profile')} run lies among the {evidence.folder.name} runs"
+
+
+def published_last(evidence: Evidence) -> Lines:
+    """The run is the one that the locks name last, and began under one of them."""
+    header, name = evidence.results.header, evidence.chapter.name
+    try:
+        chain = locks.read()
+    except PressError:  # said where the locks are looked at
+        return
+    own = [line for line in chain.of_chapter(name) if line.event == "published"]
+    last = [line["content"] for line in own if line["profile"] == evidence.folder.name]
+    if last[-1:] != [locks.short(header.get("content", ""))]:
+        yield f"it is not the run that was published last; {command_name()} publish {name} writes it down"
+    elif "locks" in header and chain.position(name, header["locks"]) is None:
+        yield "it began under a lock that is not in the file"
 
 
 def unaltered(evidence: Evidence) -> Lines:
@@ -475,12 +497,14 @@ def _known(memory: Path) -> Memory:
 
 
 def _key(evidence: Evidence) -> str:
-    """SHA-256 of all that the gate reads: run, chapter, claims, settings, package, the machine's paths."""
+    """SHA-256 of all that the gate reads: run, draws, chapter, claims, settings, locks, package, the machine's paths."""
     beside = evidence.chapter.path.parent
     own = [*beside.glob(f"{evidence.chapter.path.stem}.*"), *beside.glob("_*")]
     run = [evidence.notebook_path, evidence.results_path, *evidence.figures_folder.rglob("*")]
+    run.append(results.draws_path(evidence.results_path))
     machine = (str(paths.repository_root()), os.path.expanduser("~"), sys.version)
-    return _digest([*sorted(own), *sorted(run)], f"{_package()} {machine}")
+    locked = locks.read().head(evidence.chapter.name)
+    return _digest([*sorted(own), *sorted(run)], f"{_package()} {machine} {locked}")
 
 
 @cache

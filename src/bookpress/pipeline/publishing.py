@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bookpress import atomic, claims, fingerprint, paths, results
+from bookpress import atomic, claims, paths, results
 from bookpress.book import command_name
 from bookpress.claims import Claim, locks
 from bookpress.claims.judging import is_in
@@ -109,35 +109,13 @@ def write(path: Path, found: list[Results]) -> None:
     if not found:
         path.unlink(missing_ok=True)
         return
-    lines = ",\n".join(json.dumps(_signed(draw), separators=(",", ":")) for draw in found)
+    signed = [
+        {"header": draw.header | {"digest": results.draw_digest(draw)}, "results": draw.entries}
+        for draw in found
+    ]
+    lines = ",\n".join(json.dumps(draw, separators=(",", ":")) for draw in signed)
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_text(path, f'{{"draws":[\n{lines}\n]}}\n')
-
-
-def _signed(draw: Results) -> dict[str, Any]:
-    header = {key: value for key, value in draw.header.items() if key != "digest"}
-    content = {"header": header, "results": draw.entries}
-    return content | {"header": header | {"digest": fingerprint.digest(content)}}
-
-
-def draw_problems(chapters: list[Chapter]) -> list[str]:
-    """What is wrong with the files of draws, a line each."""
-    lines = []
-    for chapter, profile in product(chapters, PUBLISHED):
-        path = published(chapter, profile).results_path
-        try:
-            kept = results.read_draws(results.draws_path(path))
-        except PressError as error:
-            lines.append(str(error))
-            continue
-        for draw in kept:
-            own = (draw.header.get("chapter"), draw.header.get("profile")) == (chapter.name, profile)
-            if not own or _signed(draw)["header"] != draw.header:
-                made = draw.header.get("provenance", {}).get("date", "unknown")
-                lines.append(f"{profile}/{chapter.name}: the draw of {made} is not what was published")
-        if kept and not path.is_file():
-            lines.append(f"{profile}/{chapter.name} has draws and no published run")
-    return lines
 
 
 # ---- What a publication adds to the locks: the run, and the claims whose numbers it left as they were --------------
@@ -267,8 +245,9 @@ def _go_forward(folder: Path) -> str:
         about = json.loads((folder / WHOLE).read_text(encoding="utf-8"))
         (chapter,) = (each for each in discover() if each.name == about["chapter"])
         profile, first, content = about["profile"], int(about["lines"]), _content(about)
-        assert profile in PUBLISHED and all(event["chapter"] == chapter.name for event in about["events"])
-    except (ValueError, KeyError, TypeError, StopIteration, RecursionError, AssertionError):
+        if profile not in PUBLISHED or any(event["chapter"] != chapter.name for event in about["events"]):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
         raise PressError(
             f"{folder} holds a publication that was cut short, of a chapter that is not there or with a {WHOLE} that "
             "cannot be read; remove the folder and publish the chapter again"
@@ -334,7 +313,12 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     take_over(run)
     with locks.alone():
         _make_ready(run, old, events)
-        settle()
+        try:
+            settle()
+        except OSError as error:
+            raise PressError(
+                f"{chapter.name} is published in part ({reason(error)}); mend that, and {command_name()} publish goes on"
+            ) from None
     tidy()
     return published(chapter, profile)
 
@@ -348,8 +332,8 @@ def kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
 def executed_problems(
     chapters: list[Chapter], runs: dict[str, Evidence] | None = None, beside: bool = True
 ) -> dict[str, list[str]]:
-    """For each published run (`profile/chapter`) what the gate says now; `beside` them of draws, trainings and files of
-    no chapter."""
+    """For each published run (`profile/chapter`) what the gate says now; `beside` them of trainings and files of no
+    chapter."""
     folder, runs = paths.executed_folder(), kept_runs(chapters) if runs is None else runs
     found = {name: gate.problems(evidence) for name, evidence in runs.items()}
     if not beside:
@@ -357,12 +341,12 @@ def executed_problems(
     expected = {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
     for run in runs.values():
         expected |= {run.notebook_path, run.results_path, *run.figures_folder.glob("*")}
-    places = (published(chapter, profile).results_path for chapter, profile in product(chapters, PUBLISHED))
-    expected |= set(map(results.draws_path, places))
+        expected.add(results.draws_path(run.results_path))
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    files = [path for path in files if ".publishing/" not in path.as_posix()]  # of one that was cut short
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
     lines = [f"{name} belongs to no chapter; remove it" for name in strays]
     if (megabytes := sum(path.stat().st_size for path in files) / 2**20) > LARGEST_MIB:
         lines.append(f"executed/ has {megabytes:.0f} MiB; at most {LARGEST_MIB} are allowed")
-    others = {"draws": draw_problems(chapters), "executed": lines, "trainings": kept_problems()}
+    others = {"executed": lines, "trainings": kept_problems()}
     return found | {name: problems for name, problems in others.items() if problems}

@@ -18,7 +18,6 @@ from bookpress import atomic, paths
 from bookpress.book import command_name, repository
 from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, pictures
-from bookpress.pipeline.chapters import discover
 from bookpress.site import check, claim_pages, exports, pages, shell, teaching
 from bookpress.site.staged import MARK
 
@@ -43,9 +42,9 @@ def build(profile: str | None = None) -> Path:
     `_build` is wiped before: what an earlier build left (glue files, pages of removed chapters) never reaches
     the site.
     """
-    if profile is None and (wrong := check.unlocked(discover())):
+    if profile is None and (wrong := check.unlocked()):
         raise PressError(
-            f"the locks do not fit the evidence: {'; '.join(wrong[:3])}; {command_name()} check says all"
+            f"the locks cannot be trusted: {'; '.join(wrong[:3])}; {command_name()} check says all"
         )
     folder = paths.build_folder()
     words = f"another process builds the site in {folder}; wait for it and start again"

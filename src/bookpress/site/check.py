@@ -5,7 +5,6 @@ from __future__ import annotations
 from bookpress import claims, paths
 from bookpress.book import command_name
 from bookpress.claims import locks
-from bookpress.claims.judging import HOLDS, HOLDS_IF
 from bookpress.claims.locks import short
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, gate, prose, publishing
@@ -42,7 +41,7 @@ def report(
         "errata": lambda: f"{len(claims.load_errata())} errata",
         "coverage": _coverage,
         "instruments": _instruments,
-        "locks": lambda: _locks([] if profile else chapters),
+        "locks": lambda: _locks(not profile),
     }
     if some and not profile:
         looks["pages"] = lambda: _pages(
@@ -83,19 +82,16 @@ def _instruments() -> str:
     return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
 
 
-def _locks(chapters: list[Chapter]) -> str:
+def _locks(asked: bool) -> str:
     chain = locks.read()
-    if wrong := [*locks.misdated(), *unlocked(chapters)] if chapters else []:
+    if wrong := unlocked() if asked else []:
         raise PressError("\n      ".join(wrong))
     return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
 
 
 def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None]) -> str:
-    """Every page can be filled in; and no erratum says wrong of what holds by its claim, if only on a condition."""
+    """Every page can be filled in."""
     shown = prose.Pages(runs, claims.load_claims())
-    wrong = [row for row in claims.load_errata() if row.kind == "wrong" and row.claim]
-    if at_odds := [row.id for row in wrong if shown.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)]:
-        raise PressError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
     for chapter in chapters:
         for cell in chapter.notebook.cells:
             if cell.cell_type == "markdown":
@@ -103,9 +99,9 @@ def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None]) -> str:
     return f"{len(pages.texts(chapters, shown))} pages beside the chapters"
 
 
-def unlocked(found: list[Chapter]) -> list[str]:
-    """What forbids trusting the locks: a claim without one, a published run that is not the last in them."""
-    chain, lines = locks.read(), []
+def unlocked() -> list[str]:
+    """What forbids trusting the locks: a date that cannot be, a claim without one."""
+    chain, lines = locks.read(), locks.misdated()
     listed = {claim.id: claim for claim in claims.load_claims()}
     for claim in listed.values():
         tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
@@ -117,19 +113,4 @@ def unlocked(found: list[Chapter]) -> list[str]:
             lines.append(
                 f"claim {name} is gone without a word: {command_name()} lock writes that it is withdrawn"
             )
-    for run in publishing.kept_runs(found).values():
-        if not run.results_path.is_file():
-            continue
-        header, chapter, profile = run.results.header, run.chapter.name, run.folder.name
-        last = [
-            line["content"]
-            for line in chain.of_chapter(chapter)
-            if line.event == "published" and line["profile"] == profile
-        ]
-        if last[-1:] != [short(header.get("content", ""))]:
-            lines.append(
-                f"{run.name} is not the run that was published last; {command_name()} publish {chapter} writes it down"
-            )
-        elif "locks" in header and chain.position(chapter, header["locks"]) is None:
-            lines.append(f"{run.name} began under a lock that is not in the file")
     return lines

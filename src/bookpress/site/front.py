@@ -67,7 +67,7 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {seeds[len(seeds) // 2]}" if seeds else "none",
         "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
-        + f", {young} are exploratory" * bool(young),
+        + f"; {young} exploratory" * bool(young),
         "Not settled": f"{undecided} open, {untried} not tested at this scale",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())

@@ -29,10 +29,11 @@ from bookpress.claims import (
     locks,
     without_markup,
 )
-from bookpress.claims.judging import POWER, TOO_MANY
+from bookpress.claims.judging import HOLDS, HOLDS_IF, POWER, TOO_MANY
 from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
 from bookpress.claims.sources import Instrument
 from bookpress.claims.words import literal, scripts
+from bookpress.errors import PressError
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
 from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence
@@ -105,7 +106,10 @@ def counted(lists: list[Coverage]) -> str:
 
 def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
     """Every row of book/errata.yml, gravest first: one block with an anchor (`erratum-ID`) for each; tokens
-    are filled in."""
+    are filled in. PressError where one says wrong of what holds by its claim, if only on a condition."""
+    wrong = [row for row in rows if row.kind == "wrong" and row.claim]
+    if at_odds := [row.id for row in wrong if pages.rows[row.claim]["verdict"] in (HOLDS, HOLDS_IF)]:
+        raise PressError(f"{', '.join(at_odds)} in errata.yml: wrong is what the ledger calls holding")
     known, of = {chapter.name: chapter for chapter in chapters}, {claim.id: claim for claim in pages.claims}
     grave = [list(CHANGES), list(claims.ERRATUM_KINDS)]
     ordered = sorted(rows, key=lambda row: (grave[0].index(row.changes), grave[1].index(row.kind)))

@@ -25,7 +25,7 @@ from bookpress.claims import Test, judging, locks
 from bookpress.claims.kinds import evaluate
 from bookpress.claims.recorded import Recorded
 from bookpress.cli import main
-from bookpress.pipeline import chapter_runs, prose, publishing
+from bookpress.pipeline import chapter_runs, gate, prose, publishing
 from bookpress.site import pages
 
 # Pooling, by loops
@@ -350,15 +350,18 @@ def with_a_draw():
 def test_a_draw_that_was_changed_or_lies_elsewhere_is_named(ran, capsys):
     path = with_a_draw()
     good = path.read_text()
+    assert gate.passed_run(coin()) is not None  # which is remembered
     path.write_text(good.replace('"values":[0.', '"values":[1.', 1))
-    assert main(["check"]) == 1
-    assert "laptop/part/coin: the draw of 20" in capsys.readouterr().out
-    path.write_text(good.replace('"chapter":"part/coin"', '"chapter":"part/dice"'))
-    assert "is not what was published" in publishing.draw_problems([coin()])[0]
-    path.write_text(good)
-    assert publishing.draw_problems([coin()]) == []
+    assert gate.passed_run(coin()) is None and main(["check"]) == 1
+    assert "draws/laptop/part/coin.json is no whole file of draws" in capsys.readouterr().out
+    (draw,) = results.read_draws(path) if path.write_text(good) else ()
+    draw.header["chapter"] = "part/dice"
+    publishing.write(path, [draw])
+    assert gate.passed_run(coin()) is None and main(["check"]) == 1
+    assert "a draw of part/dice at laptop lies among those of laptop/part/coin" in capsys.readouterr().out
     shutil.rmtree(ran / "executed" / "laptop")
-    assert publishing.draw_problems([coin()]) == ["laptop/part/coin has draws and no published run"]
+    assert main(["check"]) == 1
+    assert "draws/laptop/part/coin.json belongs to no chapter; remove it" in capsys.readouterr().out
 
 
 def test_the_page_counts_what_draws_changed(ran):

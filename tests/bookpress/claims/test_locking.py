@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import bnbook
-from locked_coin import COIN, claims_file, coin, edit, stamped
+from locked_coin import COIN, claims_file, coin, edit, edit_results, stamped
 
 from bnbook.errors import BnbookError
 from bookpress import claims, paths, results
@@ -34,7 +34,8 @@ def shown(profile="laptop"):
 
 
 def problems():
-    return "; ".join(check.unlocked([coin()]))
+    run = chapter_runs.published(coin(), "laptop")
+    return "; ".join([*check.unlocked(), *(gate.problems(run) if run.exists else [])])
 
 
 def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
@@ -160,10 +161,8 @@ def test_more_seeds_are_locked_as_what_they_are(ran):
 def test_verdicts_that_turned_since_their_run_are_named(ran, capsys):
     publishing.publish(coin(), "laptop")
     assert check.turned([chapter_runs.published(coin(), "laptop")]) == []
-    stamped(
-        chapter_runs.published(coin(), "laptop"),
-        lambda content: content["judged"]["coin-fair"].update(verdict="not reproduced"),
-    )
+    edit_results(lambda content: content["judged"]["coin-fair"].update(verdict="not reproduced"))
+    publishing.publish(coin(), "laptop")
     main(["check"])
     words = "note laptop/part/coin: verdicts that turned since the run: coin-fair reproduced (“not repro"
     assert words in capsys.readouterr().out

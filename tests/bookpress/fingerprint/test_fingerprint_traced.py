@@ -33,7 +33,9 @@ SRC = Path(fingerprint.__file__).resolve().parents[2]
 #: The runner asks which set a name stands for, and of what colours; the SHA-256 vouches for it.
 ON_BEHALF = ("bookpress.intervals:", "bnbook.data:prepare", "bnbook.data:colours")
 #: What figures alone of a chapter ask for, where the cells of another one measure with it and its stamp has it.
-DRAWN_BESIDE = {"santurkar/training": {"bnbook.chapters.vgg:batch_steps"}}
+DRAWN_BESIDE = {
+    f"santurkar/{name}": {"bnbook.chapters.vgg:batch_steps"} for name in ("training", "noisy-batch-norm")
+}
 
 
 @pytest.mark.parametrize("chapter", discover(), ids=lambda chapter: chapter.name)

@@ -230,6 +230,7 @@ BROKEN = [
     (CHAPTER, "title: A coin", "title: [", "part/coin: its front matter, line 14 is not YAML"),
     (CHAPTER, ":tags: [hide-input]", ":tags: [hide-input", "part/coin: no MyST notebook"),
     (CHAPTER, "use_style()", "use_style(", "part/coin: code cell 1 behind the parameters, line 6"),
+    *((CHAPTER, "Is it fair?", f"Is it{sign}fair?", "part/coin: no MyST notebook") for sign in "\0\x0b\f\x1c"),
     (CHAPTER, "Is it fair?", "Ist sie gerecht? \udcfc", "part/coin: its file is not UTF-8"),
     (CONTENTS, "root:", "root: [", "_toc.yml, line 3 is not YAML"),
     (CONTENTS, "root: index", "root: 2024-99-99", "_toc.yml is not YAML: month must be in 1..12"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import json
 import os
 import re
+from types import SimpleNamespace
 
 import pytest
 from locked_coin import edit_results, laptop_run
@@ -23,6 +25,17 @@ def test_no_site_is_built_of_what_the_locks_do_not_know(tiny, monkeypatch):
     monkeypatch.setattr(pages, "stage", lambda *_: pytest.fail("pages were made"))
     with pytest.raises(BnbookError, match="claim coin-fair has no lock"):
         build.build(None)
+    main(["lock"])
+    monkeypatch.setattr(locks, "now", lambda: "2000-01-01T00:00Z")
+    with pytest.raises(BnbookError, match="line 1 is dated 2.*; expected 2000-01-01T00:00Z or earlier"):
+        build.build(None)
+
+
+@pytest.mark.parametrize("verdict", ["holds", "holds if …"])
+def test_no_page_says_wrong_of_what_holds(verdict):
+    row = SimpleNamespace(id="printed", kind="wrong", claim="c")
+    with pytest.raises(BnbookError, match="printed in errata.yml: wrong is what the ledger calls holding"):
+        pages.errata([row], [], SimpleNamespace(rows={"c": {"verdict": verdict}}))
 
 
 def test_only_scripts_outside_of_the_content_are_allowed_by_a_page():
@@ -51,9 +64,11 @@ def test_two_builds_at_once_are_one_clear_line(ran, monkeypatch):
         build.build("smoke")
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
 @pytest.mark.parametrize("cut", range(6))
-def test_a_publication_that_is_cut_short_is_whole_after_the_next(ran, monkeypatch, capsys, cut):
-    """A process that dies between any two of its steps: before, nothing is replaced; after, the next one ends it."""
+def test_a_publication_that_is_cut_short_is_whole_after_the_next(ran, monkeypatch, capsys, cut, error):
+    """A process that dies between any two of its steps, or a disk that is full: before, nothing is replaced; after, the
+    next one ends it."""
     publishing.publish(laptop_run().chapter, "laptop")
     edit_results(lambda content: content["results"]["heads"]["values"].__setitem__(0, 0.4))
     steps = iter(range(100))
@@ -61,16 +76,23 @@ def test_a_publication_that_is_cut_short_is_whole_after_the_next(ran, monkeypatc
     def dying(original):
         def step(*words):
             if next(steps) == cut:
-                raise KeyboardInterrupt
+                raise error
             return original(*words)
 
         return step
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    full = "(published in part|could not be published) .No space left on device.; (mend that|nothing was replaced)"
+    told = (
+        pytest.raises(BnbookError, match=full)
+        if isinstance(error, OSError)
+        else pytest.raises(KeyboardInterrupt)
+    )
+    with monkeypatch.context() as patch, told:
         patch.setattr(chapter_runs.os, "replace", dying(os.replace))
         patch.setattr(locks, "append", dying(locks.append))
         publishing.publish(laptop_run().chapter, "laptop")
-    assert main(["check"]) in (0, 1) and "was cut short" in capsys.readouterr().out
+    assert main(["check"]) in (0, 1) and "remove it" not in (said := capsys.readouterr().out)
+    assert "was cut short" in said or isinstance(error, OSError) and cut < 2
     assert main(["publish", "coin", "--profile", "laptop"]) == 0
     assert main(["check"]) == 0 and "was cut short" not in capsys.readouterr().out
     found = chapter_runs.published(laptop_run().chapter, "laptop").results

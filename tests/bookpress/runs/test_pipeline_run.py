@@ -234,3 +234,15 @@ def test_what_was_imported_is_what_the_commit_is_asked_for(tmp_path, monkeypatch
     (root / ".git" / "info" / "exclude").write_text("b.py\n")
     (package / "b.py").write_bytes(b"")
     assert gate.commit()["dirty"]
+    for words in (
+        ["add", "-f", "src"],
+        ["commit", "-qm", "y"],
+        ["replace", "HEAD~", "HEAD"],
+        ["reset", "-q", "HEAD~"],
+    ):
+        subprocess.run([*git, *words], check=True)
+    assert gate.commit()["dirty"], "a commit under the name of another"
+    (package / "b.py").unlink()
+    assert not gate.commit()["dirty"]
+    (root / "_config.yml").write_bytes(b"package: other\n")
+    assert gate.commit()["dirty"]
