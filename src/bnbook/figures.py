@@ -64,8 +64,9 @@ def use_style() -> None:
     current().header["parameters"] = said  # for what is drawn before the run is done
     if os.environ.get("BNBOOK_FIGURES"):
         matplotlib.use("agg")
-    # Said where a legend's place took a second, which only tells that the machine was busy.
-    warnings.filterwarnings("ignore", message='Creating legend with loc="best"')
+    # Said where a legend's place took a second, which only tells that the machine was busy; and of trainings that
+    # diverge, which their numbers say.
+    warnings.filterwarnings("ignore", message='Creating legend with loc="best"|overflow encountered')
     plt.style.use(["default", STYLE])
 
 
