@@ -143,11 +143,12 @@ class Evidence:
         return values
 
     def files(self) -> dict[str, str]:
-        """SHA-256 of the notebook, by its name; of one that was rewritten after its run, for papermill, that of the file
-        that the run wrote."""
-        found = hashlib.sha256(self.notebook_path.read_bytes()).hexdigest()
-        before = rewritten()
-        return {self.notebook_path.name: before.get(found, found)}
+        """SHA-256 of notebook and drawings, by name; of a notebook that was rewritten after its run, for papermill, that
+        of the file that the run wrote."""
+        before, own = rewritten(), self.notebook_path.parent
+        listed = [self.notebook_path, *sorted(self.figures_folder.glob("*.svg"))]
+        found = {p.relative_to(own).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in listed}
+        return {name: before.get(content, content) for name, content in found.items()}
 
     def stale(self) -> list[str]:
         """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the

@@ -120,6 +120,12 @@ def plain(evidence: Evidence) -> Lines:
 SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
 #: Beyond words, tables and formulas in Markdown: tags, links, pictures, directives and roles, which name files.
 ACTIVE = re.compile(rf"{TAG.pattern}|\][(:]|[`~:]{{3}}\s*\{{|\}}`")
+#: A drawing as Matplotlib writes it: its elements, and what of them a browser would run or fetch.
+ELEMENTS = set(
+    "svg metadata rdf:RDF cc:Work cc:Agent dc:creator dc:date dc:format dc:title dc:type style defs g path use rect "
+    "clipPath pattern image text tspan".split()
+)
+ACTS = re.compile(r"<!ENTITY|<[^>]*\son\w+\s*=|href\s*=\s*[\"'](?!#|data:image/png)|url\((?!#)|@import")
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 
 
@@ -163,6 +169,13 @@ def figures(evidence: Evidence) -> Lines:
     for path in sorted(evidence.figures_folder.glob("*")):
         if path.suffix != ".svg" or not path.is_file():
             yield f"{path.name} among the figures is no drawing"
+        elif (
+            strange := set(re.findall(r"<([^\s/!?][^\s/>]*)", svg := path.read_text(encoding="utf-8")))
+            - ELEMENTS
+        ):
+            yield f"the drawing {path.name} has <{min(strange)}>; expected what Matplotlib writes"
+        elif found := ACTS.search(svg):
+            yield f"the drawing {path.name} has {found[0][-40:]!r}; expected what Matplotlib writes"
     for name in sorted(there - named):
         yield f"figure {name} is drawn but the text does not show it"
 
@@ -426,8 +439,9 @@ def published_last(evidence: Evidence) -> Lines:
 
 
 def unaltered(evidence: Evidence) -> Lines:
-    """Notebook and results are those that the run wrote."""
+    """Notebook, results and drawings are those that the run wrote (some that wait in runs/ name no drawings)."""
     then, now = evidence.results.header.get("files", {}), evidence.files()
+    then = then if evidence.is_published else now | then
     changed = [name for name, content in now.items() if then.get(name) != content]
     if evidence.results.header.get("content") != content_digest(evidence.results):
         changed.append(evidence.results_path.name)

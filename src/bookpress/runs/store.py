@@ -58,10 +58,10 @@ def read(name: str, about: dict[str, Any]) -> Arrays | None:
 
 def kept(name: str) -> tuple[Arrays, dict[str, Any]] | None:
     """The arrays of a training that a run names, and what the file says of it; None where neither the store
-    nor the book has it whole."""
+    nor the book has it whole and under its own name."""
     for path in (committed(name), path_of(name)):
-        if path is not None and (content := read_bytes(path)) is not None and (found := _unpack(content)):
-            return found
+        if path is not None and (content := read_bytes(path)) is not None and not problem(name, content):
+            return _unpack(content)
     return None
 
 

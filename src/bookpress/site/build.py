@@ -30,9 +30,9 @@ MATHJAX_KEPT = (
     "a11y",
     "sre/mathmaps/en.json",
 )
-#: What comes with the theme and no reader's browser asks for: its scripts' sources, words for Sphinx, and fonts that
-#: stand there in a smaller form.
-UNREAD = (".map", ".po", ".mo", ".ttf")
+#: What comes with the theme and no reader's browser asks for: its scripts' sources, words for Sphinx, its templates,
+#: and fonts that stand there in a smaller form.
+UNREAD = (".map", ".po", ".mo", "macros.html", ".ttf")
 
 
 def build(profile: str | None = None) -> Path:
@@ -220,7 +220,7 @@ def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
     mathjax = site / "_static" / "mathjax"
     for path in sorted((site / "_static").rglob("*"), reverse=True):
         rest = mathjax in path.parents and not path.relative_to(mathjax).as_posix().startswith(MATHJAX_KEPT)
-        if path.is_file() and (rest or path.suffix in UNREAD):
+        if path.is_file() and (rest or path.name.endswith(UNREAD)):
             path.unlink()
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()
