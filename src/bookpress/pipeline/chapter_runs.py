@@ -11,7 +11,6 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -143,12 +142,11 @@ class Evidence:
         return values
 
     def files(self) -> dict[str, str]:
-        """SHA-256 of notebook and drawings, by name; of a notebook that was rewritten after its run, for papermill, that
-        of the file that the run wrote."""
-        before, own = rewritten(), self.notebook_path.parent
-        listed = [self.notebook_path, *sorted(self.figures_folder.glob("*.svg"))]
-        found = {p.relative_to(own).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in listed}
-        return {name: before.get(content, content) for name, content in found.items()}
+        """SHA-256 of the notebook, by its name; of one that was rewritten after its run, for papermill, that of the file
+        that the run wrote."""
+        found = hashlib.sha256(self.notebook_path.read_bytes()).hexdigest()
+        before = rewritten()
+        return {self.notebook_path.name: before.get(found, found)}
 
     def stale(self) -> list[str]:
         """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the
@@ -194,8 +192,6 @@ def move(source: Evidence, target: Evidence) -> None:
             os.replace(target.figures_folder, old)
         os.replace(source.figures_folder, target.figures_folder)
     shutil.rmtree(old, ignore_errors=True)
-    with suppress(OSError):
-        target.figures_folder.rmdir()  # none is kept
     for part in ("notebook_path", "results_path"):
         if getattr(source, part).exists():
             os.replace(getattr(source, part), getattr(target, part))

@@ -120,12 +120,6 @@ def plain(evidence: Evidence) -> Lines:
 SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
 #: Beyond words, tables and formulas in Markdown: tags, links, pictures, directives and roles, which name files.
 ACTIVE = re.compile(rf"{TAG.pattern}|\][(:]|[`~:]{{3}}\s*\{{|\}}`")
-#: A drawing as Matplotlib writes it: its elements, and what of them a browser would run or fetch.
-ELEMENTS = set(
-    "svg metadata rdf:RDF cc:Work cc:Agent dc:creator dc:date dc:format dc:title dc:type style defs g path use rect "
-    "clipPath pattern image text tspan".split()
-)
-ACTS = re.compile(r"<!ENTITY|<[^>]*\son\w+\s*=|href\s*=\s*[\"'](?!#|data:image/png)|url\((?!#)|@import")
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 
 
@@ -156,9 +150,10 @@ def cells(evidence: Evidence) -> Lines:
 
 
 def figures(evidence: Evidence) -> Lines:
-    """Every figure of the text can be drawn and says in words what it shows; every figure drawn is in the
-    text."""
+    """Every figure of the text is drawn by a function of results and says in words what it shows; every figure drawn is
+    in the text."""
     own, there, named = f"{evidence.chapter.path.stem}.figures/", drawn(evidence), set()
+    known = pictures.drawings(evidence.chapter)
     for path, alt, *_ in chapter_runs.referenced_figures(evidence.chapter.text):
         yield from _alt_problems(f"figure {path}", alt)
         named.add(name := path.removeprefix(own).removesuffix(".svg"))
@@ -166,25 +161,20 @@ def figures(evidence: Evidence) -> Lines:
             yield f"figure {path} is not from {own}; expected a figure that this chapter's run draws"
         elif name not in there:
             yield f"figure {path} is in the text but nothing draws it"
+        elif name not in known:
+            yield f"figure {path} is drawn by a cell alone; expected a function of results, as figure(NAME, draw) takes"
     for path in sorted(evidence.figures_folder.glob("*")):
         if path.suffix != ".svg" or not path.is_file():
             yield f"{path.name} among the figures is no drawing"
-        elif (
-            strange := set(re.findall(r"<([^\s/!?][^\s/>]*)", svg := path.read_text(encoding="utf-8")))
-            - ELEMENTS
-        ):
-            yield f"the drawing {path.name} has <{min(strange)}>; expected what Matplotlib writes"
-        elif found := ACTS.search(svg):
-            yield f"the drawing {path.name} has {found[0][-40:]!r}; expected what Matplotlib writes"
     for name in sorted(there - named):
         yield f"figure {name} is drawn but the text does not show it"
 
 
 def drawn(evidence: Evidence) -> set[str]:
-    """The figures that a run's cells drew; of a published run those that a function draws from its results, or that are
-    kept."""
-    kept = {path.name.partition(".")[0] for path in evidence.figures_folder.glob("*.svg") if path.is_file()}
-    return kept | set(pictures.drawings(evidence.chapter)) if evidence.is_published else kept
+    """The figures that a run's cells drew; of a published run those that a function draws from its results."""
+    if evidence.is_published:
+        return set(pictures.drawings(evidence.chapter))
+    return {path.name.partition(".")[0] for path in evidence.figures_folder.glob("*.svg") if path.is_file()}
 
 
 def required_results(evidence: Evidence) -> Lines:
@@ -439,9 +429,8 @@ def published_last(evidence: Evidence) -> Lines:
 
 
 def unaltered(evidence: Evidence) -> Lines:
-    """Notebook, results and drawings are those that the run wrote (some that wait in runs/ name no drawings)."""
+    """Notebook and results are those that the run wrote."""
     then, now = evidence.results.header.get("files", {}), evidence.files()
-    then = then if evidence.is_published else now | then
     changed = [name for name, content in now.items() if then.get(name) != content]
     if evidence.results.header.get("content") != content_digest(evidence.results):
         changed.append(evidence.results_path.name)

@@ -93,23 +93,17 @@ class Job:
 
 
 def put(runs: Iterable[Evidence], folder: Path) -> None:
-    """The figures of each run's page into NAME.figures beside it: what its functions draw, else the drawing that is
-    kept with the run; PressError names the first that cannot be drawn."""
+    """The figures of each run's page into NAME.figures beside it; PressError names the first that cannot be drawn."""
     store, jobs, places = paths.build_folder() / "drawings", list[Job](), list[tuple[Path, Path]]()
     for run in runs:
-        known, digest = drawings(run.chapter), _digest(run)
+        digest = _digest(run)
         for name in shown(run.chapter):
             place = folder / f"{run.chapter.name}.figures" / f"{name}.svg"
             place.parent.mkdir(parents=True, exist_ok=True)
-            if name in known:
-                for narrow, target in ((False, place), (True, place.with_suffix(PHONE))):
-                    key = hashlib.sha256(f"{digest} {name} {narrow}".encode()).hexdigest()
-                    jobs.append(Job(run.chapter, run.results_path, name, narrow, store / f"{key}.svg"))
-                    places.append((jobs[-1].target, target))
-                continue
-            for kept in run.figures_folder.glob(f"{name}.*svg"):
-                svg = inks.themed(kept.read_text(encoding="utf-8"), f"{run.chapter.name}/{name}")
-                (place.parent / kept.name).write_text(svg, encoding="utf-8")
+            for narrow, target in ((False, place), (True, place.with_suffix(PHONE))):
+                key = hashlib.sha256(f"{digest} {name} {narrow}".encode()).hexdigest()
+                jobs.append(Job(run.chapter, run.results_path, name, narrow, store / f"{key}.svg"))
+                places.append((jobs[-1].target, target))
     _draw_all([job for job in jobs if not job.target.is_file()])
     for drawn, place in places:
         drawn.touch()

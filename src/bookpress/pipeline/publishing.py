@@ -15,7 +15,7 @@ from bookpress.claims import Claim, locks
 from bookpress.claims.judging import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
 from bookpress.errors import PressError, reason
-from bookpress.pipeline import gate, pictures
+from bookpress.pipeline import gate
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move, published
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.profiles import PUBLISHED
@@ -222,10 +222,6 @@ def _make_ready(run: Evidence, old: Results | None, events: list[dict[str, Any]]
     shutil.rmtree(staging.folder, ignore_errors=True)
     try:
         staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
-        staging.figures_folder.mkdir()
-        for path in run.figures_folder.glob("*.svg"):
-            if path.stem not in pictures.drawings(chapter):
-                shutil.copy2(path, staging.figures_folder)
         shutil.copy2(run.notebook_path, staging.notebook_path)
         shutil.copy2(run.results_path, staging.results_path)
         # a draw that is the published run itself does not count twice
@@ -340,8 +336,7 @@ def executed_problems(
         return found
     expected = {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
     for run in runs.values():
-        expected |= {run.notebook_path, run.results_path, *run.figures_folder.glob("*")}
-        expected.add(results.draws_path(run.results_path))
+        expected |= {run.notebook_path, run.results_path, results.draws_path(run.results_path)}
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     files = [path for path in files if ".publishing/" not in path.as_posix()]  # of one that was cut short
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)

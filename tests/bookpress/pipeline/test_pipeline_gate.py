@@ -80,10 +80,6 @@ def hide():
     (figures / "shares.svg").rename(figures / "other.svg")
 
 
-def draws(text):
-    return lambda: edit(laptop_run().figures_folder / "shares.svg", "</svg>", f"{text}</svg>")
-
-
 def asks(token):
     return lambda: edit_text("{{ verdicts }}", f"{{{{ verdicts }}}} $\\frac{{{{a}}}}{{{{b}}}}$ {token}")
 
@@ -137,12 +133,6 @@ REFUSED = [
     (lambda: edit_text("data: none", "data: [mnist]"), "the run names no data set"),
     (data(JPEG, data="cifar10"), "asked for data cifar10 and rests on cifar10-jpeg75"),
     (data(JPEG, data="cifar10-auto"), "exact is True, expected False", "sha256 is 0"),
-    *((draws(text), f"the drawing shares.svg has {shown}") for text, shown in {
-        "<script>alert(1)</script>": "<script>", "<foreignObject><p>a</p></foreignObject>": "<foreignObject>",
-        "<g onclick='go()'/>": "'<g onclick='", '<use href="https://x.org/a.svg#b"/>': "'href=\"'",
-        '<g style="fill: url(https://x.org/a)"/>': "'url('", "<!ENTITY a 'b'>": "'<!ENTITY'",
-    }.items()),
-    (draws("<!-- a -->"), "coin.figures/shares.svg is not the file that the run wrote"),
     (hide, "nothing draws it", "figure other is drawn but the text does not show it"),
     (smoke_for_laptop, "a smoke run lies among the laptop runs"),
     *((asks(token), f"{token} is not a token") for token in ("{{ mode:heads }}", "{{ 7*7 }}", "{{ Heads }}", "{{mode:heads}}")),
@@ -156,12 +146,12 @@ def test_each_change_is_refused_in_its_own_words(ran, change, words):
     assert [each for each in words if each not in found] == [] and "frac" not in found, found
 
 
-def test_a_drawing_that_no_function_draws_is_kept_as_the_run_drew_it(ran, monkeypatch):
+def test_a_figure_that_no_function_draws_is_refused(ran, monkeypatch):
     monkeypatch.setattr(pictures, "drawings", lambda _: {})
-    published = publishing.publish(laptop_run().chapter, "laptop")
-    assert gate.problems(published) == []
-    edit(published.figures_folder / "shares.svg", "</svg>", "<!-- a --></svg>")
-    assert gate.problems(published) == ["coin.figures/shares.svg is not the file that the run wrote"]
+    with pytest.raises(
+        BnbookError, match=r"coin.figures/shares.svg is drawn by a cell alone; expected a function"
+    ):
+        publishing.publish(laptop_run().chapter, "laptop")
 
 
 def test_a_table_with_formulas_passes(ran):

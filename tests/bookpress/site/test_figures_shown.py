@@ -22,14 +22,11 @@ from bookpress.book import book, register
 from bookpress.pipeline import inks, pictures
 from bookpress.pipeline.chapter_runs import published
 from bookpress.pipeline.chapters import discover
-from bookpress.pipeline.gate import passed_run
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
 from bookpress.site.claim_pages import caption_of
 
 CHAPTERS = {chapter.name: chapter for chapter in discover()}
-#: Figures that need more than their run recorded: each is as its cell drew it, until the chapter's next run.
-KEPT = {"santurkar/deep-linear/verdicts", "practice/your-network/networks"}
 
 
 def drawn(fig: plt.Figure) -> str:
@@ -184,18 +181,8 @@ def test_a_function_that_a_cell_does_not_have_is_said_in_one_line():
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_every_figure_of_a_published_page_is_drawn_by_a_function_or_is_one_of_the_few_that_are_kept(name):
-    chapter = CHAPTERS[name]
-    known = set(pictures.drawings(chapter))
-    shown = set(pictures.shown(chapter))
-    assert known <= shown, "a function whose figure no page shows"
-    if (run := passed_run(chapter)) is not None:
-        kept = {path.name.partition(".")[0] for path in run.figures_folder.glob("*")}
-        assert shown == known | kept
-        if (
-            known
-        ):  # else the chapter's cells draw in their own way, and its drawings are kept until it runs again
-            assert {f"{name}/{figure}" for figure in kept - known} <= KEPT
+def test_a_page_shows_what_functions_draw_and_nothing_else(name):
+    assert set(pictures.drawings(CHAPTERS[name])) == set(pictures.shown(CHAPTERS[name]))
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -285,16 +272,6 @@ def test_what_cannot_be_drawn_is_said_by_its_name(press, tmp_path, monkeypatch):
         BnbookError, match="a/b: the figure one cannot be drawn from its results .KeyError.*no result 'x'"
     ):
         pictures.put([run_of(tmp_path)], tmp_path / "pages")
-
-
-def test_what_no_function_draws_is_shown_as_the_run_drew_it(press, tmp_path, monkeypatch):
-    monkeypatch.setattr(book().figures, "drawings", lambda chapter: {})
-    run = run_of(tmp_path)
-    (run.figures_folder / "one.svg").write_text(drawn(two_panels()))
-    pictures.put([run], tmp_path / "pages")
-    assert [path.name for path in (tmp_path / "pages/a/b.figures").iterdir()] == [
-        "one.svg"
-    ] and not press.drawn
 
 
 def test_a_drawing_hangs_on_the_code_that_its_cells_reach_and_on_no_other(tmp_path):
