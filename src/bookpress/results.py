@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from bookpress import atomic, paths
 from bookpress.book import command_name
@@ -27,6 +27,8 @@ from bookpress.schema import mistake
 
 SCHEMA = 1
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
+#: What a page takes for markup.
+MARKS = re.compile(r"[\[\]{}<>`$|\\*&!\n]")
 #: Significant digits kept in the file: float32 measurements carry seven, exact float64 checks need their
 #: exponent.
 DIGITS = 9
@@ -93,11 +95,13 @@ def record(
     """Record one result, its first axis the seeds (S, ...); under the command `run` on disk when this returns.
 
     unit: as pages print it; note: a remark; digits: significant ones that are kept, fewer for what is only
-    drawn. Raises PressError for a malformed name, a name recorded already in this run, a value without a
+    drawn. Raises PressError for a malformed name or unit, a name recorded already in this run, a value without a
     seed axis, or a seed list of another length.
     """
     if not NAME.fullmatch(name):
         raise PressError(f"result name {name!r} is malformed; expected lower-case words joined by _ and .")
+    if MARKS.search(unit):
+        raise PressError(f"result {name!r} has the unit {unit!r}; expected plain words")
     path = _path()
     if name in _session.entries and path is not None:
         raise PressError(
@@ -227,9 +231,16 @@ class Provenance(_Part):
     versions: dict[str, str] = {}
 
 
+def _words(unit: str) -> str:
+    """A unit stands in the tables of pages as it is written."""
+    if MARKS.search(unit):
+        raise ValueError(f"is {unit!r}; expected plain words")
+    return unit
+
+
 class Result(_Part):
     values: list
-    unit: str
+    unit: Annotated[str, AfterValidator(_words)]
     seeds: list[int]
     note: str = ""
 

@@ -127,6 +127,22 @@ def test_every_wrong_type_of_a_header_is_one_line_that_names_its_place(tmp_path,
     assert refused >= 5
 
 
+@pytest.mark.parametrize(
+    "unit", ["[a](b)", "![a][b]", "{download}`a`", "$\\href{a}{b}$", "<b>", "a|b", "*a*", "&lt;"]
+)
+def test_a_unit_is_plain_words(fresh_session, unit):
+    with pytest.raises(BnbookError, match="has the unit .*; expected plain words"):
+        results.record("a", [1.0], unit=unit)
+    results.record("a", [1.0], unit="standard deviations / s²")
+    fresh_session.write_text(
+        fresh_session.read_text().replace("standard deviations / s\\u00b2", json.dumps(unit)[1:-1])
+    )
+    with pytest.raises(
+        BnbookError, match="not a whole results file: results.a.unit is .*; expected plain words"
+    ):
+        results.read(fresh_session)
+
+
 def test_a_file_nested_ten_thousands_deep_is_one_line(tmp_path):
     path = tmp_path / "executed" / "laptop" / "part" / "y.json"
     path.parent.mkdir(parents=True)

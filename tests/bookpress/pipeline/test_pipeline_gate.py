@@ -109,7 +109,7 @@ REFUSED = [
     (says("provenance", "platform", "/home/ann/x"), "coin.json carries a local path (/home/a"),
     (has(lambda content: content["provenance"]["versions"].update({"<b>torch": "1"})), "has markup; expected plain words"),
     (has(lambda content: content["data"].append({"name": "</td><script>"})), "has markup; expected plain words"),
-    (has(lambda content: content["results"]["heads"].update(unit="<i>")), "has markup; expected plain words"),
+    (has(lambda content: content["results"]["heads"].update(note="<i>")), "has markup; expected plain words"),
     (shows("error", ename="ValueError", evalue="no", traceback=[]), "code cell 2 raised ValueError: no"),
     (shows("display_data", data={"image/png": "AAAA"}), "code cell 2 shows a picture lacks an alternative text"),
     (prints("read /home/ann/x.py"), "carries a local path"),
