@@ -100,17 +100,19 @@ def local_paths(evidence: Evidence) -> Lines:
             yield f"{path.name} carries a mail address (…{match[0]})"
 
 
-#: The start of a tag of HTML; a text of JSON with one.
-TAG = re.compile(r"<[A-Za-z/!?]")
-TAGGED = re.compile(rf'"((?:[^"\\]|\\.)*?{TAG.pattern}(?:[^"\\]|\\.)*)"')
+#: Beyond words, tables and formulas in Markdown: tags, links, pictures, directives and roles, which name files; a text
+#: of JSON with one.
+ACTIVE = re.compile(r"<[A-Za-z/!?]|\][(:]|[`~:]{3}\s*\{|\}`")
+MARKED = re.compile(rf'"((?:[^"\\]|\\.)*?(?:{ACTIVE.pattern})(?:[^"\\]|\\.)*)"')
 
 
 def plain(evidence: Evidence) -> Lines:
     """No markup in what a results file says of its run, names of fields as well: its words stand on pages."""
     entries = evidence.results.entries.items()
     about = {name: [entry.get("unit"), entry.get("note")] for name, entry in entries}
-    said = json.dumps([evidence.results.header, about], ensure_ascii=False)
-    for text in TAGGED.findall(said)[:3]:
+    headers = [each.header for each in (evidence.results, *evidence.results.draws)]
+    said = json.dumps([headers, about], ensure_ascii=False)
+    for text in MARKED.findall(said)[:3]:
         yield f"{evidence.results_path.name}: {text[:60]!r} has markup; expected plain words"
 
 
@@ -118,8 +120,6 @@ def plain(evidence: Evidence) -> Lines:
 
 #: Outputs that a page may show: none that a browser runs.
 SHOWN = {"text/plain", "text/markdown", "text/latex", "image/png", "image/jpeg"}
-#: Beyond words, tables and formulas in Markdown: tags, links, pictures, directives and roles, which name files.
-ACTIVE = re.compile(rf"{TAG.pattern}|\][(:]|[`~:]{{3}}\s*\{{|\}}`")
 LONGEST_HASH = re.compile(r"[0-9a-f]{16,}")
 
 

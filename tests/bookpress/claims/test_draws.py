@@ -355,6 +355,9 @@ def test_a_draw_that_was_changed_or_lies_elsewhere_is_named(ran, capsys):
     assert gate.passed_run(coin()) is None and main(["check"]) == 1
     assert "draws/laptop/part/coin.json is no whole file of draws" in capsys.readouterr().out
     (draw,) = results.read_draws(path) if path.write_text(good) else ()
+    draw.header["provenance"]["device"] = "[a](b)"
+    publishing.write(path, [draw])
+    assert main(["check"]) == 1 and "'[a](b)' has markup; expected plain words" in capsys.readouterr().out
     draw.header["chapter"] = "part/dice"
     publishing.write(path, [draw])
     assert gate.passed_run(coin()) is None and main(["check"]) == 1

@@ -13,7 +13,6 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-from locked_coin import edit_results
 
 from bnbook.errors import BnbookError
 from bookpress import claims
@@ -186,22 +185,6 @@ def test_signs_in_claims_and_errata_never_become_markup(ran, tmp_path):
     named = "l1, lp and l-infinity normalization, `l1`, lp-norms, al2"
     assert claims.without_markup(named) == "ℓ1, ℓp and ℓ∞ normalization, `l1`, lp-norms, al2"
     assert claims.without_markup("a < b, `a<b`, $1<2$, <i") == r"a &lt; b, `a<b`, $1\lt 2$, &lt;i"
-
-
-def test_signs_in_what_a_run_says_of_itself_never_become_markup(ran, tmp_path):
-    link = "[a](b) ![c](d) {raw}`e`"
-    (ran / "requirements.lock").write_text("torch==1\n")
-
-    def signs(content):
-        made = content["provenance"]
-        made |= dict.fromkeys(("date", "device", "kernels", "platform"), link)
-        made["versions"] = {"torch": link, link: "1"}
-        content["fingerprint"][link] = "0"
-
-    edit_results(signs)
-    pages.stage(tmp_path / "pages", "laptop")
-    shown = "".join((tmp_path / "pages" / name).read_text() for name in ("provenance.md", "part/coin.ipynb"))
-    assert "](b)" not in shown and "![" not in shown and "{raw}`" not in shown and "&#91;a&#93;" in shown
 
 
 def test_the_stamp_says_which_numbers_another_chapters_other_profile_made(ran):

@@ -106,6 +106,9 @@ REFUSED = [
           "```{raw} html\n:file: /etc/hostname\n```": "```{", "> ::: {include} ../a": "::: {", "~~~{eval-rst}": "~~~{"
       }.items()),
     (says("provenance", "platform", "<img src=x onerror=alert(1)>"), "has markup; expected plain words"),
+    (says("provenance", "kernels", "[a](b)"), "has markup; expected plain words"),
+    (says("fingerprint", "{download}`a`", "0"), "has markup; expected plain words"),
+    (has(lambda content: content["judged"]["coin-fair"].update(verdict="![a](b)")), "has markup; expected plain words"),
     (says("provenance", "platform", "/home/ann/x"), "coin.json carries a local path (/home/a"),
     (has(lambda content: content["provenance"]["versions"].update({"<b>torch": "1"})), "has markup; expected plain words"),
     (has(lambda content: content["data"].append({"name": "</td><script>"})), "has markup; expected plain words"),
