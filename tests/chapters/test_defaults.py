@@ -121,7 +121,7 @@ CONSTANTS = {
     ),
     "chapters.noisy_batch_norm": dict(STRONG=(2.0, 4.0), WEAK=(0.1, 0.3))
     | dict(WIDTHS={name: NOISE[name] for name in ("n_mu", "n_sigma", "r_mu", "r_sigma")}),
-    "chapters.predictiveness": dict(AHEAD=(1, 2, 4, 8, 16), SHOWN=(0.02, 0.25, 1.0)),
+    "chapters.predictiveness": dict(SHOWN=(0.02, 0.25, 1.0)),
     "chapters.readout": dict(EXPLOSION=1e6),
     "chapters.residual": dict(EPS=1e-5, PER_DOUBLING=4, SEEN=2000, FAR=16.0),
     "chapters.shared": dict(LARGEST=1e200, CLASSES=10, USABLE=0.9),

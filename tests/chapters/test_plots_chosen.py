@@ -89,7 +89,7 @@ def test_the_papers_two_orders_of_magnitude_above_batch_norms_curve():
         for name in names
         for norm in ("none", "batch", "noisy")
     }
-    fig = landscape.landscape(curves, steps)
+    fig = landscape.landscape_panels(curves, steps)
     claimed = [line for line in fig.axes[1].lines if np.allclose(line.get_ydata(), [100, 200, 300])]
     assert len(claimed) == 1 and claimed[0].get_xdata().tolist() == [1, 10, 100]
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from page_cells import functions
 
-from bnbook.chapters import internal_covariate_shift, predictiveness, vgg
+from bnbook.chapters import internal_covariate_shift, vgg
 from bnbook.probes.places import PLACES
 from bnbook.training.placed import PlacedArm
 from bookpress.pipeline import chapters
@@ -78,10 +79,19 @@ def test_the_share_of_the_steps_and_from_when_on():
     np.testing.assert_allclose(found["from.x"], [2, np.inf, 2])
 
 
-def test_the_usual_variance_is_that_of_the_named_layers():
-    run = {"median_variance": np.arange(3 * 10 * 3.0).reshape(1, 3, 10, 3)}
-    usual = vgg.usual_variance(run, arm(placed_layers=vgg.LAYERS), (2, 8))
-    np.testing.assert_allclose(usual[0, 0], [3, 21])
+def test_moments_are_named_by_way_moment_and_place():
+    change = np.zeros((2, 4, 10, 3, 2))
+    change[..., PLACES.index("next_input"), 1] = 5.0
+    change[:, :, 4, PLACES.index("before_nonlinearity"), 0] = 3.0  # convolution 5, one of three
+    run = {"update_change": change, "batch_change": change, "checkpoint_change": change[:, :2]}
+    run["probe_step"] = np.repeat(P, 2, axis=0)
+    found = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=vgg.MOVES)
+    for way in vgg.MOVES:
+        np.testing.assert_allclose(found[f"{way}_variance_next_input"], 5)
+        np.testing.assert_allclose(found[f"{way}_mean_before_nonlinearity"], 1)
+        np.testing.assert_allclose(found[f"{way}_variance_next_input_log"], np.log(5))
+    some = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=("batch",))
+    assert {name.split("_")[0] for name in some if name.endswith("_log")} == {"batch"}
     assert set(vgg.WORDS) == set(PLACES)
 
 
@@ -98,35 +108,15 @@ def test_the_larger_shift_is_the_lower_cosine():
     assert found["worse_from.shift"] == 0 and np.isinf(found["worse_from.cosine"])
 
 
-def test_at_equal_distance_the_worse_gradient_is_three_times_as_wrong():
-    run = {
-        "probe_step": P,
-        "start_loss": np.ones((1, 4)),
-        "start_norm": np.full((1, 4), 2.0),
-        "landscape_loss": np.stack([np.full((1, 4), 0.5), np.array([[0.5, 2, 2, 2]])], axis=-1),
-        "landscape_distance": np.ones((1, 4, 2)) * [1.0, 4.0],
-        "landscape_norm": np.full((1, 4, 2), 2.0),
-    }
-    worse = run | {"landscape_distance": 3 * run["landscape_distance"]}
-    pair = predictiveness.of_pair(worse, run, (1.0, 4.0), 0.1)
-    assert pair["equal_distance_ratio"] == pytest.approx(3)
-
-
-def test_equal_is_not_lower_and_a_dead_plain_network_takes_nothing_back():
-    steps, lengths = np.array([[0.0, 10.0, 20.0]]), (1.0, 4.0)
+def test_equal_is_not_lower_and_a_diverged_training_neither_descends_nor_rises():
     far = np.array([[[1.0, 8.0], [1.0, 8.0], [np.nan, np.nan]]])
     plain = dict(
-        probe_step=steps,
         start_loss=np.array([[2.0, 2.0, np.nan]]),
         start_norm=np.array([[1.0, 1.0, np.nan]]),
         landscape_loss=np.array([[[2.0, 1.0], [1.9, 2.1], [np.nan, np.nan]]]),
         landscape_distance=far,
         landscape_norm=far,
     )
-    normed = plain | dict(
-        start_loss=np.full((1, 3), 2.0),
-        start_norm=np.ones((1, 3)),
-        landscape_distance=np.full((1, 3, 2), 0.5),
-    )
-    assert predictiveness.at_length(plain, lengths, 1.0)["descends"][0, :2].tolist() == [0.0, 1.0]
-    assert predictiveness.of_pair(plain, normed, lengths, 0.1)["better_from"].tolist() == [0.0]
+    seen = functions("santurkar/predictiveness")["at_length"](plain, 1, (1.0, 4.0))
+    np.testing.assert_array_equal(seen["descends"], [[0.0, 1.0, np.nan]])
+    assert all(np.isnan(values[0, 2]) for values in seen.values())

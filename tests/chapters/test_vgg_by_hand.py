@@ -12,6 +12,7 @@ from made_up_runs import (
     LAYERS,
     LENGTHS,
     PROBES,
+    RANDOM,
     RATE,
     SEEDS,
     arm,
@@ -22,6 +23,8 @@ from made_up_runs import (
     run,
     start_step,
 )
+from page_cells import functions
+from page_cells import run as run_page
 from scipy.stats import spearmanr, t
 
 from bnbook.chapters import internal_covariate_shift, predictiveness, vgg
@@ -48,6 +51,129 @@ def test_curves_of_a_landscape(made):
     assert "random_loss_change" not in vgg.landscape(made[0], arm(random_directions=()))
     for name in ("low", "high"):
         np.testing.assert_allclose(ends[name], rows(made[0], name))
+
+
+def test_middles_of_a_curve_over_a_window_of_the_steps(made):
+    found = vgg.middles({name: rows(made[0], name) for name in MEASURES}, made[0], arm(), CLASSES)
+    assert len(found) == 4 * len(MEASURES)
+    for seed in range(SEEDS):
+        start = start_step(made[0]["loss"][seed])
+        windows = {"": (0, 400), "_early": (0, 40), "_late": (200, 400), "_started": (start, start + 40)}
+        for name in MEASURES:
+            for part, (low, high) in windows.items():
+                expected = middle(curves(made[0], seed)[name], low, high, name == "cosine")
+                assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
+
+
+def of_ten_layers(run):
+    """The same, with moments of all ten layers; those that were not drawn are not looked at."""
+    found = dict(run)
+    for name in ("update_change", "batch_change", "checkpoint_change"):
+        found[name] = np.full((*run[name].shape[:2], 10, *run[name].shape[3:]), np.nan)
+        found[name][:, :, [layer - 1 for layer in LAYERS]] = run[name]
+    return found
+
+
+def page(name, made):
+    """What the cells of a page record of three trainings that never took place, with parameters as they have."""
+    whole = dict(steps=400, early_probes=list(PROBES), probe_every=400, seeds=SEEDS)
+    whole |= dict(lengths=list(LENGTHS), random_lengths=list(RANDOM), learning_rate=RATE)
+    return run_page(
+        f"santurkar/{name}",
+        dict(zip(("none", "batch", "noisy"), map(of_ten_layers, (*made, made[1])))),
+        **whole,
+    )[1]
+
+
+@pytest.fixture(scope="module")
+def landscape(made):
+    return page("landscape", made)
+
+
+@pytest.fixture(scope="module")
+def ahead(made):
+    return page("predictiveness", made)
+
+
+def band(one, two, logarithmic):
+    """Low, middle, high of two seeds."""
+    if logarithmic:
+        return np.exp(band(math.log(one), math.log(two), False))
+    center, half = (one + two) / 2, T2 * abs(one - two) / 2
+    return np.array([center - half, center, center + half])
+
+
+def test_middles_of_a_landscape_over_the_parts_of_a_training(made, landscape):
+    for arm_of, each in zip(("none", "batch"), made):
+        for seed in range(SEEDS):
+            start, seen = start_step(each["loss"][seed]), curves(each, seed)
+            windows = {"": (0, 400), "_early": (0, 40), "_late": (200, 400), "_started": (start, start + 40)}
+            for name in ("loss_range", "gradient_change", "smoothness"):
+                for part in windows if name == "loss_range" else ("", "_early", "_late"):
+                    expected = middle(seen[name], *windows[part])
+                    assert landscape[f"{name}{part}.{arm_of}"][seed] == pytest.approx(expected, rel=1e-5)
+            relative = seen["loss_range"] / each["start_loss"][seed]
+            for part in ("", "_early"):
+                expected = middle(relative, *windows[part])
+                assert landscape[f"relative_range{part}.{arm_of}"][seed] == pytest.approx(expected, rel=1e-5)
+            assert landscape[f"gradient_norm.{arm_of}"][seed] == pytest.approx(
+                middle(each["start_norm"][seed], 0, 400), rel=1e-5
+            )
+            for name, of, lengths in (
+                ("beyond", "landscape", LENGTHS),
+                ("random_smoothness", "random", RANDOM),
+            ):
+                change, norm = each[f"{of}_distance"][seed], each["start_norm"][seed]
+                far = [k for k, length in enumerate(lengths) if of == "random" or length > 4]
+                slopes = [max(row[k] / (lengths[k] * RATE * g) for k in far) for row, g in zip(change, norm)]
+                expected = middle(np.array(slopes), 0, 400)
+                assert landscape[f"{name}.{arm_of}"][seed] == pytest.approx(expected, rel=1e-5), name
+            away = abs(each["random_loss"][seed] - each["start_loss"][seed][:, None]).max(1)
+            assert landscape[f"random_loss_change.{arm_of}"][seed] == pytest.approx(
+                middle(away, 0, 400), rel=1e-5
+            )
+    for part, (low, high) in {"early": (0, 40), "late": (200, 400)}.items():
+        for seed in range(SEEDS):
+            one, other = (middle(curves(each, seed)["loss_range"], low, high) for each in made)
+            assert landscape[f"gap.loss_range.{part}"][seed] == pytest.approx(one / other, rel=1e-5)
+
+
+def test_when_batch_norm_is_the_smoother_one(made, landscape):
+    for name in ("loss_range", "gradient_change", "smoothness"):
+        for seed in range(SEEDS):
+            one, other = (curves(each, seed)[name] for each in made)
+            expected = middle((one > other).astype(float), 0, 400, mean=True)
+            assert landscape[f"smoother_share.{name}"][seed] == pytest.approx(expected, rel=1e-5)
+            assert landscape[f"smoother_from.{name}"][seed] == last_turn(one > other)
+            steps = levels(made, seed)
+            medians = [
+                sorted(between(curves(each, seed)[name], step) for step in at)[4]
+                for each, at in zip(made, steps)
+            ]
+            assert landscape[f"equal_loss.{name}"][seed] == pytest.approx(medians[0] / medians[1], rel=1e-5)
+    first = [each["start_norm"][:, 0] for each in made]
+    np.testing.assert_allclose(landscape["first_gradient_norm_ratio"], first[0] / first[1], rtol=1e-5)
+
+
+def last_turn(holds):
+    """The first probe from which on it holds to the end."""
+    fails = [k for k, each in enumerate(holds) if not each]
+    return (
+        PROBES[fails[-1] + 1] if fails and fails[-1] + 1 < len(PROBES) else math.inf if fails else PROBES[0]
+    )
+
+
+def test_what_is_drawn_of_a_landscape(made, landscape):
+    for norm, each in zip(("none", "batch"), made):
+        ends = [curves(each, seed) for seed in range(SEEDS)]
+        for edge in ("low", "high"):
+            expected = np.mean([seen[edge] for seen in ends], axis=0)
+            np.testing.assert_allclose(
+                landscape[f"curve.landscape.{edge}.{norm}"][0], expected, rtol=1e-3, atol=1e-4
+            )
+        for name in ("loss_change", "smoothness"):
+            expected = np.array([band(*pair, True) for pair in zip(*(seen[name] for seen in ends))]).T
+            np.testing.assert_allclose(landscape[f"curve.random.{name}.{norm}"][0], expected, rtol=1e-3)
 
 
 def test_at_equal_progress_the_middle_of_nine_losses(made):
@@ -110,31 +236,53 @@ def test_covariate_shift_layer_by_layer_and_rate_by_rate(made):
             assert found["relative_shift"][seed, k] == pytest.approx(middle(seen["relative_shift"], 0, 70))
 
 
-def test_how_wrong_a_gradient_becomes(made):
-    found = predictiveness.of_arm(made[0], LENGTHS)
-    assert len(found) == 5 * (4 + 2)
-    for seed in range(SEEDS):
-        seen = curves(made[0], seed)
-        for length in (1, 2, 4, 8, 16):
-            for name in ("error", "relative_error", "cosine", "descends"):
-                each, mean = seen[f"{name}_x{length}"], name in ("cosine", "descends")
-                assert found[f"{name}.x{length}"][seed] == pytest.approx(middle(each, 0, 398, mean))
-            error = seen[f"error_x{length}"]
-            assert found[f"error.x{length}.early"][seed] == pytest.approx(middle(error, 0, 39.8))
-            assert found[f"error.x{length}.late"][seed] == pytest.approx(middle(error, 199, 398))
-    pair = predictiveness.of_pair(*made, LENGTHS, RATE)
+def test_how_wrong_a_gradient_becomes(made, ahead):
+    for norm, each in zip(("none", "batch"), made):
+        for seed in range(SEEDS):
+            seen = curves(each, seed)
+            for length in (1, 2, 4, 8, 16):
+                for name in ("error", "relative_error", "cosine", "descends"):
+                    if name != "descends" and length not in (1, 4):
+                        assert f"{name}.x{length}.{norm}" not in ahead
+                        continue
+                    expected = middle(seen[f"{name}_x{length}"], 0, 398, name in ("cosine", "descends"))
+                    assert ahead[f"{name}.x{length}.{norm}"][seed] == pytest.approx(expected, rel=1e-5)
+            for length in (1, 4):
+                error = seen[f"error_x{length}"]
+                early, late = (ahead[f"error.x{length}.{part}.{norm}"][seed] for part in ("early", "late"))
+                assert [early, late] == pytest.approx(
+                    [middle(error, 0, 39.8), middle(error, 199, 398)], rel=1e-5
+                )
     one, other = (rows(each, "error_x4") for each in made)
     for seed in range(SEEDS):
         share = middle((one[seed] > other[seed]).astype(float), 0, 398, mean=True)
-        assert pair["better_share"][seed] == pytest.approx(share)
-        worse = [k for k in range(len(PROBES)) if not one[seed, k] > other[seed, k]]
-        held = PROBES[worse[-1] + 1] if worse[-1] + 1 < len(PROBES) else math.inf
-        assert pair["better_from"][seed] == held
+        assert ahead["better_share"][seed] == pytest.approx(share, rel=1e-5)
+        assert ahead["better_from"][seed] == last_turn(one[seed] > other[seed])
 
 
 def test_errors_are_drawn_at_a_fiftieth_a_quarter_and_the_end():
     assert predictiveness.shown(np.array([0, 1, 2, 10, 24, 25, 60, 100])) == [2, 5, 7]
     assert predictiveness.shown(np.array([0, 3, 40, 100])) == [1, 2, 3]  # the first probe at it or behind
+
+
+def test_errors_at_equal_distance():
+    """Distances 1 to 100 and 10 to 1000 of errors d² and 5 d: at √(10 · 100) 1000 over 5 √1000."""
+
+    def ratio(one, other, lengths):
+        made = [
+            {"start_norm": np.array([[g]]), "landscape_distance": np.array([[error]])}
+            for g, error in (one, other)
+        ]
+        return functions("santurkar/predictiveness", lengths=lengths, learning_rate=0.5)["at_equal_distance"](
+            *made
+        )
+
+    slow, fast, lengths = (2.0, [1.0, 100.0, 1e4]), (20.0, [50.0, 500.0, 5000.0]), [1, 10, 100]
+    assert ratio(slow, fast, lengths) == pytest.approx(math.sqrt(1000) / 5)
+    assert ratio(fast, slow, lengths) == pytest.approx(5 / math.sqrt(1000))
+    assert ratio((2.0, [6.0]), (2.0, [3.0]), [1]) == pytest.approx(2)  # they touch
+    for other in ((2.0, [0.0] * 3), (2.0, [math.nan, math.inf, math.nan]), (5000.0, [50.0, 500.0, 5000.0])):
+        assert np.isnan(ratio(slow, other, lengths))
 
 
 def test_moments_of_an_arm(made):

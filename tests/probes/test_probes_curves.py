@@ -90,17 +90,6 @@ def test_predictiveness():
         summaries.predictiveness(inexact, [1, 2])
 
 
-def test_errors_at_equal_distance():
-    """Distances 1 to 100 and 10 to 1000 of errors d² and 5 d: at √(10 · 100) 1000 over 5 √1000."""
-    of = lambda norm, error: {"start_norm": np.array([[norm]]), "landscape_distance": one(*error)}
-    ratio = lambda a, b, lengths: summaries.error_ratio_at_equal_distance(a, b, lengths, 0.5)[0, 0]
-    slow, fast, lengths = of(2.0, [1.0, 100.0, 1e4]), of(20.0, [50.0, 500.0, 5000.0]), [1, 10, 100]
-    assert ratio(slow, fast, lengths) == near(math.sqrt(1000) / 5) == near(1 / ratio(fast, slow, lengths))
-    assert ratio(of(2.0, [6.0]), of(2.0, [3.0]), [1]) == near(2)  # they touch
-    for other in (of(2.0, [0.0] * 3), of(2.0, [NAN, INF, NAN]), of(5000.0, [50.0, 500.0, 5000.0])):
-        assert np.isnan(ratio(slow, other, lengths))
-
-
 STEPS = np.array([0, 50, 90, 100])  # they stand for 25, 45, 25 and 5
 FIVE = np.array([0, 1, 10, 50, 99])  # for 0.5, 5, 24.5, 44.5 and 24.5
 FALL = [9.0, 8, 7, 1, 2]

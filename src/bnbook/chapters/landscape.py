@@ -20,7 +20,7 @@ PAIR = ("none", "batch")
 DISTANCE, SLOPE = "distance, in learning rates", "slope of the gradient"
 
 
-def landscape(curves: Curves, steps: Sequence[int]) -> plt.Figure:
+def landscape_panels(curves: Curves, steps: Sequence[int]) -> plt.Figure:
     """Left, from the smallest to the largest loss, low.NORM and high.NORM (1, P), their logarithms; then the
     change of the gradient and β, NAME.NORM (1, 3, P), marked where the plain network's line crosses batch
     norm's for good, and what the paper prints of the first."""
@@ -93,15 +93,15 @@ def slope_panel(
 # ---- Each figure of the page, from the results of its run -----------------------------------------------
 
 
-def _draw_landscape(results: Results) -> plt.Figure:
-    return landscape(points_of(results, "landscape"), results["probe_step"][0])
+def landscape(results: Results) -> plt.Figure:
+    return landscape_panels(points_of(results, "landscape"), results["probe_step"][0])
 
 
-def _draw_random(results: Results) -> plt.Figure:
+def random(results: Results) -> plt.Figure:
     return random_directions(points_of(results, "random"), results["probe_step"][0])
 
 
-def _draw_width(results: Results) -> plt.Figure:
+def width(results: Results) -> plt.Figure:
     own = parameters_of(results)
     titles = {"loss_range": "range of the loss", "gradient_change": "change of the gradient"}
     titles["smoothness"] = "effective β"
@@ -110,4 +110,4 @@ def _draw_width(results: Results) -> plt.Figure:
     return panels(points_of(results, "width"), widths, titles, PAIR, **words)
 
 
-FIGURES = {"landscape": _draw_landscape, "random": _draw_random, "width": _draw_width}
+FIGURES = {"landscape": landscape, "random": random, "width": width}

@@ -407,12 +407,6 @@ def moment_numbers(run: Arrays, arm: PlacedArm, logs: tuple[str, ...] = ()) -> A
     return found
 
 
-def usual_variance(run: Arrays, arm: PlacedArm, layers: tuple[int, ...]) -> np.ndarray:
-    """Variance of the middle unit of what leaves these convolutions, at the checkpoints, (S, E, layers)."""
-    rows = [arm.placed_layers.index(layer) for layer in layers]
-    return run["median_variance"][:, :, rows, PLACES.index("before_normalization")]
-
-
 # ---- Curves of accuracy over a training, and fans of the distributions at its checkpoints -----------------
 
 DRAWN = 60  # points of a curve of batch accuracy

@@ -96,30 +96,6 @@ def predictiveness(run: Arrays, lengths: Sequence[float]) -> Arrays:
         return {"error": error, "relative_error": error / start, "cosine": cosine}
 
 
-def error_ratio_at_equal_distance(
-    one: Arrays, other: Arrays, lengths: Sequence[float], learning_rate: float
-) -> np.ndarray:
-    """Gradient error of one training over that of another where both have moved equally far, (S, P).
-
-    At the geometric middle of the distances a ‖∇L(θ)‖ that both reach, each error interpolated between its
-    lengths on logarithmic axes. NaN where they reach no common distance, or one is not finite.
-    """
-    found = np.full(one["start_norm"].shape, np.nan)
-    for place in np.ndindex(*found.shape):
-        curves = []
-        for run in (one, other):
-            far = np.asarray(lengths, dtype=float) * learning_rate * run["start_norm"][place]
-            error = run["landscape_distance"][place]
-            kept = np.isfinite(error) & (error > 0) & np.isfinite(far) & (far > 0)
-            curves.append((np.log(far[kept]), np.log(error[kept])))
-        if all(len(far) for far, _ in curves):
-            low, high = max(far[0] for far, _ in curves), min(far[-1] for far, _ in curves)
-            if low <= high:
-                first, second = (np.interp((low + high) / 2, *curve) for curve in curves)
-                found[place] = np.exp(first - second)
-    return found
-
-
 def or_infinite(values: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Infinity for what is not finite on the way of a training that still has a finite loss, NaN after its
     end."""
