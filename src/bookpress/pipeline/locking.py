@@ -261,7 +261,7 @@ def _require_reason(events: Sequence[Mapping[str, Any]], why: str) -> None:
     if changed and not why:
         more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
         raise PressError(
-            f"the preregistered test of {', '.join(changed[:SHOWN])}{more} changed; expected the reason, "
+            f"the test of {', '.join(changed[:SHOWN])}{more} changed since it was written down; expected the reason, "
             f'which stands beside the verdict from then on: {command_name()} lock --why "…"'
         )
 

@@ -348,7 +348,7 @@ def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
         assert main(["lock", "coin", *why]) == 2
         said = capsys.readouterr().err
         assert (
-            "the preregistered test of coin-fair changed; expected the reason" in said
+            "the test of coin-fair changed since it was written down; expected the reason" in said
             and said.count("\n") == 1
         )
     assert (ran / "book/locks.jsonl").read_text() == before
