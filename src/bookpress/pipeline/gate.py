@@ -36,7 +36,7 @@ PLACES = (
     "home|root|Users|tmp|private|var|work|workspace|mnt|media|opt|srv|data|scratch|nfs|gpfs|lustre|storage|"
     "project|projects|content|kaggle|run|proc|Volumes|usr/local|usr/lib|usr/share"
 )
-#: Each begins with a plain character, which makes the search in megabytes of figures fast.
+#: Each begins with a plain character, which makes the search in megabytes fast.
 LOCAL_PATHS = (
     re.compile(rf"/(?<![\w.:/)\]}}]/)(?:{PLACES})/[\w.~-]"),
     re.compile(r":(?<=\b[A-Za-z]:)(?:\\{1,2}|/)(?:Users|Windows|Program Files|ProgramData|Temp)\b"),
@@ -87,9 +87,8 @@ def _here() -> set[str]:
 
 
 def local_paths(evidence: Evidence) -> Lines:
-    """No path of the machine that ran it, in the notebook, the results or a figure."""
-    figures = sorted(evidence.figures_folder.glob("*.svg"))
-    for path in [evidence.notebook_path, evidence.results_path, *figures]:
+    """No path of the machine that ran it, in the notebook or the results."""
+    for path in (evidence.notebook_path, evidence.results_path):
         text = path.read_text(encoding="utf-8")
         leaks = [match[0] for pattern in LOCAL_PATHS if (match := pattern.search(text))]
         leaks += [place for place in _here() if json.dumps(place)[1:-1] in text]
@@ -163,9 +162,6 @@ def figures(evidence: Evidence) -> Lines:
             yield f"figure {path} is in the text but nothing draws it"
         elif name not in known:
             yield f"figure {path} is drawn by a cell alone; expected a function of results, as figure(NAME, draw) takes"
-    for path in sorted(evidence.figures_folder.glob("*")):
-        if path.suffix != ".svg" or not path.is_file():
-            yield f"{path.name} among the figures is no drawing"
     for name in sorted(there - named):
         yield f"figure {name} is drawn but the text does not show it"
 

@@ -517,6 +517,8 @@ def number(token: Token, chapter: str, pages: Pages) -> str:
             raise ValueError("a factor needs values above 0")
         found, unit = geometric_ratio(a, b), words
     else:
+        if max(abs(a).max(), abs(b).max()) > 1:  # a lead, a difference of shares, may be negative
+            raise ValueError("points are of shares, and one of these is none: expected values up to 1")
         found, unit = tuple(100 * edge for edge in paired_difference(a, b)), words or "points"
     if verb in ("times", "points"):
         return format_number(found[0], spec)

@@ -74,8 +74,16 @@ def edition(kind: str, data: str | None, sources: Sources | None = None) -> dict
 
 
 def about(arm: Any, seed: int) -> dict[str, Any]:
-    """Arm and seed, as the store's file says them."""
-    return {book().trainings.LABELS[type(arm).__name__]: arm.settings(), "seed": int(seed)}
+    """Arm and seed, as the store's file says them; PressError for a setting that no file can say."""
+    settings = arm.settings()
+    for name, value in settings.items():
+        if callable(value):
+            called = getattr(value, "__name__", value)
+            raise PressError(
+                f"{name} is {called} itself; expected the name that it is registered under, for a training is stored by "
+                "what its arm says"
+            )
+    return {book().trainings.LABELS[type(arm).__name__]: settings, "seed": int(seed)}
 
 
 def identity(arm: Any, seed: int, edition: dict[str, Any], device: str) -> dict[str, Any]:

@@ -128,7 +128,6 @@ REFUSED = [
     (lambda: edit_text(ALT, ":alt: shares"), "figure coin.figures/shares.svg lacks an alternative text"),
     (lambda: edit_text("rate) / tosses", "rate) / tosses + 0"), "the chapter's code cells changed"),
     (lambda: edit_text("tosses: 400", "tosses: 500"), "the laptop parameters changed"),
-    (lambda: (laptop_run().figures_folder / "old").mkdir(), "old among the figures is no drawing"),
     (data(MNIST), "data mnist: sha256 is 000", "not what the chapter declares"),
     (data(MNIST | dict(train=59_999, test=9_999)), "mnist: train is 59999, expected 60000", "test is 9999"),
     (data(MNIST | dict(name="digits-standin", train=1437, test=360)), "stand-ins; the laptop profile needs real data"),

@@ -26,6 +26,7 @@ class Run:
                 ("a", A, [0, 1, 2]),
                 ("b", B, [0, 1, 2]),
                 ("mixed", A - 0.35, [0, 1, 2]),
+                ("times", 4 * A, [0, 1, 2]),
                 ("others", B, [7, 8, 9]),
                 ("speed.w1.batch", A, [0, 1, 2]),
                 ("speed.w1.none", B, [0, 1, 2]),
@@ -133,6 +134,9 @@ def test_numbers_of_two_results():
     below = f"<br><small>{edges[0]} to {edges[1]}</small>"
     assert fill("| {{ ratio:a / b \\| .2f }} |") == f"| {np.exp(log.mean()):.2f}{below} |"
     assert fill("{{ seeds:a > 0.33 }} and {{ seeds:a < b }}") == "2 of 3 and 0 of 3"
+    for verb in ("points", "gap"):
+        with pytest.raises(BnbookError, match="points are of shares, and one of these is none"):
+            fill(f"{{{{ {verb}:a - times }}}}")
 
 
 def test_how_sure_says_how_many_tests_stood_before_the_run():

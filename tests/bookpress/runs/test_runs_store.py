@@ -181,6 +181,10 @@ def test_each_kind_of_arm_has_its_own_code():
     assert {type(arm) for arm in ARMS} == {kinds.find(kind) for kind in trainings.TRAINS}
     with pytest.raises(BnbookError, match="nothing trains"):
         kinds.kind_of(object())
+    with pytest.raises(
+        BnbookError, match="norm is dict itself; expected the name that it is registered under"
+    ):
+        kinds.about(Arm(norm=dict), 0)
 
 
 def test_one_gpu_of_several_is_as_good_as_another():
