@@ -20,7 +20,7 @@ CHAPTERS = "bnbook.chapters"
 DRAWING = ("bnbook.plots", CHAPTERS)
 SOURCES = Sources()
 #: What cells use of it all the same; every one is pinned, with its value, in test_plots_chosen.py.
-PINNED = {"santurkar/internal-covariate-shift": {"axes.power"}, "santurkar/lp-norms": {"lp_norms.NORMS"}}
+PINNED = {"santurkar/lp-norms": {"lp_norms.NORMS"}}
 
 Parents = dict[ast.AST, ast.AST]
 DRAWN = {"save_figure": 0, "figure": 1}  # which argument is the drawing

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from page_cells import functions
 
-from bnbook.chapters import internal_covariate_shift, vgg
+from bnbook.chapters import vgg
 from bnbook.probes.places import PLACES
 from bnbook.training.placed import PlacedArm
 from bookpress.pipeline import chapters
@@ -93,19 +93,6 @@ def test_moments_are_named_by_way_moment_and_place():
     some = vgg.moment_numbers(run, arm(placed_layers=vgg.LAYERS), logs=("batch",))
     assert {name.split("_")[0] for name in some if name.endswith("_log")} == {"batch"}
     assert set(vgg.WORDS) == set(PLACES)
-
-
-def test_the_larger_shift_is_the_lower_cosine():
-    def run(distance, cosine):
-        ones = np.ones((1, 4, 2))
-        found = {"shift_distance": distance * ones, "shift_norm": 2 * ones, "shift_cosine": cosine * ones}
-        more = {"probe_step": P, "start_loss": np.ones((1, 4)), "accuracy": np.full((1, 20), 0.5)}
-        return found | more | {"loss": np.linspace(2.3, 1, 20)[None]}
-
-    plain, normed = run(1.0, 0.5), run(3.0, 0.9)
-    found = internal_covariate_shift.of_pair(plain, normed, 10)
-    assert [found[f"worse_share.{name}"][0] for name in internal_covariate_shift.MEASURES] == [1, 1, 0]
-    assert found["worse_from.shift"] == 0 and np.isinf(found["worse_from.cosine"])
 
 
 def test_equal_is_not_lower_and_a_diverged_training_neither_descends_nor_rises():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
@@ -95,6 +94,11 @@ def ahead(made):
     return page("predictiveness", made)
 
 
+@pytest.fixture(scope="module")
+def shifted(made):
+    return page("internal-covariate-shift", made)
+
+
 def band(one, two, logarithmic):
     """Low, middle, high of two seeds."""
     if logarithmic:
@@ -176,64 +180,62 @@ def test_what_is_drawn_of_a_landscape(made, landscape):
             np.testing.assert_allclose(landscape[f"curve.random.{name}.{norm}"][0], expected, rtol=1e-3)
 
 
-def test_at_equal_progress_the_middle_of_nine_losses(made):
-    found = vgg.at_equal_progress([rows(each, "shift") for each in made], made, CLASSES)
-    of_shift = internal_covariate_shift.of_pair(*made, CLASSES)
-    for k, norm in enumerate(("none", "batch")):
-        for seed in range(SEEDS):
-            steps = levels(made, seed)[k]
-            for name in ("shift", "cosine"):
-                values = sorted(between(curves(made[k], seed)[name], step) for step in steps)
-                assert of_shift[f"equal_loss_{name}.{norm}"][seed] == pytest.approx(values[4])
-            assert found[k][seed] == of_shift[f"equal_loss_shift.{norm}"][seed]
-
-
-def test_numbers_of_covariate_shift(made):
-    found, late = (
-        internal_covariate_shift.of_arm(made[0], arm(), CLASSES),
-        [k for k, p in enumerate(PROBES) if p >= 0.05 * 398],
-    )
+def test_numbers_of_covariate_shift(made, shifted):
+    late = [k for k, p in enumerate(PROBES) if p >= 0.05 * 398]
     assert PROBES[late[0]] == 24 and PROBES[late[0] - 1] == 16  # behind the first twentieth
-    for seed in range(SEEDS):
-        seen, start = curves(made[0], seed), start_step(made[0]["loss"][seed])
-        windows = {"": (0, 400), "_early": (0, 40), "_late": (200, 400), "_started": (start, start + 40)}
-        for name, (part, window) in product(MEASURES, windows.items()):
-            expected = middle(seen[name], *window, name == "cosine")
-            assert found[f"{name}{part}"][seed] == pytest.approx(expected), f"{name}{part}"
-        decline = middle(seen["shift"], 0, 40) / middle(seen["shift"], 200, 400)
-        assert found["shift_decline"][seed] == pytest.approx(decline)
-        follows = spearmanr(seen["shift"][late], made[0]["start_loss"][seed][late]).statistic
-        assert found["shift_follows_loss"][seed] == pytest.approx(follows)
-        assert found["training_accuracy"][seed] == pytest.approx(made[0]["accuracy"][seed].mean())
+    for norm, each in zip(("none", "batch"), made):
+        for seed in range(SEEDS):
+            seen = curves(each, seed)
+            expected = {name: middle(seen[name], 0, 400, name == "cosine") for name in MEASURES}
+            expected["shift_decline"] = middle(seen["shift"], 0, 40) / middle(seen["shift"], 200, 400)
+            expected["shift_follows_loss"] = spearmanr(
+                seen["shift"][late], each["start_loss"][seed][late]
+            ).statistic
+            expected["training_accuracy"] = each["accuracy"][seed].mean()
+            for name in ("shift", "cosine"):
+                steps = levels(made, seed)[("none", "batch").index(norm)]
+                expected[f"equal_loss_{name}"] = sorted(between(seen[name], step) for step in steps)[4]
+            found = {name: shifted[f"{name}.{norm}"][seed] for name in expected}
+            assert found == pytest.approx(expected, rel=1e-5)
+    for name in MEASURES:
+        for seed in range(SEEDS):
+            one, other = (curves(each, seed)[name] for each in made)
+            worse = other < one if name == "cosine" else other > one
+            expected = middle(worse.astype(float), 0, 400, mean=True)
+            assert shifted[f"worse_share.{name}"][seed] == pytest.approx(expected, rel=1e-5)
+            assert shifted[f"worse_from.{name}"][seed] == last_turn(worse)
+
+
+def test_rank_correlation():
     two, three = np.array([[1.0, 2.0]]), np.array([[1.0, 3.0, 2.0]])
     assert np.isnan(internal_covariate_shift.rank_correlation(two, two)).all()
     assert internal_covariate_shift.rank_correlation(three, 10 * three**3) == pytest.approx(1)
     assert internal_covariate_shift.rank_correlation(three, np.array([[1.0, 2.0, 3.0]])) == pytest.approx(0.5)
 
 
-def test_covariate_shift_layer_by_layer_and_rate_by_rate(made):
-    lines, layers = internal_covariate_shift.drawn(made[0]), internal_covariate_shift.by_layer(made[0])
-    for name in MEASURES:
-        one, two = (curves(made[0], seed)[name] for seed in range(2))
-        if name == "cosine":
-            center, half = (one + two) / 2, T2 * abs(one - two) / 2
-            np.testing.assert_allclose(lines[name], [[center - half, center, center + half]])
-        else:
-            center, half = np.sqrt(one * two), np.exp(T2 * abs(np.log(one / two)) / 2)
-            np.testing.assert_allclose(lines[name], [[center / half, center, center * half]])
-    for place, k in enumerate((1, 2, 3)):
-        cosines = [middle(made[0]["shift_cosine"][s, :, k], 0, 400, mean=True) for s in range(SEEDS)]
-        relative = made[0]["shift_distance"][..., k] / made[0]["shift_norm"][..., k]
-        middles = [middle(relative[s], 0, 400) for s in range(SEEDS)]
-        assert layers["cosine"][0, 1, place] == pytest.approx(np.mean(cosines))
-        assert layers["relative_shift"][0, 1, place] == pytest.approx(math.sqrt(middles[0] * middles[1]))
-    assert layers["cosine"].shape == (1, 3, 3)
-    found = internal_covariate_shift.at_rates(list(made), 70)
-    for k, each in enumerate(made):
+def test_covariate_shift_layer_by_layer_and_rate_by_rate(made, shifted):
+    for norm, each in zip(("none", "batch"), made):
+        for name in MEASURES:
+            pairs = zip(*(curves(each, seed)[name] for seed in range(2)))
+            expected = np.array([band(*pair, name != "cosine") for pair in pairs]).T
+            np.testing.assert_allclose(shifted[f"curve.vgg.{name}.{norm}"][0], expected, rtol=1e-3, atol=1e-3)
+        relative = each["shift_distance"] / each["shift_norm"]
+        for place, k in enumerate((1, 2, 3)):
+            cosines = [middle(each["shift_cosine"][s, :, k], 0, 400, mean=True) for s in range(SEEDS)]
+            middles = [middle(relative[s, :, k], 0, 400) for s in range(SEEDS)]
+            drawn = [
+                shifted[f"curve.layers.{name}.{norm}"][0, 1, place] for name in ("cosine", "relative_shift")
+            ]
+            assert drawn == pytest.approx([np.mean(cosines), math.sqrt(middles[0] * middles[1])], rel=1e-3)
+        for name, values in vgg.moment_numbers(each, arm()).items():
+            if name.startswith("update"):
+                assert shifted[f"{name}.{norm}"] == pytest.approx(values, rel=1e-5)
         for seed in range(SEEDS):
             seen = curves(each, seed)
-            assert found["cosine"][seed, k] == pytest.approx(middle(seen["cosine"], 0, 70, mean=True))
-            assert found["relative_shift"][seed, k] == pytest.approx(middle(seen["relative_shift"], 0, 70))
+            for rate in ("0_01", "0_1"):
+                expected = [middle(seen["cosine"], 0, 4, mean=True), middle(seen["relative_shift"], 0, 4)]
+                found = [shifted[f"{name}.lr{rate}.{norm}"][seed] for name in ("cosine", "relative_shift")]
+                assert found == pytest.approx(expected, rel=1e-5)
 
 
 def test_how_wrong_a_gradient_becomes(made, ahead):

@@ -343,11 +343,6 @@ def middles(curves: Mapping[str, np.ndarray], run: Arrays, arm: PlacedArm, class
     return found
 
 
-def first_steps(curve: np.ndarray, run: Arrays, steps: int, mean: bool = False) -> np.ndarray:
-    """Median (or mean) of a curve over the first so many steps, (S, P) -> (S,)."""
-    return over_window(curve, run["probe_step"][0], 0.0, steps, mean)
-
-
 def curves_compared(
     one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray], names: tuple[str, ...], plain: Arrays
 ) -> Arrays:
@@ -360,16 +355,6 @@ def curves_compared(
         found[f"share.{name}"] = share_of_training(larger, alive, steps)
         found[f"from.{name}"] = holds_from(larger | ~alive, steps)
     return found
-
-
-def at_equal_progress(
-    curves: tuple[np.ndarray, np.ndarray], runs: tuple[Arrays, Arrays], classes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Medians of two curves (S, P) over the losses that both trainings pass, each where it first reaches
-    them; (S,) twice, NaN where a training never started."""
-    come = come_to(runs[0]["loss"]), come_to(runs[1]["loss"])
-    values = at_equal_loss(curves, come, runs[0]["probe_step"][0], classes)
-    return np.median(values[0], axis=1), np.median(values[1], axis=1)
 
 
 # ---- How far mean and variance of a unit move at the three places of a layer: by an update, between -------
