@@ -387,7 +387,7 @@ def test_numbers_below_a_figure_are_those_of_the_run_that_it_draws(ran):
     drawn_again(0.5)
     publishing.publish(coin(), "laptop")
     book = prose.Pages({COIN: chapter_runs.published(coin(), "laptop")}, claims.load_claims())
-    token, both = "{{ mean:heads | .4f }}", "{{ gap:heads - 0.25 | .2f }}"
+    token, both = "{{ mean:heads | .4f }}", "{{ ratio:heads / 0.25 | .2f }}"
     figure = f"```{{figure}} coin.svg\n:alt: {token}\n\n{token}\n```\n"
     filled = prose.fill(f"{token}\n\n{figure}\n{token}", COIN, book)
     together, alone = f"{first.mean() + 0.25:.4f}", f"{first.mean() + 0.5:.4f}"

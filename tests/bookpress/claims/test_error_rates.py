@@ -106,12 +106,14 @@ def filled(text: str, shown: prose.Pages) -> str:
     return prose.fill(text, "how-a-verdict-is-made", shown, pages.of_rules(text, shown))
 
 
-def test_the_page_shows_these_numbers_and_leaves_nothing_open(page):
+def test_the_page_shows_these_numbers_and_leaves_nothing_open(page, the_book):
     assert "{{" not in page and "nan" not in page
     for rates, seeds in ((error_rates.one_mean("heavy tails", 5), 5), (error_rates.share(0.9, 20), 20)):
         assert f" {100 * rates.holds:.1f}, {100 * rates.fails:.1f} |" in page, seeds
     example = next(claim for claim in claims.load_claims() if claim.id == pages.EXAMPLE)
-    assert example.says in page and "Student's t for 5 seeds is 2.776" in page
+    seeds = the_book.rows[example.id]["n"]
+    assert example.says in page
+    assert f"Student's t for {seeds} seeds is {stats.t.ppf(0.975, seeds - 1):.3f}" in page
     assert "cifar10" not in page, "data sets have their readers' names"
 
 
