@@ -189,6 +189,12 @@ MENDS: list[tuple[str, str | Callable[[re.Match], str]]] = [
     ),
     ('role="doc-biblioentry"', 'role="listitem"'),  # what stands in a list
     ('data-theme="auto"', 'data-theme="light"'),  # where scripts are off
+    # a theme is known before anything is painted: the colours, and lines of them, that the theme's own script would
+    # bring half a second later
+    (
+        r'(localStorage\.getItem\("theme"\)) \|\| "auto"',
+        r'\1 || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")',
+    ),
     # the theme puts the title of the book outside all landmarks
     ('<div id="pst-primary-sidebar"', r'\g<0> role="complementary" aria-label="The book"'),
 ]
