@@ -143,12 +143,14 @@ TYPESET = "[...document.querySelectorAll('article .math')].every(e => e.querySel
 
 
 def shifts(browser: Any, site: Path) -> dict[str, float]:
-    """Page -> how far its layout shifts while it loads on a desk, of one page of each kind."""
-    page, found = browser.new_page(viewport={"width": WIDTHS[-1], "height": 900}), {}
-    for name in KINDS:
-        page.goto((site / f"{name}.html").as_uri())
-        page.wait_for_function(TYPESET)
-        found[name] = page.evaluate(SHIFT)
+    """Page and width -> how far its layout shifts while it loads, of one page of each kind and of what slides."""
+    page, found = browser.new_page(), {}
+    for width in (WIDTHS[0], WIDTHS[-1]):
+        page.set_viewport_size({"width": width, "height": 900})
+        for name in (*KINDS, "provenance"):
+            page.goto((site / f"{name}.html").as_uri())
+            page.wait_for_function(TYPESET)
+            found[f"{name} at {width} px"] = page.evaluate(SHIFT)
     page.close()
     return found
 
@@ -219,8 +221,12 @@ def listen(page: Any, visits: Visits) -> None:
     def wrong(said: str) -> None:
         visits.errors.append((visits.pages[-1], said))
 
+    def failed(request: Any) -> None:
+        if request.failure != "net::ERR_ABORTED":  # a font that the browser asks for again after a new style sheet
+            wrong(f"not loaded: {request.url} {request.failure}")
+
     page.on("request", lambda request: visits.requests.append((visits.pages[-1], request.url)))
     page.on("websocket", lambda socket: visits.requests.append((visits.pages[-1], socket.url)))
-    page.on("requestfailed", lambda request: wrong(f"not loaded: {request.url}"))
+    page.on("requestfailed", failed)
     page.on("pageerror", lambda error: wrong(str(error)))
     page.on("console", lambda line: wrong(line.text) if line.type == "error" else None)
