@@ -222,7 +222,8 @@ def listen(page: Any, visits: Visits) -> None:
         visits.errors.append((visits.pages[-1], said))
 
     def failed(request: Any) -> None:
-        if request.failure != "net::ERR_ABORTED":  # a font that the browser asks for again after a new style sheet
+        # Aborted is a font that the browser asks for again after a new style sheet.
+        if request.failure != "net::ERR_ABORTED":
             wrong(f"not loaded: {request.url} {request.failure}")
 
     page.on("request", lambda request: visits.requests.append((visits.pages[-1], request.url)))
