@@ -38,6 +38,20 @@ def test_values_are_those_that_the_interval_is_of(book_rows):
                 assert test["kept"] is not None and 0 <= test["side"] <= test["n"]
 
 
+def test_a_claims_table_has_the_seeds_that_its_verdict_counts(the_book):
+    """Earlier draws count for one claim and not for another that reads the same result."""
+    wrong, of_fewer = [], set()
+    for claim in the_book.claims:
+        run, judged = the_book.evidence[claim.chapter], the_book.judgement(claim)
+        for outcome in judged.outcomes if judged else []:
+            names = [name for name in outcome.test.result_names() if name in run.results]
+            each = [set(run.counted(claim, name)[0]) for name in names]
+            shared = set.intersection(*each) if each else set()
+            wrong += [(claim.id, len(shared), outcome.n)] * (outcome.n not in (0, len(shared)))
+            of_fewer |= {claim.id for name in names if len(run.quoted(name)[0]) > outcome.n > 0}
+    assert wrong == [] and "larger-rate-usable" in of_fewer
+
+
 def test_of_trials_the_unit_is_theirs_whatever_that_of_the_claim(book_rows):
     units = {test["test"]["kind"]: set() for row in book_rows for test in row["tests"]}
     for row in book_rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -308,14 +308,22 @@ def otherwise(claim: Claim, draw: Results, results: Results) -> str:
 
 
 def as_quoted(
-    name: str, results: Results, listed: Sequence[tuple[Claim, Sequence[Results]]]
+    name: str,
+    results: Results,
+    listed: Sequence[tuple[Claim, Sequence[Results]]],
+    together: Collection[str] = (),
 ) -> tuple[list[int], np.ndarray]:
     """Seeds and values (S, ...) of a result as pages quote it: by all draws by which a claim that reads it is
-    judged, of values that are compared as factors their geometric mean. listed: claims with these draws."""
-    reading = [(claim, draws) for claim, draws in listed if name in claim.result_names()]
+    judged, of values that are compared as factors their geometric mean. listed: claims with these draws.
+
+    Where a test reads exactly the results that are quoted `together`, they are quoted as it reads them.
+    """
+    reading = [
+        (test, draws) for claim, draws in listed for test in claim.tests if name in test.result_names()
+    ]
+    reading = [each for each in reading if set(each[0].result_names()) == set(together)] or reading
     draws = max((draws for _, draws in reading), key=len, default=())
-    tests = [test for claim, _ in reading for test in claim.tests if name in test.result_names()]
-    factors = any(kind_of(test).in_factors for test in tests)
+    factors = any(kind_of(test).in_factors for test, _ in reading)
     runs = [run for run in (*draws, results) if name in run]
     return by_seed([(r.entries[name]["seeds"], r[name]) for r in runs], geometric_mean if factors else mean)
 

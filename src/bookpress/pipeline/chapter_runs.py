@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -104,11 +104,18 @@ class Evidence:
     def profile(self) -> str:
         return self.results.profile
 
-    def quoted(self, name: str) -> tuple[list[int], np.ndarray]:
-        """Seeds and values of a recorded result as pages quote it: where a claim reads it, by all its draws."""
-        if name not in self._quoted:
-            self._quoted[name] = judging.as_quoted(name, self.results, self._drawn)
-        return self._quoted[name]
+    def quoted(self, name: str, together: Collection[str] = ()) -> tuple[list[int], np.ndarray]:
+        """Seeds and values of a recorded result as pages quote it, in one sentence with the results `together`:
+        where a claim reads it, by all its draws."""
+        asked = name, frozenset(together)
+        if asked not in self._quoted:
+            self._quoted[asked] = judging.as_quoted(name, self.results, self._drawn, asked[1])
+        return self._quoted[asked]
+
+    def counted(self, claim: Claim, name: str) -> tuple[list[int], np.ndarray]:
+        """Seeds and values of a recorded result by the draws by which this claim is judged."""
+        draws = next((draws for each, draws in self._drawn if each.id == claim.id), ())
+        return judging.as_quoted(name, self.results, [(claim, draws)])
 
     @cached_property
     def _drawn(self) -> list[tuple[Claim, list[results.Results]]]:
@@ -122,17 +129,19 @@ class Evidence:
         return {}
 
     @cached_property
-    def _quoted(self) -> dict[str, tuple[list[int], np.ndarray]]:
+    def _quoted(self) -> dict[tuple[str, frozenset[str]], tuple[list[int], np.ndarray]]:
         return {}
 
-    def per_seed(self, name: str, index: str | None = None, *, alone: bool = False) -> np.ndarray:
+    def per_seed(
+        self, name: str, index: str | None = None, *, alone: bool = False, together: Collection[str] = ()
+    ) -> np.ndarray:
         """One number per seed (S,) of a recorded result, at one place of its second axis, as pages quote it;
         `alone`: by this run without earlier draws. ValueError says why there is none."""
         if name not in self.results:
             if not self.results.header.get("default_parameters"):
                 raise LeftOut("(not in this run)")
             raise ValueError(f"{self.chapter.name} recorded no result {name!r}")
-        values = self.results[name] if alone else self.quoted(name)[1]
+        values = self.results[name] if alone else self.quoted(name, together or (name,))[1]
         if index is not None:
             if values.ndim < 2 or not -values.shape[1] <= int(index) < values.shape[1]:
                 raise ValueError(f"{name!r} has shape {values.shape} and no [{index}]")

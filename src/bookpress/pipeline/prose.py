@@ -582,6 +582,7 @@ def values(
 def _values(match: re.Match, chapter: str, pages: Pages, alone: bool) -> tuple[tuple, list[list[int]]] | None:
     """The two columns, and the seeds of those that are results."""
     found, seeds = [], []
+    named = [ONE.fullmatch(text) for text in (match["a"], match["b"]) if not text[0].isdigit()]
     for text in (match["a"], match["b"]):
         if text[0].isdigit():
             found.append(np.full(len(found[0]), float(text)))
@@ -589,9 +590,10 @@ def _values(match: re.Match, chapter: str, pages: Pages, alone: bool) -> tuple[t
         place = ONE.fullmatch(text)
         if (run := _run(place["chapter"] or chapter, pages)) is None:
             return None
-        found.append(run.per_seed(place["name"], place["index"], alone=alone))
+        together = {each["name"] for each in named if each["chapter"] == place["chapter"]}
+        found.append(run.per_seed(place["name"], place["index"], alone=alone, together=together))
         entry = run.results.entries[place["name"]]
-        seeds.append(entry["seeds"] if alone else run.quoted(place["name"])[0])
+        seeds.append(entry["seeds"] if alone else run.quoted(place["name"], together)[0])
     return (found[0], found[1]), seeds
 
 

@@ -189,7 +189,7 @@ def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
     names = [name for name in claim.result_names() if evidence and name in evidence.results]
     columns: dict[str, dict[int, float]] = {}
     for name in names:
-        seeds, values = evidence.quoted(name)
+        seeds, values = evidence.counted(claim, name)
         flat = values.reshape(len(values), -1)
         titles = [name] if flat.shape[1] == 1 else [f"{name}[{k}]" for k in range(flat.shape[1])]
         columns |= {title: dict(zip(seeds, column, strict=True)) for title, column in zip(titles, flat.T)}

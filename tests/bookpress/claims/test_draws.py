@@ -414,3 +414,23 @@ def test_every_draw_of_the_book_is_as_it_was_published(path):
         for entry in draw["results"].values():
             assert len(entry["values"]) == len(set(entry["seeds"]))
     assert Path(str(path).replace("executed/draws", "executed")).is_file()
+
+
+def test_what_is_said_together_is_quoted_as_the_test_of_just_that_reads_it():
+    """The ratio counts an earlier draw, the difference does not: a sentence on either has its own seeds."""
+    made = lambda seeds, a, b: results.Results(
+        {}, {n: {"values": v, "seeds": seeds, "unit": "", "note": ""} for n, v in {"a": a, "b": b}.items()}
+    )
+    before, last = made([1, 2], [4.0, 9.0], [1.0, 1.0]), made([1, 3], [1.0, 5.0], [2.0, 2.0])
+    side = {"side": "greater", "threshold": 1.0}
+    pooled = replace(CLAIM, test=Test("ratio", a="a", b=2.0, **side), parts=())
+    fresh = replace(CLAIM, test=Test("difference", a="a", b="b", **side), parts=())
+    quoted = lambda together: judging.as_quoted("a", last, [(pooled, [before]), (fresh, [])], together)
+    for together, seeds, values in (
+        (("a", "b"), [1, 3], [1.0, 5.0]),
+        (("a",), [1, 2, 3], [2.0, 9.0, 5.0]),  # of two draws of a seed the geometric mean
+        (("a", "other"), [1, 2, 3], [2.0, 9.0, 5.0]),
+    ):
+        found = quoted(together)
+        assert sorted(found[0]) == seeds
+        assert [found[1][found[0].index(seed)] for seed in seeds] == pytest.approx(values)
