@@ -323,8 +323,12 @@ def as_quoted(
     ]
     reading = [each for each in reading if set(each[0].result_names()) == set(together)] or reading
     draws = max((draws for _, draws in reading), key=len, default=())
-    factors = any(kind_of(test).in_factors for test, _ in reading)
-    runs = [run for run in (*draws, results) if name in run]
+    return over_draws(name, [*draws, results], any(kind_of(test).in_factors for test, _ in reading))
+
+
+def over_draws(name: str, runs: Sequence[Results], factors: bool) -> tuple[list[int], np.ndarray]:
+    """Seeds and values (S, ...) of a result: of a seed's draws the mean, of `factors` the geometric one."""
+    runs = [run for run in runs if name in run]
     return by_seed([(r.entries[name]["seeds"], r[name]) for r in runs], geometric_mean if factors else mean)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from bookpress import claims, fingerprint, paths, results
 from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
-from bookpress.claims.kinds import evaluate
+from bookpress.claims.kinds import evaluate, kind_of
 from bookpress.claims.locks import ranges, short
 from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
@@ -112,10 +112,10 @@ class Evidence:
             self._quoted[asked] = judging.as_quoted(name, self.results, self._drawn, asked[1])
         return self._quoted[asked]
 
-    def counted(self, claim: Claim, name: str) -> tuple[list[int], np.ndarray]:
-        """Seeds and values of a recorded result by the draws by which this claim is judged."""
+    def counted(self, claim: Claim, test: Test, name: str) -> tuple[list[int], np.ndarray]:
+        """Seeds and values of a recorded result as this test of the claim reads it, by all draws that count."""
         draws = next((draws for each, draws in self._drawn if each.id == claim.id), ())
-        return judging.as_quoted(name, self.results, [(claim, draws)])
+        return judging.over_draws(name, [*draws, self.results], kind_of(test).in_factors)
 
     @cached_property
     def _drawn(self) -> list[tuple[Claim, list[results.Results]]]:

@@ -12,9 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bookpress import claims
 from bookpress.claims import Instrument, format_number
 from bookpress.claims.judging import NOT_TESTED
+from bookpress.claims.kinds import kind_of
 from bookpress.claims.ledger import SIGN_TEST_DECIDES, shared_words
 from bookpress.intervals import LEVEL
 from bookpress.pipeline import chapter_runs, pictures, prose
@@ -183,16 +186,23 @@ def _drawn(claim: claims.Claim, evidence: Evidence | None) -> list[Row]:
 
 
 def per_seed(claim: claims.Claim, evidence: Evidence | None) -> str:
-    """CSV: a line a seed, a column for each number that the claim's tests read."""
+    """CSV: a line a seed, a column for each number that the claim's tests read; where two tests average a seed's
+    draws otherwise, one for each."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    names = [name for name in claim.result_names() if evidence and name in evidence.results]
     columns: dict[str, dict[int, float]] = {}
-    for name in names:
-        seeds, values = evidence.counted(claim, name)
-        flat = values.reshape(len(values), -1)
-        titles = [name] if flat.shape[1] == 1 else [f"{name}[{k}]" for k in range(flat.shape[1])]
-        columns |= {title: dict(zip(seeds, column, strict=True)) for title, column in zip(titles, flat.T)}
+    for test in claim.tests:
+        for name in test.result_names():
+            if not evidence or name not in evidence.results:
+                continue
+            seeds, values = evidence.counted(claim, test, name)
+            flat = values.reshape(len(values), -1)
+            for k, numbers in enumerate(flat.T):
+                title = name if flat.shape[1] == 1 else f"{name}[{k}]"
+                column = dict(zip(seeds, numbers, strict=True))
+                if not np.array_equal(list(columns.get(title, column).values()), numbers, equal_nan=True):
+                    title += " (geometric mean of draws)" if kind_of(test).in_factors else " (mean of draws)"
+                columns[title] = column
     table.writerow(["seed", *columns])
     for seed in sorted({seed for column in columns.values() for seed in column}):
         cells = (f"{column[seed]:.9g}" if seed in column else "" for column in columns.values())

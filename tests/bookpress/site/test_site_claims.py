@@ -55,7 +55,9 @@ def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
 
 def held(results):
     """A run without earlier draws."""
-    return SimpleNamespace(results=results, counted=lambda _, n: (results.entries[n]["seeds"], results[n]))
+    return SimpleNamespace(
+        results=results, counted=lambda _, __, n: (results.entries[n]["seeds"], results[n])
+    )
 
 
 def test_the_numbers_of_a_claim_stand_beside_their_own_seeds():
