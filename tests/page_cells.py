@@ -35,6 +35,7 @@ PAGES = (
     "batch-norm/gradient-explosion",
     "santurkar/noisy-batch-norm",
     "santurkar/training",
+    "santurkar/lp-norms",
     "santurkar/scale",
 )
 

@@ -1,5 +1,5 @@
 """What a cell takes from `bnbook.plots`, and of a chapter's module what no stamp sees, it draws: a change there
-makes no chapter stale, so no number may hang on it but those named and pinned here."""
+makes no chapter stale, so no number may hang on it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from bookpress.pipeline import chapters
 CHAPTERS = "bnbook.chapters"
 DRAWING = ("bnbook.plots", CHAPTERS)
 SOURCES = Sources()
-#: What cells use of it all the same; every one is pinned, with its value, in test_plots_chosen.py.
-PINNED = {"santurkar/lp-norms": {"lp_norms.NORMS"}}
 
 Parents = dict[ast.AST, ast.AST]
 DRAWN = {"save_figure": 0, "figure": 1}  # which argument is the drawing
@@ -134,7 +132,7 @@ NAMES = [chapter.name for chapter in chapters.discover()]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_chapter_only_draws_with_what_no_stamp_sees(name: str) -> None:
-    assert Cells(code(name)).used() == PINNED.get(name, set()), "a number may hang on it: pin it and name it"
+    assert Cells(code(name)).used() == set(), "a number may hang on it"
 
 
 #: What cells do with the other parts that no stamp sees: they record, train, judge and show.
@@ -181,14 +179,14 @@ def test_the_chapters_tables_name_what_is_there_and_used() -> None:
 
 
 PLANTED = {
-    "run(lp_norms.NORMS)": {"lp_norms.NORMS"},
-    "run(lp_norms.LP, lp_norms.outputs(x))": set(),
-    "run(lp_norms.by_rate(x))": {"lp_norms.by_rate"},
-    "save_figure(lp_norms.by_rate(x), 'rates')": set(),
-    "figure('rates', lp_norms.by_rate)": set(),
-    "figure(lp_norms.NAMES, lp_norms.by_rate)": {"lp_norms.NAMES"},
-    "run(lp_norms)": {"lp_norms"},
-    "from bnbook.chapters.lp_norms import LP, NORMS\nrun(LP, NORMS)": {"lp_norms.NORMS"},
+    "run(exercises.ROWS)": {"exercises.ROWS"},
+    "run(exercises.CLASSES, exercises.trials(x))": set(),
+    "run(exercises.answers(x))": {"exercises.answers"},
+    "save_figure(exercises.answers(x), 'rates')": set(),
+    "figure('rates', exercises.answers)": set(),
+    "figure(exercises.ROWS, exercises.answers)": {"exercises.ROWS"},
+    "run(exercises)": {"exercises"},
+    "from bnbook.chapters.exercises import CLASSES, ROWS\nrun(CLASSES, ROWS)": {"exercises.ROWS"},
     "save_figure(plots.rates(x), 'rates', curves)": set(),
     "fig = plots.rates(x)\nfig.axes[0].set(ylim=(0, 1))\nsave_figure(fig, 'rates', curves)": set(),
     "words = dict(levels=printed.RATE)\nsave_figure(panels(points, **words), 'rates', points)": set(),
@@ -217,5 +215,5 @@ PLANTED = {
 @pytest.mark.parametrize("source", PLANTED)
 def test_a_planted_use_is_told_from_a_drawing(source: str) -> None:
     head = "from bnbook.plots import printed, x as plots\nfrom bnbook.plots.panels import panels\n"
-    head += "from bnbook.chapters import lp_norms\n"
+    head += "from bnbook.chapters import exercises\n"
     assert Cells(head + source).used() == PLANTED[source]

@@ -114,7 +114,7 @@ CONSTANTS = {
     "chapters.learning_rate": dict(LARGEST=2.0, POINTS=60),
     "chapters.least_squares": dict(FLOOR=1e-20),
     "chapters.length_direction": dict(RIPPLE=math.sqrt(math.e), SLACK=1e-9),
-    "chapters.lp_norms": dict(EXAMPLES=1000),
+    "chapters.lp_norms": dict(EXAMPLES=1000, PAPER=1e-6),
     "chapters.mean_field": dict(STARTS={"from0": 0.0, "from1": 1.0}, PARTS=4, TOLERANCE=1e-4),
     "chapters.neural_networks": dict(
         LARGEST_BEND=4 / 27**0.5, AWAY=1e-4, SINGULAR=1e-6, BRACKET=(-4.0, 4.25)

@@ -8,6 +8,7 @@ from statistics import NormalDist
 from types import SimpleNamespace
 
 import numpy as np
+import page_cells
 import pytest
 import torch
 from made_up_runs import middle
@@ -47,48 +48,28 @@ def test_the_worst_column_is_that_whose_interval_reaches_furthest_from_one():
     assert furthest_from_one(loose).tolist() == [1.1, 0.9]
 
 
-def test_average_norms_and_the_largest_of_some_gaussian_values():
-    values = torch.tensor([[3.0, 1.0], [-4.0, 1.0]], dtype=torch.float64)
-    expected = {"l1": [3.5, 1], "l2": [math.sqrt(12.5), 1], "linf": [4, 1]}
-    for norm, sizes in expected.items():
-        assert lp_norms.average_norm(values, norm).tolist() == pytest.approx(sizes)
-    # max(|a|, |b|) = (|a + b| + |a - b|) / 2, of two Gaussian variables of variance 2: 2 / √π
-    assert lp_norms.largest_of(2) == pytest.approx(2 / math.sqrt(math.pi), abs=1e-3)
-    assert lp_norms.matched_rates(0.01, 2) == {"l1": 0.0157, "linf": 0.00785}  # times π/2, times π/4
-    drawn = lp_norms.moved_gaussian(torch.tensor([2.0, -1.0], dtype=torch.float64), 50)
-    assert drawn.shape == (50, 2) and drawn.mean(0).tolist() == pytest.approx([2, -1])
-    assert drawn.var(0, correction=0).tolist() == pytest.approx([1, 1])
-    assert (drawn[:, 0] - drawn[:, 1]).tolist() == pytest.approx([3] * 50)
-
-
-def test_division_by_the_norm_of_what_was_not_centred():
+def test_average_norms_and_division_by_that_of_what_was_not_centred():
     """Of a unit with the values 1 and 3: mean |x| = 2, mean x² = 5, max |x| = 3; left is ∓1 over it."""
+    cells = page_cells.functions("santurkar/lp-norms")
+    values = torch.tensor([[3.0, 1.0], [-4.0, 1.0]], dtype=torch.float64)
+    for norm, sizes in {"l1": [3.5, 1], "l2": [math.sqrt(12.5), 1], "linf": [4, 1]}.items():
+        assert cells["size"](values, norm).tolist() == pytest.approx(sizes)
     x = torch.tensor([[1.0], [3.0]], dtype=torch.float64)
-    for norm, size in {"l1": 1 / 2, "l2": 1 / math.sqrt(5), "linf": 1 / 3}.items():
-        found = lp_norms.outputs(norm, x)
-        assert found["size"].tolist() == [pytest.approx([size])] == found["deviation"].tolist()
-        assert max(found["output_norm"], found["centred_norm"]) < 1e-6
-    assert lp_norms.outputs("batch", x)["deviation"].item() == pytest.approx(1)
+    for norm, over in {"l1": 2, "l2": math.sqrt(5), "linf": 3, "batch": 1}.items():
+        assert cells["normalized"](norm, x, eps=1e-14)[:, 0].tolist() == pytest.approx([-1 / over, 1 / over])
 
 
-def test_what_a_layer_that_does_not_divide_would_show(monkeypatch):
-    """It makes 3 x of x: 3 and 9 of 1 and 3, -3 and 3 of -1 and 1."""
-
-    class Times(torch.nn.Module):
-        def __init__(self, norm, *_, **more):
-            super().__init__()
-            self.factor = 1.0 if norm == "batch" else 3.0
-
-        def forward(self, x):
-            return self.factor * x
-
-    monkeypatch.setattr(lp_norms, "make_normalizer", Times)
-    x = torch.tensor([[1.0, 1.0], [3.0, 1.5]], dtype=torch.float64)
-    found = lp_norms.outputs("l1", x)
-    assert found["size"].tolist() == [[6, 3.75]] and found["deviation"].tolist() == [[3, 0.75]]
-    assert found["output_norm"].tolist() == [5.5]  # 6 for 1 / 2, and 3.75 for 0.25 / 1.25
-    assert found["centred_norm"].tolist() == [2]  # 3 for 1; of the other 0.75 for 1
-    assert lp_norms.l2_from_batch(torch.tensor([[0.0], [0.0], [6.0]])) == 8  # 3 · 4 for 4
+def test_a_loss_over_the_training_is_the_geometric_mean_over_its_steps():
+    """1, then e⁻² over two steps and e⁻⁶ at the fourth: the areas under the logarithm are -2 and -8."""
+    arm, energy = LinearArm(steps=4, reduction="sum"), np.array([[1.0, 1.0]])
+    run = {
+        "loss": 2 * np.exp([[0.0, -2.0, -6.0]]),
+        "target_energy": energy,
+        "loss_step": np.array([[0, 2, 4]]),
+    }
+    assert page_cells.functions("santurkar/lp-norms")["mean_loss"](arm, run) == pytest.approx(
+        math.exp(-10 / 4)
+    )
 
 
 def two_points(p, low, high):
@@ -109,7 +90,10 @@ def test_shapes_and_moments_over_the_checkpoints():
     run = {"histogram": np.array(rows)[None, :, None]}
     run |= {f"variance_{k}": values for k, values in variance.items()}
     run |= {f"mean_{k}": values for k, values in mean.items()}
-    found = {name: values.item() for name, values in lp_norms.shape_numbers(run, (4, 5)).items()}
+    found = {
+        name: values.item()
+        for name, values in page_cells.functions("santurkar/lp-norms")["shapes"](run, (4, 5)).items()
+    }
     q = 1 - p
     assert found["skewness"] == pytest.approx(np.median(abs(q - p) / np.sqrt(p * q)))
     assert found["kurtosis"] == pytest.approx(np.median(abs(1 / (p * q) - 6)))
@@ -137,10 +121,9 @@ def test_shapes_and_moments_over_the_checkpoints():
     assert found["distance_moved"] == pytest.approx(np.median(moved))
 
 
-def test_steadiness_is_of_ranks():
-    moves = {"a": np.array([5.0, 1.0]), "b": np.array([4.0, 4.0]), "c": np.array([1.0, 1.0])}
-    fast = {"a": np.array([0.2]), "b": np.array([0.1]), "c": np.array([0.9])}
-    assert lp_norms.steadiness(moves, fast) == pytest.approx(1)  # by means b, a, c
+def test_ranks_are_by_means():
+    ranks = page_cells.functions("santurkar/lp-norms")["ranks"]
+    assert ranks([np.array([5.0, 1.0]), np.array([4.0, 4.0]), np.array([1.0, 1.0])]).tolist() == [1, 2, 0]
 
 
 def test_moments_of_the_linear_network_between_even_parts(monkeypatch):
@@ -156,14 +139,13 @@ def test_moments_of_the_linear_network_between_even_parts(monkeypatch):
     np.testing.assert_allclose(found[:, 0], [[2 / math.sqrt(6), 0], [1.6, 0]])
     seen = {name: np.array([[1.0, 2.0, 4.0, 8.0, 16.0]]) for name in lp_norms.MEASURES}
     of = SimpleNamespace(
-        mean_log_loss=lambda *_: np.array([0.5]),
         loss_share=lambda *_: np.array([[1.0, 0.7, 0.3]]),
         diverged=lambda *_: np.array([0.0]),
         landscape=lambda *_: seen,
     )
     monkeypatch.setattr(lp_norms, "of", of)
     found = {name: values.item() for name, values in lp_norms.linear_numbers(arm, run).items()}
-    assert (found["mean_loss"], found["final_loss"], found["diverged"]) == (0.5, 0.3, 0)
+    assert (found["final_loss"], found["diverged"]) == (0.3, 0)
     expected = middle(seen["smoothness"][0], 0, 39, probes=(0, 1, 2, 4, 39))
     for name in lp_norms.MEASURES:
         assert found[name] == expected and found[f"log_{name}"] == pytest.approx(math.log(expected))

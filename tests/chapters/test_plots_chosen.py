@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from bnbook.chapters import fisher, learning_rate, least_squares, length_direction, lp_norms, order_parameters
+from bnbook.chapters import fisher, learning_rate, least_squares, length_direction, order_parameters
 from bnbook.plots import axes, panels, printed
 from bnbook.results import Results
 
@@ -26,15 +26,6 @@ def test_a_curve_is_drawn_at_every_step_up_to_20_and_at_120_more():
     assert length_direction.drawn_steps(1220).tolist() == [*range(21), *range(30, 1221, 10)]
     assert length_direction.drawn_steps(80).tolist() == list(range(81))
     assert length_direction.drawn_steps(7).tolist() == list(range(8))
-
-
-TABLES = {"the norms of the chapter on other norms": (lp_norms.NORMS, "none batch l1 l2 linf")}
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_tables_that_say_what_is_measured(table):
-    found, expected = TABLES[table]
-    assert list(found) == expected.split()
 
 
 def test_what_stands_in_titles_and_decides_which_marks_are_drawn():

@@ -3,9 +3,8 @@
 A function that returns a figure counts in no stamp (`bookpress.fingerprint`): a better drawing makes no run stale.
 """
 
-#: What counts no more than a figure does: the published runs were made beside it. tests/chapters/test_plots_chosen.py
-#: pins it, and tests/chapters/test_chapter_plots.py says which cells use it.
-ASIDE = {"exercises": "ROWS", "lp_norms": "NAMES NORMS"}
+#: What counts no more than a figure does: the published runs were made beside it.
+ASIDE = {"exercises": "ROWS"}
 #: The stamps of the published runs name a figure by the place where it lay; a chapter's line goes when it is run
 #: again. What is not named here is named alone.
 LAY = {
@@ -14,7 +13,6 @@ LAY = {
     "edge": "plots.edge",
     "exercises": "plots.exercises",
     "fisher": "plots.fisher",
-    "lp_norms": "plots.lp",
     "order_parameters": "plots.mean_field",
     "rank": "plots.rank",
     "reach": "plots.fisher_reach",
