@@ -34,12 +34,12 @@ class Run:
         }
     )
 
-    def per_seed(self, name, index=None, *, alone=False):
+    def per_seed(self, name, index=None, *, alone=False, together=()):
         if name not in self.results:
             raise ValueError(f"no result {name!r}")
         return self.results[name]
 
-    def quoted(self, name):
+    def quoted(self, name, together=()):
         return self.results.entries[name]["seeds"], self.results[name]
 
 
