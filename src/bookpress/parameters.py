@@ -151,7 +151,8 @@ def checked(kinds: Mapping[str, Kind], values: Mapping[str, Any], where: str = "
         if unmet := kinds[name].unmet(value, found):
             other = unmet.rpartition(" ")[2]
             beside = f", and {other} is {found[other]!r}" if other in found else ""
-            raise _refused(where, name, value, f"{kinds[name].text.partition(' ')[0]} {unmet}{beside}")
+            said = unmet.replace(" over ", "/") + " among them" * unmet.startswith("with ")
+            raise _refused(where, name, value, f"{kinds[name].text.partition(' ')[0]} {said}{beside}")
     return found
 
 
