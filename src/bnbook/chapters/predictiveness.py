@@ -29,7 +29,7 @@ def shown(steps: np.ndarray) -> list[int]:
 
 Curves = Mapping[str, np.ndarray]
 PAIR = ("none", "batch")
-GUESS = {"error = ‖∇L‖": 1.0}
+AS_LONG = {"error = ‖∇L‖": 1.0}
 
 
 def errors(curves: Curves, lengths: Sequence[float], steps: Sequence[int]) -> plt.Figure:
@@ -46,7 +46,7 @@ def errors(curves: Curves, lengths: Sequence[float], steps: Sequence[int]) -> pl
         column[0].set(title=f"step {step:,}", xlabel="multiple of the learning rate", **words)
         column[1].set(xlabel="distance moved, ‖θ − θₐ‖", **words)
         marks(column[0], x=printed.FARTHEST)
-        marks(column[1], y=GUESS)
+        marks(column[1], y=AS_LONG)
     axes[0, 0].set_ylabel("gradient error")
     axes[1, 0].set_ylabel("error / ‖∇L‖")
     legend_below(fig, axes[0, 0], 2)
@@ -64,7 +64,7 @@ def linear_errors(
             for norm in PAIR:
                 style = dict(color=COLORS[norm], label=LABELS[norm])
                 line_with_band(ax, lengths, curves[f"{rate}.{step}.{norm}"], **style)
-            marks(ax, x=printed.LINEAR_FARTHEST, y=GUESS)
+            marks(ax, x=printed.LINEAR_FARTHEST, y=AS_LONG)
             ax.set(xscale="log", yscale="log", ylim=(1e-3, 1e3))
             ax.set_title(f"{words}, step {step:,}", fontsize=10)
     for ax in axes[-1]:

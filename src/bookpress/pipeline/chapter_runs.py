@@ -136,7 +136,7 @@ class Evidence:
         self, name: str, index: str | None = None, *, alone: bool = False, together: Collection[str] = ()
     ) -> np.ndarray:
         """One number per seed (S,) of a recorded result, at one place of its second axis, as pages quote it;
-        `alone`: by this run without earlier draws. ValueError says why there is none."""
+        `alone`: by this run without earlier draws; `together`: as for `quoted`. ValueError says why there is none."""
         if name not in self.results:
             if not self.results.header.get("default_parameters"):
                 raise LeftOut("(not in this run)")

@@ -91,6 +91,15 @@ def test_data_that_a_chapter_is_not_made_for_are_refused_before_it_runs(profile,
         chapters.select(["practice/stand-ins"])[0].changed(profile, {"data": given})
 
 
+def test_a_list_that_lacks_a_value_is_told_which_is_to_be_among_them():
+    kinds = {"x": parameters.kind("list[float] with 1 over 2, rising")}
+    with pytest.raises(BnbookError, match=r"x is \[2.0\]; expected list\[float\] with 1/2 among them$"):
+        parameters.checked(kinds, {"x": [2.0]})
+    with pytest.raises(BnbookError, match=r"with rate among them, and rate is 0.1$"):
+        own = {"rate": parameters.kind("float"), "y": parameters.kind("list[float] with rate")}
+        parameters.checked(own, {"rate": 0.1, "y": [2.0]})
+
+
 def test_a_condition_on_a_parameter_that_is_0_or_not_there():
     kinds = {"steps": parameters.kind("int multiple of every"), "every": parameters.kind("int")}
     with pytest.raises(BnbookError, match="multiple of every, and every is 0"):
