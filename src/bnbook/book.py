@@ -70,40 +70,6 @@ SCALES = r".*/(map|plane|gradients)$"
 #: Those whose panels it fills: what lies on it has the same inks in both themes.
 PAINTED = r".*/(map|plane)$"
 
-PROBLEM = """# Problem Specification
-
-## Observations
-
-### O1: Two papers and an encyclopedia say why batch normalization helps
-- **Statement**: They name smoother landscapes, larger usable rates, and steadier inputs, and give figures of single networks.
-- **Evidence**: Santurkar et al. 2018 in two versions; a mean-field analysis of 2018; Wikipedia
-- **Implication**: A reader can't tell what holds, at what size, and with what error.
-
-## Gaps
-
-### G1: No verdict with an error bar for each sentence
-- **Statement**: Nobody had measured each checkable sentence with seeds, intervals and tests fixed beforehand.
-- **Caused by**: O1
-- **Existing attempts**: replications of single figures
-- **Why they fail**: They compare pictures, with a seed or two.
-
-## Key Insight
-- **Insight**: A claim can be a test on recorded numbers whose verdict is computed, so that it can come out against its source.
-- **Derived from**: O1
-- **Enables**: a book whose every sentence with a number can be run again
-
-## Assumptions
-- A1: The seeds of a run stand for those that somebody else would draw.
-- A2: A test says what its sentence says; each is shown beside it.
-"""
-CONSTRAINTS = """# Constraints
-
-- **Size**: most trainings are narrower or shorter than the papers'; every verdict names its size.
-- **Data**: a set whose name ends in jpeg75 is CIFAR-10 that went through JPEG.
-- **Margins**: thresholds are choices; each claim has its verdict at half and at twice its margin.
-- **Draws**: trainings at large rates are chaotic; another processor is another draw of the same seeds.
-"""
-
 BOOK = Book(
     package="bnbook",
     version=__version__,
@@ -115,10 +81,6 @@ BOOK = Book(
     commands_module="bnbook.cli",
     public=PUBLIC,
     data_names={"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"},
-    data_homes={
-        "mnist": "https://yann.lecun.org/exdb/mnist/",
-        "cifar10": "https://www.cs.toronto.edu/~kriz/cifar.html",
-    },
     arms=ARMS,
     beside=BESIDE,
     sources={
@@ -128,10 +90,6 @@ BOOK = Book(
         "zhang2023": "Dive into Deep Learning",
     },
     versions=("v1", "NeurIPS"),
-    question="Why does batch norm help?",
-    asks="What of what is said of batch normalization holds, and why does it help?",
-    problem=PROBLEM,
-    constraints=CONSTRAINTS,
     palette=PALETTE,
     scales=SCALES,
     painted=PAINTED,

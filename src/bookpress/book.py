@@ -42,15 +42,10 @@ class Book:
     #: Module -> names that the page of public names has.
     public: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     data_names: Words = field(default_factory=dict)  # set -> as people call it, the one to have first
-    data_homes: Words = field(default_factory=dict)  # set -> where it is published
     arms: Words = field(default_factory=dict)  # last part of a result's name -> in words
     beside: Mapping[str, Words] = field(default_factory=dict)  # arm -> other words for those beside it
     sources: Words = field(default_factory=dict)  # key of a source -> as people call it
     versions: tuple[str, ...] = ()  # of a source that are told apart
-    question: str = ""  # the book's own, in few words
-    asks: str = ""  # and in full
-    problem: str = ""  # what an export says of the problem, and of limits, in Markdown
-    constraints: str = ""
     #: drawings(chapter): figure -> draw(results); modules(chapter): where these are; as_svg(draw, results, narrow).
     figures_module: str = ""
     palette: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # meaning -> (on white, in the dark)

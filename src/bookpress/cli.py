@@ -101,10 +101,6 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
     claims.add_argument("--json", action="store_true", help="all that was found, as data")
     claims.add_argument("--instrument", metavar="NAME", help="those that rest on it, such as effective-beta")
-    claims.add_argument(
-        "--as", dest="form", choices=("evaluable-artifact", "ara"), help="all published claims, exported"
-    )
-    claims.add_argument("--to", metavar="FOLDER", help="the folder that an export makes")
     results = add("results", _results, "the recorded numbers of a chapter, to take away")
     results.add_argument("chapter", metavar="PART/CHAPTER")
     results.add_argument("--profile", choices=PROFILES, help="default: the highest that has fresh evidence")
@@ -256,28 +252,12 @@ def _claims(arguments: argparse.Namespace) -> int:
     from bookpress.pipeline import chapters
     from bookpress.site import exports
 
-    if arguments.form or arguments.to:
-        return _exported(arguments)
     if arguments.instrument:
         print(exports.of_instrument(arguments.instrument), end="")
         return DONE
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     profile = arguments.profile if arguments.runs else None
     print(exports.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
-    return DONE
-
-
-def _exported(arguments: argparse.Namespace) -> int:
-    from bookpress.site import exports
-
-    others = {"--runs": arguments.runs, "--json": arguments.json, "--instrument": arguments.instrument}
-    given = [name for name, value in {**others, "chapters": arguments.chapters}.items() if value]
-    if not (arguments.form and arguments.to) or given:
-        raise PressError(
-            f"an export needs --as and --to and takes nothing else{', not ' + given[0] if given else ''}; for example "
-            f"{command_name()} claims --as ara --to ara"
-        )
-    print(f"{exports.export(arguments.form, arguments.to)} claims in {arguments.to}")
     return DONE
 
 
