@@ -156,6 +156,20 @@ TABLE = {
 }
 #: Those in which an example is answered by itself: no relative of batch norm's.
 ALONE = tuple(name for name, one in TABLE.items() if not one.meet)
+#: Of them those that are blind to the length of their weights: the activations or the weights are divided by it.
+BLIND = tuple(name for name in ALONE if TABLE[name].statistics or TABLE[name].weights)
+
+
+def centred_layers(one: StandIn, layers: int) -> int:
+    """In how many of the hidden layers the batch's mean is subtracted: what a definition tells without a measurement."""
+    centres = one.meet and one.statistics is not variance_only
+    return 0 if not centres else layers if one.only is None else 1
+
+
+#: In which it is subtracted in front of every rectifier, and no noise is added to it.
+CENTRED = tuple(
+    name for name, one in TABLE.items() if centred_layers(one, 2) == 2 and not one.after and not one.shaken
+)
 
 
 # ---- Many fully connected networks side by side, with one of the layers of the table in each hidden layer ----
@@ -517,6 +531,24 @@ def trials(plan: Plan, seed: int) -> dict[str, dict[str, float]]:
         return {name: trial(one, plan, seed, seen, test) for name, one in TABLE.items()}
 
 
+def linear(plan: Plan, seed: int) -> dict[str, float]:
+    """The floor: softmax regression on the same batches, at all rates; what `outcomes` gives.
+
+    A network without a hidden layer; a further input that is always 1 stands for the biases.
+    """
+    with numerics(torch.device("cpu"), 1):
+        dataset = load(plan.data)
+        splits = (pooled(dataset, split, plan.pool) for split in ("train", "test"))
+        seen, test = ((F.pad(x, (0, 1), value=1.0), labels) for x, labels in splits)
+        network = draw(TABLE["none"], (seen[0].shape[1], CLASSES), seed, len(plan.rates))
+        rows, rates = Rows(*seen, plan.batch_size, seed), np.array(plan.rates)
+        losses = [
+            descend(TABLE["none"], network, next(rows), plan.share(step) * rates, ())
+            for step in range(plan.steps)
+        ]
+        return outcomes(TABLE["none"], plan, network, np.array(losses), seen, test)
+
+
 def trial(one: StandIn, plan: Plan, seed: int, seen: tuple, test: tuple) -> dict[str, float]:
     """Instruments at the common rate, by the names of `INSTRUMENTS`, and outcomes, by those of `OUTCOMES`.
 
@@ -615,10 +647,46 @@ def correlations(
     }
 
 
-def kept(rate: np.ndarray, name: str) -> np.ndarray:
-    """Octaves of usable rate above half of batch norm's gain over nothing, (S,), from log2 rates (S, K)."""
-    plain, full, own = (rate[:, list(TABLE).index(each)] for each in ("none", "batch", name))
+def counted(table: Mapping[str, np.ndarray], layers: int) -> dict[str, np.ndarray]:
+    """Outcome -> (S,): rank correlation of the number of layers that centre, a control for every instrument."""
+    count = np.array([centred_layers(one, layers) for one in TABLE.values()])
+    return {name: np.array([rank_correlation(count, row) for row in table[name]]) for name in OUTCOMES}
+
+
+#: How often the layers are drawn again.
+RESAMPLED = 2000
+
+
+def resampled(table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """ "INSTRUMENT.OUTCOME" -> (S, RESAMPLED): rank correlation over as many layers, drawn with replacement, the
+    same ones for all seeds. A draw of a single layer has none and counts as 0."""
+    size = len(TABLE)
+    chosen = np.random.default_rng(0).integers(size, size=(RESAMPLED, size))
+
+    def ranks_of(row: np.ndarray) -> np.ndarray:
+        ranked = rankdata(np.where(np.isfinite(row), row, -np.inf)[chosen], axis=1)
+        ranked -= ranked.mean(axis=1, keepdims=True)
+        return ranked / np.maximum(np.linalg.norm(ranked, axis=1, keepdims=True), 1e-12)
+
+    reached = {name: [ranks_of(row) for row in table[name]] for name in OUTCOMES}
+    found = {}
+    for name, (sign, _) in INSTRUMENTS.items():
+        scores = [ranks_of(sign * row) for row in table[name]]
+        for outcome, rows in reached.items():
+            found[f"{name}.{outcome}"] = np.array([(a * b).sum(1) for a, b in zip(scores, rows)])
+    return found
+
+
+def kept(outcome: np.ndarray, name: str) -> np.ndarray:
+    """An outcome (S, K) of a layer above half of batch norm's gain over nothing, (S,): of log2 rates, octaves."""
+    plain, full, own = (outcome[:, list(TABLE).index(each)] for each in ("none", "batch", name))
     return own - (plain + full) / 2
+
+
+def share_kept(outcome: np.ndarray, name: str) -> np.ndarray:
+    """Which share of batch norm's gain over nothing a layer keeps, (S,), by the gain's mean over the seeds."""
+    plain, full, own = (outcome[:, list(TABLE).index(each)] for each in ("none", "batch", name))
+    return (own - plain) / (full - plain).mean()
 
 
 def agreement(table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
