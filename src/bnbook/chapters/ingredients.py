@@ -1,0 +1,354 @@
+"""Which ingredient, and where? Small networks whose hidden layers have parts of batch norm, here or there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.stats import rankdata
+from torch import Tensor, nn
+
+from bnbook.chapters.shared import CLASSES, USABLE, Rows, pooled
+from bnbook.data import load
+from bnbook.probes.activations import moment_change
+from bnbook.training.numerics import numerics
+from bnbook.training.stack import Stack, descend
+
+# ---- Ingredients: mean and divisor of pre-activations z, (B, N) or (B, C, H, W) -----------------------------
+
+EPS = 1e-5
+
+
+def mean(z: Tensor, over: str) -> Tensor:
+    """Of each unit over the batch and its positions, or of each example over its units and positions."""
+    return z.mean((0, *range(2, z.ndim)) if over == "batch" else tuple(range(1, z.ndim)), keepdim=True)
+
+
+def deviation(z: Tensor, over: str) -> Tensor:
+    """sqrt(mean of (z - its mean)² + ε)."""
+    return (mean((z - mean(z, over)).square(), over) + EPS).sqrt()
+
+
+def groups(z: Tensor) -> tuple[Tensor, Tensor]:
+    """Group norm: mean and deviation of each example over each of eight groups of units; Wu and He 2018."""
+    parts = z.unflatten(1, (8, -1))
+    middle = parts.mean(2, keepdim=True)
+    spread = ((parts - middle).square().mean(2, keepdim=True) + EPS).sqrt()
+    return middle.expand_as(parts).flatten(1, 2), spread.expand_as(parts).flatten(1, 2)
+
+
+#: Name -> z -> what is subtracted (None: nothing) and by what is divided (None: by nothing).
+STATISTICS: dict[str, Callable[[Tensor], tuple[Tensor | None, Tensor | None]]] = {
+    "centre": lambda z: (mean(z, "batch"), None),
+    "divide": lambda z: (None, deviation(z, "batch")),  # the mean stays
+    "batch": lambda z: (mean(z, "batch"), deviation(z, "batch")),
+    "second": lambda z: (None, (mean(z.square(), "batch") + EPS).sqrt()),
+    "rms": lambda z: (None, (mean(z.square(), "example") + EPS).sqrt()),
+    "units": lambda z: (mean(z, "example"), None),
+    "layer": lambda z: (mean(z, "example"), deviation(z, "example")),
+    "groups": groups,
+}
+#: Of these the ones in which the examples of a batch meet.
+MEET = ("centre", "divide", "batch", "second")
+
+
+def standardized(v: Tensor) -> Tensor:
+    """sqrt(2 / I) (v - mean v) / deviation of v over a unit's I weights; Qiao et al. 2019, with He's scale."""
+    inputs = v[0].numel()
+    middle = v.flatten(1).mean(1).view(-1, *[1] * (v.ndim - 1))
+    spread = (v - middle).square().flatten(1).mean(1).view_as(middle)
+    return (v - middle) * (2 / inputs) ** 0.5 / (spread + EPS / inputs).sqrt()
+
+
+# ---- Arms: which ingredients, in which hidden layers --------------------------------------------------------
+
+#: Hidden layer l of L, from 0 -> whether a place means it.
+PLACES: dict[str, Callable[[int, int], bool]] = {
+    "all": lambda layer, depth: True,
+    "first": lambda layer, depth: layer == 0,
+    "last": lambda layer, depth: layer == depth - 1,
+    "early": lambda layer, depth: layer < depth // 2,
+    "late": lambda layer, depth: layer >= depth // 2,
+    "butlast": lambda layer, depth: layer < depth - 1,
+    "behind": lambda layer, depth: layer == depth - 1,  # behind the rectifier of the last, not in front of it
+}
+WORDS = {
+    "none": "nothing",
+    "plain": "nothing, without γ",
+    "centre": "centred",
+    "divide": "divided",
+    "second": "divided by the second moment",
+    "batch": "batch norm",
+    "rms": "RMS norm",
+    "units": "centred over the units",
+    "layer": "layer norm",
+    "groups": "group norm",
+    "weights": "weight standardization",
+    "tanh": "tanh",
+}
+
+
+def terms(arm: str) -> list[tuple[str, str]]:
+    """Ingredients and their places, in the order in which they act: "rms_centre_last" is RMS norm in all, then
+    centring in the last."""
+    found: list[tuple[str, str]] = []
+    for word in arm.split("_"):
+        if word in PLACES:
+            found[-1] = found[-1][0], word
+        else:
+            found.append((word, "all"))
+    return found
+
+
+def meets(arm: str) -> bool:
+    """Whether the examples of a batch meet in it."""
+    return any(name in MEET for name, _ in terms(arm))
+
+
+def centred_layers(arm: str, depth: int) -> int:
+    """How many hidden layers subtract the batch's mean: known without any measurement."""
+    return sum(
+        any(n in ("centre", "batch") and PLACES[p](k, depth) for n, p in terms(arm)) for k in range(depth)
+    )
+
+
+BASES = ("rms", "layer", "weights", "tanh")
+#: Blind to the length of its weights, or bounded, without a look at the batch; and each with a little of batch norm.
+ARMS = (
+    *("none", "plain", *BASES, "units", "groups", "rms_last", "layer_last"),
+    *("centre", *(f"centre_{place}" for place in ("first", "early", "late", "last", "behind"))),
+    *("divide", "divide_first", "divide_last", "second", "divide_centre_last"),
+    *("batch", *(f"batch_{place}" for place in ("first", "early", "late", "butlast", "last", "behind"))),
+    *(f"{base}_centre" for base in BASES),
+    *(f"{base}_centre_{place}" for base in BASES for place in ("first", "last", "behind")),
+    *(f"{base}_batch_last" for base in BASES),
+)
+
+
+def split(arms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The list that may suggest and the list that tests: by turns in the order of the alphabet, so that each family is in
+    both; those in which examples meet and those in which they do not for themselves."""
+    suggests = [arm for kind in (True, False) for arm in sorted(a for a in arms if meets(a) == kind)[::2]]
+    return tuple(a for a in arms if a in suggests), tuple(a for a in arms if a not in suggests)
+
+
+# ---- The networks ---------------------------------------------------------------------------------------------
+
+
+class Hidden(nn.Module):
+    """relu(γ z + β), z = h W through the ingredients; γ and β are there in every arm, so that these differ in nothing
+    else. W, from N(0, 2 / inputs), fully connected or a 3×3 convolution of that stride."""
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        before: Sequence[str],
+        behind: Sequence[str],
+        generator: torch.Generator,
+        stride=0,
+    ) -> None:
+        super().__init__()
+        self.before, self.behind, self.stride = tuple(before), tuple(behind), stride
+        kernel = (3, 3) if stride else ()
+        drawn = torch.randn(units, inputs, *kernel, generator=generator, dtype=torch.float64)
+        self.v = nn.Parameter((drawn * (2 / drawn[0].numel()) ** 0.5).float())
+        self.gamma = nn.Parameter(torch.ones(units, *[1] * len(kernel)), requires_grad="plain" not in before)
+        self.beta = nn.Parameter(torch.zeros(units, *[1] * len(kernel)))
+        self.alpha = nn.Parameter(torch.tensor(0.5), requires_grad="tanh" in before)  # Zhu et al. 2025
+        self.relu = nn.ReLU()
+        self.fixed: dict[int, tuple[Tensor | None, Tensor | None]] = {}  # statistics for inference
+        self.settles = False
+
+    def forward(self, h: Tensor) -> Tensor:
+        v = standardized(self.v) if "weights" in self.before else self.v
+        z = F.conv2d(h, v, stride=self.stride, padding=1) if self.stride else F.linear(h, v)
+        for place, name in enumerate(self.before):
+            z = torch.tanh(self.alpha * z) if name == "tanh" else self.normalised(z, name, place)
+        h = self.relu(torch.addcmul(self.beta, z, self.gamma))
+        for place, name in enumerate(self.behind, start=len(self.before)):
+            h = self.normalised(h, name, place)
+        return h
+
+    def normalised(self, z: Tensor, name: str, place: int) -> Tensor:
+        if name not in STATISTICS:
+            return z
+        middle, divisor = self.fixed[place] if place in self.fixed else STATISTICS[name](z)
+        if self.settles and name in MEET:
+            self.fixed[place] = middle, divisor
+        z = z if middle is None else z - middle
+        return z if divisor is None else z / divisor
+
+
+@lru_cache(maxsize=4)
+def images(data: str, split: str, pool: int) -> tuple[Tensor, Tensor]:
+    """Rows (m, values) and labels, once a process."""
+    return pooled(load(data), split, pool)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One network and how it is trained: the settings that all arms and seeds share."""
+
+    data: str
+    pool: int  # pixels a side that are averaged
+    units: Sequence[int]  # of each hidden layer
+    strides: Sequence[int]  # of its convolutions; none: fully connected
+    batch_size: int
+    steps: int
+    rates: Sequence[float]  # η, a grid, the smallest first: at that one instruments are read
+    probes: int = 0  # looks at the instruments
+
+    @property
+    def full(self) -> int:
+        """Steps at the full rate; over the last fifth of the training it falls to 0 in a straight line."""
+        return self.steps - self.steps // 5
+
+    def share(self, step: int) -> float:
+        """Of its rate, at a step."""
+        return min(1.0, (self.steps - step) / (self.steps - self.full + 1))
+
+    def images(self, split: str) -> tuple[Tensor, Tensor]:
+        """Rows (m, values), or images (m, 3, H, W) for convolutions, and labels."""
+        rows, labels = images(self.data, split, self.pool)
+        side = int((rows.shape[1] // 3) ** 0.5)
+        return (rows.view(-1, 3, side, side) if self.strides else rows), labels
+
+    def network(self, arm: str, seed: int, inputs: Tensor) -> nn.Sequential:
+        """Hidden layers and a linear readout without bias; first weights from the seed, whatever the arm."""
+        generator, depth = torch.Generator().manual_seed(seed), len(self.units)
+        wide, layers = inputs.shape[1], []
+        for k, units in enumerate(self.units):
+            own = [(n, p) for n, p in terms(arm) if PLACES[p](k, depth)]
+            before, behind = ([n for n, p in own if (p == "behind") == b] for b in (False, True))
+            layers.append(
+                Hidden(wide, units, before, behind, generator, self.strides[k] if self.strides else 0)
+            )
+            wide = units
+        body = nn.Sequential(*layers, nn.Flatten())
+        with torch.no_grad():
+            wide = body(inputs[:2]).shape[1]
+        readout = nn.Linear(wide, CLASSES, bias=False)
+        drawn = torch.randn(CLASSES, wide, generator=generator, dtype=torch.float64)
+        readout.weight.data = (drawn * (2 / wide) ** 0.5).float()
+        return nn.Sequential(*layers, nn.Flatten(), readout)
+
+
+REGRESSION = "regression"
+
+
+def made(plan: Plan, arm: str, seed: int, inputs: Tensor) -> nn.Sequential:
+    """An arm's network, or softmax regression on the same images, from zero."""
+    if arm != REGRESSION:
+        return plan.network(arm, seed, inputs)
+    linear = nn.Linear(inputs[0].numel(), CLASSES)
+    linear.weight.data.zero_(), linear.bias.data.zero_()
+    return nn.Sequential(nn.Flatten(), linear)
+
+
+# ---- One training: all rates of one arm and seed side by side ------------------------------------------------
+
+
+def trial(plan: Plan, piece: tuple[str, int, float]) -> dict[str, np.ndarray | float]:
+    """An arm and a seed at all rates; `held`: the readout's own rate, 0 where it has that of all others.
+
+    late: mean loss over the fifth of the steps before the rate falls, (A,), infinite where a loss was not finite; end:
+    mean loss over the last fifth; accuracy: on the test images, at the rate whose `end` is smallest, (). Where the
+    plan has probes, also drift, far and near, by `look` at the smallest rate.
+    """
+    arm, seed, held = piece
+    with numerics(torch.device("cpu"), 1), np.errstate(all="ignore"):
+        seen, rates = plan.images("train"), torch.tensor(plan.rates)
+        rows = Rows(*seen, plan.batch_size, seed)
+        batches = [next(rows) for _ in range(plan.steps)]
+        members = [made(plan, arm, seed, seen[0]) for _ in rates]
+        last = f"{len(members[0]) - 1}."  # the readout's parameters
+
+        def rate(step: int, name: str) -> Tensor:
+            own = torch.full_like(rates, held) if held and name.startswith(last) else rates
+            return plan.share(step) * own
+
+        stack, losses = Stack.of(members), []
+        shared = ((x.expand(len(rates), *x.shape), y.expand(len(rates), -1)) for x, y in batches)
+        looks = set(np.linspace(0, plan.full, plan.probes, endpoint=False).astype(int))
+        read = []
+        for step, before in enumerate(descend(stack, shared, rate)):
+            if step in looks:
+                read.append(look(stack.member(0), batches[0], batches[step], plan.rates[0]))
+            losses.append(before.numpy())
+        curve = np.where(np.isfinite(losses), losses, np.inf)
+        late = curve[plan.full - plan.steps // 5 : plan.full].mean(0)
+        end = curve[plan.full :].mean(0)
+        found = {"late": np.where(np.isfinite(curve.sum(0)), late, np.inf), "end": end}
+        found["accuracy"] = accuracy(stack.member(int(end.argmin())), seen[0], plan.images("test"))
+        return found | (over_looks(read) if read else {})
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, seen: Tensor, test: tuple[Tensor, Tensor], settled: int = 4096) -> float:
+    """Share of right answers, with the statistics of so many training images at once where examples meet."""
+    for layer in model:
+        layer.settles = True
+    model(seen[:settled])
+    for layer in model:
+        layer.settles = False
+    found = torch.cat([model(part).argmax(1) for part in test[0].split(2000)])
+    return float((found == test[1]).double().mean())
+
+
+#: Steps along the gradient, in units of the learning rate.
+NEAR, FAR = 1 / 20, 16.0
+
+
+def look(model: nn.Module, first: tuple, batch: tuple, rate: float) -> dict[str, np.ndarray | float]:
+    """One network at one step: means and variances over the batch `first` of what each unit's rectifier receives, and
+    how far its gradient turns a near and a far step along itself, ‖∇L(θ - a g) - g‖ over ‖g‖, near also over a."""
+    values: list[Tensor] = []
+    hidden = [layer for layer in model if isinstance(layer, Hidden)]
+    hooks = [
+        layer.relu.register_forward_pre_hook(
+            lambda _, z: values.append(z[0].transpose(0, 1).flatten(1).double())
+        )
+        for layer in hidden
+    ]
+    with torch.no_grad():
+        model(first[0])
+    for hook in hooks:
+        hook.remove()
+    stack = Stack.of([model])
+    _, g = stack.gradients((batch[0][None], batch[1][None]))
+    there = []
+    for a in (rate * NEAR, rate * FAR):
+        moved = Stack(stack.shape, {n: p - a * g[n] for n, p in stack.parameters.items()}, stack.held)
+        _, other = moved.gradients((batch[0][None], batch[1][None]))
+        there.append(float(sum((other[n] - g[n]).double().square().sum() for n in g)))
+    size = float(sum(part.double().square().sum() for part in g.values()))
+    near, far = (np.sqrt(each / size) for each in there)
+    mean, variance = (
+        np.concatenate(each) for each in zip(*[(v.mean(1), v.var(1, correction=0)) for v in values])
+    )
+    return {"mean": mean, "variance": variance, "near": near / (rate * NEAR), "far": far}
+
+
+def over_looks(read: Sequence[dict]) -> dict[str, float]:
+    """drift: change of a unit's mean from look to look (`moment_change`); near and far: geometric means."""
+    drift = moment_change(*(np.array([each[name] for each in read]) for name in ("mean", "variance")))[
+        0
+    ].mean()
+    return {"drift": float(drift)} | {
+        n: float(np.exp(np.mean(np.log([r[n] for r in read])))) for n in ("near", "far")
+    }
+
+
+def usable(rates: Sequence[float], late: np.ndarray) -> float:
+    """The largest usable rate of a grid (A,): above the best one all up to it end below nine tenths of guessing; half
+    an octave below the grid where not even that does."""
+    bad = np.flatnonzero(~(late < USABLE * np.log(CLASSES)))
+    best = int(np.argmin(late))
+    above = bad[bad >= best]
+    top = int(above[0]) - 1 if above.size else len(rates) - 1
+    return rates[top] if top >= best else rates[0] / 2**0.5

@@ -1,0 +1,239 @@
+"""The chapter on ingredients: each of them, the networks, the stack and the instruments against slow twins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy.stats import spearmanr
+from torch import nn
+
+from bnbook.chapters import ingredients
+from bnbook.chapters.ingredients import ARMS, EPS, STATISTICS, Plan, split, terms, trial, usable
+from bnbook.training.stack import Stack, cross_entropy, descend
+
+DRAWN = torch.Generator().manual_seed(3)
+PLAN = Plan("textures-standin", 4, (8, 8, 8), (), 16, 10, (0.1, 0.4, 1.6), 2)
+CONVOLUTIONAL = replace(PLAN, units=(4, 8), strides=(2, 1))
+INPUTS = 1.5 * torch.randn(12, 48, generator=DRAWN) + 0.3
+LABELS = torch.arange(12) % 10
+
+
+def slow_moments(values):
+    middle = sum(values) / len(values)
+    return (
+        middle,
+        sum((v - middle) ** 2 for v in values) / len(values),
+        sum(v**2 for v in values) / len(values),
+    )
+
+
+def by_loops(z, name):
+    """An ingredient, value by value; z (B, N) or (B, C, H, W)."""
+    z = z.double().numpy()
+    found = np.empty_like(z)
+    for place in np.ndindex(z.shape):
+        b, c, *where = place
+        pooled = [z[(k, c, *at)] for k in range(z.shape[0]) for at in np.ndindex(z.shape[2:])]
+        own = [z[(b, k, *at)] for k in range(z.shape[1]) for at in np.ndindex(z.shape[2:])]
+        size = z.shape[1] // 8
+        group = [z[(b, k, *where)] for k in range(c // size * size, (c // size + 1) * size)] if size else own
+        over = (
+            pooled if name in ("centre", "divide", "batch", "second") else group if name == "groups" else own
+        )
+        middle, variance, square = slow_moments(over)
+        shift = 0.0 if name in ("divide", "second", "rms") else middle
+        scale = {"centre": 1.0, "units": 1.0, "second": square + EPS, "rms": square + EPS}.get(
+            name, variance + EPS
+        )
+        found[place] = (z[place] - shift) / scale**0.5
+    return found
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_each_ingredient_is_its_formula_value_by_value(name):
+    for shape in ((6, 16),) if name == "groups" else ((6, 16), (3, 4, 2, 2)):
+        z = 2 * torch.randn(shape, generator=DRAWN) + torch.linspace(-1, 2, shape[1]).view(
+            -1, *[1] * (len(shape) - 2)
+        )
+        middle, divisor = STATISTICS[name](z)
+        z_bar = (z if middle is None else z - middle) / (1 if divisor is None else divisor)
+        np.testing.assert_allclose(z_bar.double().numpy(), by_loops(z, name), rtol=2e-5, atol=2e-5)
+
+
+def test_standardized_weights_have_mean_zero_and_hes_variance_and_are_blind_to_their_length():
+    for shape in ((5, 30), (5, 3, 3, 3)):
+        v = 3 * torch.randn(shape, generator=DRAWN, dtype=torch.float64) + 1
+        w = ingredients.standardized(v).flatten(1)
+        assert w.mean(1).abs().max() < 1e-12
+        np.testing.assert_allclose(w.var(1, correction=0), 2 / w.shape[1], rtol=1e-4)
+        np.testing.assert_allclose(ingredients.standardized(7 * v).flatten(1), w, rtol=1e-4)
+
+
+def slow_network(model, x, arm, depth):
+    """The answers of a fully connected arm, layer by layer in NumPy, from the arm's name alone."""
+    h = x.double().numpy()
+    for k, layer in enumerate(list(model)[:depth]):
+        gamma, beta, alpha = (p.detach().double().numpy() for p in (layer.gamma, layer.beta, layer.alpha))
+        v = layer.v.detach().double().numpy()
+        names = [(n, p) for n, p in terms(arm)]
+        if "weights" in [n for n, _ in names]:
+            v = (v - v.mean(1, keepdims=True)) / np.sqrt(v.var(1, keepdims=True) + EPS / v.shape[1])
+            v = v * np.sqrt(2 / v.shape[1])
+        z = h @ v.T
+
+        def here(place, k=k):
+            at = {
+                "all": range(depth),
+                "first": [0],
+                "last": [depth - 1],
+                "behind": [],
+                "early": range(depth // 2),
+            }
+            return k in (at | {"late": range(depth // 2, depth), "butlast": range(depth - 1)})[place]
+
+        for name, place in names:
+            if here(place) and name == "tanh":
+                z = np.tanh(alpha * z)
+            elif here(place) and name in STATISTICS:
+                z = by_loops(torch.from_numpy(z), name)
+        h = np.maximum(gamma * z + beta, 0)
+        for name, place in names:
+            if place == "behind" and k == depth - 1:
+                h = by_loops(torch.from_numpy(h), name)
+    return h @ model[-1].weight.detach().double().numpy().T
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_each_arm_has_its_ingredients_where_its_name_says(arm):
+    model = PLAN.network(arm, 4, INPUTS)
+    with torch.no_grad():
+        for layer in list(model)[:3]:
+            layer.gamma.mul_(1 + 0.3 * torch.sin(torch.arange(8.0)))
+            layer.beta.add_(0.2 * torch.cos(torch.arange(8.0)))
+        found = model(INPUTS).double().numpy()
+    np.testing.assert_allclose(found, slow_network(model, INPUTS, arm, 3), rtol=1e-3, atol=1e-4)
+
+
+def test_batch_norm_everywhere_is_torchs_and_first_weights_are_those_of_every_arm():
+    own, plain = PLAN.network("batch", 4, INPUTS), PLAN.network("none", 4, INPUTS)
+    h = INPUTS
+    for layer in list(plain)[:3]:
+        h = F.relu(nn.BatchNorm1d(8)(h @ layer.v.T))
+    torch.testing.assert_close(own(INPUTS), h @ plain[-1].weight.T, rtol=1e-4, atol=1e-5)
+
+
+def test_convolutions_are_torchs():
+    images = torch.randn(5, 3, 8, 8, generator=DRAWN)
+    model = CONVOLUTIONAL.network("batch", 1, images)
+    h = images
+    for layer, stride in zip(list(model)[:2], (2, 1)):
+        h = F.relu(nn.BatchNorm2d(layer.v.shape[0])(F.conv2d(h, layer.v, stride=stride, padding=1)))
+    torch.testing.assert_close(model(images), h.flatten(1) @ model[-1].weight.T, rtol=1e-4, atol=1e-5)
+
+
+def test_a_stack_is_as_many_plain_loops():
+    models = [PLAN.network("rms_batch_last", seed, INPUTS) for seed in (0, 1, 2)]
+    batches = [(torch.randn(3, 12, 48, generator=DRAWN), LABELS.expand(3, 12)) for _ in range(4)]
+    rates = torch.tensor([0.05, 0.1, 0.2])
+    stack = Stack.of(models)
+    seen = [losses.clone() for losses in descend(stack, batches, lambda step, name: rates / (step + 1))]
+    for k, model in enumerate(models):
+        for step, (x, y) in enumerate(batches):
+            loss = F.cross_entropy(model(x[k]), y[k])
+            torch.testing.assert_close(seen[step][k], loss.detach(), rtol=1e-4, atol=1e-5)
+            trained = [p for p in model.parameters() if p.requires_grad]
+            for p, g in zip(trained, torch.autograd.grad(loss, trained, allow_unused=True)):
+                p.data -= float(rates[k]) / (step + 1) * (torch.zeros_like(p) if g is None else g)
+        for mine, plain in zip(stack.member(k).parameters(), model.parameters()):
+            torch.testing.assert_close(mine, plain, rtol=1e-4, atol=1e-5)
+
+
+def test_a_readout_that_is_held_keeps_its_own_rate():
+    free, held = (trial(replace(PLAN, rates=(0.4,), probes=0), ("batch", 5, h)) for h in (0.0, 0.01))
+    same = trial(replace(PLAN, rates=(0.4,), probes=0), ("batch", 5, 0.4))
+    assert np.allclose(free["end"], same["end"], rtol=1e-5) and not np.allclose(
+        free["end"], held["end"], rtol=1e-3
+    )
+
+
+def test_at_inference_the_statistics_are_those_of_training_images():
+    model = PLAN.network("batch", 4, INPUTS)
+    test = torch.randn(7, 48, generator=DRAWN)
+    labels = torch.arange(7) % 10
+    share = ingredients.accuracy(model, INPUTS, (test, labels))
+    plain, h, seen = PLAN.network("batch", 4, INPUTS), test, INPUTS
+    for layer in list(plain)[:3]:
+        z, own = h @ layer.v.T, seen @ layer.v.T
+        mean, deviation = own.mean(0), (own.var(0, correction=0) + EPS).sqrt()
+        h, seen = F.relu((z - mean) / deviation), F.relu((own - mean) / deviation)
+    assert share == pytest.approx(float(((h @ plain[-1].weight.T).argmax(1) == labels).double().mean()))
+
+
+def test_softmax_regression_starts_at_guessing_and_has_no_hidden_layer():
+    found = trial(replace(PLAN, probes=0), (ingredients.REGRESSION, 3, 0.0))
+    model = ingredients.made(PLAN, ingredients.REGRESSION, 0, INPUTS)
+    assert float(cross_entropy(model(INPUTS)[None], LABELS[None])) == pytest.approx(np.log(10), rel=1e-6)
+    assert sum(p.numel() for p in model.parameters()) == 490 and found["late"].shape == (3,)
+
+
+def test_the_split_has_each_arm_once_and_both_kinds_in_both_lists():
+    one, other = split(ARMS)
+    assert sorted(one + other) == sorted(ARMS) and len(one) == len(other) == 24
+    for chosen in (one, other):
+        assert sum(not ingredients.meets(arm) for arm in chosen) == 5
+    assert ingredients.meets("rms_centre_last") and not ingredients.meets("rms_last")
+
+
+def test_layers_that_centre_are_counted():
+    counted = {
+        "none": 0,
+        "layer": 0,
+        "divide": 0,
+        "centre": 6,
+        "batch_first": 1,
+        "batch_butlast": 5,
+        "centre_late": 3,
+    }
+    counted |= {"rms_batch_last": 1, "tanh_centre": 6, "centre_behind": 1}
+    assert {arm: ingredients.centred_layers(arm, 6) for arm in counted} == counted
+
+
+def test_the_largest_usable_rate_is_the_last_before_the_first_that_fails_above_the_best():
+    rates, inf = (1.0, 2.0, 4.0, 8.0), np.inf
+    for late, largest in (
+        ((1.5, 1.0, 1.9, 2.3), 4.0),
+        ((2.3, 1.0, 2.2, 1.9), 2.0),  # what learns again above a rate that fails does not count
+        ((1.9, 1.8, 1.7, 1.6), 8.0),
+        ((2.3, inf, inf, inf), 0.5**0.5),
+        ((1.9, inf, 1.95, inf), 1.0),
+    ):
+        assert usable(rates, np.array(late)) == pytest.approx(largest)
+
+
+def test_near_far_and_drift_are_those_of_slow_twins():
+    model = PLAN.network("batch_last", 2, INPUTS).double()
+    batch = (INPUTS.double(), LABELS)
+    found = ingredients.look(model, batch, batch, 0.1)
+    trained = [p for p in model.parameters() if p.requires_grad]
+
+    def gradient():
+        own = torch.autograd.grad(F.cross_entropy(model(batch[0]), LABELS), trained, allow_unused=True)
+        return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in zip(trained, own)])
+
+    g, start = gradient(), nn.utils.parameters_to_vector(trained).detach().clone()
+    for name, a, scale in (("near", 0.1 / 20, 20 / 0.1), ("far", 1.6, 1.0)):
+        nn.utils.vector_to_parameters(start - a * g, trained)
+        assert found[name] == pytest.approx(float(scale * (gradient() - g).norm() / g.norm()), rel=1e-6)
+    nn.utils.vector_to_parameters(start, trained)
+    h = INPUTS.double() @ model[0].v.T
+    np.testing.assert_allclose(found["mean"][:8], h.detach().mean(0), atol=1e-9)
+    moved = {"mean": found["mean"] + 0.5, "variance": found["variance"], "near": 2.0, "far": 8.0}
+    read = ingredients.over_looks([found | {"near": 1.0, "far": 2.0}, moved])
+    expected = [0.5 / (v + 0.0625) ** 0.5 for v in found["variance"]]
+    assert read["drift"] == pytest.approx(np.mean(expected)) and (read["near"], read["far"]) == pytest.approx(
+        (2**0.5, 4.0)
+    )
