@@ -12,8 +12,9 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from bnbook.chapters import ingredients
-from bnbook.chapters.ingredients import ARMS, EPS, STATISTICS, Plan, split, terms, trial, usable
-from bnbook.training.stack import Stack, cross_entropy, descend
+from bnbook.chapters.ingredients import ARMS, EPS, STATISTICS, Piece, Plan, split, terms, trials, usable
+from bnbook.chapters.shared import Rows
+from bnbook.training.stack import Stack, cross_entropy
 
 DRAWN = torch.Generator().manual_seed(3)
 PLAN = Plan("textures-standin", 4, (8, 8, 8), (), 16, 10, (0.1, 0.4, 1.6), 2)
@@ -140,7 +141,11 @@ def test_a_stack_is_as_many_plain_loops():
     batches = [(torch.randn(3, 12, 48, generator=DRAWN), LABELS.expand(3, 12)) for _ in range(4)]
     rates = torch.tensor([0.05, 0.1, 0.2])
     stack = Stack.of(models)
-    seen = [losses.clone() for losses in descend(stack, batches, lambda step, name: rates / (step + 1))]
+    seen = []
+    for step, batch in enumerate(batches):
+        losses, gradients = stack.gradients(batch)
+        stack.step(gradients, lambda name, step=step: rates / (step + 1))
+        seen.append(losses)
     for k, model in enumerate(models):
         for step, (x, y) in enumerate(batches):
             loss = F.cross_entropy(model(x[k]), y[k])
@@ -152,12 +157,50 @@ def test_a_stack_is_as_many_plain_loops():
             torch.testing.assert_close(mine, plain, rtol=1e-4, atol=1e-5)
 
 
-def test_a_readout_that_is_held_keeps_its_own_rate():
-    free, held = (trial(replace(PLAN, rates=(0.4,), probes=0), ("batch", 5, h)) for h in (0.0, 0.01))
-    same = trial(replace(PLAN, rates=(0.4,), probes=0), ("batch", 5, 0.4))
-    assert np.allclose(free["end"], same["end"], rtol=1e-5) and not np.allclose(
-        free["end"], held["end"], rtol=1e-3
+def plain_training(plan, arm, seed, rate, held=None):
+    """Losses of one network, one at a time, and its accuracy."""
+    inputs, labels = plan.images("train")
+    model, rows, losses = (
+        ingredients.made(plan, arm, seed, inputs),
+        Rows(inputs, labels, plan.batch_size, seed),
+        [],
     )
+    for step in range(plan.steps):
+        x, y = next(rows)
+        loss = F.cross_entropy(model(x), y)
+        trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+        own = torch.autograd.grad(loss, [p for _, p in trained], allow_unused=True)
+        for (name, p), g in zip(trained, own):
+            eta = held if held and name.startswith(f"{len(model) - 1}.") else rate
+            p.data -= plan.share(step) * eta * (torch.zeros_like(p) if g is None else g)
+        losses.append(loss.item())
+    return np.array(losses), ingredients.accuracy(model, inputs, plan.images("test"))
+
+
+def test_all_seeds_and_rates_of_a_piece_are_plain_trainings_and_a_held_readout_keeps_its_rate():
+    for plan, arm, held in (
+        (PLAN, "rms_centre_last", ()),
+        (PLAN, "batch", (0.02, 0.01)),
+        (CONVOLUTIONAL, "batch", ()),
+    ):
+        found = trials(None, Piece(plan, arm, (5, 6), held))
+        for s, seed in enumerate((5, 6)):
+            curves = [plain_training(plan, arm, seed, rate, held[s] if held else None) for rate in plan.rates]
+            late = [losses[plan.full - plan.steps // 5 : plan.full].mean() for losses, _ in curves]
+            end = [losses[plan.full :].mean() for losses, _ in curves]
+            np.testing.assert_allclose(found["late"][s], late, rtol=2e-3)
+            np.testing.assert_allclose(found["end"][s], end, rtol=2e-3)
+            assert found["accuracy"][s] == pytest.approx(curves[int(np.argmin(end))][1], abs=0.02)
+
+
+def test_what_diverges_is_given_up_and_moves_no_other():
+    wild = replace(PLAN, rates=(0.1, 0.4, 1e4), steps=50)
+    found = trials(None, Piece(wild, "none", (5, 6)))
+    calm = trials(None, Piece(replace(wild, rates=(0.1, 0.4)), "none", (5, 6)))
+    assert np.isinf(found["late"][:, 2]).all() and np.isfinite(found["late"][:, :2]).all()
+    for name in ("late", "end"):
+        np.testing.assert_allclose(found[name][:, :2], calm[name], rtol=1e-4)
+    np.testing.assert_allclose(found["drift"], calm["drift"], rtol=1e-3)
 
 
 def test_at_inference_the_statistics_are_those_of_training_images():
@@ -174,10 +217,10 @@ def test_at_inference_the_statistics_are_those_of_training_images():
 
 
 def test_softmax_regression_starts_at_guessing_and_has_no_hidden_layer():
-    found = trial(replace(PLAN, probes=0), (ingredients.REGRESSION, 3, 0.0))
+    found = trials(None, Piece(replace(PLAN, probes=0), ingredients.REGRESSION, (3,)))
     model = ingredients.made(PLAN, ingredients.REGRESSION, 0, INPUTS)
-    assert float(cross_entropy(model(INPUTS)[None], LABELS[None])) == pytest.approx(np.log(10), rel=1e-6)
-    assert sum(p.numel() for p in model.parameters()) == 490 and found["late"].shape == (3,)
+    assert cross_entropy(model(INPUTS)[None], LABELS[None]).item() == pytest.approx(np.log(10), rel=1e-6)
+    assert sum(p.numel() for p in model.parameters()) == 490 and found["late"].shape == (1, 3)
 
 
 def test_the_split_has_each_arm_once_and_both_kinds_in_both_lists():
@@ -232,7 +275,7 @@ def test_near_far_and_drift_are_those_of_slow_twins():
     h = INPUTS.double() @ model[0].v.T
     np.testing.assert_allclose(found["mean"][:8], h.detach().mean(0), atol=1e-9)
     moved = {"mean": found["mean"] + 0.5, "variance": found["variance"], "near": 2.0, "far": 8.0}
-    read = ingredients.over_looks([found | {"near": 1.0, "far": 2.0}, moved])
+    read = ingredients.over_looks([[found | {"near": 1.0, "far": 2.0}, moved]])
     expected = [0.5 / (v + 0.0625) ** 0.5 for v in found["variance"]]
     assert read["drift"] == pytest.approx(np.mean(expected)) and (read["near"], read["far"]) == pytest.approx(
         (2**0.5, 4.0)

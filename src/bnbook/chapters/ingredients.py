@@ -16,7 +16,7 @@ from bnbook.chapters.shared import CLASSES, USABLE, Rows, pooled
 from bnbook.data import load
 from bnbook.probes.activations import moment_change
 from bnbook.training.numerics import numerics
-from bnbook.training.stack import Stack, descend
+from bnbook.training.stack import Stack
 
 # ---- Ingredients: mean and divisor of pre-activations z, (B, N) or (B, C, H, W) -----------------------------
 
@@ -250,42 +250,67 @@ def made(plan: Plan, arm: str, seed: int, inputs: Tensor) -> nn.Sequential:
     return nn.Sequential(nn.Flatten(), linear)
 
 
-# ---- One training: all rates of one arm and seed side by side ------------------------------------------------
+# ---- Trainings: some seeds of one arm at all rates side by side ---------------------------------------------------
+
+#: Steps from one look for members whose loss is no number any more to the next: those are given up.
+GIVEN_UP = 20
 
 
-def trial(plan: Plan, piece: tuple[str, int, float]) -> dict[str, np.ndarray | float]:
-    """An arm and a seed at all rates; `held`: the readout's own rate, 0 where it has that of all others.
+@dataclass(frozen=True)
+class Piece:
+    """What one process trains at a time."""
 
-    late: mean loss over the fifth of the steps before the rate falls, (A,), infinite where a loss was not finite; end:
-    mean loss over the last fifth; accuracy: on the test images, at the rate whose `end` is smallest, (). Where the
-    plan has probes, also drift, far and near, by `look` at the smallest rate.
+    plan: Plan
+    arm: str
+    seeds: tuple[int, ...]
+    held: tuple[float, ...] = ()  # the readout's own rate for each seed; none where it has that of all others
+
+
+def trials(_: None, piece: Piece) -> dict[str, np.ndarray]:
+    """All seeds of a piece at all rates.
+
+    late: mean loss over the fifth of the steps before the rate falls, (S, A), infinite where a loss was not finite; end:
+    mean loss over the last fifth, (S, A); accuracy: on the test images, at the rate whose `end` is smallest, (S,). Where
+    the plan has probes also drift, far and near, (S,), by `look` at the smallest rate.
     """
-    arm, seed, held = piece
+    plan, seeds = piece.plan, piece.seeds
+    seen, test = plan.images("train"), plan.images("test")
+    shape = len(seeds), len(plan.rates)
+    rates, places = torch.tensor(plan.rates).repeat(shape[0]), np.arange(shape[0] * shape[1])
+    held = torch.tensor(piece.held or [0.0] * len(seeds)).repeat_interleave(shape[1])
+    rows = [Rows(*seen, plan.batch_size, seed) for seed in seeds]
+    looks = set(np.linspace(0, plan.full, plan.probes, endpoint=False).astype(int))
+    curve, read = np.full((plan.steps, len(places)), np.inf), [[] for _ in seeds]
     with numerics(torch.device("cpu"), 1), np.errstate(all="ignore"):
-        seen, rates = plan.images("train"), torch.tensor(plan.rates)
-        rows = Rows(*seen, plan.batch_size, seed)
-        batches = [next(rows) for _ in range(plan.steps)]
-        members = [made(plan, arm, seed, seen[0]) for _ in rates]
-        last = f"{len(members[0]) - 1}."  # the readout's parameters
-
-        def rate(step: int, name: str) -> Tensor:
-            own = torch.full_like(rates, held) if held and name.startswith(last) else rates
-            return plan.share(step) * own
-
-        stack, losses = Stack.of(members), []
-        shared = ((x.expand(len(rates), *x.shape), y.expand(len(rates), -1)) for x, y in batches)
-        looks = set(np.linspace(0, plan.full, plan.probes, endpoint=False).astype(int))
-        read = []
-        for step, before in enumerate(descend(stack, shared, rate)):
-            if step in looks:
-                read.append(look(stack.member(0), batches[0], batches[step], plan.rates[0]))
-            losses.append(before.numpy())
-        curve = np.where(np.isfinite(losses), losses, np.inf)
-        late = curve[plan.full - plan.steps // 5 : plan.full].mean(0)
-        end = curve[plan.full :].mean(0)
-        found = {"late": np.where(np.isfinite(curve.sum(0)), late, np.inf), "end": end}
-        found["accuracy"] = accuracy(stack.member(int(end.argmin())), seen[0], plan.images("test"))
-        return found | (over_looks(read) if read else {})
+        stack = Stack.of([made(plan, piece.arm, seed, seen[0]) for seed in seeds for _ in plan.rates])
+        readout = f"{len(stack.shape) - 1}."
+        for step in range(plan.steps):
+            batches = [next(each) for each in rows]
+            first = batches if step == 0 else first
+            if step in looks:  # the smallest rate is each seed's first
+                for k, batch in enumerate(batches):
+                    at = int(np.flatnonzero(places == k * shape[1])[0])
+                    read[k].append(look(stack.member(at), first[k], batch, plan.rates[0]))
+            batch = (torch.stack([batches[k][part] for k in places // shape[1]]) for part in (0, 1))
+            losses, gradients = stack.gradients(tuple(batch))
+            curve[step, places] = losses.numpy()
+            own = {True: torch.where(held > 0, held, rates)[places], False: rates[places]}
+            stack.step(gradients, lambda name: plan.share(step) * own[name.startswith(readout)])
+            if step % GIVEN_UP == 0 and not np.isfinite(curve[step, places]).all():
+                alive = np.flatnonzero(np.isfinite(curve[step, places]))
+                stack.keep(alive)
+                places = places[alive]
+        curve = np.where(np.isfinite(curve), curve, np.inf)
+        whole, late, end = (
+            curve.sum(0),
+            curve[plan.full - plan.steps // 5 : plan.full].mean(0),
+            curve[plan.full :].mean(0),
+        )
+        late, end = (np.where(np.isfinite(whole), each, np.inf).reshape(shape) for each in (late, end))
+        best = [int(np.flatnonzero(places == k * shape[1] + row.argmin())[0]) for k, row in enumerate(end)]
+        found = {"late": late, "end": end}
+        found["accuracy"] = np.array([accuracy(stack.member(place), seen[0], test) for place in best])
+    return found | (over_looks(read) if plan.probes else {})
 
 
 @torch.no_grad()
@@ -334,13 +359,13 @@ def look(model: nn.Module, first: tuple, batch: tuple, rate: float) -> dict[str,
     return {"mean": mean, "variance": variance, "near": near / (rate * NEAR), "far": far}
 
 
-def over_looks(read: Sequence[dict]) -> dict[str, float]:
-    """drift: change of a unit's mean from look to look (`moment_change`); near and far: geometric means."""
-    drift = moment_change(*(np.array([each[name] for each in read]) for name in ("mean", "variance")))[
-        0
-    ].mean()
-    return {"drift": float(drift)} | {
-        n: float(np.exp(np.mean(np.log([r[n] for r in read])))) for n in ("near", "far")
+def over_looks(read: Sequence[Sequence[dict]]) -> dict[str, np.ndarray]:
+    """Of the looks at each seed, (S,): drift, the change of a unit's mean from one to the next (`moment_change`); near and
+    far, geometric means."""
+    moments = [[np.array([each[name] for each in own]) for name in ("mean", "variance")] for own in read]
+    drift = {"drift": np.array([moment_change(*own)[0].mean() for own in moments])}
+    return drift | {
+        n: np.array([np.exp(np.mean(np.log([r[n] for r in own]))) for own in read]) for n in ("near", "far")
     }
 
 

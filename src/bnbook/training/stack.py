@@ -6,7 +6,7 @@ Each member has its own parameters, and may have its own batches and learning ra
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -56,26 +56,21 @@ class Stack:
         found = losses(self.outputs(leaves, batch[0]), batch[1])
         return found.detach(), dict(zip(leaves, torch.autograd.grad(found.sum(), list(leaves.values()))))
 
+    @torch.no_grad()
+    def step(self, gradients: Mapping[str, Tensor], rates: Callable[[str], Tensor]) -> None:
+        """θ <- θ - η ∇L(θ) in place; rates: name of the parameter -> η of each member, (S,)."""
+        for name, p in self.parameters.items():
+            p.sub_(rates(name).view(-1, *[1] * (p.ndim - 1)) * gradients[name])
+
+    def keep(self, places: Sequence[int]) -> None:
+        """These members only, in this order."""
+        self.parameters, self.held = (
+            {name: values[list(places)] for name, values in part.items()}
+            for part in (self.parameters, self.held)
+        )
+
     def member(self, place: int) -> nn.Module:
         """One of them, as a network of its own with these values."""
         model = copy.deepcopy(self.shape)
         model.load_state_dict({name: v[place] for name, v in (self.parameters | self.held).items()})
         return model
-
-
-def descend(
-    stack: Stack,
-    batches: Iterable[tuple[Tensor, Tensor]],
-    rates: Callable[[int, str], Tensor],
-    losses: Losses = cross_entropy,
-) -> Iterator[Tensor]:
-    """θ <- θ - η ∇L(θ) in place, a batch a step; gives the losses (S,) before each step.
-
-    rates: (step, name of the parameter) -> η of each member, (S,).
-    """
-    for step, batch in enumerate(batches):
-        before, gradients = stack.gradients(batch, losses)
-        yield before
-        with torch.no_grad():
-            for name, p in stack.parameters.items():
-                p.sub_(rates(step, name).view(-1, *[1] * (p.ndim - 1)) * gradients[name])
