@@ -170,9 +170,7 @@ UNANSWERED = """Before {{ mean:x }}.
 
 **Found.** {{ mean:x }} points.
 
-```{says} a > b
-yes: It.
-```
+It. {{ stands:a > b = yes }}
 :::
 
 After {{ mean:y }}."""

@@ -64,7 +64,7 @@ figure("shares", drawn)
 
 ```{figure} coin.figures/shares.svg
 :name: coin-shares
-:alt: A line, {{ mean:heads | .1% }} on average, {{ says:heads > 0.9 | "biased" / not "biased" / open }}.
+:alt: A line, {{ mean:heads | .1% }} on average, not "biased" {{ stands:heads > 0.9 = no }}.
 
 The share of heads, {{ mean:heads | .1% }} on average.
 ```

@@ -73,9 +73,11 @@ def page(ran, profile="laptop") -> str:
 
 
 def test_measured_numbers_and_sentences_in_a_row_are_filled_in(ran):
-    said = "Heads is {{ says:coin-fair | half / not half / perhaps half }} of {{ n:part/coin#heads }} tosses."
+    said = "Heads is half of {{ n:part/coin#heads }} tosses. {{ stands:coin-fair = reproduced }} {{ stands:coin-fair = no }}"
     read(ran, changed(correct=said, test=None))
-    assert ": Heads is half of 5 tosses.\n" in page(ran)
+    shown = page(ran)
+    assert ': Heads is half of 5 tosses. <a class="chip mark true" href="claims/coin-fair.html"' in shown
+    assert shown.count("⚠") == 1 and "⚠ now: reproduced</strong>" in shown
 
 
 @pytest.mark.parametrize(

@@ -312,8 +312,8 @@ def _about(evidence: Evidence | None, own: bool = False) -> str:
     run = f"{evidence.profile} run of {made['date']} (commit {made['commit'][:7]})"
     if own:
         return (
-            f"*The numbers and verdicts in the text are those of the {run} whose outputs stand below, also after you "
-            "run the cells again; then the last cell sets yours beside the book's.*"
+            f"*The numbers in the text are those of the {run} whose outputs stand below, also after you run the cells "
+            "again, and the sentences state the book's verdicts; then the last cell sets yours beside the book's.*"
         )
     return (
         f"*The numbers and verdicts in the text are those of the book's {run}, not of this notebook; its last cell "

@@ -1,19 +1,20 @@
-"""Numbers in prose: tokens, tables and sentences that are filled in from a run."""
+"""Numbers in prose: tokens and tables that are filled in from a run, and marks of the verdicts that sentences state."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import yaml
 
-from bookpress import claims
+from bookpress import claims, paths
 from bookpress.book import book
 from bookpress.claims import judging
 from bookpress.claims.ledger import format_effect
@@ -22,6 +23,7 @@ from bookpress.errors import PressError
 from bookpress.intervals import Interval, geometric_ratio, mean_level, paired_difference
 from bookpress.pipeline import chapter_runs
 from bookpress.pipeline.chapter_runs import Evidence, LeftOut
+from bookpress.profiles import PROFILES
 from bookpress.texts import LOADER, parse_yaml
 
 # ---- What a token says of one result, of its values for each seed --------------------------------------------------
@@ -300,7 +302,7 @@ class Token:
         self.alone = alone  # read by the last run alone, without the draws before it
         self.text, self.verb, self.what = match[0], match["verb"], match["what"] or ""
         form, _, self.instead = (match["format"] or "").partition(" or ")
-        self.choice, self.format = match["format"] or "", form.strip()
+        self.format = form.strip()
         self.in_table = (match["bar"] or "").startswith("\\")
         self.one, self.two = ONE.fullmatch(self.what), TWO.fullmatch(self.what)
         self.chapter, self.name, self.index = self.one.groups() if self.one else (None, "", None)
@@ -310,8 +312,8 @@ class Token:
         """Whether pages know the verb, and it names what it should."""
         if self.verb in SIGNS:
             return bool(self.two)
-        if self.verb == "says":
-            return bool(self.what and self.choice)
+        if self.verb == "stands":
+            return True
         if self.verb in ALONE:
             return not self.what or bool(self.one)
         return bool(self.one) and self.verb in {*STATISTICS, *OF_CLAIM, "param"}
@@ -319,15 +321,15 @@ class Token:
     @property
     def results(self) -> set[tuple[str | None, str]]:
         """(chapter or None for the page's own, result) of all that it reads."""
-        if self.verb == "says":
-            return _of_pair(COMPARISON.fullmatch(self.what))
+        if self.verb == "stands":
+            return _of_pair(COMPARISON.fullmatch(self.what.partition("=")[0].strip()))
         if self.verb in SIGNS:
             return _of_pair(self.two)
         return {(self.chapter, self.name)} if self.verb in STATISTICS else set()
 
 
 def tokens(text: str) -> list[Token]:
-    """Every token of a text that pages know, those in sentences of a verdict among them."""
+    """Every token of a text that pages know."""
     return [token for token in map(Token, TOKEN.finditer(text)) if token.is_known]
 
 
@@ -338,11 +340,9 @@ def _of_pair(match: re.Match | None) -> set[tuple[str | None, str]]:
 
 
 def result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]:
-    """(chapter or None for this one, result) of every result that tokens and guards of a text read; without
-    or_else not those for which a token says what stands there where the run has none."""
-    text = expand(text)
-    found = [token.results for token in tokens(text) if or_else or not token.instead or token.verb == "says"]
-    found += [_of_pair(COMPARISON.fullmatch(match["guard"].strip())) for match in SAYS.finditer(text)]
+    """(chapter or None for this one, result) of every result that the tokens of a text read; without or_else not those
+    for which a token says what stands there where the run has none."""
+    found = [token.results for token in tokens(expand(text)) if or_else or not token.instead]
     return set().union(*found)
 
 
@@ -352,8 +352,8 @@ def names_shown_as(verb: str, text: str) -> set[str]:
 
 
 def without(text: str) -> str:
-    """The text without what is filled in; all sentences of a block stay."""
-    text = SAYS.sub(lambda match: LINE.sub("", match["body"]), expand(text))
+    """The text without what is filled in."""
+    text = STANDS.sub("", expand(text))
     return TOKEN.sub(lambda match: "" if Token(match).is_known else match[0], text)
 
 
@@ -377,10 +377,11 @@ def fill(
     extra: Mapping[str, str | Callable[[Token], str]] | None = None,
     alone: bool = False,
 ) -> str:
-    """The text with each `{says}` block replaced by the sentence that holds, and every token by what it stands for;
-    PressError for what asks for something that does not exist, and for sentences that are not written as they should.
+    """The text with every token replaced by what it stands for; PressError for what asks for something that does not
+    exist.
 
-    extra: what a verb stands for on this page, or how to tell from the token. alone: the text is of a figure.
+    extra: what a verb stands for on this page, or how to tell from the token; `stands` from the mark, which by itself is
+    nothing, or says what was found where that is something else. alone: the text is of a figure.
     """
     extra = extra or {}
 
@@ -393,8 +394,12 @@ def fill(
             shown = match[0].strip().partition("\n")[0]
             raise PressError(f"token {shown} on page {chapter}: {problem}") from None
 
-    def sentence(match: re.Match) -> str:
-        return _sentence(match["body"], _verdict(match["guard"].strip(), chapter, pages))
+    def stands(match: re.Match) -> str:
+        mark = mark_of(match["what"], chapter, pages)
+        in_words = text[text.rfind("\n", 0, match.start()) + 1 :].startswith(":alt:")
+        if "stands" in extra and not in_words:
+            return f" {extra['stands'](mark)}".rstrip(" ")
+        return f" ({mark.turned})" * bool(mark.turned)
 
     def one(match: re.Match) -> str:
         token = Token(match, alone or any(start < match.start() < end for start, end in figures))
@@ -407,7 +412,8 @@ def fill(
 
     if unknown := malformed(text):
         raise PressError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
-    text = SAYS.sub(lambda match: checked(match, lambda: sentence(match)), expand(text, chapter))
+    text = expand(text, chapter)
+    text = STANDS.sub(lambda match: checked(match, lambda: stands(match)), text)
     figures = [match.span() for match in FIGURE.finditer(text)]
     return TOKEN.sub(one, text)
 
@@ -597,15 +603,12 @@ def _values(match: re.Match, chapter: str, pages: Pages, alone: bool) -> tuple[t
     return (found[0], found[1]), seeds
 
 
-# ---- Sentences that stay true: of several written ones, that which the verdict or the numbers call for -------------
+# ---- Sentences that state a verdict: `{{ stands:GUARD = VERDICT }}` behind each ------------------------------------------
 
-SAYS = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|:{3,})\{says\}[ \t]*(?P<guard>[^\n]+)\n(?P<body>.*?)\n[ \t]*(?P=fence)[ \t]*$",
-    re.M | re.S,
-)
+STANDS = re.compile(r"[ \t]*\{\{\s*stands\b:?(?P<what>[^{}]*?)\}\}")
 CLAIM = re.compile(r"(?P<id>[a-z][a-z0-9.-]*)(?:\[(?P<result>[A-Za-z][\w.]*)\])?")
-#: A word before a sentence -> the verdict that it stands for.
-WORDS = {
+#: A word in a mark -> the verdict that it stands for.
+STATED = {
     "reproduced": judging.REPRODUCED,
     "mixed": judging.MIXED,
     "partly refuted": judging.PARTLY_REFUTED,
@@ -617,18 +620,87 @@ WORDS = {
     "yes": judging.YES,
     "no": judging.NO,
     "open": judging.OPEN,
+    "not tested": judging.NOT_TESTED,
 }
-OTHERWISE = "otherwise"
-LINE = re.compile(rf"^[ \t]*(?P<words>(?:{'|'.join([*WORDS, OTHERWISE])})(?:, [a-z ]+)*): ", re.M)
-HELD = (judging.REPRODUCED, judging.HOLDS, judging.HOLDS_IF, judging.YES)
-UNKNOWN = (judging.OPEN, judging.NOT_TESTED)
+WORD_FOR = {verdict: word for word, verdict in STATED.items()}
 
 
-def _verdict(guard: str, chapter: str, pages: Pages) -> str | None:
-    """The verdict on a guard, a claim, `claim-id`, or `claim-id[result]` for its part that tests this result, or a
-    comparison of results, `a > b`, `a < 0.5` or `geo:a > b`; None without a run."""
+class Mark(NamedTuple):
+    """What a sentence states: of a claim, `claim-id`, of `claim-id[result]`, its part that tests this result, or of a
+    comparison of results, `a > b`, `a < 0.5` or `geo:a > b`; what the run that is shown says of it, and whether that
+    run counts as much as the book's own."""
+
+    guard: str
+    stated: str
+    now: str
+    counts: bool
+
+    @property
+    def claim(self) -> str:
+        """The id of its claim, empty where it is a comparison."""
+        return "" if is_comparison(self.guard) else self.guard.partition("[")[0]
+
+    @property
+    def turned(self) -> str:
+        """What is written beside a sentence that does not stand: of a run that counts whatever it says, of another one
+        what it decides; empty where nothing else was found, or nothing tested."""
+        if self.now in (self.stated, "not tested") or self.now == "open" and not self.counts:
+            return ""
+        return f"{'now' if self.counts else 'this run'}: {self.now}"
+
+
+def is_comparison(guard: str) -> bool:
+    return COMPARISON.fullmatch(guard) is not None
+
+
+def mark_of(what: str, page: str, pages: Pages) -> Mark:
+    """What stands in `{{ stands:… }}`, read; ValueError says what is wrong with it."""
+    guard, equals, word = (text.strip() for text in what.partition("="))
+    if not (guard and equals and word):
+        raise ValueError("expected `stands:CLAIM = VERDICT`")
+    if word not in STATED:
+        raise ValueError(f"{word!r} is no verdict; expected one of {', '.join(STATED)}")
+    now = WORD_FOR.get(verdict_of(guard, page, pages) or "", "not tested")
+    return Mark(guard, word, now, _counts(pages.evidence.get(_tested_in(guard, page, pages))))
+
+
+def marks(file: Path, pages: Pages) -> Iterator[tuple[str, Mark]]:
+    """Every mark of a page, with its place, `book/PART/NAME.md:LINE`; PressError for one that asks for what does not
+    exist."""
+    text, name = file.read_text(encoding="utf-8"), file.relative_to(paths.book_folder()).as_posix()
+    for match in STANDS.finditer(text):
+        place = f"{paths.book_folder().name}/{name}:{text.count(chr(10), 0, match.start()) + 1}"
+        try:
+            yield place, mark_of(match["what"], name.rpartition(".")[0], pages)
+        except ValueError as problem:
+            raise PressError(f"{place} {match[0].strip()}: {problem}") from None
+
+
+def _tested_in(guard: str, page: str, pages: Pages) -> str:
+    """The chapter whose run a guard asks."""
     if compared := COMPARISON.fullmatch(guard):
-        return _is_larger(compared, chapter, pages)
+        return next((place for place, _ in _of_pair(compared) if place), page)
+    return pages.claim(guard.partition("[")[0]).chapter
+
+
+def _counts(run: Evidence | None) -> bool:
+    """Whether a run says as much of a verdict as the book's: it is published, or is one of the same profile or a higher
+    one, with the parameters that the profile has."""
+    if run is None or run.is_published:
+        return run is not None
+    of_book = next((each.folder.name for each in chapter_runs.published_runs(run.chapter)), PROFILES[1])
+    is_as_high = PROFILES.index(run.profile) >= PROFILES.index(of_book)
+    return is_as_high and bool(run.results.header.get("default_parameters"))
+
+
+def verdict_of(guard: str, page: str, pages: Pages) -> str | None:
+    """The verdict on a guard; None without a run. A comparison is no test: a smoke run, of a chapter that measures, does
+    not try it."""
+    if compared := COMPARISON.fullmatch(guard):
+        run = pages.evidence.get(_tested_in(guard, page, pages))
+        tried = run is None or run.chapter.exact or run.profile != "smoke"
+        word = _is_larger(compared, page, pages)
+        return word if tried else judging.NOT_TESTED
     claim = CLAIM.fullmatch(guard)
     if not claim:
         raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
@@ -639,36 +711,10 @@ def _verdict(guard: str, chapter: str, pages: Pages) -> str | None:
     return judgement.parts[part][1]
 
 
-def _sentence(body: str, verdict: str | None) -> str:
-    """The sentence written for a verdict, else the one for all others, else one that names the verdict."""
-    starts = list(LINE.finditer(body))
-    if not starts or body[: starts[0].start()].strip():
-        raise ValueError(f"expected lines `WORD: sentence`, WORD one of {', '.join(WORDS)} or {OTHERWISE}")
-    sentences = {}
-    for start, end in zip(starts, [*starts[1:], None], strict=True):
-        for word in start["words"].split(", "):
-            if word != OTHERWISE and word not in WORDS:
-                raise ValueError(f"{word!r} is no verdict; expected {', '.join(WORDS)} or {OTHERWISE}")
-            sentences[WORDS.get(word, word)] = body[start.end() : end and end.start()].strip()
-    if verdict is None:
-        return ABSENT
-    return sentences.get(verdict) or sentences.get(OTHERWISE) or f"The verdict of this run: *{verdict}*."
-
-
-def _words(token: Token, chapter: str, pages: Pages) -> str:
-    """Of "smaller / larger / alike" the first where it holds, the second where not, else the third."""
-    verdict = _verdict(token.what, chapter, pages)
-    options = [option.strip() for option in token.choice.split(" / ")]
-    if len(options) != 3:
-        raise ValueError("expected three choices, `where it holds / where it does not / where it is open`")
-    return ABSENT if verdict is None else options[0 if verdict in HELD else 2 if verdict in UNKNOWN else 1]
-
-
 #: Every verb that pages have in common.
 VERBS: dict[str, Say] = {
     **dict.fromkeys(STATISTICS, _of_result),
     **dict.fromkeys(SIGNS, number),
-    "says": _words,
     "param": _of_run(_parameter),
     "data": _of_run(_data),
     "profile": _of_run(lambda _, header: header["profile"]),

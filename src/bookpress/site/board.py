@@ -45,6 +45,12 @@ def in_words(row: dict[str, Any], root: str) -> str:
     return f"{chip(row, root)}{without_markup(row['words'].removeprefix(start))}"
 
 
+def marked(rows: Mapping[str, dict[str, Any]], root: str) -> Callable[[prose.Mark], str]:
+    """How pages mark a sentence that states a verdict: the small chip of its claim, and beside it what was found where
+    that is something else."""
+    return lambda mark: macro("claim.html.j2", "mark")(mark, rows.get(mark.claim), root)
+
+
 def in_line(row: dict[str, Any], root: str) -> str:
     """A claim as one line of Markdown: chip, what is said without our reading of it, effect."""
     effect = f" **{literal(row['effect']['words'])}**" if row["effect"] else ""
@@ -143,6 +149,7 @@ def standing(row: Row) -> str:
     return "exploratory" if row["exploratory"] else "locked"
 
 
+rendering.give(STATED=prose.STATED)
 rendering.add(forest=forest, deciding=deciding, standing=standing)
 
 

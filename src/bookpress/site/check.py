@@ -44,12 +44,13 @@ def report(
         "locks": lambda: _locks(not profile),
     }
     if some and not profile:
-        looks["pages"] = lambda: _pages(
-            every := discover(), {each.name: gate.passed_run(each) for each in every}
-        )
+        every = discover()
+        shown = prose.Pages({each.name: gate.passed_run(each) for each in every}, claims.load_claims())
+        looks["pages"] = lambda: _pages(every, shown)
     elif not profile:  # of those a site is built next
         fit = {run.chapter.name: run for name, run in reversed(runs.items()) if not problems[name]}
-        looks["pages"] = lambda: _pages(chapters, {each.name: fit.get(each.name) for each in chapters})
+        shown = prose.Pages({each.name: fit.get(each.name) for each in chapters}, claims.load_claims())
+        looks["pages"] = lambda: _pages(chapters, shown)
     well = not any(problems.values())
     for part, look in looks.items():  # each is looked at, whatever is wrong with the others
         try:
@@ -57,7 +58,31 @@ def report(
         except PressError as error:
             lines.append(f"BAD {part}\n      {error}")
             well = False
+    if "pages" in looks and not lines[-1].startswith("BAD pages"):
+        broken, said = sentences(shown)
+        lines += [*(f"BAD {each}" for each in broken), said]
+        well = well and not broken
     return lines, well
+
+
+def sentences(shown: prose.Pages) -> tuple[list[str], str]:
+    """Of the sentences that state a verdict those that stand no longer, one line each, and how many there are."""
+    folder = paths.book_folder()
+    found = [
+        each
+        for file in sorted([*folder.rglob("*.md"), *folder.glob("*.yml")])
+        for each in prose.marks(file, shown)
+    ]
+    broken = [
+        f"{place} states {mark.guard} = {mark.stated}; it is {mark.now} now: rewrite the sentence"
+        for place, mark in found
+        if mark.turned and mark.counts
+    ]
+    compared = sum(not mark.claim for _, mark in found)
+    return (
+        broken,
+        f"ok  {len(found)} verdicts in sentences, {compared} of them comparisons that no claim tests",
+    )
 
 
 def turned(runs: list[Evidence]) -> list[str]:
@@ -89,9 +114,9 @@ def _locks(asked: bool) -> str:
     return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
 
 
-def _pages(chapters: list[Chapter], runs: dict[str, Evidence | None]) -> str:
+def _pages(chapters: list[Chapter], shown: prose.Pages) -> str:
     """Every page can be filled in."""
-    shown = prose.Pages(runs, claims.load_claims())
+    sentences(shown)
     for chapter in chapters:
         for cell in chapter.notebook.cells:
             if cell.cell_type == "markdown":

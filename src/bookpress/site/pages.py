@@ -42,7 +42,7 @@ from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import ABSENT, Pages
 from bookpress.schema import Entry, Text, model, read_list
 from bookpress.site import board, claim_pages, front, rendering, shell, teaching
-from bookpress.site.rendering import render
+from bookpress.site.rendering import Markup, render
 from bookpress.texts import read_yaml
 
 # ---- Generated pages: all verdicts, every sentence of the sources, errata, instruments, provenance -----------------
@@ -123,7 +123,7 @@ def errata(rows: list[Erratum], chapters: list[Chapter], pages: Pages) -> str:
             shown[row.id] = claim, chapter, anchor(chapter, claim.figure) if chapter else ""
     given = {"errata": ordered, "listed": rows, "headings": headings, "shown": shown, "ledger": pages.rows}
     text = render("errata.md.j2", changes=CHANGES, titles=claims.source_titles(), **given)
-    return prose.fill(text, "errata", pages)
+    return prose.fill(text, "errata", pages, {"stands": board.marked(pages.rows, "")})
 
 
 def instruments(found: list[Instrument], pages: Pages) -> str:
@@ -145,7 +145,20 @@ def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
     )
     runs = [(name, run) for name in named if (run := pages.evidence.get(name))]
     quoted = [(name, run) for name, run in runs if evidence and run.profile != evidence.profile]
-    return render("stamp.md.j2", chapter=chapter, evidence=evidence, quoted=quoted)
+    return render("stamp.md.j2", chapter=chapter, evidence=evidence, quoted=quoted, banner=BANNER)
+
+
+def with_banner(text: str, pages: Pages) -> str:
+    """A page that is no chapter, with what is said above its first section of numbers that are not the book's own."""
+    own = all(run.is_published for run in pages.evidence.values() if run)
+    if own or not (prose.STANDS.search(text) or prose.result_names(text)):
+        return text
+    start, heading, rest = text.partition("\n## ")
+    return f"{start}\n```{{container}} run-stamp\n{BANNER}\n```\n{heading}{rest}"
+
+
+#: Under the answer of a page whose numbers are of a run that the book has not published.
+BANNER = Markup("Sentences state the book’s verdicts; numbers and figures are this run’s.")
 
 
 def _most_seeds(evidence: Evidence) -> str:
@@ -488,12 +501,13 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     lists = claims.load_coverage()
     front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
     names = {"clone": shell.clone(), "binder": shell.binder(), "names": public_names()}
-    names["notation"] = notation()
+    names |= {"notation": notation(), "stands": board.marked(shown.rows, "")}
     found = {}
     for path in paths.book_folder().glob("*.md"):
-        text = front.pictures(path.read_text(encoding="utf-8"), shown, path.name)
+        text = with_banner(path.read_text(encoding="utf-8"), shown)
+        text = front.pictures(text, shown, path.name)
         if path.name == INDEX:
-            filled = prose.fill(text, "index", shown, extra=front_page)
+            filled = prose.fill(text, "index", shown, extra=names | front_page)
             found[INDEX] = filled.replace(f"({INTERVAL}", "(")  # the page says it once
         else:
             found[path.name] = prose.fill(text, path.stem, shown, extra=names | of_rules(text, shown))
@@ -541,6 +555,7 @@ def _chapter_page(
 def filled(text: str, chapter: Chapter, shown: prose.Pages) -> str:
     """A chapter's text with its tokens filled in; PressError as `tokens.fill` says."""
     extra = {"verdict": board.inlined(shown.rows, ROOT), "verdicts": lambda _: _verdicts(chapter, shown)}
+    extra["stands"] = board.marked(shown.rows, ROOT)
     extra["rungs"] = lambda _: GROUP.sub(_unless_it_turns, claims.rung_table(_judged(chapter, shown)))
     return prose.fill(text, chapter.name, shown, extra)
 

@@ -166,6 +166,11 @@ def add(**filters: Callable[..., Any]) -> None:
     _environment().filters |= filters
 
 
+def give(**values: Any) -> None:
+    """More names that the templates know."""
+    _environment().globals |= values
+
+
 def render(name: str, **given: Any) -> str:
     """A template of bookpress/templates, filled in."""
     return _environment().get_template(name).render(given)

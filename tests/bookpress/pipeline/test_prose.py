@@ -1,7 +1,9 @@
-"""Sentences chosen by verdicts and numbers, numbers of two results, `{measured}` tables: against NumPy and by hand, and
-what is refused."""
+"""Sentences that state a verdict, numbers of two results, `{measured}` tables: against NumPy and by hand, and what is
+refused."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ A, B = np.array([0.30, 0.34, 0.41]), np.array([0.10, 0.11, 0.12])
 class Run:
     """What tokens ask a run for."""
 
+    is_published, profile, chapter = True, "laptop", SimpleNamespace(exact=False)
     results = Results(
         entries={
             name: {"values": values.tolist(), "unit": "", "seeds": seeds, "note": ""}
@@ -71,32 +74,16 @@ def fill(text, run=RUN):
     return prose.fill(text, "part/page", Pages({"part/page": run}, []))
 
 
-def block(guard, body):
-    return (
-        fill(f"Before.\n```{{says}} {guard}\n{body}\n```\nAfter.")
-        .removeprefix("Before.\n")
-        .removesuffix("\nAfter.")
-    )
-
-
-SENTENCES = "reproduced: It falls.\nmixed, not reproduced: It rises\nby a third.\nopen: Too close."
+def mark(guard, stated="yes", run=RUN):
+    return prose.mark_of(f"{guard} = {stated}", "part/page", Pages({"part/page": run}, []))
 
 
 def test_a_size_that_a_run_has_not_reached_is_open_and_a_slip_of_the_pen_is_one():
-    said = "yes: Ahead.\nno: Behind.\nopen: Open."
-    assert block("speed.w1.batch > speed.w1.none", said) == "Ahead."
-    assert block("speed.long.batch > speed.long.none", said) == "Open."
+    assert mark("speed.w1.batch > speed.w1.none").now == "yes"
+    assert mark("speed.long.batch > speed.long.none").now == "open"
     for slip in ("sped.long.batch > speed.long.none", "speed.long.bach > speed.long.none", "c > b"):
-        with pytest.raises(BnbookError, match="no result"):
-            block(slip, said)
-
-
-def test_a_block_shows_the_sentence_of_the_verdict():
-    assert block("loss-falls", SENTENCES) == "It rises\nby a third."
-    assert block("two-parts[b]", SENTENCES) == "It falls."
-    assert block("two-parts[mixed]", SENTENCES) == "It rises\nby a third."
-    assert block("two-parts", "yes: Yes.\notherwise: By {{ mean:a | .2f }}.") == "By 0.35."
-    assert block("two-parts", "reproduced: Yes.") == "The verdict of this run: *mixed*."
+        with pytest.raises(ValueError, match="no result"):
+            mark(slip)
 
 
 @pytest.mark.parametrize(
@@ -108,16 +95,57 @@ def test_a_block_shows_the_sentence_of_the_verdict():
         ("a > 0.2", "yes"),
         ("a > 0.35", "open"),
         ("mixed > 0", "open"),
+        ("loss-falls", "not reproduced"),
+        ("two-parts", "mixed"),
+        ("two-parts[b]", "reproduced"),
+        ("two-parts[mixed]", "not reproduced"),
     ],
 )
-def test_a_comparison_is_yes_no_or_open_by_its_interval(guard, word):
-    assert block(guard, "yes: yes\nno: no\nopen: open") == word
-    assert fill(f"x {{{{ says:{guard} | yes / no / open }}}} y") == f"x {word} y"
+def test_a_sentence_stands_by_its_claim_its_part_or_the_interval_of_a_comparison(guard, word):
+    assert mark(guard).now == word and mark(guard, word).turned == ""
+    assert fill(f"It is so. {{{{ stands:{guard} = {word} }}}}\nMore.") == "It is so.\nMore."
 
 
-def test_words_in_a_sentence():
-    assert fill("{{ says:loss-falls | smaller / larger / alike }}") == "larger"
-    assert fill("| {{ says:two-parts[b] \\| smaller / larger / alike }} |") == "| smaller |"
+#: Profile, whether its parameters are the profile's, whether it is published -> beside "it falls = reproduced" where the
+#: run says "not reproduced", "open", and was not tested.
+RUNS = {
+    ("laptop", True, True): ("now: not reproduced", "now: open", ""),
+    ("laptop", True, False): ("now: not reproduced", "now: open", ""),
+    ("paper", True, False): ("now: not reproduced", "now: open", ""),
+    ("laptop", False, False): ("this run: not reproduced", "", ""),
+    ("smoke", True, False): ("this run: not reproduced", "", ""),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_run_that_counts_says_what_holds_now_and_another_one_what_it_decides(monkeypatch, kind):
+    run = Run()
+    run.profile, default, run.is_published = kind
+    run.results = Results(header={"default_parameters": default}, entries=Run.results.entries)
+    monkeypatch.setattr(chapter_runs, "published_runs", lambda _: [])
+    for verdict, beside in zip(
+        (judging.NOT_REPRODUCED, judging.OPEN, judging.NOT_TESTED), RUNS[kind], strict=True
+    ):
+        monkeypatch.setitem(Pages.verdicts, "loss-falls", verdict)
+        assert mark("loss-falls", "reproduced", run).turned == beside
+        assert mark("loss-falls", prose.WORD_FOR[verdict], run).turned == ""
+        text = "It falls. {{ stands:loss-falls = reproduced }}"
+        assert fill(text, run) == "It falls." + f" ({beside})" * bool(beside)
+
+
+def test_a_smoke_run_tries_no_comparison():
+    run = Run()
+    run.profile = "smoke"
+    assert mark("a > b", "no", run).now == "not tested"
+    run.chapter = SimpleNamespace(exact=True)
+    assert mark("a > b", "no", run).now == "yes"
+
+
+def test_an_alternative_text_has_no_chip():
+    shown = {"stands": lambda mark: f"<{mark.claim or mark.guard}>"}
+    text = "```{figure} x.svg\n:alt: It falls {{ stands:loss-falls = open }}.\n\nIt falls. {{ stands:a > b = yes }}\n```"
+    filled = prose.fill(text, "part/page", Pages({"part/page": RUN}, []), shown)
+    assert filled == "```{figure} x.svg\n:alt: It falls (now: not reproduced).\n\nIt falls. <a > b>\n```"
 
 
 def test_numbers_of_two_results():
@@ -163,8 +191,8 @@ def test_how_sure_says_how_many_tests_stood_before_the_run():
 
 
 def test_without_a_run_nothing_is_said():
-    text = "{{ times:a / b }} {{ says:loss-falls | x / y / z }}\n```{says} a > b\nyes: x\n```"
-    assert fill(text, None) == "— —\n—"
+    text = "{{ times:a / b }} {{ stands:loss-falls = yes }} {{ stands:a > b = yes }}"
+    assert fill(text, None) == "—"
 
 
 @pytest.mark.parametrize(
@@ -174,16 +202,13 @@ def test_without_a_run_nothing_is_said():
         "{{ times:a - b }}",
         "{{ ratio:mixed / a }}",
         "{{ times:a / others }}",
-        "{{ says:a > others | x / y / z }}",
-        "{{ says:a | x / y / z }}",
-        "{{ says:a > c | x / y / z }}",
-        "{{ says:loss-falls | x / y }}",
-        "{{ says:two-parts[c] | x / y / z }}",
-        "{{ says:two-parts[a] | x / y / z }}",
-        "{{ says:two-parts[1] | x / y / z }}",
-        "{{ says:loss-falls[a] | x / y / z }}",
-        "```{says} loss-falls\nrefuted: no such word\n```",
-        "```{says} loss-falls\nyes, refuted: no such word\n```",
+        "{{ stands:a > others = yes }}",
+        "{{ stands:a = yes }}",
+        "{{ stands:a > c = yes }}",
+        "{{ stands:two-parts[c] = yes }}",
+        "{{ stands:two-parts[a] = yes }}",
+        "{{ stands:two-parts[1] = yes }}",
+        "{{ stands:loss-falls[a] = yes }}",
     ],
 )
 def test_what_asks_for_nothing_that_exists_is_refused_in_one_line(bad):
@@ -192,15 +217,32 @@ def test_what_asks_for_nothing_that_exists_is_refused_in_one_line(bad):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        (":loss-fells = yes", "no claim 'loss-fells'"),
+        (":loss-falls = refuted", "'refuted' is no verdict; expected one of reproduced, mixed"),
+        (":loss-falls = reproduced, mixed", "'reproduced, mixed' is no verdict"),
+        (":loss-falls", "expected `stands:CLAIM = VERDICT`"),
+        (": = yes", "expected `stands:CLAIM = VERDICT`"),
+        ("", "expected `stands:CLAIM = VERDICT`"),
+    ],
+)
+def test_a_mark_without_claim_or_verdict_is_refused_in_one_line(what, words):
+    with pytest.raises(BnbookError) as caught:
+        fill(f"It falls. {{{{ stands{what} }}}}")
+    message = str(caught.value)
+    assert words in message and "on page part/page" in message and "\n" not in message
+
+
 def test_the_gate_sees_the_results_and_the_slips_of_every_sentence():
-    text = "```{says} a > other/page#b[1]\nyes: {{ mean:c }} {{ median:d }}\nno: {{ times:e / f }}\n```\n"
-    text += "{{ says:g > 2 | x / y / z }}"
+    text = "{{ mean:c }} {{ median:d }} {{ times:e / f }} {{ stands:a > other/page#b[1] = yes }} {{ stands:g > 2 = no }}"
     own = {(None, name) for name in "acdefg"}
     assert prose.result_names(text) == own | {("other/page", "b")}
     assert prose.malformed(text) == []
-    assert prose.malformed("```{says} a > b\nyes: {{ meen:c }}\n```\n{{ says:a }}") == [
+    assert prose.malformed("{{ meen:c }} {{ says:a | b / c / d }}") == [
         "{{ meen:c }}",
-        "{{ says:a }}",
+        "{{ says:a | b / c / d }}",
     ]
 
 
