@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -14,9 +15,13 @@ from torch import Tensor, nn
 
 from bnbook.chapters.shared import CLASSES, USABLE, Rows, pooled
 from bnbook.data import load
+from bnbook.figures import COLORS, band, parameters_of
+from bnbook.plots.layout import subplots
 from bnbook.probes.activations import moment_change
 from bnbook.training.numerics import numerics
 from bnbook.training.stack import Stack
+from bookpress.intervals import mean_and_interval
+from bookpress.results import Results
 
 # ---- Ingredients: mean and divisor of pre-activations z, (B, N) or (B, C, H, W) -----------------------------
 
@@ -351,7 +356,7 @@ def look(model: nn.Module, first: tuple, batch: tuple, rate: float) -> dict[str,
         moved = Stack(stack.shape, {n: p - a * g[n] for n, p in stack.parameters.items()}, stack.held)
         _, other = moved.gradients((batch[0][None], batch[1][None]))
         there.append(float(sum((other[n] - g[n]).double().square().sum() for n in g)))
-    size = float(sum(part.double().square().sum() for part in g.values()))
+    size = np.float64(sum(part.double().square().sum() for part in g.values()))
     near, far = (np.sqrt(each / size) for each in there)
     mean, variance = (
         np.concatenate(each) for each in zip(*[(v.mean(1), v.var(1, correction=0)) for v in values])
@@ -377,3 +382,123 @@ def usable(rates: Sequence[float], late: np.ndarray) -> float:
     above = bad[bad >= best]
     top = int(above[0]) - 1 if above.size else len(rates) - 1
     return rates[top] if top >= best else rates[0] / 2**0.5
+
+
+# ---- Which instrument predicts: rank correlations whose interval is over layers ------------------------------------
+
+#: Instrument -> the sign with which more of it promises more, and words. The first needs no measurement.
+INSTRUMENTS = {
+    "count": (1, "layers that centre, counted"),
+    "drift": (-1, "drift of a unit's mean"),
+    "readout": (-1, "readout's curvature, start"),
+    "common": (-1, "common mean before the readout, start"),
+    "far": (-1, "change of the gradient far away"),
+    "near": (-1, "change of the gradient nearby"),
+}
+OUTCOMES = {"rate": "largest usable rate", "accuracy": "test accuracy"}
+
+
+def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Spearman's, of two rows; ties share a rank, what is no number ranks last; 0 where one row is all ties."""
+    ranks = [rankdata(np.where(np.isfinite(row), row, -np.inf)) for row in (one, other)]
+    return float(np.corrcoef(*ranks)[0, 1]) if all(np.ptp(row) for row in ranks) else 0.0
+
+
+def by_layer(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The jackknife's pseudo-values of the rank correlation over K layers, (K,): K ρ - (K - 1) ρ without the layer.
+
+    Their mean is ρ but for a bias of order 1/K, and their Student interval is one over layers: how far another list of
+    layers of this kind may lie. Source: Tukey 1958.
+    """
+    count, whole = len(one), rank_correlation(one, other)
+    without = [rank_correlation(np.delete(one, k), np.delete(other, k)) for k in range(count)]
+    return count * whole - (count - 1) * np.array(without)
+
+
+# ---- Figures ----------------------------------------------------------------------------------------------------------
+
+#: Arms with all seeds, in the order of the tables, and their words.
+MAIN = {
+    "none": "nothing",
+    "centre": "centred",
+    "divide": "divided",
+    "batch": "batch norm",
+    "rms": "RMS norm",
+    "layer": "layer norm",
+    "weights": "weight standardization",
+    "tanh": "tanh",
+    "centre_last": "last layer centred",
+    "centre_behind": "last layer centred behind the rectifier",
+    "batch_last": "batch norm in the last layer",
+    "rms_centre_first": "RMS norm, first layer centred",
+    "rms_centre_last": "RMS norm, last layer centred",
+}
+INK = {"none": COLORS["none"], "batch": COLORS["batch"], "rms_centre_last": COLORS["layer"]}
+
+
+def arms(results: Results) -> plt.Figure:
+    """Accuracy above softmax regression and largest usable rate, a row an arm."""
+    fig, axes = subplots(1, 2, figsize=(8.6, 4.8), sharey=True)
+    places = np.arange(len(MAIN))[::-1]
+    for ax, name, label in zip(
+        axes, ("above", "rate"), ("points above softmax regression", "largest usable rate")
+    ):
+        for place, arm in zip(places, MAIN):
+            middle, half = mean_and_interval(results[f"{name}.{arm}"])
+            ends = np.array([middle - half, middle, middle + half])
+            ends = 10**ends if name == "rate" else 100 * ends
+            style = dict(color=INK.get(arm, COLORS["theory"]), fillstyle="full" if meets(arm) else "none")
+            ax.errorbar(
+                ends[1], place, xerr=[[ends[1] - ends[0]], [ends[2] - ends[1]]], fmt="o", capsize=3, **style
+            )
+        ax.set_xlabel(label)
+    axes[0].set_yticks(places, MAIN.values())
+    axes[0].axvline(0, color=COLORS["theory"], linewidth=1)
+    axes[0].set_xlim(left=-0.5)
+    axes[1].set_xscale("log", base=2)
+    return fig
+
+
+def losses(results: Results) -> plt.Figure:
+    """Training loss at the full rate by the rate, for a few arms, and softmax regression's as the floor."""
+    fig, ax = subplots(figsize=(6.8, 3.9))
+    rates = np.array(parameters_of(results).rates)
+    for arm, ink in (INK | {"rms": COLORS["linf"], "centre_last": COLORS["l2"]}).items():
+        late = np.where(np.isfinite(results[f"late.{arm}"]), results[f"late.{arm}"], np.nan)
+        alive = np.isfinite(late).all(axis=0)
+        band(ax, rates[alive], late[:, alive], label=MAIN[arm], color=ink)
+    floor = results["late.regression"].min(axis=1).mean()
+    ax.axhline(
+        floor, color=COLORS["theory"], linestyle="--", linewidth=1.2, label="softmax regression at its best"
+    )
+    ax.axhline(np.log(CLASSES), color=COLORS["theory"], linewidth=1, label="guessing")
+    ax.set(xscale="log", xlabel="learning rate", ylabel="training loss")
+    ax.legend(fontsize=9)
+    return fig
+
+
+def lists(results: Results) -> plt.Figure:
+    """Largest usable rate against the readout's curvature, test accuracy against the drift; filled: the list that tests."""
+    fig, axes = subplots(1, 2, figsize=(8.6, 4.0))
+    drawn = {
+        name: results[f"list.{name}"] for name in ("readout", "rate", "drift", "accuracy", "tests", "count")
+    }
+    drawn["rate"] = 10 ** drawn["rate"]
+    for ax, x, y in ((axes[0], "readout", "rate"), (axes[1], "drift", "accuracy")):
+        for tests in (0, 1):
+            for centred, shape in ((False, "s"), (True, "o")):
+                here = (drawn["tests"] == tests) & ((drawn["count"] > 0) == centred)
+                style = dict(
+                    color=COLORS["batch" if centred else "none"], fillstyle="full" if tests else "none"
+                )
+                words = f"{'some layer centres' if centred else 'none centres'}" if tests else None
+                ax.plot(drawn[x][here], drawn[y][here], shape, markersize=5, label=words, **style)
+    axes[0].set(
+        xscale="log", yscale="log", xlabel="readout's curvature at the start", ylabel="largest usable rate"
+    )
+    axes[1].set(xlabel="drift of a unit's mean", ylabel="test accuracy")
+    axes[1].legend(fontsize=9)
+    return fig
+
+
+FIGURES = {"arms": arms, "losses": losses, "lists": lists}
