@@ -280,3 +280,16 @@ def test_near_far_and_drift_are_those_of_slow_twins():
     assert read["drift"] == pytest.approx(np.mean(expected)) and (read["near"], read["far"]) == pytest.approx(
         (2**0.5, 4.0)
     )
+
+
+def test_rank_correlation_is_scipys_and_its_interval_over_layers_is_about_that_of_layers_drawn_again():
+    drawn = np.random.default_rng(1)
+    one = drawn.integers(0, 6, 40).astype(float)  # with ties
+    other = one + drawn.normal(0, 2.0, 40)
+    assert ingredients.rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)
+    assert ingredients.rank_correlation(np.array([1.0, np.nan, 2.0]), np.array([5.0, 1.0, 7.0])) == 1.0
+    assert ingredients.rank_correlation(np.ones(4), np.arange(4.0)) == 0.0
+    values = ingredients.by_layer(one, other)
+    again = [spearmanr(one[k], other[k]).statistic for k in drawn.integers(0, 40, (2000, 40))]
+    assert values.mean() == pytest.approx(spearmanr(one, other).statistic, abs=0.03)
+    assert values.std(ddof=1) / 40**0.5 == pytest.approx(np.std(again), rel=0.25)

@@ -291,7 +291,8 @@ def trials(_: None, piece: Piece) -> dict[str, np.ndarray]:
         readout = f"{len(stack.shape) - 1}."
         for step in range(plan.steps):
             batches = [next(each) for each in rows]
-            first = batches if step == 0 else first
+            if not step:
+                first = batches
             if step in looks:  # the smallest rate is each seed's first
                 for k, batch in enumerate(batches):
                     at = int(np.flatnonzero(places == k * shape[1])[0])
