@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bnbook.errors import BnbookError
-from bnbook.normalizers.base import Normalizer
+from bnbook.normalizers.base import Normalizer, wide
 
 
 class GroupNorm(Normalizer):
@@ -59,3 +59,21 @@ class InstanceNorm(GroupNorm):
         if dim != 2:
             raise BnbookError("instance norm needs positions; expected dim=2; use layer norm for (B, C)")
         super().__init__(features, dim, features, eps)
+
+
+class RmsNorm(Normalizer):
+    """Divide each example by the root of its mean square over all units and positions; then γ and β per unit.
+
+    y = γ_c x / sqrt(mean x² + eps) + β_c, the same in training and at inference. The source has no β; here it stands as
+    it does in the other layers. Source: Zhang and Sennrich 2019.
+    """
+
+    def __init__(self, features: int, dim: int = 0, eps: float = 1e-5) -> None:
+        super().__init__(features, dim)
+        self.eps = eps
+        self.add_affine()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check(x)
+        size = (x.square().mean(tuple(range(1, x.dim())), keepdim=True) + self.eps).sqrt()
+        return wide(self.weight, x) * (x / size) + wide(self.bias, x)
