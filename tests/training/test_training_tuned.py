@@ -93,9 +93,7 @@ def test_a_long_gradient_is_cut_over_all_parameters_together_and_a_short_one_sta
     np.testing.assert_allclose(losses_of(longer, dataset), losses_of(replace(longer, clip=0.0), dataset))
 
 
-@pytest.mark.parametrize(
-    ("momentum", "optimizer"), [(0.9, "sgd"), (0.0, "adamw")], ids=["momentum", "AdamW"]
-)
+@pytest.mark.parametrize(("momentum", "optimizer"), [(0.9, "sgd"), (0.0, "adamw")], ids=["momentum", "AdamW"])
 def test_optimizers_are_their_formulas(momentum, optimizer, dataset):
     arm = TunedArm(
         norm="batch", optimizer=optimizer, momentum=momentum, weight_decay=0.1, learning_rate=0.01, **SMALL

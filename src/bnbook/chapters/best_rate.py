@@ -92,7 +92,13 @@ def ink(name: str) -> str:
     first = name.split("_")[0]
     if name in ("none", "he", "clip") or first == "he":
         return COLORS["none"]
-    return COLORS["layer"] if name == "layer" else COLORS["batch"] if first in ("batch", "put") else COLORS["theory"]
+    return (
+        COLORS["layer"]
+        if name == "layer"
+        else COLORS["batch"]
+        if first in ("batch", "put")
+        else COLORS["theory"]
+    )
 
 
 def _reached(results: Results) -> list[str]:

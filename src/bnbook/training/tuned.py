@@ -22,11 +22,7 @@ from bnbook.training.resumable import Arrays, Resumable, arrays_of_one
 
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
 #: Layers of this kind of training alone, beside the normalizers that have a name.
-FACTORIES = {
-    "rms": RmsNorm,
-    "standardized": Affine,
-    "standardized_centred": partial(Affine, centred=True),
-}
+FACTORIES = {"rms": RmsNorm, "standardized": Affine, "standardized_centred": partial(Affine, centred=True)}
 STANDARDIZED = ("standardized", "standardized_centred")
 
 
