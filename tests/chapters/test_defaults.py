@@ -24,8 +24,10 @@ from bnbook.deep_linear import LinearArm, draw_problem, spread_probes
 from bnbook.deep_linear.network import Network
 from bnbook.normalizers import formulas, lp, noisy, per_example
 from bnbook.normalizers.batch import BatchNorm
+from bnbook.normalizers.standardized import Affine
 from bnbook.probes import fisher
 from bnbook.small_networks import PhaseArm
+from bnbook.training.tuned import TunedArm
 from bookpress import results
 from bookpress.fingerprint import definitions, read_cells
 from bookpress.pipeline.chapters import discover
@@ -53,6 +55,9 @@ DEFAULTS = [
     (per_example.GroupNorm, dict(dim=0, groups=32, eps=1e-5)),
     (per_example.LayerNorm, dict(dim=0, eps=1e-5)),
     (per_example.InstanceNorm, dict(dim=2, eps=1e-5)),
+    (per_example.RmsNorm, dict(dim=0, eps=1e-5)),
+    (Affine, dict(dim=0, centred=False, momentum=0.1)),
+    (TunedArm, dict(optimizer="sgd", warm_up=0, clip=0.0, lengths_kept=False)),
     *((of, dict(eps=1e-5)) for of in (formulas.batch_norm_forward, formulas.batch_norm_backward)),
     *((of, dict(eps=1e-5)) for of in (formulas.fold_into_linear, formulas.fold_into_convolution)),
     (answers, dict(norm="batch", eps=1e-30, statistics=None, used=None)),
@@ -104,6 +109,7 @@ CONSTANTS = {
     "probes.order_parameters": dict(CHUNK=64),
     "probes.summaries": dict(PAPER_REACH=(0.5, 4.0)),
     "chapters.batch": dict(CHANNELS=(16, 32, 64), HIDDEN=64, PER_GROUP=8, CHUNK=512),
+    "chapters.best_rate": dict(MOMENTUM=0.9, DECAY=0.01),
     "chapters.deep_linear": dict(PAPER=1e-6, TINY=(1e-10, 1e-9), ALIGNED=0.9, NEAR=0.05, DRAWN=110),
     "chapters.edge": dict(POOL=4, SIGMA_W2=0.5, BATCHES=2_000_003, TOLERANCE=1e-3, FRESH=3_000_017)
     | dict(LENGTHS=(0.05, 0.5, 1.0, 2.0, 4.0, 16.0), REACH=(0.5, 4.0), STEEPEST=100.0),
