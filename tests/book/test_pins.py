@@ -43,7 +43,7 @@ WITHOUT = {
     "hessian-top", "curvature-along",
     "two-modes", "answered-by", "added-up", "slips",
     "angle-a-step", "recipes-apart", "accuracy-spread", "soft-rank", "orthogonality-gap",
-    "branch-share", "silent-branches", "best-of-rates", "far-in-sums", "half-of-the-gain",
+    "branch-share", "silent-branches", "best-of-rates", "above-no-blocks", "far-in-sums", "half-of-the-gain",
     "spectral-outliers", "gradient-in-top", "trace-by-mode", "trace-in-halves", "pairs-alike",
     "usable-rate", "own-batch", "readout-curvature", "without-biases", "few-images",
 }  # fmt: skip

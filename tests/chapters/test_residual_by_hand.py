@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from torch import nn
 from bnbook.chapters import residual
 from bnbook.chapters.residual import (
     FAR,
+    SEEN,
     Arm,
     Images,
     Statistics,
     answers,
+    cut,
     draw,
     far_change,
     first_order,
@@ -24,6 +27,7 @@ from bnbook.chapters.residual import (
     judged,
     lengths,
     train,
+    with_negatives,
 )
 from bnbook.chapters.shared import Rows, pooled
 from bnbook.data import load
@@ -39,6 +43,31 @@ PLAIN = [
     Arm(alpha=0.0, learned=True),
 ]
 NORMED = [Arm("batch"), Arm("batch", gamma=0.0), Arm("batch", skip=False)]
+CONSTANT = [Arm("constant"), Arm("constant", gamma=0.5)]
+CENTRED = [Arm("centre", alpha=0.4), Arm("centre", alpha=0.2), Arm("centre", alpha=0.3, divisor=2**0.5)]
+KINDS = pytest.mark.parametrize(
+    "arms", [PLAIN, NORMED, CONSTANT, CENTRED], ids=["none", "batch", "constant", "centre"]
+)
+
+
+class Held(nn.Module):
+    """The statistics of a batch (B, N), held constant; or the mean alone, which is not; by hand."""
+
+    def __init__(self, gamma, beta, divides):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(gamma, requires_grad=divides), nn.Parameter(beta)
+        self.divides, self.mean, self.var = divides, None, None
+
+    def forward(self, z):
+        if self.training:
+            self.mean = z.sum(0) / len(z)
+            self.var = ((z - self.mean) ** 2).sum(0) / len(z)
+            if self.divides:
+                self.mean, self.var = self.mean.detach(), self.var.detach()
+        if not self.divides:
+            return z - self.mean + self.bias
+        var = self.var if self.training else self.var * len(X) / (len(X) - 1)  # that of inference
+        return self.weight * (z - self.mean) / torch.sqrt(var + 1e-5) + self.bias
 
 
 class Twin(nn.Module):
@@ -47,7 +76,7 @@ class Twin(nn.Module):
     def __init__(self, network, arm, member):
         super().__init__()
         self.arm = arm
-        batch = arm.norm == "batch"
+        normed = arm.norm != "none"
 
         def linear(weight, bias=None):
             layer = nn.Linear(*weight.shape[::-1], bias=bias is not None, dtype=DOUBLE)
@@ -57,6 +86,8 @@ class Twin(nn.Module):
             return layer
 
         def norm(gamma, beta):
+            if arm.norm != "batch":
+                return Held(gamma.clone(), beta.clone(), arm.norm == "constant")
             layer = nn.BatchNorm1d(len(gamma), momentum=1.0, dtype=DOUBLE)
             layer.weight.data, layer.bias.data = gamma.clone(), beta.clone()
             return layer
@@ -64,19 +95,22 @@ class Twin(nn.Module):
         part = network
         self.stem, self.readout = linear(part["stem"][member]), linear(part["readout"][member])
         self.blocks = nn.ModuleList()
-        for k in range(BLOCKS):
+        for k in range(len(part["inner"])):
             betas = [part[f"{where}_beta"][k, member] for where in ("inner", "outer")]
             weights = [part[where][k, member] for where in ("inner", "outer")]
-            if batch:
+            if normed:
                 gammas = [part[f"{where}_gamma"][k, member] for where in ("inner", "outer")]
                 one, two = (nn.Sequential(linear(w), norm(g, b)) for w, g, b in zip(weights, gammas, betas))
             else:
                 one, two = (linear(w, b) for w, b in zip(weights, betas))
             self.blocks.append(nn.Sequential(one, nn.ReLU(), two))
         self.alphas = nn.ParameterList(
-            nn.Parameter(part["alpha"][k, member].clone(), requires_grad=arm.learned) for k in range(BLOCKS)
+            nn.Parameter(part["alpha"][k, member].clone(), requires_grad=arm.learned)
+            for k in range(len(part["inner"]))
         )
-        self.final = norm(part["final_gamma"][member], part["final_beta"][member]) if batch else nn.Identity()
+        self.final = (
+            norm(part["final_gamma"][member], part["final_beta"][member]) if normed else nn.Identity()
+        )
 
     def forward(self, u):
         x = self.stem(u)
@@ -95,7 +129,7 @@ def uneven(arms):
     return network
 
 
-@pytest.mark.parametrize("arms", [PLAIN, NORMED], ids=["none", "batch"])
+@KINDS
 def test_a_member_answers_and_is_judged_as_torchs_layers(arms):
     network, keep = uneven(arms), Statistics()
     found = answers(network, arms, X, keep)
@@ -106,10 +140,10 @@ def test_a_member_answers_and_is_judged_as_torchs_layers(arms):
         assert judgement["loss"][member] == pytest.approx(nn.functional.cross_entropy(twin(X), Y).item())
         right = twin.eval()(X[:15]).argmax(1) == Y[:15]
         assert judgement["accuracy"][member] == pytest.approx(float(right.double().mean()))
-    assert len(keep) == (2 * BLOCKS + 1 if arms is NORMED else 0)
+    assert len(keep) == (0 if arms is PLAIN else 2 * BLOCKS + 1)
 
 
-@pytest.mark.parametrize("arms", [PLAIN, NORMED], ids=["none", "batch"])
+@KINDS
 def test_a_member_is_trained_as_by_torchs_own_optimizer_at_its_own_rate(arms):
     network, rates = uneven(arms), [0.02 * (1 + k) for k in range(len(arms))]
     twins = [Twin(network, arm, member) for member, arm in enumerate(arms)]
@@ -127,7 +161,7 @@ def test_a_member_is_trained_as_by_torchs_own_optimizer_at_its_own_rate(arms):
             torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10, msg=name)
 
 
-@pytest.mark.parametrize("arms", [PLAIN, NORMED], ids=["none", "batch"])
+@KINDS
 def test_how_wrong_a_gradient_is_far_along_itself_by_a_loop(arms):
     network, rates = uneven(arms), [0.003 * (1 + k) for k in range(len(arms))]
     found = far_change(network, arms, rates, X, Y)
@@ -230,7 +264,7 @@ def test_the_best_rate_is_a_parabolas_and_stays_on_the_grid_where_there_is_none(
 
 
 PLAN = residual.Plan(
-    *("textures-standin", 8, 4, 32, 8, 3, 16, (2, 3), (0.01, 0.1), 8, 2, 2),
+    *("textures-standin", 8, 4, 32, 8, 3, 16, (2, 3), (0.01, 0.1), 16, 8, 2, 2, 2),
     *((8, 16), (0.01, 0.02), 3, 1, 2, 0.01, 8, 6, 2),
 )
 
@@ -241,10 +275,67 @@ def test_a_seeds_trainings_repeat():
 
 
 def test_a_recipe_at_a_rate_is_that_training_by_itself():
-    """Of the stack of `by_depth` one member, trained alone."""
-    data, rows = PLAN.batches(8, 1)
-    arm = [residual.arms_by_norm(3)["none"]["scaled"]]
-    alone = train(draw(arm, data.inputs.shape[1], 4, 3, 1), arm, [0.1], rows, 2)
-    wanted = judged(alone, arm, data)["loss"][0]
-    assert residual.train_by_depth(PLAN, 1)["scaled.d3.loss"][1] == pytest.approx(wanted, rel=1e-4)
-    assert arm[0].alpha == pytest.approx(3**-0.5)
+    """Of the stacks of `train_by_depth` one member, trained and looked at alone."""
+    found = residual.train_by_depth(PLAN, 1)
+    data = with_negatives(images("textures-standin", 8, 16, 1))
+    for norm, name in (
+        ("none", "skipinit"),
+        ("batch", "zero"),
+        ("constant", "constant"),
+        ("centre", "quiet_centre"),
+    ):
+        arm, rows = [residual.arms_by_norm(3)[norm][name]], Rows(data.inputs, data.labels, 8, 1)
+        alone = train(draw(arm, data.inputs.shape[1], 4, 3, 1), arm, [0.1], rows, 2)
+        far = [far_change(alone, arm, [0.1], *next(rows))[0] for _ in range(2)]
+        loud = alone["alpha"] if norm != "batch" else alone["outer_gamma"]
+        wanted = {
+            "loss": judged(alone, arm, data)["loss"][0],
+            "accuracy": judged(alone, arm, data)["accuracy"][0],
+        }
+        wanted["far"] = math.sqrt(far[0] * far[1])
+        wanted["cut_loss"] = judged(cut(alone), arm, data)["loss"][0]
+        for what, value in wanted.items():
+            assert found[f"{name}.d3.{what}"][1] == pytest.approx(value, rel=1e-3), (name, what)
+        assert found[f"{name}.d3.awake"][1, 1] == pytest.approx(float(loud.square().mean().sqrt()), rel=1e-4)
+    shares = [float((data.labels[:SEEN] == k).double().mean()) for k in range(10)]
+    assert found["entropy"] == pytest.approx(-sum(p * math.log(p) for p in shares if p))
+    quiet = [
+        residual.arms_by_norm(3)[norm][name].alpha
+        for norm, name in (("none", "scaled"), ("centre", "quiet_centre"))
+    ]
+    assert quiet == pytest.approx([3**-0.5] * 2)
+
+
+@KINDS
+def test_without_its_branches_a_network_is_one_whose_branches_add_nothing_and_is_trained_alike(arms):
+    arms = [replace(arm, skip=True, divisor=1.0, learned=False) for arm in arms]
+    network, rates = uneven(arms), [0.05] * len(arms)
+    silent = network | {"alpha": 0 * network["alpha"]}
+    torch.testing.assert_close(answers(cut(network), arms, X), answers(silent, arms, X))
+    shallow = train(cut(network), arms, rates, Rows(X, Y, 10, 5), 9)
+    deep = train(silent, arms, rates, Rows(X, Y, 10, 5), 9)
+    torch.testing.assert_close(answers(shallow, arms, X), answers(cut(deep), arms, X))
+    assert not torch.allclose(answers(shallow, arms, X), answers(cut(network), arms, X))
+
+
+@KINDS
+def test_no_network_without_blocks_beats_a_constant_answer_on_images_and_their_negatives(arms):
+    data = with_negatives(Images(X, Y, X[:3], Y[:3]))
+    torch.testing.assert_close(data.inputs[0::2], X)
+    torch.testing.assert_close(data.inputs[1::2], -X)
+    assert data.labels.tolist() == [int(y) for y in Y for _ in range(2)] and len(data.test_labels) == 6
+    shallow, whole = cut(uneven(arms)), uneven(arms)
+    rows, rates = Rows(data.inputs, data.labels, 80, 5), [0.3] * len(arms)
+    assert (
+        judged(train(shallow, arms, rates, rows, 100), arms, data)["loss"] > math.log(CLASSES) - 1e-12
+    ).all()
+    if arms is NORMED:  # blocks do
+        assert (
+            judged(train(whole, arms, rates, rows, 100), arms, data)["loss"] < math.log(CLASSES) - 0.3
+        ).all()
+
+
+def test_each_seed_is_judged_at_the_rate_that_is_best_for_the_others():
+    loss = np.array([[1.0, 2.0, 0.0], [3.0, 2.0, np.nan], [2.5, 2.0, 0.0]])
+    assert residual.others_best(loss).tolist() == [1, 2, 0]
+    assert residual.others_best(np.full((3, 2), np.nan)).tolist() == [0, 0, 0]

@@ -18,21 +18,24 @@ from bnbook.figures import COLORS, LABELS, log_band, parameters_of, points_of
 from bnbook.plots.axes import name_ticks, points
 from bnbook.plots.layout import subplots
 from bnbook.training.numerics import numerics
+from bookpress.intervals import mean_and_interval
 from bookpress.results import Results
 
-# ---- Many small dense residual networks at once: batch norm or nothing on the branches, and how -----------
-# branches are added
+# ---- Many small dense residual networks at once: what normalizes their branches, and how these are added --
 
 #: Parts of a network with the members first in each block, (L, M, ...), or first of all, (M, ...).
 Network = dict[str, Tensor]
 EPS = 1e-5  # torch's own
+#: What stands behind each layer of a branch and in front of the readout: nothing; γ (z - μ) / sqrt(σ² + ε) + β
+#: over the batch; the same with μ and σ² held constant in the backward pass; z - μ + β.
+NORMS = ("none", "batch", "constant", "centre")
 
 
 @dataclass(frozen=True)
 class Arm:
     """How the blocks of a member are put together: x ← (k x + α f(x)) / s."""
 
-    norm: str = "none"  # of both layers of a branch and in front of the readout; or "batch"
+    norm: str = "none"  # one of `NORMS`
     alpha: float = 1.0  # α at the start
     learned: bool = False  # whether α is trained
     gamma: float = 1.0  # γ of each branch's last batch norm at the start
@@ -78,12 +81,21 @@ def draw(
     return {name: part.to(dtype).contiguous().clone() for name, part in network.items()}
 
 
-def trained(arms: Sequence[Arm]) -> list[str]:
+def cut(network: Network) -> Network:
+    """Without its branches, x_L = x₀: stem, the norm in front of the readout, and readout."""
+    first = ("stem", "readout", "final_gamma", "final_beta")
+    return {name: part if name in first else part[:0] for name, part in network.items()}
+
+
+def trained(network: Network, arms: Sequence[Arm]) -> list[str]:
     """Names of the parts that are trained; all arms have the same norm."""
-    parts = ["stem", "inner", "outer", "readout", "inner_beta", "outer_beta"]
-    if arms[0].norm != "none":
-        parts += ["inner_gamma", "outer_gamma", "final_gamma", "final_beta"]
-    return parts + ["alpha"] * any(arm.learned for arm in arms)
+    parts = ["stem", "readout"] + ["final_beta"] * (arms[0].norm != "none")
+    scaled = arms[0].norm in ("batch", "constant")
+    parts += ["final_gamma"] * scaled
+    if len(network["inner"]):
+        parts += ["inner", "outer", "inner_beta", "outer_beta"] + ["inner_gamma", "outer_gamma"] * scaled
+        parts += ["alpha"] * any(arm.learned for arm in arms)
+    return parts
 
 
 class Statistics(list):
@@ -91,19 +103,33 @@ class Statistics(list):
 
 
 def normalized(
-    z: Tensor, gamma: Tensor, beta: Tensor, keep: Statistics | None, given: Statistics | None, place: int
+    z: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    keep: Statistics | None,
+    given: Statistics | None,
+    place: int,
+    norm: str = "batch",
 ) -> Tensor:
-    """γ (z - μ) / sqrt(σ² + ε) + β of z (M, N, B), each unit of each member over its batch; `keep` takes the
-    batch's statistics, `given` stands in for them."""
+    """The norm of z (M, N, B), each unit of each member over its batch; `keep` takes the batch's statistics,
+    `given` stands in for them."""
     flat = z.reshape(1, -1, z.shape[2])
-    if given is not None:
-        found = F.batch_norm(flat, *given[place], gamma.flatten(), beta.flatten(), eps=EPS)
-    else:
-        running = [torch.zeros_like(flat[0, :, 0]) for _ in range(2)] if keep is not None else [None, None]
-        found = F.batch_norm(flat, *running, gamma.flatten(), beta.flatten(), True, 1.0, EPS)
+    one, zero = gamma.flatten(), beta.flatten()
+    if norm == "batch" and given is None:
+        running = [torch.zeros_like(one) for _ in range(2)] if keep is not None else [None, None]
+        found = F.batch_norm(flat, *running, one, zero, True, 1.0, EPS)
         if keep is not None:
             keep.append(tuple(running))
-    return found.view_as(z)
+        return found.view_as(z)
+    with torch.set_grad_enabled(torch.is_grad_enabled() and norm == "centre"):
+        var, mean = torch.var_mean(flat, dim=(0, 2), correction=0)
+    if keep is not None:
+        keep.append((mean.detach(), var.detach() * z.shape[2] / (z.shape[2] - 1)))
+    if given is not None:
+        mean, var = given[place]
+    if norm == "centre":
+        return z + (zero - mean).view(*z.shape[:2], 1)
+    return F.batch_norm(flat, mean, var, one, zero, eps=EPS).view_as(z)
 
 
 def answers(
@@ -116,12 +142,12 @@ def answers(
 ) -> Tensor:
     """(B, values) -> (M, classes, B): x₀ = A u, x_ℓ = (k x_{ℓ-1} + α f_ℓ(x_{ℓ-1})) / s, readout of x_L.
 
-    f(x) = norm(W₂ relu(norm(W₁ x))); without norm f(x) = W₂ relu(W₁ x + b₁) + b₂. With batch norm a norm
-    stands in front of the readout, too. `watch` takes of each block the mean squares over units and examples
+    f(x) = norm(W₂ relu(norm(W₁ x))), and the norm in front of the readout, too; without norm
+    f(x) = W₂ relu(W₁ x + b₁) + b₂. `watch` takes of each block the mean squares over units and examples
     of x_ℓ and of its branch α f_ℓ / s, (2, M). Source: the blocks of He et al., "Deep residual learning", without the rectifier
     behind the sum, so that the last γ can silence a branch.
     """
-    batch = arms[0].norm == "batch"
+    norm = arms[0].norm
     keeps = inputs.new_tensor([float(arm.skip) for arm in arms]).view(-1, 1, 1)
     shares = inputs.new_tensor([1 / arm.divisor for arm in arms]).view(-1, 1, 1)
     x = (network["stem"].flatten(0, 1) @ inputs.T).view(len(arms), -1, len(inputs))
@@ -130,9 +156,9 @@ def answers(
         watch.append(torch.stack([x.square().mean((1, 2)), x.square().mean((1, 2))]))
     for place, parts in enumerate(zip(*(network[name].unbind(0) for name in names))):
         inner, outer, gamma1, beta1, gamma2, beta2, alpha = parts
-        if batch:
-            z = normalized(torch.bmm(inner, x), gamma1, beta1, keep, given, 2 * place)
-            f = normalized(torch.bmm(outer, F.relu(z)), gamma2, beta2, keep, given, 2 * place + 1)
+        if norm != "none":
+            z = normalized(torch.bmm(inner, x), gamma1, beta1, keep, given, 2 * place, norm)
+            f = normalized(torch.bmm(outer, F.relu(z)), gamma2, beta2, keep, given, 2 * place + 1, norm)
         else:
             z = torch.baddbmm(beta1.unsqueeze(2), inner, x)
             f = torch.baddbmm(beta2.unsqueeze(2), outer, F.relu(z))
@@ -140,9 +166,9 @@ def answers(
         x = torch.addcmul(f, x, keeps * shares)
         if watch is not None:
             watch.append(torch.stack([x.square().mean((1, 2)), f.square().mean((1, 2))]))
-    if batch:
+    if norm != "none":
         last = 2 * len(network["inner"])
-        x = normalized(x, network["final_gamma"], network["final_beta"], keep, given, last)
+        x = normalized(x, network["final_gamma"], network["final_beta"], keep, given, last, norm)
     return torch.bmm(network["readout"], x)
 
 
@@ -195,6 +221,18 @@ def images(data: str, pool: int, examples: int, seed: int, dtype: torch.dtype = 
     return Images(rows[chosen].to(dtype), labels[chosen], tests.to(dtype), test_labels)
 
 
+def with_negatives(data: Images) -> Images:
+    """Behind each image u, with the same label, its negative -u: all values mirrored at their means.
+
+    A network without blocks and norm is odd, z(-u) = -z(u), and (ℓ(z) + ℓ(-z)) / 2 ≥ ℓ(0) = log K for a convex
+    loss ℓ and K classes. With a norm it is b + z(u) by fixed statistics, and no better than a constant answer.
+    """
+    parts = []
+    for inputs, labels in ((data.inputs, data.labels), (data.test_inputs, data.test_labels)):
+        parts += [torch.stack([inputs, -inputs], 1).flatten(0, 1), labels.repeat_interleave(2)]
+    return Images(*parts)
+
+
 # ---- Stochastic gradient descent on many residual networks at once, each at a rate of its own, and what ----
 # is read of them
 
@@ -206,7 +244,7 @@ def gradients(
     network: Network, arms: Sequence[Arm], inputs: Tensor, labels: Tensor
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The members' losses (M,) and the gradient of each by its own trained parts; α only where it is learned."""
-    leaves = {name: network[name].detach().requires_grad_() for name in trained(arms)}
+    leaves = {name: network[name].detach().requires_grad_() for name in trained(network, arms)}
     found = losses(answers(network | leaves, arms, inputs), labels)
     parts = dict(zip(leaves, torch.autograd.grad(found.sum(), list(leaves.values()))))
     if "alpha" in parts:
@@ -276,25 +314,30 @@ def far_change(
 # ---- What the chapter on residual networks measures of each seed: starts, trainings by depth, best --------
 # rates, far gradients
 
-#: Recipes by name: those that are drawn at the start, that are trained, and networks whose gradient is followed.
+#: Recipes by name: those that are drawn at the start, that are trained at several depths, and networks whose
+#: gradient is followed.
 STARTED = ("batch", "plain", "halved", "scaled")
-TRAINED = ("batch", "zero", "skipinit", "scaled", "halved", "plain")
+TRAINED = ("batch", "zero", "constant", "skipinit", "scaled", "quiet_centre", "centre", "halved", "plain")
 FOLLOWED = ("chain.none", "chain.batch", "sum.none", "sum.batch", "skipinit.none")
 #: Rates of a grid for a factor of two.
 PER_DOUBLING = 4
 
 
 def arms_by_norm(blocks: int) -> dict[str, dict[str, Arm]]:
-    """The recipes for networks of so many blocks, by norm: plain sums, SkipInit from 0 and from 1/√L, sums
-    over √2; batch norm, and batch norm whose last γ begins at 0."""
+    """The recipes for networks of so many blocks, by norm: plain sums, SkipInit, branches times 1/√L, sums over √2;
+    batch norm, and batch norm whose last γ begins at 0; batch norm with its statistics held constant in the
+    backward pass; centring alone, and on branches times 1/√L."""
+    quiet = max(blocks, 1) ** -0.5
     return {
         "none": {
             "plain": Arm(),
             "skipinit": Arm(alpha=0.0, learned=True),
-            "scaled": Arm(alpha=blocks**-0.5, learned=True),
+            "scaled": Arm(alpha=quiet),
             "halved": Arm(divisor=2**0.5),
         },
         "batch": {"batch": Arm("batch"), "zero": Arm("batch", gamma=0.0)},
+        "constant": {"constant": Arm("constant")},
+        "centre": {"centre": Arm("centre"), "quiet_centre": Arm("centre", alpha=quiet)},
     }
 
 
@@ -311,8 +354,10 @@ class Plan:
     start_batch: int
     depths: Sequence[int]  # blocks
     depth_rates: Sequence[float]
+    depth_examples: int  # images of these trainings, each with its negative
     depth_batch: int
     depth_steps: int
+    depth_looks: int  # evenly over the training, at α and γ; at the end, at far gradients on fresh batches
     blocks: int  # of the networks at all batch sizes
     batch_sizes: Sequence[int]
     lowest: Sequence[float]  # for each batch size the first rate of a geometric grid
@@ -333,8 +378,7 @@ class Plan:
 def start(plan: Plan, seed: int) -> dict[str, np.ndarray]:
     """Of fresh networks, by recipe, mean squares of x_ℓ and of its last branch, (L + 1, 2); at ℓ = 0 the stem's.
 
-    The recipes of `arms_by_norm` but for the two that begin without branches, and "first": batch norm and a
-    rectifier in front of both layers of a branch.
+    Those that are `STARTED`, and "first": batch norm and a rectifier in front of both layers of a branch.
     """
     with numerics(torch.device("cpu"), 1), torch.no_grad():
         data, rows = plan.batches(plan.start_batch, seed)
@@ -342,9 +386,8 @@ def start(plan: Plan, seed: int) -> dict[str, np.ndarray]:
         found = {}
         kinds = arms_by_norm(plan.start_blocks)
         size = (data.inputs.shape[1], plan.start_width, plan.start_blocks, seed)
-        for name, arm in {**kinds["none"], **kinds["batch"], "first": Arm("batch")}.items():
-            if name in ("skipinit", "zero"):
-                continue
+        chosen = {name: (kinds["none"] | kinds["batch"])[name] for name in STARTED}
+        for name, arm in (chosen | {"first": Arm("batch")}).items():
             network, watch = draw([arm], *size), []
             if name == "first":
                 first_order(network, inputs, watch)
@@ -355,17 +398,42 @@ def start(plan: Plan, seed: int) -> dict[str, np.ndarray]:
 
 
 def train_by_depth(plan: Plan, seed: int) -> dict[str, np.ndarray]:
-    """Each recipe at each depth and rate: "NAME.dDEPTH.loss" and ".accuracy", (rates,)."""
-    found, rates = {}, list(plan.depth_rates)
-    for blocks in plan.depths:
-        for recipes in arms_by_norm(blocks).values():
+    """Each recipe at each depth and rate on images and their negatives: "NAME.dDEPTH.WHAT", (rates,), and as
+    "NORM.d0.WHAT" what a network with its norm and without blocks comes to, trained alike.
+
+    WHAT is loss and accuracy; cut_loss and cut_accuracy, with the branches cut after the training; far, how wrong a
+    gradient is 16 learning rates along itself, geometric mean over fresh batches. And awake, (looks, rates): the root
+    of the mean square over the blocks of α, and with batch norm of the last γ, over the training. "entropy" is that
+    of the labels by which they are judged: no constant answer has a smaller loss.
+    """
+    rates, data = (
+        list(plan.depth_rates),
+        with_negatives(images(plan.data, plan.pool, plan.depth_examples, seed)),
+    )
+    shares = data.labels[:SEEN].bincount() / len(data.labels[:SEEN])
+    found = {"entropy": -shares.xlogy(shares).sum().double().numpy()}
+    gap = max(1, plan.depth_steps // plan.depth_looks)
+    for blocks in (0, *plan.depths):
+        for norm, recipes in arms_by_norm(blocks).items():
+            recipes = recipes if blocks else {norm: Arm(norm)}
             arms = [arm for arm in recipes.values() for _ in rates]
-            data, rows = plan.batches(plan.depth_batch, seed)
-            network = draw(arms, data.inputs.shape[1], plan.width, blocks, seed)
-            network = train(network, arms, rates * len(recipes), rows, plan.depth_steps)
-            for what, values in judged(network, arms, data).items():
-                for name, row in zip(recipes, values.reshape(len(recipes), -1)):
-                    found[f"{name}.d{blocks}.{what}"] = row
+            rows, eta = Rows(data.inputs, data.labels, plan.depth_batch, seed), rates * len(recipes)
+            network, awake = draw(arms, data.inputs.shape[1], plan.width, max(blocks, 1), seed), []
+            network = network if blocks else cut(network)
+            for _ in range(plan.depth_looks):
+                network = train(network, arms, eta, rows, gap)
+                by_gamma = network["outer_gamma"].square().mean(2)
+                loud = by_gamma if norm == "batch" else network["alpha"].square()
+                awake.append(loud.mean(0).sqrt().numpy())
+            far = [far_change(network, arms, eta, *next(rows)) for _ in range(plan.depth_looks)]
+            values = judged(network, arms, data)
+            if blocks:
+                values |= {f"cut_{what}": row for what, row in judged(cut(network), arms, data).items()}
+                values["awake"] = np.array(awake)
+            values["far"] = np.exp(np.log(np.array(far, dtype=float)).mean(0))
+            for what, row in values.items():
+                for name, part in zip(recipes, np.split(row, len(recipes), axis=-1)):
+                    found[f"{name}.d{blocks}.{what}"] = part
     return found
 
 
@@ -422,6 +490,13 @@ def trainings(plan: Plan, seed: int) -> dict[str, np.ndarray]:
 def best_place(loss: np.ndarray) -> int:
     """Where the loss (rates,) is smallest; what is no number counts as infinite, and the first of equals wins."""
     return int(np.argmin(np.where(np.isfinite(loss), loss, np.inf)))
+
+
+def others_best(loss: np.ndarray) -> np.ndarray:
+    """For each seed, (S,), the place of the rate at which the other seeds' mean loss, (S, rates) in all, is smallest;
+    a rate at which one of them diverged counts as infinite. No seed has a say in its own rate."""
+    loss = np.where(np.isfinite(loss), loss, np.inf)
+    return np.array([best_place(np.delete(loss, seed, axis=0).mean(0)) for seed in range(len(loss))])
 
 
 def grid(lowest: float, count: int) -> np.ndarray:
@@ -492,30 +567,51 @@ def best_rates(sizes: Sequence[int], curves: Mapping[str, np.ndarray]) -> plt.Fi
     return fig
 
 
-#: Recipe of a trained network -> ink, dash and words.
+#: Recipe of a trained network -> panel, ink, dash and words.
 DEPTH_LINES = {
-    "batch": ("batch", "-", "batch norm"),
-    "zero": ("batch", "--", r"batch norm, last $\gamma=0$"),
-    "skipinit": ("none", "--", r"SkipInit, $\alpha=0$"),
-    "scaled": ("none", ":", r"SkipInit, $\alpha=1/\sqrt{L}$"),
-    "halved": ("none", "-.", r"sum over $\sqrt{2}$"),
-    "plain": ("none", "-", "nothing"),
+    "batch": (0, "batch", "-", "batch norm"),
+    "zero": (0, "batch", "--", r"batch norm, last $\gamma=0$"),
+    "constant": (0, "batch", ":", "batch norm, statistics held"),
+    "quiet_centre": (1, "none", (0, (5, 1, 1, 1, 1, 1)), r"centred, times $1/\sqrt{L}$"),
+    "scaled": (1, "none", ":", r"times $1/\sqrt{L}$"),
+    "skipinit": (1, "none", "--", r"SkipInit, $\alpha=0$"),
+    "halved": (1, "none", "-.", r"sum over $\sqrt{2}$"),
 }
+GUESSING = np.log(10)
 
 
-def by_depth(depths: Sequence[int], rates: Sequence[float], found: Mapping[str, np.ndarray]) -> plt.Figure:
-    """Test accuracy by learning rate, "NAME.dDEPTH" (S, rates), a panel for each depth."""
-    fig, axes = subplots(1, len(depths), figsize=(8.0, 4.2), sharey=True, squeeze=False)
-    for ax, depth in zip(axes[0], depths):
-        for name, (ink, dash, words) in DEPTH_LINES.items():
-            style = {"color": COLORS[ink], "linestyle": dash, "label": words}
-            points(ax, rates, 100 * found[f"{name}.d{depth}"], "o", **style)
-        ax.axhline(20, color=COLORS["theory"], linewidth=0.8)
-        ax.set(xscale="log", xlabel="learning rate", title=f"{depth} blocks")
+def by_rate(rates: Sequence[float], found: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Training loss by learning rate, "NAME" (S, rates), a panel for recipes with batch norm and one for the others;
+    what is above guessing is left out. Line: no network without blocks gets below it."""
+    fig, axes = subplots(1, 2, figsize=(8.0, 4.4), sharey=True)
+    for name, (panel, ink, dash, words) in DEPTH_LINES.items():
+        values = np.where(np.isfinite(found[name]).all(0), found[name], np.nan)
+        shown = np.where(np.nan_to_num(values, nan=np.inf).mean(0) < 1.05 * GUESSING, values, np.nan)
+        points(axes[panel], rates, shown, "o", color=COLORS[ink], linestyle=dash, label=words)
+    for ax, title in zip(axes, ("with batch norm", "without division by a variance")):
+        ax.axhline(GUESSING, color=COLORS["theory"], linewidth=1.2, label="without blocks, at best")
+        ax.set(xscale="log", xlabel="learning rate", title=title)
         name_ticks(ax.set_xticks, rates)
-    axes[0, 0].set_ylabel("test accuracy (%)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9.5)
+        ax.legend(loc="lower left", fontsize=9)
+    axes[0].set_ylabel("training loss")
+    return fig
+
+
+def awake(steps: int, curves: Mapping[str, np.ndarray]) -> plt.Figure:
+    """Over the training the root of the mean square of α, "skipinit.dDEPTH", and of the last γ, "zero.dDEPTH",
+    (S, looks), each at its best rate."""
+    fig, ax = subplots(figsize=(6.4, 3.6))
+    deepest = max(int(name.split(".d")[1]) for name in curves)
+    for name, values in curves.items():
+        recipe, depth = name.split(".d")
+        ink, words = ("batch", r"last $\gamma$") if recipe == "zero" else ("none", r"SkipInit's $\alpha$")
+        style = {"color": COLORS[ink], "linestyle": "-" if int(depth) == deepest else "--"}
+        mean, half = mean_and_interval(np.concatenate([0 * values[:, :1], values], axis=1))
+        at = np.linspace(0, steps, len(mean))
+        ax.plot(at, mean, label=f"{words}, {depth} blocks", **style)
+        ax.fill_between(at, mean - half, mean + half, color=COLORS[ink], alpha=0.2, linewidth=0)
+    ax.set(xlabel="step", ylabel="root mean square over the blocks", ylim=(0, None))
+    ax.legend(fontsize=9.5)
     return fig
 
 
@@ -562,8 +658,11 @@ def _draw_starts(results: Results) -> plt.Figure:
 
 
 def _draw_depth(results: Results) -> plt.Figure:
-    own = parameters_of(results)
-    return by_depth(own.depths, own.depth_rates, points_of(results, "depth"))
+    return by_rate(parameters_of(results).depth_rates, points_of(results, "depth"))
+
+
+def _draw_awake(results: Results) -> plt.Figure:
+    return awake(parameters_of(results).depth_steps, points_of(results, "awake"))
 
 
 def _draw_rates(results: Results) -> plt.Figure:
@@ -574,4 +673,10 @@ def _draw_far(results: Results) -> plt.Figure:
     return far(points_of(results, "far"))
 
 
-FIGURES = {"starts": _draw_starts, "depth": _draw_depth, "rates": _draw_rates, "far": _draw_far}
+FIGURES = {
+    "starts": _draw_starts,
+    "depth": _draw_depth,
+    "awake": _draw_awake,
+    "rates": _draw_rates,
+    "far": _draw_far,
+}
