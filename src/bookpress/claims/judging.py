@@ -382,6 +382,7 @@ class Judgement:
     corrected: Outcome | None = None  # what the corrected form gave, where the printed one failed
     profile: str | None = None
     remark: str = ""  # what changed since the run
+    fresh: str = ""  # what the last run says by itself, where with earlier draws it is something else
     outcome: Outcome | None = None  # the one that decides
     exploratory: str = ""  # why the test counts as made after its data; "" where it was locked before
     locked: str = ""  # date of the lock that counts

@@ -196,7 +196,8 @@ def _coin(values: np.ndarray, edge: float) -> float:
 # - `kind`: measurement, statement or question; `combine`: all or any of its parts; `rungs`: whether these
 #   are sizes of what was trained; `of`: the claim that another chapter judges at one size, if one does,
 # - `rests_on`: the instruments that its numbers come from, ids of book/instruments.yml,
-# - `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run,
+# - `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run; `fresh`, the verdict by the
+#   last run's seeds alone, where with those of earlier draws it is another,
 # - `exploratory`: why its test counts as made after its data; `locked`: since when it stands; `changed`: when
 #   and why its preregistered test was changed; `power`: the smallest effect that the planned seeds show,
 # - `effect` and `interval` of the test that decides, as below; `n`, `scope`, `profile`,
@@ -239,6 +240,7 @@ def ledger_row(
         "rests_on": list(rests_on),
         "figure": claim.figure,
         "remark": found.remark if found else "",
+        "fresh": found.fresh if found else "",
         "exploratory": found.exploratory if found else "",
         "locked": found.locked if found else "",
         "changed": list(found.changed) if found else [],

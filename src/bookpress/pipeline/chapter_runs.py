@@ -265,11 +265,12 @@ def _judged(claim: Claim, run: Results, evidence: Evidence, left_out: str = "") 
         return []
 
 
-def remark_on_draws(claim: Claim, verdict: str, evidence: Evidence) -> str:
-    """What the draws say by themselves, where one of them says something else than all together."""
+def remarks_on_draws(claim: Claim, verdict: str, evidence: Evidence) -> tuple[str, str]:
+    """What the draws say by themselves, where one of them says something else than all together; and the last of them."""
     alone = [one.found.verdict for one in each_alone(claim, evidence) if not one.left_out]
     words = ", ".join(f"“{word}”" for word in alone)
-    return f"its draws alone: {words}" if set(alone) - {verdict} else ""
+    fresh = alone[-1] if alone and alone[-1] != verdict else ""
+    return (f"its draws alone: {words}" if set(alone) - {verdict} else ""), fresh
 
 
 def redrawn(listed: Iterable[Claim]) -> Iterator[tuple[str, bool | None, bool | None]]:
@@ -323,11 +324,12 @@ def _judged_anew(claim: Claim, evidence: Evidence) -> Judgement:
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
     chain = locks.read()
     stands, own = locks.standing(claim, evidence.results, chain), chain.of_claim(claim.id)
-    remark = remark_on_draws(claim, found.verdict, evidence) or _remark(found, evidence.results.header)
+    draws, fresh = remarks_on_draws(claim, found.verdict, evidence)
+    remark = draws or _remark(found, evidence.results.header)
     changed = tuple(each.words for each in locks.deviations(own))
     power = locks.power(own, short(claim.test_hash), evidence.profile)
     before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed, "power": power}
-    return replace(found, remark=remark, pooled=_pooled(claim, evidence.results), **before)
+    return replace(found, remark=remark, fresh=fresh, pooled=_pooled(claim, evidence.results), **before)
 
 
 def _pooled(claim: Claim, last: Results) -> bool:

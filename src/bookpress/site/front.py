@@ -58,6 +58,8 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
     names = sorted({row["name"] for each in made for row in each.results.header["data"]})
     data = [book().data_names.get(name, name) for name in names]
     seeds = sorted(row["n"] for row in rows if row["n"])
+    changed = sum(bool(row["changed"]) and not row["exploratory"] for row in rows)
+    again = [bool(row["exploratory"]) for row in rows if row["rungs"]]
     rows = [row for row in rows if not row["rungs"]]  # those that have a square
     young = sum(bool(row["exploratory"]) for row in rows)
     untried = sum(row["verdict"] in ("not run", "not tested at this scale") for row in rows)
@@ -67,7 +69,9 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
         "Data": ", ".join(data) or "none but formulas",
         "Seeds": f"{seeds[0]} to {seeds[-1]}, median {seeds[len(seeds) // 2]}" if seeds else "none",
         "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
-        + f"; {young} exploratory" * bool(young),
+        + f"; {young} exploratory" * bool(young)
+        + f". Of {len(again)} asked again at other sizes {sum(again)} are exploratory" * bool(again)
+        + f". Changed on the way and judged by seeds that nobody had seen: {changed}" * bool(changed),
         "Not settled": f"{undecided} open, {untried} not tested at this scale",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())

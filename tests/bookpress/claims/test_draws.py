@@ -26,7 +26,8 @@ from bookpress.claims.kinds import evaluate
 from bookpress.claims.recorded import Recorded
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, prose, publishing
-from bookpress.site import pages
+from bookpress.pipeline.chapters import select
+from bookpress.site import board, pages
 
 # Pooling, by loops
 
@@ -279,6 +280,24 @@ def test_a_rerun_keeps_the_former_draw_and_the_verdict_rests_on_both(tmp_path, c
     assert kept_path.read_text() == before
     exec(recipe.replace("santurkar/landscape", COIN).replace("COMMIT", "HEAD~1"), {})
     assert kept_path.read_text() == before  # entered once, however often
+
+
+def test_where_fresh_seeds_alone_say_otherwise_their_word_stands_beside_the_verdict():
+    """Other norms: the last draw alone leaves open what both together decide; the mark behind a sentence says so."""
+    found = chapter_runs.published(select(["santurkar/lp-norms"])[0], "laptop")
+    fresh = {}
+    for one in chapter_runs.chapter_verdicts(found):
+        alone = claims.judge(one.claim, replace(found.results, draws=()), "laptop").verdict
+        assert one.fresh in ("", alone) and one.fresh != one.verdict
+        fresh[one.claim.id] = one.fresh
+        if judging.counting(one.claim, found.results):
+            assert bool(one.fresh) == (alone != one.verdict)
+    assert fresh["lp-vgg-comparable-end"] == "open" and "" in fresh.values()
+    rows = {one.claim.id: claims.ledger_row(one.claim, one) for one in chapter_runs.chapter_verdicts(found)}
+    mark = board.marked(rows, "")
+    names = ("lp-vgg-comparable-end", "lp-no-control")
+    said = {name: mark(prose.Mark(name, "reproduced", "reproduced", True)) for name in names}
+    assert "fresh seeds alone: open" in said["lp-vgg-comparable-end"] and "fresh" not in said["lp-no-control"]
 
 
 def test_a_run_that_changes_no_number_is_no_draw_and_none_is_ever_lost(ran):
