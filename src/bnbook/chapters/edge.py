@@ -28,7 +28,9 @@ from bookpress.results import Results
 # ---- Gradient descent on a few hundred images, full batch or mini-batch, on a stack of seeds and learning rates ----
 
 POOL = 4  # pixels to a side that are averaged into one: 32 × 32 images become 8 × 8
-SIGMA_W2 = 0.5  # small enough for each rate to begin below the edge without batch norm; no network dies
+SIGMA_W2 = (
+    0.5  # without batch norm the two smaller rates begin below the edge, the largest at it; no network dies
+)
 BATCHES = 2_000_003  # of the seeds of the mini-batches
 
 
@@ -287,14 +289,14 @@ def edge(
             style = dict(color=COLORS[norm], linestyle=dash, label=f"η = {rate:g}")
             line_with_band(above, looks, curves[f"top.{_tag(rate)}.{norm}"], **style)
         marks(above, y={"2": 2.0})
-        above.set(title=TITLES[norm], ylim=(0, 4))
-        above.legend(loc="lower right", fontsize=8.5)
+        above.set(title=TITLES[norm], yscale="log")  # a network may begin far above the edge
+        above.legend(loc="upper right", fontsize=8.5)
         line_with_band(below, looks, curves[f"kept.{norm}"], color=COLORS[norm], label="rate kept")
         cut = dict(color=COLORS[norm], linestyle=DASHES[1], label="rate halved")
         line_with_band(below, halved, curves[f"halved.{norm}"], **cut)
         marks(below, y={"2/η": 2 / rates[-1], "4/η": 4 / rates[-1]})
-        below.set(xlabel="training step", ylim=(0, 6 / rates[-1]))
-        below.legend(loc="upper left", fontsize=8.5)
+        below.set(xlabel="training step", yscale="log")
+        below.legend(loc="upper right", fontsize=8.5)
     axes[0, 0].set_ylabel(r"$\eta\,\lambda_{\max}$")
     axes[1, 0].set_ylabel(r"$\lambda_{\max}$")
     return fig
