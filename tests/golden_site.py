@@ -138,7 +138,6 @@ def blocks() -> Iterator[tuple[str, str]]:
     yield "waffle", board.waffle(every)
     ledger = SimpleNamespace(rows={each["id"]: each for each in every})
     yield "scoreboard", pages.scoreboard([], ledger).partition("````")[0]
-    yield "tally", str({kind: front.tally(every, kind) for kind in ("claims", "questions")})
     several = [row(f"n{n}", n=n) for n in (9, 2, 4, 3, 200)]
     yield "trust", front.trust(several, Pages({}, [])) + "\n" + front.trust(every, Pages({}, []))
     for options in ("", "log", "factor", "percent"):

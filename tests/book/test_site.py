@@ -88,17 +88,13 @@ def test_sentences_state_the_verdicts_of_the_book_and_a_smoke_run_speaks_beside_
     assert "Sentences state the book’s verdicts; numbers and figures are this run’s." in shown
     assert "⚠ now:" not in shown, "a smoke run does not count"
     said, checked = " ".join(LETTERS.findall(shown)), 0
-    for sentence in prose.STANDS.split(file.read_text(encoding="utf-8"))[
-        :-1:2
-    ]:  # the last words before each mark
+    text = file.read_text(encoding="utf-8")
+    for sentence in re.split(r"\s*\{\{ stands:[^}]*\}\}", text)[:-1]:  # the last words before each mark
         last = LETTERS.findall(re.split(r"[$`{}<>\[\]()]|\n", sentence.rstrip(" .,;:*)"))[-1])[-6:]
         assert " ".join(last) in said, sentence[-80:]
         checked += len(last) > 2
-    assert checked or "stands:" not in file.read_text(encoding="utf-8")
-    marked = {
-        match[1]
-        for match in re.finditer(r"stands:([a-z][a-z0-9.-]*)(?:\[[^\]]*\])? =", file.read_text("utf-8"))
-    }
+    assert checked or "stands:" not in text
+    marked = {match[1] for match in re.finditer(r"stands:([a-z][a-z0-9.-]*)(?:\[[^\]]*\])? =", text)}
     linked = set(re.findall(r'class="chip mark [a-z]+" href="(?:\.\./)?claims/([^"]+)\.html"', made))
     assert linked <= marked
 

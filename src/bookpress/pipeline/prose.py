@@ -1,4 +1,4 @@
-"""Numbers in prose: tokens and tables that are filled in from a run, and marks of the verdicts that sentences state."""
+"""The text of pages: numbers, tables and marks of verdicts, filled in from the run that is shown."""
 
 from __future__ import annotations
 
@@ -25,212 +25,6 @@ from bookpress.pipeline import chapter_runs
 from bookpress.pipeline.chapter_runs import Evidence, LeftOut
 from bookpress.profiles import PROFILES
 from bookpress.texts import LOADER, parse_yaml
-
-# ---- What a token says of one result, of its values for each seed --------------------------------------------------
-
-
-def _geometric(values: np.ndarray, _spec: str) -> Interval:
-    """For what is positive by nature: geometric mean, and an interval of the logarithms, which never reaches
-    zero."""
-    if (values <= 0).any():
-        raise ValueError("a geometric mean needs values above 0; use ci")
-    return geometric_ratio(values, np.ones(len(values)))
-
-
-def _bounded(values: np.ndarray, _spec: str) -> Interval:
-    """For a share of something in each seed: the interval stops at 0 and 1, beyond which no share lies."""
-    if (values < 0).any() or (values > 1).any():
-        raise ValueError("a share lies between 0 and 1; use ci")
-    mean, low, high = mean_level(values)
-    return mean, max(low, 0.0), min(high, 1.0)
-
-
-def with_interval(found: Interval, seeds: int, spec: str, table: bool, fewer: bool) -> str:
-    """In a sentence with words, in a table (where the bar is written \\|) small and below the value.
-
-    fewer: the result has fewer seeds than the run, which is said.
-    """
-    spec = telling(*found[1:], spec)
-    middle, low, high = alike(found, spec)
-    if seeds < 2:
-        return f"{middle} (one seed, no interval)"
-    count = f"; n = {seeds}" if fewer else ""
-    if found[1] == found[2]:
-        same = f"the same for every seed{count}"
-        return f"{middle}<br><small>{same}</small>" if table else f"{middle} ({same})"
-    if table:
-        return f"{middle}<br><small>{low.removesuffix(' %')} to {high}{count}</small>"
-    return f"{middle} (95 % interval {low} to {high}{count})"
-
-
-def _single(values: np.ndarray, spec: str) -> str:
-    """The number that every seed gave."""
-    if not ((values == values[0]) | np.isnan(values) & np.isnan(values[0])).all():
-        raise ValueError("its seeds differ; use mean or ci")
-    return format_number(float(values[0]), spec)
-
-
-#: Verb -> a number, or one with its interval, from a result's values (S,) and a format.
-STATISTICS: dict[str, Callable[[np.ndarray, str], str | Interval]] = {
-    "mean": lambda values, spec: format_number(float(values.mean()), spec),
-    # for what a few seeds carry by orders of magnitude; a seed that diverged counts as infinite
-    "median": lambda values, spec: format_number(
-        float(np.median(np.where(np.isnan(values), np.inf, values))), spec
-    ),
-    "ci": lambda values, _: mean_level(values),
-    "geo": _geometric,
-    # of logarithms to base ten: ten to the power of their mean, and of the ends of its interval
-    "factor": lambda values, _: tuple(10.0**edge for edge in mean_level(values)),
-    "power": lambda values, spec: format_number(float(10.0 ** values.mean()), spec),
-    "share": _bounded,
-    "value": _single,
-    "n": lambda values, _: str(len(values)),
-}
-
-
-# ---- Tables of measured numbers: a `{measured}` block in a chapter's text becomes a Markdown table of tokens -------
-
-MEASURED = re.compile(
-    r"^(?P<fence>`{3,}|:{3,})\{measured\}[ \t]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S
-)
-# Tokens that take a format, and those that do not.
-FORMATTED = ("mean", "median", "ci", "geo", "factor", "power", "share", "value", "effect")
-PLAIN = ("n", "param", "verdict")
-CELL = re.compile(
-    rf"(?:(?P<verb>{'|'.join(FORMATTED + PLAIN)}):)?"
-    r"(?P<what>(?:[a-z0-9/-]+#)?[A-Za-z][A-Za-z0-9_.-]*(?:\[-?\d+\])?)\s*(?:\|\s*(?P<format>[^\s|]+))?"
-)
-NAME = re.compile(r"\$[^$]*\$|(?<!\{)\{([a-z]\w*)\}(?!\})")  # {column}, not in a formula, no token's braces
-KEYS = {"corner", "columns", "rows", "statistic", "format", "missing"}
-
-Pairs = list[tuple[str, Any]]
-
-
-def expand(text: str, page: str = "") -> str:
-    """The text with every `{measured}` block replaced by a Markdown table whose cells are tokens.
-
-    `columns` and `rows` give a title and a text each, as a mapping or, where a title comes twice, as a list
-    of mappings. The text of a row with a name in braces is the cell of each column, `{column}` standing for
-    the column's text; otherwise the column's text is, with `{row}`. Names with values may stand in place of
-    the text that is put in: `{net: fc, arm: none}` for `{net}` and `{arm}`. A row may also be a list of its
-    cells; a last one with a name in braces serves all further columns.
-
-    A cell is a token without its braces (`geo:smoothness.batch | .3g`) or text, tokens among it. `statistic`
-    and `format` are those of cells that name none; `corner` is the title of the first column; `missing` what
-    stands where the run has no such result, but one whose name differs in a single part. PressError, one
-    line that begins with the page, for a block that is none of this.
-    """
-    return MEASURED.sub(lambda match: _Table(match["body"], page).markdown(), text)
-
-
-class _Table:
-    """One block."""
-
-    def __init__(self, body: str, page: str) -> None:
-        self.where = (
-            (f"page {page}: " if page else "")
-            + "{measured} table "
-            + repr(body.strip().partition("\n")[0][:60])
-        )
-        content = parse_yaml(body, self.where, _Strict)
-        if not isinstance(content, dict) or set(content) - KEYS or not {"columns", "rows"} <= set(content):
-            given = ", ".join(map(str, content)) if isinstance(content, dict) else "no keys"
-            self._fail(f"has {given}", "columns and rows; optional corner, statistic, format, missing")
-        self.columns, self.rows = (self._pairs(content[key], key) for key in ("columns", "rows"))
-        self.statistic, self.format = content.get("statistic"), content.get("format", ".3g")
-        self.corner = str(content.get("corner", ""))
-        self.instead = f" or {content['missing']}" if "missing" in content else ""
-        if self.statistic not in (None, *FORMATTED, *PLAIN):
-            self._fail(f"has statistic {self.statistic!r}", f"one of {', '.join(FORMATTED + PLAIN)}")
-
-    def markdown(self) -> str:
-        lines = [[self.corner, *(title for title, _ in self.columns)], ["---"] * (len(self.columns) + 1)]
-        for label, row in self.rows:
-            self.where_row = f"row {label!r}"
-            patterns = self._patterns(row)
-            cells = [
-                self._cell(pattern, row, column)
-                for pattern, (_, column) in zip(patterns, self.columns, strict=True)
-            ]
-            lines.append([label, *cells])
-        return "\n".join("| " + " | ".join(map(_escaped, line)).strip() + " |" for line in lines)
-
-    def _patterns(self, row: Any) -> list[Any]:
-        """What each column of a row is made from: the row's cells, the row's text or the columns' own."""
-        if isinstance(row, list) and row:
-            missing = len(self.columns) - len(row)
-            if missing > 0 and _names(row[-1]):
-                return row + row[-1:] * missing
-            if missing:
-                self._fail(f"{self.where_row} has {len(row)} cells", f"{len(self.columns)}, one a column")
-            return row
-        if isinstance(row, str) and _names(row):
-            return [row] * len(self.columns)
-        return [column for _, column in self.columns]
-
-    def _cell(self, pattern: Any, row: Any, column: Any) -> str:
-        own = isinstance(row, list) or isinstance(row, str) and _names(row)
-        given = column if own else row
-        values = given if isinstance(given, Mapping) else {"column" if own else "row": given}
-        if isinstance(pattern, Mapping) or not own and not _names(pattern):
-            self._fail(
-                f"{self.where_row} has no cells", "a text with {column} there or with {row} in the columns"
-            )
-
-        def value(match: re.Match) -> str:
-            if match[1] is None:
-                return match[0]
-            if match[1] not in values:
-                self._fail(f"{self.where_row} asks for {match[0]}", f"one of {', '.join(map(str, values))}")
-            return str(values[match[1]])
-
-        text = NAME.sub(value, str(pattern))
-        return self._token(text.strip(), default=not isinstance(row, list) or _names(pattern))
-
-    def _token(self, text: str, default: bool) -> str:
-        """A cell that names a result as its token, another as it is."""
-        match = CELL.fullmatch(text)
-        verb = match and (match["verb"] or (self.statistic if default else None))
-        if not verb:
-            if re.match(r"[a-z]+:[a-z]", text) or re.fullmatch(r"[a-z]\w*(\.\w+)+", text):
-                self._fail(f"{self.where_row} has the cell {text!r}", f"{', '.join(FORMATTED + PLAIN)}:NAME")
-            return text
-        suffix = f" | {match['format'] or self.format}{self.instead}" if verb in FORMATTED else ""
-        return f"{{{{ {verb}:{match['what']}{suffix} }}}}"
-
-    def _pairs(self, content: Any, what: str) -> Pairs:
-        """Title and text of each row or column."""
-        listed = [content] if isinstance(content, dict) else content
-        if not listed or not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-            self._fail(f"has {what} {content!r}", "`title: text` lines")
-        return [(str(title), text) for one in listed for title, text in one.items()]
-
-    def _fail(self, wrong: str, expected: str) -> NoReturn:
-        raise PressError(f"{self.where} {wrong}; expected {expected}")
-
-
-def _names(pattern: Any) -> bool:
-    """Whether a text has a name in braces."""
-    return any(match[1] for match in NAME.finditer(str(pattern)))
-
-
-def _escaped(cell: str) -> str:
-    return re.sub(r"(?<!\\)\|", r"\\|", cell)
-
-
-class _Strict(LOADER):
-    """YAML whose texts are text (`.3f`, `1`, `none` stay what was written) and whose keys come once."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"{key!r} comes twice: use a list", None)
-        return super().construct_mapping(node, deep)
-
-
-_Strict.yaml_implicit_resolvers = {}
-
 
 # ---- What pages are filled from: the evidence that is shown for each chapter, and the claims that it judges --------
 
@@ -275,24 +69,105 @@ class Pages:
             raise ValueError(f"no chapter has a claim {name!r}")
         return found[0]
 
+    def run(self, chapter: str) -> Evidence | None:
+        """The run that is shown of a chapter; ValueError where there is no such chapter."""
+        if chapter not in self.evidence:
+            raise ValueError(f"no chapter {chapter!r}")
+        return self.evidence[chapter]
+
 
 # ---- Tokens: `{{ VERB:WHAT | FORMAT or ELSE }}`, in a table with its bar written \\| ----------------------------------
 
 ABSENT = "—"  # in place of a number of a chapter that has no fresh evidence
-NAME_OF = r"(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]+)(?:\[(?P<index>-?\d+|[A-Za-z][\w.]*)\])?"
 RESULT = r"(?:[a-z0-9/-]+#)?[A-Za-z][A-Za-z0-9_.-]*(?:\[-?\d+\])?"
 TOKEN = re.compile(
-    r"\{\{\s*(?P<verb>[a-z]+)(?::\s*(?P<what>[^{}|\\]*?))?\s*(?P<bar>\\?\|\s*(?P<format>[^{}]*?))?\s*\}\}"
+    r"[ \t]*\{\{\s*(?P<verb>[a-z]+)(?::\s*(?P<what>[^{}|\\]*?))?\s*(?P<bar>\\?\|\s*(?P<format>[^{}]*?))?\s*\}\}"
 )
-ONE = re.compile(NAME_OF)
+ONE = re.compile(
+    r"(?:(?P<chapter>[a-z0-9/-]+)#)?(?P<name>[A-Za-z0-9_.-]+)(?:\[(?P<index>-?\d+|[A-Za-z][\w.]*)\])?"
+)
 TWO = re.compile(rf"(?P<a>{RESULT})\s*(?P<sign> [-<>] |/)\s*(?P<b>{RESULT}|[\d.]+)")
 COMPARISON = re.compile(rf"(?P<geo>geo:)?(?P<a>{RESULT})\s+(?P<sign>[<>])\s+(?P<b>{RESULT}|[\d.]+)")
-#: Sign between the two results of a verb.
-SIGNS = {"times": "/", "ratio": "/", "points": "-", "gap": "-", "seeds": "<>"}
-#: Verbs that name nothing, of a run and of the page; those of a claim.
-ALONE = ("data", "profile", "device", "verdicts", "standing", "rungs", "turned")
-ALONE += ("scoreboard", "coverage", "waffle", "trust", "clone", "binder", "names", "notation")
-OF_CLAIM = ("verdict", "effect", "found", "tally", "here")
+#: A figure shows the last run alone, and so do the numbers below it.
+FIGURE = re.compile(r"^(`{3,}|:{3,})\{figure\}.*?^\1", re.M | re.S)
+
+
+def _need(holds: Any, words: str) -> bool:
+    if not np.all(holds):
+        raise ValueError(words)
+    return True
+
+
+def _single(x: np.ndarray) -> float:
+    _need((x == x[0]) | np.isnan(x) & np.isnan(x[0]), "its seeds differ; use mean or ci")
+    return float(x[0])
+
+
+def _geo(x: np.ndarray) -> Interval:
+    _need(x > 0, "a geometric mean needs values above 0; use ci")
+    return geometric_ratio(x, np.ones(len(x)))
+
+
+def _share(x: np.ndarray) -> Interval:
+    _need((x >= 0) & (x <= 1), "a share lies between 0 and 1; use ci")
+    mean, low, high = mean_level(x)
+    return mean, max(low, 0.0), min(high, 1.0)
+
+
+def _ratio(a: np.ndarray, b: np.ndarray) -> Interval:
+    _need((a > 0) & (b > 0), "a factor needs values above 0")
+    return geometric_ratio(a, b)
+
+
+def _points(a: np.ndarray, b: np.ndarray) -> Interval:  # a lead, a difference of shares, may be negative
+    _need(
+        max(abs(a).max(), abs(b).max()) <= 1,
+        "points are of shares, and one of these is none: expected values up to 1",
+    )
+    mean, low, high = paired_difference(a, b)
+    return 100 * mean, 100 * low, 100 * high
+
+
+#: Verb -> of a result's values (S,) a number, or one with its interval. A seed that diverged counts as infinite in a
+#: median; `factor` and `power` take logarithms to base ten.
+STATISTICS: dict[str, Callable[[np.ndarray], float | int | Interval]] = {
+    "mean": lambda x: float(x.mean()),
+    "median": lambda x: float(np.median(np.where(np.isnan(x), np.inf, x))),
+    "power": lambda x: float(10.0 ** x.mean()),
+    "value": _single,
+    "n": len,
+    "ci": mean_level,
+    "geo": _geo,
+    "factor": lambda x: tuple(10.0**edge for edge in mean_level(x)),
+    "share": _share,
+}
+#: Verb of two results, paired by seed -> the sign between them, a number or one with its interval, and its unit there.
+PAIRED: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float | Interval], str]] = {
+    "times": ("/", lambda a, b: _ratio(a, b)[0], ""),
+    "ratio": ("/", _ratio, ""),
+    "points": ("-", lambda a, b: _points(a, b)[0], ""),
+    "gap": ("-", _points, "points"),
+    "seeds": ("<>", lambda a, b: float((a > b).sum()), ""),
+}
+#: Verb -> what the header of a run says.
+HEADER: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "data": lambda header: (
+        ", ".join(book().data_names.get(row["name"], row["name"]) for row in header["data"]) or "none"
+    ),
+    "profile": lambda header: header["profile"],
+    "device": lambda header: header["provenance"]["device"],
+}
+#: Verb -> what is said of all verdicts of a chapter; of one.
+VERDICTS = {
+    "verdicts": claims.markdown_table,
+    "standing": chapter_runs.how_sure,
+    "rungs": claims.rung_table,
+    "turned": claims.turned,
+}
+OF_CLAIM: dict[str, Callable[[claims.Judgement, str], str]] = {
+    "verdict": lambda found, _: found.marked,
+    "effect": lambda found, spec: format_effect(found, spec or None),
+}
 
 
 class Token:
@@ -300,50 +175,47 @@ class Token:
 
     def __init__(self, match: re.Match, alone: bool = False) -> None:
         self.alone = alone  # read by the last run alone, without the draws before it
-        self.text, self.verb, self.what = match[0], match["verb"], match["what"] or ""
+        self.text, self.verb, self.what = match[0].lstrip(), match["verb"], match["what"] or ""
         form, _, self.instead = (match["format"] or "").partition(" or ")
-        self.format = form.strip()
-        self.in_table = (match["bar"] or "").startswith("\\")
+        self.format, self.in_table = form.strip(), (match["bar"] or "").startswith("\\")
         self.one, self.two = ONE.fullmatch(self.what), TWO.fullmatch(self.what)
         self.chapter, self.name, self.index = self.one.groups() if self.one else (None, "", None)
 
-    @property
-    def is_known(self) -> bool:
-        """Whether pages know the verb, and it names what it should."""
-        if self.verb in SIGNS:
+    def is_known(self, own: Iterable[str] = ()) -> bool:
+        """Whether pages know the verb, or this page has it of its own, and it names what it should."""
+        if self.verb in PAIRED:
             return bool(self.two)
-        if self.verb == "stands":
-            return True
-        if self.verb in ALONE:
-            return not self.what or bool(self.one)
-        return bool(self.one) and self.verb in {*STATISTICS, *OF_CLAIM, "param"}
+        alone = self.verb in {"stands", *HEADER, *VERDICTS, *own}
+        return alone or bool(self.one) and self.verb in {*STATISTICS, *OF_CLAIM, "param"}
 
     @property
     def results(self) -> set[tuple[str | None, str]]:
         """(chapter or None for the page's own, result) of all that it reads."""
         if self.verb == "stands":
             return _of_pair(COMPARISON.fullmatch(self.what.partition("=")[0].strip()))
-        if self.verb in SIGNS:
-            return _of_pair(self.two)
-        return {(self.chapter, self.name)} if self.verb in STATISTICS else set()
+        return (
+            _of_pair(self.two)
+            if self.verb in PAIRED
+            else {(self.chapter, self.name)}
+            if self.verb in STATISTICS
+            else set()
+        )
 
 
 def tokens(text: str) -> list[Token]:
-    """Every token of a text that pages know."""
-    return [token for token in map(Token, TOKEN.finditer(text)) if token.is_known]
+    """Every token of a text that pages have in common."""
+    return [token for token in map(Token, TOKEN.finditer(text)) if token.is_known()]
 
 
 def _of_pair(match: re.Match | None) -> set[tuple[str | None, str]]:
-    texts = [match[key] for key in ("a", "b")] if match else []
-    places = [ONE.fullmatch(text) for text in texts if not text[0].isdigit()]
+    places = [ONE.fullmatch(match[key]) for key in ("a", "b") if not match[key][0].isdigit()] if match else []
     return {(place["chapter"], place["name"]) for place in places}
 
 
 def result_names(text: str, or_else: bool = True) -> set[tuple[str | None, str]]:
     """(chapter or None for this one, result) of every result that the tokens of a text read; without or_else not those
     for which a token says what stands there where the run has none."""
-    found = [token.results for token in tokens(expand(text)) if or_else or not token.instead]
-    return set().union(*found)
+    return set().union(*(token.results for token in tokens(expand(text)) if or_else or not token.instead))
 
 
 def names_shown_as(verb: str, text: str) -> set[str]:
@@ -351,30 +223,19 @@ def names_shown_as(verb: str, text: str) -> set[str]:
     return {token.name for token in tokens(expand(text)) if token.verb == verb and not token.chapter}
 
 
-def without(text: str) -> str:
-    """The text without what is filled in."""
-    text = STANDS.sub("", expand(text))
-    return TOKEN.sub(lambda match: "" if Token(match).is_known else match[0], text)
-
-
-def malformed(text: str) -> list[str]:
+def malformed(text: str, own: Iterable[str] = ()) -> list[str]:
     """Double braces that look like a token and are none; in formulas a command or a brace is before."""
     looks = r"\{\{\s[^{}]*\}\}|(?<![\w}^])\{\{[a-z]+\s*(?::[^}]*)?(?:\|[^}]*)?\}\}"
-    return re.findall(looks, without(text))
-
-
-Say = Callable[[Token, str, "Pages"], str]
-
-
-#: A figure shows the last run alone, and so do the numbers below it.
-FIGURE = re.compile(r"^(`{3,}|:{3,})\{figure\}.*?^\1", re.M | re.S)
+    return re.findall(
+        looks, TOKEN.sub(lambda match: match[0] * (not Token(match).is_known(own)), expand(text))
+    )
 
 
 def fill(
     text: str,
-    chapter: str,
+    page: str,
     pages: Pages,
-    extra: Mapping[str, str | Callable[[Token], str]] | None = None,
+    extra: Mapping[str, str | Callable[[Any], str]] | None = None,
     alone: bool = False,
 ) -> str:
     """The text with every token replaced by what it stands for; PressError for what asks for something that does not
@@ -383,73 +244,107 @@ def fill(
     extra: what a verb stands for on this page, or how to tell from the token; `stands` from the mark, which by itself is
     nothing, or says what was found where that is something else. alone: the text is of a figure.
     """
-    extra = extra or {}
-
-    def checked(match: re.Match, value: Callable[[], str]) -> str:
-        try:
-            return value()
-        except LeftOut as left_out:
-            return str(left_out)
-        except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
-            shown = match[0].strip().partition("\n")[0]
-            raise PressError(f"token {shown} on page {chapter}: {problem}") from None
-
-    def stands(match: re.Match) -> str:
-        mark = mark_of(match["what"], chapter, pages)
-        in_words = text[text.rfind("\n", 0, match.start()) + 1 :].startswith(":alt:")
-        if "stands" in extra and not in_words:
-            return f" {extra['stands'](mark)}".rstrip(" ")
-        return f" ({mark.turned})" * bool(mark.turned)
-
-    def one(match: re.Match) -> str:
-        token = Token(match, alone or any(start < match.start() < end for start, end in figures))
-        if not token.is_known:
-            return match[0]
-        if token.verb in extra:
-            own = extra[token.verb]
-            return own if isinstance(own, str) else checked(match, lambda: own(token))
-        return checked(match, lambda: VERBS[token.verb](token, chapter, pages))
-
-    if unknown := malformed(text):
-        raise PressError(f"{chapter}.md: {unknown[0]} is not a token that pages know")
-    text = expand(text, chapter)
-    text = STANDS.sub(lambda match: checked(match, lambda: stands(match)), text)
+    extra, text = extra or {}, expand(text, page)
+    if unknown := malformed(text, extra):
+        raise PressError(f"{page}.md: {unknown[0]} is not a token that pages know")
     figures = [match.span() for match in FIGURE.finditer(text)]
-    return TOKEN.sub(one, text)
+
+    def said(match: re.Match) -> str:
+        token = Token(match, alone or any(start <= match.start() < end for start, end in figures))
+        if not token.is_known(extra):
+            return match[0]
+        try:
+            if token.verb == "stands":
+                in_words = text[text.rfind("\n", 0, match.start()) + 1 :].startswith(":alt:")
+                mark = mark_of(token.what, page, pages)
+                beside = f" ({mark.turned})" * bool(mark.turned)
+                return (
+                    f" {extra['stands'](mark)}".rstrip(" ") if "stands" in extra and not in_words else beside
+                )
+            own = extra.get(token.verb, lambda token: _said(token, page, pages))
+            value = own if isinstance(own, str) else own(token)
+        except LeftOut as left_out:
+            value = str(left_out)
+        except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
+            raise PressError(f"token {token.text} on page {page}: {problem}") from None
+        return match[0][: len(match[0]) - len(token.text)] + value
+
+    return TOKEN.sub(said, text)
 
 
-# ---- Verbs of a run, of one result and of a claim ------------------------------------------------------------------
-
-
-def _run(chapter: str, pages: Pages) -> Evidence | None:
-    """The run that is shown of a chapter; None where there is none."""
-    if chapter not in pages.evidence:
-        raise ValueError(f"no chapter {chapter!r}")
-    return pages.evidence[chapter]
-
-
-def _of_result(token: Token, chapter: str, pages: Pages) -> str:
-    if (run := _run(token.chapter or chapter, pages)) is None:
+def _said(token: Token, page: str, pages: Pages) -> str:
+    """What a token that pages have in common stands for."""
+    if token.verb in PAIRED:
+        return _of_two(token, page, pages)
+    if token.verb in OF_CLAIM:
+        found = pages.judgement(pages.claim(token.name))
+        return OF_CLAIM[token.verb](found, token.format) if found else ABSENT
+    where = token.chapter or page
+    if (run := pages.run(where)) is None:
         return ABSENT
+    if token.verb in VERDICTS:
+        return VERDICTS[token.verb](
+            [pages.judgement(claim) for claim in pages.claims if claim.chapter == where]
+        )
+    if token.verb in HEADER:
+        return HEADER[token.verb](run.results.header)
+    if token.verb == "param":
+        return _parameter(token, run.results.header)
     if token.instead and token.name not in run.results:
         return token.instead
-    values, spec = run.per_seed(token.name, token.index, alone=token.alone), token.format or ".3g"
+    values = run.per_seed(token.name, token.index, alone=token.alone)
     with np.errstate(invalid="ignore"):  # of a seed that diverged the interval is none, which is shown
-        shown = STATISTICS[token.verb](values, spec)
-    if isinstance(shown, str):
-        return shown
-    fewer = len(values) < run.results.header["parameters"].get("seeds", 0)
-    return with_interval(shown, len(values), spec, token.in_table, fewer)
+        found = STATISTICS[token.verb](values)
+    fewer = f"; n = {len(values)}" * (len(values) < run.results.header["parameters"].get("seeds", 0))
+    return _number(found, len(values), token.format or ".3g", token.in_table, fewer=fewer)
 
 
-def _of_run(say: Callable[[Token, Mapping[str, Any]], str]) -> Say:
-    """What the header of a run says."""
+def _of_two(token: Token, page: str, pages: Pages) -> str:
+    """A factor or a difference of two results, a geometric or a plain mean over the seeds, or in how many seeds one is the
+    larger. Words behind the format stand between the number and its interval."""
+    signs, of, unit = PAIRED[token.verb]
+    if (sign := token.two["sign"].strip()) not in signs:
+        raise ValueError(f"expected {' or '.join(signs)} between the two results of {token.verb}")
+    if token.instead and _lacking(token.results, page, pages):
+        return token.instead
+    if (columns := values(token.two, page, pages, token.alone)) is None:
+        return ABSENT
+    a, b = columns
+    if token.verb == "seeds":
+        return f"{int(of(a, b) if sign == '>' else of(b, a))} of {len(a)}"
+    spec, _, words = (token.format or ".2g").partition(" ")
+    return _number(
+        of(a, b), len(a), spec, token.in_table, words if token.in_table else words or unit, ends=True
+    )
 
-    def value(token: Token, chapter: str, pages: Pages) -> str:
-        run = _run(token.chapter or chapter, pages)
-        return say(token, run.results.header) if run else ABSENT
 
-    return value
+def _number(
+    found: float | Interval,
+    seeds: int,
+    spec: str,
+    in_table: bool,
+    words: str = "",
+    *,
+    fewer: str = "",
+    ends: bool = False,
+) -> str:
+    """A number, or one with its interval: in a sentence in brackets, in a table small and below it.
+
+    fewer: that it has fewer seeds than the run. ends: the interval of two equal ends, and the unit of its first, is said.
+    """
+    if not isinstance(found, tuple):
+        return format_number(found, spec) if isinstance(found, float) else str(found)
+    spec = telling(*found[1:], spec)
+    middle, low, high = alike(found, spec)
+    middle += f" {words}" * bool(words)
+    if seeds < 2 and not (in_table and ends):
+        return f"{middle} (one seed, no interval)"
+    shown = f"{low if ends or not in_table else low.removesuffix(' %')} to {high}"
+    if found[1] == found[2] and not ends:
+        shown = "the same for every seed"
+    elif not in_table:
+        shown = f"95 % interval {shown}"
+    return f"{middle}<br><small>{shown}{fewer}</small>" if in_table else f"{middle} ({shown}{fewer})"
 
 
 def _parameter(token: Token, header: Mapping[str, Any]) -> str:
@@ -467,98 +362,37 @@ def _plain(value: Any, powers: bool = False) -> str:
         powers = any(isinstance(item, float) and "e" in str(item) for item in value)
         return ", ".join(_plain(item, powers) for item in value)
     if isinstance(value, float) and (powers or "e" in str(value)):
-        digits = Decimal(str(value)).normalize().as_tuple().digits
-        return format_number(value, f".{len(digits) - 1}e")
+        return format_number(value, f".{len(Decimal(str(value)).normalize().as_tuple().digits) - 1}e")
     return f"{value:,}" if type(value) is int else str(value)
 
 
-def _data(_: Token, header: Mapping[str, Any]) -> str:
-    return ", ".join(book().data_names.get(row["name"], row["name"]) for row in header["data"]) or "none"
+def values(
+    match: re.Match, page: str, pages: Pages, alone: bool = False
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Values (S,) of two results, paired by seed; a number stands for itself, no run is None.
 
-
-def _of_judgements(say: Callable[[list[claims.Judgement | None]], str]) -> Say:
-    """What is said of all verdicts of a chapter."""
-
-    def value(token: Token, chapter: str, pages: Pages) -> str:
-        where = token.chapter or chapter
-        own = [claim for claim in pages.claims if claim.chapter == where]
-        return say([pages.judgement(claim) for claim in own]) if _run(where, pages) else ABSENT
-
-    return value
-
-
-def _of_claim(say: Callable[[claims.Judgement, Token], str]) -> Say:
-    def value(token: Token, _: str, pages: Pages) -> str:
-        judgement = pages.judgement(pages.claim(token.name))
-        return say(judgement, token) if judgement else ABSENT
-
-    return value
-
-
-# ---- Verbs of two results, a factor or a difference, and which of the two is larger --------------------------------
-
-
-def number(token: Token, chapter: str, pages: Pages) -> str:
-    """`times:a / b` a factor and `ratio:a / b` with its interval, `points:a - b` a difference of shares in points and
-    `gap:a - b` with its interval, `seeds:a > b` in how many seeds it is so.
-
-    A factor is the geometric mean over the seeds, which are paired. Words behind the format stand between the
-    number and its interval: `gap:a - b | .1f points more`; what stands where the run lacks a result is last:
-    `.1f or –`. In a table the interval stands below, small. ValueError says why there is none.
+    Where only one of them has earlier draws, with other seeds, both are taken by the last run alone; so are they
+    where they are drawn.
     """
-    verb, sign = token.verb, token.two["sign"].strip()
-    spec, _, words = (token.format or ".2g").partition(" ")
-    if sign not in SIGNS[verb]:
-        raise ValueError(f"expected {' or '.join(SIGNS[verb])} between the two results of {verb}")
-    if token.instead and _lacking(token.results, chapter, pages):
-        return token.instead
-    columns = values(token.two, chapter, pages, token.alone)
-    if columns is None:
-        return ABSENT
-    a, b = columns
-    if verb == "seeds":
-        return f"{int((a > b).sum() if sign == '>' else (a < b).sum())} of {len(a)}"
-    if verb in ("times", "ratio"):
-        if (a <= 0).any() or (b <= 0).any():
-            raise ValueError("a factor needs values above 0")
-        found, unit = geometric_ratio(a, b), words
-    else:
-        if max(abs(a).max(), abs(b).max()) > 1:  # a lead, a difference of shares, may be negative
-            raise ValueError("points are of shares, and one of these is none: expected values up to 1")
-        found, unit = tuple(100 * edge for edge in paired_difference(a, b)), words or "points"
-    if verb in ("times", "points"):
-        return format_number(found[0], spec)
-    spec = telling(*found[1:], spec)
-    middle, low, high = alike(found, spec)
-    if token.in_table:
-        return f"{middle}{' ' * bool(words)}{words}<br><small>{low} to {high}</small>"
-    interval = f"(95 % interval {low} to {high})" if len(a) > 1 else "(one seed, no interval)"
-    return " ".join(part for part in (middle, unit, interval) if part)
-
-
-def _is_larger(match: re.Match, chapter: str, pages: Pages) -> str | None:
-    """Whether a match of COMPARISON is so: yes, no, or open where the 95 % interval has both sides.
-
-    The interval is that of the mean paired difference, with `geo:` of the mean ratio. None without a run; open
-    too where a run has the results of other sizes alone.
-    """
-    lacking = _lacking(_of_pair(match), chapter, pages)
-    if lacking and all(has_sibling(name, run.results) for run, name in lacking):
-        return judging.OPEN
-    columns = values(match, chapter, pages)
-    if columns is None:
+    named = [ONE.fullmatch(match[key]) for key in ("a", "b") if not match[key][0].isdigit()]
+    runs = [pages.run(place["chapter"] or page) for place in named]
+    if None in runs:
         return None
-    a, b = columns if match["sign"] == ">" else columns[::-1]
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        return judging.OPEN
-    _, low, high = geometric_ratio(a, b) if match["geo"] else paired_difference(a, b)
-    even = 1.0 if match["geo"] else 0.0
-    return judging.YES if low > even else judging.NO if high < even else judging.OPEN
+    for last in (True,) if alone else (False, True):
+        found, seeds = [], []
+        for place, run in zip(named, runs, strict=True):
+            together = {each["name"] for each in named if each["chapter"] == place["chapter"]}
+            found.append(run.per_seed(place["name"], place["index"], alone=last, together=together))
+            entry = run.results.entries[place["name"]]
+            seeds.append(entry["seeds"] if last else run.quoted(place["name"], together)[0])
+        if seeds[0] == seeds[-1]:
+            return found[0], found[1] if len(found) > 1 else np.full(len(found[0]), float(match["b"]))
+    raise ValueError(f"{match['a']} and {match['b']} come from different seeds; expected the same ones")
 
 
-def _lacking(named: set[tuple[str | None, str]], chapter: str, pages: Pages) -> list[tuple[Evidence, str]]:
+def _lacking(named: set[tuple[str | None, str]], page: str, pages: Pages) -> list[tuple[Evidence, str]]:
     """Those of the results that their runs have not recorded."""
-    runs = [(pages.evidence.get(where or chapter), name) for where, name in named]
+    runs = [(pages.evidence.get(where or page), name) for where, name in named]
     return [(run, name) for run, name in runs if run and name not in run.results]
 
 
@@ -570,42 +404,8 @@ def has_sibling(name: str, recorded: Iterable[str]) -> bool:
     return any(len(o) == len(parts) > 1 and o[:1] + o[2:] == parts[:1] + parts[2:] for o in others)
 
 
-def values(
-    match: re.Match, chapter: str, pages: Pages, drawn: bool = False
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Values (S,) of the two results, paired by seed; a number stands for itself, no run is None.
+# ---- Sentences that state a verdict: `{{ stands:GUARD = VERDICT }}` behind each ----------------------------------------
 
-    Where only one of them has earlier draws, with other seeds, both are taken by the last run alone; so are they
-    where they are drawn.
-    """
-    for alone in (True,) if drawn else (False, True):
-        found = _values(match, chapter, pages, alone)
-        if found is None or found[1][0] == found[1][-1]:
-            return found and found[0]
-    raise ValueError(f"{match['a']} and {match['b']} come from different seeds; expected the same ones")
-
-
-def _values(match: re.Match, chapter: str, pages: Pages, alone: bool) -> tuple[tuple, list[list[int]]] | None:
-    """The two columns, and the seeds of those that are results."""
-    found, seeds = [], []
-    named = [ONE.fullmatch(text) for text in (match["a"], match["b"]) if not text[0].isdigit()]
-    for text in (match["a"], match["b"]):
-        if text[0].isdigit():
-            found.append(np.full(len(found[0]), float(text)))
-            continue
-        place = ONE.fullmatch(text)
-        if (run := _run(place["chapter"] or chapter, pages)) is None:
-            return None
-        together = {each["name"] for each in named if each["chapter"] == place["chapter"]}
-        found.append(run.per_seed(place["name"], place["index"], alone=alone, together=together))
-        entry = run.results.entries[place["name"]]
-        seeds.append(entry["seeds"] if alone else run.quoted(place["name"], together)[0])
-    return (found[0], found[1]), seeds
-
-
-# ---- Sentences that state a verdict: `{{ stands:GUARD = VERDICT }}` behind each ------------------------------------------
-
-STANDS = re.compile(r"[ \t]*\{\{\s*stands\b:?(?P<what>[^{}]*?)\}\}")
 CLAIM = re.compile(r"(?P<id>[a-z][a-z0-9.-]*)(?:\[(?P<result>[A-Za-z][\w.]*)\])?")
 #: A word in a mark -> the verdict that it stands for.
 STATED = {
@@ -638,7 +438,7 @@ class Mark(NamedTuple):
     @property
     def claim(self) -> str:
         """The id of its claim, empty where it is a comparison."""
-        return "" if is_comparison(self.guard) else self.guard.partition("[")[0]
+        return "" if COMPARISON.fullmatch(self.guard) else self.guard.partition("[")[0]
 
     @property
     def turned(self) -> str:
@@ -649,38 +449,57 @@ class Mark(NamedTuple):
         return f"{'now' if self.counts else 'this run'}: {self.now}"
 
 
-def is_comparison(guard: str) -> bool:
-    return COMPARISON.fullmatch(guard) is not None
-
-
 def mark_of(what: str, page: str, pages: Pages) -> Mark:
     """What stands in `{{ stands:… }}`, read; ValueError says what is wrong with it."""
-    guard, equals, word = (text.strip() for text in what.partition("="))
-    if not (guard and equals and word):
+    guard, _, word = (text.strip() for text in what.partition("="))
+    if not (guard and word):
         raise ValueError("expected `stands:CLAIM = VERDICT`")
     if word not in STATED:
         raise ValueError(f"{word!r} is no verdict; expected one of {', '.join(STATED)}")
-    now = WORD_FOR.get(verdict_of(guard, page, pages) or "", "not tested")
-    return Mark(guard, word, now, _counts(pages.evidence.get(_tested_in(guard, page, pages))))
+    chapter, verdict = _now(guard, page, pages)
+    return Mark(guard, word, WORD_FOR.get(verdict or "", "not tested"), _counts(pages.evidence.get(chapter)))
 
 
 def marks(file: Path, pages: Pages) -> Iterator[tuple[str, Mark]]:
     """Every mark of a page, with its place, `book/PART/NAME.md:LINE`; PressError for one that asks for what does not
     exist."""
     text, name = file.read_text(encoding="utf-8"), file.relative_to(paths.book_folder()).as_posix()
-    for match in STANDS.finditer(text):
+    for match in (each for each in TOKEN.finditer(text) if each["verb"] == "stands"):
         place = f"{paths.book_folder().name}/{name}:{text.count(chr(10), 0, match.start()) + 1}"
         try:
-            yield place, mark_of(match["what"], name.rpartition(".")[0], pages)
+            yield place, mark_of(match["what"] or "", name.rpartition(".")[0], pages)
         except ValueError as problem:
             raise PressError(f"{place} {match[0].strip()}: {problem}") from None
 
 
-def _tested_in(guard: str, page: str, pages: Pages) -> str:
-    """The chapter whose run a guard asks."""
+def _now(guard: str, page: str, pages: Pages) -> tuple[str, str | None]:
+    """The chapter whose run a guard asks, and the verdict on it; None without a run. A comparison is open where the 95 %
+    interval of the mean paired difference, with `geo:` ratio, has both sides, or the run has other sizes alone; it is no
+    test, so a smoke run of a chapter that measures does not try it."""
     if compared := COMPARISON.fullmatch(guard):
-        return next((place for place, _ in _of_pair(compared) if place), page)
-    return pages.claim(guard.partition("[")[0]).chapter
+        named = _of_pair(compared)
+        chapter = next((place for place, _ in named if place), page)
+        lacking = _lacking(named, page, pages)
+        if lacking and all(has_sibling(name, run.results) for run, name in lacking):
+            return chapter, judging.OPEN
+        columns, run = values(compared, page, pages), pages.run(chapter)
+        if columns is None or run is None:
+            return chapter, None
+        if run.profile == "smoke" and not run.chapter.exact:
+            return chapter, judging.NOT_TESTED
+        larger, smaller = columns if compared["sign"] == ">" else columns[::-1]
+        if not np.isfinite(columns).all():
+            return chapter, judging.OPEN
+        _, low, high = (geometric_ratio if compared["geo"] else paired_difference)(larger, smaller)
+        even = 1.0 if compared["geo"] else 0.0
+        return chapter, judging.YES if low > even else judging.NO if high < even else judging.OPEN
+    if not (claim := CLAIM.fullmatch(guard)):
+        raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
+    asked = pages.claim(claim["id"])
+    found, part = pages.judgement(asked), claim["result"] and asked.part_of(claim["result"])
+    if found is None or part is None or found.verdict == judging.NOT_TESTED:
+        return asked.chapter, found and found.verdict
+    return asked.chapter, found.parts[part][1]
 
 
 def _counts(run: Evidence | None) -> bool:
@@ -693,36 +512,104 @@ def _counts(run: Evidence | None) -> bool:
     return is_as_high and bool(run.results.header.get("default_parameters"))
 
 
-def verdict_of(guard: str, page: str, pages: Pages) -> str | None:
-    """The verdict on a guard; None without a run. A comparison is no test: a smoke run, of a chapter that measures, does
-    not try it."""
-    if compared := COMPARISON.fullmatch(guard):
-        run = pages.evidence.get(_tested_in(guard, page, pages))
-        tried = run is None or run.chapter.exact or run.profile != "smoke"
-        word = _is_larger(compared, page, pages)
-        return word if tried else judging.NOT_TESTED
-    claim = CLAIM.fullmatch(guard)
-    if not claim:
-        raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
-    asked = pages.claim(claim["id"])
-    judgement, part = pages.judgement(asked), claim["result"] and asked.part_of(claim["result"])
-    if judgement is None or part is None or judgement.verdict == judging.NOT_TESTED:
-        return judgement and judgement.verdict
-    return judgement.parts[part][1]
+# ---- Tables of numbers: a `{measured}` block becomes a Markdown table of tokens ------------------------------------------
+
+MEASURED = re.compile(
+    r"^(?P<fence>`{3,}|:{3,})\{measured\}[ \t]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S
+)
+#: Verbs of a cell that take a format, and those that do not.
+FORMATTED = (*(verb for verb in STATISTICS if verb != "n"), "effect")
+PLAIN = ("n", "param", "verdict")
+CELL = re.compile(
+    rf"(?:(?P<verb>{'|'.join(FORMATTED + PLAIN)}):)?(?P<what>{RESULT})\s*(?:\|\s*(?P<format>[^\s|]+))?"
+)
+NAME = re.compile(r"\$[^$]*\$|(?<!\{)\{([a-z]\w*)\}(?!\})")  # {column}, not in a formula, no token's braces
+KEYS = {"corner", "columns", "rows", "statistic", "format", "missing"}
 
 
-#: Every verb that pages have in common.
-VERBS: dict[str, Say] = {
-    **dict.fromkeys(STATISTICS, _of_result),
-    **dict.fromkeys(SIGNS, number),
-    "param": _of_run(_parameter),
-    "data": _of_run(_data),
-    "profile": _of_run(lambda _, header: header["profile"]),
-    "device": _of_run(lambda _, header: header["provenance"]["device"]),
-    "verdicts": _of_judgements(claims.markdown_table),
-    "standing": _of_judgements(chapter_runs.how_sure),
-    "rungs": _of_judgements(claims.rung_table),
-    "turned": _of_judgements(claims.turned),
-    "verdict": _of_claim(lambda found, _: found.marked),
-    "effect": _of_claim(lambda found, token: format_effect(found, token.format or None)),
-}
+class _Strict(LOADER):
+    """YAML whose texts are text (`.3f`, `1`, `none` stay what was written) and whose keys come once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} comes twice: use a list", None)
+        return super().construct_mapping(node, deep)
+
+
+_Strict.yaml_implicit_resolvers = {}
+
+
+def expand(text: str, page: str = "") -> str:
+    """The text with every `{measured}` block replaced by a Markdown table whose cells are tokens, as docs/writing.md
+    says; PressError, one line that begins with the page, for a block that is none.
+
+    A row's text with a name in braces is the cell of each column, `{column}` standing for the column's text; otherwise the
+    column's text is, with `{row}`; names with values may stand in place of the text that is put in. A row may also be a
+    list of its cells, of which a last one with a name serves all further columns.
+    """
+    return MEASURED.sub(lambda match: _table(match["body"], page), text)
+
+
+def _table(body: str, page: str) -> str:
+    start = body.strip().partition("\n")[0][:60]
+    where = f"page {page}: " * bool(page) + f"{{measured}} table {start!r}"
+
+    def amiss(found: str, expected: str) -> NoReturn:
+        raise PressError(f"{where} {found}; expected {expected}")
+
+    given = parse_yaml(body, where, _Strict)
+    if not isinstance(given, dict) or not {"columns", "rows"} <= set(given) <= KEYS:
+        has = ", ".join(map(str, given)) if isinstance(given, dict) else "no keys"
+        amiss(f"has {has}", "columns and rows; optional corner, statistic, format, missing")
+    if given.get("statistic", "n") not in FORMATTED + PLAIN:
+        amiss(f"has statistic {given['statistic']!r}", f"one of {', '.join(FORMATTED + PLAIN)}")
+
+    def pairs(key: str) -> list[tuple[str, Any]]:
+        listed = [given[key]] if isinstance(given[key], dict) else given[key]
+        if not listed or not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            amiss(f"has {key} {given[key]!r}", "`title: text` lines")
+        return [(str(title), text) for one in listed for title, text in one.items()]
+
+    def names(text: Any) -> list[str]:
+        return [] if isinstance(text, Mapping) else [name for name in NAME.findall(str(text)) if name]
+
+    def cell(row: str, pattern: Any, put: Any, what: str, measured: bool) -> str:
+        known = put if isinstance(put, Mapping) else {what: put}
+        if isinstance(pattern, Mapping) or what == "row" and not names(pattern):
+            amiss(f"{row} has no cells", "a text with {column} there or with {row} in the columns")
+        for name in names(pattern):
+            if name not in known:
+                amiss(f"{row} asks for {{{name}}}", f"one of {', '.join(map(str, known))}")
+        text = NAME.sub(lambda match: str(known[match[1]]) if match[1] else match[0], str(pattern)).strip()
+        found = CELL.fullmatch(text)
+        verb = found and (found["verb"] or (given.get("statistic") if measured else None))
+        if verb:
+            instead = f" or {given['missing']}" if "missing" in given else ""
+            form = f" | {found['format'] or given.get('format', '.3g')}{instead}" if verb in FORMATTED else ""
+            return f"{{{{ {verb}:{found['what']}{form} }}}}"
+        if re.match(r"[a-z]+:[a-z]", text) or re.fullmatch(r"[a-z]\w*(\.\w+)+", text):
+            amiss(f"{row} has the cell {text!r}", f"{', '.join(FORMATTED + PLAIN)}:NAME")
+        return text
+
+    columns = pairs("columns")
+    lines = [[str(given.get("corner", "")), *(title for title, _ in columns)], ["---"] * (len(columns) + 1)]
+    for title, row in pairs("rows"):
+        listed = isinstance(row, list) and row
+        own = bool(listed or isinstance(row, str) and names(row))
+        cells = list(row) if listed else [row if own else text for _, text in columns]
+        if 0 < len(cells) < len(columns) and names(cells[-1]):
+            cells += cells[-1:] * (len(columns) - len(cells))
+        if len(cells) != len(columns):
+            amiss(f"row {title!r} has {len(cells)} cells", f"{len(columns)}, one a column")
+        puts = [column if own else row for _, column in columns]
+        measured = [not listed or bool(names(each)) for each in cells]
+        what = "column" if own else "row"
+        lines.append(
+            [title, *(cell(f"row {title!r}", *each, what, m) for *each, m in zip(cells, puts, measured))]
+        )
+    return "\n".join(
+        "| " + " | ".join(re.sub(r"(?<!\\)\|", r"\\|", each) for each in line).strip() + " |"
+        for line in lines
+    )

@@ -22,33 +22,12 @@ LEFT, RIGHT = 1.0, 70.0  # percent of a card: its letters are as large on a wide
 
 
 def tokens(rows: list[Row], shown: prose.Pages) -> dict[str, Any]:
-    """`waffle`, `tally:claims`, `trust`; `found:CLAIM[RESULT]`, the number of a claim's test, of the
-    part that tests this result, with its interval."""
-
-    def found(token: prose.Token) -> str:
-        tests, part = board.row_of(shown.rows, token)["tests"], token.index
-        place = shown.claim(token.name).part_of(part) if part else 0
-        if not tests:
-            return prose.ABSENT
-        test = tests[place]
-        ends = f" ({test['interval']['words']})" if test["interval"] else ""
-        return test["effect"]["words"].partition(" ")[0] + ends
-
+    """`waffle`, `trust`, and a verdict as its chip."""
     return {
         "waffle": board.waffle(rows),
-        "tally": lambda token: str(tally(rows, token.name)),
-        "found": found,
         "trust": trust(rows, shown),
         "verdict": board.inlined(shown.rows, ""),
     }
-
-
-def tally(rows: list[Row], name: str) -> int:
-    """How many claims of the sources there are (`claims`), or questions of the book's own (`questions`), without those
-    that judge the same at other sizes."""
-    if name not in ("claims", "questions"):
-        raise ValueError(f"nothing is counted as {name!r}; expected claims or questions")
-    return sum((row["kind"] == "question") == (name == "questions") for row in rows if not row["rungs"])
 
 
 def trust(rows: list[Row], shown: prose.Pages) -> str:

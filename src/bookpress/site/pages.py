@@ -151,7 +151,7 @@ def stamp(chapter: Chapter, evidence: Evidence | None, pages: Pages) -> str:
 def with_banner(text: str, pages: Pages) -> str:
     """A page that is no chapter, with what is said above its first section of numbers that are not the book's own."""
     own = all(run.is_published for run in pages.evidence.values() if run)
-    if own or not (prose.STANDS.search(text) or prose.result_names(text)):
+    if own or not ("{{ stands:" in text or prose.result_names(text)):
         return text
     start, heading, rest = text.partition("\n## ")
     return f"{start}\n```{{container}} run-stamp\n{BANNER}\n```\n{heading}{rest}"

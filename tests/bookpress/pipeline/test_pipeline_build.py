@@ -317,10 +317,10 @@ def test_tokens(ran):
 
 def test_the_interval_of_a_share_stays_between_0_and_1():
     half = 3.182 * np.std([0.9, 1.0, 0.98, 0.6], ddof=1) / 2
-    assert prose.STATISTICS["share"](np.array([0.9, 1.0, 0.98, 0.6]), "") == pytest.approx(
+    assert prose.STATISTICS["share"](np.array([0.9, 1.0, 0.98, 0.6])) == pytest.approx(
         (0.87, 0.87 - half, 1.0), abs=1e-3
     )
-    assert prose.STATISTICS["share"](np.array([0.1, 0.0, 0.02, 0.4]), "") == pytest.approx(
+    assert prose.STATISTICS["share"](np.array([0.1, 0.0, 0.02, 0.4])) == pytest.approx(
         (0.13, 0.0, 0.13 + half), abs=1e-3
     )
 
