@@ -63,6 +63,7 @@ DEFAULTS = [
     (answers, dict(norm="batch", eps=1e-30, statistics=None, used=None)),
     (answers_by_step, dict(norm="batch", eps=1e-30)),
     (residual_networks.answers, dict(keep=None, given=None, watch=None)),
+    (residual_networks.normalized, dict(norm="batch")),
     (residual_networks.draw, dict(classes=10, dtype=torch.float32)),
     (residual_networks.images, dict(dtype=torch.float32)),
     (residual_networks.Arm, dict(norm="none", alpha=1.0, learned=False, gamma=1.0, divisor=1.0, skip=True)),
