@@ -398,7 +398,8 @@ def start(plan: Plan, seed: int) -> dict[str, np.ndarray]:
 
 
 def train_by_depth(plan: Plan, seed: int) -> dict[str, np.ndarray]:
-    """Each recipe at each depth and rate on images and their negatives: "NAME.dDEPTH.WHAT", (rates,), and as
+    """Each recipe at each depth and rate on images and their negatives, of the test images on the first `SEEN`:
+    "NAME.dDEPTH.WHAT", (rates,), and as
     "NORM.d0.WHAT" what a network with its norm and without blocks comes to, trained alike.
 
     WHAT is loss and accuracy; cut_loss and cut_accuracy, with the branches cut after the training; far, how wrong a
@@ -406,10 +407,9 @@ def train_by_depth(plan: Plan, seed: int) -> dict[str, np.ndarray]:
     of the mean square over the blocks of α, and with batch norm of the last γ, over the training. "entropy" is that
     of the labels by which they are judged: no constant answer has a smaller loss.
     """
-    rates, data = (
-        list(plan.depth_rates),
-        with_negatives(images(plan.data, plan.pool, plan.depth_examples, seed)),
-    )
+    rates, some = list(plan.depth_rates), images(plan.data, plan.pool, plan.depth_examples, seed)
+    tests = some.test_inputs[:SEEN], some.test_labels[:SEEN]
+    data = with_negatives(Images(some.inputs, some.labels, *tests))
     shares = data.labels[:SEEN].bincount() / len(data.labels[:SEEN])
     found = {"entropy": -shares.xlogy(shares).sum().double().numpy()}
     gap = max(1, plan.depth_steps // plan.depth_looks)
