@@ -118,6 +118,7 @@ CONSTANTS = {
     "chapters.gradient_explosion": dict(KINK=2.7, STEEPNESS=20.0, HEIGHT=0.5, CLASSES=10, GUESS=0.1)
     | dict(PANELS=48, ORDER=8),
     "chapters.halfspaces": dict(BRACKET=(-16.0, 16.5), FLOOR=1e-11, AWAY=1e-5),
+    "chapters.ingredients": dict(EPS=1e-5, GIVEN_UP=20, NEAR=0.05, FAR=16.0),
     "chapters.learning_rate": dict(LARGEST=2.0, POINTS=60),
     "chapters.least_squares": dict(FLOOR=1e-20),
     "chapters.length_direction": dict(RIPPLE=math.sqrt(math.e), SLACK=1e-9),

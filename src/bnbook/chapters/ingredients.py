@@ -17,6 +17,7 @@ from bnbook.chapters.shared import CLASSES, USABLE, Rows, pooled
 from bnbook.data import load
 from bnbook.figures import COLORS, band, parameters_of
 from bnbook.plots.layout import subplots
+from bnbook.plots.names import marks
 from bnbook.probes.activations import moment_change
 from bnbook.training.numerics import numerics
 from bnbook.training.stack import Stack
@@ -80,20 +81,6 @@ PLACES: dict[str, Callable[[int, int], bool]] = {
     "late": lambda layer, depth: layer >= depth // 2,
     "butlast": lambda layer, depth: layer < depth - 1,
     "behind": lambda layer, depth: layer == depth - 1,  # behind the rectifier of the last, not in front of it
-}
-WORDS = {
-    "none": "nothing",
-    "plain": "nothing, without γ",
-    "centre": "centred",
-    "divide": "divided",
-    "second": "divided by the second moment",
-    "batch": "batch norm",
-    "rms": "RMS norm",
-    "units": "centred over the units",
-    "layer": "layer norm",
-    "groups": "group norm",
-    "weights": "weight standardization",
-    "tanh": "tanh",
 }
 
 
@@ -434,7 +421,9 @@ MAIN = {
     "rms_centre_first": "RMS norm, first layer centred",
     "rms_centre_last": "RMS norm, last layer centred",
 }
-INK = {"none": COLORS["none"], "batch": COLORS["batch"], "rms_centre_last": COLORS["layer"]}
+INK = {"none": COLORS["none"], "batch": COLORS["batch"]}
+#: Arms beside those two in the figure of losses -> their line: of one ink, for it has one for two arms only.
+DASHES = {"rms": ":", "centre_last": "--", "rms_centre_last": "-."}
 
 
 def arms(results: Results) -> plt.Figure:
@@ -464,15 +453,13 @@ def losses(results: Results) -> plt.Figure:
     """Training loss at the full rate by the rate, for a few arms, and softmax regression's as the floor."""
     fig, ax = subplots(figsize=(6.8, 3.9))
     rates = np.array(parameters_of(results).rates)
-    for arm, ink in (INK | {"rms": COLORS["linf"], "centre_last": COLORS["l2"]}).items():
+    for arm in (*INK, *DASHES):
         late = np.where(np.isfinite(results[f"late.{arm}"]), results[f"late.{arm}"], np.nan)
         alive = np.isfinite(late).all(axis=0)
-        band(ax, rates[alive], late[:, alive], label=MAIN[arm], color=ink)
+        style = dict(color=INK.get(arm, COLORS["theory"]), linestyle=DASHES.get(arm, "-"))
+        band(ax, rates[alive], late[:, alive], label=MAIN[arm], **style)
     floor = results["late.regression"].min(axis=1).mean()
-    ax.axhline(
-        floor, color=COLORS["theory"], linestyle="--", linewidth=1.2, label="softmax regression at its best"
-    )
-    ax.axhline(np.log(CLASSES), color=COLORS["theory"], linewidth=1, label="guessing")
+    marks(ax, y={"softmax regression": floor, "guessing": np.log(CLASSES)})
     ax.set(xscale="log", xlabel="learning rate", ylabel="training loss")
     ax.legend(fontsize=9)
     return fig
@@ -486,14 +473,15 @@ def lists(results: Results) -> plt.Figure:
     }
     drawn["rate"] = 10 ** drawn["rate"]
     for ax, x, y in ((axes[0], "readout", "rate"), (axes[1], "drift", "accuracy")):
-        for tests in (0, 1):
+        for tests, fill in ((0, "none"), (1, "full")):
             for centred, shape in ((False, "s"), (True, "o")):
                 here = (drawn["tests"] == tests) & ((drawn["count"] > 0) == centred)
-                style = dict(
-                    color=COLORS["batch" if centred else "none"], fillstyle="full" if tests else "none"
-                )
-                words = f"{'some layer centres' if centred else 'none centres'}" if tests else None
-                ax.plot(drawn[x][here], drawn[y][here], shape, markersize=5, label=words, **style)
+                words = ("some layer centres" if centred else "none centres") if tests else None
+                style = dict(color=COLORS["theory"], fillstyle=fill, markersize=5)
+                ax.plot(drawn[x][here], drawn[y][here], shape, label=words, **style)
+        for arm, ink in INK.items():
+            at = ARMS.index(arm)
+            ax.plot(drawn[x][at], drawn[y][at], "D", color=ink, markersize=7, label=MAIN[arm])
     axes[0].set(
         xscale="log", yscale="log", xlabel="readout's curvature at the start", ylabel="largest usable rate"
     )

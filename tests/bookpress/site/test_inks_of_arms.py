@@ -26,6 +26,7 @@ SHOWN = {
     "fisher": {"none", "batch"},
     "reach": {"batch"},
     "gradient_explosion": {"none", "batch"},
+    "ingredients": {"none", "batch"},
     "learning_rate": {"none", "batch"},
     "lp_norms": {"batch"},
     "minima": {"none", "batch"},
