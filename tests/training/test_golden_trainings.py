@@ -31,6 +31,7 @@ from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.first_gamma import train as train_gamma
 from bnbook.training.placed import PlacedArm, train_placed
 from bnbook.training.probed import ProbedArm, train_probed
+from bnbook.training.tuned import TunedArm, train_tuned
 
 GOLDEN = Path(__file__).parents[1] / "golden_trainings.json"
 #: Of a value, and of the largest of an array. The same training with SSE4.1, AVX2 and AVX-512 instructions
@@ -73,6 +74,10 @@ def placed(**changes):
         **VGG | PROBES | dict(moment_layers=(), placed_layers=(2, 9), removed_gradient=True) | changes
     )
     return lambda: train_placed(arm, 2, threads=1)
+
+
+def tuned(**changes):
+    return lambda: train_tuned(TunedArm(**VGG | changes), 3)
 
 
 def first_gamma(network):
@@ -142,6 +147,10 @@ CASES = {
     "probed, noisy, momentum": probed(norm="noisy", momentum=0.9, probe_steps=(0, 1)),
     "placed, batch norm": placed(),
     "placed, noisy": placed(norm="noisy"),
+    "tuned, batch norm, lengths kept": tuned(lengths_kept=True),
+    "tuned, AdamW, warm-up, clipped": tuned(norm="none", optimizer="adamw", warm_up=3, clip=1.0),
+    "tuned, standardized and centred": tuned(norm="standardized_centred", momentum=0.9),
+    "tuned, RMS norm": tuned(norm="rms"),
     "vgg16": first_gamma("vgg16"),
     "resnet": first_gamma("resnet"),
     "small, fc, squared": stacked(),
