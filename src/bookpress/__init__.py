@@ -4,3 +4,10 @@ be published and makes the site; what it is a book about it is told (`bookpress.
 results, runs: what chapters record and train · claims: tests and verdicts · fingerprint: what makes evidence stale ·
 pipeline: from chapter to site · site: its pages · coursework · cli.
 """
+
+import sys
+
+if "multiprocessing.spawn" in sys.modules:  # perhaps this is a worker of a chapter's pool
+    from bookpress.processes import end_with_parent
+
+    end_with_parent()

@@ -43,8 +43,8 @@ class Progress:
         self.due[run] = self.at[run] = min(self.at.get(run, 0), self.due[run])
         self._say(self.line())
 
-    def starting(self, workers: int, scheduler: str | None = None) -> None:
-        self._say(f"asking {scheduler} for workers" if scheduler else f"starting {workers} workers")
+    def starting(self, what: str) -> None:
+        self._say(what)
 
     def line(self, elapsed: float | None = None) -> str:
         runs = f"run {self.done} of {len(self.due)} done"

@@ -17,7 +17,7 @@ from bookpress import results
 from bookpress.book import book
 from bookpress.cores import cores
 from bookpress.errors import PressError
-from bookpress.runs import checkpoints, cluster, kinds, store, task
+from bookpress.runs import checkpoints, cluster, kinds, pool, store, task
 from bookpress.runs.kinds import Member
 from bookpress.runs.progress import Progress
 
@@ -40,7 +40,7 @@ def train_all(
 
     `seconds` (S,) is added: what each training took when it was made, a member of a stack its share.
     `workers` train at once, by default (None or 0) one a core, on a GPU one; 1 trains in this process, more
-    on a Dask cluster on this machine; where BNBOOK_SCHEDULER names a cluster (tcp://...), that one trains.
+    in processes of their own; where BNBOOK_SCHEDULER names a Dask cluster (tcp://...), that one trains.
     A chapter's run that was interrupted or killed goes on where it was; a session by hand reads the store and
     adds nothing to it. Trainings that are `kept` are published
     with the chapter, so that nobody has to make them again. PressError for bad input, for a training
@@ -141,24 +141,31 @@ def _train(
     at_once = cores() if all(each["device"] == "cpu" for each in tasks) else 1
     workers = min(workers or at_once, len(tasks))
     try:
-        if workers == 1 and not cluster.scheduler():
+        if address := cluster.scheduler():
+            progress.starting(f"asking {address} for workers")
+            _on_cluster(tasks, progress, keep)
+        elif workers == 1:
             for index, each in enumerate(tasks):
                 keep(index, task.train(each, partial(progress.tell, index)))
                 progress.finish(index)
         else:
-            _on_cluster(tasks, workers, progress, keep)
+            progress.starting(f"starting {workers} workers")
+
+            def keep_and_say(index: int, result: dict[str, Any]) -> None:
+                keep(index, result)
+                progress.finish(index)
+
+            pool.train(tasks, workers, progress.tell, keep_and_say)
     finally:
         progress.close()
 
 
 def _on_cluster(
-    tasks: list[dict[str, Any]], workers: int, progress: Progress, keep: Callable[[int, dict[str, Any]], None]
+    tasks: list[dict[str, Any]], progress: Progress, keep: Callable[[int, dict[str, Any]], None]
 ) -> None:
     events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # words on a step, and futures that are done
     topic = f"{book().package}-{uuid.uuid4().hex}"
-    progress.starting(workers, cluster.scheduler())
-    # With a worker for each of them, it does no harm if there are more.
-    with cluster.connected(workers, exactly=workers < len(tasks)) as (client, local):
+    with cluster.connected() as client:
         client.subscribe_topic(topic, lambda event: events.put(event[1]))
         waiting = {}
         for index, each in enumerate(tasks):
@@ -174,9 +181,9 @@ def _on_cluster(
                 progress.tell(event["run"], event["step"], event["begins"])
             else:
                 index = waiting.pop(event)
-                result = cluster.result(event, local)
+                result = cluster.result(event)
                 keep(index, result)
-                if result["checkpoint"] and not local:  # it lies where the worker is
+                if result["checkpoint"]:  # it lies where the worker is
                     client.run(checkpoints.remove, tasks[index]["keys"], on_error="ignore")
                 progress.finish(index)
 

@@ -60,6 +60,27 @@ def train(task: dict[str, Any], tell: Tell) -> dict[str, Any]:
         }
 
 
+_events: list[Any] = []  # of a process of the pool: the queue by which its caller hears of the steps
+
+
+def begin(events: Any) -> None:
+    """In a process of the pool: what it prints is nobody's output."""
+    _events.append(events)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+
+
+def in_pool(task: dict[str, Any], run: int) -> dict[str, Any]:
+    """`train` in a process of the pool."""
+
+    def tell(step: int, begins: bool) -> bool:
+        _events[0].put((run, step, begins))
+        return True
+
+    return train(task, tell)
+
+
 def on_worker(task: dict[str, Any], topic: str, run: int) -> dict[str, Any]:
     """`train` on a Dask worker, whose caller hears of the steps under `topic`."""
     from distributed import get_worker

@@ -1,4 +1,4 @@
-"""The runner on Dask: processes that die, that are elsewhere, of another edition, and nobody left behind."""
+"""The runner in processes of its own and on Dask: they die, are elsewhere, of another edition, and nobody stays behind."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import json
 import os
 import shutil
 import signal
-import socket
-import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +30,7 @@ from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.probed import ProbedArm
 from bookpress import cli, results
 from bookpress.pipeline import execution
-from bookpress.runs import cluster
+from bookpress.runs import cluster, pool
 from bookpress.runs.runner import train_members
 
 pytestmark = [
@@ -50,9 +48,9 @@ SETTINGS = dict(evaluate_every=3, **TINY)
 
 @pytest.fixture(autouse=True)
 def apart(own_store):
-    """A store and a progress file of its own, and no local cluster before and after."""
+    """A store and a progress file of its own, and no worker before and after."""
     yield own_store.parent
-    cluster.end_local()
+    pool.end_kept()
 
 
 def same(one, other) -> bool:
@@ -61,8 +59,13 @@ def same(one, other) -> bool:
     )
 
 
+def variables(_: object) -> list[str | None]:
+    """What a worker finds around it."""
+    return [os.environ.get(name) for name in ("OMP_NUM_THREADS", "BNBOOK_RESULTS")]
+
+
 def test_two_workers_give_the_numbers_of_one_process(apart, monkeypatch):
-    """Every kind of arm; what workers print, however much, does no harm; and each has a bound of memory."""
+    """Every kind of arm; the next round finds the workers there."""
     members = [
         (Arm("batch", **SETTINGS), 0),
         (ProbedArm("noisy", probe_steps=(0,), landscape=(1.0,), **SETTINGS), 1),
@@ -70,22 +73,18 @@ def test_two_workers_give_the_numbers_of_one_process(apart, monkeypatch):
         (PhaseArm(hidden=(4,), batch_size=8, steps=6, data="textures-standin", test_examples=10), 2),
         (QUICK, 3),
     ]
-    (apart / "loud").mkdir()
-    noise = "import os; os.write(2, b'x' * 70_000 + b'\\n'); os.write(1, b'a stray line\\n')"
-    (apart / "loud" / "sitecustomize.py").write_text(noise)
-    monkeypatch.setenv("PYTHONPATH", f"{apart / 'loud'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setenv("BNBOOK_RESULTS", str(apart / "results.json"))  # this process's alone
     there = train_members(members, workers=2)
-    (local,) = cluster._kept
-    local.log.seek(0)
-    printed = local.log.read()
-    assert printed.count(b"x" * 70_000) >= 3 and b"a stray line" in printed
-    with cluster.connected(2) as (client, again):
-        assert again is local  # the next round finds it there
-        bounds = [each["memory_limit"] for each in client.scheduler_info()["workers"].values()]
-        assert len(bounds) == 2 and sum(bounds) < psutil.virtual_memory().total
-        assert set(client.run(os.getenv, "OMP_NUM_THREADS").values()) == {"1"}
-        assert not client.run_on_scheduler(eval, "'torch' in __import__('sys').modules")
+    with pool._taken(1) as workers:
+        assert workers.made.submit(variables, 0).result(HANGS) == ["1", None]
+    assert os.environ["BNBOOK_RESULTS"] and sys.modules["__main__"].__spec__ is not None
+    with pool._taken(2) as again:
+        assert again is workers
+    with pool._taken(3) as more:
+        assert more is not workers and not any(each.is_alive() for each in workers.processes)
+    monkeypatch.setenv("BNBOOK_DEVICE", "cpu")
+    with pool._taken(3) as other:
+        assert other is not more  # what they took from this process has changed
     said = (apart / "said").read_text().splitlines()
     assert said[0] == "starting 2 workers" and said[-1].startswith("run 5 of 5 done")
     monkeypatch.setenv("BNBOOK_STORE", str(apart / "other"))
@@ -94,68 +93,11 @@ def test_two_workers_give_the_numbers_of_one_process(apart, monkeypatch):
     assert results.read(apart / "results.json").header["store"]["ran"] == 10
 
 
-def test_a_local_cluster_is_taken_again_where_it_is_large_enough_and_will_not_just_end(monkeypatch):
-    made, process = [], type("Process", (), {"poll": lambda self: None})()
-
-    def make(self, workers: int) -> None:
-        self.workers, self.surroundings, self.left = workers, cluster._surroundings(), time.monotonic()
-        self.address, self.keys, self.process = "", {}, process
-        made.append(workers)
-
-    monkeypatch.setattr(cluster.LocalCluster, "__init__", make)
-    monkeypatch.setattr(cluster.LocalCluster, "end", lambda self: None)
-    for workers, exactly in ((3, False), (2, False), (3, True), (2, True), (2, False), (3, False)):
-        kept = cluster._local(workers, exactly)
-    assert made == [3, 2, 3]
-    kept.left -= 50  # seconds; it ends after 60, perhaps while it is asked
-    assert cluster._local(3, False) is not kept
-    with monkeypatch.context() as patched:
-        patched.setattr(cluster, "_client", lambda *_: nullcontext())
-        cluster._kept[0].left -= 40
-        with cluster.connected(3) as (_, kept):
-            pass
-        assert time.monotonic() - kept.left < 30
-    assert made == [3, 2, 3, 3]
-
-
-def asked_for(where, page: str) -> bytes:
-    """What a port answers to who speaks HTTP without more."""
-    with socket.create_connection(where, timeout=30) as plain, suppress(ConnectionResetError):
-        plain.sendall(f"GET {page} HTTP/1.0\r\n\r\n".encode())
-        return b"" if (found := plain.recv(1000))[:4] != b"HTTP" else found
-    return b""
-
-
-def test_nobody_without_its_keys_is_let_in_by_a_local_cluster(apart):
-    """At none of the ports that its processes listen at: each speaks TLS and asks for a certificate."""
-    with cluster.connected(2) as (_, local):
-        inside = [
-            psutil.Process(local.process.pid),
-            *psutil.Process(local.process.pid).children(recursive=True),
-        ]
-        asked = {
-            c.laddr for each in inside for c in each.net_connections("inet") if c.status == psutil.CONN_LISTEN
-        }
-        assert len(asked) >= 3 and {where.ip for where in asked} == {"127.0.0.1"}
-        for where in asked:
-            said = [
-                asked_for(where, page)
-                for page in ("/", "/json/counts.json", "/info/main/workers.html", "/metrics")
-            ]
-            if said[0].startswith(b"HTTP"):  # Dask's servers for pages start anyhow: they have none
-                assert all(answer.startswith(b"HTTP/1.1 404") for answer in said)
-                continue
-            assert set(said) == {b""}
-            strange = ssl.create_default_context()
-            strange.check_hostname, strange.verify_mode = False, ssl.CERT_NONE
-            with (
-                pytest.raises((ssl.SSLError, ConnectionResetError)),
-                socket.create_connection(where, timeout=30) as bare,
-                strange.wrap_socket(bare) as wrapped,
-            ):
-                wrapped.sendall(b"x")
-                wrapped.recv(1)  # in TLS 1.3 the refusal comes here
-    cluster.end_local()
+def test_workers_without_work_end(apart, monkeypatch):
+    monkeypatch.setattr(pool, "IDLE", 0.1)
+    with pool._taken(1) as workers:
+        pass
+    soon(lambda: not workers.processes[0].is_alive())
 
 
 def lines(apart: Path, words: str) -> list[str]:
@@ -199,54 +141,51 @@ def apart_and_here(members, apart, monkeypatch, meanwhile) -> None:
     assert all(same(there[member], here[member]) for member in members)
 
 
+def page_faults() -> int:  # of two hundred steps, each of which makes and frees two MiB
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(200):
+        np.ones(2**18)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="page faults are counted otherwise elsewhere")
 def test_workers_keep_the_memory_of_a_step_for_the_next_one():
-    def page_faults() -> int:  # of two hundred steps, each of which makes and frees two MiB
-        import resource
-
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        for _ in range(200):
-            np.ones(2**18)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-    with cluster.connected(1) as (client, _):
-        assert client.submit(page_faults).result(timeout=HANGS) < 20_000  # 512 a step where it is handed back
+    with pool._taken(1) as workers:
+        found = workers.made.submit(page_faults).result(timeout=HANGS)
+    assert found < 20_000  # 512 a step where it is handed back
 
 
-def test_what_killed_workers_did_is_done_again_however_slow_they_come_back(apart, monkeypatch):
-    """Dask ends a lost worker's nanny after a while (here 1 s), though it is starting another; after the last
-    nanny all tasks would wait for ever."""
-    (apart / "site").mkdir()
-    slow = f"import os, time\nif os.path.exists({str(apart / 'slow')!r}): time.sleep(3)\n"
-    (apart / "site" / "sitecustomize.py").write_text(slow)
-    monkeypatch.setenv("PYTHONPATH", f"{apart / 'site'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.setenv("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "1s")
-
-    def kill_both():
-        soon(lambda: lines(apart, "run 0 of"))
-        (apart / "slow").touch()
-        for process in workers_of(cluster._kept[0].process.pid):
+def kill_workers(apart: Path, over: threading.Event, times: int) -> None:
+    """Each time once a training has begun."""
+    for _ in range(times):
+        before = len(lines(apart, "run 0 of"))
+        soon(lambda: over.is_set() or len(lines(apart, "run 0 of")) > before)
+        for process in [] if over.is_set() else workers_of(os.getpid()):
             process.kill()
 
-    apart_and_here([(LONG, seed) for seed in range(2)], apart, monkeypatch, kill_both)
+
+def test_what_killed_workers_did_is_done_again(apart, monkeypatch):
+    apart_and_here(
+        [(LONG, seed) for seed in range(2)],
+        apart,
+        monkeypatch,
+        lambda: kill_workers(apart, threading.Event(), 1),
+    )
 
 
-def test_a_task_that_kills_every_worker_is_given_up_with_its_last_words(apart):
+def test_where_the_last_worker_is_killed_too_it_is_one_line(apart):
     over = threading.Event()
-
-    def kill_all():
-        """Again and again: a worker killed before its task began counts for nothing."""
-        while not over.is_set():
-            before = len(lines(apart, "run 0 of"))
-            soon(lambda: over.is_set() or len(lines(apart, "run 0 of")) > before)
-            for process in [each for local in cluster._kept for each in workers_of(local.process.pid)]:
-                process.kill()
-
-    threading.Thread(target=kill_all, daemon=True).start()
-    with pytest.raises(BnbookError, match="3 workers died while .* killed by signal 9"):
+    thread = threading.Thread(target=kill_workers, args=(apart, over, 2), daemon=True)
+    thread.start()
+    with pytest.raises(
+        BnbookError, match=r"ended in the middle \(signal 9; perhaps memory.*run again to go on"
+    ):
         train_members([(ENDLESS, 0), (replace(ENDLESS, depth=3), 0)], workers=2)
     over.set()
-    assert not cluster._kept
+    thread.join(HANGS)
+    assert not pool._kept and not workers_of(os.getpid())
 
 
 #: A process that a shell put into the background ignores Ctrl-C, and hands that down.

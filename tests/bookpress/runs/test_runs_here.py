@@ -228,7 +228,7 @@ def test_progress_that_cannot_be_written_ends_no_training(monkeypatch, own_store
 def test_progress_tells_the_speed_from_the_first_step_on(tmp_path, monkeypatch):
     monkeypatch.setenv("BNBOOK_PROGRESS", str(tmp_path / "lines"))
     progress = Progress([500, 500], interval=1e9)
-    progress.starting(2)
+    progress.starting("starting 2 workers")
     progress.tell(0, 0, begins=True)
     progress.tell(0, 1)
     progress.tell(1, 400, begins=True)  # from a checkpoint: made by another process, at no known speed

@@ -1,0 +1,157 @@
+"""Trainings in processes of this machine, which are kept a while for the next round of a chapter."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from bookpress import processes
+from bookpress.errors import PressError
+from bookpress.runs import task
+
+#: What must be set before a worker starts: one thread, and memory that a step has freed is kept for the next one (by
+#: glibc's defaults it is handed back, and up to a third of a training goes into page faults).
+VARIABLES = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+VARIABLES |= {"MALLOC_TRIM_THRESHOLD_": str(2**32), "MALLOC_MMAP_MAX_": "0"}
+#: What a worker is not told: whose results it makes.
+PASSING = ("BNBOOK_RESULTS", "BNBOOK_CHAPTER", "BNBOOK_PROGRESS", "BNBOOK_FIGURES")
+#: Seconds between two looks at what the workers say, and after which workers without work end.
+LOOK, IDLE = 0.25, 60.0
+
+
+class Workers:
+    """So many processes, and the queue by which they say where their trainings stand."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.surroundings = count, _surroundings()
+        self.events = multiprocessing.get_context("spawn").SimpleQueue()
+        self.made = processes.started(count, task.begin, self.events)
+        with _as_a_worker_starts():
+            self.made.submit(os.getpid)
+        self.processes = list(self.made._processes.values())
+
+    def fit(self, count: int) -> bool:
+        return (
+            self.count >= count
+            and self.surroundings == _surroundings()
+            and all(process.is_alive() for process in self.processes)
+        )
+
+    def end(self) -> None:
+        processes.end(self.made)
+
+    def died_of(self) -> str:
+        """How the first of them ended that was not ended because of it."""
+        for process in self.processes:
+            process.join(5)
+        codes = [process.exitcode for process in self.processes]
+        code = next((each for each in codes if each not in (None, 0, -15)), None)
+        return f"signal {-code}" if code and code < 0 else f"exit code {code}"
+
+
+Tell = Callable[[int, int, bool], Any]
+Keep = Callable[[int, dict[str, Any]], None]
+
+
+def train(tasks: list[dict[str, Any]], count: int, tell: Tell, keep: Keep) -> None:
+    """Train all tasks, `count` at once; `tell` hears of their steps, `keep` takes each result as soon as it is there.
+
+    Where a worker is killed, mostly for want of memory, half as many go on with what is left; PressError where the
+    last one is. After any other error, or Ctrl-C, none trains on for nobody.
+    """
+    left = dict(enumerate(tasks))
+    while left:
+        with _taken(count) as workers:
+            try:
+                _train(left, count, workers, tell, keep)
+            except BrokenExecutor:
+                why = workers.died_of()
+                workers.end()
+                if count == 1:
+                    raise PressError(
+                        f"a training's process ended in the middle ({why}; perhaps memory ran out); finished trainings are "
+                        "in the results store; free memory, then run again to go on with those that are missing"
+                    ) from None
+                count //= 2
+
+
+def _train(left: dict[int, dict[str, Any]], count: int, workers: Workers, tell: Tell, keep: Keep) -> None:
+    """Train those that are left, and take each away that is done."""
+    waiting: dict[Future, int] = {}
+    while left:
+        for index in [each for each in left if each not in waiting.values()][: count - len(waiting)]:
+            waiting[workers.made.submit(task.in_pool, left[index], index)] = index
+        done, _ = wait(waiting, LOOK, FIRST_COMPLETED)
+        while not workers.events.empty():
+            tell(*workers.events.get())
+        for future in done:
+            index = waiting.pop(future)
+            keep(index, future.result())
+            del left[index]
+
+
+# ---- Kept between rounds: to start them takes seconds ----------------------------------------------------------------
+
+_lock = threading.Lock()
+_kept: list[tuple[Workers, threading.Timer]] = []  # one at most; it ends with this process
+
+
+@contextmanager
+def _taken(count: int) -> Iterator[Workers]:
+    with _lock:
+        held = [_kept.pop() for _ in tuple(_kept)]
+    workers = None
+    for each, timer in held:
+        timer.cancel()
+        if each.fit(count):
+            workers = each
+        else:
+            each.end()
+    workers = workers or Workers(count)
+    try:
+        yield workers
+    except BaseException:
+        workers.end()
+        raise
+    timer = threading.Timer(IDLE, end_kept)
+    timer.daemon = True
+    with _lock:
+        _kept.append((workers, timer))
+    timer.start()
+
+
+def end_kept() -> None:
+    with _lock:
+        held = [_kept.pop() for _ in tuple(_kept)]
+    for workers, timer in held:
+        timer.cancel()
+        workers.end()
+
+
+def _surroundings() -> tuple:
+    """What workers take from this process when they start; where it changed, new ones are needed."""
+    names = [name for name in os.environ if name.startswith("BNBOOK_") and name not in PASSING]
+    return os.getcwd(), tuple(sorted((name, os.environ[name]) for name in names))
+
+
+@contextmanager
+def _as_a_worker_starts() -> Iterator[None]:
+    """The variables of a worker; and no main module, which it would run anew although its tasks are plain values."""
+    before, main = dict(os.environ), sys.modules["__main__"]
+    for name in PASSING:
+        os.environ.pop(name, None)
+    os.environ |= VARIABLES
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        os.environ.clear()
+        os.environ |= before
