@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import importlib
-import logging
 import multiprocessing
 import os
 import platform
@@ -26,7 +25,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookpress import atomic, fingerprint, paths, results
+from bookpress import atomic, exits, fingerprint, paths, results
 from bookpress.book import book, folders
 from bookpress.claims import judging
 from bookpress.cores import cores
@@ -35,7 +34,9 @@ from bookpress.fingerprint.sources import Sources
 from bookpress.pipeline import chapter_runs, compare, gate, handout
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
 from bookpress.pipeline.chapters import Chapter
+from bookpress.processes import end_with_parent
 from bookpress.profiles import BUDGETS
+from bookpress.runs import cluster
 
 # ---- One notebook executed by papermill, in a kernel of this Python that finds the run's own copy of the package
 # and nothing that its user's own sessions start with.
@@ -67,7 +68,7 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], calle
     """Execute `source`, beside which lie the copies of the packages; the first line of what went wrong, or None;
     PressError, which begins with what the run is `called`, where the chapter met input that the user can mend."""
     import papermill
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
     from traitlets.config import Config
 
     (source.parent / "own").mkdir(exist_ok=True)
@@ -89,6 +90,10 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], calle
         if error.ename == PressError.__name__:
             raise PressError(f"{called}: {error.evalue}") from None
         return f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+    except CellExecutionError as error:
+        return (
+            f"a cell failed: {error.ename}: {error.evalue}" if error.ename else "a cell failed without a word"
+        )
     except (DeadKernelError, CellTimeoutError) as error:
         return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     except RuntimeError as error:
@@ -203,14 +208,16 @@ def run_chapter(
         began = fingerprint.chapter_fingerprint(
             chapter.code_cells, values, [], Sources(code / book().package)
         )
-        made_from = gate.made_from(chapter, began, code)
+        made_from = gate.made_from(chapter, began)
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
-        nbformat.write(chapter.notebook, scratch / "input.ipynb")
+        nbformat.write(_with_its_end(chapter.notebook, scratch), scratch / "input.ipynb")
         started = time.time()
         failure = execute_notebook(scratch / "input.ipynb", work, values, called)
         _complete(work, values, values == parameters, made_from, time.time() - started, peak_mib())
         problems = [failure] if failure else gate.problems(work, fresh=True)
+        if not problems and not (scratch / ENDED).exists():
+            problems = ["the kernel ended before its last cell did; perhaps memory ran out"]
         failed_path = target.notebook_path.with_suffix(".failed.ipynb")
         numbers = target.results_path.with_suffix(".failed.json")  # which somebody may have looked at
         if problems:
@@ -225,11 +232,26 @@ def run_chapter(
     return target
 
 
+#: What a run's last cell writes. Papermill calls a cell "completed" whose kernel was killed or ran out of time.
+ENDED = "ended"
+
+
+def _with_its_end(notebook: Any, scratch: Path) -> Any:
+    """The notebook and behind it the cell that shows that all others ended."""
+    import nbformat
+
+    page = notebook.copy()
+    last = nbformat.v4.new_code_cell(f"open({str(scratch / ENDED)!r}, 'x').close()", id=ENDED)
+    page["cells"] = [*notebook.cells, last]
+    return page
+
+
 def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: float, peak_mib: int) -> None:
     """Scrub the notebook and complete the results file's header."""
     import nbformat
 
     notebook = nbformat.read(work.notebook_path, as_version=4)
+    notebook.cells = [cell for cell in notebook.cells if cell.get("id") != ENDED]
     chapter_runs.scrub(notebook)
     gate.scrub(notebook)
     nbformat.write(notebook, work.notebook_path)
@@ -343,6 +365,9 @@ class Job:
         outcome = ChapterOutcome(
             lines=[(False, f"passed {chapter.name} ({self.profile}) in {seconds:.1f} s")]
         )
+        if cluster.scheduler() and not done.results.header["provenance"]["store"]:
+            words = f"{chapter.name} trains nothing through the runner: it ran on this machine alone, --scheduler or not"
+            outcome.lines.append((True, f"note: {words}"))
         took, limit = done.results.header["provenance"]["seconds"], BUDGETS[self.profile]
         if took > limit:
             words = f"{chapter.name}: {took:.0f} s, over the {self.profile} budget of {limit} s"
@@ -422,21 +447,9 @@ def _begin(share: int, package: str) -> None:
     importlib.import_module(f"{package}.book")
     os.environ["BNBOOK_CORES"] = str(share)
     os.environ.setdefault("OMP_NUM_THREADS", str(share))  # kernels that wait for each other's cores spin
-    for how in (signal.SIGTERM, signal.SIGINT):  # Ctrl-C reaches every process of the terminal
-        signal.signal(how, _interrupt)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _interrupt(*_: object) -> None:
-    for how in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(how, signal.SIG_IGN)
-    logging.disable()  # an event loop that is torn down tells of its tasks, each with a traceback
-    raise KeyboardInterrupt
-
-
-def _end_with_parent() -> None:
-    multiprocessing.parent_process().join()
-    os._exit(1)  # the kernel sees that and ends, too
+    for each in exits.SIGNALS:  # Ctrl-C reaches every process of the terminal
+        signal.signal(each, exits.interrupt)
+    end_with_parent()  # the kernel sees that and ends, too
 
 
 def _parameters(chapter: Chapter, profile: str, name: str | None) -> dict[str, Any]:

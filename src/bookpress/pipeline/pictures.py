@@ -11,11 +11,9 @@ import hashlib
 import html
 import importlib
 import importlib.metadata
-import multiprocessing
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -30,6 +28,7 @@ from bookpress.fingerprint.sources import Sources
 from bookpress.pipeline import chapter_runs, inks
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter
+from bookpress.processes import pool
 from bookpress.results import Results
 
 Draw = Callable[[Results], Any]
@@ -117,8 +116,8 @@ def _draw_all(jobs: list[Job]) -> None:
         for job in jobs:
             _draw(job)
         return
-    with ProcessPoolExecutor(cores(), mp_context=multiprocessing.get_context("spawn")) as pool:
-        for _ in pool.map(_draw, jobs):
+    with pool(cores()) as workers:
+        for _ in workers.map(_draw, jobs):
             pass
 
 

@@ -49,7 +49,10 @@ def build(profile: str | None = None) -> Path:
     folder = paths.build_folder()
     words = f"another process builds the site in {folder}; wait for it and start again"
     with atomic.alone(folder / ".lock", PressError(words)):
-        return _built(folder, profile)
+        try:
+            return _built(folder, profile)
+        finally:
+            shutil.rmtree(folder / "output", ignore_errors=True)
 
 
 def _built(folder: Path, profile: str | None) -> Path:
@@ -88,14 +91,21 @@ def _built(folder: Path, profile: str | None) -> Path:
     if site.exists():
         os.replace(site, old_site)
     os.replace(rendered, site)
-    for old in (old_site, output):
-        shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(old_site, ignore_errors=True)
     return site / "index.html"
 
 
-#: This interpreter's jupyter-book, whatever PATH says, in which nbformat starts as quickly as here; and without the
-#: collector of cyclic garbage, which takes a third of its time and finds little before its end.
-PROGRAM = "import gc; gc.disable(); import bookpress.pipeline; from jupyter_book.cli.main import main; main()"
+#: This interpreter's jupyter-book, whatever PATH says, in which nbformat starts as quickly as here; without the
+#: collector of cyclic garbage, which takes a third of its time and finds little before its end; and ended with this
+#: process, at whose end its input ends.
+PROGRAM = """
+import gc, os, sys, threading
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
+gc.disable()
+import bookpress.pipeline
+from jupyter_book.cli.main import main
+main()
+"""
 
 
 @contextmanager
@@ -107,12 +117,13 @@ def _jupyter_book(staged: Path, output: Path) -> Iterator[None]:
     environment = os.environ | {"PYTHONWARNINGS": "ignore", "SOURCE_DATE_EPOCH": str(int(time.time()))}
     environment |= {"PYTHONUTF8": "1", MARK: "1"}  # what it says is read as UTF-8
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said, env=environment)
         try:
             yield
             process.wait()
         finally:
             process.kill()
+            process.stdin.close()
         if process.returncode or not (output / "_build" / "html" / "index.html").is_file():
             said.seek(0)
             lines = said.read().splitlines()

@@ -46,6 +46,34 @@ def test_a_run_that_breaks_is_kept_apart_with_its_cell(ran, how):
     assert not list((ran / "runs").rglob("*.running"))
 
 
+def test_papermills_word_is_not_taken_for_a_kernel_that_ended_early(tiny, monkeypatch):
+    """It calls a cell "completed" whose kernel was killed, or whose time was over."""
+
+    def execute(source, target, **_):
+        notebook = nbformat.read(source, as_version=4)
+        for cell in notebook.cells:
+            cell.metadata["papermill"] = {"status": "completed", "exception": False}
+        nbformat.write(notebook, target)
+
+    monkeypatch.setattr("papermill.execute_notebook", execute)
+    monkeypatch.setattr(gate, "problems", lambda *_, **__: [])
+    (chapter,) = chapters.select(["coin"])
+    with pytest.raises(execution.ChapterFailed, match="the kernel ended before its last cell did"):
+        execution.run_chapter(chapter, "smoke", {})
+    failed = nbformat.read(tiny / "runs" / "smoke" / "part" / "coin.failed.ipynb", as_version=4)
+    assert execution.ENDED not in [cell.id for cell in failed.cells]
+
+
+def test_a_cluster_that_a_chapter_does_not_use_is_said(ran, monkeypatch):
+    (chapter,) = chapters.select(["coin"])
+    monkeypatch.setattr(execution, "run_chapter", lambda *_, **__: chapter_runs.fresh_run(chapter, "laptop"))
+    job = execution.Job("laptop", {chapter.name: {}})
+    assert not any(wrong for wrong, _ in job.run(chapter).lines)
+    monkeypatch.setenv("BNBOOK_SCHEDULER", "tcp://node1:8786")
+    (words,) = [line for wrong, line in job.run(chapter).lines if wrong]
+    assert words.startswith("note: part/coin trains nothing through the runner: it ran on this machine alone")
+
+
 def one_line(done) -> bool:
     """One line of ours; a kernel that is ended early may add a remark of its message library."""
     ours = [line for line in done.stderr.splitlines() if line.startswith("bnbook:")]
@@ -208,41 +236,26 @@ def test_an_edit_while_a_chapter_runs_does_not_reach_it(tiny):
     assert held["package"] == before(chapters.select(["coin"])[0].code_cells, {}, [])["package"]
 
 
-def test_what_was_imported_is_what_the_commit_is_asked_for(tmp_path, monkeypatch):
-    """Files hidden from git by its own notes, and a package that is not the checkout's."""
-    root, package = tmp_path / "root", tmp_path / "root" / "src" / "bnbook"
-    for name in ("src/bnbook/a.py", "book/x.md", "requirements.lock", "_config.yml"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(b"one\n")
-    git = ["git", "-C", str(root), "-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
+def test_what_runs_is_what_the_commit_is_asked_for(tmp_path, monkeypatch):
+    """Files that git does not know, and a package that is not the checkout's."""
+    package = tmp_path / "src" / "bnbook"
+    for name in ("src/bnbook/a.py", "book/x.md", "requirements.lock", "_config.yml", "notes"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("package: bnbook\n")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
         subprocess.run([*git, *words], check=True)
-    monkeypatch.setenv("BNBOOK_ROOT", str(root))
-    other = tmp_path / "other"
-    shutil.copytree(package.parent, other)
-    assert not gate.commit()["dirty"] and not gate.commit(other)["dirty"]
-    (other / "bnbook" / "a.py").write_bytes(b"two\n")
-    assert gate.commit(other)["dirty"] and not gate.commit()["dirty"]
-    (other / "bnbook" / "a.py").write_bytes(b"one\r\n")
-    assert not gate.commit(other)["dirty"], "the line ends of another system"
-    for hide in ("--assume-unchanged", "--skip-worktree"):
-        subprocess.run([*git, "update-index", hide, "src/bnbook/a.py"], check=True)
-        (package / "a.py").write_bytes(b"two\n")
-        assert gate.commit()["dirty"]
-        (package / "a.py").write_bytes(b"one\n")
-        assert not gate.commit()["dirty"]
-    (root / ".git" / "info" / "exclude").write_text("b.py\n")
-    (package / "b.py").write_bytes(b"")
-    assert gate.commit()["dirty"]
-    for words in (
-        ["add", "-f", "src"],
-        ["commit", "-qm", "y"],
-        ["replace", "HEAD~", "HEAD"],
-        ["reset", "-q", "HEAD~"],
-    ):
-        subprocess.run([*git, *words], check=True)
-    assert gate.commit()["dirty"], "a commit under the name of another"
-    (package / "b.py").unlink()
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    assert gate.commit()["dirty"], "the package that runs lies elsewhere"
+    monkeypatch.setattr(gate, "folders", lambda: {"bnbook": package})
     assert not gate.commit()["dirty"]
-    (root / "_config.yml").write_bytes(b"package: other\n")
-    assert gate.commit()["dirty"]
+    for path, dirty in (
+        (package / "b.py", True),
+        (tmp_path / "_config.yml", True),
+        (tmp_path / "notes", False),
+    ):
+        before = path.read_bytes() if path.exists() else None
+        path.write_bytes(b"two")
+        assert gate.commit()["dirty"] is dirty, path
+        path.write_bytes(before) if before else path.unlink()
+        assert not gate.commit()["dirty"]
