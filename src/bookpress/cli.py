@@ -26,6 +26,11 @@ except ImportError:  # Windows
 Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 #: Files that a run opens at once: its kernel's sockets, its workers' and the libraries that they load.
 OPEN_FILES = 256
+#: What an end in the middle of a command does not lose.
+STAYS = {
+    "run": "; what is done stays, and a rerun goes on from it",
+    "build": "; the site that was there stays; build again",
+}
 #: What else lies in runs/, so that no run of one's own is called so.
 TAKEN = (*PROFILES, "store", "tests")
 
@@ -34,12 +39,10 @@ def main(words: list[str] | None = None) -> int:
     """Run one command.
 
     Exit codes: 0 done; 1 a chapter or check failed; 2 bad usage or parameter, or a file that cannot be
-    written; 130 interrupted; 141 the reader of a pipe (such as head) left before the end.
+    written; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP; 141 the reader of a pipe (such as head) left before the end.
     """
     given = sys.argv[1:] if words is None else words
-    return guarded(
-        lambda: _command(words), "; what is done stays, and a rerun goes on from it" * ("run" in given[:1])
-    )
+    return guarded(lambda: _command(words), STAYS.get(given[0] if given else "", ""))
 
 
 def _command(words: list[str] | None) -> int:
@@ -97,6 +100,9 @@ def _parser() -> argparse.ArgumentParser:
     for command in (check, build, claims):
         command.add_argument("--runs", action="store_true", help="runs/PROFILE instead of executed/")
         command.add_argument("--profile", choices=PROFILES, help="with --runs (default smoke)")
+    for command in (build, claims):
+        words = "exit with 0 although a published run does not pass the check and is left out"
+        command.add_argument("--anyway", action="store_true", help=words)
     for command in (check, claims):
         command.add_argument("chapters", nargs="*", metavar="PART/CHAPTER", help="these only")
     claims.add_argument("--json", action="store_true", help="all that was found, as data")
@@ -220,8 +226,6 @@ def _lock(arguments: argparse.Namespace) -> int:
 def _publish(arguments: argparse.Namespace) -> int:
     from bookpress.pipeline import publishing
 
-    for name in publishing.settle():
-        print(f"published {name}, whose publication had been cut short")
     for chapter in _chosen(arguments):
         made = publishing.publish(chapter, arguments.profile)
         print("\n".join([f"published {chapter.name} ({arguments.profile})", *publishing.words(made)]))
@@ -240,12 +244,23 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import chapters
     from bookpress.site import build
 
     started = time.perf_counter()
     page = build.build(arguments.profile if arguments.runs else None)
     print(f"built in {time.perf_counter() - started:.0f} s; open {page.as_uri()}")
-    return DONE
+    return _unless_refused(arguments, chapters.discover())
+
+
+def _unless_refused(arguments: argparse.Namespace, chapters: list) -> int:
+    """FAILED, and why, where evidence of these chapters is left out; of fresh runs none is."""
+    from bookpress.pipeline import gate
+
+    lines = [] if arguments.runs else gate.refused(chapters)
+    for line in lines:
+        print(f"BAD {line}", file=sys.stderr)
+    return FAILED if lines and not arguments.anyway else DONE
 
 
 def _claims(arguments: argparse.Namespace) -> int:
@@ -258,7 +273,7 @@ def _claims(arguments: argparse.Namespace) -> int:
     chosen = chapters.select(arguments.chapters) if arguments.chapters else chapters.discover()
     profile = arguments.profile if arguments.runs else None
     print(exports.listing([chapter.name for chapter in chosen], profile, as_data=arguments.json), end="")
-    return DONE
+    return _unless_refused(arguments, chosen)
 
 
 def _results(arguments: argparse.Namespace) -> int:

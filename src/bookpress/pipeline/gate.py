@@ -10,20 +10,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bookpress import atomic, claims, fingerprint, paths, results
-from bookpress.book import PRESS, book, command_name, folders
+from bookpress.book import book, command_name, folders
 from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
 from bookpress.pipeline.chapters import Chapter
+from bookpress.profiles import PUBLISHED
 from bookpress.schema import valid
 from bookpress.texts import read_text
 
@@ -102,7 +103,13 @@ def local_paths(evidence: Evidence) -> Lines:
 #: Beyond words, tables and formulas in Markdown: tags, links, pictures, directives and roles, which name files; a text
 #: of JSON with one.
 ACTIVE = re.compile(r"<[A-Za-z/!?]|\][(:]|[`~:]{3}\s*\{|\}`")
-MARKED = re.compile(rf'"((?:[^"\\]|\\.)*?(?:{ACTIVE.pattern})(?:[^"\\]|\\.)*)"')
+#: What of TeX reaches beyond a formula: links, styles, classes, other packages, new meanings of names.
+BEYOND = (
+    r"(?:href|url|style|class|cssId|html\w*|data|require|unicode|bbox|includegraphics|mmlToken|texttip|tooltip|toggle|"
+    r"action|def|gdef|let|(?:re)?new(?:command|environment))(?![A-Za-z])"
+)
+TEX = re.compile(rf"\\{BEYOND}")
+MARKED = re.compile(rf'"((?:[^"\\]|\\.)*?(?:{ACTIVE.pattern}|\\\\{BEYOND})(?:[^"\\]|\\.)*)"')
 
 
 def plain(evidence: Evidence) -> Lines:
@@ -136,8 +143,9 @@ def cells(evidence: Evidence) -> Lines:
                 yield f"{where} raised {output.ename}: {output.evalue}"
             if active := sorted(set(shown) - SHOWN):
                 yield f"{where} shows {active[0]}; expected one of {', '.join(sorted(SHOWN))}"
-            if found := ACTIVE.search(str(shown.get("text/markdown", ""))):
-                yield f"{where} shows {found[0]!r} in Markdown; expected words, tables and formulas alone"
+            marked = "\n".join(str(shown.get(f"text/{kind}", "")) for kind in ("markdown", "latex"))
+            if found := ACTIVE.search(marked) or TEX.search(marked):
+                yield f"{where} shows {found[0]!r}; expected words, tables and formulas alone"
             if any(kind.startswith("image/") for kind in shown):
                 alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
                 yield from _alt_problems(f"{where} shows a picture", alt)
@@ -276,11 +284,10 @@ KERNELS = re.compile(
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill", "jupytext", "matplotlib")
 
 
-def made_from(chapter: Chapter, began: dict[str, str], code: Path) -> dict[str, Any]:
-    """Fingerprint, claims, head of the locks and commit as they are before a run starts, which imports the
-    package from the folder `package`."""
+def made_from(chapter: Chapter, began: dict[str, str]) -> dict[str, Any]:
+    """Fingerprint, claims, head of the locks and commit as they are before a run starts."""
     listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
-    return {"fingerprint": began, "claims": listed, "locks": head, **commit(code)}
+    return {"fingerprint": began, "claims": listed, "locks": head, **commit()}
 
 
 def not_as_locked(header: Mapping[str, Any]) -> str:
@@ -321,26 +328,18 @@ def _git(*words: str) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def commit(code: Path | None = None) -> dict[str, Any]:
-    """The commit checked out, and whether what runs differs from it: the packages in `code` (by default those
-    of the checkout), the chapters, the lock and what names the package. Asked of the files' content, not of git's own notes of it."""
-    root, packages = paths.repository_root(), (book().package, PRESS)
-    code = code or root / "src"
+def commit() -> dict[str, Any]:
+    """The commit checked out, and whether what runs differs from it: the packages, the chapters, the lock and what
+    names the package."""
+    root, packages = paths.repository_root(), folders()
     if not (head := _git("rev-parse", "HEAD").strip()):
         return {"commit": "unknown", "dirty": True}
+    own = {name: root / "src" / name for name in packages}
+    elsewhere = any(own[name].is_dir() and own[name].resolve() != packages[name].resolve() for name in own)
+    asked = [*(f"src/{name}" for name in packages), "book", "requirements.lock", "_config.yml"]
+    rows = _git("status", "--porcelain", "--untracked-files=all", "--", *asked).splitlines()
     lines = f"book/{locks.NAME}"  # publishing adds to it, which is no other code; a lock is to be committed
-    single = ("requirements.lock", "_config.yml")
-    asked = [*(f"src/{name}" for name in packages), "book", *single]
-    rows = (row.partition("\t") for row in _git("ls-tree", "-r", "-z", "HEAD", "--", *asked).split("\0"))
-    held = {name: words.split()[2] for words, _, name in rows if name}
-    there = {path.relative_to(root).as_posix(): path for path in _files(root / "book")}
-    there |= {name: root / name for name in single if name in held}
-    for package in packages:
-        if any(name.startswith(f"src/{package}/") for name in held):  # a book may stand without their sources
-            there |= {f"src/{path.relative_to(code).as_posix()}": path for path in _files(code / package)}
-    changed = held.keys() != there.keys() or any(
-        not _is_blob(path, held[name]) for name, path in there.items() if name != lines
-    )
+    changed = elsewhere or any(row[3:] != lines for row in rows)
     return {"commit": head, "dirty": changed or locks.has_new_tests(_git("show", f"HEAD:{lines}").strip())}
 
 
@@ -348,27 +347,6 @@ def head() -> tuple[str, str]:
     """The commit checked out and its day, YYYY-MM-DD; both empty where there is no git or no commit."""
     commit, _, day = _git("show", "-s", "--format=%H %cs", "HEAD").strip().partition(" ")
     return commit, day
-
-
-def _files(folder: Path) -> list[Path]:
-    """What of a folder can measure or is a chapter's: no caches, nothing hidden."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return [
-        path
-        for path in found
-        if not re.search(r"(^|/)(\.|__pycache__/)", path.relative_to(folder).as_posix())
-    ]
-
-
-def _is_blob(path: Path, name: str) -> bool:
-    """Whether a file is what git stores under this hash, in this system's line ends or in git's own."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return False
-    kind = hashlib.sha1 if len(name) == 40 else hashlib.sha256
-    forms = (content, content.replace(b"\r\n", b"\n"))
-    return any(kind(b"blob %d\0" % len(form) + form).hexdigest() == name for form in forms)
 
 
 # ---- The gate: what a run must be before its numbers may be shown --------------------------------------------------
@@ -470,6 +448,17 @@ def passed_run(chapter: Chapter, profile: str | None = None) -> Evidence | None:
         lines = "; ".join(found[:3])
         raise PressError(f"the {profile} run of {chapter.name} does not pass the gate: {lines}; run it again")
     return run
+
+
+def refused(chapters: Iterable[Chapter]) -> list[str]:
+    """Published runs that do not pass, which no page shows, one line each that says why."""
+    runs = [chapter_runs.published(chapter, profile) for chapter in chapters for profile in PUBLISHED]
+    there = [run for run in runs if run.results_path.is_file() or run.notebook_path.is_file()]
+    return [
+        f"{run.name} does not pass the check and is not shown: {'; '.join(found[:2])}"
+        for run in there
+        if (found := _remembered(run) if run.exists else problems(run))
+    ]
 
 
 def _remembered(evidence: Evidence) -> list[str]:

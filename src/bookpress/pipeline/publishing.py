@@ -1,10 +1,10 @@
-"""Trainings that are published with a chapter: who runs it again has them without the hours."""
+"""A passed run taken over into executed/, with its trainings and its draws; what of executed/ is amiss."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
+import tempfile
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from bookpress.claims.locks import ranges, same_numbers, short
 from bookpress.errors import PressError, reason
 from bookpress.pipeline import gate
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move, published
-from bookpress.pipeline.chapters import Chapter, discover
+from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
 from bookpress.runs import store
@@ -195,87 +195,10 @@ def words(evidence: Evidence) -> list[str]:
 # ---- Take a passed run over into executed/, the committed evidence -------------------------------------------------
 
 LARGEST_MIB = 40
-#: Of a publication that is under way: its draws, and the file that is written when all of it is there. From then
-#: on it only goes forward.
-DRAWS, WHOLE = "draws.json", "whole.json"
-
-
-def settle() -> list[str]:
-    """Put in place what a publication has made ready, and take away what one was still making ready when it was
-    cut short; returns the chapters whose publication is whole now.
-
-    Whoever is cut short here leaves it to the next `publish`, which finds every part either where it was
-    or where it goes.
-    """
-    done = []
-    with locks.alone():
-        for folder in sorted(paths.executed_folder().glob(".*.publishing")):
-            if (folder / WHOLE).is_file():
-                done.append(_go_forward(folder))
-            shutil.rmtree(folder, ignore_errors=True)
-    return done
-
-
-def _make_ready(run: Evidence, old: Results | None, events: list[dict[str, Any]]) -> None:
-    chapter, profile = run.chapter, run.profile
-    staging = Evidence(chapter, paths.executed_folder() / f".{profile}.publishing")
-    shutil.rmtree(staging.folder, ignore_errors=True)
-    try:
-        staging.notebook_path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(run.notebook_path, staging.notebook_path)
-        shutil.copy2(run.results_path, staging.results_path)
-        # a draw that is the published run itself does not count twice
-        draws = with_replaced(chapter, old, run.results) if old is not None else []
-        write(staging.folder / DRAWS, draws)
-        about = {"chapter": chapter.name, "profile": profile, "draws": len(draws), "events": events}
-        atomic.write_json(staging.folder / WHOLE, about | {"lines": len(locks.read().lines)})
-    except OSError as error:
-        shutil.rmtree(staging.folder, ignore_errors=True)
-        raise PressError(
-            f"{chapter.name} could not be published ({reason(error)}); nothing was replaced"
-        ) from None
-
-
-def _go_forward(folder: Path) -> str:
-    try:
-        about = json.loads((folder / WHOLE).read_text(encoding="utf-8"))
-        (chapter,) = (each for each in discover() if each.name == about["chapter"])
-        profile, first, content = about["profile"], int(about["lines"]), _content(about)
-        if profile not in PUBLISHED or any(event["chapter"] != chapter.name for event in about["events"]):
-            raise ValueError
-    except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
-        raise PressError(
-            f"{folder} holds a publication that was cut short, of a chapter that is not there or with a {WHOLE} that "
-            "cannot be read; remove the folder and publish the chapter again"
-        ) from None
-    ready, target = Evidence(chapter, folder), published(chapter, profile)
-    draws = results.draws_path(target.results_path)
-    if (folder / DRAWS).is_file():
-        draws.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(folder / DRAWS, draws)
-    elif not about.get("draws"):
-        draws.unlink(missing_ok=True)
-    move(ready, target)
-    later = locks.read().lines[first:]
-    if not any(line.event == "published" and line.get("content") == content for line in later):
-        locks.append(about["events"])
-    return chapter.name
-
-
-def _content(about: dict[str, Any]) -> str:
-    return next(event["content"] for event in about["events"] if event["event"] == "published")
-
-
-def cut_short() -> list[str]:
-    """What is said of publications that were cut short, one line each."""
-    return [
-        f"a publication at the {folder.name.split('.')[1]} profile was cut short; `{command_name()} publish` goes on with it"
-        for folder in sorted(paths.executed_folder().glob(".*.publishing"))
-    ]
 
 
 def publish(chapter: Chapter, profile: str) -> Evidence:
-    """Copy the chapter's fresh run at `profile` to executed/, whole or not at all; the locks get its line.
+    """Copy the chapter's fresh run at `profile` to executed/; the locks get its line.
 
     Raises PressError for a smoke run, a run with other parameters than the profile's, and a run that fails
     the gate.
@@ -307,16 +230,36 @@ def publish(chapter: Chapter, profile: str) -> Evidence:
     old = target.results if target.results_path.is_file() else None
     events = publishing(chapter, profile, old, run.results)
     take_over(run)
-    with locks.alone():
-        _make_ready(run, old, events)
-        try:
-            settle()
-        except OSError as error:
-            raise PressError(
-                f"{chapter.name} is published in part ({reason(error)}); mend that, and {command_name()} publish goes on"
-            ) from None
+    try:
+        with locks.alone():
+            _put(run, old, target)
+            locks.append(events)
+    except OSError as error:
+        raise PressError(
+            f"{chapter.name} could not be published ({reason(error)}); mend that and publish it again, or put back what "
+            f"was: git checkout executed book/{locks.NAME}"
+        ) from None
     tidy()
     return published(chapter, profile)
+
+
+def _put(run: Evidence, old: Results | None, target: Evidence) -> None:
+    """The run's files and its draws in place of those of the run before, each whole: they are written beside them
+    first."""
+    with tempfile.TemporaryDirectory(dir=_made(target.folder), prefix=".publishing.") as made:
+        ready = Evidence(run.chapter, Path(made))
+        ready.notebook_path.parent.mkdir(parents=True)
+        shutil.copy2(run.notebook_path, ready.notebook_path)
+        shutil.copy2(run.results_path, ready.results_path)
+        # a draw that is the published run itself does not count twice
+        draws = with_replaced(run.chapter, old, run.results) if old is not None else []
+        write(results.draws_path(target.results_path), draws)
+        move(ready, target)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def kept_runs(chapters: list[Chapter]) -> dict[str, Evidence]:
@@ -338,7 +281,7 @@ def executed_problems(
     for run in runs.values():
         expected |= {run.notebook_path, run.results_path, results.draws_path(run.results_path)}
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-    files = [path for path in files if ".publishing/" not in path.as_posix()]  # of one that was cut short
+    files = [path for path in files if "/.publishing." not in path.as_posix()]  # of one that was killed
     strays = sorted(path.relative_to(folder).as_posix() for path in files if path not in expected)
     lines = [f"{name} belongs to no chapter; remove it" for name in strays]
     if (megabytes := sum(path.stat().st_size for path in files) / 2**20) > LARGEST_MIB:

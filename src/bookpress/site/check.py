@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from bookpress import claims, paths
 from bookpress.book import command_name
 from bookpress.claims import locks
@@ -11,6 +13,9 @@ from bookpress.pipeline import chapter_runs, gate, prose, publishing
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.site import pages
+
+#: What jupytext adds to a header where it loses the comments.
+REWRITTEN = re.compile(r"^ +(?:jupytext|format)_version:", re.M)
 
 
 def report(
@@ -32,12 +37,13 @@ def report(
         sound = [run for run in runs.values() if run.chapter.name not in unsound]
         other = {run.name: gate.not_as_locked(run.results.header) for run in sound}
         made = [f"{name} was made with {versions}" for name, versions in other.items() if versions]
-        lines += [f"note {each}" for each in (*publishing.cut_short(), *made, *turned(sound))]
+        lines += [f"note {each}" for each in (*made, *turned(sound))]
     if not problems:
         paths.require_named()
         of = f" of {', '.join(chapter.name for chapter in chapters)}" if some else ""
         lines.append(f"nothing to check: executed/ holds no run{of} yet")
     looks = {
+        "headers": lambda: _headers(chapters),
         "errata": lambda: f"{len(claims.load_errata())} errata",
         "coverage": _coverage,
         "instruments": _instruments,
@@ -93,6 +99,18 @@ def turned(runs: list[Evidence]) -> list[str]:
         if words := ", ".join(f"{row.claim.id} {row.words}" for row in rows):
             lines.append(f"{run.name}: verdicts that turned since the run: {words}")
     return lines
+
+
+def _headers(chapters: list[Chapter]) -> str:
+    """A chapter that was saved as a notebook through jupytext has none of its reasons left."""
+    if lost := [
+        chapter.name for chapter in chapters if REWRITTEN.search(chapter.text.partition("\n---\n")[0])
+    ]:
+        raise PressError(
+            f"{', '.join(lost)}: jupytext rewrote the header, without the reason beside each value; take the header from "
+            "git (git diff shows it) and keep the cells"
+        )
+    return f"{len(chapters)} headers with their reasons"
 
 
 def _coverage() -> str:

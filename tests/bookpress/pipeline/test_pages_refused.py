@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import errno
 import hashlib
-import json
 import os
 import re
 from types import SimpleNamespace
@@ -64,60 +63,27 @@ def test_two_builds_at_once_are_one_clear_line(ran, monkeypatch):
         build.build("smoke")
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
-@pytest.mark.parametrize("cut", range(6))
-def test_a_publication_that_is_cut_short_is_whole_after_the_next(ran, monkeypatch, capsys, cut, error):
-    """A process that dies between any two of its steps, or a disk that is full: before, nothing is replaced; after, the
-    next one ends it."""
+@pytest.mark.parametrize("cut", range(4))
+def test_a_publication_that_is_cut_short_is_whole_after_the_next(ran, monkeypatch, cut):
+    """A disk that is full at any of its steps."""
     publishing.publish(laptop_run().chapter, "laptop")
     edit_results(lambda content: content["results"]["heads"]["values"].__setitem__(0, 0.4))
     steps = iter(range(100))
 
-    def dying(original):
+    def full(original):
         def step(*words):
             if next(steps) == cut:
-                raise error
+                raise OSError(errno.ENOSPC, "No space left on device")
             return original(*words)
 
         return step
 
-    full = "(published in part|could not be published) .No space left on device.; (mend that|nothing was replaced)"
-    told = (
-        pytest.raises(BnbookError, match=full)
-        if isinstance(error, OSError)
-        else pytest.raises(KeyboardInterrupt)
-    )
-    with monkeypatch.context() as patch, told:
-        patch.setattr(chapter_runs.os, "replace", dying(os.replace))
-        patch.setattr(locks, "append", dying(locks.append))
+    told = r"could not be published \(No space left on device\); mend that and .* git checkout executed book/locks.jsonl"
+    with monkeypatch.context() as patch, pytest.raises(BnbookError, match=told):
+        patch.setattr(chapter_runs.os, "replace", full(os.replace))
+        patch.setattr(locks, "append", full(locks.append))
         publishing.publish(laptop_run().chapter, "laptop")
-    assert main(["check"]) in (0, 1) and "remove it" not in (said := capsys.readouterr().out)
-    assert "was cut short" in said or isinstance(error, OSError) and cut < 2
-    assert main(["publish", "coin", "--profile", "laptop"]) == 0
-    assert main(["check"]) == 0 and "was cut short" not in capsys.readouterr().out
+    assert main(["publish", "coin", "--profile", "laptop"]) == 0 and main(["check"]) == 0
     found = chapter_runs.published(laptop_run().chapter, "laptop").results
     assert found.entries["heads"]["values"][0] == 0.4
     assert not [*paths.executed_folder().rglob(".*"), *paths.executed_folder().rglob("*.old")]
-
-
-CUT = {
-    "chapter": "part/coin",
-    "lines": 0,
-    "events": [{"event": "published", "chapter": "part/coin", "content": "0"}],
-}
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        *("{", "[]", "{}", "[" * 10**5, '{"chapter": "part/gone", "profile": "laptop"}'),
-        json.dumps(CUT | {"profile": "../.."}),
-        json.dumps(CUT | {"profile": "laptop", "events": [{"event": "published", "content": "0"}]}),
-    ],
-)
-def test_a_strange_publication_that_was_cut_short_is_one_clear_line(ran, capsys, said):
-    folder = paths.executed_folder() / ".laptop.publishing"
-    folder.mkdir(parents=True)
-    (folder / publishing.WHOLE).write_text(said)
-    assert main(["publish", "coin", "--profile", "laptop"]) == 2
-    assert "was cut short, of a chapter that is not there" in capsys.readouterr().err and folder.is_dir()

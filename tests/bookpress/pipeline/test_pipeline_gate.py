@@ -100,11 +100,14 @@ REFUSED = [
       for s in ("pending", "running", None)),
     *((shows("display_data", data={kind: "<script>alert(1)</script>", "text/plain": "1"}), f"shows {kind}")
       for kind in ("text/html", "application/javascript", "image/svg+xml")),
-    *((shows("display_data", data={"text/markdown": f"{text}\nword", "text/plain": "1"}), f"shows {shown!r} in Markdown")
+    *((shows("display_data", data={"text/markdown": f"{text}\nword", "text/plain": "1"}), f"shows {shown!r}; expected words")
       for text, shown in {
           "<b>": "<b", "[a](b.txt)": "](", "![a][b]\n\n[b]: https://x.org/p.png": "]:", "{download}`a`": "}`",
           "```{raw} html\n:file: /etc/hostname\n```": "```{", "> ::: {include} ../a": "::: {", "~~~{eval-rst}": "~~~{"
       }.items()),
+    *((shows("display_data", data={kind: f"$x {tex}{{y}}$", "text/plain": "1"}), f"shows {tex!r}; expected words")
+      for kind in ("text/markdown", "text/latex") for tex in (r"\href", r"\style", r"\def", r"\require", r"\htmlId")),
+    (says("provenance", "kernels", r"$\url{x}$"), "has markup; expected plain words"),
     (says("provenance", "platform", "<img src=x onerror=alert(1)>"), "has markup; expected plain words"),
     (says("provenance", "kernels", "[a](b)"), "has markup; expected plain words"),
     (says("fingerprint", "{download}`a`", "0"), "has markup; expected plain words"),
@@ -157,7 +160,12 @@ def test_a_figure_that_no_function_draws_is_refused(ran, monkeypatch):
 
 
 def test_a_table_with_formulas_passes(ran):
-    shows("display_data", data={"text/markdown": "| $a_{i}$ | *b* |\n|:---|---:|\n| $x[1]$ | `c` |"})()
+    shows(
+        "display_data",
+        data={
+            "text/markdown": r"| $\left(a_{i}\right) \leq \text{x}$ | *b* |" "\n|:---|---:|\n| $x[1]$ | `c` |"
+        },
+    )()
     assert gate.problems(laptop_run()) == []
 
 
@@ -420,7 +428,7 @@ def test_a_disk_that_is_full_is_said(ran, monkeypatch):
         raise shutil.Error([("a", "b", "[Errno 28] No space left on device")])
 
     monkeypatch.setattr(shutil, "copy2", full)
-    with pytest.raises(BnbookError, match="No space left on device.*nothing was replaced"):
+    with pytest.raises(BnbookError, match="No space left on device.*mend that and publish it again"):
         publishing.publish(laptop_run().chapter, "laptop")
 
 
@@ -481,3 +489,26 @@ def test_what_is_large_or_lies_beside_the_files_of_a_run(tmp_path):
         results=recorded, files=lambda: {"a.ipynb": "1", "b.ipynb": "3"}, results_path=path, is_published=True
     )
     assert [line.split()[0] for line in gate.unaltered(held)] == ["b.ipynb"], "a drawing may be gone"
+
+
+def test_evidence_that_is_refused_is_said_and_fails_a_build_and_a_listing(ran, monkeypatch, capsys):
+    published = publishing.publish(laptop_run().chapter, "laptop")
+    monkeypatch.setattr("bookpress.site.build.build", lambda *_: ran / "index.html")
+    for well in (True, False):
+        for words in (["claims"], ["claims", "coin"], ["build"]):
+            assert main(words) == (0 if well else 1)
+            assert main([*words, "--anyway"]) == 0
+            said = capsys.readouterr().err
+            assert well or said.startswith(
+                "BAD laptop/part/coin does not pass the check and is not shown: coin.json is not"
+            )
+        published.results_path.write_text(published.results_path.read_text().replace('"share"', '"x"'))
+    published.notebook_path.unlink()
+    assert main(["claims"]) == 1 and "notebook or results file is missing" in capsys.readouterr().err
+
+
+def test_a_header_that_jupytext_rewrote_is_named(ran, capsys):
+    edit_text("    format_name: myst\n", "    format_name: myst\n    format_version: 0.13\n")
+    assert (
+        main(["check"]) == 1 and "BAD headers\n      part/coin: jupytext rewrote" in capsys.readouterr().out
+    )
