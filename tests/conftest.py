@@ -77,7 +77,7 @@ def tiny(tmp_path, monkeypatch) -> Path:
 def book(tmp_path, monkeypatch):
     """A book without a chapter."""
     (tmp_path / "book").mkdir()
-    (tmp_path / "_config.yml").write_text("")
+    (tmp_path / "_config.yml").write_text("package: bnbook\n")
     monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
     return tmp_path
 

@@ -29,7 +29,9 @@ import yaml
 from bookpress import atomic, paths
 from bookpress.book import command_name
 from bookpress.errors import PressError
+from bookpress.pipeline.chapters import read_myst
 from bookpress.schema import Count, Entry, Some, Text, model, valid
+from bookpress.texts import read_text
 
 #: Nothing below may stand in what a student gets.
 SECRETS = ("BEGIN SOLUTION", "hidden=True")
@@ -97,9 +99,7 @@ def discover() -> list[Path]:
 
 def read(path: Path) -> Assignment:
     """The assignment in a file; PressError where a part is missing or misplaced."""
-    import jupytext
-
-    notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst")
+    notebook = read_myst(read_text(path, path.name), path.name)
     parts: list[str | CodeCell | Question] = []
     found: list[CodeCell] = []
     for cell in notebook.cells:

@@ -39,8 +39,11 @@ CONDITION = re.compile(
     r"|(?P<least>\d+) or more|(?P<just>\d+) of them|(?P<once>once each)|(?P<rising>rising)"
     r"|of images in (?P<colours>\d+) colours"
 )
+OVER = re.compile(r"(\d+) over (\d+)")
 #: Of an int: seeds are multiplied and added to, and generators take 64 bits.
 MOST = 10**9
+#: Of seeds: each is a computation of its own, and their numbers are held together.
+MOST_SEEDS = 10**5
 #: How papermill begins the cell that it adds.
 INJECTED = "# Parameters\n"
 
@@ -148,10 +151,13 @@ def checked(kinds: Mapping[str, Kind], values: Mapping[str, Any], where: str = "
     for name, value in found.items():
         if name == "profile" and value not in PROFILES:
             raise _refused(where, name, value, f"one of {', '.join(PROFILES)}")
+        if name == "seeds" and kinds[name].item is int and value > MOST_SEEDS:
+            raise _refused(where, name, value, f"int up to {MOST_SEEDS}: each is a run of its own")
         if unmet := kinds[name].unmet(value, found):
             other = unmet.rpartition(" ")[2]
             beside = f", and {other} is {found[other]!r}" if other in found else ""
-            said = unmet.replace(" over ", "/") + " among them" * unmet.startswith("with ")
+            said = OVER.sub(lambda part: f"{int(part[1]) / int(part[2]):g}", unmet)
+            said += " among them" * unmet.startswith("with ")
             raise _refused(where, name, value, f"{kinds[name].text.partition(' ')[0]} {said}{beside}")
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,14 +34,23 @@ def _root(named: str, here: str) -> Path:
     starts = [Path(named)] if named else [Path(here), Path(__file__).resolve().parent]
     for start in starts:
         for folder in (start, *start.parents):
-            if (folder / "_config.yml").is_file() and (folder / "book").is_dir():
+            if _is_of_the_press(folder):
                 return folder
             if named:
                 break
     raise PressError(
-        "no book found: expected a folder with _config.yml and book/ here or above; "
+        "no book found: expected a folder with book/ and a _config.yml that names its package, here or above; "
         "run the command inside the repository or set BNBOOK_ROOT to it"
     )
+
+
+def _is_of_the_press(folder: Path) -> bool:
+    """A Jupyter Book of somebody else's names no `package:`."""
+    try:
+        said = (folder / "_config.yml").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return (folder / "book").is_dir() and re.search(r"^package:", said, re.M) is not None
 
 
 def book_folder() -> Path:

@@ -11,23 +11,59 @@ import yaml
 from bookpress.errors import PressError
 
 #: YAML is read in C where that is built: ten times as fast, but what is nested ten thousands deep ends the process.
-LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FAST: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: Levels: as many as are read at all, and as many as anything here is made of.
 READABLE, DEEPEST = 10_000, 100
+
+
+class Unclear(yaml.constructor.ConstructorError):
+    """YAML that does not mean what it looks like."""
+
+
+class LOADER(_FAST):
+    """YAML that means what it looks like: no name twice, no number that a leading zero makes octal."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        lines: dict[str, int] = {}
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            name, line = key.value, key.start_mark.line + 1
+            if isinstance(name, str) and name != "<<":
+                if name in lines:
+                    words = f"{name!r} stands there and in line {lines[name]}; keep one of them"
+                    raise Unclear(None, None, words, key.start_mark)
+                lines[name] = line
+        return super().construct_mapping(node, deep)
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        if re.fullmatch(r"[-+]?0[0-7_]+", node.value):
+            sign, digits = re.fullmatch("([-+]?)0[0_]*(.*)", node.value).groups()
+            words = (
+                f"{node.value} is octal to YAML, which reads {int(node.value, 8)}; write {sign}{digits or 0}"
+            )
+            raise Unclear(None, None, words, node.start_mark)
+        return super().construct_yaml_int(node)
+
+
+LOADER.add_constructor("tag:yaml.org,2002:int", LOADER.construct_yaml_int)
 #: What a line of nested lists and keys begins with.
 INDENT = re.compile(r"^[ \t?:-]*", re.M)
 #: Values of a file, those that an alias repeats counted each time: a hundred times those of the longest file here.
 LARGEST = 1_000_000
 
 
-def read_text(path: Path, file: str) -> str:
-    """The text of a file; PressError for one that is missing or not UTF-8, which it calls `file`."""
+def read_text(path: Path, file: str, most: int | None = None) -> str:
+    """The text of a file, no more than `most` characters of it; PressError for one that is missing or not UTF-8, which
+    it calls `file`."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(most)
     except FileNotFoundError:
         raise PressError(f"no file {file}; expected it under {path.parent.name}/") from None
     except UnicodeDecodeError as error:
         raise PressError(f"{file} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise PressError(f"{file} begins with a byte order mark; save it as UTF-8 without one")
+    return text
 
 
 def read_yaml(path: Path, file: str) -> Any:
@@ -44,7 +80,8 @@ def parse_yaml(text: str, file: str, loader: type = LOADER) -> Any:
     except Exception as error:  # beside its own errors PyYAML lets through Python's, as for 2024-99-99
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise PressError(f"{file}{line} is not YAML: {getattr(error, 'problem', error)}") from None
+        what = ":" if isinstance(error, Unclear) else " is not YAML:"
+        raise PressError(f"{file}{line}{what} {getattr(error, 'problem', error)}") from None
     if most > READABLE or not _within(content):
         raise PressError(
             f"{file} is nested more than {DEEPEST} levels deep, or repeats itself by aliases to more than "

@@ -96,6 +96,18 @@ def test_auto_takes_jpeg75_and_says_so(folder):
     assert any(row["sha256"] == loaded.identity.sha256 for row in results.current().header["data"])
 
 
+def test_a_link_that_leads_back_ends(folder):
+    root = tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
+    plain = data.load("cifar10-jpeg75")
+    for name in ("a", "b"):
+        (root / "train" / tiny_data.CLASSES[0] / name).symlink_to("..", target_is_directory=True)
+        (root / "train" / tiny_data.CLASSES[0] / f"{name}-own").symlink_to(".", target_is_directory=True)
+    assert len(sources.images_in(root, "test")) == len(plain.test_labels)
+    began = time.perf_counter()
+    assert len(sources.images_in(root, "train")) >= len(plain.train_labels)
+    assert time.perf_counter() - began < 5
+
+
 def test_cifar10_is_never_replaced_by_jpeg75(folder, tmp_path):
     tiny_data.write_folders(folder / "cifar10-jpeg75", CIFAR, tiny_data.CLASSES)
     refused("cifar10", tmp_path, "only cifar10-jpeg75", "cifar-10-batches-py", "data=cifar10-auto")

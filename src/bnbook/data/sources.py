@@ -133,7 +133,7 @@ def download(name: str) -> Source:
             kind(str(folder), download=True)
     except (urllib.error.URLError, OSError, RuntimeError) as error:
         raise BnbookError(
-            f"cannot download {name} ({str(error).splitlines()[0] if str(error) else type(error).__name__}); "
+            f"cannot download {name} ({' '.join(str(error).split())[:300] or type(error).__name__}); "
             f"expected {kind.__name__}'s files; run again, or set BNBOOK_DATA to a folder with the set"
         ) from None
     finally:
@@ -200,8 +200,6 @@ def read_batches(path: Path) -> Arrays:
 
 def images_in(root: Path, split: str) -> list[tuple[str, int]]:
     """Every image with its label, sorted by class and file name."""
-    from torchvision.datasets import folder
-
     classes = known_sets()[root.name]["classes"]
     if missing := [name for name in classes if not (root / split / name).is_dir()]:
         raise BnbookError(
@@ -213,8 +211,17 @@ def images_in(root: Path, split: str) -> list[tuple[str, int]]:
         name = os.path.basename(path).lower()
         return name.endswith(SUFFIXES) and not name.startswith(".")
 
-    labels = {name: label for label, name in enumerate(classes)}
-    return folder.make_dataset(str(root / split), labels, is_valid_file=is_image, allow_empty=True)
+    labels, found = {name: label for label, name in enumerate(classes)}, []
+    for name in sorted(classes):
+        seen = set[str]()
+        for place, inner, files in os.walk(root / split / name, followlinks=True):
+            inner.sort()
+            if (real := os.path.realpath(place)) in seen:  # a link that leads back
+                inner.clear()
+                continue
+            seen.add(real)
+            found += [(os.path.join(place, file), labels[name]) for file in sorted(files) if is_image(file)]
+    return found
 
 
 def read_folders(root: Path) -> Arrays:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +25,7 @@ from bookpress.texts import parse_yaml, read_text, read_yaml
 
 # ---- The parameters of a chapter, read from its own `parameters` cell, and what a command changes of them ----------
 
-#: Bytes of a parameter file; YAML is read slowly, and a chapter has some tens of parameters.
+#: Characters of a parameter file; YAML is read slowly, and a chapter has some tens of parameters.
 LARGEST = 64 << 10
 
 
@@ -88,13 +89,16 @@ def parse_assignments(pairs: list[str]) -> dict[str, str]:
 def read_file(path: str) -> dict[str, Any]:
     """The parameters of a `--params` YAML file."""
     try:
-        size = Path(path).stat().st_size
-        if size > LARGEST:
-            raise PressError(f"--params {path} has {size >> 10} KiB; expected at most {LARGEST >> 10}")
-        content = read_yaml(Path(path), f"--params {path}")
+        Path(path).stat()
+        text = read_text(Path(path), f"--params {path}", LARGEST + 1)  # what is no file may have no end
     except OSError as error:
         why = (error.strerror or "cannot be read").lower()
         raise PressError(f"--params {path}: {why}; expected a YAML file of name: value lines") from None
+    if len(text) > LARGEST:
+        raise PressError(
+            f"--params {path} has more than {LARGEST >> 10} KiB; expected some lines of name: value"
+        )
+    content = parse_yaml(text, f"--params {path}")
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise PressError(f"--params {path} holds no parameters; expected name: value lines")
     return content
@@ -190,13 +194,7 @@ class Chapter:
     @cached_property
     def notebook(self) -> Any:
         """The chapter as a notebook (nbformat), its text cells and code cells in order, no outputs."""
-        import jupytext
-        from jupytext.myst import MystMetadataParsingError
-
-        try:
-            notebook = jupytext.reads(self.text, fmt="md:myst")
-        except (ValueError, yaml.YAMLError, MystMetadataParsingError) as error:
-            raise PressError(f"{self.name}: no MyST notebook: {' '.join(str(error).split())}") from None
+        notebook = read_myst(self.text, self.name)
         notebook.metadata.pop(book().package, None)
         notebook.metadata.pop("jupytext", None)
         notebook.metadata["kernelspec"] = {
@@ -272,6 +270,43 @@ class Chapter:
                     declared = ", ".join(self.data) or "none"
                     raise PressError(f"{said}; expected of what the chapter is made for: {declared}")
         return {name: values[name] for name in changes}
+
+
+def read_myst(text: str, file: str) -> Any:
+    """A MyST text as a notebook; PressError for what is none."""
+    import jupytext
+    from jupytext.myst import MystMetadataParsingError
+    from nbformat import ValidationError
+
+    if line := _boxed(text):
+        raise PressError(
+            f"{file}, line {line}: a code cell inside a box of colons, which jupytext cuts in two and the site does not run; "
+            "end the box before it"
+        )
+    try:
+        return jupytext.reads(text, fmt="md:myst")
+    except ValidationError as error:
+        known = f"{error.instance!r}, expected {error.validator_value}"
+        raise PressError(f"{file}: a cell has {known}; tags are a list: write :tags: [hide-input]") from None
+    except (ValueError, yaml.YAMLError, MystMetadataParsingError) as error:
+        raise PressError(f"{file}: no MyST notebook: {' '.join(str(error).split())}") from None
+
+
+def _boxed(text: str) -> int:
+    """The line of the first code cell inside a fence of colons, 0 where there is none."""
+    boxes, block = 0, ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        marks = re.match("`{3,}|~{3,}|:{3,}|", line)[0]
+        rest = line[len(marks) :].strip()
+        if not marks or block:
+            block = "" if marks.startswith(block) and not rest else block
+        elif rest.startswith("{code-cell}") and (boxes or marks[0] == ":"):
+            return number
+        elif marks[0] == ":":
+            boxes = boxes + 1 if rest else max(0, boxes - 1)
+        else:
+            block = marks
+    return 0
 
 
 def is_parameters(cell: Any) -> bool:

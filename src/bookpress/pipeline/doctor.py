@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -13,11 +14,14 @@ from pathlib import Path
 
 from bookpress import paths
 from bookpress.book import book
-from bookpress.errors import PressError
+from bookpress.errors import PressError, reason
 
 WANTED = ("jupyter-book", "jupytext", "papermill", "torch", "torchvision", "numpy", "matplotlib")
 NEEDED_GIB = 1
 NOT_HERE = "not here; downloaded and checked when a chapter asks for it"
+
+#: By which another place is named.
+VARIABLES = {"runs": "BNBOOK_RUNS", "store": "BNBOOK_STORE", "site": "BNBOOK_BUILD", "cache": "BNBOOK_CACHE"}
 
 Row = tuple[str, str, bool]  # of what, in words, and whether the smoke profile has what it needs
 
@@ -25,7 +29,9 @@ Row = tuple[str, str, bool]  # of what, in words, and whether the smoke profile 
 def report() -> tuple[list[str], bool]:
     """The lines of `doctor`, and whether everything that the smoke profile needs is there."""
     rows = [
-        row for check in (_python, _packages, _device, _memory, _book, _disk, _data) for row in _tried(check)
+        row
+        for check in (_python, _packages, _device, _memory, _book, _disk, _folders, _data)
+        for row in _tried(check)
     ]
     lines = [f"{'ok ' if good else 'BAD'}  {name:<12} {words}" for name, words, good in rows]
     return lines, all(good for _, _, good in rows)
@@ -99,16 +105,43 @@ def _disk() -> Iterator[Row]:
     yield "disk", f"{free:.1f} GiB free here ({NEEDED_GIB} needed for runs and site)", free >= NEEDED_GIB
 
 
+def _folders() -> Iterator[Row]:
+    """Those that a run or a build writes to take a file, or a folder of theirs does that is to hold them."""
+    places = {"runs": paths.runs_folder, "store": paths.store_folder, "site": paths.build_folder}
+    for name, place in (places | {"cache": paths.cache_folder}).items():
+        try:
+            folder = place()
+        except PressError:  # no book, no runs
+            continue
+        there = next(each for each in (folder, *folder.parents) if each.is_dir())
+        try:
+            with tempfile.TemporaryFile(dir=there) as file:
+                file.write(b"x")
+            words, good = f"{folder} can be written", True
+        except OSError as error:
+            words, good = (
+                f"{folder} cannot be written ({reason(error)}); set {VARIABLES[name]} to another",
+                False,
+            )
+        yield name, words, good
+
+
 def _data() -> Iterator[Row]:
-    """The sets that can be loaded at once; missing ones are no fault, the smoke profile has its own."""
+    """The sets that can be loaded, which are read; missing ones are no fault, the smoke profile has its own."""
     data, named, sets = book().data, os.environ.get("BNBOOK_DATA"), list(book().data_names)
     words = "set" if named else "not set; sets are downloaded when a chapter asks"
     yield "data", f"BNBOOK_DATA is {words}", True
     for name in sets:
         try:
             words = data.whereabouts(name)
-            if words.endswith(": download"):
+            if away := words.endswith(": download"):  # what is kept of one is tested whenever it is read
                 words = "downloaded before, in the cache" if data.is_kept(name) else NOT_HERE
-            yield name, words, True
         except PressError as error:
             yield name, f"not found: {error}", not named or name != sets[0]  # the one to have
+            continue
+        try:
+            if not away:
+                data.prepare(name)
+            yield name, words, True
+        except PressError as error:
+            yield name, str(error), False

@@ -20,7 +20,15 @@ def override(defaults: dict, changes: dict, chapter: str) -> dict:
     return parameters.checked(kinds, {**defaults, **changes}, chapter)
 
 
-DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment": False, "data": "mnist"}
+DEFAULTS = {
+    "lr": 0.1,
+    "seeds": 2,
+    "steps": 1,
+    "rates": [0.1, 0.5],
+    "names": ["a"],
+    "augment": False,
+    "data": "mnist",
+}
 
 
 @pytest.mark.parametrize(
@@ -31,8 +39,8 @@ DEFAULTS = {"lr": 0.1, "seeds": 2, "rates": [0.1, 0.5], "names": ["a"], "augment
         ("seeds", "1e1", 10),
         ("seeds", 3.0, 3),
         ("seeds", "1e3", 1000),
-        ("seeds", "9007199254740993", 2**53 + 1),
-        ("seeds", 9007199254740993, 2**53 + 1),
+        ("steps", "9007199254740993", 2**53 + 1),
+        ("steps", 9007199254740993, 2**53 + 1),
         ("rates", "[1e-3, 1]", [0.001, 1.0]),
         ("rates", "0.2,1e-1", [0.2, 0.1]),
         ("rates", 0.2, [0.2]),
@@ -93,7 +101,7 @@ def test_data_that_a_chapter_is_not_made_for_are_refused_before_it_runs(profile,
 
 def test_a_list_that_lacks_a_value_is_told_which_is_to_be_among_them():
     kinds = {"x": parameters.kind("list[float] with 1 over 2, rising")}
-    with pytest.raises(BnbookError, match=r"x is \[2.0\]; expected list\[float\] with 1/2 among them$"):
+    with pytest.raises(BnbookError, match=r"x is \[2.0\]; expected list\[float\] with 0.5 among them$"):
         parameters.checked(kinds, {"x": [2.0]})
     with pytest.raises(BnbookError, match=r"with rate among them, and rate is 0.1$"):
         own = {"rate": parameters.kind("float"), "y": parameters.kind("list[float] with rate")}

@@ -20,7 +20,7 @@ from conftest import ROOT, VARIABLES, bnbook
 from locked_coin import edit
 
 from bnbook.errors import BnbookError, reason
-from bookpress import cli, exits, results
+from bookpress import cli, exits, paths, results
 from bookpress.pipeline import doctor
 
 SHELL = [
@@ -104,12 +104,16 @@ USAGE = [
     ("run coin --set profile=paper", "use --profile"),
     ("run coin --seeds 0", "expected at least 1"),
     ("run --all --jobs 0", "--jobs 0; expected at least 1"),
+    ("run coin --seeds 1000000000", "seeds is 1000000000; expected int up to 100000: each is a run of its own"),
     ("run coins", "did you mean part/coin?"),
     ("run", "no chapter named"),
     ("run coin --all", "give one of them"),
     ("run coin --params none.yml", "no such file"),
     ("run coin --params .", "is a directory; expected a YAML file"),
-    ("run coin --params big.yml", "has 97 KiB; expected at most 64"),
+    ("run coin --params big.yml", "has more than 64 KiB; expected some lines"),
+    ("run coin --params /dev/zero", "has more than 64 KiB"),
+    ("run coin --params twice.yml", "twice.yml, line 2: 'tosses' stands there and in line 1; keep one of them"),
+    ("run coin --params octal.yml", "octal.yml, line 1: 010 is octal to YAML, which reads 8; write 10"),
     ("run coin --set names=[1", "names is '[1'; expected list[str]"),
     ("run coin --set rate=inf", "rate is 'inf'; expected float"),
     ("run coin --set rate=nan", "rate is 'nan'; expected float"),
@@ -132,6 +136,8 @@ def test_bad_usage_is_one_line_with_exit_code_2_and_does_nothing(tiny, monkeypat
     monkeypatch.chdir(tiny)
     edit(tiny / "book" / "part" / "coin.md", "tosses = 100", "tosses: int = 100")
     (tiny / "big.yml").write_text("a: 1\n" * 20_000)
+    (tiny / "twice.yml").write_text("tosses: 3\ntosses: 4\n")
+    (tiny / "octal.yml").write_text("tosses: 010\n")
     before = sorted(tiny.rglob("*"))
     for words, message in USAGE:
         *variables, given = re.fullmatch(r"(?:(BNBOOK_\w+)=(\S+) )?(.*)", words).groups()
@@ -211,6 +217,37 @@ def test_the_doctor_outside_a_book(tmp_path, monkeypatch):
     assert {name: words for name, words, _ in doctor._data()}["mnist"] == "downloaded before, in the cache"
 
 
+def test_somebody_elses_jupyter_book_is_not_taken_for_this_one(tmp_path, monkeypatch):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_config.yml").write_text("title: Another\n")
+    inner = tmp_path / "inner"
+    (inner / "book").mkdir(parents=True)
+    monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
+    with pytest.raises(
+        BnbookError, match="no book found: expected a folder with book/ and a _config.yml that names"
+    ):
+        paths.repository_root()
+    (inner / "_config.yml").write_text("title: Ours\npackage: bnbook\n")
+    assert paths._root("", str(inner / "book")) == inner
+
+
+def test_the_doctor_reads_the_data_and_tries_the_folders(tiny, monkeypatch):
+    raw = tiny / "data" / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for name in "train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1".split():
+        (raw / f"{name}-ubyte").write_bytes(b"\0" * 99)
+    monkeypatch.setenv("BNBOOK_DATA", str(tiny / "data"))
+    monkeypatch.setenv("BNBOOK_CACHE", str(tiny / "cache"))
+    ((words, good),) = [row[1:] for row in doctor._data() if row[0] == "mnist"]
+    assert not good and "is truncated or altered (another MD5 sum than MNIST's)" in words
+    assert all(good for _, _, good in doctor._folders())
+    monkeypatch.setenv("BNBOOK_RUNS", "/proc/none")  # where nobody can write, not even root
+    (words,) = [words for name, words, good in doctor._folders() if name == "runs" and not good]
+    assert words.startswith("/proc/none cannot be written (") and words.endswith(
+        "; set BNBOOK_RUNS to another"
+    )
+
+
 def test_a_torchvision_of_another_build_is_told(tmp_path, monkeypatch):
     assert list(doctor._operators()) == []
     (tmp_path / "_C.so").write_text("of another build")
@@ -225,6 +262,9 @@ FRONT = "part/coin: `bnbook:` in its front matter (CONTRIBUTING.md has a templat
 BROKEN = [
     (CHAPTER, "title: A coin", "title: [", "part/coin: its front matter, line 14 is not YAML"),
     (CHAPTER, ":tags: [hide-input]", ":tags: [hide-input", "part/coin: no MyST notebook"),
+    (CHAPTER, ":tags: [hide-input]", ":tags: hide-input", "part/coin: a cell has 'hide-input', expected array; tags are a"),
+    (CHAPTER, "Is it fair?", ":::{note}\n```{code-cell}\n1\n```\n:::", "part/coin, line 24: a code cell inside a box of"),
+    (CHAPTER, "---\njupytext", "\ufeff---\njupytext", "part/coin: its file begins with a byte order mark; save it as"),
     (CHAPTER, "use_style()", "use_style(", "part/coin: code cell 1 behind the parameters, line 6"),
     *((CHAPTER, "Is it fair?", f"Is it{sign}fair?", "part/coin: no MyST notebook") for sign in "\0\x0b\f\x1c"),
     (CHAPTER, "Is it fair?", "Ist sie gerecht? \udcfc", "part/coin: its file is not UTF-8"),

@@ -174,7 +174,9 @@ def test_a_chapter_as_it_is_handed_out(ran):
     assert "rate = 0.5  # chance of heads\n" in parameters
     assert page.cells[1].source.startswith("# @title Set-up") and "source = ''  #" in page.cells[1].source
     drawing = next(k for k, (_, source) in enumerate(kinds) if 'figure("shares"' in source)
-    assert kinds[drawing + 1][1].startswith("*Figure shares.* The share of heads, ")
+    assert kinds[drawing + 1][1].startswith(
+        "*Figure shares, which the cell above draws when it runs.* The share of heads, "
+    )
     assert "| A coin shows heads half of the time." in text(page)
     assert kinds[-1] == (
         "code",

@@ -58,3 +58,31 @@ def test_what_is_no_yaml_names_the_file(text):
     with pytest.raises(BnbookError, match=r"^file.yml.* is not YAML: ") as caught:
         texts.parse_yaml(text, "file.yml")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("a: 1\nb: 2\na: 3", ", line 3: 'a' stands there and in line 1; keep one of them"),
+        ("x: {b: 1, b: 2}", ", line 1: 'b' stands there and in line 1"),
+        ("a:\n- c: 1\n  c: 1", ", line 3: 'c' stands there and in line 2"),
+        ("a: 1\nb: -010", ", line 2: -010 is octal to YAML, which reads -8; write -10"),
+        ("- 00", ", line 1: 00 is octal to YAML, which reads 0; write 0"),
+    ],
+)
+def test_what_yaml_reads_as_something_else_is_one_line(text, words):
+    with pytest.raises(BnbookError) as caught:
+        texts.parse_yaml(text, "file.yml")
+    assert str(caught.value).startswith(f"file.yml{words}")
+
+
+def test_a_key_that_overrides_what_is_merged_stays():
+    assert texts.parse_yaml("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3", "f")["b"] == {"x": 1, "y": 3}
+
+
+def test_a_byte_order_mark_is_said(tmp_path):
+    (tmp_path / "f.yml").write_text("\ufeffa: 1", encoding="utf-8")
+    with pytest.raises(
+        BnbookError, match="^f.yml begins with a byte order mark; save it as UTF-8 without one"
+    ):
+        texts.read_yaml(tmp_path / "f.yml", "f.yml")
