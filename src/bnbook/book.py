@@ -11,25 +11,6 @@ NOT_MEASURING = tuple(
     "book claims cli errors explorers figures plots results runs trainings "
     "data.cache data.sources data.listeners".split()
 )
-#: Module -> its public names, as chapters and readers' own code call them.
-PUBLIC = {
-    "bnbook": ("measure",),
-    "bnbook.report.report": ("Report",),
-    "bnbook.normalizers": ("make_normalizer", "frozen_noise"),
-    "bnbook.normalizers.exchange": ("as_torch",),
-    "bnbook.models": ("vgg", "cnn", "resnet", "mlp", "deep_linear"),
-    "bnbook.models.building": ("initialise",),
-    "bnbook.probes.landscape": ("along_gradient", "Landscape"),
-    "bnbook.probes.covariate_shift": ("measure", "CovariateShift"),
-    "bnbook.probes.fisher": ("largest_eigenvalue",),
-    "bnbook.probes.hessian": ("largest_curvature", "curvature_along_gradient"),
-    "bnbook.probes.statistics": ("use_statistics",),
-    "bnbook.meanfield": ("solve", "FullyConnected", "Convolutional", "MeanFieldTheory"),
-    "bnbook.data": ("load",),
-    "bnbook.results": ("record", "load"),
-    "bnbook.claims": ("load_claims", "judge"),
-    "bnbook.figures": ("use_style", "figure", "save_figure"),
-}
 #: What the last part of a result's name says of the arm that it belongs to.
 ARMS = {
     "none": "without batch norm",
@@ -79,7 +60,6 @@ BOOK = Book(
     explorers_module="bnbook.explorers",
     figures_module="bnbook.figures",
     commands_module="bnbook.cli",
-    public=PUBLIC,
     data_names={"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"},
     arms=ARMS,
     beside=BESIDE,

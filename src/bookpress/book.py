@@ -39,8 +39,6 @@ class Book:
     explorers_module: str = ""
     #: Commands of the book's own: add_commands(add), see `bookpress.cli`.
     commands_module: str = ""
-    #: Module -> names that the page of public names has.
-    public: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     data_names: Words = field(default_factory=dict)  # set -> as people call it, the one to have first
     arms: Words = field(default_factory=dict)  # last part of a result's name -> in words
     beside: Mapping[str, Words] = field(default_factory=dict)  # arm -> other words for those beside it

@@ -3,7 +3,10 @@ end at a lost import."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -81,3 +84,29 @@ def test_the_commit_hook_formats_and_lints(tmp_path) -> None:
     said = run(sys.executable, "-m", "pre_commit", "run", "--all-files")
     assert (tmp_path / "a.py").read_text() == "x = y\n"
     assert "files were modified by this hook" in said and "F821" in said
+
+
+def test_the_page_of_public_names_has_names_that_there_are():
+    page = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^from (bnbook\S*) import (.+)$", page, flags=re.M)
+    gone = [f"{room}.{name}" for room, names in listed for name in names.split(", ")
+            if not hasattr(importlib.import_module(room), name)]  # fmt: skip
+    assert len(listed) > 10 and gone == []
+
+
+#: It draws its batch first; a change of its cell asks for a run of an hour.
+LATE = {"practice/your-network"}
+
+
+def test_a_chapter_checks_its_parameters_before_it_uses_one():
+    """Whoever runs a chapter's notebook by papermill alone is told in one line what a parameter may be."""
+    late = set()
+    for chapter in chapters.discover():
+        used = set()
+        for statement in (each for cell in chapter.code_cells for each in ast.parse(cell).body):
+            if "use_style()" in ast.unparse(statement):
+                break
+            if not isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
+                used |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        late |= {chapter.name} if used & set(chapter.defaults) else set()
+    assert late == LATE

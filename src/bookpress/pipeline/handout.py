@@ -29,12 +29,10 @@ from bookpress.pipeline.gate import passed_run
 NEEDED = {
     "IPython": "ipython",
     "PIL": "pillow",
-    "distributed": "distributed",
     "filelock": "filelock",
     "matplotlib": "matplotlib",
     "numpy": "numpy",
     "platformdirs": "platformdirs",
-    "psutil": "psutil",
     "pydantic": "pydantic",
     "scipy": "scipy",
     "torch": "torch",
@@ -221,6 +219,7 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
     page["cells"] = [cell for cell in cells if cell.source]
     for number, cell in enumerate(page.cells):
         cell["id"] = f"cell-{number}"
+    page.metadata["language_info"] = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
     page.metadata[book().package] = {"chapter": chapter.name, "content": content(page)}
     return page
 
@@ -242,10 +241,11 @@ def _plain_texts(
     captions: dict[int, str] = {}
 
     def caption(path: str, text: str) -> str:
-        words = f"*Figure {Path(path).stem}.* {text}"
-        place = drawn.get(Path(path).stem)
+        name = Path(path).stem
+        place = drawn.get(name)
         if place is None:
-            return words
+            return f"*Figure {name}.* {text}"
+        words = f"*Figure {name}, which the cell above draws when it runs.* {text}"
         captions[place] = "\n\n".join(filter(None, (captions.get(place), words)))
         return ""
 

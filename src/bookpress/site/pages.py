@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
 import re
 import shutil
@@ -32,7 +30,7 @@ from bookpress.claims import (
 from bookpress.claims.judging import HOLDS, HOLDS_IF, POWER, TOO_MANY
 from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
 from bookpress.claims.sources import Instrument
-from bookpress.claims.words import literal, scripts
+from bookpress.claims.words import literal
 from bookpress.errors import PressError
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
 from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
@@ -217,61 +215,6 @@ def notation() -> str:
 def _look(symbol: str) -> str:
     """What two spellings in TeX share that look alike."""
     return re.sub(r"[{}\s]", "", symbol.replace(r"\text", r"\mathrm").replace(r"\widehat", r"\hat"))
-
-
-# ---- The page of public names, made from their signatures and docstrings -----------------------------------------------
-
-LONGEST_SIGNATURE = 84  # of a signature in one line
-
-
-def public_names() -> str:
-    """One section a module, one entry a name: signature and docstring."""
-    lines = []
-    for module, listed in book().public.items():
-        room = importlib.import_module(module)
-        lines += [f"## `{module}`", "", _escaped(inspect.getdoc(room) or "").partition("\n\n")[0], ""]
-        for name in listed:
-            lines += _entry(f"{module}.{name}", getattr(room, name))
-    return "\n".join(lines)
-
-
-def _entry(name: str, item: Any) -> list[str]:
-    short = name.rpartition(".")[2]
-    try:
-        signature = str(inspect.signature(item))
-    except (TypeError, ValueError):
-        signature = "(…)"
-    signature = re.sub(
-        r"(: |-> )(['\"])(.*?)\2(?=[,)=\s]|$)", r"\1\3", signature
-    )  # hints without their quotes
-    signature = re.sub(r"<[^>]*>", "…", signature)
-    if len(name + signature) > LONGEST_SIGNATURE:  # a parameter a line
-        inside, _, given = signature[1:].rpartition(")")
-        listed = re.split(r", (?![^\[(]*[\])])", inside)
-        signature = "(\n" + "".join(f"    {each},\n" for each in listed) + f"){given}"
-    text = _escaped(inspect.getdoc(item) or "")
-    return [f"### {short}", "", f"```python\n{name}{signature}\n```", "", text, ""]
-
-
-def _escaped(text: str) -> str:
-    """A docstring as Markdown: its words are no markup but for *one*, W_i and h^{l-1}; its paragraphs and
-    lists stay."""
-    lines = []
-    for line in text.splitlines():
-        indent = len(line) - len(line.lstrip())
-        if indent >= 4 and lines and not lines[-1].strip():
-            line = line.strip()  # an example or a continued list, not a block of code
-        parts = re.split(r"(`[^`]*`|\b[A-Za-z][A-Za-z0-9]*_[A-Za-z]{2,}\w*)", line)  # code and its names
-        line = "".join(
-            part if number % 2 else scripts(part.replace("->", "→")) for number, part in enumerate(parts)
-        )
-        lines.append(re.sub(r"`[^`]*`|</?su[bp]>|\*\w+\*|[*_<>$\[\]{}|#]", _mark, line))
-    return "\n".join(lines)
-
-
-def _mark(match: re.Match) -> str:
-    """A sign that Markdown would take for its own; code and the few marks stay."""
-    return match[0] if len(match[0]) > 1 else f"\\{match[0]}"
 
 
 # ---- The page "How a verdict is made": its text with one worked example, how often tests err, what is shared -------
@@ -500,7 +443,7 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     short, rows = short_scoreboard(chapters, shown), list(shown.rows.values())
     lists = claims.load_coverage()
     front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
-    names = {"clone": shell.clone(), "binder": shell.binder(), "names": public_names()}
+    names = {"clone": shell.clone(), "binder": shell.binder()}
     names |= {"notation": notation(), "stands": board.marked(shown.rows, "")}
     found = {}
     for path in paths.book_folder().glob("*.md"):
@@ -632,7 +575,7 @@ def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
 def unanswered(text: str, chapter: str) -> str:
     """The answer box of a chapter that has no run yet: sentences in place of missing numbers."""
     said = (
-        "**Not answered yet.** No run of this chapter is published: nothing is found, no verdict given. "
+        "**Not answered yet.** No published run of this chapter passes the checks: nothing is found, no verdict given. "
         "The page says what will be measured, how, and by which tests; numbers that are missing are shown "
         f"as {prose.ABSENT}.\n\n**To answer it yourself:** `{command_name()} run {chapter} --profile laptop`"
     )

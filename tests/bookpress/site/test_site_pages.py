@@ -8,7 +8,6 @@ from PIL import Image
 from site_rows import rows
 
 from bnbook.errors import BnbookError
-from bookpress.book import book
 from bookpress.site import build, pages, pdf, shell
 
 MATH = '<span class="math notranslate nohighlight"'
@@ -134,25 +133,12 @@ def test_without_a_site_or_a_browser_there_is_one_clear_line(tiny, monkeypatch):
         pdf.write(tiny / "html", tiny / "book.pdf")
 
 
-def test_the_page_of_names_has_every_public_name_with_its_docstring():
-    text = pages.public_names()
-    for module, listed in book().public.items():
-        for name in listed:
-            assert f"{module}.{name}(" in text, name
-    assert "`make_normalizer` builds one" in text, "code in a docstring stays as it is"
-    assert "\n    name: str,\n" in text or "name: str" in text
-    assert max(map(len, text.splitlines())) < 220
-    assert 'norm: Norm = "none"' in text.replace("'", '"') and "model: nn.Module" in text
-    assert "h<sup>l-1</sup>" in text and "W<sub>i</sub>" in text and "*whole*" in text, "set, not spelled"
-    assert "n\\_mu" in text and "q\\_hat\\_0" in text, "names of code are no formulas"
-
-
 def test_the_books_notation_is_one_table(monkeypatch, tmp_path):
     monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
     table = pages.notation()
     assert table.count("\n") > 20 and "$\\gamma$, $\\beta$ | `gamma`, `beta`" in table
     assert r"$\mathcal L$, $\widehat{\mathcal L}$ |" in table, "no symbol stands there twice"
-    (tmp_path / "_config.yml").write_text("title: A")
+    (tmp_path / "_config.yml").write_text("package: bnbook")
     (tmp_path / "book").mkdir()
     monkeypatch.setenv("BNBOOK_ROOT", str(tmp_path))
     assert pages.notation().count("\n") == 3
