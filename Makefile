@@ -13,6 +13,9 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 # Where torch and torchvision come from: cpu, or another of uv's names for PyTorch's builds, or the address of an index.
 TORCH_INDEX ?=
 TORCH_FROM = $(if $(findstring /,$(TORCH_INDEX)),--index-url,--torch-backend) $(TORCH_INDEX)
+TORCH = --no-deps $(TORCH_FROM) $$(grep -E '^torch(vision)?==' requirements.lock)
+# pip knows addresses only; the names are uv's.
+TORCH_BY_PIP = $(if $(findstring /,$(TORCH_INDEX)),$(BIN)/python -m pip install --retries 1 $(TORCH),false)
 
 # Packages come by uv, which takes a fifth of pip's time; by pip where uv cannot be had or fails, or with INSTALLER=pip
 # (uv does not read pip's configuration).
@@ -68,7 +71,7 @@ bench: install
 
 lab: install
 	$(BIN)/python -m bookpress.pipeline.handout lab
-	$(BIN)/python -m jupyter lab lab
+	$(BIN)/python -m jupyter lab $$(test "$$(id -u)" != 0 || echo --allow-root) lab
 
 clean:
 	rm -rf _build runs/smoke runs/tests .pytest_cache src/*.egg-info
@@ -97,7 +100,9 @@ $(BIN)/python:
 $(VENV)/lock.stamp: requirements.lock | $(BIN)/python
 	test "$(INSTALLER)" != uv || $(BIN)/python -m pip install -q $$(grep '^uv==' requirements.lock) || true
 ifneq ($(TORCH_INDEX),)
-	$(call install_packages,--no-deps $(TORCH_FROM) $$(grep -E '^torch(vision)?==' requirements.lock))
+	@{ test "$(INSTALLER)" = uv && $(BIN)/python -m uv pip install --python $(BIN)/python $(TORCH); } || $(TORCH_BY_PIP) || \
+	echo "make: no torch from TORCH_INDEX=$(TORCH_INDEX) (not reached; or a name such as cpu with INSTALLER=pip, which takes" \
+	"an address): it comes from the plain index, with its GPU libraries"
 endif
 	$(call install_packages,-r requirements.lock)
 	echo "$(TORCH_INDEX)" > $(VENV)/torch-index

@@ -122,6 +122,31 @@ def test_binder_installs_the_lock_with_a_small_torch():
     assert steps[-1] == ["python", "-m", "bookpress.pipeline.handout", "lab"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for Python is a shell script")
+@pytest.mark.parametrize(
+    "given, tried",
+    [
+        ("TORCH_INDEX=cpu", "uv"),
+        ("TORCH_INDEX=cpu INSTALLER=pip", ""),
+        ("TORCH_INDEX=http://127.0.0.1:9/simple", "uv pip"),
+        ("TORCH_INDEX=http://127.0.0.1:9/simple INSTALLER=pip", "pip"),
+    ],
+)
+def test_where_torchs_index_cannot_be_reached_the_plain_one_is_taken(tmp_path, given, tried):
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/log\ncase "$*" in *--torch-backend*|*--index-url*) exit 1;; esac\n'
+    )
+    python.chmod(0o755)
+    command = ["make", "-s", "install", f"VENV={tmp_path}", *given.split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 1 and "it comes from the plain index" in done.stdout
+    log = (tmp_path / "log").read_text().splitlines()
+    assert [line.split()[1] for line in log if "torch==" in line] == tried.split()
+    assert any("install" in line and "-r requirements.lock" in line for line in log)
+
+
 def test_the_same_pythons_everywhere():
     supported = Requirement(f"python{PROJECT['requires-python']}").specifier
     minors = tuple(f"3.{minor}" for minor in range(8, 20) if supported.contains(f"3.{minor}.5"))
