@@ -1,4 +1,4 @@
-"""What a run must be before its numbers may be shown; publishing, locking, comparing a rerun with it."""
+"""What a run must be before its numbers may be shown."""
 
 from __future__ import annotations
 

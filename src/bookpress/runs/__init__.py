@@ -1,6 +1,6 @@
-"""One runner for every training: what the store has is read, the rest is trained, here or on a Dask cluster.
+"""One runner for every training: what the store has is read, the rest is trained, here or on a cluster.
 
 kinds: which arm trains with what, by which code · runner: many arms, many seeds · task: one stack of them, as a
 worker trains it · checkpoints: a training carried to its end by way of them · store: what is finished ·
-cluster, local: Dask · progress: one line for the terminal.
+pool: processes of this machine · cluster: those of a Dask scheduler · progress: one line for the terminal.
 """
