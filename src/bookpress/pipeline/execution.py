@@ -89,11 +89,9 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], calle
     except papermill.PapermillExecutionError as error:
         if error.ename == PressError.__name__:
             raise PressError(f"{called}: {error.evalue}") from None
-        return f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+        return f"cell {error.exec_count}: {error.ename}: {error.evalue}".rstrip(": ")
     except CellExecutionError as error:
-        return (
-            f"a cell failed: {error.ename}: {error.evalue}" if error.ename else "a cell failed without a word"
-        )
+        return f"a cell failed: {error.ename}: {error.evalue}".rstrip(": ")
     except (DeadKernelError, CellTimeoutError) as error:
         return f"the kernel died: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
     except RuntimeError as error:
