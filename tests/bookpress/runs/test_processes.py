@@ -56,8 +56,17 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of one process")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("what", STARTS)
+@pytest.mark.parametrize(
+    "what, how",
+    [
+        *(
+            (what, how)
+            for what in ("the press's pool", "jupyter-book")
+            for how in (signal.SIGTERM, signal.SIGKILL)
+        ),
+        ("a chapter's pool", signal.SIGKILL),  # a run ends its kernel by that
+    ],
+)
 def test_what_a_command_starts_ends_with_it(tmp_path, what, how):
     (tmp_path / "command.py").write_text(HEAD + STARTS[what] + END)
     (tmp_path / "workers.py").write_text(WORK)
