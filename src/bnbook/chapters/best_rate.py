@@ -133,7 +133,7 @@ def rates(results: Results) -> plt.Figure:
         x, late = results[f"rates.{name}"][0], results[f"tried.{name}"].mean(0)
         shown = np.minimum(np.nan_to_num(late, nan=guess, posinf=guess), guess)
         ax.plot(x, shown, color=ink(name), linestyle=line, marker="o", markersize=4, label=WORDS[name])
-        ax.plot(x[late.argmin()], late.min(), "o", color=ink(name), markersize=9, fillstyle="none")
+        ax.plot(x[late.argmin()], shown[late.argmin()], "o", color=ink(name), markersize=9, fillstyle="none")
     ax.set(xscale="log", xlabel="learning rate", ylabel="training loss at the end")
     ax.set_title("Which rate is each network's best?")
     ax.axhline(guess, color=COLORS["grid"], linestyle="--")

@@ -20,6 +20,7 @@ from bookpress.pipeline import inks
 #: A network with batch norm is the arm `batch`, whichever part of it is drawn.
 SHOWN = {
     "batch": {"batch"},
+    "best_rate": {"none", "batch", "layer"},
     "readout": {"batch"},
     "gamma_initialisation": {"batch"},
     "exercises": {"none", "batch"},
