@@ -20,8 +20,7 @@ from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.ledger import rung_table, turned
 from bookpress.pipeline.chapters import Chapter, select
 from bookpress.pipeline.prose import Pages
-from bookpress.site import board, claim_pages, front, pages, rendering, shell
-from bookpress.site.claim_pages import Context, claim_page
+from bookpress.site import board, details, front, pages, rendering, shell
 
 FILE = Path(__file__).with_suffix(".txt")
 CHAPTERS = [Chapter("part/coin", None, "A coin & a <die>"), Chapter("part/dice", None, "Dice")]
@@ -110,30 +109,15 @@ def blocks() -> Iterator[tuple[str, str]]:
         yield f"item {one['id']}", board.item(one)
         yield f"line {one['id']}", board.in_line(one, "../")
         yield f"words {one['id']}", board.in_words(one, "../")
-    drawn = {"date": "<day>", "seeds": [[0, 2], [5, 5]], "device": "<cpu>", "left_out": "<seen>"}
-    drawn |= {name: row("a")[name] for name in ("effect", "interval", "verdict")}
-    full = {
-        "figure": rendering.Markup("<img>"),
-        "anchor": "coin-<x>",
-        "caption": rendering.Markup("<em>caption</em>"),
-        "places": ["v1, Figure 1: it <says> so."],
-        "runs": [("laptop", row("a")), ("paper", row("a", "not reproduced", effect=None))],
-        "drawn": [drawn, drawn | {"left_out": "", "effect": None, "interval": None}],
-        "before": "b-<f>",
-        "after": "a-f",
-    }
-    evidence = SimpleNamespace(
-        results=SimpleNamespace(header={"provenance": {"date": "<2026>", "commit": "c0ffee"}})
-    )
-    for one in every[:1]:
-        yield "whole page", claim_page(one, Context("A <coin>", None))
+    made = rendering.macro("details.html.j2", "details")
     for one in ODD.values():
-        known = claim_pages.beside(one, every, INSTRUMENTS)
-        yield f"page {one['id']}", body_of(claim_page(one, Context("A coin", None, known=known)))
+        yield f"row {one['id']}", made(one, details.beside(one, every, INSTRUMENTS, "../"), [], "", "../")
     for one in (ODD["asked"], ODD["if"]):
-        about = Context("A coin", evidence, repository=HUB, **full)
-        yield f"full page {one['id']}", body_of(claim_page(one | {"locked": "2026-11-20"}, about))
-    yield "marks", claim_pages.marks(INSTRUMENTS, "../")(ODD["if"])
+        yield (
+            f"full row {one['id']}",
+            made(one | {"locked": "2026-11-20"}, "", ["laptop: <open>"], "coin-<x>", "../"),
+        )
+    yield "marks", details.marks(INSTRUMENTS, "../")(ODD["if"])
     yield "board", board.board(rows()[:5], CHAPTERS)
     yield "waffle", board.waffle(every)
     ledger = SimpleNamespace(rows={each["id"]: each for each in every})
@@ -153,11 +137,10 @@ def blocks() -> Iterator[tuple[str, str]]:
     )
     for pair in (SAID[1:3], SAID[2:4]):
         yield "told apart", "\n".join(rendering.told_apart([*pair, "It ends."]))
-    yield "links", shell.at_commit("", "", "a<b") + shell.at_commit("", "c0ffee", "a<b")
     own = row("claim-1")
     for copies in (0, 1, 2, 3):
         siblings = [ODD["sizes"] | {"id": f"sizes-{k}"} for k in range(copies)]
-        yield f"beside {copies}", claim_pages.beside(own, [own, *siblings], INSTRUMENTS)
+        yield f"beside {copies}", details.beside(own, [own, *siblings], INSTRUMENTS, "../")
     yield from of_sources()
     yield "tags", rendering.macro("foot.html.j2", "tags")('A "title"', "said <so>")
     yield "ways", rendering.macro("foot.html.j2", "ways")("../a.csv", "what <it> draws", "book run <x>")
@@ -287,10 +270,7 @@ def of_sources() -> Iterator[tuple[str, str]]:
         yield from of_sizes(folder)
         for hub in (HUB, "https://gitlab.org/a/b", "https://code.example/a/b"):
             for page in ("index", "part/coin", "scoreboard", "errata"):
-                yield (
-                    f"links {hub} {page}",
-                    shell.nav(hub, page) + shell.at_commit(hub, "c0ffee", "book/x.md"),
-                )
+                yield (f"links {hub} {page}", shell.nav(hub, page))
         for about in (CITATION, None):
             (root / "CITATION.cff").write_text(about) if about else (root / "CITATION.cff").unlink()
             yield (
@@ -308,10 +288,6 @@ DOTS = "```{{dots}} {}\none <x> | batch | part/chapter#a\nother | none | part/ch
 VALUES = {"a": [1.0, 4.0, np.nan], "b": [4.0]}
 RUN = SimpleNamespace(per_seed=lambda name, _: np.array(VALUES[name]))
 DRAWN = SimpleNamespace(evidence={"part/chapter": RUN})
-
-
-def body_of(page: str) -> str:
-    return page.partition("</nav>")[2]
 
 
 def text() -> str:

@@ -50,8 +50,8 @@ function waffle(whole) {
   const byFinger = matchMedia("(hover: none)").matches;
   let touched = null;
   const rest = said.textContent = byFinger
-    ? "Touch a square to read its claim, once more to open its page."
-    : "Point at a square, or walk through them with the arrow keys; Enter opens its page.";
+    ? "Touch a square to read its claim, once more to open it."
+    : "Point at a square, or walk through them with the arrow keys; Enter opens it.";
   squares.forEach((square, place) => {
     square.tabIndex = place ? -1 : 0;
     square.dataset.said = square.title;
@@ -94,6 +94,16 @@ const page = document.documentElement;
 let theme;
 addEventListener("beforeprint", () => { theme = page.dataset.theme; page.dataset.theme = "light"; });
 addEventListener("afterprint", () => { page.dataset.theme = theme; });
+
+// A link to a claim opens its row.
+const unfold = () => {
+  const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!row?.matches("details.verdict")) return;
+  row.open = true;
+  row.scrollIntoView();
+};
+addEventListener("hashchange", unfold);
+unfold();
 
 for (const form of document.querySelectorAll(".board-form")) board(form);
 for (const whole of document.querySelectorAll("[data-waffle]")) waffle(whole);

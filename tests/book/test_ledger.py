@@ -11,7 +11,6 @@ import pytest
 
 from bookpress import claims
 from bookpress.cli import main
-from bookpress.site import claim_pages
 from bookpress.site import exports as ledger
 
 
@@ -33,43 +32,6 @@ def test_values_are_those_that_the_interval_is_of(book_rows):
             if test["p"] is not None:
                 assert (test["p"] <= 0.05) is (test["holds"] is not None), row["id"]
                 assert test["kept"] is not None and 0 <= test["side"] <= test["n"]
-
-
-def test_a_claims_table_is_enough_to_find_its_effects(the_book):
-    """Earlier draws count for one claim and not for another that reads the same result, and are averaged as a
-    test says."""
-    wrong, tried, of_fewer, two_ways = [], 0, set(), 0
-    for claim in the_book.claims:
-        run, judged = the_book.evidence[claim.chapter], the_book.judgement(claim)
-        table = list(csv.DictReader(io.StringIO(claim_pages.per_seed(claim, run))))
-        for outcome in judged.outcomes if judged and table else []:
-            test, n = outcome.test, outcome.n
-            other = f" ({'geometric ' * (test.kind == 'ratio')}mean of draws)"
-            columns = [name + other * (name + other in table[0]) for name in test.result_names()]
-            if (
-                test.kind not in ("difference", "ratio", "level")
-                or test.results
-                or not {*columns} <= {*table[0]}
-            ):
-                continue
-            rows = [[float(row[name]) for name in columns] for row in table if all(row[c] for c in columns)]
-            values = np.array(rows)
-            if test.nonfinite is not None:
-                values[~np.isfinite(values)] = test.nonfinite
-            a, *b = values.T
-            number = test.b if isinstance(test.b, float) else 1.0
-            with np.errstate(all="ignore"):
-                found = {
-                    "level": lambda: a.mean(),
-                    "difference": lambda: (a - b[0]).mean(),
-                    "ratio": lambda: np.exp(np.log(a / (b[0] if b else number)).mean()),
-                }[test.kind]()
-            same = found == pytest.approx(outcome.effect, rel=1e-5, abs=1e-8, nan_ok=True)
-            wrong += [(claim.id, columns, len(rows), n, found, outcome.effect)] * (not same or len(rows) != n)
-            tried += 1
-            two_ways += sum("mean of draws" in name for name in columns)
-            of_fewer |= {claim.id for name in test.result_names() if len(run.quoted(name)[0]) > n}
-    assert wrong == [] and tried > 700 and two_ways and "larger-rate-usable" in of_fewer
 
 
 def test_of_trials_the_unit_is_theirs_whatever_that_of_the_claim(book_rows):

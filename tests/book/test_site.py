@@ -95,7 +95,7 @@ def test_sentences_state_the_verdicts_of_the_book_and_a_smoke_run_speaks_beside_
         checked += len(last) > 2
     assert checked or "stands:" not in text
     marked = {match[1] for match in re.finditer(r"stands:([a-z][a-z0-9.-]*)(?:\[[^\]]*\])? =", text)}
-    linked = set(re.findall(r'class="chip mark [a-z]+" href="(?:\.\./)?claims/([^"]+)\.html"', made))
+    linked = set(re.findall(r'class="chip mark [a-z]+" href="[^"#]*#claim-([^"]+)"', made))
     assert linked <= marked
 
 
@@ -137,12 +137,14 @@ def test_the_scoreboard_lists_every_claim(built_site):
     assert len(claims) > 30 and [text for text in says if text not in bare] == []
     assert page.count('<li class="claim') == len(claims)
     for claim in claims:
-        own = (built_site / "html" / "claims" / f"{claim.id}.html").read_text(encoding="utf-8")
-        target, anchor = re.search(r'href="\.\./([a-z-]+/[a-z-]+\.html)#([^"]+)">The figure', own).groups()
-        assert target == f"{claim.chapter}.html" and 'class="caption-text"' in own
-        assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), claim.id
-        numbers = (built_site / "html" / "claims" / f"{claim.id}.json").read_text(encoding="utf-8")
-        assert json.loads(numbers)["says"] == claim.says and f'id="claim-{claim.id}"' in page
+        moved = (built_site / "html" / "claims" / f"{claim.id}.html").read_text(encoding="utf-8")
+        assert f'url=../{claim.chapter}.html#claim-{claim.id}"' in moved and f'id="claim-{claim.id}"' in page
+        chapter = (built_site / "html" / f"{claim.chapter}.html").read_text(encoding="utf-8")
+        row = chapter.partition(f'<details class="verdict" id="claim-{claim.id}">')[2].partition(
+            "</details>"
+        )[0]
+        anchor = re.search(r'href="#([^"]+)">The figure', row)[1]
+        assert chapter.count(f'id="claim-{claim.id}"') == 1 and f'id="{anchor}"' in chapter, claim.id
     assert "test changed after the run" not in shown
 
 
@@ -171,10 +173,11 @@ def test_every_sentence_of_the_sources_leads_to_pages_of_claims(built_site):
     counted = f"{listed.judged} of {listed.sentences} judged"
     assert counted in words(built_site / "html" / "coverage.html")
     assert counted in words(built_site / "html" / "index.html")
-    links = re.findall(r'class="chip [a-z]+" href="claims/([^"]+)"', page)
+    links = re.findall(r'class="chip [a-z]+" href="([^"]+)"', page)
     errata = re.findall(r'class="verdict" href="errata\.html#([^"]+)"', page)
     assert len(links) + len(errata) >= listed.judged
-    assert [name for name in set(links) if not (built_site / "html" / "claims" / name).is_file()] == []
+    for target, _, anchor in (link.partition("#") for link in set(links)):
+        assert f'id="{anchor}"' in (built_site / "html" / target).read_text(encoding="utf-8"), anchor
     slips = (built_site / "html" / "errata.html").read_text(encoding="utf-8")
     assert [name for name in set(errata) if f'id="{name}"' not in slips] == []
 

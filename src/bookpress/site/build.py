@@ -18,7 +18,7 @@ from bookpress import atomic, paths
 from bookpress.book import command_name, repository
 from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, pictures
-from bookpress.site import check, claim_pages, exports, pages, shell, teaching
+from bookpress.site import check, details, exports, pages, shell, teaching
 from bookpress.site.staged import MARK
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -64,25 +64,23 @@ def _built(folder: Path, profile: str | None) -> Path:
     with _jupyter_book(staged, output):  # meanwhile, what needs none of its pages
         handout.write(made, chapters, shown)
         sheets = teaching.students()
-        judged = claim_pages.judgements(chapters, shown)
     figures = finish(rendered, staged)
-    claim_pages.write(rendered, chapters, shown, figures, judged, repository())
     sheets = teaching.write(rendered, sheets)
     about = repository(), shell.address(), *gate.head()
     titles = {"index": shell.book_title()} | {chapter.name: chapter.title for chapter in chapters}
     shell.draw_previews(titles, shown.rows.values(), rendered / "_images")
-    chapter_of = {f"claims/{row['id']}": row["chapter"] for row in shown.rows.values()}
     for page in sorted(rendered.rglob("*.html")):
         name = page.relative_to(rendered).with_suffix("").as_posix()
         text = shell.with_ways(page.read_text(encoding="utf-8"), name, rendered, shown, figures)
         if name == "teach":
             text = text.replace(teaching.MADE, sheets)
         if not name.startswith("_"):
-            owner = name if name in titles else chapter_of.get(name, "index")
+            owner = name if name in titles else "index"
             base = f"{shell.address().rstrip('/')}/" if shell.address() else "../" * name.count("/")
             image = f"{base}_images/{shell.preview(owner)}"
             text = shell.with_foot(shell.with_description(text, image, titles.get(name, "")), name, *about)
         page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
+    details.redirect(rendered, shown)
     # what the download button of a page gives
     shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)
     exports.write(rendered, shown)

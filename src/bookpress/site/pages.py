@@ -39,7 +39,7 @@ from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import ABSENT, Pages
 from bookpress.schema import Entry, Text, model, read_list
-from bookpress.site import board, claim_pages, front, rendering, shell, teaching
+from bookpress.site import board, details, front, rendering, shell, teaching
 from bookpress.site.rendering import Markup, render
 from bookpress.texts import read_yaml
 
@@ -323,7 +323,8 @@ def changed_tests(found: list[locks.Deviation], listed: Container[str]) -> dict[
     is listed is a link to its page."""
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in found:
-        name = f'<a href="claims/{each.claim}.html">{each.claim}</a>' if each.claim in listed else each.claim
+        to = f"{each.chapter}.html#claim-{each.claim}"
+        name = f'<a href="{to}">{each.claim}</a>' if each.claim in listed else each.claim
         groups[each.words, each.chapter].append(name)
     lines = [
         f"- {literal(words)} ({chapter}: {', '.join(names)})" for (words, chapter), names in groups.items()
@@ -555,21 +556,9 @@ def _unless_it_turns(group: re.Match) -> str:
 
 
 def _verdicts(chapter: Chapter, shown: prose.Pages) -> str:
-    """A line for each of the chapter's claims, chip, sentence and effect; behind a fold their table, with parts,
-    thresholds and scope. Claims that the page lists size by size have no lines again."""
-    marks = claim_pages.marks(claims.load_instruments(), ROOT)
-
-    def verdict(found: claims.Judgement) -> str:
-        row = shown.rows[found.claim.id]
-        return f"{board.in_words(row, ROOT)}{marks(row)}"
-
-    if not (found := _judged(chapter, shown)):
-        return ""
-    lines = [f"- {board.in_line(shown.rows[one.claim.id], ROOT)}" for one in found if not one.claim.rungs]
-    listed = "\n".join([":::{container} verdicts", *lines, ":::\n\n"]) if lines else ""
-    return listed + folded(
-        "Verdicts with their parts, thresholds and scope", claims.markdown_table(found, verdict)
-    )
+    """A folded row for each of the chapter's claims."""
+    rows = details.details(chapter, shown, ROOT) if _judged(chapter, shown) else ""
+    return f"```{{raw}} html\n{rows}\n```" if rows else ""
 
 
 def unanswered(text: str, chapter: str) -> str:

@@ -71,11 +71,11 @@ def configuration() -> str:
 # ---- At the foot of each page: the repository, the file to edit, where to report an error; from one setting --------
 
 BRANCH = "main"
-#: Part of a host's name ("": any other) -> how to edit a file, see one at a commit, and open an issue.
+#: Part of a host's name ("": any other) -> how to edit a file, and open an issue.
 HOSTS = {
-    "gitlab": ("/-/edit/{branch}/{file}", "/-/blob/{commit}/{file}", "/-/issues/new?issue[title]={title}"),
-    "github": ("/edit/{branch}/{file}", "/blob/{commit}/{file}", "/issues/new?title={title}"),
-    "": ("/_edit/{branch}/{file}", "/src/commit/{commit}/{file}", "/issues/new?title={title}"),
+    "gitlab": ("/-/edit/{branch}/{file}", "/-/issues/new?issue[title]={title}"),
+    "github": ("/edit/{branch}/{file}", "/issues/new?title={title}"),
+    "": ("/_edit/{branch}/{file}", "/issues/new?title={title}"),
 }
 #: What LaTeX takes for its own.
 SPECIAL = re.compile(r"[%&#_$]")
@@ -132,7 +132,7 @@ def _about() -> tuple[str, str, str, str]:
 
 def nav(repository: str, page: str) -> Markup:
     """The links of a page, named without .html."""
-    edit, _, issue = ways(repository)
+    edit, issue = ways(repository)
     listed = {"Repository": repository}
     if file := source(page):
         listed["Edit this page"] = repository + edit.format(branch=BRANCH, file=quote(file))
@@ -148,16 +148,7 @@ def source(page: str) -> str:
     )
 
 
-def at_commit(repository: str, commit: str, file: str) -> Markup:
-    """A file at a commit: a link to it, or its name and the commit where no address is set."""
-    if not repository or not commit:
-        at = Markup(" at commit <code>{}</code>").format(commit[:10]) if commit else ""
-        return Markup("<code>{}</code>{}").format(file, at)
-    address = repository + ways(repository)[1].format(commit=commit, file=quote(file))
-    return Markup('<a href="{}">{} at {}</a>').format(address, file, commit[:10])
-
-
-def ways(repository: str) -> tuple[str, str, str]:
+def ways(repository: str) -> tuple[str, str]:
     """How the repository's host calls its pages."""
     host = urlparse(repository).hostname or ""
     return next(found for name, found in HOSTS.items() if name in host)
@@ -216,14 +207,20 @@ def draw_previews(titles: Mapping[str, str], rows: Iterable[dict[str, Any]], ima
         draw, own = ImageDraw.Draw(picture), [row for row in rows if name in ("index", row["chapter"])]
         for number, text in enumerate(textwrap.wrap(title, 26)[:3]):
             draw.text((80, 80 + 80 * number), text, PALETTE["text"][0], large)
-        side = 44 if len(own) < 60 else 22
+        side = next(side for side in range(44, 0, -1) if _fits(len(own), side))
         across = (SIZE[0] - 160) // (side + 6)
         for number, row in enumerate(own):
             x, y = 80 + (number % across) * (side + 6), 350 + (number // across) * (side + 6)
             ink = INKS.get(look(row["verdict"])[0], PALETTE["printed"][0])
             draw.rounded_rectangle((x, y, x + side, y + side), 6, ink)
-        draw.text((80, 560), f"{len(own)} claims, each measured", PALETTE["printed"][0], small)
+        words = f"{len(own)} claims and questions, a test for each" if own else book_title()
+        draw.text((80, 560), words, PALETTE["printed"][0], small)
         picture.quantize(64).save(images / preview(name), optimize=True)
+
+
+def _fits(squares: int, side: int) -> bool:
+    """Whether so many squares have room between the title and the last line."""
+    return squares <= ((SIZE[0] - 160) // (side + 6)) * ((550 - 350) // (side + 6))
 
 
 def preview(name: str) -> str:

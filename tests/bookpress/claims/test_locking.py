@@ -20,7 +20,6 @@ from bookpress.pipeline import chapter_runs, gate, locking, publishing
 from bookpress.pipeline.locking import Known
 from bookpress.runs import kinds, store
 from bookpress.site import check, rendering
-from bookpress.site.claim_pages import Context, claim_page
 
 
 def known():
@@ -371,7 +370,7 @@ def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
     assert row["changed"] == list(found.changed)
     for shown_there in (
         rendering.macro("claim.html.j2", "place")(row),
-        claim_page(row, Context("A coin", None)),
+        rendering.macro("details.html.j2", "details")(row, "", [], "", "../"),
     ):
         assert (
             "&lt;b&gt;*than*" in shown_there
@@ -391,7 +390,8 @@ def test_what_the_seeds_can_show_stands_in_the_lock_and_on_the_page(ran):
     assert words.endswith("shows in 80 of 100 runs, by the spread of the published laptop run")
     (found,) = chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))
     assert found.power == (words,)
-    page = claim_page(claims.ledger_row(found.claim, found), Context("A coin", None)).replace("\u00a0", " ")
+    row = claims.ledger_row(found.claim, found)
+    page = rendering.macro("details.html.j2", "details")(row, "", [], "", "../")
     assert f"<dt>Smallest effect</dt><dd>{words}</dd>" in page
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
     assert chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))[0].power == ()

@@ -24,7 +24,6 @@ from bookpress.pipeline.chapter_runs import published
 from bookpress.pipeline.chapters import discover
 from bookpress.profiles import PUBLISHED
 from bookpress.results import Results
-from bookpress.site.claim_pages import caption_of
 
 CHAPTERS = {chapter.name: chapter for chapter in discover()}
 
@@ -320,18 +319,6 @@ def test_a_figure_without_a_drawing_for_phones_scrolls_as_wide_as_its_letters_ne
     images = put(tmp_path, "one", plt.figure(figsize=(width, 3)))
     page = pictures.in_both_themes('<img alt="x" src="_images/one.svg" />', pictures.pairs(images, tmp_path))
     assert 'class="plot scrolls"' in page and f"--wide: {wide}px" in page and "columns" not in page
-
-
-def test_a_figure_on_a_claims_page_has_the_caption_of_its_chapter(tmp_path):
-    page = tmp_path / "chapter.html"
-    caption = r'Of <span class="math">\(q\)</span> in <a href="#eq">(2)</a>.'
-    page.write_text(
-        '<figure id="other"><figcaption><p><span class="caption-text">No.</span></p></figcaption></figure>'
-        f'<figure id="own"><figcaption><p><span class="caption-text">{caption}</span>'
-        '<a class="headerlink" href="#own">#</a></p></figcaption></figure>'
-    )
-    assert caption_of(page, "own") == r'Of <span class="math">\(q\)</span> in (2).'
-    assert caption_of(page, "none") == caption_of(page, "") == ""
 
 
 def test_the_bar_of_a_root_has_an_outline_as_thin_as_its_letters():

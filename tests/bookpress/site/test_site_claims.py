@@ -1,20 +1,15 @@
-"""Chips, forest plots, the board and the pages of claims: what a reader is told is what the ledger says."""
+"""Chips, forest plots, the board and the rows of claims: what a reader is told is what the ledger says."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from types import SimpleNamespace
 
 import golden_site
 import pytest
-from site_rows import rows
 
-from bookpress.claims import Claim, Source, Test, judging
+from bookpress.claims import judging
 from bookpress.pipeline import prose
-from bookpress.results import Results
-from bookpress.site import board, claim_pages, front, rendering
+from bookpress.site import board, rendering
 
 found, place = (rendering.macro("claim.html.j2", name) for name in ("found", "place"))
 
@@ -49,20 +44,3 @@ def test_every_verdict_has_a_look_a_glyph_and_a_word_of_its_own():
     pairs = {verdict: seen.count(rendering.LOOKS[verdict][:2]) for verdict in rendering.LOOKS}
     same = {verdict for verdict, number in pairs.items() if number > 1}
     assert same == {"reproduced", "holds", "wrong", "not reproduced", "not tested at this scale", "not run"}
-
-
-def held(results):
-    """A run without earlier draws."""
-    return SimpleNamespace(
-        results=results, counted=lambda _, __, n: (results.entries[n]["seeds"], results[n])
-    )
-
-
-def test_the_numbers_of_a_claim_stand_beside_their_own_seeds():
-    entry = {"unit": "", "note": ""}
-    results = Results({}, {"a": entry | {"values": [1.0, 2.0], "seeds": [110, 111]}})
-    results.entries["b"] = entry | {"values": [5.0, 6.0], "seeds": [111, 112]}
-    test = Test("difference", a="a", b="b", side="greater", threshold=0.1)
-    claim = Claim("a", "part/coin", Source("x", "y", "z"), "says", "f", test)
-    table = list(csv.reader(io.StringIO(claim_pages.per_seed(claim, held(results)))))
-    assert table == [["seed", "a", "b"], ["110", "1", ""], ["111", "2", "5"], ["112", "", "6"]]
