@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def chip(row: Row, root: str = "") -> Markup:
-    """The chip of a row of the ledger, a link to the claim's page seen from `root`; exploratory ones are marked."""
+    """The chip of a row of the ledger, a link to the claim's row seen from `root`; exploratory ones are marked."""
     return macro("claim.html.j2", "chip")(row, root)
 
 

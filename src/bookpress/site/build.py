@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import re
 import shutil
@@ -129,40 +128,6 @@ def _jupyter_book(staged: Path, output: Path) -> Iterator[None]:
             raise PressError("jupyter-book refused the pages: " + " | ".join(telling[:6]))
 
 
-#: What of TeX has another width than its letters have; then the letters' widths in em.
-PLAIN: list[tuple[str, str | Callable[[re.Match], str]]] = [
-    (r"\\begin\{.*\\end\{\w+\}", "matrixes"),
-    (r"\\[dt]?frac *(\{[^{}]*\}|\\?\w+) *(\{[^{}]*\}|\\?\w+)", lambda part: max(part[1], part[2], key=len)),
-    (r"\\(?:sqrt|hat|tilde|bar|left|right|[bB]igg?[lr]?|math[a-z]+|text|operatorname|[,;:!])(?![a-z])", ""),
-    (r"\\(min|max|sup|log|exp|tanh|sin|cos|arcsin|ln)(?![a-z])", r"\1"),
-    (r"\\(?:[lg]eq?|approx|to|[lg]t|neq?|propto|in|sim|l?dots|cdots)(?![a-z])", "="),
-    (r"\\(?:cdot|times|pm|circ|odot)(?![a-z])", "+"),
-    (r"\\[|a-zA-Z]+", "g"),
-]
-SCRIPT = r"[_^](\{[^{}]*\}|.)"
-WIDTHS = {
-    "[=<>]": 1.9,
-    "[+*−-]": 1.4,
-    r"[()\[\]|/!]": 0.7,
-    "[,;.:']": 0.4,
-    r"\d": 0.6,
-    "[A-Z]": 1.0,
-    "[a-z]": 0.6,
-}
-
-
-def _with_room(formula: re.Match) -> str:
-    """A formula within a line and about the width that it will have when it is set, so that no line breaks anew then
-    (on average within 0.4 em)."""
-    tex = html.unescape(formula[2])
-    for before, after in PLAIN:
-        tex = re.sub(before, after, tex, flags=re.S)
-    small = re.sub(r"[{} ]", "", "".join(re.findall(SCRIPT, tex)))
-    line = re.sub(SCRIPT, "", tex)
-    wide = 0.5 * len(small) + sum(width * len(re.findall(kind, line)) for kind, width in WIDTHS.items())
-    return f'{formula[1]} style="--room:{wide:.1f}em">\\({formula[2]}\\)<'
-
-
 FORMULA = r'<span class="math [^>]*>[^<]*</span>'
 #: What the theme and jupyter-book leave undone in pages: what stands there, and what is to stand there.
 MENDS: list[tuple[str, str | Callable[[re.Match], str]]] = [
@@ -180,7 +145,6 @@ MENDS: list[tuple[str, str | Callable[[re.Match], str]]] = [
         r'(<span id="([^"]+)"></span><h[1-6]>(?:(?!</h[1-6]>).)*<a class="headerlink" href="#)[^"]+',
         r"\g<1>\g<2>",
     ),
-    (r'(<span class="math [^"]*")>\\\(([^<]*)\\\)<', _with_room),
     # no line starts with a comma: a formula stays with the bracket or quote before it and the stops behind it
     (rf"([(“‘]{FORMULA}[,.;:!?)”’]*|{FORMULA}[,.;:!?)”’]+)", r'<span class="unbroken">\1</span>'),
     # the space of a solution's title stands before its link

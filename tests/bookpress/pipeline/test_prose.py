@@ -14,6 +14,7 @@ from bookpress import claims
 from bookpress.claims import judging
 from bookpress.pipeline import chapter_runs, chapters, gate, prose
 from bookpress.results import Results
+from bookpress.site import check
 
 A, B = np.array([0.30, 0.34, 0.41]), np.array([0.10, 0.11, 0.12])
 
@@ -408,3 +409,35 @@ def test_every_table_of_the_book_is_read():
     texts = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("book/*/*.md"))]
     assert sum(len(prose.MEASURED.findall(text)) for text in texts) >= 20
     assert not [text for text in texts if "{measured}" in prose.expand(text)]
+
+
+# ---- What check says of sentences ----
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        (
+            "stands:coin-fair = not reproduced",
+            "BAD book/part/coin.md:{} states coin-fair = not reproduced; it is reproduced now: rewrite the sentence",
+        ),
+        (
+            "stands:coin-fare = reproduced",
+            "      book/part/coin.md:{} {{{{ stands:coin-fare = reproduced }}}}: no chapter has a claim 'coin-fare'",
+        ),
+        ("stands:coin-fair = reproduced", ""),
+    ],
+)
+def test_check_names_the_line_of_a_sentence_that_does_not_stand(ran, monkeypatch, mark, words):
+    monkeypatch.setattr(gate, "passed_run", lambda chapter: chapter_runs.fresh_run(chapter, "laptop"))
+    path = ran / "book" / "part" / "coin.md"
+    path.write_text(
+        path.read_text().replace("{{ verdicts }}", f"It is so. {{{{ {mark} }}}}\n\n{{{{ verdicts }}}}")
+    )
+    line = path.read_text().partition("It is so.")[0].count("\n") + 1
+    said = "\n".join(check.report([], some=True)[0]).splitlines()
+    wrong = [each for each in said if each.startswith("BAD book/") or "stands:" in each]
+    assert wrong == [words.format(line)] * bool(words)
+    assert any(each.startswith("ok  2 verdicts in sentences, 1 of them") for each in said) is (
+        "fare" not in mark
+    )

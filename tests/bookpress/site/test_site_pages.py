@@ -11,7 +11,7 @@ from bnbook.errors import BnbookError
 from bookpress.site import build, pages, pdf, shell
 
 MATH = '<span class="math notranslate nohighlight"'
-F = rf'{MATH} style="--room:4.5em">\(y=\pm1\)</span>'
+F = rf"{MATH}>\(y=\pm1\)</span>"
 LOADS = '<script>window.MathJax = {"a": 1}</script>\n<script defer="defer" src="m/tex-chtml.js"></script>'
 HEADING = '<h3>On coins<a class="headerlink" href="#on-coins" title="x">#</a></h3>'
 LABEL, LINK = '<span id="erratum-coin"></span>', '<a class="reference internal" href="#a">'
@@ -34,13 +34,6 @@ MENDS = [
         '<h2><span class="pre">a.b_c</span></h2><p>a.b',
         '<h2><span class="pre">a.<wbr>b_<wbr>c</span></h2><p>a.b',
     ),
-    (build.mended, rf"{MATH}>\(y=\pm1\)</span>", F),
-    (
-        build.mended,
-        rf"{MATH}>\(\tfrac{{a}}{{bcd}}\)</span>",
-        rf'{MATH} style="--room:1.8em">\(\tfrac{{a}}{{bcd}}\)</span>',
-    ),
-    (build.mended, rf"{MATH}>\(x_{{ij}}^2\)</span>", rf'{MATH} style="--room:2.1em">\(x_{{ij}}^2\)</span>'),
     (build.mended, f"one {F}, two {F} three", f'one <span class="unbroken">{F},</span> two {F} three'),
     (
         build.mended,
