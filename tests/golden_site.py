@@ -107,17 +107,17 @@ def blocks() -> Iterator[tuple[str, str]]:
         yield f"plot {name}", board.plot(test)
     for one in few:
         yield f"item {one['id']}", board.item(one)
-        yield f"line {one['id']}", board.in_line(one, "../")
         yield f"words {one['id']}", board.in_words(one, "../")
-    made = rendering.macro("details.html.j2", "details")
     for one in ODD.values():
-        yield f"row {one['id']}", made(one, details.beside(one, every, INSTRUMENTS, "../"), [], "", "../")
+        yield (
+            f"row {one['id']}",
+            details.folded(one, details.beside(one, every, INSTRUMENTS, "../"), ["by <x>"], [], "", "../"),
+        )
     for one in (ODD["asked"], ODD["if"]):
         yield (
             f"full row {one['id']}",
-            made(one | {"locked": "2026-11-20"}, "", ["laptop: <open>"], "coin-<x>", "../"),
+            details.folded(one | {"locked": "2026-11-20"}, "", [], ["laptop: <open>"], "coin-<x>", "../"),
         )
-    yield "marks", details.marks(INSTRUMENTS, "../")(ODD["if"])
     yield "board", board.board(rows()[:5], CHAPTERS)
     yield "waffle", board.waffle(every)
     ledger = SimpleNamespace(rows={each["id"]: each for each in every})

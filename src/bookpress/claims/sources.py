@@ -329,8 +329,8 @@ def _read(path: Path, known: dict[str, set[str]], sources: Collection[str]) -> C
 class Instrument(Entry):
     """What it measures, which values it takes by itself (pins, floors, windows) and when it says nothing.
 
-    `line` is what a claim's row says of it behind its name, `mark` the same in two words, where verdicts are
-    listed; both may be empty. `reads` are patterns of result names, CHAPTER:NAME or NAME in any chapter.
+    `line` is what a claim's row says of it behind its name, `mark` the same in two words, beside
+    its verdict there; both may be empty. `reads` are patterns of result names, CHAPTER:NAME or NAME in any chapter.
     """
 
     id: Id

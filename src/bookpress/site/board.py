@@ -11,7 +11,6 @@ from bookpress.book import book
 from bookpress.claims import Test, without_markup
 from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.kinds import KINDS
-from bookpress.claims.words import literal
 from bookpress.pipeline import prose
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import rendering
@@ -49,13 +48,6 @@ def marked(rows: Mapping[str, dict[str, Any]], root: str) -> Callable[[prose.Mar
     """How pages mark a sentence that states a verdict: the small chip of its claim, and beside it what was found where
     that is something else."""
     return lambda mark: macro("claim.html.j2", "mark")(mark, rows.get(mark.claim), root)
-
-
-def in_line(row: dict[str, Any], root: str) -> str:
-    """A claim as one line of Markdown: chip, what is said without our reading of it, effect."""
-    effect = f" **{literal(row['effect']['words'])}**" if row["effect"] else ""
-    said = without_markup(row["says"].partition("; we ")[0].rstrip(". "))
-    return f"{chip(row, root)} {said}{'' if said.endswith('?') else '.'}{effect}"
 
 
 # ---- A forest plot of one test as inline SVG: where it holds, its interval, a dot for each seed --------------------

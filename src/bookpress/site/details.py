@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from bookpress.intervals import LEVEL
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapter_runs import published_runs
 from bookpress.pipeline.chapters import Chapter
-from bookpress.site import rendering
+from bookpress.site import board, rendering
 from bookpress.site.rendering import Markup, macro
 
 Row = dict[str, Any]
@@ -42,18 +42,19 @@ def _marks(test: dict[str, Any]) -> list[str]:
     return [*many, f"the sign test does not decide (p = {format_number(test['sign_p'], '.2g')})"]
 
 
-rendering.add(met=_met, marks_of_test=_marks)
+rendering.add(met=_met, marks_of_test=_marks, forest=board.forest)
 
 
 def details(chapter: Chapter, shown: prose.Pages, root: str) -> Markup:
     """All claims of a chapter, one below the other; `root` is the way from its page to the first one."""
     rows, instruments = list(shown.rows.values()), claims.load_instruments()
     labels = {one.path.rpartition("/")[2]: one.label for one in chapter_runs.referenced_figures(chapter.text)}
-    made, others = macro("details.html.j2", "details"), _others(chapter, shown)
+    others = _others(chapter, shown)
     return Markup("\n").join(
-        made(
+        folded(
             row,
             beside(row, rows, instruments, root),
+            [one.mark for one in instruments if one.mark and one.id in row["rests_on"]],
             others.get(row["id"], []),
             labels.get(f"{row['figure']}.svg", ""),
             root,
@@ -61,6 +62,19 @@ def details(chapter: Chapter, shown: prose.Pages, root: str) -> Markup:
         for row in rows
         if row["chapter"] == chapter.name
     )
+
+
+def folded(
+    row: Row,
+    known: Markup | str = "",
+    cautions: Sequence[str] = (),
+    others: Sequence[str] = (),
+    figure: str = "",
+    root: str = "",
+) -> Markup:
+    """One claim. known: what stands beside it; cautions: of its instruments; others: what other runs say; figure: its
+    label on the page."""
+    return macro("details.html.j2", "details")(row, known, cautions, others, figure, root)
 
 
 def beside(row: Row, rows: Sequence[Row], instruments: Sequence[Instrument], root: str) -> Markup:
@@ -79,19 +93,14 @@ def _at_sizes(row: Row) -> tuple[str, list[tuple[dict[str, Any], str]]]:
     return shared.removeprefix("… "), [(test, short(test["effect"]["words"])) for test in tried]
 
 
-def marks(instruments: Sequence[Instrument], root: str) -> Callable[[Row], str]:
-    """What stands small below the verdict on a claim: the marks of its instruments."""
-    small = macro("claim.html.j2", "marks")
-    return lambda row: small([one for one in instruments if one.mark and one.id in row["rests_on"]], root)
-
-
 def _others(chapter: Chapter, shown: prose.Pages) -> dict[str, list[str]]:
-    """Claim -> what each published run that is not shown says of it by itself: "laptop: open"."""
+    """Claim -> what each published run that is not shown noted of it: "laptop: open when it ran"."""
     now, found = shown.evidence[chapter.name], {}
     for run in published_runs(chapter):
-        if now and run.folder != now.folder and not run.stale():
-            for each in chapter_runs.chapter_verdicts(run):
-                found.setdefault(each.claim.id, []).append(f"{run.profile}: {each.verdict}")
+        for name, then in (
+            run.results.header.get("judged", {}).items() if now and run.folder != now.folder else ()
+        ):
+            found.setdefault(name, []).append(f"{run.profile}: {then['verdict']} when it ran")
     return found
 
 

@@ -19,7 +19,7 @@ from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, locking, publishing
 from bookpress.pipeline.locking import Known
 from bookpress.runs import kinds, store
-from bookpress.site import check, rendering
+from bookpress.site import check, details, rendering
 
 
 def known():
@@ -368,10 +368,7 @@ def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
     )
     row = claims.ledger_row(found.claim, found)
     assert row["changed"] == list(found.changed)
-    for shown_there in (
-        rendering.macro("claim.html.j2", "place")(row),
-        rendering.macro("details.html.j2", "details")(row, "", [], "", "../"),
-    ):
+    for shown_there in (rendering.macro("claim.html.j2", "place")(row), details.folded(row)):
         assert (
             "&lt;b&gt;*than*" in shown_there
             and "<b>" not in shown_there
@@ -391,7 +388,7 @@ def test_what_the_seeds_can_show_stands_in_the_lock_and_on_the_page(ran):
     (found,) = chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))
     assert found.power == (words,)
     row = claims.ledger_row(found.claim, found)
-    page = rendering.macro("details.html.j2", "details")(row, "", [], "", "../")
+    page = details.folded(row)
     assert f"<dt>Smallest effect</dt><dd>{words}</dd>" in page
     edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
     assert chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))[0].power == ()

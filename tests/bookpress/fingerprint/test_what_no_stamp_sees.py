@@ -116,7 +116,7 @@ STANDS = {
     "bookpress.site.board": {
         "rendering.add(forest=forest, deciding=deciding, standing=standing)"
     },  # of templates
-    "bookpress.site.details": {"rendering.add(met=_met, marks_of_test=_marks)"},
+    "bookpress.site.details": {"rendering.add(met=_met, marks_of_test=_marks, forest=board.forest)"},
     "bookpress.site.exports": {"rendering.add(line=_line, asked=_asked, of=lambda name, known: known[name])"},
     "bookpress.site.pages": {
         "rendering.add(tally=chapter_runs.tally, seeds=_seed_words, most_seeds=_most_seeds, "

@@ -19,9 +19,14 @@ def page_file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("board")
     chapters = [Chapter("part/coin", None, "A coin"), Chapter("part/dice", None, "Dice")]
     script, style = (ROOT / "book" / "_static" / name for name in ("board.js", "book.css"))
-    (folder / "claims").mkdir()
-    for row in rows():
-        (folder / "claims" / f"{row['id']}.html").write_text(f"<title>{row['id']}</title>")
+    for name in {row["chapter"] for row in rows()}:
+        own = (
+            f"<details class=verdict id=claim-{row['id']}>It.</details>"
+            for row in rows()
+            if row["chapter"] == name
+        )
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / f"{name}.html").write_text(f"{''.join(own)}<script src='{script.as_uri()}'></script>")
     file = folder / "scoreboard.html"
     file.write_text(
         f'<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="{style.as_uri()}">'
@@ -135,6 +140,8 @@ def test_a_pointer_tells_a_square_and_a_click_goes_to_its_page(page):
     assert page.inner_text(".waffle-said") == square.get_attribute("data-said")
     square.click()
     page.wait_for_url("**/*.html#claim-*")
+    opened = page.evaluate("[...document.querySelectorAll('details[open]')].map(row => '#' + row.id)")
+    assert opened == [page.evaluate("location.hash")], "a link to a claim opens its row, and no other"
 
 
 def test_a_legend_entry_filters_the_board_of_its_own_page(page):
