@@ -111,13 +111,13 @@ def centred_layers(arm: str, depth: int) -> int:
 BASES = ("rms", "layer", "weights", "tanh")
 #: Blind to the length of its weights, or bounded, without a look at the batch; and each with a little of batch norm.
 ARMS = (
-    *("none", "plain", *BASES, "units", "groups", "rms_last", "layer_last"),
-    *("centre", *(f"centre_{place}" for place in ("first", "early", "late", "last", "behind"))),
-    *("divide", "divide_first", "divide_last", "second", "divide_centre_last"),
-    *("batch", *(f"batch_{place}" for place in ("first", "early", "late", "butlast", "last", "behind"))),
+    *("none", "plain", *BASES, "units", "groups"),
+    *("centre", *(f"centre_{place}" for place in ("first", "late", "last", "behind"))),
+    *("divide", "divide_last", "second", "divide_centre_last"),
+    *("batch", *(f"batch_{place}" for place in ("first", "late", "butlast", "last", "behind"))),
     *(f"{base}_centre" for base in BASES),
-    *(f"{base}_centre_{place}" for base in BASES for place in ("first", "last", "behind")),
-    *(f"{base}_batch_last" for base in BASES),
+    *(f"{base}_centre_{place}" for base in BASES for place in ("last", "behind")),
+    *("rms_centre_first", "rms_batch_last", "layer_batch_last", "weights_batch_last", "tanh_batch_last"),
 )
 
 
@@ -412,11 +412,7 @@ MAIN = {
     "divide": "divided",
     "batch": "batch norm",
     "rms": "RMS norm",
-    "layer": "layer norm",
-    "weights": "weight standardization",
-    "tanh": "tanh",
     "centre_last": "last layer centred",
-    "centre_behind": "last layer centred behind the rectifier",
     "batch_last": "batch norm in the last layer",
     "rms_centre_first": "RMS norm, first layer centred",
     "rms_centre_last": "RMS norm, last layer centred",
