@@ -1,0 +1,117 @@
+"""Batch norm in other libraries: the probes' heads, the questions against torch in float64, torch's own answers."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+import torch
+
+from bnbook.chapters import libraries
+from bnbook.errors import BnbookError
+
+SCRIPTS = sorted(libraries.FOLDER.glob("with_*.py"))
+
+
+def loaded(name: str):
+    spec = importlib.util.spec_from_file_location(name, libraries.FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+QUESTIONS = loaded("questions")
+
+
+def test_each_probe_is_listed_and_each_that_is_listed_is_there():
+    assert {path.name for path in SCRIPTS} == set(libraries.PROBES.values())
+    assert len(libraries.PROBES) >= 18 and set(libraries.BY_NAME) < set(libraries.PROBES)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_probe_is_short_and_pins_what_it_installs(path):
+    text = path.read_text("utf-8")
+    assert len([line for line in text.splitlines() if line.strip()]) <= 60
+    head = re.match(r"# /// script\n((?:# .*\n)+)# ///\n", text)
+    said = tomllib.loads("".join(line.removeprefix("# ") + "\n" for line in head[1].splitlines()))
+    assert said["requires-python"]
+    assert all(re.match(r"[\w\[\]-]+==[\d.]+(;.*)?$", each.replace(" ", "")) for each in said["dependencies"])
+
+
+@pytest.fixture(scope="module")
+def torch_answers():
+    answers, missing = libraries.ask(["torch"])
+    assert not missing
+    return answers
+
+
+def test_torch_answers_as_its_documentation_says(torch_answers):
+    answers = torch_answers["torch"]["answers"]
+    assert libraries.epsilon(torch_answers["torch"]) == pytest.approx(1e-5, rel=1e-4)
+    np.testing.assert_allclose(answers["weights"]["new"], 0.1, atol=1e-5)
+    assert answers["variance"]["2d"] == pytest.approx(4 / 3, rel=1e-5)
+    assert answers["variance"]["4d"] == pytest.approx(36 / 35, rel=1e-5)
+    assert answers["alone"]["2d"]["error"].startswith("ValueError")
+    assert math.isnan(answers["spoiled"]["after_51"][0]) and answers["mask"] == {"absent": "it takes no mask"}
+    judged = {quantity: of["torch"] for quantity, of in libraries.judged(torch_answers).items()}
+    assert judged["accepts"] == 0 and judged["spoiled"] == 1 and judged["carried"] < 1e-5
+    assert max(abs(judged[each]) for each in ("epsilon", "root", "unbiased")) < 1e-3
+    assert len(libraries.row(torch_answers["torch"])) == len(libraries.COLUMNS)
+    assert "| torch | 1e-05 under the root |" in libraries.table(torch_answers, ["ε"]).data
+    assert all(values.shape[0] == 1 for values in libraries.numbers(torch_answers).values())
+
+
+def test_gradient_and_hessian_of_the_questions_are_those_of_torch_in_float64():
+    x, w, v = (QUESTIONS.values((6, 3), phase) for phase in (0.0, 1.0, 2.0))
+    layer, at = torch.nn.BatchNorm1d(3, eps=1e-3).double(), torch.tensor(x, requires_grad=True)
+    y = layer(at)
+    first = torch.autograd.grad((torch.tensor(w) * (y + y * y / 2)).sum(), at, create_graph=True)[0]
+    product = torch.autograd.grad((first * torch.tensor(v)).sum(), at)[0]
+    np.testing.assert_allclose(QUESTIONS.gradient(x, w, 1e-3), first.detach(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(QUESTIONS.hessian(x, w, v, 1e-3), product, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("source, target", [(1e-5, 1e-3), (1e-3, 1e-5), (2e-5, 1e-5)])
+def test_the_scale_that_carries_a_layer_over_is_exact(source, target):
+    x, var = torch.tensor(QUESTIONS.values((8, 4))), torch.tensor([1e-6, 1e-4, 1e-2, 1.0]).double()
+    layers = [torch.nn.BatchNorm1d(4, eps=eps).double().eval() for eps in (source, target)]
+    for layer in layers:
+        layer.running_var.copy_(var)
+        torch.nn.init.uniform_(layer.weight, 0.5, 2)
+    layers[1].weight.data = layers[0].weight * ((var + target) / (var + source)).sqrt()
+    torch.testing.assert_close(layers[1](x), layers[0](x), rtol=1e-12, atol=1e-12)
+
+
+def test_batches_have_the_mean_and_the_deviation_that_they_should_have():
+    x = QUESTIONS.batch((16, 2, 4, 4), 7.0, 3.0)
+    np.testing.assert_allclose(x.mean((0, 2, 3)), 7, rtol=1e-12)
+    np.testing.assert_allclose(x.std((0, 2, 3)), 3, rtol=1e-12)
+    assert QUESTIONS.rounded(np.array([1 + 2**-8 + 2**-10]), "bfloat16")[0] == 1 + 2**-7
+
+
+def test_answers_are_the_last_object_and_a_failure_is_a_line():
+    assert libraries.answers_of('noise\n{"a": 1}\nmore noise') == {"a": 1}
+    assert libraries.answers_of("nothing") is None
+
+
+def test_a_wrong_name_and_a_missing_uv_are_one_line_each(monkeypatch):
+    with pytest.raises(BnbookError, match="no probe of"):
+        libraries.ask(["torhc"])
+    monkeypatch.setattr(libraries.shutil, "which", lambda name: None)
+    monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BnbookError, match="uv is not installed"):
+        libraries.uv()
+
+
+def test_a_library_that_is_missing_is_named_with_its_reason(monkeypatch, tmp_path):
+    (tmp_path / "broken.py").write_text("raise ImportError('no such wheel')")
+    monkeypatch.setattr(libraries, "FOLDER", tmp_path)
+    monkeypatch.setitem(libraries.PROBES, "torch", "broken.py")
+    answers, missing = libraries.ask(["torch"])
+    assert not answers and "no such wheel" in missing["torch"]
+    assert sys.executable not in missing["torch"]
