@@ -50,7 +50,7 @@ def trust(rows: list[Row], shown: prose.Pages) -> str:
         "Tests": f"fixed before their data for {len(rows) - young} of {len(rows)} claims"
         + f"; {young} exploratory" * bool(young)
         + f". Of {len(again)} asked again at other sizes {sum(again)} are exploratory" * bool(again)
-        + f". Changed on the way and judged by seeds that nobody had seen: {changed}" * bool(changed),
+        + f". {changed} changed on the way, judged by fresh seeds" * bool(changed),
         "Not settled": f"{undecided} open, {untried} not tested at this scale",
     }
     return "\n".join(f"- **{name}.** {text}." for name, text in lines.items())
