@@ -47,14 +47,6 @@ class Workers:
     def end(self) -> None:
         processes.end(self.made)
 
-    def died_of(self) -> str:
-        """How the first of them ended that was not ended because of it."""
-        for process in self.processes:
-            process.join(5)
-        codes = [process.exitcode for process in self.processes]
-        code = next((each for each in codes if each not in (None, 0, -15)), None)
-        return f"signal {-code}" if code and code < 0 else f"exit code {code}"
-
 
 Tell = Callable[[int, int, bool], Any]
 Keep = Callable[[int, dict[str, Any]], None]
@@ -72,11 +64,10 @@ def train(tasks: list[dict[str, Any]], count: int, tell: Tell, keep: Keep) -> No
             try:
                 _train(left, count, workers, tell, keep)
             except BrokenExecutor:
-                why = workers.died_of()
                 workers.end()
                 if count == 1:
                     raise PressError(
-                        f"a training's process ended in the middle ({why}; perhaps memory ran out); finished trainings are "
+                        "a training's process was ended in the middle (perhaps memory ran out); finished trainings are "
                         "in the results store; free memory, then run again to go on with those that are missing"
                     ) from None
                 count //= 2

@@ -179,9 +179,7 @@ def test_where_the_last_worker_is_killed_too_it_is_one_line(apart):
     over = threading.Event()
     thread = threading.Thread(target=kill_workers, args=(apart, over, 2), daemon=True)
     thread.start()
-    with pytest.raises(
-        BnbookError, match=r"ended in the middle \(signal 9; perhaps memory.*run again to go on"
-    ):
+    with pytest.raises(BnbookError, match=r"was ended in the middle \(perhaps memory.*run again to go on"):
         train_members([(ENDLESS, 0), (replace(ENDLESS, depth=3), 0)], workers=2)
     over.set()
     thread.join(HANGS)
