@@ -147,6 +147,7 @@ CONSTANTS = {
     "training.curves": dict(START_MARGIN=0.02),
     "training.engine": dict(CHUNK=500),
     "training.placed": dict(PARTS=4),
+    "normalizers.standardized": dict(EPS=1e-5, RECTIFIED=(2 / (1 - 1 / math.pi)) ** 0.5),
     "models.residual": dict(STAGES=(64, 128, 256, 512), BLOCKS=2),
     "models.vgg": dict(HIDDEN=(512, 512), VGG_A=(64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0))
     | dict(VGG_D=(64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)),
