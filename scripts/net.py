@@ -35,12 +35,12 @@ def text_of(page: Path) -> str:
 
 def fingerprints() -> dict[str, dict[str, str]]:
     """What the code of each chapter is hashed to, by the parts that hang on code."""
-    from bookpress.fingerprint import chapter_fingerprint
+    from bookpress import stamp
     from bookpress.pipeline.chapters import discover
 
     found = {}
     for chapter in discover():
-        hashes = chapter_fingerprint(chapter.code_cells, {}, [])
+        hashes = stamp.of_chapter(chapter.code_cells, {}, [])
         found[chapter.name] = {name: hashes[name] for name in ("code", "package")}
     return found
 

@@ -54,7 +54,7 @@ importlib.import_module("bnbook.results")
 #: works; then those that take minutes. What needs the site and is quick comes last.
 FIRST = ("test_site", "test_browser", "test_pipeline_run", "test_handout", "test_runs_cluster")
 FIRST += ("test_pipeline_side_by_side",)
-LAST = ("test_ways", "test_explorers", "test_fingerprint_traced")
+LAST = ("test_ways", "test_explorers", "test_stamp_traced")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from bookpress import results
+from bookpress import results, stamp
 from bookpress.claims import Claim, Source, Test, locks
 from bookpress.pipeline import chapter_runs, chapters, gate
 from bookpress.results import Results
@@ -24,7 +24,7 @@ def parameters(n=3, **more):
 def lock(claim=CLAIM, event="locked", seen=None, why="", n=3, code=MEASURED, **more):
     """A line that fixes a claim's test, with `more` among the parameters that are planned."""
     content = {"event": event, "chapter": claim.chapter, "claim": claim.id, "says": "", "stop": "fixed n"}
-    content |= {"test": locks.short(claim.test_hash), "measure": locks.measure(code)}
+    content |= {"test": locks.short(claim.test_hash), "measure": stamp.measure(code)}
     content |= {"planned": {"laptop": locks.plan(parameters(n, **more))}, "seen": seen or {}}
     return content | ({"why": why} if why else {})
 

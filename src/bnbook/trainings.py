@@ -18,6 +18,12 @@ TRAINS = {
 }
 #: The function that makes the data set of those that take one.
 LOADS = "bnbook.data:load"
+#: How the hash of a training's code begins -> what the committed trainings are named by, which were made by code that gave
+#: the same numbers.
+ALIASES = {
+    "41d7c68dad85174e": "1c93dfc4e975bcc1283a83aea9247597767d34789d11c05417cc3a5a70ae35f2",
+    "8a81fad418c9135a": "a45fbf742a5bb5f11cd3fd387bddef15d234d459f56a83145ffd348785c2c97b",
+}
 #: What an arm is called in the store.
 LABELS = {
     "Arm": "arm",

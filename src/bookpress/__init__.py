@@ -1,7 +1,7 @@
 """bookpress: a press for books whose sentences are measured. It runs chapters, judges their claims, decides what may
 be published and makes the site; what it is a book about it is told (`bookpress.book`).
 
-results, runs: what chapters record and train · claims: tests and verdicts · fingerprint: what makes evidence stale ·
+results, runs: what chapters record and train · claims: tests and verdicts · stamp: what makes evidence stale ·
 pipeline: from chapter to site · site: its pages · coursework · cli.
 """
 

@@ -1,4 +1,4 @@
-"""The command line: list | lock | run | publish | check | build | claims | results | doctor | coursework."""
+"""The command line: list | lock | run | publish | same | check | build | claims | results | doctor | coursework."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STAYS = {
     "build": "; the site that was there stays; build again",
 }
 #: What else lies in runs/, so that no run of one's own is called so.
-TAKEN = (*PROFILES, "store", "tests")
+TAKEN = (*PROFILES, "store", "tests", "same")
 
 
 def main(words: list[str] | None = None) -> int:
@@ -94,6 +94,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--jobs", type=int, metavar="N", help="chapters at once (default: one a core)")
     words = "train on this Dask cluster (docs/clusters.md)"
     run.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
+    same = add(
+        "same", _same, "other code, the same numbers: keep published runs fresh after a rename or a rewriting"
+    )
+    same.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
+    same.add_argument(
+        "--all", action="store_true", help="every chapter whose published run is stale by its code"
+    )
     check = add("check", _check, "the gate: is the committed evidence whole and fresh?")
     build = add("build", _build, "render the site into _build/html")
     claims = add("claims", _claims, "every claim with its verdict")
@@ -221,6 +228,22 @@ def _lock(arguments: argparse.Namespace) -> int:
     spreads = locking.spreads(arguments.spread)
     print("\n".join(locking.lock(_chosen(arguments), arguments.profile, arguments.why, spreads)))
     return DONE
+
+
+def _same(arguments: argparse.Namespace) -> int:
+    from bookpress.pipeline import chapters, same
+
+    arguments.profile, well = "smoke", True
+    chosen = (
+        _chosen(arguments) if arguments.chapters else [c for c in chapters.discover() if same.is_stale(c)]
+    )
+    for chapter in chosen:
+        try:
+            print("\n".join(same.same(chapter)), flush=True)
+        except PressError as error:  # the others may be the same
+            print(f"BAD {error}", flush=True)
+            well = False
+    return DONE if well else FAILED
 
 
 def _publish(arguments: argparse.Namespace) -> int:

@@ -21,9 +21,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from bookpress import atomic, paths
 from bookpress.book import command_name
 from bookpress.errors import PressError
-from bookpress.fingerprint import digest
 from bookpress.profiles import HIGHEST_FIRST
 from bookpress.schema import mistake
+from bookpress.stamp import digest
 
 SCHEMA = 1
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")

@@ -19,6 +19,11 @@ RUNS = sorted((ROOT / "executed").glob("*/*/*.json"))
 LOCKS = [
     json.loads(line) for line in (ROOT / "book" / "locks.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+#: Pairs of short names of code that gives the same numbers.
+ALIKE = [{line["was"], line["now"]} for line in LOCKS if line["event"] == "same"] + [
+    {then, hashlib.sha256(f'["{now["code"]}","{now["package"]}"]'.encode()).hexdigest()[:16]}
+    for then, now in json.loads((ROOT / "executed" / "stamps.json").read_bytes()).items()
+]
 
 
 def chapter_of(run: Path) -> str:
@@ -266,7 +271,17 @@ def measured_with(header):
     of_seeds = lambda name: name == "seeds" or name.endswith(("_seeds", "first_seed"))
     settings = {k: v for k, v in header["parameters"].items() if k != "profile" and not of_seeds(k)}
     print_ = header["fingerprint"]
-    return hashed([print_["code"], print_["package"]])[:16], hashed(settings)[:8]
+    return named_now(hashed([print_["code"], print_["package"]])[:16]), hashed(settings)[:8]
+
+
+def named_now(code):
+    """One name for all code that gives the same numbers: by what a fingerprint from before is called now, and by the
+    `same` lines of the locks."""
+    found, left = set(), {code}
+    while left:
+        found |= left
+        left = {each for pair in ALIKE if found & pair for each in pair} - found
+    return min(found)
 
 
 def ways(claim, profile, now):
@@ -275,10 +290,11 @@ def ways(claim, profile, now):
     found = {now}
     for line in own:
         if "test" in line and profile in line["planned"]:
-            same = {(line["measure"], line["planned"][profile]["settings"])}
+            same = {(named_now(line["measure"]), line["planned"][profile]["settings"])}
             for each in own:
-                if each["event"] == "carried" and each["profile"] == profile and tuple(each["was"]) in same:
-                    same.add(tuple(each["now"]))
+                if each["event"] == "carried" and each["profile"] == profile:
+                    was, new = ((named_now(each[key][0]), each[key][1]) for key in ("was", "now"))
+                    same |= {new} if was in same else set()
             found |= same if now in same else set()
     return found
 

@@ -4,21 +4,19 @@ makes no chapter stale, so no number may hang on it."""
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 
-from bnbook.chapters import ASIDE, LAY
+from bookpress import stamp
 from bookpress.book import book
-from bookpress.fingerprint import read_cells
-from bookpress.fingerprint.sources import Definition, Sources, Whole
 from bookpress.pipeline import chapters
 
 CHAPTERS = "bnbook.chapters"
 DRAWING = ("bnbook.plots", CHAPTERS)
-SOURCES = Sources()
+CODE = stamp.Code()
+CELLS = stamp.Module("", "")
 
 Parents = dict[ast.AST, ast.AST]
 DRAWN = {"save_figure": 0, "figure": 1}  # which argument is the drawing
@@ -115,10 +113,11 @@ class Cells:
 
 def _is_stamped(full: str) -> bool:
     """Whether it is a definition of a chapter's module that counts in stamps."""
-    binding, (_, *names) = Whole("bnbook"), full.split(".")
-    while names and isinstance(binding, Whole):
-        binding = SOURCES.resolve(binding.module, names.pop(0))
-    return isinstance(binding, Definition) and binding.module.startswith(f"{CHAPTERS}.")
+    place, (_, *names) = stamp.Place("bnbook", ""), full.split(".")
+    while names and not place.name:
+        place = CODE.resolve(stamp.Place(place.module, names.pop(0)))
+    nodes = CODE.module(place.module).defined.get(place.name, []) if place.name else []
+    return bool(nodes) and place.module.startswith(f"{CHAPTERS}.") and not any(map(stamp.draws, nodes))
 
 
 @cache
@@ -157,36 +156,29 @@ def test_of_other_parts_that_no_stamp_sees_no_value_is_taken() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_measures_in_a_chapters_module_takes_nothing_that_no_stamp_sees(name: str) -> None:
-    closure, _ = read_cells([code(name)])
-    texts = [text for each, text in zip(closure.numbers, closure.texts) if each.module.startswith(CHAPTERS)]
-    taken = set().union(*(re.findall(r"<(bnbook[^>]*)>", text) for text in texts))
+    met = CODE.closure(place for _, place in CODE.mentioned(stamp.Reading(ast.parse(code(name)).body), CELLS))
+    taken = {
+        to for place in met if place.module.startswith(CHAPTERS) for _, to in met[place] if to not in met
+    }
     # Errors end a trial; cores say how many processes share the seeds, of one thread each; what trains an arm is
     # stamped with the arm's class.
-    known = {"bnbook:BnbookError", "bnbook:cores", "bnbook:train_members"}
-    assert taken <= known, "a number may hang on it"
+    known = {"BnbookError", "cores", "train_members"}
+    found = {to.name for to in taken if to.module.startswith("bnbook") and not _draws(to)}
+    assert found <= known, "a number may hang on it"
 
 
-def test_the_chapters_tables_name_what_is_there_and_used() -> None:
-    every = "\n".join(map(code, NAMES))
-    for chapter, names in ASIDE.items():
-        found = SOURCES.module(f"{CHAPTERS}.{chapter}").definitions
-        assert all(name in found and re.search(rf"\b{name}\b", every) for name in names.split()), chapter
-    for place in LAY:
-        chapter, _, name = place.partition(".")
-        found = SOURCES.module(f"{CHAPTERS}.{chapter}").definitions
-        assert not name or SOURCES.aside(f"{CHAPTERS}.{chapter}", name).startswith("bnbook.plots."), place
-        assert name in found or any(SOURCES.aside(f"{CHAPTERS}.{chapter}", each) for each in found), place
+def _draws(place: stamp.Place) -> bool:
+    return any(map(stamp.draws, CODE.module(place.module).defined.get(place.name, [])))
 
 
 PLANTED = {
-    "run(exercises.ROWS)": {"exercises.ROWS"},
+    "run(exercises.ROWS)": set(),
     "run(exercises.CLASSES, exercises.trials(x))": set(),
     "run(exercises.answers(x))": {"exercises.answers"},
     "save_figure(exercises.answers(x), 'rates')": set(),
     "figure('rates', exercises.answers)": set(),
-    "figure(exercises.ROWS, exercises.answers)": {"exercises.ROWS"},
     "run(exercises)": {"exercises"},
-    "from bnbook.chapters.exercises import CLASSES, ROWS\nrun(CLASSES, ROWS)": {"exercises.ROWS"},
+    "from bnbook.chapters.exercises import CLASSES, ROWS\nrun(CLASSES, ROWS)": set(),
     "save_figure(plots.rates(x), 'rates', curves)": set(),
     "fig = plots.rates(x)\nfig.axes[0].set(ylim=(0, 1))\nsave_figure(fig, 'rates', curves)": set(),
     "words = dict(levels=printed.RATE)\nsave_figure(panels(points, **words), 'rates', points)": set(),

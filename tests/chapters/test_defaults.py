@@ -28,8 +28,7 @@ from bnbook.normalizers.standardized import Affine
 from bnbook.probes import fisher
 from bnbook.small_networks import PhaseArm
 from bnbook.training.tuned import TunedArm
-from bookpress import results
-from bookpress.fingerprint import definitions, read_cells
+from bookpress import results, stamp
 from bookpress.pipeline.chapters import discover
 from bookpress.runs import kinds
 
@@ -170,7 +169,7 @@ def test_constants(name):
 
 def test_no_number_of_a_measuring_module_is_left_out():
     root, found = Path(bnbook.__file__).parent, {}
-    hashed = set().union(*(definitions(read_cells(each.code_cells)[0]) for each in discover()))
+    hashed = set().union(*(stamp.definitions(each.code_cells) for each in discover()))
     for part in MEASURING:
         for path in [root / f"{part}.py"] if (root / f"{part}.py").exists() else (root / part).rglob("*.py"):
             name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")

@@ -22,10 +22,9 @@ from typing import Annotated, Any, NoReturn
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_model
 
-from bookpress import atomic, paths
+from bookpress import atomic, paths, stamp
 from bookpress.claims.claim import Claim
 from bookpress.errors import PressError
-from bookpress.fingerprint import digest
 from bookpress.results import Results
 from bookpress.schema import mistake
 from bookpress.texts import read_text
@@ -59,6 +58,8 @@ EVENTS: dict[str, dict[str, Any]] = {
     "changed": TESTED,  # another test, plan or way to measure
     # measured otherwise, with the same numbers: by what code and settings before and from here on
     "carried": {"profile": str, "claims": TEXTS, "was": TEXTS, "now": TEXTS},
+    # other code, the same numbers, whatever the profile: what measured before and from here on (`same`)
+    "same": {"was": str, "now": str},
     "published": {"profile": str, "content": str, "seeds": RANGES},  # results that are known from here on
     "withdrawn": {"claim": str, "why": str},  # the book no longer lists the claim
 }
@@ -178,6 +179,27 @@ class Chain:
                 found.setdefault(name, []).append(line)
         return found
 
+    @cached_property
+    def _alike(self) -> dict[tuple[str, str], str]:
+        """(chapter, what measures) -> what stands for all that gave the same numbers, by the `same` lines."""
+        found: dict[tuple[str, str], str] = {}
+        for line in (each for each in self.lines if each.event == "same"):
+            chapter = line["chapter"]
+            was, now = (self._measured(found, chapter, line[key]) for key in ("was", "now"))
+            if was != now:
+                found[chapter, now] = was
+        return found
+
+    def _measured(self, alike: Mapping[tuple[str, str], str], chapter: str, named: str) -> str:
+        named = stamp.name_now(named)
+        while (chapter, named) in alike:
+            named = alike[chapter, named]
+        return named
+
+    def measured(self, chapter: str, named: str) -> str:
+        """What measures a chapter, by its short name, as one name for all that is known to give the same numbers."""
+        return self._measured(self._alike, chapter, named)
+
     def of_chapter(self, chapter: str) -> list[Line]:
         return list(self._by_chapter.get(chapter, {}).values())
 
@@ -195,6 +217,13 @@ class Chain:
             return 0
         line = self._by_chapter.get(chapter, {}).get(head)
         return line and line.number
+
+
+def since_published(chain: Chain, chapter: str) -> list[Line]:
+    """A chapter's lines behind its last publication."""
+    own = chain.of_chapter(chapter)
+    last = max((place for place, line in enumerate(own) if line.event == "published"), default=-1)
+    return own[last + 1 :]
 
 
 def path() -> Path:
@@ -255,7 +284,7 @@ def has_new_tests(committed: str) -> bool:
     then = parse(committed + "\n" * bool(committed and not committed.endswith("\n")))
     new = chain.lines[len(then.lines) :]
     same = [line.digest for line in then.lines] == [line.digest for line in chain.lines[: len(then.lines)]]
-    return not same or any(line.event not in ("published", "carried") for line in new)
+    return not same or any(line.event not in ("published", "carried", "same") for line in new)
 
 
 def alone() -> AbstractContextManager:
@@ -410,9 +439,9 @@ def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain
         return LATE
     if (planned := line["planned"].get(profile)) is None:
         return "" if profile == "smoke" else UNPLANNED
-    now = measured(recorded)
-    if now not in same_numbers(line, own, profile):
-        return RESET if now[0] == line["measure"] else REMEASURED
+    now = run_measure(header, chain)
+    if now not in same_numbers(line, chain, profile):
+        return RESET if now[0] == chain.measured(line["chapter"], line["measure"]) else REMEASURED
     return _other_seeds(claim, recorded, planned)
 
 
@@ -437,31 +466,25 @@ def _stood_before(line: Line, header: Mapping[str, Any], chain: Chain) -> bool:
     return head is not None and line.number <= head
 
 
-def same_numbers(line: Line, own: list[Line], profile: str) -> set[tuple[str, str]]:
+def same_numbers(line: Line, chain: Chain, profile: str) -> set[tuple[str, str]]:
     """(measure, settings) that gave the same numbers as those of a lock, by the `carried` lines of its
-    claim."""
-    found = {(line["measure"], line["planned"][profile]["settings"])} if profile in line["planned"] else set()
-    for each in own:
-        if each.event == "carried" and each["profile"] == profile and tuple(each["was"]) in found:
-            found.add(tuple(each["now"]))
+    claim and the `same` lines of its chapter."""
+    if profile not in line["planned"]:
+        return set()
+    chapter = line["chapter"]
+    found = {(chain.measured(chapter, line["measure"]), line["planned"][profile]["settings"])}
+    for each in chain.of_claim(line["claim"]):
+        if each.event == "carried" and each["profile"] == profile:
+            was, now = ((chain.measured(chapter, of), how) for of, how in (each["was"], each["now"]))
+            found |= {now} if was in found else set()
     return found
 
 
-def measured(recorded: Results) -> tuple[str, str]:
-    """What a run measured with; every claim asks, so it is kept with the run."""
-    if "_measured" not in recorded.__dict__:
-        recorded.__dict__["_measured"] = run_measure(recorded.header)
-    return recorded.__dict__["_measured"]
-
-
-def run_measure(header: Mapping[str, Any]) -> tuple[str, str]:
-    """What a run measured with: hash of its code and the package's, and of its settings."""
+def run_measure(header: Mapping[str, Any], chain: Chain | None = None) -> tuple[str, str]:
+    """What a run measured with, its code as one short name, and the hash of its settings."""
     print_, parameters = header.get("fingerprint", {}), header.get("parameters", {})
-    return measure(print_), plan(parameters)["settings"]
-
-
-def measure(fingerprint: Mapping[str, str]) -> str:
-    return short(digest([fingerprint.get("code"), fingerprint.get("package")]))
+    own = (chain or read()).measured(header.get("chapter", ""), stamp.measure(print_))
+    return own, plan(parameters)["settings"]
 
 
 def plan(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -469,7 +492,9 @@ def plan(parameters: Mapping[str, Any]) -> dict[str, Any]:
     and a hash of all other parameters."""
     seeds = {name: value for name, value in parameters.items() if is_count_of_seeds(name)}
     first = {name: value for name, value in parameters.items() if name.endswith(FIRST_SEED) and value}
-    settings = digest({n: value for n, value in parameters.items() if not is_of_seeds(n) and n != "profile"})
+    settings = stamp.digest(
+        {n: value for n, value in parameters.items() if not is_of_seeds(n) and n != "profile"}
+    )
     return {**seeds, **first, "settings": settings[:8]}
 
 

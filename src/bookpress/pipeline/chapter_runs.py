@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bookpress import claims, fingerprint, paths, results
+from bookpress import claims, paths, results, stamp
 from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
 from bookpress.claims.kinds import evaluate, kind_of
 from bookpress.claims.locks import ranges, short
@@ -158,13 +158,12 @@ class Evidence:
         return {self.notebook_path.name: before.get(found, found)}
 
     def stale(self) -> list[str]:
-        """Which parts of the fingerprint no longer fit the checkout: code, package, parameters (data: see the
-        gate)."""
-        header = self.results.header
-        now = fingerprint.chapter_fingerprint(
-            self.chapter.code_cells, self.expected_parameters(), header.get("data", [])
-        )
-        then = header.get("fingerprint", {})
+        """Which parts of its stamp no longer fit the checkout: code, package, parameters (data: see the gate)."""
+        header, chain, name = self.results.header, locks.read(), self.chapter.name
+        now = stamp.of_chapter(self.chapter.code_cells, self.expected_parameters(), header.get("data", []))
+        then = stamp.known(header.get("fingerprint", {}))
+        if chain.measured(name, stamp.measure(now)) == chain.measured(name, stamp.measure(then)):
+            then |= {part: now[part] for part in ("code", "package")}
         return [part for part, value in now.items() if then.get(part) != value]
 
     def expected_parameters(self) -> dict[str, Any]:
@@ -454,7 +453,7 @@ def ran_cells(notebook: Any) -> list[Any]:
 def with_evidence(chapter: Chapter, evidence: Evidence) -> Any:
     """The chapter's notebook with the outputs of a run put under the code cells that made them.
 
-    Cells are matched in order: that the code is the code that ran is the fingerprint's to say.
+    Cells are matched in order: that the code is the code that ran is the stamp's to say.
     """
     page, ran = chapter.notebook.copy(), iter(ran_cells(evidence.notebook))
     cells = []

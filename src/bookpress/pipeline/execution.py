@@ -25,12 +25,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from bookpress import atomic, exits, fingerprint, paths, results
+from bookpress import atomic, exits, paths, results, stamp
 from bookpress.book import book, folders
 from bookpress.claims import judging
 from bookpress.cores import cores
 from bookpress.errors import PressError, reason
-from bookpress.fingerprint.sources import Sources
 from bookpress.pipeline import chapter_runs, compare, gate, handout
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, move
 from bookpress.pipeline.chapters import Chapter
@@ -203,9 +202,7 @@ def run_chapter(
     with lock, _scratch_folder(target) as scratch:
         # Taken now: an edit during a long run, of code or of a claim's threshold, must not pass as what ran.
         code = copy_packages(scratch)
-        began = fingerprint.chapter_fingerprint(
-            chapter.code_cells, values, [], Sources(code / book().package)
-        )
+        began = stamp.of_chapter(chapter.code_cells, values, [], stamp.Code(code))
         made_from = gate.made_from(chapter, began)
         work = Evidence(chapter, scratch)
         work.figures_folder.mkdir(parents=True)
@@ -264,7 +261,7 @@ def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: 
         "parameters": values,
         "default_parameters": default,
         **({"other_settings": other} if other else {}),
-        "fingerprint": made["fingerprint"] | {"data": fingerprint.data_digest(rows)},
+        "fingerprint": made["fingerprint"] | {"data": stamp.data_digest(rows)},
         "claims": {claim.id: claim.test_hash for claim in made["claims"]},
         "locks": made["locks"],
         "judged": chapter_runs.as_recorded(made["claims"], recorded, values["profile"], chapter.exact),

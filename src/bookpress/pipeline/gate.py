@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bookpress import atomic, claims, fingerprint, paths, results
+from bookpress import atomic, claims, paths, results, stamp
 from bookpress.book import book, command_name, folders
 from bookpress.claims import kinds, locks
 from bookpress.claims.judging import NOT_TESTED
@@ -285,7 +285,7 @@ PACKAGES = ("torch", "torchvision", "numpy", "scipy", "scikit-learn", "papermill
 
 
 def made_from(chapter: Chapter, began: dict[str, str]) -> dict[str, Any]:
-    """Fingerprint, claims, head of the locks and commit as they are before a run starts."""
+    """Stamp, claims, head of the locks and commit as they are before a run starts."""
     listed, head = claims.chapter_claims(chapter.name), locks.read().head(chapter.name)
     return {"fingerprint": began, "claims": listed, "locks": head, **commit()}
 
@@ -315,7 +315,7 @@ def kernels() -> str:
 
 def content_digest(recorded: results.Results) -> str:
     """SHA-256 of everything in a results file but this hash itself: a number edited by hand shows."""
-    return fingerprint.digest({k: v for k, v in results.as_content(recorded).items() if k != "content"})
+    return stamp.digest({k: v for k, v in results.as_content(recorded).items() if k != "content"})
 
 
 def _git(*words: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from bookpress import claims, fingerprint, paths
+from bookpress import claims, paths, stamp
 from bookpress.book import book, command_name
 from bookpress.claims import Claim, Test, locks, power
 from bookpress.claims.locks import (
@@ -20,7 +20,6 @@ from bookpress.claims.locks import (
     Line,
     firsts,
     is_count_of_seeds,
-    measure,
     ranges,
     same_numbers,
     short,
@@ -84,7 +83,7 @@ class Known:
     @cached_property
     def measure(self) -> str:
         """Hash of the code, its own and the package's, by which it measures in this checkout."""
-        return measure(fingerprint.chapter_fingerprint(self.chapter.code_cells, {}, []))
+        return stamp.measure(stamp.of_chapter(self.chapter.code_cells, {}, []))
 
     @cached_property
     def published(self) -> dict[str, Results]:
@@ -376,7 +375,8 @@ def _differences(claim: Claim, last: Line, own: list[Line], known: Known, profil
     for name in sorted(was.keys() | plan.keys() - {"settings"}):
         if name != "settings" and was.get(name, 0) != plan.get(name, 0):
             found.append(f"{name} {was.get(name, 0)} to {plan.get(name, 0)}")
-    alike = same_numbers(last, own, profile)
-    if (known.measure, plan["settings"]) not in alike:
-        found += [MEASURED] if known.measure not in {each for each, _ in alike} else [SET]
+    alike = same_numbers(last, known.chain, profile)
+    measure = known.chain.measured(claim.chapter, known.measure)
+    if (measure, plan["settings"]) not in alike:
+        found += [MEASURED] if measure not in {each for each, _ in alike} else [SET]
     return found

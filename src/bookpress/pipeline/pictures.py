@@ -20,11 +20,10 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from bookpress import atomic, paths, results
+from bookpress import atomic, paths, results, stamp
 from bookpress.book import PRESS, book
 from bookpress.cores import cores
 from bookpress.errors import PressError
-from bookpress.fingerprint.sources import Sources
 from bookpress.pipeline import chapter_runs, inks
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter
@@ -195,8 +194,8 @@ def _imported(code: str) -> frozenset[str]:
 @cache
 def _source(module: str) -> str:
     """The text of a module of the package or the press, empty where a name is no module."""
-    path = Sources().path(module)
-    return path.read_text(encoding="utf-8") if path else ""
+    there = stamp.here().module(module)
+    return there.path.read_text(encoding="utf-8") if there else ""
 
 
 # ---- Figures in the site's pages: in the inks of either theme, and on a phone what can be read there -----------------

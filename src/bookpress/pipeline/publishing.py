@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bookpress import atomic, claims, paths, results
+from bookpress import atomic, claims, paths, results, stamp
 from bookpress.book import command_name
 from bookpress.claims import Claim, locks
 from bookpress.claims.judging import is_in
@@ -166,7 +166,7 @@ def remeasured(chapter: Chapter, profile: str, old: Results, new: Results) -> li
     found = []
     for claim in claims.chapter_claims(chapter.name):
         own = chain.of_claim(claim.id)
-        known = [same_numbers(line, own, profile) for line in own if line.tests]
+        known = [same_numbers(line, chain, profile) for line in own if line.tests]
         if any(was in each and now not in each for each in known):
             found.append(claim)
     return found
@@ -277,7 +277,7 @@ def executed_problems(
     found = {name: gate.problems(evidence) for name, evidence in runs.items()}
     if not beside:
         return found
-    expected = {paths.rewritten(), *paths.trainings_folder().glob("*.npz")}
+    expected = {paths.rewritten(), folder / stamp.FROM_BEFORE, *paths.trainings_folder().glob("*.npz")}
     for run in runs.values():
         expected |= {run.notebook_path, run.results_path, results.draws_path(run.results_path)}
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []

@@ -10,8 +10,7 @@ from typing import Any
 
 from bookpress.book import book
 from bookpress.errors import PressError
-from bookpress.fingerprint import code_of, digest, forget
-from bookpress.fingerprint.sources import Sources
+from bookpress.stamp import Code, code_of, digest, forget
 
 #: Threads of one training. Two trainings of one thread each beat one of two threads by 15 to 30 % at these
 #: sizes. And another count of threads would be another result: with batch norm a rounding grows to some per
@@ -61,7 +60,7 @@ def stacks(members: Sequence[Member], device: str, workers: int) -> list[list[Me
     return [stack for stack, _ in found]
 
 
-def edition(kind: str, data: str | None, sources: Sources | None = None) -> dict[str, Any]:
+def edition(kind: str, data: str | None, own: Code | None = None) -> dict[str, Any]:
     """What a training rests on besides its settings; each must be the same on every machine that takes part.
 
     A data set counts by its content (`data`, its SHA-256), not by the arm's name for it ("cifar10-auto").
@@ -69,8 +68,8 @@ def edition(kind: str, data: str | None, sources: Sources | None = None) -> dict
     import torch  # takes a second, and who only looks at evidence does not need it
 
     table = book().trainings
-    code = code_of(kind, table.TRAINS[kind], last=(table.LOADS,) if data else (), sources=sources)
-    return {"data": data, "code": code, "torch": str(torch.__version__)}
+    code = code_of([kind, table.TRAINS[kind], *([table.LOADS] if data else [])], own)
+    return {"data": data, "code": table.ALIASES.get(code[:16], code), "torch": str(torch.__version__)}
 
 
 def about(arm: Any, seed: int) -> dict[str, Any]:
@@ -110,28 +109,28 @@ def nameless(identity: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class Imported(Sources):
+class Imported(Code):
     """The package's code as this process imported it: its files as they were when this was made. The store's keys
     name what lies on disk, by now another perhaps."""
 
     def __init__(self) -> None:
         super().__init__()
         read = super().read
-        found = (path for root in self.roots.values() for path in root.rglob("*.py"))
-        self.held = {path: (_stamp(path), read(path)) for path in found}
+        found = (path for root in self.folders.values() for path in root.rglob("*.py"))
+        self.held = {path: (_state(path), read(path)) for path in found}
 
     def read(self, path: Path) -> str:
         return self.held[path][1] if path in self.held else super().read(path)
 
     def touched(self) -> bool:
         """Whether any of them may be another now; what was read of them is then forgotten."""
-        found = any(_stamp(path) != stamp for path, (stamp, _) in self.held.items())
+        found = any(_state(path) != state for path, (state, _) in self.held.items())
         if found:
             forget()
         return found
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _state(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:

@@ -17,8 +17,8 @@ from bookpress.book import book
 from bookpress.errors import PressError
 
 if TYPE_CHECKING:
-    from bookpress.fingerprint.sources import Sources
     from bookpress.runs.checkpoints import Tell
+    from bookpress.stamp import Code
 
 #: A training uses torch's own random state, which a process has once: two threads of one worker take turns.
 _ALONE = threading.Lock()
@@ -132,17 +132,17 @@ def _dataset(name: str, device: str) -> Any:
     return book().data.load(name, device=device)
 
 
-def _edition(kind: str, data: str | None, sources: Sources | None = None) -> dict[str, Any]:
+def _edition(kind: str, data: str | None, own: Code | None = None) -> dict[str, Any]:
     """Read again where Python, before 3.11.8 and 3.12.2, trips over a parser in another thread (its issue
     106905)."""
     from bookpress.runs import kinds
 
     for _ in range(9):
         try:
-            return kinds.edition(kind, data, sources)
+            return kinds.edition(kind, data, own)
         except SystemError:
             continue
-    return kinds.edition(kind, data, sources)
+    return kinds.edition(kind, data, own)
 
 
 def _compare(wanted: dict[str, Any], here: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from conftest import bnbook
 from filelock import FileLock
 
 import bnbook as bnbook_package
-from bookpress import fingerprint
+from bookpress import stamp
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, chapters, execution, gate
 from bookpress.results import read
@@ -229,7 +229,7 @@ assert pathlib.Path(formulas.__file__) != path"""
 def test_an_edit_while_a_chapter_runs_does_not_reach_it(tiny):
     copy = tiny / "src" / "bnbook"
     shutil.copytree(Path(bnbook_package.__file__).parents[1], copy.parent)
-    path, before = tiny / "book" / "part" / "coin.md", fingerprint.chapter_fingerprint
+    path, before = tiny / "book" / "part" / "coin.md", stamp.of_chapter
     path.write_text(path.read_text() + f"\n```{{code-cell}}\n{EDITED}\n```\n")
     bnbook("run", "coin", root=tiny, alone=True, PYTHONPATH=str(tiny / "src"), EDITED=str(copy))
     held = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke").results.header["fingerprint"]

@@ -1,19 +1,16 @@
-"""Moving, splitting, renaming and rewording make nothing stale; whatever can change a number does."""
+"""Moving, splitting and rewording make nothing stale; whatever can change a number does, and renaming."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-import bnbook
-from bookpress import fingerprint
-from bookpress.fingerprint.closure import Closure
-from bookpress.fingerprint.sources import Outside, Sources, measures
+from bookpress import stamp
 from bookpress.pipeline.chapters import select
 
-SRC = Path(bnbook.__file__).resolve().parent
 SANTURKAR = ("training", "internal-covariate-shift", "lp-norms")
 
 #: A package of four modules and a chapter of one cell, on which every change is tried.
@@ -62,14 +59,14 @@ for w in (1, 2):
 """
 
 
-def stamp(folder: Path, files: dict[str, str], cell: str = CELL) -> tuple[str, str]:
+def hashes(folder: Path, files: dict[str, str], cell: str = CELL) -> tuple[str, str]:
     shutil.rmtree(folder / "bnbook", ignore_errors=True)
     for name, text in files.items():
         path = folder / "bnbook" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    closure, code = fingerprint.read_cells([cell], Sources(folder / "bnbook"), {})
-    return code, fingerprint.digest([closure.texts, closure.loose()])
+    found = stamp.of_chapter([cell], {}, [], stamp.Code(folder))
+    return found["code"], found["package"]
 
 
 def changed(name: str, old: str, new: str, **more: str) -> dict[str, str]:
@@ -86,24 +83,26 @@ FREE = {
     "a type hint": changed("rates.py", "values: list,", "values: tuple[float, ...],"),
     "the words of an error": changed("rates.py", "expected more", "expected at least 0"),
     "something unused": changed("rates.py", "UNUSED = 3", "UNUSED = 4\ndef other(): return UNUSED"),
+    "a figure": changed("models/net.py", "TABLE =", "def curves(results) -> plt.Figure:\n    return 1\nTABLE ="),
     "the order of definitions": FILES | {"rates.py": RATES.replace("BASE = 0.5\n", "") + "BASE = 0.5\n"},
     "a part that does not measure": changed("results.py", "print(name, value)", "print(value)"),
-    "a definition's name": {k: v.replace("largest", "greatest") for k, v in FILES.items()},
     "a module's name": {k.replace("rates", "speeds"): v.replace("bnbook.rates", "bnbook.speeds") for k, v in FILES.items()},
     "a module split": FILES | {
         "rates.py": "import numpy as np\n" + RATES.partition("BASE = 0.5\n")[2].replace(CLASS, "from bnbook.rate import Rate\n"),
         "rate.py": RATES[: RATES.index("def largest")].replace("import numpy as np\n", ""),
     },
-    "an import by another way": changed("models/net.py", "import torch.nn.functional as F", "from torch.nn import functional as F"),
     "a relative import": changed("models/net.py", "from bnbook.rates", "from ..rates",
                                  **{"models/__init__.py": "from .net import build\n"}),
     "an import moved into the function": FILES | {
         "models/net.py": NET.replace(IMPORT, "").replace("(width):\n", f"(width):\n    {IMPORT}"),
     },
+    "a patch where nothing is measured": changed("results.py", "def rec", "import numpy as np\nnp.max = min\ndef rec"),
 }  # fmt: skip
 STALE = {  # in which module what becomes what
+    "a definition's name": ("rates", "", "", {k: v.replace("largest", "greatest") for k, v in FILES.items()}),
     "a constant": ("rates", "BASE = 0.5", "BASE = 0.6"),
     "a default": ("rates", "power: int = 2", "power: int = 3"),
+    "the default of a keyword": ("rates", "power: int = 2", "*, power: int = 2"),
     "a formula": ("rates", "rate.double() ** power", "rate.double() * power"),
     "a class attribute": ("rates", "scale = 2", "scale = 3"),
     "a field's default": ("rates", "value: float = 1.0", "value: float = 1.5"),
@@ -119,52 +118,53 @@ STALE = {  # in which module what becomes what
     "what a name is bound to, in a function": ("models/net", "numpy.linalg as la", "scipy.linalg as la"),
     "a statement that defines nothing": ("rates", "UNUSED = 3", "print(BASE)"),
     "a patch in a module that measures": ("models/net", "TABLE =", "F.relu = abs\nTABLE ="),
-    "a patch in a module beside it": ("models/__init__", "import build", "import build\nimport bnbook.patch",
-                                      {"patch.py": "import numpy as np\nnp.max = min\n"}),
-    "a patch where nothing is measured": ("results", "def rec", "import numpy as np\nnp.max = min\ndef rec"),
-    "an augmented patch where nothing is measured": ("results", "def rec", "import numpy as np\nnp.pi += 1\ndef rec"),
-    "an import for what it does": ("rates", "import numpy as np", "import numpy as np\nimport scipy.special"),
+    "a definition under a condition": ("rates", "UNUSED = 3", "if np.max:\n    BASE = 3"),
     "the first hint of a name": ("rates", "BASE = 0.5", "BASE: float = 0.5"),  # and it hides nothing
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("change", FREE)
 def test_free(change: str, tmp_path: Path) -> None:
-    assert stamp(tmp_path, FREE[change]) == stamp(tmp_path, FILES)
+    assert hashes(tmp_path, FREE[change]) == hashes(tmp_path, FILES)
 
 
 @pytest.mark.parametrize("change", STALE)
 def test_stale(change: str, tmp_path: Path) -> None:
     name, old, new, *more = STALE[change]
-    assert stamp(tmp_path, changed(f"{name}.py", old, new, **dict(*more)))[1] != stamp(tmp_path, FILES)[1]
+    assert hashes(tmp_path, changed(f"{name}.py", old, new, **dict(*more)))[1] != hashes(tmp_path, FILES)[1]
 
 
 @pytest.mark.parametrize(
     "cell, same",
     [
         (CELL.replace("bnbook.models import", "bnbook.models.net import"), True),
-        (CELL.replace("import build", "import build as make").replace("build(w)", "make(w)"), True),
         (CELL + "# a remark\n", True),
+        (CELL + "from bnbook.figures import figure\nfigure('a', lambda results: 1)\n", True),
+        (CELL.replace("import build", "import build as make").replace("build(w)", "make(w)"), False),
         (CELL.replace("(1, 2)", "(1, 3)"), False),
         (CELL.replace("record('a'", "record('b'"), False),
         (CELL.replace("import record", "import record as print"), False),
         (CELL.replace("from bnbook.models import build", "from bnbook.rates import largest as build"), False),
+        (CELL.replace("bnbook.models import build", "torch import build"), False),
     ],
 )
 def test_cells(cell: str, same: bool, tmp_path: Path) -> None:
-    assert (stamp(tmp_path, FILES, cell) == stamp(tmp_path, FILES)) is same
+    assert (hashes(tmp_path, FILES, cell) == hashes(tmp_path, FILES)) is same
 
 
-def test_local_names_hide_those_of_the_module(tmp_path: Path) -> None:
-    """`largest` as an argument is no mention of the function; a method sees past the names of its class."""
-    hidden = changed("models/net.py", "def build(width):", "def build(width, largest=max):")
-    before = stamp(tmp_path, hidden)
-    assert stamp(tmp_path, hidden | {"rates.py": RATES.replace("** power", "* power")}) == before
-    field = changed("rates.py", "    scale = 2\n", "    scale = 2\n    BASE = 7\n")
-    before = stamp(tmp_path, field)
-    assert (
-        stamp(tmp_path, field | {"rates.py": field["rates.py"].replace("BASE = 0.5", "BASE = 1")}) != before
+def test_two_definitions_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """Where two are met that have one name, a caller that takes the other one is another caller."""
+    both = {"one.py": "def f(): return 1\n", "two.py": "def f(): return 2\n"}
+    cell = "from bnbook.use import use\nuse()"
+    ways = [
+        "from bnbook.one import f\nfrom bnbook import two\n",
+        "from bnbook.two import f\nfrom bnbook import one as two\n",
+    ]
+    first, second = (
+        hashes(tmp_path, FILES | both | {"use.py": f"{way}def use(): return f() - two.f()\n"}, cell)
+        for way in ways
     )
+    assert first[1] != second[1]
 
 
 def test_an_arm_rests_on_what_trains_it(tmp_path: Path) -> None:
@@ -172,31 +172,40 @@ def test_an_arm_rests_on_what_trains_it(tmp_path: Path) -> None:
     runner = {
         "runs/__init__.py": "def train_all(arms):\n    return arms\n",
         "engine.py": "def train(arm):\n    return 1\n",
+        "trainings.py": "TRAINS = {'bnbook.rates:Rate': 'bnbook.engine:train'}\n",
     }
     cell = "from bnbook.rates import Rate\nfrom bnbook.runs import train_all\ntrain_all([Rate()])\n"
-
-    def texts(files: dict[str, str]) -> list[str]:
-        stamp(tmp_path, files)
-        sources = Sources(tmp_path / "bnbook")
-        return fingerprint.read_cells([cell], sources, {"bnbook.rates:Rate": "bnbook.engine:train"})[0].texts
-
-    before = texts(FILES | runner)
-    assert texts(FILES | runner | {"engine.py": "def train(arm):\n    return 2\n"}) != before
-    assert (
-        texts(FILES | runner | {"runs/__init__.py": "def train_all(arms):\n    return list(arms)\n"})
-        == before
+    before, faster, other = (
+        hashes(tmp_path, FILES | runner | more, cell)
+        for more in (
+            {},
+            {"runs/__init__.py": "def train_all(arms):\n    return list(arms)\n"},
+            {"engine.py": "def train(arm):\n    return 2\n"},
+        )
     )
+    assert before == faster and before != other
+
+
+class Edited(stamp.Code):
+    """The package with one text in place of another."""
+
+    def __init__(self, old: str, new: str) -> None:
+        super().__init__()
+        self.old, self.new, self.hits = old, new, 0
+
+    def read(self, path: Path) -> str:
+        text = super().read(path)
+        self.hits += self.old in text
+        return text.replace(self.old, self.new)
 
 
 @pytest.fixture(scope="module")
 def stamps() -> dict[str, str]:
-    return {name: _package(name, Sources()) for name in SANTURKAR}
+    return {name: _package(name, stamp.Code()) for name in SANTURKAR}
 
 
-def _package(name: str, sources: Sources) -> str:
-    return fingerprint.chapter_fingerprint(select([f"santurkar/{name}"])[0].code_cells, {}, [], sources)[
-        "package"
-    ]
+def _package(name: str, code: stamp.Code) -> str:
+    return stamp.of_chapter(select([f"santurkar/{name}"])[0].code_cells, {}, [], code)["package"]
 
 
 @pytest.mark.parametrize(
@@ -210,63 +219,50 @@ def _package(name: str, sources: Sources) -> str:
 )
 def test_the_engine_is_hashed(old: str, new: str, stale: tuple, stamps: dict) -> None:
     """A changed learning rate, width or ε makes every chapter stale whose trainings use it."""
-    hits = []
-
-    class Edited(Sources):
-        def read(self, path: Path) -> str:
-            text = super().read(path)
-            hits.extend([path] * (old in text))
-            return text.replace(old, new)
-
-    sources = Edited()
-    found = {name for name in SANTURKAR if _package(name, sources) != stamps[name]}
-    assert hits and set(stale) <= found
+    code = Edited(old, new)
+    found = {name for name in SANTURKAR if _package(name, code) != stamps[name]}
+    assert code.hits and set(stale) <= found
 
 
 def test_what_passes_results_on_is_never_met() -> None:
-    closure, _ = fingerprint.read_cells(select(["santurkar/training"])[0].code_cells)
-    assert {name for name in fingerprint.definitions(closure) if not measures(name.split(":")[0])} == set()
-    assert len(fingerprint.definitions(closure)) > 60
+    met = stamp.definitions(select(["santurkar/training"])[0].code_cells)
+    assert {name for name in met if name != ":" and not stamp.measures(name.split(":")[0])} == set()
+    assert len(met) > 60
 
 
 @pytest.mark.parametrize(
-    "words, target",
+    "words",
     [
-        ("from bnbook.meanfield import solve", "bnbook.meanfield.solving:solve"),
-        ("from bnbook.meanfield import *", "bnbook.meanfield.solving:solve"),
-        ("import bnbook.meanfield.solving as t\nsolve = t.solve", "bnbook.meanfield.solving:solve"),
-        ("import bnbook\nsolve = bnbook.meanfield.solving.solve", "bnbook.meanfield.solving:solve"),
-        (
-            "def f():\n    from bnbook.meanfield import solve\n    return solve",
-            "bnbook.meanfield.solving:solve",
-        ),
-        ("from bnbook import meanfield\nx = [meanfield]", "bnbook.meanfield.solving:solve"),
-        ("from bnbook.data import Batches\nBatches", "bnbook.data.batches:Batches"),
+        "from bnbook.meanfield import solve",
+        "from bnbook.meanfield import *",
+        "import bnbook.meanfield.solving as t\nsolve = t.solve",
+        "import bnbook\nsolve = bnbook.meanfield.solving.solve",
+        "def f():\n    from bnbook.meanfield import solve\n    return solve",
+        "from bnbook import meanfield\nx = [meanfield]",
     ],
 )
-def test_every_way_to_a_definition(words: str, target: str) -> None:
-    closure, _ = fingerprint.read_cells([words + "\nprint(solve)"])
-    assert target in fingerprint.definitions(closure)
+def test_every_way_to_a_definition(words: str) -> None:
+    assert "bnbook.meanfield.solving:solve" in stamp.definitions([words + "\nprint(solve)"])
+
+
+def test_what_is_imported_when_it_is_asked_for_is_met() -> None:
+    met = stamp.definitions(["import bnbook\nbnbook.measure()"])
+    assert any(name.startswith("bnbook.report.") and name.endswith(":measure") for name in met)
+    assert "bnbook.data.batches:Batches" in stamp.definitions(["from bnbook.data import Batches\nBatches"])
 
 
 def test_sources_are_read_anew_after_forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stamp(tmp_path, FILES)
-    monkeypatch.setattr(fingerprint, "Sources", lambda: Sources(tmp_path / "bnbook"))
-    fingerprint.forget()
+    hashes(tmp_path, FILES)
+    monkeypatch.setattr(stamp, "folders", lambda: {"bnbook": tmp_path / "bnbook"})
+    stamp.forget()
     try:
-        before = fingerprint.code_of("bnbook.rates:largest")
+        before = stamp.code_of(["bnbook.rates:largest"])
         (tmp_path / "bnbook/rates.py").write_text(RATES.replace("** power", "* power"))
-        assert fingerprint.code_of("bnbook.rates:largest") == before
-        fingerprint.forget()
-        assert fingerprint.code_of("bnbook.rates:largest") != before
+        assert stamp.code_of(["bnbook.rates:largest"]) == before
+        stamp.forget()
+        assert stamp.code_of(["bnbook.rates:largest"]) != before
     finally:
-        fingerprint.forget()
-
-
-def test_names_of_other_packages_stand_in_full() -> None:
-    sources = Sources()
-    assert sources.resolve("torch.nn", "functional") == Outside("torch.nn.functional")
-    assert Closure(sources).follow(Outside("numpy.max")) == "<numpy.max>"
+        stamp.forget()
 
 
 def test_each_of_the_four_hashes() -> None:
@@ -275,37 +271,28 @@ def test_each_of_the_four_hashes() -> None:
     )
 
     def differing(**changes: object) -> list[str]:
-        first, second = (
-            fingerprint.chapter_fingerprint(**base),
-            fingerprint.chapter_fingerprint(**(base | changes)),
-        )
+        first, second = (stamp.of_chapter(**base), stamp.of_chapter(**(base | changes)))
         return [part for part in first if first[part] != second[part]]
 
     assert differing() == []
     assert differing(cells=["from bnbook.meanfield import solve\nsolve\n1"]) == ["code"]
     assert differing(parameters={"a": 2}) == ["parameters"]
     assert differing(data=[{"sha256": "y"}]) == ["data"]
-    assert differing(cells=["from bnbook.models import vgg\nvgg"]) == ["package"]
-
-
-def test_the_default_of_a_keyword_counts(tmp_path: Path) -> None:
-    one, other = (changed("rates.py", "power: int = 2", f"*, power: int = {k}") for k in (2, 3))
-    assert stamp(tmp_path, one)[1] != stamp(tmp_path, other)[1]
-
-
-def test_a_name_that_a_comprehension_leaves_behind_is_the_functions_own(tmp_path: Path) -> None:
-    new = "[(last := helper(w)) for w in range(width)]\n    rows.append(last)"
-    one = changed("models/net.py", "[helper(w) for w in range(width)]", new)
-    first, second = (
-        stamp(tmp_path, one | {"models/net.py": one["models/net.py"] + f"last = {k}\n"}) for k in (1, 2)
-    )
-    assert first == second
+    assert differing(cells=["from bnbook.models import vgg\nvgg"]) == ["code", "package"]
 
 
 def test_the_order_in_which_data_sets_were_loaded_does_not_count() -> None:
     rows = [{"name": "b", "sha256": "x"}, {"name": "a", "sha256": "y"}]
-    assert fingerprint.data_digest(rows) == fingerprint.data_digest(rows[::-1])
-    assert fingerprint.data_digest(rows) != fingerprint.data_digest(rows[:1])
+    assert stamp.data_digest(rows) == stamp.data_digest(rows[::-1])
+    assert stamp.data_digest(rows) != stamp.data_digest(rows[:1])
+
+
+def test_what_a_run_from_before_is_called_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BNBOOK_EXECUTED", str(tmp_path))
+    then, now = {"code": "a", "package": "b", "data": "d"}, {"code": "c", "package": "e"}
+    assert stamp.known(then) == then and stamp.name_now("x") == "x"
+    (tmp_path / stamp.FROM_BEFORE).write_text(json.dumps({stamp.measure(then): now}))
+    assert stamp.known(then) == then | now and stamp.name_now(stamp.measure(then)) == stamp.measure(now)
 
 
 # Of a hint only what decides which fields a dataclass has
@@ -330,13 +317,13 @@ ALIKE = [
 
 
 def of(attribute: str, folder: Path) -> str:
-    return stamp(folder, changed("rates.py", "scale = 2", attribute))[1]
+    return hashes(folder, changed("rates.py", "scale = 2", attribute))[1]
 
 
 def test_each_hint_that_decides_what_a_field_is_has_a_stamp_of_its_own(tmp_path: Path) -> None:
     stamps = {kind: of(attribute, tmp_path) for kind, attribute in KINDS.items()}
     assert len(set(stamps.values())) == len(KINDS)
-    assert stamps["an attribute"] == stamp(tmp_path, FILES)[1]
+    assert stamps["an attribute"] == hashes(tmp_path, FILES)[1]
 
 
 @pytest.mark.parametrize("one, other", ALIKE)

@@ -20,15 +20,14 @@ from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm
-from bookpress import fingerprint
-from bookpress.fingerprint.closure import Closure
-from bookpress.fingerprint.sources import Definition, Sources, measures
+from bookpress import stamp
+from bookpress.book import book
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.runs import kinds, task
 from bookpress.runs.runner import train_all
 
-SRC = Path(fingerprint.__file__).resolve().parents[2]
-#: Bands and verdicts call these on behalf of parts that do not measure; `fingerprint.BANDS` is followed by
+SRC = Path(stamp.__file__).resolve().parents[1]
+#: Bands and verdicts call these on behalf of parts that do not measure; `stamp.BANDS` is followed by
 #: itself.
 #: The runner asks which set a name stands for, and of what colours; the SHA-256 vouches for it.
 ON_BEHALF = ("bookpress.intervals:", "bnbook.data:prepare", "bnbook.data:colours")
@@ -49,21 +48,19 @@ def test_what_ran_was_hashed(chapter: Chapter, built_site: Path) -> None:
 
 
 def _hashed_of(chapter: Chapter) -> set[str]:
-    return fingerprint.definitions(fingerprint.read_cells(chapter.code_cells)[0])
+    return set(stamp.definitions(chapter.code_cells))
 
 
 @cache
 def _only_drawn() -> set[str]:
     """Figures of the chapters and what they alone lead to."""
-    sources = Sources()
-    drawn = Closure(sources)
+    code, figures = stamp.here(), list[stamp.Place]()
     for path in (SRC / "bnbook" / "chapters").glob("*.py"):
         module = f"bnbook.chapters.{path.stem}"
-        for name in sources.module(module).definitions if path.stem != "__init__" else ():
-            if sources.aside(module, name):
-                drawn.follow(Definition(module, name))
-    drawn.finish()
-    return fingerprint.definitions(drawn).difference(*map(_hashed_of, discover()))
+        defined = code.module(module).defined if path.stem != "__init__" else {}
+        figures += [stamp.Place(module, name) for name, nodes in defined.items() if stamp.draws(nodes[0])]
+    met = code.closure(place for figure in figures for _, place in code.definition(figure)[1])
+    return {":".join(place) for place in (*figures, *met)}.difference(*map(_hashed_of, discover()))
 
 
 TINY = dict(data="textures-standin", steps=3, batch_size=16, test_examples=20)
@@ -101,15 +98,14 @@ def test_what_ran_in_a_training_is_in_its_key(
     finally:
         sys.setprofile(None)
     assert len(_measuring(ran)) > 10
-    assert sorted(_measuring(ran) - _hashed(ARMS[name], monkeypatch)) == []
+    assert sorted(_measuring(ran) - _hashed(ARMS[name])) == []
 
 
 def test_another_way_to_make_the_data_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(SRC / "bnbook", tmp_path / "bnbook", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(fingerprint, "Sources", lambda: Sources(tmp_path / "bnbook"))
+    monkeypatch.setattr(stamp, "here", lambda: stamp.Code(tmp_path))
 
     def codes() -> dict[str, str]:
-        fingerprint.forget()
         found = {
             name: kinds.edition(kinds.kind_of(arm), getattr(arm, "data", None)) for name, arm in ARMS.items()
         }
@@ -133,26 +129,19 @@ def test_another_way_to_make_the_data_is_another_key(tmp_path: Path, monkeypatch
     assert codes() == before
 
 
-def _hashed(arm: Any, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def _hashed(arm: Any) -> set[str]:
     """What the key of an arm's trainings rests on."""
-    met = []
-
-    class Noted(Closure):
-        def __init__(self, *words: Any) -> None:
-            super().__init__(*words)
-            met.append(self)
-
-    monkeypatch.setattr(fingerprint, "Closure", Noted)
-    fingerprint.forget()
-    kinds.edition(kinds.kind_of(arm), getattr(arm, "data", None))
-    (closure,) = met
-    return fingerprint.definitions(closure)
+    kind, table = kinds.kind_of(arm), book().trainings
+    names = [kind, table.TRAINS[kind], *([table.LOADS] if hasattr(arm, "data") else [])]
+    return {
+        ":".join(place) for place in stamp.here().closure(stamp.Place(*name.split(":")) for name in names)
+    }
 
 
 def _measuring(rows: set[tuple[str, int]]) -> set[str]:
     """Of the functions that ran, those of parts that measure."""
     ran = {_definition(Path(file), line) for file, line in rows}
-    ran = {name for name in ran if measures(name.split(":")[0]) and not name.startswith(ON_BEHALF)}
+    ran = {name for name in ran if stamp.measures(name.split(":")[0]) and not name.startswith(ON_BEHALF)}
     return {name for name in ran if not name.endswith(":__getattr__")}  # asked for names that no module has
 
 

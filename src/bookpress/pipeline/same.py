@@ -1,0 +1,261 @@
+"""Other code, the same numbers: the code of a published run and that of this checkout, both at the smoke profile.
+
+A definition that is renamed, split or written anew makes a run stale. Where every number that a chapter records at the
+smoke profile is the same to the last bit by both, one line of the locks says so, and the run is fresh again, its
+tests stand as they stood, and its draws are counted with those to come.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bookpress import atomic, paths, stamp
+from bookpress.book import PRESS, book
+from bookpress.claims import locks
+from bookpress.errors import PressError
+from bookpress.pipeline.chapter_runs import published_runs
+from bookpress.pipeline.chapters import Chapter, is_parameters, read
+from bookpress.pipeline.execution import copy_packages
+
+#: What runs a chapter's cells, those of its parameters first, by the packages before it: every number as it is and not
+#: to nine digits, and which functions were called. No kernel, one process, one core.
+RUNS = """
+import importlib, json, sys
+package, cells, said = json.load(sys.stdin)
+importlib.import_module(package + ".book")
+from bookpress import results
+own, called = results.encode, set()
+results.encode = lambda array, digits: own(array, 17)
+def note(frame, event, _):
+    if event == "call":
+        called.add(frame.f_code)
+sys.setprofile(note)
+names = {"__name__": "__main__", "display": lambda *_: None}
+for cell in cells:
+    exec(compile(cell, "cell", "exec"), names)
+sys.setprofile(None)
+json.dump([[code.co_filename, code.co_firstlineno] for code in called], open(said, "w"))
+"""
+SHOWN = 5  # of the results that differ, those that are named
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A chapter and the code that it leads to, as some commit or this checkout has them."""
+
+    chapter: Chapter
+    source: Path  # with the packages
+    root: Path  # with the book
+
+    @property
+    def code(self) -> stamp.Code:
+        return stamp.Code(self.source)
+
+    def name(self, chain: locks.Chain) -> str:
+        made = stamp.of_chapter(self.chapter.code_cells, {}, [], self.code)
+        return chain.measured(self.chapter.name, stamp.measure(made))
+
+    def numbers(self) -> tuple[dict[str, Any], set[str]]:
+        """What it records at the smoke profile, name -> values, and the definitions that ran ("module:name")."""
+        cells = [cell for cell in self.chapter.notebook.cells if cell.cell_type == "code"]
+        cells.sort(key=lambda cell: not is_parameters(cell))
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            around = {
+                "PYTHONPATH": str(self.source), "PYTHONHASHSEED": "0", "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1",
+                "BNBOOK_ROOT": str(self.root), "BNBOOK_EXECUTED": str(paths.executed_folder()),
+                "BNBOOK_RUNS": folder, "BNBOOK_STORE": f"{folder}/store", "BNBOOK_FIGURES": f"{folder}/figures",
+                "BNBOOK_RESULTS": f"{folder}/results.json", "BNBOOK_CHAPTER": self.chapter.name, "BNBOOK_CORES": "1",
+            }  # fmt: skip
+            (place / "figures").mkdir()
+            words = json.dumps([book().package, [cell.source for cell in cells], f"{folder}/said"])
+            done = subprocess.run(
+                [sys.executable, "-c", RUNS], input=words, cwd=place, env={**os.environ, **around},
+                capture_output=True, text=True,
+            )  # fmt: skip
+            if done.returncode:
+                raise PressError(f"{self.chapter.name} does not run: {done.stderr.strip().splitlines()[-1]}")
+            entries = json.loads((place / "results.json").read_bytes())["results"]
+            called = json.loads((place / "said").read_bytes())
+        return {name: entry["values"] for name, entry in entries.items()}, set(self._definitions(called))
+
+    def _definitions(self, called: list[tuple[str, int]]) -> Iterator[str]:
+        """The top-level definitions of the packages in which functions lie, each by its file and first line."""
+        lines: dict[str, list[int]] = {}
+        for file, line in called:
+            if file.startswith(f"{self.source}{os.sep}{book().package}"):
+                lines.setdefault(file, []).append(line)
+        for file, own in lines.items():
+            module = ".".join(Path(file).relative_to(self.source).with_suffix("").parts).removesuffix(
+                ".__init__"
+            )
+            for node in ast.parse(Path(file).read_text(encoding="utf-8")).body:
+                first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+                if isinstance(node, stamp.DEFINES) and any(first <= line <= node.end_lineno for line in own):
+                    yield f"{module}:{node.name}"
+
+
+def same(chapter: Chapter) -> list[str]:
+    """Say in the locks that this checkout's code gives the numbers of the chapter's published runs, and of what was
+    locked last; the lines in words. PressError where it does not, or no commit has that code."""
+    chain = locks.read()
+    with tempfile.TemporaryDirectory() as folder:
+        now = Tree(chapter, copy_packages(Path(folder)), paths.repository_root())
+        name = now.name(chain)
+        earlier = [each for each in _earlier(chapter, chain) if each != name]
+        if not earlier:
+            return [f"nothing to say: {chapter.name} measures by the code of its runs and locks"]
+        numbers, said = None, []
+        for was in earlier:
+            with tempfile.TemporaryDirectory() as place:
+                then, commit = _commit_of(was, chapter, chain, Path(place))
+                numbers = numbers or now.numbers()
+                before, ran_before = _kept(was, then)
+                _require_equal(chapter, before, numbers[0])
+                ran, idle = _changed(then, now, ran_before | numbers[1])
+                count = sum(np.size(values) for values in numbers[0].values())
+                why = f"{count:,} numbers in {len(numbers[0])} results at the smoke profile, as {commit[:10]} gives them"
+                why += f"; of what changed ran {', '.join(ran)}" + f"; not {', '.join(idle)}" * bool(idle)
+                said += [f"same {chapter.name}: {why}", *_aliases(then, now)]
+                locks.append(
+                    [{"event": "same", "chapter": chapter.name, "was": was, "now": name, "why": why}]
+                )
+        return said
+
+
+def is_stale(chapter: Chapter) -> bool:
+    """Whether a published run is stale by its code alone."""
+    return any({"code", "package"} & {*run.stale()} for run in published_runs(chapter))
+
+
+def _earlier(chapter: Chapter, chain: locks.Chain) -> list[str]:
+    """What the published runs measure with, and what was locked since; one name for all that is the same."""
+    runs = [locks.run_measure(run.results.header, chain)[0] for run in published_runs(chapter)]
+    since = locks.since_published(chain, chapter.name)
+    locked = [chain.measured(chapter.name, line["measure"]) for line in since if line.tests][-1:]
+    return list(dict.fromkeys([*runs, *locked]))
+
+
+def _commit_of(was: str, chapter: Chapter, chain: locks.Chain, place: Path) -> tuple[Tree, str]:
+    """The newest commit that measures so, put into `place`."""
+    page = chapter.path.relative_to(paths.repository_root()).as_posix()
+    asked = [f"src/{book().package}", f"src/{PRESS}/intervals.py", page]
+    for commit in _git("log", "--format=%H", "--", *asked).decode().split():
+        folder = place / commit
+        held = _git("archive", commit, "src", "book", "_config.yml", "_toc.yml")
+        with tarfile.open(fileobj=io.BytesIO(held)) as packed:
+            packed.extractall(folder, filter="data")
+        if not (folder / page).is_file():
+            break
+        tree = Tree(read(folder / page, chapter.name), folder / "src", folder)
+        if tree.name(chain) == was:
+            return tree, commit
+    raise PressError(
+        f"{chapter.name}: no commit has the code of its published run under its present names; run it again, or ask "
+        "`same` at the commit whose change made it stale"
+    )
+
+
+def _git(*words: str) -> bytes:
+    done = subprocess.run(["git", "-C", str(paths.repository_root()), *words], capture_output=True)
+    if done.returncode:
+        raise PressError(f"git {words[0]}: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
+
+
+def _kept(was: str, then: Tree) -> tuple[dict[str, Any], set[str]]:
+    """The numbers of the code from before; kept in runs/same, for who tries a change again and again."""
+    import torch
+
+    made = [torch.__version__, torch.backends.cpu.get_cpu_capability(), np.__version__, then.chapter.defaults]
+    path = paths.runs_folder() / "same" / f"{was}.{stamp.digest(made)[:8]}.json"
+    if path.is_file():
+        numbers, ran = json.loads(path.read_bytes())
+    else:
+        numbers, ran = then.numbers()
+        atomic.write_json(path, [numbers, sorted(ran)])
+    return numbers, set(ran)
+
+
+def _require_equal(chapter: Chapter, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    differing = []
+    for name in sorted(before.keys() | now.keys()):
+        if name not in before or name not in now:
+            differing.append(f"{name} is {'new' if name in now else 'gone'}")
+            continue
+        old, new = (np.asarray(each[name], dtype=float) for each in (before, now))
+        if old.shape != new.shape:
+            differing.append(f"{name} has shape {new.shape}, not {old.shape}")
+        elif not np.array_equal(old, new, equal_nan=True):
+            size = np.nanmax(np.abs(np.where(old == new, 0.0, old - new)))
+            differing.append(f"{name} by up to {size:.2g} of {np.nanmax(np.abs(old)):.2g}")
+    if differing:
+        more = f" and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
+        raise PressError(
+            f"{chapter.name}: {len(differing)} of {len(before.keys() | now.keys())} results differ at the smoke profile: "
+            f"{', '.join(differing[:SHOWN])}{more}; expected the same to the last bit; run it again on fresh seeds"
+        )
+
+
+def _changed(then: Tree, now: Tree, ran: set[str]) -> tuple[list[str], list[str]]:
+    """What differs between two trees of what the cells lead to: what ran, and what did not; PressError where nothing
+    ran of it, for then a run says nothing. What is no function or class runs with its module."""
+    old, new = (stamp.definitions(tree.chapter.code_cells, tree.code) for tree in (then, now))
+    changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+    modules = {name.partition(":")[0] for name in ran}
+    met = [
+        name
+        for name in changed
+        if name in ran or not _runs(name, then, now) and name.partition(":")[0] in {*modules, ""}
+    ]
+    if changed and not met:
+        raise PressError(
+            f"{now.chapter.name}: nothing of what changed runs at the smoke profile ({', '.join(changed[:SHOWN])}); "
+            "expected a run that meets it: run the chapter again"
+        )
+    return [_word(name) for name in met], [_word(name) for name in changed if name not in met]
+
+
+def _runs(name: str, *trees: Tree) -> bool:
+    """Whether a definition is a function or a class."""
+    module, _, own = name.partition(":")
+    found = (tree.code.module(module) for tree in trees) if module else ()
+    return any(
+        isinstance(node, stamp.DEFINES) for each in found if each for node in each.defined.get(own, [])
+    )
+
+
+def _word(name: str) -> str:
+    return (
+        "the cells" if name == ":" else name.removeprefix(f"{book().package}.").replace(":", ".").rstrip(".")
+    )
+
+
+def _aliases(then: Tree, now: Tree) -> list[str]:
+    """What finds the published trainings again whose code is called otherwise from now on."""
+    if not any(
+        run.results.header.get("provenance", {}).get("store", {}).get("kept")
+        for run in published_runs(now.chapter)
+    ):
+        return []
+    table, found = book().trainings, {}
+    for kind, way in table.TRAINS.items():
+        for last in ([], [table.LOADS]):
+            old, new = (stamp.code_of([kind, way, *last], tree.code) for tree in (then, now))
+            if old[:16] in table.ALIASES and new[:16] not in table.ALIASES:
+                found[new[:16]] = table.ALIASES[old[:16]]
+    words = f"its trainings are found again with these in ALIASES of {book().trainings_module}:"
+    return [words, *(f'    "{new}": "{old}",' for new, old in found.items())] if found else []
