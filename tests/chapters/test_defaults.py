@@ -134,7 +134,9 @@ CONSTANTS = {
     "chapters.shared": dict(LARGEST=1e200, CLASSES=10, USABLE=0.9),
     "chapters.smoothness": dict(TRILINEAR=(4 / 3) ** 0.5, SWING=27**0.5 / 8, EPS=1e-5),
     "chapters.spectrum": dict(SIGMA_W2=0.5, MOMENTUM=0.9, WARM=50, TOP=11, LOOKED=4_000_037, DRAWS=5_000_011),
-    "chapters.stand_ins": dict(EPS=1e-5, SHAKE=(0.5, 0.25, 0.1, 0.1), SEEN=32, APART=1_000_003)
+    "chapters.stand_ins": dict(
+        RESAMPLED=2000, EPS=1e-5, SHAKE=(0.5, 0.25, 0.1, 0.1), SEEN=32, APART=1_000_003
+    )
     | dict(NEAR=0.05, WITHIN=(0.5, 1.0, 2.0, 4.0), FAR=16.0, TOLERANCE=0.02, ITERATIONS=200),
     "chapters.theorems": dict(TOLERANCE=1e-9),
     "chapters.training": dict(FIGURE=(0.1, 0.5)),
