@@ -135,10 +135,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list(arguments: argparse.Namespace) -> int:
     from bookpress.pipeline import chapters
-    from bookpress.pipeline.gate import passed_run
+    from bookpress.pipeline.chapter_runs import published_runs
 
     for chapter in chapters.discover():
-        best = passed_run(chapter)
+        best = next((run for run in published_runs(chapter) if run.is_fresh()), None)
         print(f"{chapter.name:<32} {best.profile if best else 'no fresh evidence':<18} {chapter.title}")
         for name, value in chapter.defaults.items():
             print(f"    {name} = {value!r}")

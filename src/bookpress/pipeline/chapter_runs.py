@@ -166,6 +166,13 @@ class Evidence:
             then |= {part: now[part] for part in ("code", "package")}
         return [part for part, value in now.items() if then.get(part) != value]
 
+    def is_fresh(self) -> bool:
+        """Whether it is whole and nothing of its stamp is another; that it passes the gate is for `check` to say."""
+        try:
+            return not self.stale()
+        except PressError:
+            return False
+
     def expected_parameters(self) -> dict[str, Any]:
         """For a default run the profile's parameters as the chapter now states them, else those that were
         given."""
