@@ -94,6 +94,15 @@ def test_batches_have_the_mean_and_the_deviation_that_they_should_have():
     assert QUESTIONS.rounded(np.array([1 + 2**-8 + 2**-10]), "bfloat16")[0] == 1 + 2**-7
 
 
+def test_a_layer_without_epsilon_and_without_training_is_judged(torch_answers):
+    said = dict.fromkeys(torch_answers["torch"]["answers"], {"absent": "it has no training"})
+    zero = {"inside": [0.0, 0.0], "beside": [0.0, 0.0]}
+    answers = {"ncnn": {"answers": said | {"epsilon": {"training": said["far"], "evaluation": zero}}}}
+    assert libraries.judged(answers) == {"root": {"ncnn": 0.0}}
+    assert math.isnan(libraries.for_claims(answers)["epsilon"]["torch"])
+    assert libraries.row(answers["ncnn"])[0] == "0 under the root"
+
+
 def test_answers_are_the_last_object_and_a_failure_is_a_line():
     assert libraries.answers_of('noise\n{"a": 1}\nmore noise') == {"a": 1}
     assert libraries.answers_of("nothing") is None

@@ -221,8 +221,13 @@ def epsilon(document: Mapping[str, Any]) -> float:
     return math.nan
 
 
+def _apart(two: list[float]) -> float:
+    """By which share the second of two numbers is off the first; two zeros are not apart."""
+    return abs(two[1] / two[0] - 1) if two[0] else (0.0 if two[1] == 0 else math.inf)
+
+
 def _same(two: list[float]) -> bool:
-    return abs(two[1] / two[0] - 1) < 0.05 if two[0] else two[1] == 0
+    return _apart(two) < 0.05
 
 
 def judged(answers: Answers) -> dict[str, dict[str, float]]:
@@ -252,7 +257,7 @@ def judged(answers: Answers) -> dict[str, dict[str, float]]:
         for mode in ("training", "evaluation"):
             if "inside" in said["epsilon"][mode]:
                 two = said["epsilon"][mode]["inside"]
-                note("root", name, max(abs(two[1] / two[0] - 1), found.get("root", {}).get(name, 0.0)))
+                note("root", name, max(_apart(two), found.get("root", {}).get(name, 0.0)))
         variance = said["variance"]
         if "2d" in variance and variance["2d_mean_weight"] > 0:
             note(
