@@ -72,12 +72,6 @@ def test_numbers_are_those_of_the_instruments_also_in_the_table_and_the_drawing(
     assert again.batch < again.constant  # less gradient along 1 and x-hat
 
 
-@pytest.mark.parametrize(("examples", "warned"), [(7, True), (8, False)])
-def test_few_examples_are_mostly_noise(examples, warned):
-    report = measured(data=tuple(part[:examples] for part in batch()), eigenvalues=False)
-    assert any("mostly noise" in warning for warning in report.warnings) is warned
-
-
 def test_moments_against_an_update_by_torch():
     model, data = dense(), batch()
     model[3].p = 0.0

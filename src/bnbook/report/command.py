@@ -15,11 +15,12 @@ from torch import Tensor, nn
 
 from bnbook import data
 from bnbook.errors import BnbookError, reason
+from bnbook.probes.copies import one_line
 from bnbook.report import foreign
 from bnbook.report.foreign import tried
 from bnbook.report.measuring import measure
 from bnbook.report.report import Report
-from bnbook.report.subject import Subject, described, one_line
+from bnbook.report.subject import Subject, described
 from bookpress import atomic
 
 

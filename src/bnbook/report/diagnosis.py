@@ -1,10 +1,15 @@
-"""What the numbers say to somebody who has a network and a symptom: plain sentences in order of weight."""
+"""What experiments on copies say to somebody who has a network and a symptom: plain sentences in order of weight.
+
+A sentence stands only where an intervention showed it, and says which: averages are made anew, the batch is halved, a
+bias is moved, weights are made longer, a layer makes its step alone. What no intervention can tell is not said.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -12,15 +17,18 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.finding import Anatomy, as_made, averages, units_along, watch
+from bnbook.report.finding import Anatomy, as_made, averages, meeting, put, units_along, watch
 from bnbook.report.subject import Subject, part
 
 #: What each sentence is about -> the number from which it is said, and the chapter that shows it.
 RULES = {
-    "modes": (0.1, "batch-norm/transform"),  # ‖f_training − f_inference‖ / ‖f_training‖
+    "modes": (0.1, "batch-norm/transform"),  # ‖f_batch − f_averages‖ / ‖f_batch‖
+    "fast path": (0.01, "batch-norm/transform"),  # the same of inference with and without gradients
+    "companions": (1e-4, "batch-norm/transform"),  # how far an example's inference moves with the others
     "averages": (0.05, "batch-norm/transform"),  # share of the averages that is what they were made with
     "momentum": (0.5, "batch-norm/transform"),  # weight of the newest batch in the averages
     "values": (16, "batch-norm/transform"),  # fewer values than this a unit and batch
+    "frozen": (1, "batch-norm/transform"),  # layers with frozen γ and β that normalize by the batch
     "epsilon": (0.1, "batch-norm/transform"),  # ε over the variance of a unit
     "constant": (1, "batch-norm/transform"),  # units whose values are all alike
     "bias": (1, "batch-norm/transform"),  # biases that change no output
@@ -29,7 +37,9 @@ RULES = {
     "last layer": (1.0, "mean-field/readout"),  # loss after a step of the last layer over that before
     "growth": (1.2, "batch-norm/gradient-explosion"),  # of the gradient a layer, towards the input
 }
-BLIND, FEW_LAYERS = 1e-3, 4
+BLIND, FEW_LAYERS = 1e-2, 4
+IDLE = 1e-10  # of the loss, in 64 bits: what a bias that does nothing moves by rounding
+APART = 3.0  # sampling errors beyond which averages are not those of a batch
 
 
 @dataclass(frozen=True)
@@ -61,10 +71,14 @@ def diagnose(
     optimizer: torch.optim.Optimizer | None = None,
 ) -> tuple[Sentence, ...]:
     """All that is found, the heaviest first; what cannot be tried is not said."""
-    seen = _Inputs(subject, anatomy)
+    seen = Modes(subject, anatomy)
     found: list[Sentence] = []
     rules: list[Callable[[], Iterator[Sentence]]] = [
-        lambda: _modes(subject, anatomy, seen),
+        lambda: _averages(seen),
+        lambda: _modes(seen),
+        lambda: _values(seen),
+        lambda: _frozen(seen),
+        lambda: _companions(seen),
         lambda: _units(seen),
         lambda: _biases(subject, anatomy, start, gradient),
         lambda: _blind(subject, start, by_layer, learning_rate),
@@ -85,113 +99,357 @@ def _say(about: str, value: float, says: str, layers: tuple[str, ...] = ()) -> S
     return Sentence(about, says, float(value), float(threshold), chapter, layers)
 
 
-class _Inputs:
-    """What the layers receive in which the examples meet, and what the network gives, in both modes."""
+@dataclass(frozen=True)
+class Kept:
+    """What a layer keeps beside what it meets: of each unit, over the values of one batch."""
 
-    def __init__(self, subject: Subject, anatomy: Anatomy) -> None:
-        self.variance: dict[str, Tensor] = {}  # (units,)
-        self.values: dict[str, int] = {}  # per unit
-        self.layers = {name: part(subject.network, name) for name in anatomy.meeting}
-        self.outputs = {mode: self._pass(subject, anatomy, mode) for mode in (True, False)}
+    kept: tuple[Tensor, Tensor]  # running mean and variance, (units,) each, as they are
+    batch: tuple[Tensor, Tensor]  # of the batch, variance with 1/n
+    halves: tuple[tuple[Tensor, Tensor], ...]  # of its two halves; () where a half has but one value
+    values: int  # n, of a unit
+    newest: float  # weight of the newest batch in the running mean; nan where the pass did not move it
 
-    def _pass(self, subject: Subject, anatomy: Anatomy, training: bool) -> object:
-        axes = {each.name: each.axis for each in anatomy.normalizers}
+    def errors(self) -> float:
+        """Root mean square distance of the averages from the batch's moments, in sampling errors of these.
+
+        The error of a moment of n values is half its difference between the two halves of the batch, whatever the
+        values' correlations; of the variances by their logarithms. The larger one of mean and variance.
+        """
+        found = [] if self.halves else [math.nan]
+        for k in (0, 1) if self.halves else ():
+            kept, batch, one, other = (
+                x[k].clamp_min(1e-30).log() if k else x[k] for x in (self.kept, self.batch, *self.halves)
+            )
+            size = (one - other).square().mean() / 4
+            found.append(float(((kept - batch).square().mean() / size.clamp_min(1e-30)).sqrt()))
+        return max(found)
+
+    def without(self, share: float) -> tuple[Tensor, Tensor]:
+        """The averages with this share of their start, mean 0 and variance 1, taken out; the batch's own of a share of 1."""
+        if share > 0.99:
+            return self.batch
+        return self.kept[0] / (1 - share), ((self.kept[1] - share) / (1 - share)).clamp_min(0)
+
+    def start(self) -> float:
+        """Share s of the start (mean 0, variance 1) in the averages, s · start + (1 − s) · batch, by least squares."""
+        mean, variance = self.batch
+        scale = variance.clamp_min(1e-30)
+        way = torch.cat([-mean / scale.sqrt(), (1 - variance) / scale])
+        gone = torch.cat([(self.kept[0] - mean) / scale.sqrt(), (self.kept[1] - variance) / scale])
+        size = float(way.square().sum())
+        return float((gone * way).sum()) / size if size > 1e-3 * len(way) else math.nan
+
+
+@dataclass
+class Modes:
+    """Outputs in training and inference, and what the layers meet in which the examples of a batch meet.
+
+    Layers are asked as the network's own `train()` leaves them. "Batch": inference of all other layers (dropout at
+    rest), with the statistics of the batch in these.
+    """
+
+    subject: Subject
+    anatomy: Anatomy
+    layers: tuple[str, ...] = ()  # that meet after network.train()
+    moments: dict[str, Kept] = field(default_factory=dict)
+    inputs: dict[str, Tensor] = field(default_factory=dict)  # (units, values)
+    batch: Tensor | None = None  # outputs
+    shares: dict[str, float] = field(default_factory=dict)  # of the start in the averages, where some is left
+
+    def __post_init__(self) -> None:
+        with suppress(Exception), self.subject.twin() as twin:
+            twin.network.train()
+            self.layers = tuple(n for n in self.anatomy.meeting if part(twin.network, n).training)
+        if self.layers:
+            self.batch = self.run(self.by_batch)
+            self.run(self._moved_away)
+
+    def by_batch(self, network: nn.Module) -> None:
+        network.eval()
+        axes = {each.name: each.axis for each in self.anatomy.normalizers}
+        for name in self.layers:
+            put(part(network, name), True)
+            if name in axes:
+                look = lambda _m, got, _k, n=name: self._before(n, axes[n], got)
+                watch(part(network, name), look, None)
+
+    def _moved_away(self, network: nn.Module) -> None:
+        """With running means one further up, so that the pass shows how far a batch brings them back."""
+        self.by_batch(network)
+        for name in self.moments:
+            module = part(network, name)
+            module.running_mean.add_(1.0)
+            watch(module, None, lambda m, _g, _o, n=name: self._behind(n, m))
+
+    def run(
+        self, prepare: Callable[[nn.Module], object], rows: slice | Tensor = slice(None), grad: bool = True
+    ) -> Tensor | None:
+        """Outputs for some rows of the batch, in a state; None where somebody else's code fails there."""
         try:
-            with subject.twin() as twin:  # with gradients on: some layers infer where these are off
-                for name in self.layers:
-                    module = part(twin.network, name)
-                    module.train(training)
-                    if training and name in axes:
-                        watch(module, lambda m, got, _k, n=name: self._keep(m, n, axes[n], got), None)
-                given = twin.outputs()
-                return given.detach() if isinstance(given, Tensor) else given
-        except Exception:  # in a mode that the network is not in it may fail
+            with self.subject.twin() as twin, torch.set_grad_enabled(grad):
+                prepare(twin.network)
+                given = twin.outputs(twin.inputs[rows])
+                return given.detach().double() if isinstance(given, Tensor) else None
+        except Exception:
             return None
 
-    def _keep(self, module: nn.Module, name: str, axis: int, got: tuple) -> None:
-        if module.training and got and isinstance(got[0], Tensor) and name not in self.variance:
-            units = units_along(axis, got[0])
-            if units.shape[1] < 2:
-                return
-            self.variance[name], self.values[name] = units.var(1, correction=0), units.shape[1]
+    def away(self, other: Tensor | None, one: Tensor | None = None) -> float:
+        """‖one − other‖ / ‖one‖, one being the outputs with the batch's statistics."""
+        one = self.batch if one is None else one
+        if one is None or other is None or one.shape != other.shape:
+            return math.nan
+        return float((one - other).norm() / one.norm().clamp_min(1e-300))
+
+    def averaged(self, change: Callable[[str, Kept], tuple[Tensor, Tensor]] | None = None) -> Tensor | None:
+        """Outputs in inference, by the averages as they are or by others, of those layers that keep torch's two."""
+
+        def prepare(network: nn.Module) -> None:
+            network.eval()
+            for name, kept in self.moments.items() if change else ():
+                module = part(network, name)
+                for buffer, value in zip(
+                    (module.running_mean, module.running_var), change(name, kept), strict=True
+                ):
+                    buffer.copy_(value.to(buffer).view_as(buffer))
+
+        return self.run(prepare)
+
+    def _before(self, name: str, axis: int, got: tuple) -> None:
+        if name not in self.inputs and got and isinstance(got[0], Tensor):
+            values = got[0].detach().double()
+            self.inputs[name] = units_along(axis, values)
+            module = part(self.subject.network, name)
+            kept = [getattr(module, n, None) for n in ("running_mean", "running_var")]
+            units = len(self.inputs[name])
+            if len(values) > 1 and all(isinstance(b, Tensor) and b.numel() == units for b in kept):
+                half = len(values) // 2
+                parts = [
+                    self.inputs[name],
+                    units_along(axis, values[:half]),
+                    units_along(axis, values[half:]),
+                ]
+                whole, *halves = [(each.mean(1), each.var(1, correction=0)) for each in parts]
+                halves = halves if parts[1].shape[1] > 1 else []
+                own = tuple(b.detach().double().flatten() for b in kept)
+                self.moments[name] = Kept(own, whole, tuple(halves), parts[0].shape[1], math.nan)
+
+    def _behind(self, name: str, module: nn.Module) -> None:
+        """The weight w of the newest batch: the mean goes from r to r + w (μ − r), r = the kept one + 1."""
+        if name in self.moments and math.isnan(self.moments[name].newest):
+            kept = self.moments[name]
+            start = kept.kept[0] + 1
+            way, gone = kept.batch[0] - start, module.running_mean.detach().double().flatten() - start
+            newest = float((gone * way).sum() / way.square().sum())
+            self.moments[name] = replace(kept, newest=round(newest, 6))
 
 
-def _modes(subject: Subject, anatomy: Anatomy, seen: _Inputs) -> Iterator[Sentence]:
-    one, other = seen.outputs[True], seen.outputs[False]
-    if not anatomy.meeting or not isinstance(one, Tensor) or not isinstance(other, Tensor):
-        return
-    away = float((one - other).double().norm() / one.double().norm().clamp_min(1e-300))
-    why, kept = [], averages(subject, anatomy.meeting)
-    for name, module in seen.layers.items():
-        momentum, counted = getattr(module, "momentum", None), getattr(module, "num_batches_tracked", None)
-        count = 0 if counted is None else int(counted)
-        share = 1.0 if as_made(kept[name]) else (1 - (momentum or 1)) ** count if count else 0.0
-        after = (
-            f", after {_count(count, 'batch', 'batches')} at momentum {momentum:g}"
-            if count and momentum
-            else ""
-        )
-        if share >= RULES["averages"][0]:
-            why.append(
-                _say(
-                    "averages",
-                    share,
-                    f"{share:.0%} of the running averages of {name} is what they were made with{after}: "
-                    + (
-                        "with momentum 0 they stay so"
-                        if momentum == 0
-                        else "let it see more batches in training mode before it infers"
-                    ),
-                    (name,),
-                )
-            )
-        if (momentum or 0) >= RULES["momentum"][0]:
-            why.append(
-                _say(
-                    "momentum",
-                    momentum,
-                    f"momentum {momentum:g} of {name} is the weight of the newest batch, so that the averages are those of "
-                    f"the last {_count(max(1, round(1 / momentum)), 'batch', 'batches').removeprefix('1 ')}; "
-                    + (
-                        "other libraries give the weight of the old averages by this word: "
-                        f"expected {1 - momentum:g}?"
-                        if momentum < 1
-                        else "expected a smaller one, such as 0.1"
-                    ),
-                    (name,),
-                )
-            )
-    few = min(seen.values.items(), key=lambda item: item[1], default=None)
-    if few and few[1] < RULES["values"][0]:
-        why.append(
-            _say(
-                "values",
-                few[1],
-                f"{few[0]} takes mean and variance of {few[1]} values a unit and batch: its statistics are mostly noise; use a "
-                "larger batch, or a norm that does not look across examples",
-                (few[0],),
-            )
-        )
-    heaviest: dict[str, Sentence] = {}
-    for each in why:  # one layer stands for all that have the same
-        if each.about not in heaviest or each.weight > heaviest[each.about].weight:
-            heaviest[each.about] = each
-    if away >= RULES["modes"][0] or not math.isfinite(away):
-        reasons = {
-            "averages": "averages that few batches filled",
-            "momentum": "averages of the last batch only",
-        }
-        reasons["values"] = "few values a unit"
-        cause = [reasons[about] for about in heaviest] or [
-            "averages that belong to other weights or other data"
-        ]
+def _finite(kept: Kept) -> bool:
+    return all(bool(torch.isfinite(each).all()) for each in kept.kept)
+
+
+def _averages(seen: Modes) -> Iterator[Sentence]:
+    """What the averages hold: numbers that are none, their start, the newest batch alone."""
+    lost = [name for name, kept in seen.moments.items() if not _finite(kept)]
+    if lost:
         yield _say(
-            "modes",
-            away,
-            f"training and inference differ by {away:.0%} of the output on this batch; because of {' and '.join(cause)}",
-            anatomy.meeting,
+            "averages",
+            len(lost),
+            f"the running averages of {_some(lost)} are not finite numbers: a batch has overflowed once, and averaging does not "
+            "forget it; training does not use them, inference does: reset_running_stats(), and let it see batches",
+            tuple(lost),
         )
-    yield from heaviest.values()
+    shares, weights = seen.shares, {}
+    for name, kept in seen.moments.items():
+        if name in lost:
+            continue
+        made = bool((kept.kept[0] == 0).all() and (kept.kept[1] == 1).all())
+        share = 1.0 if made else kept.start()
+        counted = getattr(part(seen.subject.network, name), "num_batches_tracked", None)
+        once = (
+            (1 - kept.newest) ** int(counted)
+            if counted is not None and not math.isnan(kept.newest)
+            else math.nan
+        )
+        # the start is said to be in them only where the count of batches and the averages themselves say so
+        if made or (share >= RULES["averages"][0] and abs(once - share) <= 0.1 + 0.3 * share):
+            shares[name] = share if made else once
+        if kept.newest >= RULES["momentum"][0]:
+            weights[name] = kept.newest
+    others = averages(seen.subject, [name for name in seen.layers if name not in seen.moments])
+    shares |= {name: 1.0 for name, kept in others.items() if as_made(kept)}  # in buffers of other names
+    if shares:
+        name = max(shares, key=shares.__getitem__)
+        yield _say(
+            "averages",
+            shares[name],
+            f"{shares[name]:.0%} of the running averages of {name} is what they were made with, a mean of 0 and a variance of 1: "
+            + (
+                "with momentum 0 they stay so"
+                if name in seen.moments and not seen.moments[name].newest
+                else "let it see more batches before it infers"
+            ),
+            tuple(shares),
+        )
+    if weights:
+        name = max(weights, key=weights.__getitem__)
+        old = 1 - weights[name]
+        yield _say(
+            "momentum",
+            weights[name],
+            f"one batch moves the running averages of {name} by {weights[name]:.0%} of the way to its own, so that they are those "
+            f"of the last {_count(max(1, round(1 / weights[name])), 'batch', 'batches').removeprefix('1 ')}"
+            + (
+                f"; where {weights[name]:g} was meant as the weight of the old averages, expected {old:.2g}"
+                if old > 0.01
+                else ""
+            ),
+            tuple(weights),
+        )
+
+
+def _modes(seen: Modes) -> Iterator[Sentence]:
+    if seen.batch is not None and all(_finite(kept) for kept in seen.moments.values()):
+        away = seen.away(seen.averaged())
+        if away >= RULES["modes"][0]:
+            yield _say(
+                "modes",
+                away,
+                f"with the batch's statistics and with running averages the output differs by {away:.0%} on this batch; "
+                + _why(seen, away),
+                seen.layers,
+            )
+    plain, without = (seen.run(nn.Module.eval, grad=grad) for grad in (True, False))
+    path = seen.away(without, plain) if plain is not None else math.nan
+    if path >= RULES["fast path"][0]:
+        yield _say(
+            "fast path",
+            path,
+            f"inference without gradients gives another output than with them, by {path:.0%}: a layer takes a fast path that "
+            "computes something else; torch.backends.mha.set_fastpath_enabled(False) avoids torch's own",
+        )
+
+
+def _why(seen: Modes, away: float) -> str:
+    """Which intervention closes the gap."""
+    anew = seen.away(seen.averaged(lambda _, kept: kept.batch))
+    if not seen.moments or not anew <= away / 4:
+        return "averages made anew from this batch do not close the gap: why cannot be told here"
+    corrected = seen.away(
+        seen.averaged(lambda _, k: (k.batch[0], k.batch[1] * k.values / max(1, k.values - 1)))
+    )
+    tried = all(kept.halves for kept in seen.moments.values())
+    halves = [seen.away(seen.averaged(lambda _, kept, k=k: kept.halves[k])) for k in (0, 1) if tried]
+    scatter = sum(halves) / 2 if tried else math.nan
+    if seen.shares:
+        without = seen.away(seen.averaged(lambda name, kept: kept.without(seen.shares.get(name, 0.0))))
+        if without <= away / 2:
+            return f"with what they were made with taken out of the averages it differs by {without:.0%}"
+    far = {name: kept.errors() for name, kept in seen.moments.items() if kept.halves}
+    if not far:
+        return f"averages made anew from this batch differ by {anew:.0%}"
+    name = max(far, key=far.__getitem__)
+    if corrected >= away / 2:
+        return (
+            f"averages made anew from this batch, their variances with 1/(n - 1) as they are kept, differ by {corrected:.0%}, with "
+            "1/n by nothing: it is the factor n/(n - 1), layer upon layer"
+        )
+    if dropped := _dropped(seen, far):
+        return dropped
+    if far[name] < APART or away <= 2 * scatter:
+        return (
+            f"the averages are those of such a batch to its sampling error; averages from half of it differ by {scatter:.0%} "
+            "as well: one batch's statistics scatter as much"
+        )
+    return (
+        f"the averages of {name} lie {far[name]:.0f} sampling errors from what this batch has, and averages made anew from it "
+        f"differ by {anew:.0%}: let them see such data with these weights before inference"
+    )
+
+
+def _dropped(seen: Modes, far: Mapping[str, float]) -> str:
+    """Whether the averages are those of the batch where all is in training mode: something, such as dropout, is at rest."""
+
+    def training(network: nn.Module) -> None:
+        at_rest.by_batch(network)
+        network.train()
+
+    at_rest = Modes.__new__(Modes)
+    at_rest.subject, at_rest.anatomy, at_rest.layers, at_rest.moments, at_rest.inputs = (
+        seen.subject, seen.anatomy, seen.layers, {}, {},
+    )  # fmt: skip
+    at_rest.run(training)
+    near = {name: kept.errors() for name, kept in at_rest.moments.items()}
+    closer = [name for name in near if far.get(name, 0) >= APART and near[name] <= far[name] / 3]
+    if not closer:
+        return ""
+    name = closer[0]
+    ratio = float((at_rest.moments[name].batch[1] / seen.moments[name].batch[1].clamp_min(1e-30)).median())
+    kinds = {
+        type(m).__name__
+        for m in seen.subject.network.modules()
+        if isinstance(m, nn.modules.dropout._DropoutNd)
+    }
+    return (
+        f"in training {', '.join(sorted(kinds)) or 'what else changes between the modes'} makes the variance before {name} "
+        f"{ratio:.2g} times as large, and the averages are those of that: put it behind the last normalizer"
+    )
+
+
+def _values(seen: Modes) -> Iterator[Sentence]:
+    counts = {n: x.shape[1] * seen.anatomy.pools.get(n, 1.0) for n, x in seen.inputs.items()}
+    few = min(counts.items(), key=lambda item: item[1], default=None)
+    if few is None or few[1] >= RULES["values"][0] or seen.batch is None:
+        return
+    size, cut = len(seen.subject.batch[0]), seen.anatomy.pools.get(few[0], 1.0) < 1
+    # a layer that cuts the batch itself takes other companions when the order is another; else half of them go
+    rows = (
+        torch.randperm(size, generator=torch.Generator().manual_seed(0))
+        if cut
+        else torch.arange(max(1, size // 2))
+    )
+    moved = seen.away(seen.run(seen.by_batch, rows), seen.batch[rows])
+    if not moved < 0.05:  # halves of one value cannot be tried at all
+        how = "in another order of the batch" if cut else "with half of the batch"
+        measured = "" if math.isnan(moved) else f"; {how} the same examples' output moves by {moved:.0%}"
+        yield _say(
+            "values",
+            few[1],
+            f"{few[0]} takes mean and variance of {few[1]:g} values a unit and batch{measured}: use a larger batch, or a norm that "
+            "does not look across examples",
+            (few[0],),
+        )
+
+
+def _frozen(seen: Modes) -> Iterator[Sentence]:
+    named = {name: list(part(seen.subject.network, name).parameters(recurse=False)) for name in seen.layers}
+    still = tuple(n for n, own in named.items() if own and not any(p.requires_grad for p in own))
+    if still and seen.batch is not None:
+        yield _say(
+            "frozen",
+            len(still),
+            f"γ and β of {_some(still)} are frozen, and still after model.train() the batch is what normalizes there, and moves the "
+            "averages: call .eval() on such layers after each train()",
+            still,
+        )
+
+
+def _companions(seen: Modes) -> Iterator[Sentence]:
+    """Where the examples of a batch meet in inference, too."""
+    places = meeting(seen.subject, nn.Module.eval)
+    rows = slice(max(1, len(seen.subject.batch[0]) // 2))
+    whole = seen.run(nn.Module.eval)
+    if not places or whole is None:
+        return
+    moved = seen.away(seen.run(nn.Module.eval, rows), whole[rows])
+    if moved >= RULES["companions"][0]:
+        where = _some([place or "the network's own code" for place in places])
+        yield _say(
+            "companions",
+            moved,
+            f"in inference, too, the answer for an example depends on the others of its batch ({where}): "
+            f"without half of them it moves by {moved:.0%}",
+            places,
+        )
 
 
 def _loss(subject: Subject, changed: Mapping[str, Tensor]) -> float:
@@ -203,10 +461,13 @@ def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 
-def _units(seen: _Inputs) -> Iterator[Sentence]:
+def _units(seen: Modes) -> Iterator[Sentence]:
     still, small, units, worst, where, places = 0, 0, 0, 0.0, [], []
-    for name, variance in seen.variance.items():
-        eps = getattr(seen.layers[name], "eps", 0.0) or 0.0
+    for name, values in seen.inputs.items():
+        if values.shape[1] < 2:
+            continue
+        variance = values.var(1, correction=0)
+        eps = getattr(part(seen.subject.network, name), "eps", 0.0) or 0.0
         constant = variance <= 1e-12 * variance.max().clamp_min(1e-30)
         ratio = eps / variance[~constant].clamp_min(1e-300)
         units += len(variance)
@@ -238,28 +499,68 @@ def _units(seen: _Inputs) -> Iterator[Sentence]:
 def _biases(
     subject: Subject, anatomy: Anatomy, start: float, gradient: Mapping[str, Tensor]
 ) -> Iterator[Sentence]:
-    """Biases that may be changed, each entry by another number, while the loss stays, of layers whose weights
-    have a gradient: where these have none either, it is not a mean that hides the bias."""
-    weights = {each.name: [gradient[n] for n in each.parameters if n in gradient] for each in anatomy.layers}
-    idle = []
-    for name in [n for n in gradient if n.endswith("bias")] if anatomy.meeting else ():
-        if not any(each.any() for each in weights.get(name.rpartition(".")[0], ())):
+    """Biases that may be moved, each entry by another number, while the loss stays to rounding in 64 bits, of layers
+    whose weights have a gradient; and the normalizer whose input moves with them and whose output does not."""
+    double = subject.in_double()
+    exact, slopes = double.gradient()
+    with_gradient = {
+        n for n, g in slopes.items() if g is not None and bool(g.any()) and not n.endswith("bias")
+    }
+    idle: dict[str, list[str]] = {}
+    for name in [n for n in gradient if n.endswith("bias")] if anatomy.normalizers else ():
+        slope, owner = slopes[name], name.rpartition(".")[0]
+        if slope is None or not any(n.startswith(f"{owner}.") for n in with_gradient):
+            continue
+        size = max((float(slopes[n].norm()) for n in with_gradient if n.startswith(f"{owner}.")), default=0.0)
+        if float(slope.norm()) > 1e-9 * size:
             continue
         own = subject.parameters[name]
         wave = torch.arange(1, own.numel() + 1, device=own.device).cos().to(own.dtype).view_as(own)
-        moved = {name: own + wave}
-        again = _loss(subject, moved)
-        if abs(again - start) <= 1e-5 * max(abs(start), 1e-6):
-            idle.append(name)
-    if idle:
-        size = sum(subject.parameters[name].numel() for name in idle)
+        changed = {name: own + wave}
+        if abs(_loss(double, changed) - float(exact)) <= IDLE * max(abs(float(exact)), 1e-6):
+            idle.setdefault(_subtracts(double, anatomy, changed), []).append(name)
+    found = [name for names in idle.values() for name in names]
+    if found:
+        size = sum(subject.parameters[name].numel() for name in found)
+        means = [name for names in (idle[k] for k in idle if k) for name in names]
         yield _say(
             "bias",
-            len(idle),
-            f"{_count(len(idle), 'bias', 'biases')} ({size} numbers; {_some(idle)}) "
-            f"{'does' if len(idle) == 1 else 'do'} nothing: what follows subtracts the mean; make the layer with bias=False",
-            tuple(idle),
+            len(found),
+            f"{_count(len(found), 'bias', 'biases')} ({size} numbers; {_some(found)}) {'does' if len(found) == 1 else 'do'} nothing: "
+            "moved, the loss stays to its last digits"
+            + (
+                f"; the mean that is subtracted behind takes {_some(means)} away: make these layers with bias=False"
+                if means
+                else ""
+            ),
+            tuple(found),
         )
+
+
+def _subtracts(subject: Subject, anatomy: Anatomy, changed: Mapping[str, Tensor]) -> str:
+    """The normalizer whose input moves with the changed parameters and whose output does not; "" where there is none."""
+
+    def seen(values: Mapping[str, Tensor]) -> dict[str, list[Tensor]]:
+        found: dict[str, list[Tensor]] = {each.name: [] for each in anatomy.normalizers}
+        with subject.twin(values) as twin:
+            for name, kept in found.items():
+                watch(
+                    part(twin.network, name),
+                    lambda _m, got, _k, kept=kept: kept.append(got[0].detach()),
+                    lambda _m, _g, gave, kept=kept: kept.append(gave.detach()),
+                )
+            twin.outputs()
+        return found
+
+    with suppress(Exception):  # a layer that takes or gives something else than one tensor
+        plain, moved = seen({}), seen(changed)
+        for name, (got, gave, *_) in ((n, v) for n, v in plain.items() if len(v) > 1):
+            away = [
+                float((a - b).norm() / a.norm().clamp_min(1e-300)) for a, b in zip((got, gave), moved[name])
+            ]
+            if away[0] > 1e-6 and away[1] < 1e-3 * away[0]:
+                return name
+    return ""
 
 
 def _blind(
@@ -267,19 +568,29 @@ def _blind(
 ) -> Iterator[Sentence]:
     if by_layer is None:
         return
-    named, maybe = dict(subject.network.named_parameters()), {}
+    named, maybe, reach = dict(subject.network.named_parameters()), {}, {}
+    double = subject.in_double()
+    exact = _loss(double, {})
     for k, name in enumerate(by_layer.names):
         own = f"{name}.weight"
-        if own not in named or own not in subject.parameters or by_layer.weight[k] == 0:
+        if (
+            own not in named
+            or own not in subject.parameters
+            or not by_layer.weight[k]
+            or not by_layer.size[k]
+        ):
             continue
-        if abs(by_layer.along[k]) > 10 * BLIND * by_layer.size[k] * by_layer.weight[k]:
+        if abs(by_layer.along[k]) > BLIND * by_layer.size[k] * by_layer.weight[k]:
             continue
         maybe[name] = learning_rate * by_layer.weight[k] / by_layer.size[k]
+        reach[name] = float(
+            by_layer.weight[k] * by_layer.size[k]
+        )  # what as long a step along the gradient does
 
     def alike(names: Iterable[str]) -> bool:
         """Whether the loss stays when the weights of these layers are twice as long."""
         longer = {f"{n}.weight": 2 * subject.parameters[f"{n}.weight"] for n in names}
-        return abs(_loss(subject, longer) - start) <= BLIND * max(abs(start), 1e-6)
+        return abs(_loss(double, longer) - exact) <= BLIND * min((reach[n] for n in names), default=0.0)
 
     blind = maybe if alike(maybe) else {name: turn for name, turn in maybe.items() if alike([name])}
     if not blind:

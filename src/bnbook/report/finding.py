@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,8 +15,9 @@ from torch.utils._pytree import tree_leaves
 
 from bnbook.errors import BnbookError
 from bnbook.normalizers.base import BatchNormalizer, Normalizer
+from bnbook.probes.copies import random_states, set_random_states
 from bnbook.probes.functional import total_norm
-from bnbook.report.subject import Subject, part, random_states, set_random_states
+from bnbook.report.subject import Subject, part
 
 # ---- Of the whole network --------------------------------------------------------------------------------------------
 
@@ -113,10 +114,11 @@ def _moved(subject: Subject, way: dict[str, Tensor], step: float) -> Tensor:
 
 
 def _kink(sides: list[tuple[float, float]], size: float, within: float) -> bool:
-    """Both sides are straight, differ, and have the gradient between them: a ReLU at exactly zero."""
+    """Both sides are straight and differ: a ReLU at exactly zero. Of many such kinks at once, as behind branches whose last γ
+    is zero, the gradient that torch gives need not lie between the sides."""
     straight = all(abs(far - near) <= within * size for far, near in zip(*sides, strict=True))
     low, high = sorted(sides[-1])
-    return straight and high - low > within * size and low - within * size <= size <= high + within * size
+    return straight and high - low > within * size
 
 
 def meeting(
@@ -335,6 +337,7 @@ class Anatomy:
     layers: tuple[Layer, ...]  # in the order in which they first run, then those that are not seen to run
     meeting: tuple[str, ...]  # layers in which the examples meet in training mode
     in_order: bool  # whether layers run in the order of registration
+    pools: dict[str, float] = field(default_factory=dict)  # share of the batch that a layer takes together
 
 
 @dataclass
@@ -343,6 +346,7 @@ class _Tried:
     meets_now: bool = False
     scale_free: bool = False
     axis: int | None = None
+    pool: float = 1.0
 
 
 def inspect(subject: Subject) -> Anatomy:
@@ -401,11 +405,18 @@ def inspect(subject: Subject) -> Anatomy:
         ]
     order = [name for name in runs if name in weighted]
     layers.sort(key=lambda each: order.index(each.name) if each.name in order else len(order))
-    meet = [n for n, t in tried.items() if t.over_batch] + [
-        f.name for f in normal if f.name not in tried and f.over_batch
+    scripted = [n for n, m in subject.network.named_modules() if isinstance(m, torch.jit.ScriptModule)]
+    meet = [
+        n for n, t in tried.items() if t.over_batch
+    ] + [  # inside a scripted block no layer is seen to run
+        f.name
+        for f in normal
+        if f.name not in tried and f.over_batch and any(_within(f.name, s) or f.name == s for s in scripted)
     ]
     meet += [name for name in _by_own_code(subject, meet) if name not in meet]
-    return Anatomy(normal, tuple(layers), tuple(meet), order == [name for name in weighted if name in runs])
+    pools = {n: t.pool for n, t in tried.items()}
+    in_order = order == [name for name in weighted if name in runs]
+    return Anatomy(normal, tuple(layers), tuple(meet), in_order, pools)
 
 
 def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
@@ -511,7 +522,13 @@ def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
                 return _unseen(module) or _Tried()
             other = x.clone()
             other.select(along, 0).copy_(3 * x.select(along, 0).flip(-1) + x.std() + 0.1)
-            over_batch = _others_move(run(other, train=True) - run(x, train=True), y, along)
+            moved = run(other, train=True) - run(x, train=True)
+            over_batch = _others_move(moved, y, along)
+            pool = _pool(moved, along) if over_batch else 1.0
+            if pool < 1:  # it cuts the batch: how, the whole batch tells
+                pool = _pool_of_all(
+                    run, next(v for v in [*got, *more.values()] if isinstance(v, Tensor)), along
+                )
             now = _others_move(run(other) - y, y, along)
             alike = y.shape == x.shape
             free = alike and _scale_free(lambda v: run(v, train=True), x)
@@ -522,7 +539,7 @@ def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
             )
         except (Exception, SystemExit):  # somebody else's code
             return _unseen(module) or _Tried()
-    return _Tried(over_batch, now, free, axis)
+    return _Tried(over_batch, now, free, axis, pool)
 
 
 def _alone(module: nn.Module, got: tuple, more: dict) -> tuple[Callable[..., Any] | None, Tensor | None]:
@@ -559,6 +576,18 @@ def _others_move(moved: Tensor, y: Tensor, along: int) -> bool:
     """Whether more than the first example moves, also where the layer turns the first two axes."""
     turned = moved.dim() > 1 and moved.shape[0] == moved.shape[1]
     return all(_apart(moved.transpose(0, axis)[1:], y) for axis in ((0, 1) if turned else (along,)))
+
+
+def _pool(moved: Tensor, along: int) -> float:
+    """Share of the examples that move with the first one."""
+    rows = moved.detach().transpose(0, along).flatten(1).abs().amax(1)
+    return float((rows > 1e-5 * rows.max()).double().mean()) if float(rows.max()) else 1.0
+
+
+def _pool_of_all(run: Callable[..., Tensor], x: Tensor, along: int) -> float:
+    other = x.detach().clone()
+    other.select(along, 0).copy_(3 * x.detach().select(along, 0).flip(-1) + x.detach().std() + 0.1)
+    return _pool(run(other, train=True) - run(x.detach(), train=True), along)
 
 
 def _scale_free(run: Callable[[Tensor], Tensor], x: Tensor) -> bool:
@@ -633,3 +662,11 @@ def _input_axis(module: nn.Module, got: tuple, more: dict) -> int | None:
 def units_along(axis: int, values: Tensor) -> Tensor:
     """(…) -> (units, values of the unit), float64."""
     return values.detach().double().movedim(axis, 0).flatten(1)
+
+
+def put(module: nn.Module, training: bool) -> None:
+    """Into a mode; of a block its own code alone, not the layers inside."""
+    if list(module.children()):
+        module.training = training
+    else:
+        module.train(training)

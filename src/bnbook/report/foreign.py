@@ -20,7 +20,7 @@ from torch.nn.parameter import UninitializedTensorMixin
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from bnbook.errors import BnbookError
-from bnbook.report.subject import one_line
+from bnbook.probes.copies import one_line
 
 EXAMPLE = "FILE.py:FACTORY, such as nets.py:make, or package.module:FACTORY"
 GUARD = "put what runs under `if __name__ == '__main__':`, or the network into a file of its own"

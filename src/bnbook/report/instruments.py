@@ -18,12 +18,13 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.activations import moment_change
+from bnbook.probes.copies import one_line
 from bnbook.probes.covariate_shift import CovariateShift
 from bnbook.probes.functional import total_norm
 from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.finding import Anatomy, Prepare, as_made, averages, kind, meeting, units_along, watch
-from bnbook.report.subject import Subject, dense, described, one_line, part
+from bnbook.report.finding import Anatomy, Prepare, as_made, averages, kind, meeting, put, units_along, watch
+from bnbook.report.subject import Subject, dense, described, part
 
 # ---- Landscape, covariate shift, gradients and moments ---------------------------------------------------------------
 
@@ -293,24 +294,26 @@ class Statistics:
 
     def batch(self, network: nn.Module) -> None:
         for name in self.names:
-            _put(part(network, name), True)
+            put(part(network, name), True)
 
     def population(self, network: nn.Module) -> None:
         for name in self.names:
-            _put(part(network, name), False)
+            put(part(network, name), False)
 
     def constant(self, network: nn.Module) -> None:
         """Each layer infers with the statistics of this batch in the place of its running averages."""
         for name in self.names:
             module, kept = part(network, name), self.held[name]
             if not kept:  # not seen to run: it stays as it is, so that examples that meet in it are seen to
-                _put(module, True)
+                put(module, True)
                 continue
             module.training, held = False, iter(kept)
 
-            def give(module: nn.Module, _got: tuple, _more: dict, kept=kept, held=held) -> None:
+            def give(module: nn.Module, got: tuple, more: dict, kept=kept, held=held) -> None:
                 mean, variance = kept[0] if len(kept) == 1 else next(held)  # recomputed, it runs once more
-                module.running_mean, module.running_var = mean.clone(), variance.clone()
+                wide = next(v for v in [*got, *more.values()] if isinstance(v, Tensor)).dtype == torch.float64
+                as_run = torch.Tensor.double if wide else torch.clone  # differences are taken in 64 bits
+                module.running_mean, module.running_var = as_run(mean), as_run(variance)
 
             watch(module, give, None)
 
@@ -341,17 +344,14 @@ class Statistics:
         except Exception:  # in a mode that the network is not in somebody else's code may fail
             return False
 
-    def check_population(self) -> list[str]:
-        """BnbookError where there are no running averages to infer with; warnings of what they hold."""
+    def check_population(self) -> None:
+        """BnbookError where there are no running averages to infer with."""
         self.check_mode(self.population)
-        said = []
         for name, kept in averages(self.subject, self.names).items():
-            module = part(self.subject.network, name)
             if not kept:
                 continue  # whether it infers without the batch is tried
             bad = [k for k, b in kept.items() if not torch.isfinite(b).all()]
-            named = {k: b for k, b in kept.items() if k.startswith("running_") and "mean" not in k}
-            bad += [k for k, b in named.items() if bool((b < 0).any())]
+            bad += [k for k, b in kept.items() if k.endswith("_var") and bool((b < 0).any())]
             if bad:
                 raise BnbookError(f"{bad[0]} of {name} is below zero or not finite")
             if as_made(kept):
@@ -359,20 +359,12 @@ class Statistics:
                     f"no population statistics yet: the running averages of {name} are those that it was made "
                     "with; run some batches in training mode first"
                 )
-            momentum, seen = getattr(module, "momentum", None), getattr(module, "num_batches_tracked", None)
-            if momentum and seen is not None and int(seen) and (1 - momentum) ** int(seen) > 0.05:
-                share = (1 - momentum) ** int(seen)
-                said.append(
-                    f"{name}: {share:.0%} of the running averages is still what they were made with "
-                    f"({int(seen)} batches at momentum {momentum:g}): λ_max with running averages is not yet that of inference"
-                )
         still = meeting(self.subject, self.population)
         if still:
             raise BnbookError(
                 f"{_said(self.subject, still)} keeps no running averages that it infers with: the examples of a "
                 "batch meet in it in inference, too"
             )
-        return said[:1] + ([f"so do {len(said) - 1} further layers"] if len(said) > 1 else [])
 
     def hold(self) -> None:
         """Take the batch's statistics down; BnbookError where a layer with them held constant gives anything
@@ -427,14 +419,6 @@ class Statistics:
         self.held[name].append((x.mean(axes), x.var(axes, correction=0)))
 
 
-def _put(module: nn.Module, training: bool) -> None:
-    """Into a mode; of a block its own code alone, not the layers inside."""
-    if list(module.children()):
-        module.training = training
-    else:
-        module.train(training)
-
-
 def _print(found: dict[str, list[Tensor]], name: str, _module: nn.Module, _got: tuple, gave: Tensor) -> None:
     flat = gave.detach().double().transpose(0, 1).flatten(1)
     found.setdefault(name, []).append(torch.stack([flat.mean(1), flat.square().mean(1).sqrt(), flat.amax(1)]))
@@ -466,10 +450,9 @@ def eigenvalues(
         )
     state = Statistics(subject, anatomy)
 
-    def taken(name: str, prepare: Prepare, check: Callable[[], list[str] | None]) -> float | None:
+    def taken(name: str, prepare: Prepare, check: Callable[[], None]) -> float | None:
         def one() -> float:
-            for line in check() or []:
-                say(line)
+            check()
             return largest(subject, prepare)
 
         return attempt(f"λ_max, statistics: {name}", one)

@@ -13,13 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
+from bnbook.probes.copies import one_line, reach
 from bnbook.probes.functional import Batch, Loss, total_norm
 from bnbook.report import finding, instruments
 from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
 from bnbook.report.finding import Anatomy, inspect
 from bnbook.report.instruments import LeftOut
 from bnbook.report.report import Findings, Report
-from bnbook.report.subject import Subject, dense, described, moved, one_line, reach, unwrapped, watched
+from bnbook.report.subject import Subject, dense, described, moved, unwrapped, watched
 
 #: Step lengths along the gradient, in learning rates (Santurkar et al. 2018, A.2.2: 1/2 to 4).
 LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
@@ -356,10 +357,18 @@ def _one_pass(subject: Subject) -> tuple[Tensor, dict[str, Tensor | None]]:
                 f"loss that does, or output= (in a shell --output) for one of several: {one_line(error)}"
             ) from error
         if not torch.isfinite(value):
-            raise BnbookError(f"the loss of the batch is {float(value.detach())}; expected a finite number")
+            lost = [n for n, b in subject.network.named_buffers() if not torch.isfinite(b).all()]
+            where = (
+                f"; {_some(lost)} of the network is no finite number: a batch has overflowed once"
+                if lost
+                else ""
+            )
+            raise BnbookError(
+                f"the loss of the batch is {float(value.detach())}; expected a finite number{where}"
+            )
         if not value.requires_grad:
             raise BnbookError("the loss has no gradient; expected one that depends on trained parameters")
-        named = dict(twin.network.named_parameters())
+        named = twin.parameters
         try:
             value.backward()
         except Exception as error:
@@ -441,8 +450,6 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
             f"the loss spreads outputs {(len(subject.batch[0]), 1)} against targets {tuple(subject.batch[1].shape)}: each example "
             "is compared with all targets; give both one shape"
         )
-    if len(subject.batch[0]) < 8:
-        yield f"a batch of {len(subject.batch[0])}: batch statistics of few examples are mostly noise"
     if _half(subject):
         yield "the weights are in half precision: changes below a part in 256 (bfloat16) or 2048 (float16) of a weight are lost"
 
