@@ -15,6 +15,7 @@ TRAINS = {
     "bnbook.small_networks.arm:PhaseArm": "bnbook.small_networks.descent:start",
     "bnbook.deep_linear.arm:LinearArm": "bnbook.deep_linear.descent:start",
     "bnbook.deep_linear.target:TargetArm": "bnbook.deep_linear.target:start",
+    "bnbook.chapters.ingredients:IngredientArm": "bnbook.chapters.ingredients:start",
 }
 #: The function that makes the data set of those that take one.
 LOADS = "bnbook.data:load"
@@ -34,14 +35,17 @@ LABELS = {
     "PhaseArm": "phase_arm",
     "LinearArm": "linear_arm",
     "TargetArm": "target_arm",
+    "IngredientArm": "ingredient_arm",
 }
 #: Arms of matrices of ten rows.
 LINEAR = ("LinearArm", "TargetArm")
+#: Arms that train on the CPU wherever they are: small matrices, of which a GPU would make nothing faster.
+ON_CPU = (*LINEAR, "IngredientArm")
 
 
 def device_of(arm: Any, device: str) -> str:
-    """Where an arm trains: matrices of ten rows stay on the CPU."""
-    return "cpu" if type(arm).__name__ in LINEAR else device
+    """Where an arm trains: small matrices stay on the CPU."""
+    return "cpu" if type(arm).__name__ in ON_CPU else device
 
 
 def stack_size(arm: Any, device: str) -> int:

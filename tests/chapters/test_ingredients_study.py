@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -12,13 +13,22 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from bnbook.chapters import ingredients
-from bnbook.chapters.ingredients import ARMS, EPS, STATISTICS, Piece, Plan, split, terms, trials, usable
+from bnbook.chapters.ingredients import ARMS, EPS, REGRESSION, STATISTICS, IngredientArm, split, terms, usable
 from bnbook.chapters.shared import Rows
+from bnbook.data import load
+from bnbook.training.resumable import arrays_of_one
 from bnbook.training.stack import Stack, cross_entropy
 
 DRAWN = torch.Generator().manual_seed(3)
-PLAN = Plan("textures-standin", 4, (8, 8, 8), (), 16, 10, (0.1, 0.4, 1.6), 2)
+PLAN = IngredientArm("none", "textures-standin", 4, (8, 8, 8), (), 16, 10, (0.1, 0.4, 1.6), 2)
+DATA = load("textures-standin")
 CONVOLUTIONAL = replace(PLAN, units=(4, 8), strides=(2, 1))
+
+
+def of(arm, plan=PLAN, **changes):
+    return replace(plan, arm=arm, **changes)
+
+
 INPUTS = 1.5 * torch.randn(12, 48, generator=DRAWN) + 0.3
 LABELS = torch.arange(12) % 10
 
@@ -110,7 +120,7 @@ def slow_network(model, x, arm, depth):
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_each_arm_has_its_ingredients_where_its_name_says(arm):
-    model = PLAN.network(arm, 4, INPUTS)
+    model = of(arm).network(4, INPUTS)
     with torch.no_grad():
         for layer in list(model)[:3]:
             layer.gamma.mul_(1 + 0.3 * torch.sin(torch.arange(8.0)))
@@ -120,7 +130,7 @@ def test_each_arm_has_its_ingredients_where_its_name_says(arm):
 
 
 def test_batch_norm_everywhere_is_torchs_and_first_weights_are_those_of_every_arm():
-    own, plain = PLAN.network("batch", 4, INPUTS), PLAN.network("none", 4, INPUTS)
+    own, plain = of("batch").network(4, INPUTS), of("none").network(4, INPUTS)
     h = INPUTS
     for layer in list(plain)[:3]:
         h = F.relu(nn.BatchNorm1d(8)(h @ layer.v.T))
@@ -129,7 +139,7 @@ def test_batch_norm_everywhere_is_torchs_and_first_weights_are_those_of_every_ar
 
 def test_convolutions_are_torchs():
     images = torch.randn(5, 3, 8, 8, generator=DRAWN)
-    model = CONVOLUTIONAL.network("batch", 1, images)
+    model = of("batch", CONVOLUTIONAL).network(1, images)
     h = images
     for layer, stride in zip(list(model)[:2], (2, 1)):
         h = F.relu(nn.BatchNorm2d(layer.v.shape[0])(F.conv2d(h, layer.v, stride=stride, padding=1)))
@@ -137,7 +147,7 @@ def test_convolutions_are_torchs():
 
 
 def test_a_stack_is_as_many_plain_loops():
-    models = [PLAN.network("rms_batch_last", seed, INPUTS) for seed in (0, 1, 2)]
+    models = [of("rms_batch_last").network(seed, INPUTS) for seed in (0, 1, 2)]
     batches = [(torch.randn(3, 12, 48, generator=DRAWN), LABELS.expand(3, 12)) for _ in range(4)]
     rates = torch.tensor([0.05, 0.1, 0.2])
     stack = Stack.of(models)
@@ -157,58 +167,79 @@ def test_a_stack_is_as_many_plain_loops():
             torch.testing.assert_close(mine, plain, rtol=1e-4, atol=1e-5)
 
 
-def plain_training(plan, arm, seed, rate, held=None):
+def plain_training(arm, seed, rate):
     """Losses of one network, one at a time, and its accuracy."""
-    inputs, labels = plan.images("train")
-    model, rows, losses = (
-        ingredients.made(plan, arm, seed, inputs),
-        Rows(inputs, labels, plan.batch_size, seed),
-        [],
-    )
-    for step in range(plan.steps):
+    inputs, labels = arm.images(DATA, "train")
+    model, rows, losses = arm.network(seed, inputs), Rows(inputs, labels, arm.batch_size, seed), []
+    for step in range(arm.steps):
         x, y = next(rows)
+        if not step and arm.held:
+            held = 1 / ingredients.readout_curvature(model, x)[0]
         loss = F.cross_entropy(model(x), y)
         trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
         own = torch.autograd.grad(loss, [p for _, p in trained], allow_unused=True)
         for (name, p), g in zip(trained, own):
-            eta = held if held and name.startswith(f"{len(model) - 1}.") else rate
-            p.data -= plan.share(step) * eta * (torch.zeros_like(p) if g is None else g)
+            eta = held if arm.held and name.startswith(f"{len(model) - 1}.") else rate
+            p.data -= arm.share(step) * eta * (torch.zeros_like(p) if g is None else g)
         losses.append(loss.item())
-    return np.array(losses), ingredients.accuracy(model, inputs, plan.images("test"))
+    return np.array(losses), ingredients.accuracy(model, inputs, arm.images(DATA, "test"))
 
 
-def test_all_seeds_and_rates_of_a_piece_are_plain_trainings_and_a_held_readout_keeps_its_rate():
-    for plan, arm, held in (
-        (PLAN, "rms_centre_last", ()),
-        (PLAN, "batch", (0.02, 0.01)),
-        (CONVOLUTIONAL, "batch", ()),
-    ):
-        found = trials(None, Piece(plan, arm, (5, 6), held))
-        for s, seed in enumerate((5, 6)):
-            curves = [plain_training(plan, arm, seed, rate, held[s] if held else None) for rate in plan.rates]
-            late = [losses[plan.full - plan.steps // 5 : plan.full].mean() for losses, _ in curves]
-            end = [losses[plan.full :].mean() for losses, _ in curves]
-            np.testing.assert_allclose(found["late"][s], late, rtol=2e-3)
-            np.testing.assert_allclose(found["end"][s], end, rtol=2e-3)
-            assert found["accuracy"][s] == pytest.approx(curves[int(np.argmin(end))][1], abs=0.02)
+def trained(arm, seed):
+    return arrays_of_one(ingredients.start([(arm, seed)], DATA, threads=1))
+
+
+def test_all_rates_are_plain_trainings_and_a_held_readout_keeps_its_rate():
+    for arm in (of("rms_centre_last"), of("batch", held=True), of("batch", CONVOLUTIONAL, probes=0)):
+        found, curves = trained(arm, 5), [plain_training(arm, 5, rate) for rate in arm.rates]
+        late = [losses[arm.full - arm.steps // 5 : arm.full].mean() for losses, _ in curves]
+        end = [losses[arm.full :].mean() for losses, _ in curves]
+        np.testing.assert_allclose(found["late"], late, rtol=2e-3)
+        np.testing.assert_allclose(found["end"], end, rtol=2e-3)
+        assert found["accuracy"] == pytest.approx(curves[int(np.argmin(end))][1], abs=0.02)
 
 
 def test_what_diverges_is_given_up_and_moves_no_other():
-    wild = replace(PLAN, rates=(0.1, 0.4, 1e4), steps=50)
-    found = trials(None, Piece(wild, "none", (5, 6)))
-    calm = trials(None, Piece(replace(wild, rates=(0.1, 0.4)), "none", (5, 6)))
-    assert np.isinf(found["late"][:, 2]).all() and np.isfinite(found["late"][:, :2]).all()
+    wild, calm = (trained(of("none", rates=rates, steps=50), 5) for rates in ((0.1, 0.4, 1e4), (0.1, 0.4)))
+    assert np.isinf(wild["late"][2]) and np.isfinite(wild["late"][:2]).all()
     for name in ("late", "end"):
-        np.testing.assert_allclose(found[name][:, :2], calm[name], rtol=1e-4)
-    np.testing.assert_allclose(found["drift"], calm["drift"], rtol=1e-3)
+        np.testing.assert_allclose(wild[name][:2], calm[name], rtol=1e-4)
+    assert wild["drift"] == pytest.approx(calm["drift"], rel=1e-3)
+    lost = trained(of("none", rates=(1e4, 1e5), steps=50, probes=0), 5)
+    assert np.isinf(lost["end"]).all() and np.isnan(lost["accuracy"])
+
+
+def test_a_training_that_stopped_goes_on_to_the_last_bit():
+    arm, whole = of("batch_last"), trained(of("batch_last"), 6)
+    first = ingredients.start([(arm, 6)], DATA, threads=1)
+    for _ in range(7):
+        first.advance()
+    second, file = ingredients.start([(arm, 6)], DATA, threads=1), io.BytesIO()
+    torch.save(first.state(), file)
+    second.load_state(torch.load(io.BytesIO(file.getvalue()), weights_only=True))
+    for name, values in arrays_of_one(second).items():
+        np.testing.assert_array_equal(values, whole[name])
+
+
+def test_the_readouts_curvature_is_that_of_autograds_hessian():
+    model = of("rms_batch_last").network(3, INPUTS)
+    h = model[:-1](INPUTS).detach().double()
+
+    def loss(weight):
+        return F.cross_entropy(h @ weight.view(10, -1).T, LABELS)
+
+    hessian = torch.autograd.functional.hessian(loss, model[-1].weight.detach().double().flatten())
+    curvature, common = ingredients.readout_curvature(model, INPUTS)
+    assert curvature == pytest.approx(float(torch.linalg.eigvalsh(hessian)[-1]), rel=1e-5)
+    assert common == pytest.approx(sum(float(column.mean()) ** 2 for column in h.T))
 
 
 def test_at_inference_the_statistics_are_those_of_training_images():
-    model = PLAN.network("batch", 4, INPUTS)
+    model = of("batch").network(4, INPUTS)
     test = torch.randn(7, 48, generator=DRAWN)
     labels = torch.arange(7) % 10
     share = ingredients.accuracy(model, INPUTS, (test, labels))
-    plain, h, seen = PLAN.network("batch", 4, INPUTS), test, INPUTS
+    plain, h, seen = of("batch").network(4, INPUTS), test, INPUTS
     for layer in list(plain)[:3]:
         z, own = h @ layer.v.T, seen @ layer.v.T
         mean, deviation = own.mean(0), (own.var(0, correction=0) + EPS).sqrt()
@@ -217,17 +248,17 @@ def test_at_inference_the_statistics_are_those_of_training_images():
 
 
 def test_softmax_regression_starts_at_guessing_and_has_no_hidden_layer():
-    found = trials(None, Piece(replace(PLAN, probes=0), ingredients.REGRESSION, (3,)))
-    model = ingredients.made(PLAN, ingredients.REGRESSION, 0, INPUTS)
+    model = of(REGRESSION).network(0, INPUTS)
     assert cross_entropy(model(INPUTS)[None], LABELS[None]).item() == pytest.approx(np.log(10), rel=1e-6)
-    assert sum(p.numel() for p in model.parameters()) == 490 and found["late"].shape == (1, 3)
+    assert sum(p.numel() for p in model.parameters()) == 490
+    assert trained(of(REGRESSION, probes=0), 3)["late"].shape == (3,)
 
 
 def test_the_split_has_each_arm_once_and_both_kinds_in_both_lists():
     one, other = split(ARMS)
-    assert sorted(one + other) == sorted(ARMS) and len(one) == len(other) == 20
+    assert sorted(one + other) == sorted(ARMS) and len(one) == len(other) == 24
     for chosen in (one, other):
-        assert sum(not ingredients.meets(arm) for arm in chosen) == 4
+        assert sum(not ingredients.meets(arm) for arm in chosen) == 5
     assert ingredients.meets("rms_centre_last") and not ingredients.meets("rms_last")
 
 
@@ -258,7 +289,7 @@ def test_the_largest_usable_rate_is_the_last_before_the_first_that_fails_above_t
 
 
 def test_near_far_and_drift_are_those_of_slow_twins():
-    model = PLAN.network("batch_last", 2, INPUTS).double()
+    model = of("batch_last").network(2, INPUTS).double()
     batch = (INPUTS.double(), LABELS)
     found = ingredients.look(model, batch, batch, 0.1)
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -275,7 +306,7 @@ def test_near_far_and_drift_are_those_of_slow_twins():
     h = INPUTS.double() @ model[0].v.T
     np.testing.assert_allclose(found["mean"][:8], h.detach().mean(0), atol=1e-9)
     moved = {"mean": found["mean"] + 0.5, "variance": found["variance"], "near": 2.0, "far": 8.0}
-    read = ingredients.over_looks([[found | {"near": 1.0, "far": 2.0}, moved]])
+    read = ingredients.over_looks([found | {"near": 1.0, "far": 2.0}, moved])
     expected = [0.5 / (v + 0.0625) ** 0.5 for v in found["variance"]]
     assert read["drift"] == pytest.approx(np.mean(expected)) and (read["near"], read["far"]) == pytest.approx(
         (2**0.5, 4.0)

@@ -16,7 +16,7 @@ import page_cells
 import pytest
 import torch
 
-from bnbook.chapters import halfspaces
+from bnbook.chapters import halfspaces, ingredients
 from bnbook.chapters import length_direction as gradient_descent
 from bnbook.chapters.gradient_explosion import chain, residual
 from bnbook.chapters.gradient_explosion import train as train_growth
@@ -31,6 +31,7 @@ from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.first_gamma import train as train_gamma
 from bnbook.training.placed import PlacedArm, train_placed
 from bnbook.training.probed import ProbedArm, train_probed
+from bnbook.training.resumable import arrays_of_one
 from bnbook.training.tuned import TunedArm, train_tuned
 
 GOLDEN = Path(__file__).parents[1] / "golden_trainings.json"
@@ -107,6 +108,12 @@ def alone(network):
     return run
 
 
+def side_by_side(arm):
+    settings = dict(data=SMALL["data"], pool=4, units=(8, 8, 8), strides=(), batch_size=16, steps=6, probes=2)
+    member = ingredients.IngredientArm(arm, **settings, rates=(0.1, 0.4), held=True), 4
+    return lambda: arrays_of_one(ingredients.start([member], load(SMALL["data"]), threads=1))
+
+
 def linear(norm, **changes):
     arm = LinearArm(norm, **LINEAR | changes)
     return lambda: train_linear([(arm, 3), (replace(arm, learning_rate=5e-4), 1)])
@@ -162,6 +169,7 @@ CASES = {
     ),
     "alone, fc": alone("fc"),
     "alone, conv": alone("conv"),
+    "side by side, RMS norm and the last layer centred": side_by_side("rms_centre_last"),
     **{f"linear, {norm}": linear(norm) for norm in ("none", "batch", "l2", "l1", "linf")},
     "linear, momentum, last": linear("batch", momentum=0.9, normalize_last=True),
     "linear, lost": linear("none", learning_rate=1e6, steps=20),

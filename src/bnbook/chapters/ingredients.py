@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,12 +13,13 @@ from scipy.stats import rankdata
 from torch import Tensor, nn
 
 from bnbook.chapters.shared import CLASSES, USABLE, Rows, pooled
-from bnbook.data import load
+from bnbook.data import Dataset
 from bnbook.figures import COLORS, band, parameters_of
 from bnbook.plots.layout import subplots
 from bnbook.plots.names import marks
 from bnbook.probes.activations import moment_change
-from bnbook.training.numerics import numerics
+from bnbook.training.resumable import Arrays, Training
+from bnbook.training.settings import Settings
 from bnbook.training.stack import Stack
 from bookpress.intervals import mean_and_interval
 from bookpress.results import Results
@@ -111,13 +111,13 @@ def centred_layers(arm: str, depth: int) -> int:
 BASES = ("rms", "layer", "weights", "tanh")
 #: Blind to the length of its weights, or bounded, without a look at the batch; and each with a little of batch norm.
 ARMS = (
-    *("none", "plain", *BASES, "units", "groups"),
-    *("centre", *(f"centre_{place}" for place in ("first", "late", "last", "behind"))),
-    *("divide", "divide_last", "second", "divide_centre_last"),
-    *("batch", *(f"batch_{place}" for place in ("first", "late", "butlast", "last", "behind"))),
+    *("none", "plain", *BASES, "units", "groups", "rms_last", "layer_last"),
+    *("centre", *(f"centre_{place}" for place in ("first", "early", "late", "last", "behind"))),
+    *("divide", "divide_first", "divide_last", "second", "divide_centre_last"),
+    *("batch", *(f"batch_{place}" for place in ("first", "early", "late", "butlast", "last", "behind"))),
     *(f"{base}_centre" for base in BASES),
-    *(f"{base}_centre_{place}" for base in BASES for place in ("last", "behind")),
-    *("rms_centre_first", "rms_batch_last", "layer_batch_last", "weights_batch_last", "tanh_batch_last"),
+    *(f"{base}_centre_{place}" for base in BASES for place in ("first", "last", "behind")),
+    *(f"{base}_batch_last" for base in BASES),
 )
 
 
@@ -126,6 +126,9 @@ def split(arms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     both; those in which examples meet and those in which they do not for themselves."""
     suggests = [arm for kind in (True, False) for arm in sorted(a for a in arms if meets(a) == kind)[::2]]
     return tuple(a for a in arms if a in suggests), tuple(a for a in arms if a not in suggests)
+
+
+REGRESSION = "regression"  # softmax regression, the floor
 
 
 # ---- The networks ---------------------------------------------------------------------------------------------
@@ -176,16 +179,11 @@ class Hidden(nn.Module):
         return z if divisor is None else z / divisor
 
 
-@lru_cache(maxsize=4)
-def images(data: str, split: str, pool: int) -> tuple[Tensor, Tensor]:
-    """Rows (m, values) and labels, once a process."""
-    return pooled(load(data), split, pool)
-
-
 @dataclass(frozen=True)
-class Plan:
-    """One network and how it is trained: the settings that all arms and seeds share."""
+class IngredientArm(Settings):
+    """One arm in one network, trained from a seed at all rates side by side."""
 
+    arm: str  # of `ARMS`, or `REGRESSION`
     data: str
     pool: int  # pixels a side that are averaged
     units: Sequence[int]  # of each hidden layer
@@ -194,6 +192,7 @@ class Plan:
     steps: int
     rates: Sequence[float]  # η, a grid, the smallest first: at that one instruments are read
     probes: int = 0  # looks at the instruments
+    held: bool = False  # the readout keeps half of its own critical rate, 1/λ at the start, whatever η is
 
     @property
     def full(self) -> int:
@@ -204,106 +203,129 @@ class Plan:
         """Of its rate, at a step."""
         return min(1.0, (self.steps - step) / (self.steps - self.full + 1))
 
-    def images(self, split: str) -> tuple[Tensor, Tensor]:
-        """Rows (m, values), or images (m, 3, H, W) for convolutions, and labels."""
-        rows, labels = images(self.data, split, self.pool)
+    def images(self, dataset: Dataset, split: str) -> tuple[Tensor, Tensor]:
+        """Rows (m, values), or images (m, 3, H, W) for convolutions, and labels; made once a process."""
+        key = dataset.identity.sha256, split, self.pool
+        if key not in _pooled:
+            _pooled[key] = pooled(dataset, split, self.pool)
+        rows, labels = _pooled[key]
         side = int((rows.shape[1] // 3) ** 0.5)
         return (rows.view(-1, 3, side, side) if self.strides else rows), labels
 
-    def network(self, arm: str, seed: int, inputs: Tensor) -> nn.Sequential:
-        """Hidden layers and a linear readout without bias; first weights from the seed, whatever the arm."""
+    def network(self, seed: int, inputs: Tensor) -> nn.Sequential:
+        """Hidden layers and a linear readout without bias, first weights from the seed, whatever the arm; or softmax
+        regression on the same images, from zero."""
+        if self.arm == REGRESSION:
+            linear = nn.Linear(inputs[0].numel(), CLASSES)
+            linear.weight.data.zero_(), linear.bias.data.zero_()
+            return nn.Sequential(nn.Flatten(), linear)
         generator, depth = torch.Generator().manual_seed(seed), len(self.units)
         wide, layers = inputs.shape[1], []
         for k, units in enumerate(self.units):
-            own = [(n, p) for n, p in terms(arm) if PLACES[p](k, depth)]
-            before, behind = ([n for n, p in own if (p == "behind") == b] for b in (False, True))
-            layers.append(
-                Hidden(wide, units, before, behind, generator, self.strides[k] if self.strides else 0)
+            own = [(name, place) for name, place in terms(self.arm) if PLACES[place](k, depth)]
+            before, behind = (
+                [n for n, place in own if (place == "behind") == last] for last in (False, True)
             )
+            stride = self.strides[k] if self.strides else 0
+            layers.append(Hidden(wide, units, before, behind, generator, stride))
             wide = units
-        body = nn.Sequential(*layers, nn.Flatten())
         with torch.no_grad():
-            wide = body(inputs[:2]).shape[1]
+            wide = nn.Sequential(*layers, nn.Flatten())(inputs[:2]).shape[1]
         readout = nn.Linear(wide, CLASSES, bias=False)
         drawn = torch.randn(CLASSES, wide, generator=generator, dtype=torch.float64)
         readout.weight.data = (drawn * (2 / wide) ** 0.5).float()
         return nn.Sequential(*layers, nn.Flatten(), readout)
 
 
-REGRESSION = "regression"
+_pooled: dict[tuple, tuple[Tensor, Tensor]] = {}
 
 
-def made(plan: Plan, arm: str, seed: int, inputs: Tensor) -> nn.Sequential:
-    """An arm's network, or softmax regression on the same images, from zero."""
-    if arm != REGRESSION:
-        return plan.network(arm, seed, inputs)
-    linear = nn.Linear(inputs[0].numel(), CLASSES)
-    linear.weight.data.zero_(), linear.bias.data.zero_()
-    return nn.Sequential(nn.Flatten(), linear)
+@torch.no_grad()
+def readout_curvature(model: nn.Sequential, x: Tensor) -> tuple[float, float]:
+    """λ, the largest eigenvalue of the readout's block of the Hessian, and |mean h|², on a batch.
+
+    The block is (1/B) Σ h hᵀ ⊗ (diag p - p pᵀ), h what the readout receives of an example, p its softmax.
+    """
+    h = model[:-1](x).double()
+    p = model[-1](h.float()).double().softmax(1)
+    spread = torch.diag_embed(p) - p[:, :, None] * p[:, None, :]
+    block = torch.einsum("bi,bj,bkl->ikjl", h, h, spread) / len(x)
+    size = h.shape[1] * p.shape[1]
+    return float(torch.linalg.eigvalsh(block.reshape(size, size))[-1]), float(h.mean(0).square().sum())
 
 
-# ---- Trainings: some seeds of one arm at all rates side by side ---------------------------------------------------
+# ---- A training: one arm and seed at all rates side by side ------------------------------------------------------
 
 #: Steps from one look for members whose loss is no number any more to the next: those are given up.
 GIVEN_UP = 20
 
 
-@dataclass(frozen=True)
-class Piece:
-    """What one process trains at a time."""
+class SideBySide(Training):
+    """A network at A rates, between two steps: the parameters of those that are left, and all losses so far."""
 
-    plan: Plan
-    arm: str
-    seeds: tuple[int, ...]
-    held: tuple[float, ...] = ()  # the readout's own rate for each seed; none where it has that of all others
+    kept = ("step", "over", "parameters", "places", "curve", "read")
+
+    def __init__(self, arm: IngredientArm, seed: int, dataset: Dataset, threads: int | None = None) -> None:
+        super().__init__(arm.steps, torch.device("cpu"), threads)
+        self.arm, self.seen, self.test = arm, arm.images(dataset, "train"), arm.images(dataset, "test")
+        rows = Rows(torch.arange(len(self.seen[1])), self.seen[1], arm.batch_size, seed)
+        self.chosen = [next(rows)[0] for _ in range(arm.steps)]
+        model = arm.network(seed, self.seen[0])
+        self.start: dict[str, float] = {}
+        if arm.arm != REGRESSION:
+            self.start |= zip(("curvature", "common"), readout_curvature(model, self.batch(0)[0]))
+        self.stack = Stack.of([model] * len(arm.rates))
+        self.parameters, self.places = self.stack.parameters, torch.arange(len(arm.rates))
+        self.rates, self.readout = torch.tensor(arm.rates), f"{len(model) - 1}."
+        self.curve = torch.full((arm.steps, len(arm.rates)), torch.inf, dtype=torch.float64)
+        self.looks = set(np.linspace(0, arm.full, arm.probes, endpoint=False).astype(int))
+        self.read: list[dict] = []
+
+    def batch(self, step: int) -> tuple[Tensor, Tensor]:
+        return self.seen[0][self.chosen[step]], self.seen[1][self.chosen[step]]
+
+    def make_step(self) -> None:
+        members, (x, y) = len(self.places), self.batch(self.step)
+        held = {name: values[:members] for name, values in self.stack.held.items()}  # the same in all
+        stack = Stack(self.stack.shape, self.parameters, held)
+        if self.step in self.looks:  # at the smallest rate
+            self.read.append(look(stack.member(0), self.batch(0), (x, y), self.arm.rates[0]))
+        losses, gradients = stack.gradients((x.expand(members, *x.shape), y.expand(members, -1)))
+        self.curve[self.step, self.places] = losses.double()
+        rates = self.rates[self.places]
+        own = torch.full_like(rates, 1 / self.start["curvature"]) if self.arm.held else rates
+        share = self.arm.share(self.step)
+        stack.step(gradients, lambda name: share * (own if name.startswith(self.readout) else rates))
+        if self.step % GIVEN_UP == 0 and not losses.isfinite().all():
+            stack.keep(losses.isfinite().nonzero()[:, 0].tolist())
+            self.places = self.places[losses.isfinite()]
+        self.parameters = stack.parameters
+        self.step += 1
+        self.over = self.step == self.steps or not len(self.places)
+
+    def result(self) -> Arrays:
+        """late: mean loss over the fifth of the steps before the rate falls, (1, A), infinite where a loss was not finite;
+        end: that over the last fifth; accuracy: on the test images, at the rate whose `end` is smallest, (1,);
+        curvature, common: of the readout at the start, (1,); where there were looks drift, far and near, (1,)."""
+        arm, curve = self.arm, torch.where(self.curve.isfinite(), self.curve, torch.inf).numpy()
+        lost = np.isinf(curve.sum(0))
+        late, end = curve[arm.full - arm.steps // 5 : arm.full].mean(0), curve[arm.full :].mean(0)
+        found = {name: np.where(lost, np.inf, each) for name, each in (("late", late), ("end", end))}
+        best = (self.places == int(found["end"].argmin())).nonzero()
+        found["accuracy"] = np.nan
+        if len(best):
+            model = Stack(self.stack.shape, self.parameters, self.stack.held).member(int(best[0]))
+            found["accuracy"] = accuracy(model, self.seen[0], self.test)
+        found |= self.start | (over_looks(self.read) if self.read else {})
+        return {name: np.asarray(each)[None] for name, each in found.items()}
 
 
-def trials(_: None, piece: Piece) -> dict[str, np.ndarray]:
-    """All seeds of a piece at all rates.
-
-    late: mean loss over the fifth of the steps before the rate falls, (S, A), infinite where a loss was not finite; end:
-    mean loss over the last fifth, (S, A); accuracy: on the test images, at the rate whose `end` is smallest, (S,). Where
-    the plan has probes also drift, far and near, (S,), by `look` at the smallest rate.
-    """
-    plan, seeds = piece.plan, piece.seeds
-    seen, test = plan.images("train"), plan.images("test")
-    shape = len(seeds), len(plan.rates)
-    rates, places = torch.tensor(plan.rates).repeat(shape[0]), np.arange(shape[0] * shape[1])
-    held = torch.tensor(piece.held or [0.0] * len(seeds)).repeat_interleave(shape[1])
-    rows = [Rows(*seen, plan.batch_size, seed) for seed in seeds]
-    looks = set(np.linspace(0, plan.full, plan.probes, endpoint=False).astype(int))
-    curve, read = np.full((plan.steps, len(places)), np.inf), [[] for _ in seeds]
-    with numerics(torch.device("cpu"), 1), np.errstate(all="ignore"):
-        stack = Stack.of([made(plan, piece.arm, seed, seen[0]) for seed in seeds for _ in plan.rates])
-        readout = f"{len(stack.shape) - 1}."
-        for step in range(plan.steps):
-            batches = [next(each) for each in rows]
-            if not step:
-                first = batches
-            if step in looks:  # the smallest rate is each seed's first
-                for k, batch in enumerate(batches):
-                    at = int(np.flatnonzero(places == k * shape[1])[0])
-                    read[k].append(look(stack.member(at), first[k], batch, plan.rates[0]))
-            batch = (torch.stack([batches[k][part] for k in places // shape[1]]) for part in (0, 1))
-            losses, gradients = stack.gradients(tuple(batch))
-            curve[step, places] = losses.numpy()
-            own = {True: torch.where(held > 0, held, rates)[places], False: rates[places]}
-            stack.step(gradients, lambda name: plan.share(step) * own[name.startswith(readout)])
-            if step % GIVEN_UP == 0 and not np.isfinite(curve[step, places]).all():
-                alive = np.flatnonzero(np.isfinite(curve[step, places]))
-                stack.keep(alive)
-                places = places[alive]
-        curve = np.where(np.isfinite(curve), curve, np.inf)
-        whole, late, end = (
-            curve.sum(0),
-            curve[plan.full - plan.steps // 5 : plan.full].mean(0),
-            curve[plan.full :].mean(0),
-        )
-        late, end = (np.where(np.isfinite(whole), each, np.inf).reshape(shape) for each in (late, end))
-        best = [int(np.flatnonzero(places == k * shape[1] + row.argmin())[0]) for k, row in enumerate(end)]
-        found = {"late": late, "end": end}
-        found["accuracy"] = np.array([accuracy(stack.member(place), seen[0], test) for place in best])
-    return found | (over_looks(read) if plan.probes else {})
+def start(
+    members: Sequence[tuple[IngredientArm, int]], dataset: Dataset, threads: int | None = None
+) -> SideBySide:
+    """The training of one member, before its first step."""
+    ((arm, seed),) = members
+    return SideBySide(arm, seed, dataset, threads)
 
 
 @torch.no_grad()
@@ -322,7 +344,7 @@ def accuracy(model: nn.Module, seen: Tensor, test: tuple[Tensor, Tensor], settle
 NEAR, FAR = 1 / 20, 16.0
 
 
-def look(model: nn.Module, first: tuple, batch: tuple, rate: float) -> dict[str, np.ndarray | float]:
+def look(model: nn.Module, first: tuple, batch: tuple, rate: float) -> dict[str, Tensor | float]:
     """One network at one step: means and variances over the batch `first` of what each unit's rectifier receives, and
     how far its gradient turns a near and a far step along itself, ‖∇L(θ - a g) - g‖ over ‖g‖, near also over a."""
     values: list[Tensor] = []
@@ -344,21 +366,19 @@ def look(model: nn.Module, first: tuple, batch: tuple, rate: float) -> dict[str,
         moved = Stack(stack.shape, {n: p - a * g[n] for n, p in stack.parameters.items()}, stack.held)
         _, other = moved.gradients((batch[0][None], batch[1][None]))
         there.append(float(sum((other[n] - g[n]).double().square().sum() for n in g)))
-    size = np.float64(sum(part.double().square().sum() for part in g.values()))
-    near, far = (np.sqrt(each / size) for each in there)
-    mean, variance = (
-        np.concatenate(each) for each in zip(*[(v.mean(1), v.var(1, correction=0)) for v in values])
-    )
-    return {"mean": mean, "variance": variance, "near": near / (rate * NEAR), "far": far}
+    size = float(sum(part.double().square().sum() for part in g.values())) or np.nan
+    near, far = ((each / size) ** 0.5 for each in there)
+    moments = {"mean": torch.cat([v.mean(1) for v in values])}
+    moments["variance"] = torch.cat([v.var(1, correction=0) for v in values])
+    return moments | {"near": near / (rate * NEAR), "far": far}
 
 
-def over_looks(read: Sequence[Sequence[dict]]) -> dict[str, np.ndarray]:
-    """Of the looks at each seed, (S,): drift, the change of a unit's mean from one to the next (`moment_change`); near and
-    far, geometric means."""
-    moments = [[np.array([each[name] for each in own]) for name in ("mean", "variance")] for own in read]
-    drift = {"drift": np.array([moment_change(*own)[0].mean() for own in moments])}
-    return drift | {
-        n: np.array([np.exp(np.mean(np.log([r[n] for r in own]))) for own in read]) for n in ("near", "far")
+def over_looks(read: Sequence[dict]) -> dict[str, float]:
+    """drift: the change of a unit's mean from look to look (`moment_change`); near and far: geometric means."""
+    moments = (np.array([each[name].numpy() for each in read]) for name in ("mean", "variance"))
+    logs = {name: np.log([each[name] for each in read]).mean() for name in ("near", "far")}
+    return {"drift": float(moment_change(*moments)[0].mean())} | {
+        n: float(np.exp(v)) for n, v in logs.items()
     }
 
 
@@ -412,7 +432,11 @@ MAIN = {
     "divide": "divided",
     "batch": "batch norm",
     "rms": "RMS norm",
+    "layer": "layer norm",
+    "weights": "weight standardization",
+    "tanh": "tanh",
     "centre_last": "last layer centred",
+    "centre_behind": "last layer centred behind the rectifier",
     "batch_last": "batch norm in the last layer",
     "rms_centre_first": "RMS norm, first layer centred",
     "rms_centre_last": "RMS norm, last layer centred",
