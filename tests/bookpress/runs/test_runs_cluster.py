@@ -74,10 +74,11 @@ def test_two_workers_give_the_numbers_of_one_process(apart, monkeypatch):
         (QUICK, 3),
     ]
     monkeypatch.setenv("BNBOOK_RESULTS", str(apart / "results.json"))  # this process's alone
+    before = sys.modules["__main__"].__spec__
     there = train_members(members, workers=2)
     with pool._taken(1) as workers:
         assert workers.made.submit(variables, 0).result(HANGS) == ["1", None]
-    assert os.environ["BNBOOK_RESULTS"] and sys.modules["__main__"].__spec__ is not None
+    assert os.environ["BNBOOK_RESULTS"] and sys.modules["__main__"].__spec__ is before
     with pool._taken(2) as again:
         assert again is workers
     with pool._taken(3) as more:
