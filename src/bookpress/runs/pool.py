@@ -34,7 +34,8 @@ class Workers:
         self.events = multiprocessing.get_context("spawn").SimpleQueue()
         self.made = processes.started(count, task.begin, self.events)
         with _as_a_worker_starts():
-            self.made.submit(os.getpid)
+            for _ in range(count):  # each task starts a process as long as none is idle, which takes seconds
+                self.made.submit(os.getpid)
         self.processes = list(self.made._processes.values())
 
     def fit(self, count: int) -> bool:
