@@ -240,7 +240,7 @@ def test_what_is_committed_is_fresh_and_passes_the_gate(monkeypatch):
     assert {name: lines for name, lines in problems.items() if lines} == {}
     missing = {chapter for chapter in CHAPTERS if f"laptop/{chapter}" not in problems}
     assert missing <= UNDER_WAY, "every chapter has a published laptop run"
-    assert UNDER_WAY <= missing, "it has one now: take its name out"
+    assert missing >= UNDER_WAY, "it has one now: take its name out"
 
 
 ALL = ("none", "batch", "noisy")
