@@ -1,17 +1,11 @@
-"""A chapter's cells in this process, at the smoke profile: the names that they give and the numbers that they record.
-
-`python tests/page_cells.py` writes `page_numbers.json` anew; do so only where a chapter is meant to give other numbers,
-for then its committed evidence is stale too.
-"""
+"""A chapter's cells in this process, at the smoke profile: the names that they give and the numbers that they record."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import io
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -22,22 +16,6 @@ from bnbook import figures, runs
 from bnbook.training.arm import Arm
 from bookpress import results
 from bookpress.pipeline import chapters
-
-PATH = Path(__file__).with_name("page_numbers.json")
-PAGES = (
-    "batch-norm/transform",
-    "theory/lipschitz",
-    "theory/minima",
-    "theory/smoothness",
-    "decoupling/least-squares",
-    "decoupling/halfspaces",
-    "decoupling/neural-networks",
-    "batch-norm/gradient-explosion",
-    "santurkar/noisy-batch-norm",
-    "santurkar/training",
-    "santurkar/lp-norms",
-    "santurkar/scale",
-)
 
 
 def run(
@@ -91,38 +69,3 @@ def cell(name: str, word: str, **names: Any) -> dict[str, Any]:
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(source, name, "exec"), names)
     return names
-
-
-def numbers(names: Mapping[str, Any], recorded: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """All that was recorded but what a clock said, and of theorems and bounds every single trial."""
-    trials = getattr(names.get("found"), "values", {})
-    found = (
-        {} if callable(trials) else {f"found {name}": np.concatenate(rows) for name, rows in trials.items()}
-    )
-    margins = names.get("margins") or [{}]
-    return (
-        {name: values for name, values in recorded.items() if not name.startswith("hours")}
-        | found
-        | {f"margins {name}": np.concatenate([one[name] for one in margins]) for name in margins[0]}
-    )
-
-
-def short(recorded: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
-    """Of each result its size, and of inverse hyperbolic sines, which are as large as digits, the mean and a sum in
-    which every place has a weight of its own."""
-    found = {}
-    for name, values in recorded.items():
-        flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-7.0, posinf=1e99, neginf=-1e99)
-        flat, weights = np.arcsinh(flat), np.cos(np.arange(len(flat)))
-        sums = (flat.sum() / max(len(flat), 1), weights @ flat / max(len(flat), 1))
-        found[name] = [len(flat), *(float(f"{x:.6g}") for x in sums)]
-    return found
-
-
-if __name__ == "__main__":
-    lines = []
-    for page in PAGES:
-        found = short(numbers(*run(page)))
-        rows = (f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in found.items())
-        lines.append(f"  {json.dumps(page)}: {{\n" + ",\n".join(rows) + "\n  }")
-    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,29 +1,16 @@
-"""The cells of the pages on theorems and the like, run: what they record is what was recorded once, to six digits,
-and of each formula and bound the right side is right and the wrong one wrong."""
+"""The cells of the pages on theorems and the like, run: of each formula and bound the right side is right and the wrong one wrong."""
 
 from __future__ import annotations
 
-import json
 from functools import cache
 
 import numpy as np
 import page_cells
 import pytest
 import torch
-from page_cells import PAGES, PATH, numbers, run, short
+from page_cells import run
 
-RECORDED = json.loads(PATH.read_text())
 ran = cache(run)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_cells_record_what_they_recorded(page):
-    found = short(numbers(*ran(page)))
-    assert set(found) == set(RECORDED[page])
-    # and as many of each; what they are is asked by hand below and by `bnbook same`: another processor draws and rounds otherwise
-    assert {name: row[0] for name, row in found.items()} == {
-        name: row[0] for name, row in RECORDED[page].items()
-    }
 
 
 #: Page -> identities that hold to 10⁻⁹ and that do not to a thousandth, bounds that hold and that break.

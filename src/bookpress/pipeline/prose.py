@@ -92,9 +92,14 @@ COMPARISON = re.compile(rf"(?P<geo>geo:)?(?P<a>{RESULT})\s+(?P<sign>[<>])\s+(?P<
 FIGURE = re.compile(r"^(`{3,}|:{3,})\{figure\}.*?^\1", re.M | re.S)
 
 
-def _need(holds: Any, words: str) -> bool:
+class NoFactor(ValueError):
+    """That a result has no factor, for a value is not above 0. The book's own run must have one; a run of smaller scale
+    may find nothing to divide by."""
+
+
+def _need(holds: Any, words: str, kind: type[ValueError] = ValueError) -> bool:
     if not np.all(holds):
-        raise ValueError(words)
+        raise kind(words)
     return True
 
 
@@ -104,7 +109,7 @@ def _single(x: np.ndarray) -> float:
 
 
 def _geo(x: np.ndarray) -> Interval:
-    _need(x > 0, "a geometric mean needs values above 0; use ci")
+    _need(x > 0, "a geometric mean needs values above 0; use ci", NoFactor)
     return geometric_ratio(x, np.ones(len(x)))
 
 
@@ -115,7 +120,7 @@ def _share(x: np.ndarray) -> Interval:
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> Interval:
-    _need((a > 0) & (b > 0), "a factor needs values above 0")
+    _need((a > 0) & (b > 0), "a factor needs values above 0", NoFactor)
     return geometric_ratio(a, b)
 
 
@@ -265,6 +270,10 @@ def fill(
             value = own if isinstance(own, str) else own(token)
         except LeftOut as left_out:
             value = str(left_out)
+        except NoFactor as problem:
+            if any(_counts(pages.evidence.get(where or page)) for where, _ in token.results):
+                raise PressError(f"token {token.text} on page {page}: {problem}") from None
+            value = ABSENT
         except (ValueError, TypeError, IndexError) as problem:  # also a format or index that does not fit
             raise PressError(f"token {token.text} on page {page}: {problem}") from None
         return match[0][: len(match[0]) - len(token.text)] + value

@@ -84,7 +84,7 @@ class Tree:
             words = json.dumps([book().package, [cell.source for cell in cells], f"{folder}/said"])
             done = subprocess.run(
                 [sys.executable, "-c", RUNS], input=words, cwd=place, env={**os.environ, **around},
-                capture_output=True, text=True,
+                capture_output=True, encoding="utf-8",
             )  # fmt: skip
             if done.returncode:
                 raise PressError(f"{self.chapter.name} does not run: {done.stderr.strip().splitlines()[-1]}")

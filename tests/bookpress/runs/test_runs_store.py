@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from bnbook import trainings
+from bnbook.chapters.ingredients import IngredientArm
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear.target import TargetArm
 from bnbook.errors import BnbookError
@@ -18,6 +19,7 @@ from bnbook.training.arm import Arm
 from bnbook.training.first_gamma import ScaleArm
 from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm
+from bnbook.training.tuned import TunedArm
 from bookpress import atomic, paths
 from bookpress.runs import kinds, store
 
@@ -135,7 +137,11 @@ def test_without_a_book_the_store_is_in_the_cache(monkeypatch, tmp_path):
 
 
 PROBED = dict(steps=9, probe_steps=(0, 3), landscape=(0.5,))
-ARMS = [Arm(), ProbedArm(**PROBED), PlacedArm(**PROBED), ScaleArm(), PhaseArm(), LinearArm(), TargetArm()]
+INGREDIENT = IngredientArm("batch", "a", 4, (8, 8), (), 16, steps=20, rates=(0.1, 0.2))
+ARMS = [Arm(), ProbedArm(**PROBED), PlacedArm(**PROBED), TunedArm(), ScaleArm(), PhaseArm()]
+ARMS += [LinearArm(), TargetArm(), INGREDIENT]
+#: Another value of a setting that every arm has, or some of them.
+OTHERS = {"learning_rate": 0.2, "steps": 8, "momentum": 0.5, "rates": (0.1, 0.3), "held": True}
 
 
 def key(arm, seed=0, data="a", device="cuda"):
@@ -144,9 +150,9 @@ def key(arm, seed=0, data="a", device="cuda"):
 
 @pytest.mark.parametrize("arm", ARMS, ids=lambda arm: type(arm).__name__)
 def test_the_key_names_all_that_the_numbers_rest_on(arm, monkeypatch):
-    keys = [key(arm), key(arm, seed=1), key(arm, data="b"), key(replace(arm, learning_rate=0.2))]
-    keys += [key(replace(arm, steps=8)), key(replace(arm, momentum=0.5))]
-    keys += [] if isinstance(arm, LinearArm) else [key(arm, device="cpu")]
+    keys = [key(arm), key(arm, seed=1), key(arm, data="b")]
+    keys += [key(replace(arm, **{name: value})) for name, value in OTHERS.items() if hasattr(arm, name)]
+    keys += [] if isinstance(arm, LinearArm | IngredientArm) else [key(arm, device="cpu")]
     with monkeypatch.context() as patched:
         patched.setattr(torch, "__version__", "2.99")
         keys.append(key(arm))

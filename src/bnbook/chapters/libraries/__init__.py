@@ -134,7 +134,7 @@ def _ask_one(command: list[str], name: str) -> dict[str, Any] | str:
             done = subprocess.run(
                 run,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
                 env=environment,
                 cwd=folder,
                 timeout=SLOWEST,
