@@ -61,7 +61,7 @@ def test_its_verdict_is_by_the_interval_of_the_package(shift, word):
 
 
 def test_it_runs_and_says_two_verdicts(capsys):
-    runpy.run_module("bnbook.minimal", run_name="__main__")
+    runpy.run_path(minimal.__file__, run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("?")[0] for line in lines] == [
         "Is the loss lower with batch norm",
