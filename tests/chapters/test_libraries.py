@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import re
+import signal
 import sys
 import tomllib
 
@@ -15,7 +17,7 @@ import torch
 from bnbook.chapters import libraries
 from bnbook.errors import BnbookError
 
-SCRIPTS = sorted(libraries.FOLDER.glob("with_*.py"))
+SCRIPTS = sorted(libraries.FOLDER.glob("with_*.py")) + sorted(libraries.FOLDER.glob("carry_*.py"))
 
 
 def loaded(name: str):
@@ -29,7 +31,8 @@ QUESTIONS = loaded("questions")
 
 
 def test_each_probe_is_listed_and_each_that_is_listed_is_there():
-    assert {path.name for path in SCRIPTS} == set(libraries.PROBES.values())
+    assert {path.name for path in SCRIPTS} == {*libraries.PROBES.values(), *libraries.CARRIED.values()}
+    assert set(libraries.CARRIED) <= set(libraries.PROBES) and len(libraries.CARRIED) >= 8
     assert len(libraries.PROBES) >= 18 and set(libraries.BY_NAME) < set(libraries.PROBES)
 
 
@@ -85,6 +88,68 @@ def test_the_scale_that_carries_a_layer_over_is_exact(source, target):
         torch.nn.init.uniform_(layer.weight, 0.5, 2)
     layers[1].weight.data = layers[0].weight * ((var + target) / (var + source)).sqrt()
     torch.testing.assert_close(layers[1](x), layers[0](x), rtol=1e-12, atol=1e-12)
+
+
+CARRYING = loaded("carrying")
+
+
+@pytest.mark.parametrize(
+    "last, kernel, dense", [(True, "HWIO", "io"), (True, "OHWI", "oi"), (False, "OIHW", "io")]
+)
+def test_arrays_in_another_order_are_the_same_layers_in_numpy(last, kernel, dense):
+    net = CARRYING.Carried()
+    net.last, net.kernel, net.dense = last, kernel, dense
+    weights, x = CARRYING.first(1), CARRYING.images(5, 2)[0]
+    maps = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(weights["conv"]))
+    exact = maps.flatten(1) @ torch.tensor(weights["dense1"]).T
+    own = {key: net.to_own(key, a) for key, a in weights.items()}
+    windows = np.lib.stride_tricks.sliding_window_view(net.hand(x), (3, 3), (1, 2) if last else (2, 3))
+    y = np.einsum(
+        f"{'bxyiHW' if last else 'bixyHW'},{kernel.replace('I', 'i')}->{'bxyO' if last else 'bOxy'}",
+        windows,
+        own["conv"],
+    )
+    np.testing.assert_allclose(
+        y.reshape(5, -1) @ (own["dense1"] if dense == "io" else own["dense1"].T), exact, atol=1e-5
+    )
+    for key, a in weights.items():
+        np.testing.assert_array_equal(net.from_own(key, own[key]), a)
+
+
+def test_a_network_of_torch_is_carried_to_torch_with_another_epsilon(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(libraries.FOLDER)
+    monkeypatch.setattr("carrying.STEPS", 5)
+    net, carrying = loaded("carry_torch").Net, sys.modules["carrying"]
+    carrying.train(net, "torch", tmp_path)
+    source = dict(np.load(tmp_path / "torch.npz"))
+    monkeypatch.setattr(net, "defaults", (1e-1, 0.1))
+    monkeypatch.setattr(
+        net, "__init__", lambda self, eps=0.1, _made=net.__init__, **own: _made(self, eps=eps, **own)
+    )
+    found = carrying.carry(net, source)
+    assert found["as_is"] > 1e-3 and max(found["epsilon_set"], found["scaled"]) < 1e-5
+    assert max(found["mean_after"], found["variance_after"]) < 1e-5
+    monkeypatch.setattr(net, "unbiased", False)  # a library that says so and does not is found out
+    assert carrying.carry(net, source)["by_formula_after"] > 1e-3
+
+
+def test_the_worst_of_the_other_seven_counts_and_a_missing_one_is_no_number():
+    row = dict.fromkeys(libraries.CELL, 0.0)
+    carried = {
+        t: {"found": {s: row | {"as_is": 2.0 if s == t else 1.0} for s in libraries.CARRIED}}
+        for t in libraries.CARRIED
+    }
+    assert set(libraries.carried_for_claims(carried)["carry_as_is"].values()) == {1.0}
+    del carried["mlx"]
+    assert math.isnan(libraries.carried_for_claims(carried)["carry_set"]["torch"])
+
+
+def test_a_library_that_ends_its_process_is_said_to():
+    def question():
+        os.kill(os.getpid(), signal.SIGFPE)
+
+    assert QUESTIONS.in_child(question) == {"error": "the process ends by SIGFPE: no words"}
+    assert QUESTIONS.in_child(lambda: 3) == 3
 
 
 def test_batches_have_the_mean_and_the_deviation_that_they_should_have():

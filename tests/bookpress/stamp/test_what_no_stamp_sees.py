@@ -28,7 +28,9 @@ MODULES = {
         encoding="utf-8"
     )
     for path in sorted(SRC.rglob("*.py"))
-    if not path.name.startswith("with_")  # a script for a library of its own, run apart from the package
+    if not path.name.startswith(
+        ("with_", "carry_")
+    )  # a script for a library of its own, run apart from the package
 }
 
 # Forms that cannot be followed

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,7 +62,21 @@ PROBES = {
     "ncnn": "with_ncnn.py",
 }
 #: Asked by name only, and why.
-BY_NAME = {"jittor": "it compiles itself at its first import, which took more than an hour of two busy cores"}
+BY_NAME = {
+    "jittor": "not compiled: it compiles itself at its first import, for more than an hour of two busy cores"
+}
+#: The network that is carried over, and library -> the script that builds it there, trains it and takes it over.
+NETWORK = "carrying.py"
+CARRIED = {
+    "torch": "carry_torch.py",
+    "flax_linen": "carry_flax_linen.py",
+    "equinox_batch": "carry_equinox_batch.py",
+    "haiku": "carry_haiku.py",
+    "keras_jax": "carry_keras_jax.py",
+    "paddle": "carry_paddle.py",
+    "mlx": "carry_mlx.py",
+    "chainer": "carry_chainer.py",
+}
 #: What the tables call them, where it is not the key.
 TITLES = {
     "torchvision_frozen": "torchvision, frozen",
@@ -107,32 +122,49 @@ def ask(names: Iterable[str], cache: str | None = None, workers: int = 2) -> tup
     names = list(names)
     if unknown := set(names) - set(PROBES):
         raise BnbookError(f"no probe of {sorted(unknown)}; there are {', '.join(PROBES)}")
-    own = names == ["torch"]
-    command = (
-        [sys.executable]
-        if own
-        else [*uv(), *(["--cache-dir", cache] if cache else []), "run", "--quiet", "--script"]
-    )
-    with ThreadPoolExecutor(workers) as pool:
-        said = dict(zip(names, pool.map(lambda name: _ask_one(command, name), names), strict=True))
+    said = _run_all({name: PROBES[name] for name in names}, cache, workers)
     return (
         {name: each for name, each in said.items() if not isinstance(each, str)},
         {name: each for name, each in said.items() if isinstance(each, str)},
     )
 
 
-def _ask_one(command: list[str], name: str) -> dict[str, Any] | str:
-    path = FOLDER / PROBES[name]
+def carry(names: Iterable[str], cache: str | None = None, workers: int = 2) -> tuple[Answers, dict[str, str]]:
+    """What each target answers of each source, found[source] in its answer, of those of the names that have a network;
+    and of each that is missing in a line why."""
+    scripts = {name: CARRIED[name] for name in names if name in CARRIED}
+    with tempfile.TemporaryDirectory() as folder:
+        trained = _run_all(scripts, cache, workers, "train", folder)
+        missing = {name: each for name, each in trained.items() if isinstance(each, str)}
+        left = {name: script for name, script in scripts.items() if name not in missing}
+        said = _run_all(left, cache, workers, "carry", folder)
+    missing |= {name: each for name, each in said.items() if isinstance(each, str)}
+    return {name: each for name, each in said.items() if not isinstance(each, str)}, missing
+
+
+def _run_all(
+    scripts: Mapping[str, str], cache: str | None, workers: int, *arguments: str
+) -> dict[str, dict[str, Any] | str]:
+    own = list(scripts) == ["torch"]
+    uncached = (
+        [*uv(), *(["--cache-dir", cache] if cache else []), "run", "--quiet", "--script"] if not own else []
+    )
+    command = [sys.executable] if own else uncached
+    with ThreadPoolExecutor(workers) as pool:
+        said = pool.map(lambda script: _run_one(command, FOLDER / script, arguments), scripts.values())
+        return dict(zip(scripts, said, strict=True))
+
+
+def _run_one(command: list[str], path: Path, arguments: Iterable[str]) -> dict[str, Any] | str:
     # one thread a library; answers go through a pipe, for one library hangs where its output is a file
     environment = {
         k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MPLBACKEND", "VIRTUAL_ENV")
     }
     environment |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
     with tempfile.TemporaryDirectory() as folder:
-        run = [*command, str(path)]
         try:
             done = subprocess.run(
-                run,
+                [*command, str(path), *arguments],
                 capture_output=True,
                 encoding="utf-8",
                 env=environment,
@@ -160,7 +192,8 @@ def _reason(printed: str, code: int) -> str:
         or lines
         or ["no word"]
     )
-    return f"exit code {code}: {told[-1][:200]}"
+    ended = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return f"{ended}: {told[-1][:200]}"
 
 
 # ---- Answers as numbers ----------------------------------------------------------------------------------------------
@@ -260,8 +293,11 @@ def judged(answers: Answers) -> dict[str, dict[str, float]]:
                 note("root", name, max(_apart(two), found.get("root", {}).get(name, 0.0)))
         variance = said["variance"]
         if "2d" in variance and variance["2d_mean_weight"] > 0:
+            factors = {"2d": 4 / 3, "4d": 36 / 35}
             note(
-                "unbiased", name, max((variance["2d"] / (4 / 3) - 1, variance["4d"] / (36 / 35) - 1), key=abs)
+                "unbiased",
+                name,
+                max((variance[k] / c - 1 for k, c in factors.items() if k in variance), key=abs),
             )
         if "1" in said["used"]:
             note("correction", name, said["used"]["1"]["mean"] / 10)
@@ -387,8 +423,9 @@ def _variance(said: Mapping[str, Any]) -> str:
             _number(found[key], 4),
         )
         for key, each in zip(("2d", "4d"), words, strict=True)
+        if key in found
     ]
-    return named[0] if named[0] == named[1] else f"{named[0]} (2-D), {named[1]} (4-D)"
+    return named[0] if len(set(named)) == 1 else f"{named[0]} (2-D), {named[1]} (4-D)"
 
 
 def _first(said: Mapping[str, Any]) -> str:
@@ -480,8 +517,10 @@ def _default(said: Mapping[str, Any]) -> str:
     return _refused(found) or ("evaluates" if abs(found["output_mean"] - 10) < 0.1 else "trains")
 
 
-def table(answers: Answers, columns: Iterable[str] = COLUMNS) -> Any:
-    """The chosen columns of all libraries that answered, as a table for a notebook."""
+def table(
+    answers: Answers, columns: Iterable[str] = COLUMNS, missing: Mapping[str, str] | None = None
+) -> Any:
+    """The chosen columns of all libraries that answered, as a table for a notebook; of those that did not, why."""
     from IPython.display import Markdown
 
     places = [COLUMNS.index(column) for column in columns]
@@ -494,12 +533,90 @@ def table(answers: Answers, columns: Iterable[str] = COLUMNS) -> Any:
         lines.append(
             f"| {title(name)} | " + " | ".join(cells[place].replace("|", "/") for place in places) + " |"
         )
+    for name, why in (missing or {}).items():
+        lines.append(f"| {title(name)} | {why.replace('|', '/')}" + " |" * len(places))
     return Markdown("\n".join(lines))
 
 
 def title(name: str) -> str:
     """What the tables call a library."""
     return TITLES.get(name, name.replace("_", " "))
+
+
+# ---- Carrying a network over ------------------------------------------------------------------------------------------
+
+#: What a cell records, in this order.
+CELL = ("as_is", "epsilon_set", "scaled", "mean_after", "variance_after", "by_formula_after")
+#: What the tests read of a source: the worst of the other libraries, over these of its cells.
+WORST = {
+    "carry_as_is": ("as_is",),
+    "carry_set": ("epsilon_set", "scaled"),
+    "carry_later": ("mean_after", "by_formula_after"),
+}
+
+
+def cells(carried: Answers) -> dict[str, np.ndarray]:
+    """carry.SOURCE.TARGET, shape (1, 6): the numbers of a cell."""
+    return {
+        f"carry.{source}.{target}": np.array([[found[key] for key in CELL]], float)
+        for target, document in carried.items()
+        for source, found in document["found"].items()
+    }
+
+
+def carried_for_claims(carried: Answers) -> dict[str, dict[str, float]]:
+    """Quantity -> source -> the worst of its cells; NaN where one of the eight did not answer."""
+    found = {}
+    for quantity, keys in WORST.items():
+        found[quantity] = dict.fromkeys(CARRIED, math.nan)
+        for source in CARRIED:
+            rows = [carried[t]["found"].get(source) for t in CARRIED if t != source and t in carried]
+            if len(rows) == len(CARRIED) - 1 and all(rows):
+                found[quantity][source] = max(row[key] for row in rows for key in keys)
+    return found
+
+
+def carried_table(carried: Answers) -> Any:
+    """Sources down, targets across: the error of the answers carried as it is, and with ε set or γ changed."""
+    from IPython.display import Markdown
+
+    lines = [
+        "| from, to | " + " | ".join(title(target) for target in carried) + " |",
+        "|---" * (len(carried) + 1) + "|",
+    ]
+    for source in carried:
+        row = [document["found"][source] for document in carried.values()]
+        words = [f"{each['as_is']:.0e}, {max(each['epsilon_set'], each['scaled']):.0e}" for each in row]
+        lines.append(f"| {title(source)} | " + " | ".join(words) + " |")
+    return Markdown("\n".join(lines))
+
+
+def settings_table(carried: Answers) -> Any:
+    """What each library calls ε, momentum and the four arrays, and in which order its axes stand."""
+    from IPython.display import Markdown
+
+    head = [
+        "library",
+        "ε",
+        "momentum",
+        "running variance",
+        "channels",
+        "kernel",
+        "dense",
+        "γ, β, mean, variance",
+    ]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for name, document in carried.items():
+        said = document["said"]
+        eps, momentum = said["defaults"]
+        weight = f"`{said['momentum']}`={momentum:g}, of the {'old' if said['turned'] else 'new'}"
+        words = [
+            title(name), f"`{said['epsilon']}`={eps:g}", weight, "1/(m-1)" if said["unbiased"] else "1/m",
+            "last" if said["last"] else "second", said["kernel"], "(in, out)" if said["dense"] == "io" else "(out, in)",
+            ", ".join(f"`{each}`" for each in said["names"]),
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(words) + " |")
+    return Markdown("\n".join(lines))
 
 
 # ---- The figure ------------------------------------------------------------------------------------------------------

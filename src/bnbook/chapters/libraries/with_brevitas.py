@@ -13,33 +13,38 @@ from with_torch import Layer as Torch
 
 
 class Layer(Torch):
+    """Training runs the same scale and shift as evaluation, so that no question about a batch applies."""
+
     def __init__(self, channels, spatial, dtype="float32"):
         self.layer = brevitas.nn.BatchNorm2dToQuantScaleBias(channels, weight_quant=None)
         self.norm = torch.nn.BatchNorm2d(channels)
         self.layer.to(getattr(torch, dtype))
 
-    def run(self, x):
-        return self.layer(x if x.ndim == 4 else x[:, :, None, None]).reshape(x.shape)
-
-    def train(self, x):
-        self.layer.train()
-        return self.run(x)
-
     def evaluate(self, x):
-        self.layer.eval()
-        return self.run(x)
+        return self.default(x)
 
     def default(self, x):
-        return self.run(x)
+        return self.layer(x if x.ndim == 4 else x[:, :, None, None]).reshape(x.shape)
+
+    def train(self, *arguments):
+        raise NotImplementedError(
+            "absent: no batch norm in training, but a scale and a shift that are learned"
+        )
+
+    gradient = hessian = train
 
     def statistics(self):
         raise NotImplementedError("absent: it has no running statistics, they are in its scale and shift")
 
     def set(self, mean, var):
-        state = {"weight": self.norm.weight, "bias": self.norm.bias, "running_mean": torch.tensor(mean)}
+        state = {
+            **self.norm.state_dict(),
+            "running_mean": torch.tensor(mean),
+            "running_var": torch.tensor(var),
+        }
         self.layer.load_state_dict(
-            {**state, "running_var": torch.tensor(var), "num_batches_tracked": torch.tensor(1)}
-        )
+            state, strict=False
+        )  # folds the four into its own two, which it then calls missing
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from questions import ask
 
 
 class Layer:
-    last = False
+    last, ends = False, True  # an empty batch ends the process
 
     def __init__(self, channels, spatial, dtype="float32"):
         self.shape, self.held = (1, channels, 1, 1) if spatial else (1, channels), {}

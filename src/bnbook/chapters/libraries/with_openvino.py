@@ -4,6 +4,7 @@
 # ///
 """openvino on the CPU: it reads the same models as the reference's."""
 
+import ml_dtypes
 import openvino
 from questions import ask
 from with_onnx_reference import Layer as Reference
@@ -21,7 +22,11 @@ class Layer(Reference):
         found = compiled(
             {k: v for k, v in inputs.items() if k in {n for i in compiled.inputs for n in i.names}}
         )
-        return [found[output].copy() for output in compiled.outputs]
+        held = {output: found[output].copy() for output in compiled.outputs}
+        bfloat = lambda output: (
+            output.element_type == openvino.Type.bf16
+        )  # it hands their bits over as float16
+        return [each.view(ml_dtypes.bfloat16) if bfloat(output) else each for output, each in held.items()]
 
 
 class Full(Layer):
