@@ -110,3 +110,9 @@ def test_a_chapter_checks_its_parameters_before_it_uses_one():
                 used |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
         late |= {chapter.name} if used & set(chapter.defaults) else set()
     assert late == LATE
+
+
+def test_no_entry_of_the_bibliography_stands_twice():
+    """Sphinx warns of one, and a warning ends the build."""
+    keys = re.findall(r"^@\w+\{([^,]+),", (ROOT / "book" / "references.bib").read_text(encoding="utf-8"), re.M)
+    assert len(keys) > 40 and len(keys) == len(set(keys))
