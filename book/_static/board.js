@@ -22,8 +22,10 @@ function board(form) {
       row.hidden = !fits;
       seen += fits;
     }
-    for (const chapter of document.querySelectorAll(".board-chapter"))
+    for (const chapter of document.querySelectorAll(".board-chapter")) {
       chapter.hidden = !chapter.querySelector("li.claim:not([hidden])");
+      chapter.open = asked.length > 0;
+    }
     count.textContent = `${seen} of ${rows.length} rows`;
     return asked;
   };
@@ -92,14 +94,19 @@ function waffle(whole) {
 // Paper is white, whatever the screen is.
 const page = document.documentElement;
 let theme;
-addEventListener("beforeprint", () => { theme = page.dataset.theme; page.dataset.theme = "light"; });
+addEventListener("beforeprint", () => {
+  theme = page.dataset.theme;
+  page.dataset.theme = "light";
+  for (const each of document.querySelectorAll("details.erratum, .board-chapter")) each.open = true;
+});
 addEventListener("afterprint", () => { page.dataset.theme = theme; });
 
-// A link to a claim opens its row.
+// A link to a claim opens its row, on the board its chapter; a link to an erratum its text.
 const unfold = () => {
   const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (!row?.matches("details.verdict")) return;
-  row.open = true;
+  const folded = row?.closest("details.verdict, details.board-chapter") ?? row?.parentElement.querySelector(":scope > details.erratum");
+  if (!folded) return;
+  folded.open = true;
   row.scrollIntoView();
 };
 addEventListener("hashchange", unfold);
