@@ -24,12 +24,12 @@ import numpy as np
 
 from bnbook.errors import BnbookError
 from bnbook.plots import COLORS, LABELS  # noqa: F401 (chapters take them from here)
-from bnbook.plots.axes import name_few_decades, thin_numbers, uncut_marks
+from bnbook.plots.axes import band, log_band, name_few_decades, thin_numbers, uncut_marks  # noqa: F401
 from bnbook.plots.layout import fit, legible, on_a_phone, refit
 from bnbook.plots.names import clear_legends, name_lines
 from bnbook.results import current, record_table
 from bookpress import atomic, parameters
-from bookpress.intervals import mean_and_interval
+from bookpress.intervals import mean_and_interval  # noqa: F401
 from bookpress.results import Results
 
 CURVE_DIGITS = 4  # of a figure's points: more than the eye can tell apart
@@ -176,29 +176,3 @@ def parameters_of(results: Results) -> SimpleNamespace:
 
 def _points(name: str) -> str:
     return f"curve.{name.replace('-', '_')}."
-
-
-# ---- Means over seeds ------------------------------------------------------------------------------------------------
-
-
-def band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str, color: str, **line) -> None:
-    """Draw the mean over seeds with its 95 % band; x (T,), values (S, T)."""
-    mean, half = mean_and_interval(values)
-    ax.plot(x, mean, label=label, color=color, **line)
-    if np.isfinite(half).any():
-        ax.fill_between(x, mean - half, mean + half, color=color, alpha=0.2, linewidth=0)
-
-
-def log_band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, color: str, **line) -> None:
-    """Draw the geometric mean over seeds with its 95 % band; values (S, X), no point where one is not a
-    positive number.
-
-    x (X,), or (S, X) for curves whose places differ from seed to seed: then at the geometric mean of the
-    places.
-    """
-    x = np.asarray(x) if np.ndim(x) == 1 else np.exp(np.log(x).mean(axis=0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        middle, half = mean_and_interval(np.where(np.isfinite(values) & (values > 0), np.log(values), np.nan))
-        high = np.exp(np.minimum(middle + half, 690.0))  # what is about to overflow would be no number
-    ax.plot(x, np.exp(middle), color=color, **line)
-    ax.fill_between(x, np.exp(middle - half), high, color=color, alpha=0.18, linewidth=0)

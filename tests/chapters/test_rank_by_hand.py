@@ -1,13 +1,20 @@
-"""Soft rank, orthogonality gap and the random networks of their chapter, against loops and closed forms."""
+"""Soft rank, orthogonality gap and the random networks of their page's cells, against loops and closed forms."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
+import page_cells
 import pytest
 import torch
 
-from bnbook.chapters import rank
 from bnbook.normalizers import make_normalizer
+
+PAGE = "mean-field/rank"
+CELLS = page_cells.functions(PAGE, correlation=0.7, chosen=(3, 4))
+CELLS |= {name: page_cells.cell(PAGE, "NORMS = {", **CELLS)[name] for name in ("NORMS", "PHI")}
+rank = SimpleNamespace(**CELLS)
 
 
 def by_loops(values: np.ndarray) -> tuple[float, float]:
@@ -42,22 +49,24 @@ def test_norms_are_those_of_the_package_but_for_eps(name: str) -> None:
     layer.eps = 1e-30
     with torch.no_grad():
         expected = [layer(torch.as_tensor(each)).numpy() for each in values]
-    assert rank.NORMS[name](values) == pytest.approx(np.stack(expected), rel=1e-9, abs=1e-9)
+    assert np.stack([rank.NORMS[name](each) for each in values]) == pytest.approx(
+        np.stack(expected), rel=1e-9, abs=1e-9
+    )
 
 
 def test_a_division_leaves_the_mean_and_no_norm_leaves_both_measures():
     values = np.random.default_rng(2).standard_normal((7, 4)) + 2
-    divided = rank.division(values)
+    divided = rank.NORMS["division"](values)
     for unit in range(4):
         assert divided[:, unit] * np.sqrt((values[:, unit] ** 2).mean()) == pytest.approx(values[:, unit])
-    assert rank.soft_rank(rank.no_norm(values)) == pytest.approx(rank.soft_rank(values))
+    assert rank.soft_rank(rank.NORMS["none"](values)) == pytest.approx(rank.soft_rank(values))
 
 
 @pytest.mark.parametrize("norm", list(rank.NORMS))
-@pytest.mark.parametrize("activation", list(rank.ACTIVATIONS))
+@pytest.mark.parametrize("activation", list(rank.PHI))
 def test_the_network_is_that_of_its_equation(norm: str, activation: str) -> None:
     m, units, layers = 5, 6, 4
-    ranks, gaps = rank.by_seed(range(3, 5), norm, activation, m, units, layers, 0.7)
+    ranks, gaps = rank.through(norm, activation, m, units, layers)
     assert ranks.shape == gaps.shape == (2, layers)
     for row, seed in enumerate((3, 4)):
         rng = np.random.default_rng([seed, units])

@@ -18,6 +18,29 @@ def points(ax: plt.Axes, x: Sequence[float], values: np.ndarray, fmt: str, **opt
     ax.errorbar(x, mean, half, fmt=fmt, **{"capsize": 3, "markersize": 5.5, **options})
 
 
+def band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, label: str, color: str, **line) -> None:
+    """Draw the mean over seeds with its 95 % band; x (T,), values (S, T)."""
+    mean, half = mean_and_interval(values)
+    ax.plot(x, mean, label=label, color=color, **line)
+    if np.isfinite(half).any():
+        ax.fill_between(x, mean - half, mean + half, color=color, alpha=0.2, linewidth=0)
+
+
+def log_band(ax: plt.Axes, x: np.ndarray, values: np.ndarray, *, color: str, **line) -> None:
+    """Draw the geometric mean over seeds with its 95 % band; values (S, X), no point where one is not a
+    positive number.
+
+    x (X,), or (S, X) for curves whose places differ from seed to seed: then at the geometric mean of the
+    places.
+    """
+    x = np.asarray(x) if np.ndim(x) == 1 else np.exp(np.log(x).mean(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle, half = mean_and_interval(np.where(np.isfinite(values) & (values > 0), np.log(values), np.nan))
+        high = np.exp(np.minimum(middle + half, 690.0))  # what is about to overflow would be no number
+    ax.plot(x, np.exp(middle), color=color, **line)
+    ax.fill_between(x, np.exp(middle - half), high, color=color, alpha=0.18, linewidth=0)
+
+
 def name_ticks(setter: Callable, places: Sequence[float]) -> None:
     """Ticks at these places and no others, named in full where an axis would write powers; setter:
     ax.set_xticks."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from bnbook.plots import COLORS, LABELS
+from bnbook.plots.axes import log_band
 from bnbook.plots.layout import cells, last_of_columns, letters, subplots
 from bnbook.plots.names import marks
 from bookpress.intervals import clopper_pearson
@@ -22,6 +24,36 @@ def line_with_band(ax: plt.Axes, x: Sequence[float], curve: np.ndarray, **line) 
     ax.plot(x, middle, **line)
     if np.isfinite(low).any():
         ax.fill_between(x, low, high, color=line["color"], alpha=0.2, linewidth=0)
+
+
+def compare(
+    results: Mapping[str, np.ndarray],
+    name: str,
+    panels: Mapping[str, str],
+    lines: Mapping[str, Mapping[str, Any]],
+    *,
+    figsize: tuple[float, float],
+    xlabel: str,
+    ylabel: str,
+    level: float | None = None,
+) -> plt.Figure:
+    """A panel for each entry of `panels` (KEY -> title), in it for each of `lines` (ARM -> label, color …) the geometric
+    mean over seeds with its band, of the points KEY.ARM (S, X) of the figure NAME (ARM alone where the key is "") against
+    1 to X; both axes logarithmic. level: a grey line across. Legends: in the panel, or one below several."""
+    fig, axes = subplots(1, len(panels), figsize=figsize, sharey=True, squeeze=False)
+    for ax, (key, title) in zip(axes[0], panels.items()):
+        for arm, style in lines.items():
+            values = results[".".join(filter(None, ("curve", name.replace("-", "_"), key, arm)))]
+            log_band(ax, np.arange(1, values.shape[1] + 1), values, **style)
+        if level is not None:
+            ax.axhline(level, color=COLORS["grid"], linewidth=1)
+        ax.set(xscale="log", yscale="log", xlabel=xlabel, title=title)
+    axes[0, 0].set_ylabel(ylabel)
+    if len(panels) > 1:
+        legend_below(fig, axes[0, -1], len(lines))
+    else:
+        axes[0, 0].legend(fontsize=9.5)
+    return fig
 
 
 def legend_below(fig: plt.Figure, ax: plt.Axes, columns: int) -> None:
