@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -117,21 +116,20 @@ def within(low, high, centre, margin):
     return False if low > centre + margin or high < centre - margin else None
 
 
-def largest(runs, name):
-    """Of each seed, in order, the largest |violations| of its draws."""
-    found = defaultdict(list)
+def values_of(runs, name):
+    """Of each seed, in order, its |values| in the last run that has it."""
+    found = {}
     for run in (each for each in runs if name in each):
         for seed, value in zip(run[name]["seeds"], run[name]["values"], strict=True):
-            found[seed].append(np.abs(np.array(value, dtype=float)))
-    return np.array([np.max(found[seed], axis=0) for seed in sorted(found)])
+            found[seed] = np.abs(np.array(value, dtype=float))
+    return np.array([found[seed] for seed in sorted(found)])
 
 
 def rows_of(test, runs):
     """What a test compares, a row for each result and a column for each seed, and of each row whether it counts
-    events: a seed that was drawn several times stands for the mean of its draws, of logarithms for a ratio, and for
-    a sign of how often a lies on its side."""
+    events: of a seed that was drawn several times the last draw counts. Of a sign it is whether a lies on its side."""
     names = test.get("results") or [test[k] for k in ("a", "b") if k in test]
-    found, events = defaultdict(list), [True] * len(names)
+    found = {}
     for run in runs:
         if not named([test]) <= run.keys():
             continue
@@ -139,38 +137,26 @@ def rows_of(test, runs):
             np.ravel(run[n]["values"]).astype(float) if isinstance(n, str) else np.array([n]) for n in names
         ]
         for k, seed in enumerate(run[names[0]]["seeds"]):
-            row = np.array([column[k] if len(column) > 1 else column[0] for column in columns], dtype=float)
-            if "nonfinite" in test:
-                row[~np.isfinite(row)] = float(test["nonfinite"])
-            events = [was and value in (0.0, 1.0) for was, value in zip(events, row, strict=True)]
-            found[seed].append(row)
-    together = []
-    for seed in sorted(found):
-        draws = np.array(found[seed])
-        if test["kind"] == "ratio" and len(draws) > 1 and (draws > 0).all():
-            together.append([stats.gmean(column) for column in draws.T])
-        elif test["kind"] == "sign":
-            finite = np.isfinite(draws).all()
-            ahead = draws[:, 0] > draws[:, 1] if test["side"] == "greater" else draws[:, 0] < draws[:, 1]
-            together.append([ahead.mean() if finite else np.nan])
-        else:
-            together.append(draws.mean(0) if len(draws) > 1 else draws[0])
-    several = len(together) > 1
-    return np.array(together).T, [several] if test["kind"] == "sign" else [
-        several and each for each in events
-    ]
+            found[seed] = [column[k] if len(column) > 1 else column[0] for column in columns]
+    rows = np.array([found[seed] for seed in sorted(found)], dtype=float).T
+    if "nonfinite" in test:
+        rows[~np.isfinite(rows)] = float(test["nonfinite"])
+    if test["kind"] == "sign":
+        ahead = rows[0] > rows[1] if test["side"] == "greater" else rows[0] < rows[1]
+        rows = np.where(np.isfinite(rows).all(0), ahead, np.nan)[None]
+    return rows, [rows.shape[1] > 1 and bool(np.isin(row, (0.0, 1.0)).all()) for row in rows]
 
 
 def recompute(test: dict, runs: list[dict]):
     """(holds, effect, low, high) of one test by the results of all draws that count, the last run at the end."""
     number = {k: float(test[k]) for k in ("threshold", "margin", "tolerance", "expected") if k in test}
     if test["kind"] == "identity":
-        worst = largest(runs, test["a"]).max()
+        worst = values_of(runs, test["a"]).max()
         worst = worst if np.isfinite(worst) else np.inf
         return bool(worst <= number["tolerance"]), worst, worst, worst
     if test["kind"] == "inequality":
-        broken, trials = largest(runs, test["a"]), test.get("b")
-        own = largest(runs, trials) if isinstance(trials, str) else None
+        broken, trials = values_of(runs, test["a"]), test.get("b")
+        own = values_of(runs, trials) if isinstance(trials, str) else None
         size = own.sum() if own is not None else (trials or 0) * len(broken) or broken.size
         found = stats.binomtest(int(broken.sum()), int(size)).proportion_ci(method="exact")
         low, high = found.low, found.high

@@ -17,7 +17,7 @@ from bookpress.claims import locks
 from bookpress.claims.claim import Cell, Claim, Effect, Outcome, Test
 from bookpress.claims.kinds import can_hold, combine, evaluate, kind_of
 from bookpress.claims.locks import is_of_seeds, same_numbers
-from bookpress.claims.recorded import by_seed, geometric_mean, mean
+from bookpress.claims.recorded import union
 from bookpress.claims.words import spelled
 from bookpress.results import Results
 
@@ -235,7 +235,7 @@ def _round(n: float) -> int:
 
 # ---- Which of a chapter's earlier published runs count beside the last one -----------------------------------------
 # Where training is chaotic, another processor makes another draw of the same seeds, and a rerun takes fresh
-# seeds. None is thrown away: a verdict rests on all draws of one measure together, seed by seed (`recorded`).
+# seeds. A verdict rests on the union of all draws of one measure, seed by seed (`recorded`).
 
 ROUNDED = 1e-9  # relative; the results file keeps nine digits
 SEEN = "its test was written after these data"
@@ -313,8 +313,8 @@ def as_quoted(
     listed: Sequence[tuple[Claim, Sequence[Results]]],
     together: Collection[str] = (),
 ) -> tuple[list[int], np.ndarray]:
-    """Seeds and values (S, ...) of a result as pages quote it: by all draws by which a claim that reads it is
-    judged, of values that are compared as factors their geometric mean. listed: claims with these draws.
+    """Seeds and values (S, ...) of a result as pages quote it: by all draws by which a claim that reads it is judged.
+    listed: claims with these draws.
 
     Where a test reads exactly the results that are quoted `together`, they are quoted as it reads them.
     """
@@ -323,13 +323,12 @@ def as_quoted(
     ]
     reading = [each for each in reading if set(each[0].result_names()) == set(together)] or reading
     draws = max((draws for _, draws in reading), key=len, default=())
-    return over_draws(name, [*draws, results], any(kind_of(test).in_factors for test, _ in reading))
+    return over_draws(name, [*draws, results])
 
 
-def over_draws(name: str, runs: Sequence[Results], factors: bool) -> tuple[list[int], np.ndarray]:
-    """Seeds and values (S, ...) of a result: of a seed's draws the mean, of `factors` the geometric one."""
-    runs = [run for run in runs if name in run]
-    return by_seed([(r.entries[name]["seeds"], r[name]) for r in runs], geometric_mean if factors else mean)
+def over_draws(name: str, runs: Sequence[Results]) -> tuple[list[int], np.ndarray]:
+    """Seeds and values (S, ...) of a result, of each seed by the last run that has it."""
+    return union((run.entries[name]["seeds"], run[name]) for run in runs if name in run)
 
 
 def is_in(

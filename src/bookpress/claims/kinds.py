@@ -15,7 +15,7 @@ import numpy as np
 
 from bookpress import intervals
 from bookpress.claims.claim import Cell, Effect, Outcome, Test
-from bookpress.claims.recorded import Recorded, Together, geometric_mean, mean
+from bookpress.claims.recorded import Recorded
 from bookpress.claims.words import (
     BASES,
     Shown,
@@ -65,10 +65,6 @@ class Kind:
     one_mean: bool = False  # judged by Student's interval of one mean
     in_factors: bool = False  # the effect is a factor, its interval one of logarithms
     by_theory: bool = False  # the last result is a theory's: one value may stand for every seed
-    of_run: Callable[[np.ndarray], np.ndarray] = (
-        np.asarray
-    )  # what of one run's results is averaged over draws
-    together: Together = mean  # of the draws of one seed, rows (D, K)
 
     @property
     def exact(self) -> bool:
@@ -78,10 +74,9 @@ class Kind:
     def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
         """What the test compares, as rows (K, S) of the same seeds; of an exact check its violations, one row."""
         if self.exact:
-            values = np.abs(recorded.worst(test.a)).reshape(1, len(recorded.worst(test.a)), -1)
+            values = np.abs(recorded.over(test.a)).reshape(1, len(recorded.over(test.a)), -1)
             return values.max(axis=2) if test.kind == "identity" else values.sum(axis=2)
-        asked = (_names(test), test.nonfinite, self.by_theory, bool(test.events))
-        found = recorded.paired(*asked, self.of_run, self.together)
+        found = recorded.paired(_names(test), test.nonfinite, self.by_theory, bool(test.events))
         return found[::-1] if test.kind == "sign" and test.side == "less" else found
 
     def outcome(self, test: Test, recorded: Recorded) -> Outcome:
@@ -283,13 +278,9 @@ def _levels(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
 
 
 def _ahead(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-    """In which share of a seed's draws the first is the larger one."""
-    return (Cell(columns[0], lambda level: intervals.mean_level(columns[0], level)),)
-
-
-def _larger(rows: np.ndarray) -> np.ndarray:
-    """1 for a seed in which a result (2, S) is the larger one, in none of them where they are the same."""
-    return np.where(np.isfinite(rows).all(axis=0), rows > rows[::-1], math.nan)
+    """In which share of the seeds the first is the larger one."""
+    larger = (columns[0] > columns[1]).astype(float)
+    return (Cell(larger, lambda level: intervals.mean_level(larger, level)),)
 
 
 def _steps(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
@@ -309,7 +300,7 @@ def _steps(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
 
 def _rounding(test: Test, recorded: Recorded) -> Outcome:
     """The largest |violation| over seeds and instances is within a tolerance; what is not finite fails."""
-    values = np.abs(recorded.worst(test.a))
+    values = np.abs(recorded.over(test.a))
     worst = float(values.max()) if np.isfinite(values).all() else math.inf
     detail = f"{values.size} values" if values.ndim > 1 else ""
     unit = recorded.unit(test.a)
@@ -319,9 +310,9 @@ def _rounding(test: Test, recorded: Recorded) -> Outcome:
 def _violations(test: Test, recorded: Recorded) -> Outcome:
     """At most so many of many trials violate a bound: one more refutes it, whatever the interval of their share;
     PressError where these are no counts."""
-    violations = recorded.worst(test.a)
+    violations = recorded.over(test.a)
     if isinstance(test.b, str):
-        own = recorded.worst(test.b)
+        own = recorded.over(test.b)
     else:
         own = np.full(len(violations), violations[0].size if test.b is None else test.b)
     found, trials = violations.sum(), own.sum()
@@ -443,7 +434,6 @@ KINDS: dict[str, Kind] = {
         has_unit=False,
         one_mean=True,
         in_factors=True,
-        together=geometric_mean,
     ),
     # a - b lies within a margin
     "equivalence": Kind(margin, _say_difference, _differences),
@@ -455,7 +445,6 @@ KINDS: dict[str, Kind] = {
         _say_sign,
         _ahead,
         edge=0.5,
-        of_run=_larger,
     ),
     "identity": Kind(_asks_identity, _say_identity),
     "inequality": Kind(

@@ -1,50 +1,30 @@
 """Recorded results as a test reads them: present, one number per seed, paired by seed.
 
-A published run may have draws before it. Each seed then counts once: by the mean of its draws on the scale
-that the test looks at, for exact checks by the worst of them. So n stays the number of seeds however often they were drawn.
+A published run may have draws before it: a test reads the union of all that have what it needs, seed by seed. Of a seed
+that was drawn several times the last draw counts, and nothing is averaged; so n is the number of seeds however often they
+were drawn.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from bookpress.errors import PressError
 
-Together = Callable[[np.ndarray], np.ndarray]  # draws of one seed (D, ...) -> what they give (...)
 
-
-def mean(draws: np.ndarray) -> np.ndarray:
-    return draws.mean(axis=0)
-
-
-def geometric_mean(draws: np.ndarray) -> np.ndarray:
-    """For what is compared as a factor; the smallest where not all are positive, for zero has no logarithm."""
-    positive = (draws > 0).all(axis=0)
-    logs = np.log(np.where(positive, draws, 1.0)).mean(axis=0)
-    return np.where(positive, np.exp(logs), draws.min(axis=0))
-
-
-def worst(draws: np.ndarray) -> np.ndarray:
-    """The largest |violation|, or the most of them."""
-    return np.abs(draws).max(axis=0)
-
-
-def by_seed(
-    runs: Sequence[tuple[Sequence[int], np.ndarray]], together: Together
-) -> tuple[list[int], np.ndarray]:
-    """Seeds and values (S, ...) of all runs, each given by its seeds and values; as it is where there is
-    one."""
-    if len(runs) == 1:
-        return list(runs[0][0]), runs[0][1]
-    found: dict[int, list[np.ndarray]] = defaultdict(list)
-    for seeds, values in runs:
-        for seed, value in zip(seeds, values, strict=True):
-            found[seed].append(value)
-    return sorted(found), np.array([together(np.array(found[seed])) for seed in sorted(found)])
+def union(runs: Iterable[tuple[Sequence[int], np.ndarray]]) -> tuple[list[int], np.ndarray]:
+    """Seeds and values (S, ...) of all runs, each given by its seeds and values, the oldest first; as it is where
+    there is one."""
+    (seeds, values), *more = reversed([*runs])
+    if not more:
+        return list(seeds), values
+    found = dict(zip(seeds, values, strict=True))
+    for seeds, values in more:
+        found = dict(zip(seeds, values, strict=True)) | found
+    return sorted(found), np.array([found[seed] for seed in sorted(found)])
 
 
 class Recorded:
@@ -67,11 +47,10 @@ class Recorded:
             )
         return values
 
-    def worst(self, name: str) -> np.ndarray:
-        """The values (S, ...) of a result, of a seed that was drawn several times the largest in size."""
+    def over(self, name: str) -> np.ndarray:
+        """The values (S, ...) of a result by all draws."""
         runs = [(run.entries[name]["seeds"], run[name]) for run in self.draws if name in run]
-        last = (self._seeds(name) or (), self.array(name))
-        return by_seed([*runs, last], worst)[1]
+        return union([*runs, (self._seeds(name) or (), self.array(name))])[1]
 
     def seeds(self, names: Sequence[str | float]) -> list[int]:
         """The seeds of all draws of what a test reads; numbered from 0 for a plain dict."""
@@ -94,20 +73,17 @@ class Recorded:
         nonfinite: float | None,
         broadcast_last: bool = False,
         events: bool = False,
-        of_run: Callable[[np.ndarray], np.ndarray] = np.asarray,
-        together: Together = mean,
     ) -> np.ndarray:
         """The named results as rows (len(names), S) of the same seeds; `nonfinite` fills non-finite values.
-        What several draws of a seed give is `together` of the rows (D, len(names)) that `of_run` makes of each.
 
         A number in place of a name is the same for every seed, and with `broadcast_last` so is a last result
         of one value (a theory that does not depend on the seed). `events`: only 0 and 1 are taken.
         """
         if self.draws:
-            asked = (names, nonfinite, broadcast_last, events, of_run)
+            asked = (names, nonfinite, broadcast_last, events)
             runs = [run for run in (*self.draws, replace(self.results, draws=())) if _has(run, names)]
             each = [Recorded(run, self.claim_id) for run in runs]
-            return by_seed([(run.seeds(names), run.paired(*asked).T) for run in each], together)[1].T
+            return union([(run.seeds(names), run.paired(*asked).T) for run in each])[1].T
         first = self.per_seed(str(names[0]))
         rows = [first]
         for k, name in enumerate(names[1:], start=1):
@@ -130,7 +106,7 @@ class Recorded:
             raise PressError(
                 f"claim {self.claim_id}: {names[0]} is no event; expected 0 or 1, or no `events: true`"
             )
-        return of_run(stacked)
+        return stacked
 
     def unit(self, name: str) -> str:
         """The unit that a result was recorded with, none for a plain dict."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from bookpress import claims, paths, results, stamp
 from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
-from bookpress.claims.kinds import evaluate, kind_of
+from bookpress.claims.kinds import evaluate
 from bookpress.claims.locks import ranges, short
 from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
@@ -115,7 +115,7 @@ class Evidence:
     def counted(self, claim: Claim, test: Test, name: str) -> tuple[list[int], np.ndarray]:
         """Seeds and values of a recorded result as this test of the claim reads it, by all draws that count."""
         draws = next((draws for each, draws in self._drawn if each.id == claim.id), ())
-        return judging.over_draws(name, [*draws, self.results], kind_of(test).in_factors)
+        return judging.over_draws(name, [*draws, self.results])
 
     @cached_property
     def _drawn(self) -> list[tuple[Claim, list[results.Results]]]:
