@@ -84,9 +84,7 @@ ODD = {
         "nothing", "not run", tests=[], effect=None, interval=None, other_margins=None, profile=None
     ),
     "ours": row("ours", says="The book's own question: is <it>?", kind="question", remark="it <turned>"),
-    "asked": row(
-        "asked", says="Is it; we read, by 2 $< 3$.", kind="question", power=list("abcd"), changed=["<why>"]
-    ),
+    "asked": row("asked", says="Is it; we read, by 2 $< 3$.", kind="question", changed=["<why>"]),
     "place": row(
         "place", source={"key": "santurkar2018", "version": "v1", "where": "v1 Lemma 3.3"}, was="l2 <was>"
     ),

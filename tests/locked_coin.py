@@ -21,12 +21,19 @@ def parameters(n=3, **more):
     return {"profile": "laptop", "seeds": n, "width": 8, **more}
 
 
-def lock(claim=CLAIM, event="locked", seen=None, why="", n=3, code=MEASURED, **more):
+def lock(claim=CLAIM, seen=None, why="", n=3, code=MEASURED, **more):
     """A line that fixes a claim's test, with `more` among the parameters that are planned."""
-    content = {"event": event, "chapter": claim.chapter, "claim": claim.id, "says": "", "stop": "fixed n"}
-    content |= {"test": locks.short(claim.test_hash), "measure": stamp.measure(code)}
-    content |= {"planned": {"laptop": locks.plan(parameters(n, **more))}, "seen": seen or {}}
+    content = {"event": "lock", "chapter": claim.chapter, "tests": {claim.id: locks.short(claim.test_hash)}}
+    content |= {"measure": stamp.measure(code), "seen": seen or {}}
+    content |= {"planned": {"laptop": locks.plan(parameters(n, **more))}}
     return content | ({"why": why} if why else {})
+
+
+def as_before(line):
+    """The same as lines of one claim had it until November 2026."""
+    ((claim, test),) = line["tests"].items()
+    kept = {key: value for key, value in line.items() if key != "tests"}
+    return kept | {"event": "locked", "claim": claim, "test": test, "says": "", "stop": "fixed n"}
 
 
 def run(columns, seeds, code=MEASURED, head="", **more):

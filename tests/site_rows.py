@@ -56,7 +56,6 @@ def row(name: str, verdict: str = "reproduced", **changes: Any) -> dict[str, Any
         "exploratory": "",
         "locked": "",
         "changed": [],
-        "power": [],
         "other_margins": ["reproduced", "open"],
         "tests": [test],
     }

@@ -77,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     publish = add("publish", _publish, "take passed runs over into executed/")
     lock = add("lock", _lock, "fix the tests of new and changed claims, before the run that judges them")
     lock.add_argument("--why", default="", help="why a test or a plan changed; needed for a test")
-    words = "how far seeds spread, of a ratio as a factor, where no earlier run tells"
+    words = "write nothing, and say the smallest effect that each test shows with the planned seeds"
+    lock.add_argument("--power", action="store_true", help=words)
+    words = "with --power: how far seeds spread, of a ratio as a factor, where no earlier run tells"
     lock.add_argument("--spread", action="append", default=[], metavar="CLAIM=NUMBER", help=words)
     for command, profile in ((lock, "laptop"), (run, "smoke"), (publish, "laptop")):
         command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="for example santurkar/training")
@@ -224,9 +226,19 @@ def _own_name(name: str) -> str:
 def _lock(arguments: argparse.Namespace) -> int:
     from bookpress.pipeline import locking
 
-    arguments.all |= not arguments.chapters
-    spreads = locking.spreads(arguments.spread)
-    print("\n".join(locking.lock(_chosen(arguments), arguments.profile, arguments.why, spreads)))
+    named = bool(arguments.chapters)
+    arguments.all |= not named
+    chosen = _chosen(arguments)
+    if arguments.spread and not arguments.power:
+        raise PressError("--spread says something with --power alone; give both")
+    if arguments.power:
+        spreads = locking.spreads(arguments.spread, chosen)
+        for line in (
+            each for chapter in chosen for each in locking.powers(chapter, arguments.profile, spreads)
+        ):
+            print(line, flush=True)
+        return DONE
+    print("\n".join(locking.lock(chosen, arguments.profile, arguments.why, named)))
     return DONE
 
 

@@ -272,10 +272,14 @@ def named_now(code):
 
 def ways(claim, profile, now):
     """All that measures as `now` does, by the lines of the locks that carried the claim over."""
-    own = [line for line in LOCKS if claim in (line.get("claim"), *line.get("claims", ()))]
+    own = [
+        line
+        for line in LOCKS
+        if claim in (line.get("claim"), *line.get("claims", ()), *line.get("tests", ()))
+    ]
     found = {now}
     for line in own:
-        if "test" in line and profile in line["planned"]:
+        if profile in line.get("planned", {}):
             same = {(named_now(line["measure"]), line["planned"][profile]["settings"])}
             for each in own:
                 if each["event"] == "carried" and each["profile"] == profile:

@@ -290,8 +290,10 @@ def left_out(claim: Claim, draw: Results, results: Results) -> str:
     """
     if not set(claim.required_names()) <= set(draw):
         return "it lacks what the test reads"
+    if why := otherwise(claim, draw, results):
+        return why
     late = [bool(locks.standing(claim, run, locks.read()).exploratory) for run in (draw, results)]
-    return otherwise(claim, draw, results) or (SEEN if late == [True, False] else "")
+    return SEEN if late == [True, False] else ""
 
 
 def otherwise(claim: Claim, draw: Results, results: Results) -> str:
@@ -301,7 +303,7 @@ def otherwise(claim: Claim, draw: Results, results: Results) -> str:
     chain, profile = locks.read(), results.header["profile"]
     was, now = locks.run_measure(draw.header, chain), locks.run_measure(results.header, chain)
     own = (line for line in chain.of_claim(claim.id) if line.tests)
-    alike = [{was}, *(same_numbers(line, chain, profile) for line in own)]
+    alike = [{was}, *(same_numbers(line, claim.id, chain, profile) for line in own)]
     if any(was in each and now in each for each in alike):
         return ""
     return "other settings" if was[0] == now[0] else "measured otherwise"
@@ -386,7 +388,6 @@ class Judgement:
     exploratory: str = ""  # why the test counts as made after its data; "" where it was locked before
     locked: str = ""  # date of the lock that counts
     changed: tuple[str, ...] = ()  # when and why its preregistered test was changed
-    power: tuple[str, ...] = ()  # what the planned seeds can decide, as its lock says
     scope: str = ""  # how far the verdict goes: profile, data, size and seeds
     plainly: str = ""  # the verdict by intervals without what widens them, where it is another one
     few: int = 0  # seeds with which a test of a rerun cannot hold

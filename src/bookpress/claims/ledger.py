@@ -199,7 +199,7 @@ def _coin(values: np.ndarray, edge: float) -> float:
 # - `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run; `fresh`, the verdict by the
 #   last run's seeds alone, where with those of earlier draws it is another,
 # - `exploratory`: why its test counts as made after its data; `locked`: since when it stands; `changed`: when
-#   and why its preregistered test was changed; `power`: the smallest effect that the planned seeds show,
+#   and why its preregistered test was changed,
 # - `effect` and `interval` of the test that decides, as below; `n`, `scope`, `profile`,
 # - `other_margins`: the verdicts at half and at twice the margin, or null,
 # - `tests`, one for each test:
@@ -244,7 +244,6 @@ def ledger_row(
         "exploratory": found.exploratory if found else "",
         "locked": found.locked if found else "",
         "changed": list(found.changed) if found else [],
-        "power": list(found.power) if found else [],
         "other_margins": list(other_margins) if counted and other_margins else None,
         "tests": [],
     }

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -34,7 +33,6 @@ from bookpress.texts import read_text
 # file is never rewritten.
 
 NAME = "locks.jsonl"
-FIXED = "fixed n"  # the one rule for stopping: the planned seeds are run, all of them, and no more
 AFTER = " after its data"  # what the reason of a line ends with that had something in `seen`
 
 
@@ -51,11 +49,14 @@ TEXTS, RANGES = (
     list[Annotated[list[int], Field(min_length=2, max_length=2)]],
 )  # of seeds, first and last
 PLAN = create_model("PLAN", __config__=OPEN, settings=(str, ...))  # of a profile: beside it, numbers of seeds
-TESTED = {"claim": str, "test": str, "says": str, "measure": str, "stop": str}
-TESTED |= {"planned": dict[str, PLAN], "seen": dict[str, RANGES]}
+FIXED = {"measure": str, "planned": dict[str, PLAN], "seen": dict[str, RANGES]}
+#: As lines were written until November 2026, a claim each.
+OLD = FIXED | {"claim": str, "test": str, "says": str, "stop": str}
 EVENTS: dict[str, dict[str, Any]] = {
-    "locked": TESTED,  # a first test
-    "changed": TESTED,  # another test, plan or way to measure
+    # the tests of claims, all that were fixed at one stroke: how they are measured, what is planned, what had been seen
+    "lock": FIXED | {"tests": dict[str, str]},
+    "locked": OLD,  # a first test
+    "changed": OLD,  # another test, plan or way to measure
     # measured otherwise, with the same numbers: by what code and settings before and from here on
     "carried": {"profile": str, "claims": TEXTS, "was": TEXTS, "now": TEXTS},
     # other code, the same numbers, whatever the profile: what measured before and from here on (`same`)
@@ -92,13 +93,11 @@ class Line:
     def event(self) -> str:
         return self.content["event"]
 
-    @property
-    def tests(self) -> bool:
-        """Whether it fixes a test."""
-        return self.event in ("locked", "changed")
-
-    def names(self, claim: str) -> bool:
-        return self.get("claim") == claim or claim in self.get("claims", ())
+    @cached_property
+    def tests(self) -> Mapping[str, str]:
+        """Claim -> short hash of the test that it fixes; none where it fixes no test."""
+        old = self.event in ("locked", "changed")
+        return {self["claim"]: self["test"]} if old else self.get("tests", {})
 
 
 def hash_of(text: str) -> str:
@@ -175,7 +174,7 @@ class Chain:
     def _by_claim(self) -> dict[str, list[Line]]:
         found: dict[str, list[Line]] = {}
         for line in self.lines:
-            for name in filter(None, (line.get("claim"), *line.get("claims", ()))):
+            for name in {line.get("claim"), *line.tests, *line.get("claims", ())} - {""}:
                 found.setdefault(name, []).append(line)
         return found
 
@@ -327,29 +326,11 @@ def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
 
 
 def misdated() -> list[str]:
-    """Lines whose date cannot be, one line each: it is to come, or after the commit that brought the line."""
-    latest, committed, found = now(), _committed(), []
-    for line in read().lines:
-        bound = min(latest, committed.get(line.number, latest))
-        if line["date"] > bound:
-            found.append(f"{NAME}, line {line.number} is dated {line['date']}; expected {bound} or earlier")
-    return found
-
-
-def _committed() -> dict[int, str]:
-    """Line -> date of the commit that brought it, as far as git knows."""
-    words = ["git", "-C", str(path().parent), "blame", "--porcelain", "--", NAME]
-    try:
-        said = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace").stdout
-    except OSError:  # no git
-        return {}
-    brought, dates, commit = {}, {}, ""
-    for row in said.split("\n"):
-        if head := re.match(r"([0-9a-f]{40}) \d+ (\d+)", row):
-            commit, brought[int(head[2])] = head[1], head[1]
-        elif row.startswith("committer-time "):
-            dates[commit] = _text(datetime.datetime.fromtimestamp(int(row.split()[1]), datetime.UTC))
-    return {number: dates[commit] for number, commit in brought.items() if int(commit, 16)}
+    """Lines whose date is to come, one line each."""
+    late, latest = [line for line in read().lines if line["date"] > now()], now()
+    return [
+        f"{NAME}, line {line.number} is dated {line['date']}; expected {latest} or earlier" for line in late
+    ]
 
 
 # ---- Where a preregistered test was changed, and why: shown wherever the verdict is --------------------------------
@@ -367,25 +348,18 @@ class Deviation:
     words: str
 
 
-def power(own: Iterable[Line], test: str, profile: str | None) -> tuple[str, ...]:
-    """What the last lock of a test says of the smallest effect that its planned seeds show at a profile."""
-    said = [line["power"].get(profile, ()) for line in own if line.get("power") and line["test"] == test]
-    return tuple(dict.fromkeys(said[-1])) if said else ()
-
-
 def deviations(lines: Iterable[Line]) -> list[Deviation]:
     """The changes of tests among a chain's lines, in their order; a test that is measured or planned
     otherwise is the same."""
     tests: dict[str, str] = {}
     found = []
-    for line in (each for each in lines if each.tests):
-        claim = line["claim"]
-        if tests.setdefault(claim, line["test"]) != line["test"]:
+    for line, claim, test in ((each, *pair) for each in lines for pair in each.tests.items()):
+        if tests.setdefault(claim, test) != test:
             why = line.get("why").removesuffix(AFTER)
             why = "no reason was written" if why.startswith(UNSAID) else why
             late = ", after some of its data" * bool(line.get("seen"))
             found.append(Deviation(claim, line["chapter"], f"{line['date'][:10]}{late}: {why}"))
-        tests[claim] = line["test"]
+        tests[claim] = test
     return found
 
 
@@ -413,10 +387,15 @@ class Standing:
     date: str = ""
 
 
+def standings(listed: Iterable[Claim], recorded: Results, chain: Chain) -> dict[str, Standing]:
+    """Claim -> how the verdict on it by a run stands: all of a run's at once, before any of them is judged."""
+    return {claim.id: standing(claim, recorded, chain) for claim in listed}
+
+
 def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
     """How the verdict on a claim by these results stands; of several locks of one test the first counts."""
     own = chain.of_claim(claim.id)
-    candidates = [line for line in own if line.tests and line["test"] == short(claim.test_hash)]
+    candidates = [line for line in own if line.tests.get(claim.id) == short(claim.test_hash)]
     reasons = []
     for line in candidates:
         reason = _against(line, own, claim, recorded, chain)
@@ -434,25 +413,25 @@ def _against(line: Line, own: list[Line], claim: Claim, recorded: Results, chain
     used, profile = seeds_used(claim, recorded), header.get("profile", "smoke")
     seen = line["seen"].get(profile) if profile in line["planned"] else sum(line["seen"].values(), [])
     if any(first <= seed <= last for seed in used for first, last in seen or ()):
-        return _late(line, own)
+        return _late(line, claim.id, own)
     if not _stood_before(line, header, chain):
         return LATE
     if (planned := line["planned"].get(profile)) is None:
         return "" if profile == "smoke" else UNPLANNED
     now = run_measure(header, chain)
-    if now not in same_numbers(line, chain, profile):
+    if now not in same_numbers(line, claim.id, chain, profile):
         return RESET if now[0] == chain.measured(line["chapter"], line["measure"]) else REMEASURED
     return _other_seeds(claim, recorded, planned)
 
 
-def _late(line: Line, own: list[Line]) -> str:
+def _late(line: Line, claim: str, own: list[Line]) -> str:
     """What came after the data, in a few words; the line's own `why` may be long."""
     if line.get("commit"):
         return line["why"]
     before = [each for each in own if each.tests and each.number < line.number]
     if not before:
         return "test written after its data"
-    if before[-1]["test"] != line["test"]:
+    if before[-1].tests[claim] != line.tests[claim]:
         return "test changed after its data"
     remeasured = before[-1]["measure"] != line["measure"]
     return f"{'measured otherwise' if remeasured else 'planned anew'} after its data"
@@ -466,14 +445,14 @@ def _stood_before(line: Line, header: Mapping[str, Any], chain: Chain) -> bool:
     return head is not None and line.number <= head
 
 
-def same_numbers(line: Line, chain: Chain, profile: str) -> set[tuple[str, str]]:
-    """(measure, settings) that gave the same numbers as those of a lock, by the `carried` lines of its
+def same_numbers(line: Line, claim: str, chain: Chain, profile: str) -> set[tuple[str, str]]:
+    """(measure, settings) that gave the same numbers as those of a claim's lock, by the `carried` lines of the
     claim and the `same` lines of its chapter."""
     if profile not in line["planned"]:
         return set()
     chapter = line["chapter"]
     found = {(chain.measured(chapter, line["measure"]), line["planned"][profile]["settings"])}
-    for each in chain.of_claim(line["claim"]):
+    for each in chain.of_claim(claim):
         if each.event == "carried" and each["profile"] == profile:
             was, now = ((chain.measured(chapter, of), how) for of, how in (each["was"], each["now"]))
             found |= {now} if was in found else set()

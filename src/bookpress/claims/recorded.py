@@ -49,8 +49,9 @@ class Recorded:
 
     def over(self, name: str) -> np.ndarray:
         """The values (S, ...) of a result by all draws."""
+        values = self.array(name)  # which says what is missing
         runs = [(run.entries[name]["seeds"], run[name]) for run in self.draws if name in run]
-        return union([*runs, (self._seeds(name) or (), self.array(name))])[1]
+        return union([*runs, (self._seeds(name) or range(len(values)), values)])[1]
 
     def seeds(self, names: Sequence[str | float]) -> list[int]:
         """The seeds of all draws of what a test reads; numbered from 0 for a plain dict."""

@@ -22,7 +22,7 @@ import numpy as np
 from bookpress import claims, paths, results, stamp
 from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
 from bookpress.claims.kinds import evaluate
-from bookpress.claims.locks import ranges, short
+from bookpress.claims.locks import ranges
 from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
@@ -333,8 +333,7 @@ def _judged_anew(claim: Claim, evidence: Evidence) -> Judgement:
     draws, fresh = remarks_on_draws(claim, found.verdict, evidence)
     remark = draws or _remark(found, evidence.results.header)
     changed = tuple(each.words for each in locks.deviations(own))
-    power = locks.power(own, short(claim.test_hash), evidence.profile)
-    before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed, "power": power}
+    before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed}
     return replace(found, remark=remark, fresh=fresh, pooled=_pooled(claim, evidence.results), **before)
 
 
@@ -406,11 +405,6 @@ def tally(words: Iterable[str]) -> str:
     """How many of each verdict, the most frequent first: "3 reproduced · 1 open"."""
     counts = Counter(words)
     return " · ".join(f"{count} {word}" for word, count in counts.most_common())
-
-
-def says(claim: Claim) -> str:
-    """Hash of a claim's words, as a lock keeps it."""
-    return hashlib.sha256(wording(claim).encode()).hexdigest()[:8]
 
 
 def _remark(found: Judgement, header: Mapping[str, Any]) -> str:

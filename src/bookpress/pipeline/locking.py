@@ -1,4 +1,4 @@
-"""What had been looked at when a test is locked: published results, finished runs and finished trainings."""
+"""Tests fixed before a run judges them, one line a stroke: what is missing, and what had been looked at by then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,6 @@ from bookpress.book import book, command_name
 from bookpress.claims import Claim, Test, locks, power
 from bookpress.claims.locks import (
     AFTER,
-    FIXED,
     NAME,
     Line,
     firsts,
@@ -26,7 +25,7 @@ from bookpress.claims.locks import (
     written_by_hand,
 )
 from bookpress.errors import PressError
-from bookpress.pipeline.chapter_runs import fresh_run, published, says
+from bookpress.pipeline.chapter_runs import fresh_run, published
 from bookpress.pipeline.chapters import Chapter
 from bookpress.profiles import PROFILES, PUBLISHED
 from bookpress.results import Results, read
@@ -157,56 +156,53 @@ def _held_it(line: Line, claim: Claim, chain: locks.Chain) -> bool:
     return not own or own[0].number < line.number or bool(own[0]["seen"])
 
 
-# ---- What the planned seeds of a chapter can decide, by the spread that an earlier run had -------------------------
+# ---- `lock --power`: what the planned seeds of a chapter can decide, by the spread that an earlier run had ----------
 
 
-def powers(claim: Claim, known: Known, profile: str, spread: float | None = None) -> list[str]:
-    """The smallest effect that each test of a claim shows at a profile, in words.
+def powers(chapter: Chapter, profile: str, spreads: Mapping[str, float]) -> Iterator[str]:
+    """The smallest effect that each test of a chapter shows with the planned seeds, in words.
 
-    By the spread of the published run at the profile, else at another, else of a run in runs/, or by the
-    `spread` that was given. PressError where a test cannot answer.
+    spreads: claim -> the spread of one seed, in place of that of the published run at the profile, else at another, else of a
+    run in runs/. PressError for the name of another chapter's claim.
     """
-    shown = [part.effect or claim.effect for part in claim.parts] or [claim.effect] * len(claim.tests)
-    found = []
-    for test, effect in zip(claim.tests, shown, strict=True):
-        earlier, results = _earlier(claim, test, known, profile)
-        seeds = _seeds(known.planned[profile], earlier, results)
-        if spread is not None:
-            earlier = power.given(claim, test, spread, earlier)
-        found.append(power.power(claim, test, seeds, earlier, effect))
-    return found
-
-
-def _earlier(
-    claim: Claim, test: Test, known: Known, profile: str
-) -> tuple[power.Earlier | None, Results | None]:
-    """What the first run says that has the results of the test; those of another size where none has reached
-    its own."""
-    for alike in (test, *(claim.tests if claim.rungs else ())):
-        for source, results in _runs(known, profile):
-            if found := power.earlier_of(alike, results, source):
-                elsewhere = "" if alike == test else " at another size"
-                return replace(found, source=source + elsewhere), results
-    return None, None
-
-
-def _runs(known: Known, profile: str) -> Iterator[tuple[str, Results]]:
+    planned = {each: locks.plan(chapter.parameters(each)) for each in PUBLISHED if chapter.has(each)}
+    known, listed = Known(chapter, locks.read(), planned), claims.chapter_claims(chapter.name)
     order = [profile, *(each for each in PROFILES[::-1] if each != profile)]
-    for each in order:
-        if each in known.published:
-            yield f"the published {each} run", known.published[each]
-    for name, run in sorted(known.finished, key=lambda one: order.index(one[1].profile)):
-        yield f"the {run.profile} run in runs/{name}", run
+    runs = [(f"the published {each} run", known.published[each]) for each in order if each in known.published]
+    runs += [(f"the {run.profile} run in runs/{name}", run) for name, run in known.finished]
+    for claim in (each for each in listed if profile in planned):
+        yield claim.id
+        shown = [part.effect or claim.effect for part in claim.parts] or [claim.effect] * len(claim.tests)
+        for test, effect in zip(claim.tests, shown, strict=True):
+            said = ((power.earlier_of(test, run, source), run) for source, run in runs)
+            earlier, run = next((each for each in said if each[0]), (None, None))
+            if claim.id in spreads:
+                earlier = power.given(claim, test, spreads[claim.id])
+            yield f"    {power.power(claim, test, _seeds(planned[profile], test, run), earlier, effect)}"
 
 
-def _seeds(planned: dict[str, Any], earlier: power.Earlier | None, results: Results | None) -> int:
-    """How many seeds a test gets: as many as are planned of the parameter that the earlier run had as many
-    of; the most of several, or of all where there is none."""
+def _seeds(planned: Mapping[str, Any], test: Test, run: Results | None) -> int:
+    """How many seeds a test gets: as many as are planned of the parameter that the earlier run had as many of; the most of
+    several, or of all where there is none."""
     counts = {name: count for name, count in planned.items() if is_count_of_seeds(name)}
-    if earlier is None or results is None:
-        return max(counts.values())
-    had, given = earlier.columns.shape[1], results.header.get("parameters", {})
-    return max((count for name, count in counts.items() if given.get(name) == had), default=had)
+    had = run and len(run.entries[test.result_names()[0]]["seeds"])
+    parameters = run.header.get("parameters", {}) if run else {}
+    alike = [count for name, count in counts.items() if had and parameters.get(name) == had]
+    return max(alike or counts.values())
+
+
+def spreads(words: Sequence[str], chapters: Sequence[Chapter]) -> dict[str, float]:
+    """The spreads that `--spread CLAIM=NUMBER` gives; PressError for what is none, or of no claim of these chapters."""
+    found, listed = {}, {each.id for one in chapters for each in claims.chapter_claims(one.name)}
+    for each in words:
+        name, _, number = each.partition("=")
+        if name not in listed:
+            raise PressError(f"--spread {name}: no claim of these chapters; expected CLAIM=NUMBER")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise PressError(f"--spread {each}; expected CLAIM=NUMBER") from None
+    return found
 
 
 # ---- `lock`: the events that the locks lack before a run, and no other --------------------------------------
@@ -215,47 +211,34 @@ MEASURED, SET = "measured otherwise", "settings changed"
 SHOWN = 3  # of the results that no run has, those that are named
 
 
-def lock(
-    chapters: Sequence[Chapter], profile: str, why: str = "", spreads: Mapping[str, float] | None = None
-) -> list[str]:
-    """Write what is missing, and return it in words, or that nothing is.
+def lock(chapters: Sequence[Chapter], profile: str, why: str = "", named: bool = True) -> list[str]:
+    """Write what is missing, a line a stroke, and return it in words, or that nothing is.
 
-    why: the reason for what changed; spreads: claim -> the spread of one seed, where another is expected than
-    an earlier run had. PressError, and nothing is written, for a test that changed without a reason and for
-    one that the planned seeds cannot answer.
+    why: the reason for what changed; named: somebody asked for these chapters, and not for all that there are. PressError,
+    and nothing is written, for a test that changed without a reason.
     """
-    why, spreads = written_by_hand(why), spreads or {}
-    listed = {claim.id for chapter in chapters for claim in claims.chapter_claims(chapter.name)}
-    if unknown := sorted(spreads.keys() - listed):
-        raise PressError(f"--spread {unknown[0]}: no claim of these chapters; expected CLAIM=NUMBER")
+    why = written_by_hand(why)
     with locks.alone():
-        events = [event for chapter in chapters for event in missing(chapter, profile, why, spreads)]
+        chain = locks.read()
+        found = {chapter.name: missing(chapter, profile, why, named) for chapter in chapters}
+        events = [event for own in found.values() for event in own]
         if not events:
             names = ", ".join(chapter.name for chapter in chapters) if len(chapters) < 4 else "every chapter"
             return [f"nothing to lock: {names} has its claims in {NAME} as they are"]
-        _require_reason(events, why)
-        chain = locks.append(events)
-    notes = [note for chapter in chapters for note in _unrecorded(chapter, {e["claim"] for e in events})]
-    written = chain.lines[-len(events) :]
-    return [*(words for line in written for words in _words(line)), *notes]
+        _require_reason(events, chain, why)
+        locks.append(events)
+    notes = [note for each in chapters for note in _unrecorded(each, _locked(found[each.name]))]
+    return [*(words for event in events for words in _words(event, chain)), *notes]
 
 
-def spreads(words: Sequence[str]) -> dict[str, float]:
-    """The spreads that `--spread CLAIM=NUMBER` gives."""
-    found = {}
-    for each in words:
-        name, _, number = each.partition("=")
-        try:
-            found[name] = float(number)
-        except ValueError:
-            raise PressError(f"--spread {each}; expected CLAIM=NUMBER") from None
-    return found
+def _locked(events: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {claim for event in events for claim in event.get("tests", ())}
 
 
-def _require_reason(events: Sequence[Mapping[str, Any]], why: str) -> None:
+def _require_reason(events: Sequence[Mapping[str, Any]], chain: locks.Chain, why: str) -> None:
     """PressError where a test that was locked is another now, and nobody says why."""
-    last = {line["claim"]: line["test"] for line in locks.read().lines if line.tests}
-    tests = {event["claim"]: event["test"] for event in events if "test" in event}
+    last = {claim: test for line in chain.lines for claim, test in line.tests.items()}
+    tests = {claim: test for event in events for claim, test in event.get("tests", {}).items()}
     changed = [claim for claim, test in tests.items() if last.get(claim, test) != test]
     if changed and not why:
         more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
@@ -289,37 +272,52 @@ def _unrecorded(chapter: Chapter, locked: set[str]) -> list[str]:
     ]
 
 
-def _words(line: Line) -> list[str]:
-    planned = (f"{profile} n = {plan['seeds']}" for profile, plan in line.get("planned", {}).items())
-    notes = ", ".join(filter(None, (line.get("why"), *planned)))
-    exploratory = "; exploratory until seeds decide that nobody has seen" if line.get("seen") else ""
-    power = dict.fromkeys(words for said in line.get("power", {}).values() for words in said)
-    return [f"{line.event} {line['claim']} ({notes}{exploratory})", *(f"    {words}" for words in power)]
+def _words(event: Mapping[str, Any], chain: locks.Chain) -> list[str]:
+    planned = (f"{profile} n = {plan['seeds']}" for profile, plan in event.get("planned", {}).items())
+    notes = ", ".join(filter(None, (event.get("why"), *planned)))
+    late = "; exploratory until seeds decide that nobody has seen" if event.get("seen") else ""
+    if event["event"] == "withdrawn":
+        return [f"withdrawn {event['claim']} ({notes})"]
+    before = {claim for line in chain.lines for claim in line.tests}
+    return [
+        f"{'changed' if claim in before else 'locked'} {claim} ({notes}{late})" for claim in event["tests"]
+    ]
 
 
-def missing(
-    chapter: Chapter, profile: str, why: str = "", spreads: Mapping[str, float] | None = None
-) -> list[dict[str, Any]]:
-    """The events that the locks lack before a run of the chapter at `profile`.
+def missing(chapter: Chapter, profile: str, why: str = "", named: bool = True) -> list[dict[str, Any]]:
+    """The events that the locks lack before a run of the chapter at `profile`: a line for all claims with the same
+    reason of which the same was seen.
 
     A claim without a lock, or with another test, plan or way to measure than its last one. Where the data are
-    known and only the way to measure differs, nothing: publishing tells whether the numbers are the same.
+    known and only the way to measure differs, nothing: publishing tells whether the numbers are the same. Nor where the
+    chapter is published and was not `named`: its run may be far off.
     """
     chain, listed = locks.read(), claims.chapter_claims(chapter.name)
     _require_what_is_known(chapter, chain)
     planned = {each: locks.plan(chapter.parameters(each)) for each in PUBLISHED if chapter.has(each)}
-    known = Known(chapter, chain, planned)
-    found = [_event(claim, known, chain.of_claim(claim.id), profile, why) for claim in listed]
-    for claim, event in zip(listed, found, strict=True):
-        if event and claim.counts_as_evidence(profile, chapter.exact) and profile in planned:
-            event["power"] = {profile: powers(claim, known, profile, (spreads or {}).get(claim.id))}
+    known, strokes = Known(chapter, chain, planned), {}
+    for claim in listed:
+        own = chain.of_claim(claim.id)
+        reason = _reason(claim, known, own, profile, why, named)
+        if reason is not None:
+            seen = known.seen(claim, locked=any(line.tests for line in own))
+            reason = (reason or "test written") * bool(own or seen) + AFTER * bool(seen)
+            stroke = strokes.setdefault(
+                (reason, json.dumps(seen)), {"tests": {}, "seen": seen, "why": reason}
+            )
+            stroke["tests"][claim.id] = short(claim.test_hash)
+    found = [
+        {"event": "lock", "chapter": chapter.name, "measure": known.measure, "planned": planned}
+        | {key: value for key, value in stroke.items() if key != "why" or value}
+        for stroke in strokes.values()
+    ]
     ids = {claim.id for claim in listed}
-    for name in dict.fromkeys(line["claim"] for line in chain.of_chapter(chapter.name) if line.tests):
+    for name in dict.fromkeys(name for line in chain.of_chapter(chapter.name) for name in line.tests):
         last = [line for line in chain.of_claim(name) if line.event != "carried"][-1]
         if name not in ids and last.event != "withdrawn" and last["chapter"] == chapter.name:
             gone = {"event": "withdrawn", "chapter": chapter.name, "claim": name}
             found.append({**gone, "why": why or "no longer listed"})
-    return [event for event in found if event]
+    return found
 
 
 def _require_what_is_known(chapter: Chapter, chain: locks.Chain) -> None:
@@ -334,38 +332,24 @@ def _require_what_is_known(chapter: Chapter, chain: locks.Chain) -> None:
             )
 
 
-def _event(claim: Claim, known: Known, own: list[Line], profile: str, why: str) -> dict[str, Any] | None:
+def _reason(claim: Claim, known: Known, own: list[Line], profile: str, why: str, named: bool) -> str | None:
+    """Why a claim lacks a line, in words; None where it lacks none."""
     last = next((line for line in reversed(own) if line.tests), None)
-    locked = last is not None
-    differs = _differences(claim, last, own, known, profile) if last else ["test written"]
+    if last is None:
+        return why
+    differs = _differences(claim, last, own, known, profile)
     # Where seeds that were published are to be measured again, in another way, publishing tells.
-    again = firsts(known.planned.get(profile, {})) & known.public(claim, profile, locked)
-    if not differs or again and set(differs) <= {MEASURED, SET}:
+    again = firsts(known.planned.get(profile, {})) & known.public(claim, profile, locked=True)
+    if not differs or (again or known.published and not named) and set(differs) <= {MEASURED, SET}:
         return None
-    seen, words = known.seen(claim, locked), why or ", ".join(differs)
-    event = {
-        "event": "changed" if last else "locked",
-        "chapter": known.chapter.name,
-        "claim": claim.id,
-        "test": short(claim.test_hash),
-        "says": says(claim),
-        "measure": known.measure,
-        "planned": known.planned,
-        "stop": FIXED,
-        "seen": seen,
-    }
-    if seen:
-        event["why"] = words + AFTER
-    elif last:
-        event["why"] = words
-    return event
+    return why or ", ".join(differs)
 
 
 def _differences(claim: Claim, last: Line, own: list[Line], known: Known, profile: str) -> list[str]:
     found = []
     if own[-1].event == "withdrawn":
         found.append("listed again")
-    if last["test"] != short(claim.test_hash):
+    if last.tests[claim.id] != short(claim.test_hash):
         found.append("test changed")
     was, plan = last["planned"].get(profile), known.planned.get(profile)
     if plan is None:
@@ -375,7 +359,7 @@ def _differences(claim: Claim, last: Line, own: list[Line], known: Known, profil
     for name in sorted(was.keys() | plan.keys() - {"settings"}):
         if name != "settings" and was.get(name, 0) != plan.get(name, 0):
             found.append(f"{name} {was.get(name, 0)} to {plan.get(name, 0)}")
-    alike = same_numbers(last, known.chain, profile)
+    alike = same_numbers(last, claim.id, known.chain, profile)
     measure = known.chain.measured(claim.chapter, known.measure)
     if (measure, plan["settings"]) not in alike:
         found += [MEASURED] if measure not in {each for each, _ in alike} else [SET]

@@ -166,7 +166,7 @@ def remeasured(chapter: Chapter, profile: str, old: Results, new: Results) -> li
     found = []
     for claim in claims.chapter_claims(chapter.name):
         own = chain.of_claim(claim.id)
-        known = [same_numbers(line, chain, profile) for line in own if line.tests]
+        known = [same_numbers(line, claim.id, chain, profile) for line in own if line.tests]
         if any(was in each and now not in each for each in known):
             found.append(claim)
     return found
@@ -184,11 +184,12 @@ def unchanged(claim: Claim, old: Results, new: Results) -> bool:
 def words(evidence: Evidence) -> list[str]:
     """What a publication did to the standing of the chapter's claims."""
     chain, name = locks.read(), evidence.chapter.name
+    own = claims.chapter_claims(name)
     carried = [line for line in chain.of_chapter(name)[-2:-1] if line.event == "carried"]
     lines = [f"  measured otherwise, same numbers: {len(line['claims'])} claims" for line in carried]
-    for claim in claims.chapter_claims(name):
-        if reason := locks.standing(claim, evidence.results, chain).exploratory:
-            lines.append(f"  exploratory: {claim.id} ({reason})")
+    for claim, stands in locks.standings(own, evidence.results, chain).items():
+        if stands.exploratory:
+            lines.append(f"  exploratory: {claim} ({stands.exploratory})")
     return lines
 
 

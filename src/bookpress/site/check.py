@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from bookpress import claims, paths
 from bookpress.book import command_name
@@ -49,10 +51,12 @@ def report(
         "instruments": _instruments,
         "locks": lambda: _locks(not profile),
     }
+    own = [chapter.path for chapter in chapters] if some and chapters else None
+    if own:  # of the rest only what their pages ask for
+        looks = {"headers": looks["headers"], "locks": lambda: _locks(not profile, chapters)}
     if some and not profile:
-        every = discover()
-        shown = prose.Pages({each.name: gate.passed_run(each) for each in every}, claims.load_claims())
-        looks["pages"] = lambda: _pages(every, shown)
+        shown = prose.Pages(Shown(discover()), claims.load_claims())
+        looks["pages"] = lambda: _alone(chapters, shown) if own else _pages(discover(), shown)
     elif not profile:  # of those a site is built next
         fit = {run.chapter.name: run for name, run in reversed(runs.items()) if not problems[name]}
         shown = prose.Pages({each.name: fit.get(each.name) for each in chapters}, claims.load_claims())
@@ -65,20 +69,39 @@ def report(
             lines.append(f"BAD {part}\n      {error}")
             well = False
     if "pages" in looks and not lines[-1].startswith("BAD pages"):
-        broken, said = sentences(shown)
+        broken, said = sentences(shown, own)
         lines += [*(f"BAD {each}" for each in broken), said]
         well = well and not broken
     return lines, well
 
 
-def sentences(shown: prose.Pages) -> tuple[list[str], str]:
-    """Of the sentences that state a verdict those that stand no longer, one line each, and how many there are."""
+class Shown(Mapping):
+    """Chapter -> the published run that the gate passes, asked for when somebody wants it."""
+
+    def __init__(self, chapters: Iterable[Chapter]) -> None:
+        self.chapters, self.found = {each.name: each for each in chapters}, {}
+
+    def __getitem__(self, name: str) -> Evidence | None:
+        if name not in self.found:
+            self.found[name] = gate.passed_run(self.chapters[name])
+        return self.found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.chapters
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.chapters)
+
+    def __len__(self) -> int:
+        return len(self.chapters)
+
+
+def sentences(shown: prose.Pages, files: Iterable[Path] | None = None) -> tuple[list[str], str]:
+    """Of the sentences that state a verdict those that stand no longer, one line each, and how many there are; files:
+    those that are read, where it is not the whole book."""
     folder = paths.book_folder()
-    found = [
-        each
-        for file in sorted([*folder.rglob("*.md"), *folder.glob("*.yml")])
-        for each in prose.marks(file, shown)
-    ]
+    files = sorted([*folder.rglob("*.md"), *folder.glob("*.yml")]) if files is None else files
+    found = [each for file in files for each in prose.marks(file, shown)]
     broken = [
         f"{place} states {mark.guard} = {mark.stated}; it is {mark.now} now: rewrite the sentence"
         for place, mark in found
@@ -125,11 +148,19 @@ def _instruments() -> str:
     return f"{len(known)} instruments under {sum(not claim.statement for claim in listed)} measured claims"
 
 
-def _locks(asked: bool) -> str:
+def _locks(asked: bool, chapters: list[Chapter] | None = None) -> str:
     chain = locks.read()
-    if wrong := unlocked() if asked else []:
+    if wrong := unlocked(chapters) if asked else []:
         raise PressError("\n      ".join(wrong))
-    return f"{sum(line.tests for line in chain.lines)} locks in {len(chain.lines)} lines"
+    return f"{sum(len(line.tests) for line in chain.lines)} locks in {len(chain.lines)} lines"
+
+
+def _alone(chapters: list[Chapter], shown: prose.Pages) -> str:
+    """These chapters can be filled in; what their pages show of all claims is for the whole book to say."""
+    of_all = dict.fromkeys(("verdict", "verdicts", "rungs", "stands"), lambda _: "")
+    for chapter in chapters:
+        prose.fill(chapter.text, chapter.name, shown, of_all)
+    return f"{len(chapters)} page{'s' * (len(chapters) != 1)} to fill in"
 
 
 def _pages(chapters: list[Chapter], shown: prose.Pages) -> str:
@@ -142,17 +173,20 @@ def _pages(chapters: list[Chapter], shown: prose.Pages) -> str:
     return f"{len(pages.texts(chapters, shown))} pages beside the chapters"
 
 
-def unlocked() -> list[str]:
-    """What forbids trusting the locks: a date that cannot be, a claim without one."""
+def unlocked(chapters: list[Chapter] | None = None) -> list[str]:
+    """What forbids trusting the locks, of these chapters or of all: a date that cannot be, a claim without one."""
     chain, lines = locks.read(), locks.misdated()
-    listed = {claim.id: claim for claim in claims.load_claims()}
+    every = claims.load_claims()
+    asked = {chapter.name for chapter in chapters} if chapters else {claim.chapter for claim in every}
+    listed = {claim.id: claim for claim in every if claim.chapter in asked}
     for claim in listed.values():
-        tests = {line["test"] for line in chain.of_claim(claim.id) if line.tests}
+        tests = {line.tests.get(claim.id) for line in chain.of_claim(claim.id)} - {None}
         if short(claim.test_hash) not in tests:
             state = "another test than its locks have" if tests else "no lock"
             lines.append(f"claim {claim.id} has {state}: {command_name()} lock {claim.chapter}")
-    for name in dict.fromkeys(line["claim"] for line in chain.lines if line.tests):
-        if name not in listed and chain.of_claim(name)[-1].event != "withdrawn":
+    own = (line for line in chain.lines if not chapters or line["chapter"] in asked)
+    for name in dict.fromkeys(name for line in own for name in line.tests):
+        if name not in {claim.id for claim in every} and chain.of_claim(name)[-1].event != "withdrawn":
             lines.append(
                 f"claim {name} is gone without a word: {command_name()} lock writes that it is withdrawn"
             )

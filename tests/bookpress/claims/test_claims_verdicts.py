@@ -85,6 +85,28 @@ def test_results_that_do_not_fit_are_one_line(test, results, words):
     assert words in str(caught.value) and str(caught.value).startswith("claim c: ")
 
 
+@pytest.mark.parametrize(
+    "test",
+    [
+        DIFFERENCE,
+        BOUND,
+        Test("identity", a="a", tolerance=0.0),
+        Test("level", results=("a", "b"), side="less", threshold=1.0),
+    ],
+)
+@pytest.mark.parametrize("recorded", [(), ("b",), ("a",)])
+def test_a_result_that_a_run_ended_before_it_recorded_is_one_line(test, recorded):
+    """A chapter that fails in the middle is judged, too, and what it has recorded is kept."""
+    entry = {"values": [1.0, 2.0], "unit": "", "seeds": [0, 1], "note": ""}
+    if missing := sorted({*test.result_names()} - {*recorded}):
+        with pytest.raises(
+            BnbookError, match=f"claim c: result {missing[0]} is missing; expected the chapter to record"
+        ):
+            judge(claim(test), Results({}, dict.fromkeys(recorded, entry)))
+    else:
+        assert judge(claim(test), Results({}, dict.fromkeys(recorded, entry))).n == 2
+
+
 def test_recorded_seeds_must_be_the_same():
     def results(seeds):
         entry = {"values": [1.0, 2.0], "unit": "nats", "seeds": [0, 1], "note": ""}

@@ -157,7 +157,7 @@ def test_what_a_test_had_seen_does_not_count_beside_fresh_seeds(book):
     locks.append([lock()])
     before = locks.read().head(COIN)
     moved = replace(CLAIM, test=replace(CLAIM.test, threshold=0.5))
-    locks.append([lock(moved, "changed", {"laptop": [[0, 2]]}, "moved", first_seed=100)])
+    locks.append([lock(moved, {"laptop": [[0, 2]]}, "moved", first_seed=100)])
     now = locks.read().head(COIN)
     seen = run({"x": [1.0, 1.1, 1.2]}, range(3), head=before)
     fresh, another = (

@@ -13,8 +13,8 @@ from conftest import bnbook
 from locked_coin import COIN, claims_file, coin, edit, edit_results, stamped
 
 from bnbook.errors import BnbookError
-from bookpress import claims, paths, results
-from bookpress.claims import locks, power
+from bookpress import claims, paths
+from bookpress.claims import locks
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, locking, publishing
 from bookpress.pipeline.locking import Known
@@ -42,7 +42,7 @@ def test_what_is_locked_before_its_run_is_not_exploratory(ran, capsys):
     assert shown() == "" and problems() == "" and main(["check"]) == 0
     assert "ok  1 locks in 2 lines" in capsys.readouterr().out
     assert main(["check", "coin"]) == 0 and "ok  laptop/part/coin" in capsys.readouterr().out
-    assert [line.event for line in locks.read().lines] == ["locked", "published"]
+    assert [line.event for line in locks.read().lines] == ["lock", "published"]
     assert "nothing to lock: part/coin" in locking.lock([coin()], "laptop")[0]
 
 
@@ -87,7 +87,7 @@ def test_a_claim_that_is_gone_leaves_a_line(ran):
     claims_file(ran).write_text(text)
     assert "coin-fair is gone without a word" in problems()
     written = locking.lock([coin()], "laptop")
-    words = [re.sub(r" \(.*", "", line) for line in written if "seeds:" not in line]
+    words = [re.sub(r" \(.*", "", line) for line in written]
     assert words == ["locked coin-fairer", "withdrawn coin-fair"]
     assert problems() == "" and shown() == "test written after its data"
 
@@ -169,10 +169,7 @@ def test_verdicts_that_turned_since_their_run_are_named(ran, capsys):
 
 def test_the_command_says_what_it_wrote_or_that_nothing_is_missing(tiny):
     done = bnbook("lock", "coin", root=tiny)
-    assert done.stdout == (
-        "locked coin-fair (paper n = 5, laptop n = 5)\n"
-        "    with 5 seeds: no earlier run says how far seeds spread\n"
-    )
+    assert done.stdout == "locked coin-fair (paper n = 5, laptop n = 5)\n"
     assert "nothing to lock: part/coin has" in bnbook("lock", root=tiny, code=0).stdout
 
 
@@ -376,62 +373,54 @@ def test_a_changed_test_needs_its_reason_and_no_other_change_does(ran, capsys):
         )
 
 
-def test_what_the_seeds_can_show_stands_in_the_lock_and_on_the_page(ran):
-    publishing.publish(coin(), "laptop")
-    path = ran / "book" / "part" / "coin.md"
-    edit(path, "laptop: {tosses: 400, seeds: 5}", "laptop: {tosses: 400, seeds: 9, first_seed: 100}")
-    edit(path, "seeds = 3  # runs", "seeds = 3  # runs\nfirst_seed = 0  # of the first")
-    said = locking.lock([coin()], "laptop", "more seeds")
-    (words,) = locks.read().lines[-1]["power"]["laptop"]
-    assert words.startswith("with 9 seeds: mean within 0.5 ± 0.1") and f"    {words}" in said
-    assert words.endswith("shows in 80 of 100 runs, by the spread of the published laptop run")
-    (found,) = chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))
-    assert found.power == (words,)
-    row = claims.ledger_row(found.claim, found)
-    page = details.folded(row)
-    assert f"<dt>Smallest effect</dt><dd>{words}</dd>" in page
-    edit(claims_file(ran), "tolerance: 0.2", "tolerance: 0.3")
-    assert chapter_runs.chapter_verdicts(chapter_runs.published(coin(), "laptop"))[0].power == ()
+def test_what_the_seeds_can_show_is_said_when_asked_and_nothing_is_written(ran, capsys):
+    """By the spread of the published run, else of any that is here, else of what is given; what else is: test_cli.py."""
+    before = locks.path().read_text()
 
+    def said(*words):
+        assert main(["lock", "coin", "--power", *words]) == 0 and locks.path().read_text() == before
+        first, *rest = capsys.readouterr().out.splitlines()
+        assert first == "coin-fair"
+        return "; ".join(rest)
 
-def test_a_spread_may_be_given_where_no_run_tells(tiny, capsys):
-    """What else is given is refused: test_cli.py."""
-    assert main(["lock", "coin", "--spread", "coin-fair=0.05"]) == 0
-    assert "by the spread of 0.05 that was given" in capsys.readouterr().out
-
-
-def test_the_spread_is_that_of_the_published_run_else_of_any_that_is_here(ran):
-    def source(profile="laptop"):
-        (words,) = locking.powers(claims.load_claims()[0], known(), profile)
-        return words.partition("by the spread of ")[2]
-
-    assert source() == "the laptop run in runs/laptop" == source("paper")
-    chapter_runs.fresh_run(coin(), "laptop").results_path.unlink()
-    assert source() == "the smoke run in runs/smoke"
+    assert said().startswith("    with 5 seeds: mean within 0.5 ± 0.1")
+    assert said().endswith("shows in 80 of 100 runs, by the spread of the laptop run in runs/laptop")
+    assert said("--spread", "coin-fair=0.05").endswith("by the spread of 0.05 that was given")
+    assert "even the middle of the margin shows in fewer" in said("--spread", "coin-fair=0.5")
     shutil.copytree(ran / "runs" / "smoke", ran / "executed" / "paper")
-    assert source() == "the published paper run"
-    shutil.copytree(ran / "runs" / "smoke", ran / "executed" / "laptop")
-    assert (source(), source("paper")) == ("the published laptop run", "the published paper run")
+    assert said().endswith("by the spread of the published paper run")
+    for left in ("runs", "executed"):
+        shutil.rmtree(ran / left)
+    assert "no earlier run says how far seeds spread; --spread coin-fair=NUMBER says it" in said()
 
 
-def test_a_test_gets_as_many_seeds_as_are_planned_of_what_the_earlier_run_had():
-    def seeds(had, **given):
-        planned = {"seeds": 5, "linear_seeds": 20, "settings": "x", "first_seed": 900}
-        earlier = power.Earlier(np.zeros((1, had)))
-        return locking._seeds(planned, earlier, results.Results({"parameters": given}))
+def test_claims_that_are_locked_at_one_stroke_are_one_line(ran):
+    """What had been seen or changed of some alone makes a second one."""
+    one = claims_file(ran).read_text().partition("claims:\n")[2]
+    more = "".join(one.replace("coin-fair", f"coin-{name}") for name in ("fairer", "fairest"))
+    claims_file(ran).write_text(claims_file(ran).read_text() + more)
+    for name in ("laptop", "smoke"):
+        chapter_runs.fresh_run(coin(), name).results_path.unlink()
+    said = locking.lock([coin()], "laptop")
+    assert [line.partition(" (")[0] for line in said] == ["locked coin-fairer", "locked coin-fairest"]
+    claims_file(ran).write_text(claims_file(ran).read_text().replace("tolerance: 0.2", "tolerance: 0.3", 1))
+    locking.lock([coin()], "laptop", "wider")
+    assert [len(line.tests) for line in locks.read().lines] == [1, 2, 1]
 
-    assert seeds(3, seeds=3, linear_seeds=4) == 5 and seeds(4, seeds=3, linear_seeds=4) == 20
-    assert seeds(3, seeds=3, linear_seeds=3) == 20 and seeds(7, seeds=3, linear_seeds=4) == 7
-    assert locking._seeds({"seeds": 5, "linear_seeds": 20, "settings": "x"}, None, None) == 20
 
-
-def test_a_size_that_no_run_has_reached_borrows_the_spread_of_another(ran):
-    edit(claims_file(ran), "claims:", "rungs: {small: Small., wide: Wide.}\nclaims:")
-    edit(claims_file(ran), "a: heads", 'a: "heads.{rung}"')
-
-    def renamed(content):
-        content["results"]["heads.small"] = content["results"].pop("heads")
-
-    stamped(chapter_runs.fresh_run(coin(), "laptop"), renamed)
-    small, wide = locking.powers(claims.load_claims()[0], known(), "laptop")
-    assert small.endswith("the laptop run in runs/laptop") and wide == f"{small} at another size"
+@pytest.mark.parametrize(
+    ("published", "named", "lines"), [(True, False, 0), (False, False, 1), (False, True, 1)]
+)
+def test_other_code_alone_is_locked_before_a_run_and_not_by_the_way(ran, published, named, lines):
+    """Where something is published and all chapters are locked, nothing is written for code that has changed, although the
+    seeds to come are others than those that were published."""
+    if published:
+        publishing.publish(coin(), "laptop")
+    chapter = ran / "book" / "part" / "coin.md"
+    edit(chapter, "import numpy as np", "import numpy as np\n\nOTHER = 1")
+    edit(
+        chapter, "draws[seed] = ", "draws[seed] = OTHER * "
+    ) if "draws[seed] = " in chapter.read_text() else None
+    before = len(locks.read().lines)
+    locking.lock([coin()], "paper", named=named)
+    assert len(locks.read().lines) - before == lines
