@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from bookpress import paths
 from bookpress.book import PRESS, book, folders
 from bookpress.errors import PressError
+from bookpress.kept import kept
 from bookpress.schema import valid
 
 #: Fields of a syntax tree that change no number or that one Python has and another has not.
@@ -152,6 +153,8 @@ class Code:
         self.folders = folders() if root is None else {name: root / name for name in (book().package, PRESS)}
         self._modules: dict[str, Module | None] = {}
         self._read: dict[Place, tuple[str, Mentions]] = {}
+        self.asked = set[str]()  # modules and files that were looked at since somebody emptied it
+        self._asked: dict[str | Place, set[str]] = {}  # of what is read once only
 
     def read(self, path: Path) -> str:
         return path.read_text(encoding="utf-8")
@@ -159,13 +162,26 @@ class Code:
     def module(self, name: str) -> Module | None:
         """A module of the packages, taken apart; None for any other name."""
         if name not in self._modules:
-            first, *rest = name.split(".")
-            folder = self.folders[first].joinpath(*rest) if first in self.folders else None
-            files = [folder / "__init__.py", folder.with_suffix(".py")] if folder else []
-            path = next((path for path in files if path.is_file()), None)
+            outside, self.asked = self.asked, {name}
+            path = self.path(name)
             package = name if path and path.name == "__init__.py" else name.rpartition(".")[0]
             self._modules[name] = path and self.take_apart(Module(name, package, path), self.read(path))
+            self._asked[name], self.asked = self.asked, outside
+        self.asked |= self._asked[name]
         return self._modules[name]
+
+    def path(self, name: str) -> Path | None:
+        """The file of a module, or that which a path names; None where there is none."""
+        first, *rest = name.split(".")
+        folder = self.folders[first].joinpath(*rest) if first in self.folders else None
+        files = [folder / "__init__.py", folder.with_suffix(".py")] if folder else []
+        files += [Path(name)] if Path(name).is_absolute() else []
+        return next((path for path in files if path.is_file()), None)
+
+    def content(self, name: str) -> str:
+        """Hash of what a module or file holds, "" where there is none."""
+        path = self.path(name)
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path else ""
 
     def take_apart(self, module: Module, source: str) -> Module:
         """What each name of a source text is bound to."""
@@ -242,11 +258,13 @@ class Code:
     def definition(self, place: Place) -> tuple[str, Mentions]:
         """The text of a definition, or of what its module does on import, and what it mentions."""
         if place not in self._read:
+            outside, self.asked = self.asked, set()
             module = self.module(place.module)
             read = Reading(module.defined.get(place.name, []) if place.name else module.loose)
-            files = [module.path.parent / text for text in sorted(read.strings) if text.endswith(".yml")]
-            data = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()]
-            self._read[place] = read.text + "".join(data), self.mentioned(read, module)
+            files = [str(module.path.parent / text) for text in sorted(read.strings) if text.endswith(".yml")]
+            self._read[place] = read.text + "".join(map(self.content, files)), self.mentioned(read, module)
+            self._asked[place], self.asked = self.asked | {*files}, outside
+        self.asked |= self._asked.get(place, set())
         return self._read[place]
 
     def trains(self) -> dict[Place, Place]:
@@ -333,6 +351,7 @@ def here() -> Code:
 
 def forget() -> None:
     here.cache_clear()
+    content_here.cache_clear()
 
 
 def of_chapter(
@@ -342,10 +361,35 @@ def of_chapter(
     code: Code | None = None,
 ) -> dict[str, str]:
     """The four hashes that decide freshness; cells: sources of the code cells without the parameters cell."""
-    found = (code or here()).of(cells)
-    own = digest(found.pop(CELLS))
-    package = digest(sorted(found.values()))
+    own, package = _of_cells(cells, code) if code else _kept(tuple(cells))
     return {"code": own, "package": package, "parameters": digest(parameters), "data": data_digest(data)}
+
+
+def _of_cells(cells: Sequence[str], code: Code) -> tuple[str, str]:
+    found = code.of(cells)
+    return digest(found.pop(CELLS)), digest(sorted(found.values()))
+
+
+def _kept(cells: tuple[str, ...]) -> tuple[str, str]:
+    """The same by the code of this checkout; from before where all that was looked at then holds the same now."""
+    code = here()
+
+    def make() -> dict[str, Any]:
+        code.asked = set()
+        hashes = _of_cells(cells, code)
+        return {"hashes": hashes, "of": {name: code.content(name) for name in sorted(code.asked)}}
+
+    def fits(found: dict[str, Any]) -> bool:
+        return all(content_here(name) == then for name, then in found["of"].items())
+
+    rules = [Path(__file__).read_text(encoding="utf-8"), book().package, *book().not_measuring]
+    said = json.dumps([cells, *rules, book().trainings_module])
+    return tuple(kept(f"stamp of {digest(cells)}", said, make, fits)["hashes"])
+
+
+@cache
+def content_here(name: str) -> str:
+    return here().content(name)
 
 
 def definitions(cells: Sequence[str], code: Code | None = None) -> dict[str, str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from pydantic import BeforeValidator
 from bookpress import paths
 from bookpress.book import book, chapter_names
 from bookpress.errors import PressError
+from bookpress.kept import kept
 from bookpress.parameters import Kind, checked, kind, like
 from bookpress.profiles import OPTIONAL, PROFILES
 from bookpress.schema import Entry, Text, Truth, model, valid
@@ -209,14 +211,24 @@ class Chapter:
     @cached_property
     def code_cells(self) -> list[str]:
         """Sources of the code cells but the parameters cell; PressError where one is no Python."""
-        cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and not is_parameters(cell)]
-        for number, cell in enumerate(cells, start=1):
+        return self._sources[1]
+
+    @cached_property
+    def _sources(self) -> list[list[str]]:
+        """Sources of the cells with parameters and of the others; kept by the text, for reading it takes long."""
+        return kept(f"cells of {self.name}", f"{version('jupytext')} {self.text}", self._read_sources)
+
+    def _read_sources(self) -> list[list[str]]:
+        found: list[list[str]] = [[], []]
+        for cell in (each for each in self.notebook.cells if each.cell_type == "code"):
+            found[not is_parameters(cell)].append(cell.source)
+        for number, source in enumerate(found[1], start=1):
             try:
-                ast.parse(cell.source)
+                ast.parse(source)
             except SyntaxError as error:
                 where = f"code cell {number} behind the parameters, line {error.lineno}"
                 raise PressError(f"{self.name}: {where}: {error.msg}: {error.text or ''}") from None
-        return [cell.source for cell in cells]
+        return found
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -230,10 +242,10 @@ class Chapter:
 
     @cached_property
     def _declared(self) -> tuple[dict[str, Any], dict[str, Kind]]:
-        cells = [cell for cell in self.notebook.cells if cell.cell_type == "code" and is_parameters(cell)]
+        cells = self._sources[0]
         if len(cells) != 1:
             raise PressError(f"{self.name}: {len(cells)} cells tagged `parameters`; expected exactly one")
-        values, kinds = read_cell(cells[0].source, self.name)
+        values, kinds = read_cell(cells[0], self.name)
         for name in ("profile", "seeds"):
             if name not in values:
                 raise PressError(f"{self.name}: its parameters cell lacks {name!r}; add it")
