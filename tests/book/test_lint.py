@@ -114,5 +114,7 @@ def test_a_chapter_checks_its_parameters_before_it_uses_one():
 
 def test_no_entry_of_the_bibliography_stands_twice():
     """Sphinx warns of one, and a warning ends the build."""
-    keys = re.findall(r"^@\w+\{([^,]+),", (ROOT / "book" / "references.bib").read_text(encoding="utf-8"), re.M)
+    keys = re.findall(
+        r"^@\w+\{([^,]+),", (ROOT / "book" / "references.bib").read_text(encoding="utf-8"), re.M
+    )
     assert len(keys) > 40 and len(keys) == len(set(keys))
