@@ -20,7 +20,7 @@ from bookpress.claims.judging import NOT_TESTED
 from bookpress.claims.ledger import rung_table, turned
 from bookpress.pipeline.chapters import Chapter, select
 from bookpress.pipeline.prose import Pages
-from bookpress.site import board, details, front, pages, rendering, shell
+from bookpress.site import board, citing, details, front, pages, rendering, shell
 
 FILE = Path(__file__).with_suffix(".txt")
 CHAPTERS = [Chapter("part/coin", None, "A coin & a <die>"), Chapter("part/dice", None, "Dice")]
@@ -126,7 +126,7 @@ def blocks() -> Iterator[tuple[str, str]]:
         yield f"dots {options}", front.pictures(DOTS.format(options), DRAWN, "index.md")
     yield (
         "cite",
-        shell.citation("A 5 % <coin>", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02", "part/coin"),
+        citing.citation("A 5 % <coin>", "part/coin", "https://x.org/a.html", "c0ffee" * 7, "2026-01-02"),
     )
     yield "not run", pages.unanswered(UNANSWERED, "part/coin")
     yield (
@@ -164,7 +164,8 @@ SAID = [
     "The loss that is left at the end of a long training is a sum of $a + b + c$ and of more.",
     "At most σ_{x_i}.",
 ]
-CITATION = "title: A book\nauthors: [{name: Ann}, {name: Bob}]\nversion: 1.2\ndate-released: 2026-01-02\n"
+AUTHORS = [{"name": "Ann & sons"}, {"given-names": "Bob", "family-names": "Coin"}]
+CITATION = {"authors": AUTHORS, "subtitle": "a coin", "version": "1.2", "date-released": "2026-01-02"}
 ABOUT = dict(source={"key": "folklore", "version": "oral", "where": "On <coins>"}, kind="wrong")
 ABOUT |= dict(printed="Heads <b> has $p < 1$.", correct="It has $p = \\frac12$.", why="Tails is a <side>.")
 ERRATA = [
@@ -269,15 +270,16 @@ def of_sources() -> Iterator[tuple[str, str]]:
         for hub in (HUB, "https://gitlab.org/a/b", "https://code.example/a/b"):
             for page in ("index", "part/coin", "scoreboard", "errata"):
                 yield (f"links {hub} {page}", shell.nav(hub, page))
-        for about in (CITATION, None):
-            (root / "CITATION.cff").write_text(about) if about else (root / "CITATION.cff").unlink()
+        told = yaml.safe_load((root / "_config.yml").read_text())
+        for about in (CITATION, {}):
+            (root / "_config.yml").write_text(yaml.safe_dump(told | {"citation": about}))
             yield (
                 "cite",
-                shell.citation(
-                    "Is <it> & so?", "https://x.org/p.html", "c0ffee" * 7, "2026-11-27", "part/is-it"
+                citing.citation(
+                    "Is <it> & so?", "part/is-it", "https://x.org/p.html", "c0ffee" * 7, "2026-11-27"
                 ),
             )
-            yield "cite the book", shell.citation("A book", "", "", "", "index")
+            yield "cite the book", citing.citation("A book", "index", "", "", "")
         yield "instruments", pages.instruments(claims.load_instruments(), shown)
 
 

@@ -20,6 +20,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from bookpress.site import citing
+
 ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = ("3.11", "3.12", "3.13")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -245,9 +247,17 @@ def test_ci_runs_the_test_command_of_the_readme():
     assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_citation_and_package_have_one_version():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+def test_the_citation_is_of_the_one_place_that_names_authors_version_and_day(monkeypatch):
+    monkeypatch.setenv("BNBOOK_ROOT", str(ROOT))
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert text == citing.cff(), "python -m bookpress.site.citing writes it anew"
+    citation, told = yaml.safe_load(text), yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    assert {name: citation[name] for name in ("authors", "version", "date-released")} == {
+        name: told["citation"][name] for name in ("authors", "version", "date-released")
+    }
     assert citation["version"] == importlib.metadata.version("bnbook")
+    assert ("repository-code" in citation) == bool(told["repository"]["url"]), "an address is not made up"
+    assert ("url" in citation) == bool(told["html"]["baseurl"])
     assert set(citation["license"]) == {"MIT", "CC-BY-4.0"} and PROJECT["license"] == "MIT"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bookpress import paths
-from bookpress.book import chapter_names
+from bookpress.book import book, chapter_names, folders
 from bookpress.claims.claim import Claim
 from bookpress.claims.kinds import can_hold, kind_of, least_seeds
 from bookpress.errors import PressError
@@ -166,7 +166,10 @@ def _not_judgeable(claim: Claim, seeds: int | None, diverges: bool) -> str:
     return ""
 
 
-# ---- What a notebook carries of the book, for it may be alone: the claims of a chapter and their verdicts ----------
+# ---- What the package's wheel carries of the book, for a notebook may be alone: claims and their verdicts -----------
+
+#: In the package of the wheel that the site offers: chapter -> its claims, and the parameters of the book's run.
+CARRIED = "carried.json"
 
 
 @model
@@ -195,8 +198,21 @@ def carry(text: str, parameters: Mapping[str, Any] | None = None) -> None:
 
 
 def carried(chapter: str | None = None) -> list[Carried]:
-    """What this session carries, of one chapter or of all, in the book's order."""
+    """What this session or the book's package carries, of one chapter or of all, in the book's order."""
+    if not any(chapter in (None, row.claim.chapter) for row in _carried.values()):
+        for name, known in _of_the_package().items():
+            if chapter in (None, name):
+                carry(json.dumps(known["claims"]), known["parameters"])
     return [row for row in _carried.values() if chapter in (None, row.claim.chapter)]
+
+
+def _of_the_package() -> dict[str, Any]:
+    """What the wheel carries; nothing where the package is not from there."""
+    try:
+        file = folders()[book().package] / CARRIED
+    except PressError:  # no book is known
+        return {}
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def as_text(rows: Iterable[Carried]) -> str:

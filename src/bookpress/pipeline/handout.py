@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
+import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +14,13 @@ from typing import Any
 
 import nbformat
 
-from bookpress import atomic, claims
-from bookpress.book import book, repository
+from bookpress import atomic, claims, paths
+from bookpress.book import book, repository, settings
 from bookpress.claims import reading
 from bookpress.claims.ledger import format_effect
 from bookpress.errors import PressError
 from bookpress.exits import guarded
-from bookpress.pipeline import chapter_runs, prose
+from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, published_runs
 from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
 from bookpress.pipeline.gate import passed_run
@@ -47,12 +50,14 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-source = {source!r}  # the book's repository
+wheel = {wheel!r}  # of the book's package, which the site offers
+source = {source!r}  # where it is when it lies neither here nor one folder up
 needed = {needed!r}
 pip = [sys.executable, "-m", "pip", "install", "--quiet"]
 wanted = [[package for module, package in needed.items() if not find_spec(module)]]
 if not find_spec({package!r}):
-    book = [*map(str, sorted(Path().glob("{package}-*.whl"))), *filter(None, [source])]
+    book = [str(place / wheel) for place in (Path(), Path("..")) if (place / wheel).is_file()]
+    book += filter(None, [source])
     if not book:
         raise ModuleNotFoundError({by_hand!r})
     wanted.append(["--no-deps", book[0]])
@@ -64,22 +69,28 @@ importlib.invalidate_caches()"""
 
 def by_hand() -> str:
     """What to do where nothing can be installed from."""
-    package, version = book().package, book().version
     return (
-        f"{package} is not installed: put its wheel, {package}-{version}-py3-none-any.whl, beside this notebook and run "
-        "the cell again, or pip install . in a copy of the book's repository"
+        f"{book().package} is not installed: put its wheel, {wheel()}, which the book's site offers on its page Run it "
+        "yourself, beside this notebook or one folder up, and run the cell again"
     )
 
 
-def setup_cell(address: str) -> Any:
-    """The folded cell; `address` of the book's repository, empty while it has none.
+def wheel() -> str:
+    """File name of the package's wheel."""
+    return f"{book().package}-{book().version}-py3-none-any.whl"
 
-    The package comes from a wheel beside the notebook, else from the address; with neither the cell says in one
-    line what to do. What the chapter's own parameters need is inside the package; real data are fetched by
-    the chapter itself when its `data` names them.
+
+def setup_cell(repository: str, site: str = "") -> Any:
+    """The folded cell; the addresses of the book's repository and site, empty while it has none.
+
+    The package comes from its wheel beside the notebook or one folder up, else from the site's, which has the book's
+    claims and verdicts, else from the repository; with none of them the cell says in one line what to do. What
+    the chapter's own parameters need is inside the package; real data are fetched by the chapter itself when its `data`
+    names them.
     """
-    source, package = f"git+{address}" if address else "", book().package
-    filled = SOURCE.format(source=source, needed=NEEDED, by_hand=by_hand(), package=package)
+    source = f"{site.rstrip('/')}/data/{wheel()}" if site else f"git+{repository}" if repository else ""
+    given = {"wheel": wheel(), "needed": NEEDED, "by_hand": by_hand(), "package": book().package}
+    filled = SOURCE.format(source=source, **given)
     cell = nbformat.v4.new_code_cell(filled)
     cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
     return cell
@@ -130,7 +141,7 @@ def plain(text: str, numbers: Mapping[str, int], figure: Callable[[str, str], st
         text = LABELLED.sub(lambda m: f"$${m['formula']} \\tag{{{numbers[m['label']]}}}\n$$", text)
         text = ROLE.sub(lambda m: _role(m["name"], m["text"], numbers), text)
         text = LINK.sub(lambda m: _link(m["text"], m["target"]), text)
-        return re.sub(r"^\([a-z0-9-]+\)=\n", "", text, flags=re.M)
+        return re.sub(r"^(?:\([a-z0-9-]+\)=|% [^\n]*)\n", "", text, flags=re.M)  # labels, comments
 
     return inside(BLOCK.sub(block, text))
 
@@ -179,9 +190,10 @@ TO_RUN_AGAIN = (
 def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
     """The chapter's notebook for a reader's own machine.
 
-    Its text is plain Markdown with the numbers of the run that `shown` has, each caption under the cell that
-    draws its figure; the smoke parameters are active, the run's stand beside them; the last cell judges what
-    the notebook has measured by the book's claims. own: with the run's parameters active and its outputs.
+    Its text is plain Markdown with the numbers of the run that `shown` has, each caption under the cell that draws its
+    figure, and the book's main figure where the notebook draws its own; the smoke parameters are active, the run's stand
+    beside them; the last cell judges what the notebook has measured by the book's claims. own: with the run's parameters
+    active and its outputs.
     """
     evidence = shown.evidence.get(chapter.name)
     used = evidence.results.header["parameters"] if evidence else {}
@@ -189,13 +201,14 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
     mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
     page = chapter.notebook.copy()
     texts, captions = _plain_texts(chapter, page.cells, shown)
+    main = next(iter(pictures.shown(chapter)), "")
+    opening = _drawing_cells(page.cells).get(main)
     cells: list[Any] = []
     for number, original in enumerate(page.cells):
         source = original.source
         if original.cell_type == "markdown":
             cells.append(_markdown(texts[number]))
         elif is_parameters(original):
-            cells += [_claims_cell(mine, shown)] if mine else []
             cells.append(_code(with_values(source, *((used,) if own else ({}, used))), tags=["parameters"]))
         elif own or not source.startswith("show_verdicts("):
             cells.append(_code(source))
@@ -203,11 +216,13 @@ def notebook(chapter: Chapter, shown: prose.Pages, *, own: bool = False) -> Any:
             ran = next(made)
             cells[-1] |= {"outputs": ran.outputs, "execution_count": ran.execution_count}
             cells[-1]["metadata"] = ran.metadata
+        elif original.cell_type == "code" and number == opening and evidence and not own:
+            cells[-1]["outputs"] = _drawn(evidence, main)
         cells.append(_markdown(captions.get(number, "")))
     to_run = (TO_RUN_AGAIN if own else TO_RUN).format(package=f"{book().package} {book().version}")
     title, _, rest = cells[0].source.partition("\n")
     cells[0].source = f"{title}\n\n{_about(evidence, own)}\n\n{to_run}\n{rest}"
-    cells.insert(1, setup_cell(repository()))
+    cells.insert(1, setup_cell(repository(), str((settings().get("html") or {}).get("baseurl") or "")))
     if mine and not (own and any("show_verdicts(" in source for source in chapter.code_cells)):
         call = f'show_verdicts("{chapter.name}", profile{", exact=True" if chapter.exact else ""})'
         cells.append(_markdown("## This run beside the book's"))
@@ -321,23 +336,41 @@ def _about(evidence: Evidence | None, own: bool = False) -> str:
     )
 
 
-def _claims_cell(mine: Sequence[claims.Claim], shown: prose.Pages) -> Any:
-    """A folded cell with the chapter's claims and the book's verdicts: the notebook may be alone."""
-    rows = []
-    for claim in mine:
-        found = shown.judgement(claim)
-        rows.append(
+def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
+    """The claims of these chapters with the book's verdicts, and the parameters of its runs, as the wheel carries them."""
+    runs = {}
+    for chapter in chapters:
+        mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
+        rows = [
             reading.Carried(claim, format_effect(found), found.marked) if found else reading.Carried(claim)
-        )
-    head = (
-        "# @title The book's claims and verdicts, for the last cell\n"
-        f"from {book().package}.claims import carry\n\n"
-    )
-    run = shown.evidence.get(mine[0].chapter)
-    beside = f", {run.results.header['parameters']!r}" if run else ""
-    cell = _code(f"{head}carry(r'''{reading.as_text(rows)}'''{beside})")
-    cell.metadata = {"jupyter": {"source_hidden": True}, "cellView": "form"}
-    return cell
+            for claim, found in ((claim, shown.judgement(claim)) for claim in mine)
+        ]
+        run = shown.evidence.get(chapter.name)
+        parameters = run.results.header["parameters"] if run else None
+        runs[chapter.name] = {"claims": json.loads(reading.as_text(rows)), "parameters": parameters}
+    return json.dumps(runs, ensure_ascii=False)
+
+
+def _drawn(run: Evidence, name: str) -> list[Any]:
+    """The figure of the book's run as an output of the cell that draws it; drawn once for the same results and code."""
+    kept = paths.build_folder() / "drawings" / f"{_key(run, name)}.png"
+    if not kept.is_file():
+        draw, figures = pictures.drawings(run.chapter).get(name), []
+        if draw is None:
+            return []
+        book().figures.as_svg(lambda results: figures.append(draw(results)) or figures[0], run.results, False)
+        picture = io.BytesIO()
+        figures[0].savefig(picture, format="png", dpi=100)
+        atomic.write_bytes(kept, picture.getvalue())
+    shown = {
+        "image/png": base64.b64encode(kept.read_bytes()).decode(),
+        "text/plain": f"<the book's figure {name}>",
+    }
+    return [nbformat.v4.new_output("display_data", shown)]
+
+
+def _key(run: Evidence, name: str) -> str:
+    return hashlib.sha256(f"{pictures._digest(run)} {name} png".encode()).hexdigest()
 
 
 def main(folders: list[str]) -> int:

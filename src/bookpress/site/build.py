@@ -17,7 +17,7 @@ from bookpress import atomic, paths
 from bookpress.book import command_name, repository
 from bookpress.errors import PressError
 from bookpress.pipeline import gate, handout, pictures
-from bookpress.site import check, details, exports, pages, shell, teaching
+from bookpress.site import check, details, exports, pages, shell, teaching, wheel
 from bookpress.site.staged import MARK
 
 #: What the site needs of MathJax; the rest of the package (20 MB of other renderers and languages) is left
@@ -62,6 +62,7 @@ def _built(folder: Path, profile: str | None) -> Path:
     rendered, made = output / "_build" / "html", output / "made"
     with _jupyter_book(staged, output):  # meanwhile, what needs none of its pages
         handout.write(made, chapters, shown)
+        wheel.write(output / "wheel", chapters, shown)
         sheets = teaching.students()
     figures = finish(rendered, staged)
     sheets = teaching.write(rendered, sheets)
@@ -75,14 +76,16 @@ def _built(folder: Path, profile: str | None) -> Path:
             text = text.replace(teaching.MADE, sheets)
         if not name.startswith("_"):
             owner = name if name in titles else "index"
-            base = f"{shell.address().rstrip('/')}/" if shell.address() else "../" * name.count("/")
-            image = f"{base}_images/{shell.preview(owner)}"
+            image = shell.picture_of(owner, name)
             text = shell.with_foot(shell.with_description(text, image, titles.get(name, "")), name, *about)
+        text = shell.with_icon(text, "../" * name.count("/"), rendered)
         page.write_text(shell.with_policy(text, page.name in shell.WITHOUT_RUNS), encoding="utf-8")
     details.redirect(rendered, shown)
     # what the download button of a page gives
     shutil.copytree(made, rendered / "_sources", dirs_exist_ok=True)
     exports.write(rendered, shown)
+    if (output / "wheel").is_dir():
+        shutil.copytree(output / "wheel", rendered / "data", dirs_exist_ok=True)
     old_site = folder / "html.old"
     shutil.rmtree(old_site, ignore_errors=True)
     if site.exists():

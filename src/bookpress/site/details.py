@@ -106,8 +106,9 @@ def _others(chapter: Chapter, shown: prose.Pages) -> dict[str, list[str]]:
 
 #: What an old address of a claim is now; chips on old pages and in papers lead there.
 MOVED = (
-    '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{id}</title><meta http-equiv="refresh" content="0; '
-    'url=../{chapter}.html#claim-{id}"><a href="../{chapter}.html#claim-{id}">The claim {id}</a></html>'
+    '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{id}</title><link rel="icon" href="data:,">'
+    '<meta http-equiv="refresh" content="0; url=../{chapter}.html#claim-{id}">'
+    '<a href="../{chapter}.html#claim-{id}">The claim {id}</a></html>'
 )
 
 

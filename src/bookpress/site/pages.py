@@ -39,7 +39,7 @@ from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
 from bookpress.pipeline.prose import ABSENT, Pages
 from bookpress.schema import Entry, Text, model, read_list
-from bookpress.site import board, details, front, rendering, shell, teaching
+from bookpress.site import board, details, front, rendering, shell, teaching, wheel
 from bookpress.site.rendering import Markup, render
 from bookpress.texts import read_yaml
 
@@ -444,7 +444,7 @@ def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     short, rows = short_scoreboard(chapters, shown), list(shown.rows.values())
     lists = claims.load_coverage()
     front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
-    names = {"clone": shell.clone(), "binder": shell.binder()}
+    names = {"clone": shell.clone(), "binder": shell.binder(), "wheel": wheel.link()}
     names |= {"notation": notation(), "stands": board.marked(shown.rows, "")}
     found = {}
     for path in paths.book_folder().glob("*.md"):

@@ -16,12 +16,12 @@ from urllib.parse import quote, urlparse
 import yaml
 
 from bookpress import paths, results
-from bookpress.book import book, command_name, repository, settings
+from bookpress.book import command_name, repository, settings
 from bookpress.pipeline import prose
 from bookpress.pipeline.inks import PALETTE
 from bookpress.pipeline.pictures import Picture
+from bookpress.site import citing
 from bookpress.site.rendering import ORDER, Markup, look, macro, render
-from bookpress.texts import read_yaml
 
 
 def page(title: str, body: Markup, root: str, description: str = "", crumbs: Markup | str = "") -> str:
@@ -61,10 +61,13 @@ def clone() -> str:
 
 
 def configuration() -> str:
-    """jupyter-book's configuration, without the repository: the theme's links lead to notebooks that it does
-    not have, `write_feet` leads to the text."""
+    """jupyter-book's configuration with the authors that are cited, without the repository: the theme's links lead to
+    notebooks that it does not have, `with_foot` leads to the text."""
     content = settings()
     content.pop("repository", None)
+    content.pop("citation", None)
+    if who := citing.authors():
+        content["author"] = ", ".join(who)
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
 
 
@@ -77,18 +80,16 @@ HOSTS = {
     "github": ("/edit/{branch}/{file}", "/issues/new?title={title}"),
     "": ("/_edit/{branch}/{file}", "/issues/new?title={title}"),
 }
-#: What LaTeX takes for its own.
-SPECIAL = re.compile(r"[%&#_$]")
 BEFORE = re.compile(r'<footer class="prev-next-footer|</main>')
 
 
 def with_foot(text: str, name: str, repository: str, address: str, commit: str, day: str) -> str:
     """The page of a name (PART/CHAPTER) with, at its foot, how to cite it, and the links where the repository has an
-    address; `day` is that of the commit, YYYY-MM-DD, both empty where they are not known."""
+    address; `day` is that of the commit, YYYY-MM-DD, for a book that names none; both empty where they are not known."""
     if "<article" not in text:
         return text
     there = f"{address.rstrip('/')}/{name}.html" if address else ""
-    said = citation(_title(text), there, commit, day, name)
+    said = citing.citation(_title(text), name, there, commit, day)
     said += nav(repository, name) if repository else ""
     return BEFORE.sub(lambda at: f"{said}{at[0]}", text, count=1)
 
@@ -97,37 +98,6 @@ def _title(text: str) -> str:
     """The heading of a page, without its link to itself; the book's own title where it has none."""
     heading = re.search(r"<h1[^>]*>(.*?)(<a class=\"headerlink|</h1>)", text, flags=re.S)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", heading[1])).split()) if heading else ""
-
-
-def citation(title: str, address: str, commit: str, day: str, name: str) -> Markup:
-    """How to cite the page of a name (PART/CHAPTER), folded: a sentence, and the same as BibTeX."""
-    whole, who, version, released = _about()
-    day = day or released
-    inside = f"“{title}”, in " if title and title != whole else ""
-    state = (
-        ", ".join([f"version {version}"] * bool(version) + [f"commit {commit[:10]}"] * bool(commit))
-        or "no version"
-    )
-    sentence = f"{who} ({day[:4]}): {inside}{whole}, {state}, {day}." + (f" {address}" if address else "")
-    key = "-".join([book().package, *re.findall(r"[a-z0-9]+", name.lower())])
-    fields = {
-        "author": f"{{{who}}}",
-        "title": "{" + SPECIAL.sub(r"\\\g<0>", title or whole) + "}",
-        "howpublished": f"In: {whole}, {state}",
-    }
-    fields |= {"year": day[:4], "note": day} | ({"url": address} if address else {})
-    lines = ",\n".join(f'  {name} = "{value}"' for name, value in fields.items())
-    return macro("foot.html.j2", "cite")(sentence, f"@misc{{{key},\n{lines}\n}}")
-
-
-def _about() -> tuple[str, str, str, str]:
-    """Title, authors, version and day of the book: of CITATION.cff, or what `_config.yml` has of them."""
-    file, own = paths.repository_root() / "CITATION.cff", settings()
-    if not file.is_file():
-        return str(own.get("title", "")), str(own.get("author", "")), "", str(own.get("copyright", ""))
-    told = read_yaml(file, file.name)
-    who = " and ".join(each["name"] for each in told["authors"])
-    return told["title"], who, str(told["version"]), str(told["date-released"])
 
 
 def nav(repository: str, page: str) -> Markup:
@@ -192,6 +162,15 @@ def with_description(text: str, image: str, title: str = "") -> str:
     return text.replace("</title>", f"</title>\n{own}", 1)
 
 
+ICON = "_static/favicon.svg"
+
+
+def with_icon(text: str, root: str, site: Path) -> str:
+    """The page with the book's icon; where it has none it says so, and no browser asks for one."""
+    there = f"{root}{ICON}" if (site / ICON).is_file() else "data:,"
+    return text.replace("</title>", f'</title>\n<link rel="icon" href="{there}">', 1)
+
+
 def draw_previews(titles: Mapping[str, str], rows: Iterable[dict[str, Any]], images: Path) -> None:
     """A PNG of 1200 by 630 pixels for each page of these titles: its title, and a square in the colour of its verdict
     for each claim; on the first page of all."""
@@ -226,6 +205,13 @@ def _fits(squares: int, side: int) -> bool:
 def preview(name: str) -> str:
     """File name of the picture of a page."""
     return f"preview-{name.replace('/', '-')}.png"
+
+
+def picture_of(owner: str, page: str) -> str:
+    """Where that of `owner` lies, as a page's head says it: its whole address where the site has one, for what shows a
+    preview resolves no other."""
+    base = f"{address().rstrip('/')}/" if address() else "../" * page.count("/")
+    return f"{base}_images/{preview(owner)}"
 
 
 def description(page: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import hashlib
 import os
 import re
@@ -23,7 +24,7 @@ from bookpress.claims import ledger, reading
 from bookpress.pipeline import chapter_runs, chapters, handout, prose
 
 #: Anything of MyST that a notebook editor would show as it is written.
-RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"", re.M)
+RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"|^% ", re.M)
 
 
 @pytest.fixture
@@ -49,11 +50,13 @@ def text(page) -> str:
     return "\n\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
 
 
-def test_every_notebook_of_the_book_is_plain(book):
+def test_every_notebook_of_the_book_is_plain(book, monkeypatch):
+    monkeypatch.setattr(handout, "_drawn", lambda *_: [])  # of which one is looked at below
     without = prose.Pages(
         dict.fromkeys(book[1].evidence), book[1].claims
     )  # what a few chapters show of no run
     for place, chapter in enumerate(book[0]):
+        assert re.search(r"^# .*\n% .*`make lab`", chapter.text, re.M), "raw in JupyterLab, it says where it can be read"
         for shown in (book[1], without) if place % 5 == 0 else (book[1],):
             page = handout.notebook(chapter, shown)
             nbformat.validate(page)
@@ -178,6 +181,10 @@ def test_a_chapter_as_it_is_handed_out(ran):
         "*Figure shares, which the cell above draws when it runs.* The share of heads, "
     )
     assert "| A coin shows heads half of the time." in text(page)
+    assert not [source for _, source in kinds if "carry(" in source], "the package carries the claims"
+    (shown,) = page.cells[drawing].outputs
+    assert base64.b64decode(shown["data"]["image/png"]).startswith(b"\x89PNG")
+    assert not [cell for k, cell in enumerate(page.cells) if k != drawing and cell.get("outputs")]
     assert kinds[-1] == (
         "code",
         'from bnbook.claims import show_verdicts\n\nshow_verdicts("part/coin", profile)',
@@ -203,6 +210,8 @@ def test_it_runs_from_the_top_without_the_repository(book, tmp_path, monkeypatch
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
     chapter = next(chapter for chapter in book[0] if chapter.name == name)
     page = handout.notebook(chapter, book[1])
+    carried = handout.carried([chapter], book[1])
+    (site / "bnbook" / reading.CARRIED).write_text(carried, encoding="utf-8")  # as the site's wheel has it
     page.cells.insert(
         -1, nbformat.v4.new_code_cell("import bnbook\nprint(bnbook.__file__)\nrecord('again', [1])\n" * 2)
     )
@@ -344,6 +353,8 @@ def test_the_setup_cell_takes_the_wheel_beside_the_notebook(tmp_path):
 
 
 def test_the_setup_cell_asks_for_the_address(tmp_path):
+    source = handout.setup_cell("https://code.example/a", "https://coins.example/b/").source
+    assert f"source = 'https://coins.example/b/data/bnbook-{__version__}-py3-none-any.whl'" in source
     done = run_setup(tmp_path, f"file://{tmp_path}/nowhere")
     assert done.returncode == 1
     assert f"could not install --no-deps git+file://{tmp_path}/nowhere" in done.stderr.splitlines()[-1]

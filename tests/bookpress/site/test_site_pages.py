@@ -138,3 +138,18 @@ def test_the_books_notation_is_one_table(monkeypatch, tmp_path):
     (tmp_path / "book/notation.yml").write_text("- {symbol: [a], mean: x}")
     with pytest.raises(BnbookError, match="notation.yml: row number 1: .* lacks meaning"):
         pages.notation()
+
+
+def test_a_preview_has_its_whole_address_where_the_site_has_one(ran):
+    assert shell.picture_of("part/coin", "part/coin") == "../_images/preview-part-coin.png"
+    config = ran / "_config.yml"
+    config.write_text(config.read_text().replace('baseurl: ""', 'baseurl: "https://x.org/b/"'))
+    assert shell.picture_of("part/coin", "part/coin") == "https://x.org/b/_images/preview-part-coin.png"
+
+
+def test_no_browser_asks_for_an_icon_that_is_not_there(tmp_path):
+    page = "<head><title>A</title></head>"
+    assert '<link rel="icon" href="data:,">' in shell.with_icon(page, "../", tmp_path)
+    (tmp_path / "_static").mkdir()
+    (tmp_path / shell.ICON).write_text("<svg/>")
+    assert '<link rel="icon" href="../_static/favicon.svg">' in shell.with_icon(page, "../", tmp_path)
