@@ -41,6 +41,9 @@ class Animal:
     exact: float = 1e-6  # relative, to which numbers agree
     shifted: bool = True  # whether the covariate shift is taken again by hand
     curved: bool = True  # and λ_max
+    held: bool = (
+        True  # also with the statistics held constant, which the slow twin does for torch's batch norm alone
+    )
     tokens: int = 0  # vocabulary, for inputs of whole numbers
 
     def batch(self) -> tuple[Tensor, Tensor]:
@@ -605,7 +608,7 @@ ZOO: dict[str, Animal] = {
     "a frozen part": Animal(frozen_part, lacks=("population",), says=("is frozen",), normalizers=1),
     "averages by hand": Animal(
         lambda: NORMED(Net(by_hand, **of(8), mean=torch.zeros(8), var=torch.ones(8))),
-        lacks=("constant", "population"), normalizers=1),
+        lacks=("population",), normalizers=1, held=False),
     "norm and activation in one": Animal(
         lambda: stack(_l(6, 8), Activated(8), _l(8, K)), lacks=("population",), normalizers=1, curved=False
     ),
@@ -678,11 +681,11 @@ ZOO: dict[str, Animal] = {
     "counts in itself": Animal(lambda: stack(_l(6, 8), Net(counting, calls=0, seen=[]), nn.Tanh(), _l(8, K)), says=NONE_MEET),
     "hooks of the owner": Animal(hooked, lacks=("population",), normalizers=1),
     "averages in buffers": Animal(
-        lambda: NORMED(InBuffers(8)), lacks=("constant", "population"), normalizers=1,
+        lambda: NORMED(InBuffers(8)), lacks=("population",), normalizers=1, held=False,
         says=("no population statistics yet",),
     ),
     "averages in buffers, filled": Animal(
-        lambda: seen(NORMED(InBuffers(8))), lacks=("constant",), normalizers=1, curved=False
+        lambda: seen(NORMED(InBuffers(8))), normalizers=1, curved=False
     ),
     "a slope inside": Animal(lambda: net(energy, a=_l(6, 8), b=_l(8, 1), f=_l(6, K)), says=NONE_MEET, normalizers=0),
     "mixed precision": Animal(

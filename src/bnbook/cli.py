@@ -21,7 +21,11 @@ def add_commands(add: Add) -> None:
 def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
     words = "a function or class without arguments -> module, or a module; or package.module:FACTORY"
     parser.add_argument("factory", metavar="FILE.py:FACTORY", help=words)
-    parser.add_argument("--data", metavar="NAME|FILE", help="a data set, or FILE.pt / FILE.npz")
+    parser.add_argument(
+        "--data",
+        metavar="NAME|FILE",
+        help="a data set, FILE.pt, FILE.npz, or your own FILE.py:LOADER of pairs",
+    )
     words = "of one example, such as 3,32,32: of the data, or of normal random numbers without --data"
     parser.add_argument("--input-shape", metavar="SHAPE", help=words)
     parser.add_argument("--beside", metavar="FILE.py:FACTORY", help="a second network, on the same batch")
@@ -30,6 +34,10 @@ def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
     words = "which of several outputs, by name or place, such as logits or 0"
     parser.add_argument("--output", metavar="NAME|K", help=words)
     parser.add_argument("--batch", type=int, default=64, metavar="B", help="examples (default 64)")
+    words = (
+        "how many: the first is measured, all tell of the averages and of the gradient's noise (default 1)"
+    )
+    parser.add_argument("--batches", type=int, default=1, metavar="K", help=words)
     words = f"{', '.join(LOSSES)}, or your own (outputs, targets) -> number (default {LOSSES[0]})"
     parser.add_argument("--loss", default=LOSSES[0], metavar="NAME|FILE.py:FUNCTION", help=words)
     parser.add_argument("--learning-rate", type=float, default=0.1, metavar="η", help="default 0.1")
@@ -37,6 +45,9 @@ def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-eigenvalues", action="store_true", help="leave out λ_max, which costs most")
     parser.add_argument("--json", metavar="FILE", help="write every number")
     parser.add_argument("--figure", metavar="FILE.svg", help="draw (svg, png or pdf)")
+    parser.add_argument(
+        "--html", metavar="FILE.html", help="write a page: what to know, the numbers, the figure"
+    )
 
 
 def _measure(arguments: argparse.Namespace) -> int:

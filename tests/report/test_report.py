@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from html import escape
 
 import numpy as np
 import pytest
@@ -121,6 +122,36 @@ def test_report_as_table_json_and_figure():
     assert len(figure.axes) == 4 and len(figure.axes[2].lines) == 2
 
 
+def test_several_batches_are_taken_by_hand_again_and_a_page_is_written():
+    draw = torch.Generator().manual_seed(5)
+    data = torch.utils.data.TensorDataset(torch.randn(60, 6, generator=draw).double(), torch.arange(60) % K)
+    loader = torch.utils.data.DataLoader(data, B, shuffle=True, generator=torch.Generator().manual_seed(2))
+    model, before = dense(), loader.generator.get_state()
+    model[3].p = 0.0
+    report = measured(model, data=loader, eigenvalues=False)
+    assert torch.equal(loader.generator.get_state(), before)
+    losses, gradients = [], []
+    for x, y in loader:
+        value = F.cross_entropy(model(x), y)
+        slopes = torch.autograd.grad(value, list(model.parameters()))
+        losses.append(float(value.detach()))
+        gradients.append(torch.cat([slope.flatten() for slope in slopes]))
+    g = torch.stack(gradients)
+    noise = float(g.var(0).sum())
+    size = float(g.mean(0).square().sum()) - noise / len(g)
+    assert report.loss == pytest.approx(losses[0]) and report.batches.losses == pytest.approx(losses)
+    assert report.batches.noise == pytest.approx(noise**0.5)
+    assert report.batches.examples == pytest.approx(
+        B * noise / size if size > 0 else float("nan"), nan_ok=True
+    )
+    rows = dict(report.summary())
+    assert rows["loss, standard deviation over batches"] == pytest.approx(np.std(losses, ddof=1))
+    assert measured(model, data=[batch()], eigenvalues=False).batches is None
+    page = report.to_html()
+    assert page.count("<svg") == 1 and "effective β" in page and "src=" not in page
+    assert all(escape(each.says) in page for each in report.diagnosis)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -134,6 +165,9 @@ def test_report_as_table_json_and_figure():
         ({"lengths": 1.0}, "lengths 1.0; expected"),
         ({"beside": 3}, "a model of type int"),
         ({"names": ()}, "names .*; expected 1"),
+        ({"data": iter(())}, "no batch; expected"),
+        ({"data": [batch(), 3]}, "a batch of type int"),
+        ({"data": (each for each in [batch(), {}])}, "a batch of type dict"),
         ({"output": 0}, "output 0 of a tensor .*expected none"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -202,6 +203,136 @@ def test_values_are_counted_where_a_layer_cuts_the_batch_itself():
     assert about(said(network(norm=Ghost)))["values"].value == 4
 
 
+class ByHand(nn.Module):
+    """As courses write it: names of its own, plain tensors, and inference where gradients are off."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.gamma, self.beta = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        self.moving_mean, self.moving_var = torch.zeros(width).double(), torch.ones(width).double()
+
+    def forward(self, x):
+        mean, var = self.moving_mean, self.moving_var
+        if torch.is_grad_enabled():
+            mean, var = x.mean(0), x.var(0, correction=0)
+            self.moving_mean = 0.9 * self.moving_mean + 0.1 * mean.detach()
+            self.moving_var = 0.9 * self.moving_var + 0.1 * var.detach()
+        return self.gamma * (x - mean) / (var + 1e-5).sqrt() + self.beta
+
+
+def test_a_layer_whose_tensors_have_names_of_their_own():
+    found, few = about(said(network(norm=ByHand))), about(said(network(norm=ByHand, seen=2)))
+    assert "averages" not in found and "modes" not in found and "modes" in few
+    assert about(said(network(norm=ByHand, seen=0)))["averages"].value == 1.0
+    x, y = batch()
+    away = about(said(network(norm=ByHand), (3 * x + 2, y)))
+    assert "lie" in away["modes"].says and "sampling errors" in away["modes"].says
+    assert away["fast path"].layers == ("1",) and "asks whether gradients are on" in away["fast path"].says
+    one, other = (said(network(norm=norm), eigenvalues=True).eigenvalues for norm in (ByHand, nn.BatchNorm1d))
+    assert one.constant == pytest.approx(other.constant, rel=1e-4) and one.batch == pytest.approx(other.batch)
+
+
+class Frozen(nn.Module):
+    """Statistics that never change, as torchvision's FrozenBatchNorm2d has them."""
+
+    def __init__(self, width):
+        super().__init__()
+        for name, value in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
+            self.register_buffer(name, torch.full((width,), value))
+
+    def forward(self, x):
+        shape = (1, -1, 1, 1)
+        scale = self.weight * (self.running_var + 1e-5).rsqrt()
+        return x * scale.view(shape) + (self.bias - self.running_mean * scale).view(shape)
+
+
+Frozen.__name__ = "FrozenBatchNorm2d"
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_frozen_norm_is_told_nothing_of_averages_also_with_one_image(count):
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 3), Frozen(4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 9, K)
+    ).double()
+    found = about(said(model, (torch.randn(count, 3, 5, 5).double(), torch.arange(count) % K)))
+    assert not {"averages", "values", "modes", "momentum", "frozen"} & set(found)
+
+
+def test_several_batches_tell_a_scatter_from_averages_of_other_data():
+    model, (x, y) = healthy(6)
+    draw = torch.Generator().manual_seed(9)
+    batches = [(torch.randn(64, 6, generator=draw, dtype=torch.float64), y) for _ in range(8)]
+    modes = about(said(model, batches))["modes"].says
+    assert "averages made anew from 8 batches differ by" in modes and "scatter as much" in modes
+    moved = about(said(model, [(3 * x + 2, y) for x, y in batches]))["modes"].says
+    assert (
+        "averages made anew from 8 batches differ by" in moved and "let the averages see such data" in moved
+    )
+
+
+class Transposed(nn.BatchNorm1d):
+    """Over the batch and positions of (B, T, C)."""
+
+    def forward(self, x):
+        return super().forward(x.transpose(1, 2)).transpose(1, 2)
+
+
+@pytest.mark.parametrize("norm", [Transposed, nn.LayerNorm])
+def test_torchs_fast_path_computes_a_layer_norm_in_the_place_of_a_batch_norm(norm):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+    layer.norm1, layer.norm2 = norm(8), norm(8)
+    model = nn.Sequential(layer, nn.Flatten(), nn.Linear(8 * 5, K))
+    x, y = 2 * torch.randn(B, 5, 8) + 1, torch.arange(B) % K
+    for _ in range(200):
+        model(x)
+    found = about(said(model, (x, y)))
+    assert ("fast path" in found) is (norm is Transposed) and "modes" not in found
+    if norm is Transposed:
+        with torch.no_grad():
+            fast = model.eval()(x)
+        slow = model(x).detach()
+        assert found["fast path"].value == pytest.approx(float((fast - slow).norm() / slow.norm()), rel=1e-3)
+        assert "set_fastpath_enabled(False) closes the gap" in found["fast path"].says
+
+
+class Keras(nn.Module):
+    """A model as Keras makes it: torch sees its parameters, under other names in a copy, and none of its layers."""
+
+    def __init__(self, *layers):
+        super().__init__()
+        self.__dict__["_layers"] = [*layers]
+        for place, layer in enumerate(layers):
+            layer.name = f"layer{place}"
+        self.named("model/")
+
+    def named(self, prefix):
+        own = {f"{prefix}{n}": p for each in self._layers for n, p in each.named_parameters(each.name)}
+        self._modules["_params"] = nn.ParameterDict({k.replace(".", "/"): p for k, p in own.items()})
+
+    def _flatten_layers(self, include_self=True):
+        return [self] * include_self + self._layers
+
+    def __deepcopy__(self, memo):
+        memo[id(self)] = found = Keras(*copy.deepcopy(self._layers, memo))
+        found.named("")
+        return found
+
+    def forward(self, x):
+        for layer in self._layers:
+            x = layer(x)
+        return x
+
+
+def test_a_model_whose_layers_torch_does_not_see():
+    plain = network(bias=True, seen=0)
+    one, other = said(plain), said(Keras(*network(bias=True, seen=0)))
+    assert one.loss == other.loss and one.effective_smoothness == other.effective_smoothness
+    assert [n.kind for n in other.normalizers] == ["BatchNorm1d"]
+    assert {k: s.value for k, s in about(one).items()} == {k: s.value for k, s in about(other).items()}
+
+
 def test_a_small_branch_is_neither_idle_nor_blind():
     class Branch(nn.Module):
         def __init__(self):
@@ -334,6 +465,36 @@ def test_layers_that_a_step_turns():
     assert found["turn"].layers == ("0",) and "turn" not in about(said(model, learning_rate=1e-4))
     plain = network(norm=lambda n: nn.Identity())
     assert "turn" not in about(said(plain, learning_rate=1.0))
+
+
+def test_small_weights_across_the_gradient_are_not_blind_to_their_length():
+    model = network(norm=lambda n: nn.Identity())
+    x, y = batch()
+    with torch.no_grad():
+        weight = model[0].weight.mul_(1e-3)
+    (slope,) = torch.autograd.grad(F.cross_entropy(model(x), y), weight)
+    with torch.no_grad():
+        weight -= (weight * slope).sum() / slope.square().sum() * slope
+    assert "turn" not in about(said(model, learning_rate=1.0))
+
+
+def test_inputs_with_a_class_in_a_column_are_measured():
+    """As conditional batch norm takes them: another number than a class's is none."""
+
+    class Conditional(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.bn, self.f = nn.Linear(6, 8), nn.BatchNorm1d(8, affine=False), nn.Linear(8, K)
+            self.gain = nn.Embedding(3, 8)
+
+        def forward(self, x):
+            return self.f((self.bn(self.a(x[:, 1:])) * self.gain(x[:, 0].long())).relu())
+
+    torch.manual_seed(0)
+    x, y = batch()
+    x = torch.cat([(torch.arange(B) % 3).double()[:, None], x], 1)
+    report = said(Conditional().double(), (x, y), eigenvalues=True)
+    assert report.findings.meeting == ("bn",) and report.eigenvalues.constant > report.eigenvalues.batch
 
 
 def test_decay_of_gamma_and_beta():

@@ -166,6 +166,24 @@ def test_a_network_beside_another_with_its_table_and_its_figure(here):
     assert again.examples == 20 and again.eigenvalues is None
 
 
+def test_several_batches_of_a_data_set_and_of_ones_own_loader_and_a_page(here):
+    pairs = "def pairs(): return [(torch.ones(8, 1, 8, 8) * k, torch.arange(8) % 10) for k in (1.0, 2.0)]\n"
+    write(here, nets=f"{MAKE}{pairs}rest = pairs()\n")
+    report = run("nets.py:make", *DIGITS, "--batches", "3", "--html", "page/r.html")
+    assert len(report.batches.losses) == 3 and report.examples == 16
+    assert "noise scale" in (here / "page" / "r.html").read_text()
+    for name in ("pairs", "rest"):
+        own = run("nets.py:make", "--data", f"nets.py:{name}")
+        assert own.examples == 8 and len(own.batches.losses) == 2
+    for words, said in (
+        ((*DIGITS, "--batches", "0"), "--batches 0; expected at least 1"),
+        (("--data", "nets.py:none"), "has no .*'none'"),
+        ((*DIGITS, "--html", "r.json", "--json", "./r.json"), "both name 'r.json'"),
+    ):
+        with pytest.raises(BnbookError, match=said):
+            run("nets.py:make", *words)
+
+
 def test_a_batch_of_a_data_set_is_of_its_training_images():
     dataset = data.load("digits-standin")
     inputs, labels = command.read_batch("digits-standin", 5)

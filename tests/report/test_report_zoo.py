@@ -53,7 +53,7 @@ def test_every_number_is_that_of_a_slow_twin_and_nothing_moves(name):
     for state in ("batch", "constant", "population"):
         value = getattr(report.eigenvalues, state)
         assert (value is None) is (state in animal.lacks), state
-        if value is not None and animal.curved:
+        if value is not None and animal.curved and (animal.held or state != "constant"):
             assert value == pytest.approx(zoo.curvature(animal, state), rel=max(1e-3, animal.exact)), state
     said = "\n".join(report.warnings)
     assert [words for words in animal.says if not re.search(words, said)] == []

@@ -42,19 +42,23 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
     kind = Path(arguments.figure or "report.svg").suffix
     if kind not in FIGURES:  # before the minutes that a measurement may take
         raise BnbookError(f"a figure {Path(arguments.figure).name!r}; expected {', '.join(FIGURES)}")
-    table, figure = (Path(p).resolve() if p else None for p in (arguments.json, arguments.figure))
-    for place in (table, figure):
-        if place:
-            _require_writable(place)
-    if table and table == figure:
-        raise BnbookError(f"--json and --figure both name {table.name!r}; expected two files")
+    places = {k: Path(v).resolve() for k in ("json", "figure", "html") if (v := getattr(arguments, k, None))}
+    for name, place in places.items():
+        _require_writable(place)
+        same = [other for other in places if other != name and places[other] == place]
+        if same:
+            raise BnbookError(f"--{name} and --{same[0]} both name {place.name!r}; expected two files")
     named = [each for each in (arguments.factory, arguments.beside) if each]
     weights = arguments.weights or []
     if len(weights) > len(named):
         raise BnbookError(f"{len(weights)} --weights for {len(named)} network; expected one for each at most")
     if not arguments.data and not arguments.input_shape:
         raise BnbookError("neither --data nor --input-shape given; expected one, for a batch")
-    given = read_batch(arguments.data, arguments.batch) if arguments.data else None
+    count = getattr(arguments, "batches", 1)
+    if count < 1:
+        raise BnbookError(f"--batches {count}; expected at least 1")
+    own = bool(arguments.data) and ":" in arguments.data and ".py" in arguments.data
+    given = read_batch(arguments.data, arguments.batch * count) if arguments.data and not own else None
     with foreign.own_command_line(arguments.factory):
         loss = _loss(arguments.loss)
         models = [foreign.network(each, arguments.seed) for each in named]
@@ -62,7 +66,15 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
             foreign.load_weights(model, file)
         output = _output(arguments.output)
         shape = _shape(arguments.input_shape)
-        batch = shaped(given, shape) if given else made_up(models[0], loss, output, shape, arguments)
+        if own:
+            batch = foreign.loader(arguments.data)
+        else:
+            whole = (
+                shaped(given, shape) if given else made_up(models[0], loss, output, shape, arguments, count)
+            )
+            batch = list(zip(*(each.split(arguments.batch) for each in whole), strict=True))
+            batch = [pair for pair in batch if len(pair[0]) == len(batch[0][0])]
+            batch = batch[0] if len(batch) < 2 else batch
         found = measure(
             models[0],
             loss,
@@ -74,12 +86,14 @@ def report(arguments: argparse.Namespace, show: Callable[[Report], Any] = lambda
             names=_names(named),
         )
     try:
-        if table:
-            atomic.write_bytes(table, (found.to_json() + "\n").encode())
+        if "json" in places:
+            atomic.write_bytes(places["json"], (found.to_json() + "\n").encode())
     finally:  # neither may cost the other
         show(found)
-    if figure:
-        _draw(found, figure)
+    if "html" in places:
+        atomic.write_bytes(places["html"], found.to_html().encode())
+    if "figure" in places:
+        _draw(found, places["figure"])
     return found
 
 
@@ -125,14 +139,19 @@ def shaped(batch: tuple[Tensor, Tensor], shape: tuple[int, ...] | None) -> tuple
 
 
 def made_up(
-    model: nn.Module, loss: Callable, output: int | str | None, shape: tuple[int, ...], arguments
+    model: nn.Module,
+    loss: Callable,
+    output: int | str | None,
+    shape: tuple[int, ...],
+    arguments,
+    count: int = 1,
 ) -> tuple[Tensor, Tensor]:
     """Inputs from a standard normal distribution, and targets that fit what the network gives: classes in
     turn for cross entropy, else numbers from a standard normal distribution."""
     draw = torch.Generator().manual_seed(arguments.seed)
-    inputs = torch.randn(arguments.batch, *shape, generator=draw)
+    inputs = torch.randn(arguments.batch * count, *shape, generator=draw)
     try:
-        with Subject(model, loss, (inputs, torch.zeros(arguments.batch)), output).twin() as twin:
+        with Subject(model, loss, (inputs, torch.zeros(len(inputs))), output).twin() as twin:
             outputs = twin.outputs()
     except BnbookError:
         raise

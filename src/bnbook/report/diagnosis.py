@@ -7,9 +7,9 @@ bias is moved, weights are made longer, a layer makes its step alone. What no in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -17,7 +17,19 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.finding import Anatomy, as_made, averages, meeting, put, units_along, watch
+from bnbook.report.finding import (
+    Anatomy,
+    as_made,
+    averages,
+    differing,
+    first_tensor,
+    kept_by,
+    kind,
+    meeting,
+    put,
+    units_along,
+    watch,
+)
 from bnbook.report.subject import Subject, part
 
 #: What each sentence is about -> the number from which it is said, and the chapter that shows it.
@@ -69,9 +81,10 @@ def diagnose(
     by_layer: LayerGradients | None,
     learning_rate: float,
     optimizer: torch.optim.Optimizer | None = None,
+    others: Sequence[Tensor] = (),
 ) -> tuple[Sentence, ...]:
-    """All that is found, the heaviest first; what cannot be tried is not said."""
-    seen = Modes(subject, anatomy)
+    """All that is found, the heaviest first; what cannot be tried is not said. others: inputs of further batches."""
+    seen = Modes(subject, anatomy, others)
     found: list[Sentence] = []
     rules: list[Callable[[], Iterator[Sentence]]] = [
         lambda: _averages(seen),
@@ -108,6 +121,9 @@ class Kept:
     halves: tuple[tuple[Tensor, Tensor], ...]  # of its two halves; () where a half has but one value
     values: int  # n, of a unit
     newest: float  # weight of the newest batch in the running mean; nan where the pass did not move it
+    names: tuple[str, str]  # of the two among what the layer keeps
+    power: float  # ½ where it keeps a standard deviation
+    many: tuple[Tensor, Tensor]  # mean of the moments of all batches that were given
 
     def errors(self) -> float:
         """Root mean square distance of the averages from the batch's moments, in sampling errors of these.
@@ -145,53 +161,152 @@ class Modes:
     """Outputs in training and inference, and what the layers meet in which the examples of a batch meet.
 
     Layers are asked as the network's own `train()` leaves them. "Batch": inference of all other layers (dropout at
-    rest), with the statistics of the batch in these.
+    rest), with the statistics of the batch in these. Inference: `eval()`, with gradients off.
     """
 
     subject: Subject
     anatomy: Anatomy
+    others: Sequence[Tensor] = ()  # inputs of further batches
+    rest: Callable[[nn.Module], object] = nn.Module.eval  # the mode of all other layers
     layers: tuple[str, ...] = ()  # that meet after network.train()
     moments: dict[str, Kept] = field(default_factory=dict)
     inputs: dict[str, Tensor] = field(default_factory=dict)  # (units, values)
     batch: Tensor | None = None  # outputs
     shares: dict[str, float] = field(default_factory=dict)  # of the start in the averages, where some is left
+    cut: frozenset[str] = (
+        frozenset()
+    )  # layers that take the batch in parts, by themselves or by what calls them
 
     def __post_init__(self) -> None:
+        self.axes = {each.name: each.axis for each in self.anatomy.normalizers}
         with suppress(Exception), self.subject.twin() as twin:
             twin.network.train()
             self.layers = tuple(n for n in self.anatomy.meeting if part(twin.network, n).training)
-        if self.layers:
-            self.batch = self.run(self.by_batch)
-            self.run(self._moved_away)
+        if not self.layers:
+            return
+        first: dict[str, Tensor] = {}
+        self.batch = self.run(lambda network: self._looked_at(network, first))
+        self.inputs = {n: units_along(self.axes[n], x) for n, x in first.items()}
+        size = len(self.subject.batch[0])
+        self.cut = frozenset(
+            n
+            for n, x in first.items()
+            if self.anatomy.pools.get(n, 1.0) < 1 or size not in (len(x), x.shape[1])
+        )
+        many = [{n: _moments(x) for n, x in self.inputs.items()}]
+        for inputs in self.others:
+            found: dict[str, Tensor] = {}
+            self.run(lambda network, found=found: self._looked_at(network, found), inputs=inputs)
+            if found.keys() == first.keys():
+                many.append({n: _moments(units_along(self.axes[n], x)) for n, x in found.items()})
+        for name, (names, power, newest) in self._averaging().items():
+            values, half = self.inputs[name], len(first[name]) // 2
+            parts = [units_along(self.axes[name], x) for x in (first[name][:half], first[name][half:])]
+            kept = [kept_by(part(self.subject.network, name))[n].double().flatten() for n in names]
+            self.moments[name] = Kept(
+                (kept[0], kept[1] ** (1 / power)),
+                _moments(values),
+                tuple(map(_moments, parts)) if half and parts[0].shape[1] > 1 else (),
+                values.shape[1],
+                newest,
+                names,
+                power,
+                tuple(torch.stack([each[name][k] for each in many]).mean(0) for k in (0, 1)),
+            )
 
     def by_batch(self, network: nn.Module) -> None:
-        network.eval()
-        axes = {each.name: each.axis for each in self.anatomy.normalizers}
+        self.rest(network)
         for name in self.layers:
             put(part(network, name), True)
-            if name in axes:
-                look = lambda _m, got, _k, n=name: self._before(n, axes[n], got)
-                watch(part(network, name), look, None)
 
-    def _moved_away(self, network: nn.Module) -> None:
-        """With running means one further up, so that the pass shows how far a batch brings them back."""
+    def _looked_at(self, network: nn.Module, found: dict[str, Tensor]) -> None:
+        def keep(name: str, x: Tensor | None) -> None:
+            if x is not None and x.is_floating_point() and x.dim() > 1:
+                found.setdefault(name, x.detach().double())
+
         self.by_batch(network)
-        for name in self.moments:
-            module = part(network, name)
-            module.running_mean.add_(1.0)
-            watch(module, None, lambda m, _g, _o, n=name: self._behind(n, m))
+        for name in self.layers:
+            if name in self.axes:
+                watch(
+                    part(network, name), lambda _m, got, more, n=name: keep(n, first_tensor(got, more)), None
+                )
+
+    def _averaging(self) -> dict[str, tuple[tuple[str, str], float, float]]:
+        """Layer -> the names of its running mean and variance, the power at which it keeps the latter, and the weight w of
+        the newest batch: all that it keeps is moved away to r, and goes in a pass to r + w (μ − r), μ of the batch."""
+        start: dict[str, dict[str, Tensor]] = {}
+        toward: dict[str, list[tuple[int, float, Tensor]]] = {}
+        found: dict[str, dict[int, tuple[float, str, float, float]]] = {}
+
+        def enter(name: str, module: nn.Module, x: Tensor | None) -> None:
+            if x is None or name in start:
+                return
+            values = units_along(self.axes[name], x)
+            mean, variance = _moments(values)
+            whole = variance * values.shape[1] / max(1, values.shape[1] - 1)
+            toward[name] = [(0, 1.0, mean), (1, 1.0, whole), (1, 1.0, variance), (1, 0.5, variance.sqrt())]
+            start[name] = {}
+            for key, kept in kept_by(module).items():
+                if kept.numel() == len(values):
+                    away = torch.where(kept.isfinite(), kept, 0.0)
+                    kept.copy_(away + 1 + away.abs())
+                    start[name][key] = kept.detach().double().flatten().clone()
+
+        def leave(name: str, module: nn.Module) -> None:
+            if name in found or name not in start:
+                return
+            found[name], after = {}, kept_by(module)
+            for key, r in start[name].items():
+                gone = after[key].double().flatten() - r
+                for which, power, goal in toward[name] if gone.any() else ():
+                    way = goal - r
+                    w = float((gone * way).sum() / way.square().sum())
+                    rest = float((gone - w * way).norm() / gone.norm())
+                    if rest < 0.02 and w > 0 and rest < found[name].get(which, (1.0,))[0]:
+                        found[name][which] = rest, key, power, round(w, 6)
+
+        def prepare(network: nn.Module) -> None:
+            self.by_batch(network)
+            for name in self.inputs:
+                watch(
+                    part(network, name),
+                    lambda m, got, more, n=name: enter(n, m, first_tensor(got, more)),
+                    lambda m, _g, _o, n=name: leave(n, m),
+                )
+
+        with torch.no_grad():
+            self.run(prepare)
+        result = {}
+        for name in self.inputs:
+            seen, kept, units = (
+                found.get(name, {}),
+                kept_by(part(self.subject.network, name)),
+                len(self.inputs[name]),
+            )
+            names = tuple(seen[k][1] if k in seen else f"running_{w}" for k, w in ((0, "mean"), (1, "var")))
+            if all(n in kept and kept[n].numel() == units for n in names):
+                still = 0.0 if name in found and not found[name] else math.nan
+                result[name] = names, seen[1][2] if 1 in seen else 1.0, seen[0][3] if 0 in seen else still
+        return result
 
     def run(
-        self, prepare: Callable[[nn.Module], object], rows: slice | Tensor = slice(None), grad: bool = True
+        self,
+        prepare: Callable[[nn.Module], object],
+        rows: slice | Tensor = slice(None),
+        grad: bool = True,
+        inputs: Tensor | None = None,
     ) -> Tensor | None:
         """Outputs for some rows of the batch, in a state; None where somebody else's code fails there."""
         try:
             with self.subject.twin() as twin, torch.set_grad_enabled(grad):
                 prepare(twin.network)
-                given = twin.outputs(twin.inputs[rows])
+                given = twin.outputs((twin.inputs if inputs is None else inputs.to(twin.inputs.dtype))[rows])
                 return given.detach().double() if isinstance(given, Tensor) else None
         except Exception:
             return None
+
+    def shuffled(self) -> Tensor:
+        return torch.randperm(len(self.subject.batch[0]), generator=torch.Generator().manual_seed(0))
 
     def away(self, other: Tensor | None, one: Tensor | None = None) -> float:
         """‖one − other‖ / ‖one‖, one being the outputs with the batch's statistics."""
@@ -200,47 +315,24 @@ class Modes:
             return math.nan
         return float((one - other).norm() / one.norm().clamp_min(1e-300))
 
-    def averaged(self, change: Callable[[str, Kept], tuple[Tensor, Tensor]] | None = None) -> Tensor | None:
-        """Outputs in inference, by the averages as they are or by others, of those layers that keep torch's two."""
+    def averaged(
+        self, change: Callable[[str, Kept], tuple[Tensor, Tensor]] | None = None, grad: bool = False
+    ) -> Tensor | None:
+        """Outputs in inference, by the averages as they are or by others."""
 
         def prepare(network: nn.Module) -> None:
             network.eval()
             for name, kept in self.moments.items() if change else ():
-                module = part(network, name)
-                for buffer, value in zip(
-                    (module.running_mean, module.running_var), change(name, kept), strict=True
-                ):
-                    buffer.copy_(value.to(buffer).view_as(buffer))
+                own, (mean, variance) = kept_by(part(network, name)), change(name, kept)
+                for key, value in zip(kept.names, (mean, variance**kept.power), strict=True):
+                    with torch.no_grad():
+                        own[key].copy_(value.to(own[key]).view_as(own[key]))
 
-        return self.run(prepare)
+        return self.run(prepare, grad=grad)
 
-    def _before(self, name: str, axis: int, got: tuple) -> None:
-        if name not in self.inputs and got and isinstance(got[0], Tensor):
-            values = got[0].detach().double()
-            self.inputs[name] = units_along(axis, values)
-            module = part(self.subject.network, name)
-            kept = [getattr(module, n, None) for n in ("running_mean", "running_var")]
-            units = len(self.inputs[name])
-            if len(values) > 1 and all(isinstance(b, Tensor) and b.numel() == units for b in kept):
-                half = len(values) // 2
-                parts = [
-                    self.inputs[name],
-                    units_along(axis, values[:half]),
-                    units_along(axis, values[half:]),
-                ]
-                whole, *halves = [(each.mean(1), each.var(1, correction=0)) for each in parts]
-                halves = halves if parts[1].shape[1] > 1 else []
-                own = tuple(b.detach().double().flatten() for b in kept)
-                self.moments[name] = Kept(own, whole, tuple(halves), parts[0].shape[1], math.nan)
 
-    def _behind(self, name: str, module: nn.Module) -> None:
-        """The weight w of the newest batch: the mean goes from r to r + w (μ − r), r = the kept one + 1."""
-        if name in self.moments and math.isnan(self.moments[name].newest):
-            kept = self.moments[name]
-            start = kept.kept[0] + 1
-            way, gone = kept.batch[0] - start, module.running_mean.detach().double().flatten() - start
-            newest = float((gone * way).sum() / way.square().sum())
-            self.moments[name] = replace(kept, newest=round(newest, 6))
+def _moments(units: Tensor) -> tuple[Tensor, Tensor]:
+    return units.mean(1), units.var(1, correction=0)
 
 
 def _finite(kept: Kept) -> bool:
@@ -271,7 +363,7 @@ def _averages(seen: Modes) -> Iterator[Sentence]:
             else math.nan
         )
         # the start is said to be in them only where the count of batches and the averages themselves say so
-        if made or (share >= RULES["averages"][0] and abs(once - share) <= 0.1 + 0.3 * share):
+        if made or (min(share, once) >= RULES["averages"][0] and abs(once - share) <= 0.1 + 0.3 * share):
             shares[name] = share if made else once
         if kept.newest >= RULES["momentum"][0]:
             weights[name] = kept.newest
@@ -308,32 +400,62 @@ def _averages(seen: Modes) -> Iterator[Sentence]:
 
 
 def _modes(seen: Modes) -> Iterator[Sentence]:
+    plain, without = (seen.run(nn.Module.eval, grad=grad) for grad in (True, False))
+    path = seen.away(without, plain) if plain is not None else math.nan
+    away = seen.away(without)
+    if not path >= RULES["fast path"][0]:
+        path = 0.0
     if seen.batch is not None and all(_finite(kept) for kept in seen.moments.values()):
-        away = seen.away(seen.averaged())
-        if away >= RULES["modes"][0]:
+        why = _why(seen, away) if away >= RULES["modes"][0] else ""
+        if why and not (path and why == UNKNOWN):
             yield _say(
                 "modes",
                 away,
-                f"with the batch's statistics and with running averages the output differs by {away:.0%} on this batch; "
-                + _why(seen, away),
+                f"with the batch's statistics and with running averages the output differs by {away:.0%} on this batch; {why}",
                 seen.layers,
             )
-    plain, without = (seen.run(nn.Module.eval, grad=grad) for grad in (True, False))
-    path = seen.away(without, plain) if plain is not None else math.nan
-    if path >= RULES["fast path"][0]:
-        yield _say(
-            "fast path",
-            path,
-            f"inference without gradients gives another output than with them, by {path:.0%}: a layer takes a fast path that "
-            "computes something else; torch.backends.mha.set_fastpath_enabled(False) avoids torch's own",
-        )
+    if path:
+        yield _say("fast path", path, *_off(seen, path, plain))
+
+
+UNKNOWN = "averages made anew from this batch do not close the gap: why cannot be told here"
+
+
+def _off(seen: Modes, path: float, plain: Tensor) -> tuple[str, tuple[str, ...]]:
+    """What gives another output where gradients are off: torch's fast path for attention, or layers that ask for them."""
+    says = f"inference without gradients gives another output than with them, by {path:.0%}"
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        closed = seen.away(seen.run(nn.Module.eval, grad=False), plain) <= path / 10
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+    places = differing(seen.subject, (nn.Module.eval, True), (nn.Module.eval, False))
+    where = _some([each or "the network's own code" for each in places])
+    if closed:
+        layers = f"torch's fast path of {where} computes something else"
+        return f"{says}: {layers}; torch.backends.mha.set_fastpath_enabled(False) closes the gap", places
+    return (
+        f"{says}: {where or 'a layer'} asks whether gradients are on, not for the mode, which eval() sets",
+        places,
+    )
 
 
 def _why(seen: Modes, away: float) -> str:
     """Which intervention closes the gap."""
     anew = seen.away(seen.averaged(lambda _, kept: kept.batch))
-    if not seen.moments or not anew <= away / 4:
-        return "averages made anew from this batch do not close the gap: why cannot be told here"
+    if seen.cut:
+        rows = seen.shuffled()
+        moved = seen.away(seen.run(seen.by_batch, rows), seen.batch[rows])
+        if moved >= away / 2:
+            return (
+                f"in another order of the batch the output differs by {moved:.0%} as well: the statistics of the parts into which "
+                f"{_some(sorted(seen.cut))} takes it scatter as much"
+            )
+    if not seen.moments:
+        return f"why cannot be told here: no mean and variance are found that {_some(seen.layers)} keeps"
+    if not anew <= away / 4:
+        return UNKNOWN
     corrected = seen.away(
         seen.averaged(lambda _, k: (k.batch[0], k.batch[1] * k.values / max(1, k.values - 1)))
     )
@@ -344,17 +466,28 @@ def _why(seen: Modes, away: float) -> str:
         without = seen.away(seen.averaged(lambda name, kept: kept.without(seen.shares.get(name, 0.0))))
         if without <= away / 2:
             return f"with what they were made with taken out of the averages it differs by {without:.0%}"
-    far = {name: kept.errors() for name, kept in seen.moments.items() if kept.halves}
-    if not far:
-        return f"averages made anew from this batch differ by {anew:.0%}"
-    name = max(far, key=far.__getitem__)
     if corrected >= away / 2:
         return (
             f"averages made anew from this batch, their variances with 1/(n - 1) as they are kept, differ by {corrected:.0%}, with "
             "1/n by nothing: it is the factor n/(n - 1), layer upon layer"
         )
-    if dropped := _dropped(seen, far):
+    far = {name: kept.errors() for name, kept in seen.moments.items() if kept.halves}
+    if dropped := _dropped(seen, far) if far else "":
         return dropped
+    if seen.others:
+        many = seen.away(seen.averaged(lambda _, kept: kept.many))
+        count = len(seen.others) + 1
+        if many >= away / 2:
+            return f"averages made anew from {count} batches differ by {many:.0%} as well: one batch's statistics scatter as much"
+        return (
+            f"averages made anew from {count} batches differ by {many:.0%}: let the averages see such data with these weights before "
+            "inference"
+        )
+    if not far:
+        return f"averages made anew from this batch differ by {anew:.0%}"
+    name = max(far, key=far.__getitem__)
+    if far[name] < APART and not scatter >= 0:
+        return "the averages are those of such a batch to its sampling error"
     if far[name] < APART or away <= 2 * scatter:
         return (
             f"the averages are those of such a batch to its sampling error; averages from half of it differ by {scatter:.0%} "
@@ -368,29 +501,17 @@ def _why(seen: Modes, away: float) -> str:
 
 def _dropped(seen: Modes, far: Mapping[str, float]) -> str:
     """Whether the averages are those of the batch where all is in training mode: something, such as dropout, is at rest."""
-
-    def training(network: nn.Module) -> None:
-        at_rest.by_batch(network)
-        network.train()
-
-    at_rest = Modes.__new__(Modes)
-    at_rest.subject, at_rest.anatomy, at_rest.layers, at_rest.moments, at_rest.inputs = (
-        seen.subject, seen.anatomy, seen.layers, {}, {},
-    )  # fmt: skip
-    at_rest.run(training)
+    at_rest = Modes(seen.subject, seen.anatomy, rest=nn.Module.train)
     near = {name: kept.errors() for name, kept in at_rest.moments.items()}
     closer = [name for name in near if far.get(name, 0) >= APART and near[name] <= far[name] / 3]
     if not closer:
         return ""
     name = closer[0]
     ratio = float((at_rest.moments[name].batch[1] / seen.moments[name].batch[1].clamp_min(1e-30)).median())
-    kinds = {
-        type(m).__name__
-        for m in seen.subject.network.modules()
-        if isinstance(m, nn.modules.dropout._DropoutNd)
-    }
+    places = differing(seen.subject, (seen.by_batch, True), (at_rest.by_batch, True))
+    kinds = sorted({kind(part(seen.subject.network, each)) for each in places})
     return (
-        f"in training {', '.join(sorted(kinds)) or 'what else changes between the modes'} makes the variance before {name} "
+        f"in training {', '.join(kinds) or 'what else changes between the modes'} makes the variance before {name} "
         f"{ratio:.2g} times as large, and the averages are those of that: put it behind the last normalizer"
     )
 
@@ -400,13 +521,9 @@ def _values(seen: Modes) -> Iterator[Sentence]:
     few = min(counts.items(), key=lambda item: item[1], default=None)
     if few is None or few[1] >= RULES["values"][0] or seen.batch is None:
         return
-    size, cut = len(seen.subject.batch[0]), seen.anatomy.pools.get(few[0], 1.0) < 1
+    cut = few[0] in seen.cut
     # a layer that cuts the batch itself takes other companions when the order is another; else half of them go
-    rows = (
-        torch.randperm(size, generator=torch.Generator().manual_seed(0))
-        if cut
-        else torch.arange(max(1, size // 2))
-    )
+    rows = seen.shuffled() if cut else torch.arange(max(1, len(seen.subject.batch[0]) // 2))
     moved = seen.away(seen.run(seen.by_batch, rows), seen.batch[rows])
     if not moved < 0.05:  # halves of one value cannot be tried at all
         how = "in another order of the batch" if cut else "with half of the batch"
@@ -435,19 +552,19 @@ def _frozen(seen: Modes) -> Iterator[Sentence]:
 
 def _companions(seen: Modes) -> Iterator[Sentence]:
     """Where the examples of a batch meet in inference, too."""
-    places = meeting(seen.subject, nn.Module.eval)
+    places = meeting(seen.subject, nn.Module.eval, grad=False)
     rows = slice(max(1, len(seen.subject.batch[0]) // 2))
-    whole = seen.run(nn.Module.eval)
+    whole = seen.run(nn.Module.eval, grad=False)
     if not places or whole is None:
         return
-    moved = seen.away(seen.run(nn.Module.eval, rows), whole[rows])
+    moved = seen.away(seen.run(nn.Module.eval, rows, grad=False), whole[rows])
     if moved >= RULES["companions"][0]:
         where = _some([place or "the network's own code" for place in places])
         yield _say(
             "companions",
             moved,
             f"in inference, too, the answer for an example depends on the others of its batch ({where}): "
-            f"without half of them it moves by {moved:.0%}",
+            f"without half of them it moves by {_share(moved)}",
             places,
         )
 
@@ -455,6 +572,10 @@ def _companions(seen: Modes) -> Iterator[Sentence]:
 def _loss(subject: Subject, changed: Mapping[str, Tensor]) -> float:
     with subject.twin(changed) as twin:
         return float(twin.value().detach())
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}" if value >= 0.01 else f"{100 * value:.1g}%"
 
 
 def _count(number: int, one: str, more: str) -> str:
@@ -523,16 +644,14 @@ def _biases(
     if found:
         size = sum(subject.parameters[name].numel() for name in found)
         means = [name for names in (idle[k] for k in idle if k) for name in names]
+        norms = {each.name for each in anatomy.normalizers}  # of which none is made without β alone
+        advice = ": make these layers with bias=False" * any(n.rpartition(".")[0] not in norms for n in means)
         yield _say(
             "bias",
             len(found),
             f"{_count(len(found), 'bias', 'biases')} ({size} numbers; {_some(found)}) {'does' if len(found) == 1 else 'do'} nothing: "
             "moved, the loss stays to its last digits"
-            + (
-                f"; the mean that is subtracted behind takes {_some(means)} away: make these layers with bias=False"
-                if means
-                else ""
-            ),
+            + (f"; the mean that is subtracted behind takes {_some(means)} away{advice}" if means else ""),
             tuple(found),
         )
 
@@ -588,9 +707,11 @@ def _blind(
         )  # what as long a step along the gradient does
 
     def alike(names: Iterable[str]) -> bool:
-        """Whether the loss stays when the weights of these layers are twice as long."""
-        longer = {f"{n}.weight": 2 * subject.parameters[f"{n}.weight"] for n in names}
-        return abs(_loss(double, longer) - exact) <= BLIND * min((reach[n] for n in names), default=0.0)
+        """Whether the loss stays when the weights of these layers are twice, ten and a hundred times as long: small
+        weights across the gradient stand twice as long by chance."""
+        bound = BLIND * min((reach[n] for n in names), default=0.0)
+        longer = ({f"{n}.weight": k * subject.parameters[f"{n}.weight"] for n in names} for k in (2, 10, 100))
+        return all(abs(_loss(double, each) - exact) <= bound for each in longer)
 
     blind = maybe if alike(maybe) else {name: turn for name, turn in maybe.items() if alike([name])}
     if not blind:

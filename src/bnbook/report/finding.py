@@ -122,22 +122,21 @@ def _kink(sides: list[tuple[float, float]], size: float, within: float) -> bool:
 
 
 def meeting(
-    subject: Subject, prepare: Prepare = lambda _: None, closed: Sequence[str] = ()
+    subject: Subject, prepare: Prepare = lambda _: None, closed: Sequence[str] = (), grad: bool = True
 ) -> tuple[str, ...] | None:
     """Where the examples of a batch meet: the smallest modules that hand on other values for an example when
     another one is changed, though they received the same; ("",) is the network's own code; None where no
     example can be changed, or there is but one. closed: layers whose insides are not looked at."""
     if len(subject.batch[0]) < 2:
         return None
-    plain = _prints(subject, prepare, None)
+    plain = _prints(subject, prepare, None, grad)
     places: dict[str, None] = {}
     for which in _tried_together(len(subject.batch[0])):
         if places:
             break
-        other = _changed(subject.batch[0], which)
-        if other is None:
+        seen = _tried_with(subject, which, lambda other: _prints(subject, prepare, other, grad))
+        if seen is None:
             return None
-        seen = _prints(subject, prepare, other)
         apart = {
             key: _others_apart(plain[key], seen[key], which)
             for key in plain
@@ -166,21 +165,29 @@ def _within(name: str, parent: str) -> bool:
     return name.startswith(f"{parent}.") or not parent
 
 
-def _changed(inputs: Tensor, which: tuple[int, ...]) -> Tensor | None:
-    changed = inputs.detach().clone()
+def _tried_with(subject: Subject, which: Sequence[int], run: Callable[[Tensor], Any]) -> Any:
+    """What a pass gives where some examples are bent; where they are numbers of classes, which a bent one is not, or the pass
+    fails with these, where they are like others of the batch. None where all examples are alike."""
+    inputs = subject.batch[0].detach()
+    bent = inputs.clone()
+    for k in which if inputs.is_floating_point() else ():
+        wave = torch.arange(inputs[k].numel(), device=inputs.device).cos().view(inputs[k].shape)
+        bent[k] = inputs[k] + (wave * (inputs.double().std(correction=0) + 0.1)).to(inputs.dtype)
+    if inputs.is_floating_point():
+        with suppress(Exception):  # an index in a column of its own, a logarithm
+            return run(bent)
+    swapped = inputs.clone()
     for k in which:
-        if inputs.is_floating_point():
-            wave = torch.arange(inputs[k].numel(), device=inputs.device).cos().view(inputs[k].shape)
-            changed[k] = inputs[k] + (wave * (inputs.double().std(correction=0) + 0.1)).to(inputs.dtype)
-            continue
         others = [row for row in inputs if not torch.equal(row, inputs[k])]
         if not others:
             return None
-        changed[k] = others[0]
-    return changed
+        swapped[k] = others[0]
+    return run(swapped)
 
 
-def _prints(subject: Subject, prepare: Prepare, inputs: Tensor | None) -> dict[tuple[str, str], Tensor]:
+def _prints(
+    subject: Subject, prepare: Prepare, inputs: Tensor | None, grad: bool = True
+) -> dict[tuple[str, str], Tensor]:
     """(module, "in" or "out") -> two numbers an example, (runs, 2, B, 2), of what the module got or gave: with
     examples along its first axis, and along its second, where that is as long; else the first once more."""
     size, found = len(subject.batch[0]), {}
@@ -199,7 +206,7 @@ def _prints(subject: Subject, prepare: Prepare, inputs: Tensor | None) -> dict[t
                     torch.stack([torch.stack([flat.sum(1), flat.square().sum(1)], 1) for flat in rows])
                 )
 
-    with subject.twin() as twin:
+    with subject.twin() as twin, torch.set_grad_enabled(grad):
         prepare(twin.network)
         for name, module in twin.network.named_modules():
             if not isinstance(module, torch.jit.ScriptFunction):
@@ -215,15 +222,14 @@ def _prints(subject: Subject, prepare: Prepare, inputs: Tensor | None) -> dict[t
 def second_axis(subject: Subject) -> dict[str, int]:
     """Modules that receive the examples along axis 1, as (time, B, ...): what moves there when one example does."""
     inputs, found = subject.batch[0], {}
-    other = _changed(inputs, (0,)) if len(inputs) > 1 else None
-    if other is None:
+    if len(inputs) < 2:
         return found
 
     def received(values: Tensor | None) -> dict[str, Tensor]:
         kept: dict[str, Tensor] = {}
 
         def keep(name: str, got: tuple, more: dict) -> None:
-            x = next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
+            x = first_tensor(got, more)
             if x is not None and x.dim() > 2 and x.shape[1] == len(inputs):
                 kept.setdefault(name, x.detach().double())
 
@@ -233,7 +239,7 @@ def second_axis(subject: Subject) -> dict[str, int]:
             twin.outputs(None if values is None else values.to(twin.inputs.dtype))
         return kept
 
-    plain, moved = received(None), received(other)
+    plain, moved = received(None), _tried_with(subject, (0,), received) or {}
     for name in plain.keys() & moved.keys():
         away = (plain[name] - moved[name]).abs().transpose(0, 1).flatten(1).amax(1) > 0
         if away[0] and not away[1:].any():
@@ -241,21 +247,40 @@ def second_axis(subject: Subject) -> dict[str, int]:
     return found
 
 
+def differing(subject: Subject, one: tuple[Prepare, bool], other: tuple[Prepare, bool]) -> tuple[str, ...]:
+    """The smallest modules that hand on other values in one state of the network, (what prepares it, whether gradients are
+    on), than in another one, though they received the same; "" is the network's own code."""
+    here, there = (_prints(subject, prepare, None, grad) for prepare, grad in (one, other))
+    apart = {key: key in there and _others_apart(values, there[key], ()) for key, values in here.items()}
+    names = [
+        n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"), False)
+    ]
+    return tuple(n for n in names if not any(m != n and _within(m, n) for m in names))
+
+
+def kept_by(module: nn.Module) -> dict[str, Tensor]:
+    """What a layer keeps and does not train: buffers, tensors that are plain attributes, parameters without a gradient."""
+    found = dict(module.named_buffers(recurse=False))
+    if not isinstance(module, torch.jit.ScriptModule):
+        found |= {name: value for name, value in vars(module).items() if isinstance(value, Tensor)}
+        found |= {name: p.detach() for name, p in module.named_parameters() if not p.requires_grad}
+    return {name: value for name, value in found.items() if value.is_floating_point()}
+
+
 def averages(subject: Subject, names: Sequence[str]) -> dict[str, dict[str, Tensor]]:
-    """Layer -> its running averages as they are: buffers with torch's names, and all others that a pass in
+    """Layer -> its running averages as they are: what it keeps under torch's names, and all that a pass in
     training mode moves."""
-    layers = {name: part(subject.network, name) for name in names}
-    before = {name: dict(each.named_buffers(recurse=False)) for name, each in layers.items()}
+    before = {name: kept_by(part(subject.network, name)) for name in names}
     after = before
     with suppress(Exception), subject.twin() as twin:  # in training mode somebody else's code may fail
         for name in names:
             part(twin.network, name).train()
         twin.outputs()
-        after = {name: dict(part(twin.network, name).named_buffers(recurse=False)) for name in names}
+        after = {name: kept_by(part(twin.network, name)) for name in names}
 
     def is_one(name: str, key: str, value: Tensor) -> bool:
         moved = key in after[name] and not torch.equal(value, after[name][key])
-        return value.is_floating_point() and (moved or key.startswith("running_"))
+        return moved or key.startswith("running_")
 
     return {name: {k: b for k, b in own.items() if is_one(name, k, b)} for name, own in before.items()}
 
@@ -338,6 +363,7 @@ class Anatomy:
     meeting: tuple[str, ...]  # layers in which the examples meet in training mode
     in_order: bool  # whether layers run in the order of registration
     pools: dict[str, float] = field(default_factory=dict)  # share of the batch that a layer takes together
+    ran: frozenset[str] = frozenset()  # modules that are seen to run
 
 
 @dataclass
@@ -367,7 +393,7 @@ def inspect(subject: Subject) -> Anatomy:
                     return
                 if name in weighted:
                     axes[name] = _input_axis(module, got, more)
-                    scales[name] = _scales(module, *_alone(module, got, more))
+                    scales[name] = _scales(module, *_few(module, got, more))
                 if _worth_trying(module):
                     tried[name] = _try(module, got, more, along.get(name, 0))
 
@@ -416,7 +442,7 @@ def inspect(subject: Subject) -> Anatomy:
     meet += [name for name in _by_own_code(subject, meet) if name not in meet]
     pools = {n: t.pool for n, t in tried.items()}
     in_order = order == [name for name in weighted if name in runs]
-    return Anatomy(normal, tuple(layers), tuple(meet), in_order, pools)
+    return Anatomy(normal, tuple(layers), tuple(meet), in_order, pools, frozenset(runs))
 
 
 def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
@@ -424,7 +450,7 @@ def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
     torch's function between two layers: they do so while the layers known to mix them hand on what they get."""
 
     def pass_on(_module: nn.Module, got: tuple, more: dict, gave: Any) -> Any:
-        x = next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
+        x = first_tensor(got, more)
         return x if isinstance(gave, Tensor) and x is not None and x.shape == gave.shape else None
 
     def prepare(network: nn.Module) -> None:
@@ -438,7 +464,7 @@ def _by_own_code(subject: Subject, layers: list[str]) -> list[str]:
     except Exception:  # in a mode that it is not in somebody else's code may fail
         return []
     modules = dict(subject.network.named_modules())
-    return [name for name in places if list(modules[name].children())]
+    return [name for name in places if blocks(modules[name])]
 
 
 def kind(module: nn.Module) -> str:
@@ -485,7 +511,12 @@ def _scales(module: nn.Module, run: Callable[..., Any] | None, x: Tensor | None)
 
 def is_named_norm(module: nn.Module) -> bool:
     named = kind(module).rstrip("123d").endswith("Norm")
-    return isinstance(module, _KNOWN) or (named and not list(module.children()))
+    return isinstance(module, _KNOWN) or (named and not blocks(module))
+
+
+def blocks(module: nn.Module) -> list[nn.Module]:
+    """The modules inside of a block, without such as only keep parameters."""
+    return [m for m in module.children() if not isinstance(m, (nn.ParameterDict, nn.ParameterList))]
 
 
 def _normalizes(module: nn.Module, tried: _Tried) -> bool:
@@ -503,7 +534,7 @@ def _unseen(module: nn.Module) -> _Tried | None:
 def _worth_trying(module: nn.Module) -> bool:
     """All but layers of torch that are known to treat each example alone, and containers."""
     of_torch = type(module).__module__.startswith("torch.nn.modules")
-    return is_named_norm(module) or not (of_torch or list(module.children()))
+    return is_named_norm(module) or not (of_torch or blocks(module))
 
 
 def _axis(tried: _Tried) -> int:
@@ -512,7 +543,7 @@ def _axis(tried: _Tried) -> int:
 
 def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
     """along: the axis of the examples."""
-    run, x = _alone(module, got, more)
+    run, x = _few(module, got, more)
     if run is None:
         return _unseen(module) or _Tried()
     with torch.enable_grad():  # as in training: a layer may infer where no gradient is asked for
@@ -526,9 +557,7 @@ def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
             over_batch = _others_move(moved, y, along)
             pool = _pool(moved, along) if over_batch else 1.0
             if pool < 1:  # it cuts the batch: how, the whole batch tells
-                pool = _pool_of_all(
-                    run, next(v for v in [*got, *more.values()] if isinstance(v, Tensor)), along
-                )
+                pool = _pool_of_all(run, first_tensor(got, more), along)
             now = _others_move(run(other) - y, y, along)
             alike = y.shape == x.shape
             free = alike and _scale_free(lambda v: run(v, train=True), x)
@@ -542,11 +571,16 @@ def _try(module: nn.Module, got: tuple, more: dict, along: int = 0) -> _Tried:
     return _Tried(over_batch, now, free, axis, pool)
 
 
-def _alone(module: nn.Module, got: tuple, more: dict) -> tuple[Callable[..., Any] | None, Tensor | None]:
-    """The layer by itself, as a function of the first tensor that it receives, from a fresh copy each time."""
+def first_tensor(got: tuple, more: dict) -> Tensor | None:
+    return next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
+
+
+def alone(module: nn.Module, got: tuple, more: dict) -> tuple[Callable[..., Any] | None, Tensor | None]:
+    """The layer by itself, as a function of the first tensor that it receives, from a fresh copy each time; of one example,
+    a second one is made."""
     key = next((k for k, v in [*enumerate(got), *more.items()] if isinstance(v, Tensor)), None)
     x = None if key is None else (got[key] if isinstance(key, int) else more[key])
-    if x is None or x.dim() < 2 or not x.is_floating_point() or len(x) < 2:
+    if x is None or x.dim() < 2 or not x.is_floating_point() or not len(x):
         return None, None
 
     def run(values: Tensor, train: bool = False, change: Callable[[nn.Module], None] | None = None) -> Any:
@@ -565,7 +599,13 @@ def _alone(module: nn.Module, got: tuple, more: dict) -> tuple[Callable[..., Any
         finally:
             set_random_states(states)
 
-    return run, x.detach()[:_FEW].clone()
+    x = x.detach()
+    return run, x.clone() if len(x) > 1 else torch.cat([x, 1.5 * x.flip(-1) + 0.1])
+
+
+def _few(module: nn.Module, got: tuple, more: dict) -> tuple[Callable[..., Any] | None, Tensor | None]:
+    run, x = alone(module, got, more)
+    return run, x if x is None else x[:_FEW]
 
 
 def _apart(difference: Tensor, size: Tensor, share: float = 1e-5) -> bool:
@@ -634,7 +674,7 @@ def _input_axis(module: nn.Module, got: tuple, more: dict) -> int | None:
     default = (
         -1 if isinstance(module, nn.Linear) else 1 if isinstance(module, nn.modules.conv._ConvNd) else None
     )
-    run, x = _alone(module, got, more)
+    run, x = _few(module, got, more)
     if run is None:
         return default
     own = [n for n, p in module.named_parameters(recurse=False) if p.dim() >= 2]
@@ -666,7 +706,7 @@ def units_along(axis: int, values: Tensor) -> Tensor:
 
 def put(module: nn.Module, training: bool) -> None:
     """Into a mode; of a block its own code alone, not the layers inside."""
-    if list(module.children()):
+    if blocks(module):
         module.training = training
     else:
         module.train(training)

@@ -47,6 +47,12 @@ def loss(named: str) -> Callable[..., Any]:
     return tried(f"{named} fails", found) if isinstance(found, type) else found
 
 
+def loader(named: str) -> Any:
+    """Pairs of inputs and targets: a loader or a list of that name, or what a function of that name gives."""
+    found = _named(named, needed=False)
+    return tried(f"{named} fails", found) if callable(found) else found
+
+
 def load_weights(model: nn.Module, file: str) -> None:
     """Parameters and buffers of a checkpoint: a state dict, or a dictionary that holds one, under names of the
     network's own or such with one and the same word before them (a wrapper's)."""
@@ -112,7 +118,7 @@ def _prefixes(state: Mapping[str, torch.Tensor], needed: Sequence[str]) -> list[
     return [p for p in dotted if all(p + key in state for key in needed)]
 
 
-def _named(named: str) -> Any:
+def _named(named: str, needed: bool = True) -> Any:
     place, _, name = named.rpartition(":")
     if not place or not name:
         raise BnbookError(f"{named!r} names no function; expected {EXAMPLE}")
@@ -120,7 +126,7 @@ def _named(named: str) -> Any:
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
-    if not callable(found):
+    if found is None or needed and not callable(found):
         raise BnbookError(
             f"{place} has no function {name!r}; expected one without arguments that gives a module"
         )

@@ -6,6 +6,7 @@ owns its parameters, so that recomputation (activation checkpoints) and parametr
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,10 +21,23 @@ from bnbook.errors import BnbookError
 from bnbook.probes.activations import moment_change
 from bnbook.probes.copies import one_line
 from bnbook.probes.covariate_shift import CovariateShift
-from bnbook.probes.functional import total_norm
+from bnbook.probes.functional import Batch, total_norm
 from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
-from bnbook.report.finding import Anatomy, Prepare, as_made, averages, kind, meeting, put, units_along, watch
+from bnbook.report.finding import (
+    Anatomy,
+    Prepare,
+    alone,
+    as_made,
+    averages,
+    blocks,
+    first_tensor,
+    kind,
+    meeting,
+    put,
+    units_along,
+    watch,
+)
 from bnbook.report.subject import Subject, dense, described, part
 
 # ---- Landscape, covariate shift, gradients and moments ---------------------------------------------------------------
@@ -184,6 +198,43 @@ def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[La
     return LayerGradients(names, *(np.array([float(x.detach()) for x in each]) for each in numbers)), out
 
 
+@dataclass(frozen=True)
+class Batches:
+    """Loss and gradient at θ over K batches: how far one batch's are those of all."""
+
+    losses: np.ndarray  # (K,)
+    gradient: (
+        float  # ‖G‖, estimated: ‖ḡ‖² - s²/K, ḡ the mean of the batches' gradients; nan where s²/K is larger
+    )
+    noise: float  # s, s² = Σ_k ‖g_k - ḡ‖² / (K - 1): the trace of the covariance of a batch's gradient
+    examples: float  # B s²/‖G‖², the simple noise scale, for examples that are drawn apart
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the losses."""
+        return float(self.losses.std(ddof=1))
+
+
+def over_batches(subject: Subject, batches: Sequence[Batch]) -> Batches:
+    """Each batch's loss and gradient at the same θ, in the mode that the network is in. Source: McCandlish et al.
+    2018 (arXiv 1812.06162), B_simple = tr(Σ)/‖G‖², whose Σ is that of one example: B times that of a batch of B."""
+    losses, mean, squares = [], [], torch.zeros((), dtype=torch.float64)
+    for k, batch in enumerate(batches, 1):
+        loss, found = subject.on(batch).gradient()
+        g = [torch.zeros_like(p) if found[n] is None else found[n] for n, p in subject.parameters.items()]
+        g = [each.double() for each in g]
+        mean = mean or [torch.zeros_like(each) for each in g]
+        away = [one - m for one, m in zip(g, mean, strict=True)]
+        mean = [m + a / k for m, a in zip(mean, away, strict=True)]
+        squares = squares + sum((a * (one - m)).sum() for a, one, m in zip(away, g, mean, strict=True)).cpu()
+        losses.append(float(loss))
+    noise = float(squares) / (len(losses) - 1)
+    size = float(total_norm(mean)) ** 2 - noise / len(losses)
+    known = size if size > 0 else math.nan
+    scale = np.mean([len(inputs) for inputs, _ in batches]) * noise / known
+    return Batches(np.array(losses), math.sqrt(known), math.sqrt(noise), float(scale))
+
+
 #: Before a normalizer; behind it; what a layer with weights receives.
 PLACES = ("before normalization", "behind normalization", "input of a weight layer")
 
@@ -221,11 +272,13 @@ def moments(
     places, layers, *numbers = zip(*rows) if rows else ((),) * 6
     seen = {name for _, name in before}
     out = [
-        LeftOut("moments", each.name, "receives no features that can be told apart" if each.runs else _UNSEEN)
-        for each in anatomy.layers
-        if each.name not in seen
+        LeftOut("moments", name, "receives no features that can be told apart" if ran else _UNSEEN)
+        for name, ran in (
+            *((each.name, each.runs) for each in anatomy.layers),
+            *((each.name, each.name in anatomy.ran) for each in anatomy.normalizers),
+        )
+        if name not in seen
     ]
-    out += [LeftOut("moments", each.name, _UNSEEN) for each in anatomy.normalizers if each.name not in seen]
     return Moments(places, layers, *(np.array(each, dtype=float) for each in numbers)), out
 
 
@@ -244,22 +297,19 @@ def _look(
             moments = units.mean(1), units.var(1, correction=0)
             found.setdefault((place, name), tuple(each.cpu().numpy() for each in moments))
 
-    def first(got: tuple, more: dict) -> object:
-        return next((v for v in [*got, *more.values()] if isinstance(v, Tensor)), None)
-
     with subject.twin(changed) as twin:
         modules = dict(twin.network.named_modules())
         for each in anatomy.normalizers:
             watch(
                 modules[each.name],
-                lambda _m, got, more, e=each: keep(PLACES[0], e.name, e.axis, first(got, more)),
+                lambda _m, got, more, e=each: keep(PLACES[0], e.name, e.axis, first_tensor(got, more)),
                 lambda _m, _got, gave, e=each: keep(PLACES[1], e.name, e.axis, gave),
             )
         for each in anatomy.layers:
             if each.axis is not None:
                 watch(
                     modules[each.name],
-                    lambda _m, got, more, e=each: keep(PLACES[2], e.name, e.axis, first(got, more)),
+                    lambda _m, got, more, e=each: keep(PLACES[2], e.name, e.axis, first_tensor(got, more)),
                     None,
                 )
         twin.outputs()
@@ -289,8 +339,9 @@ class Statistics:
     """The states of a copy in which λ_max is taken: only layers in which examples meet change their mode."""
 
     def __init__(self, subject: Subject, anatomy: Anatomy) -> None:
-        self.subject, self.names = subject, anatomy.meeting
-        self.held: dict[str, list[tuple[Tensor, Tensor]]] = {}
+        self.subject, self.anatomy, self.names = subject, anatomy, anatomy.meeting
+        self.held: dict[str, list[tuple[Tensor, Tensor]]] = {}  # mean and variance of each run
+        self.linear: dict[str, list[tuple[Tensor, Tensor]]] = {}  # x₀ and D of each run
 
     def batch(self, network: nn.Module) -> None:
         for name in self.names:
@@ -301,17 +352,19 @@ class Statistics:
             put(part(network, name), False)
 
     def constant(self, network: nn.Module) -> None:
-        """Each layer infers with the statistics of this batch in the place of its running averages."""
+        """Each layer infers with the statistics of this batch in the place of its running averages; one that cannot hands on
+        f(x₀) + D (x − x₀), x₀ what it received and D as `_slope` took it."""
         for name in self.names:
-            module, kept = part(network, name), self.held[name]
+            module, kept, linear = part(network, name), self.held.get(name, []), self.linear.get(name, [])
             if not kept:  # not seen to run: it stays as it is, so that examples that meet in it are seen to
                 put(module, True)
+                _linear(module, linear) if linear else None
                 continue
             module.training, held = False, iter(kept)
 
             def give(module: nn.Module, got: tuple, more: dict, kept=kept, held=held) -> None:
                 mean, variance = kept[0] if len(kept) == 1 else next(held)  # recomputed, it runs once more
-                wide = next(v for v in [*got, *more.values()] if isinstance(v, Tensor)).dtype == torch.float64
+                wide = first_tensor(got, more).dtype == torch.float64
                 as_run = torch.Tensor.double if wide else torch.clone  # differences are taken in 64 bits
                 module.running_mean, module.running_var = as_run(mean), as_run(variance)
 
@@ -351,7 +404,7 @@ class Statistics:
             if not kept:
                 continue  # whether it infers without the batch is tried
             bad = [k for k, b in kept.items() if not torch.isfinite(b).all()]
-            bad += [k for k, b in kept.items() if k.endswith("_var") and bool((b < 0).any())]
+            bad += [k for k, b in kept.items() if k in ("running_var", "moving_var") and bool((b < 0).any())]
             if bad:
                 raise BnbookError(f"{bad[0]} of {name} is below zero or not finite")
             if as_made(kept):
@@ -360,6 +413,10 @@ class Statistics:
                     "with; run some batches in training mode first"
                 )
         still = meeting(self.subject, self.population)
+        if still and meeting(self.subject, self.population, grad=False) == ():
+            raise BnbookError(
+                f"{_said(self.subject, still)} infers with its averages only where gradients are off, and λ_max needs them"
+            )
         if still:
             raise BnbookError(
                 f"{_said(self.subject, still)} keeps no running averages that it infers with: the examples of a "
@@ -370,58 +427,131 @@ class Statistics:
         """Take the batch's statistics down; BnbookError where a layer with them held constant gives anything
         but its own output, or examples still meet."""
         self.check_mode(self.batch)
+        self.held, self.linear = {name: [] for name in self._inferring()}, {}
         own, again = {}, {}
-        with self.subject.twin() as twin:
-            self.batch(twin.network)
-            for name in self.names:
-                module = part(twin.network, name)
-                if isinstance(module, torch.jit.ScriptModule):
-                    raise BnbookError(
-                        f"{_said(self.subject, [name])} is inside a scripted block, in which nothing can be held"
-                    )
-                if not {"running_mean", "running_var"} <= {*module._buffers, *vars(module)}:
-                    raise BnbookError(
-                        f"{_said(self.subject, [name])} has no mean and variance that can be held constant"
-                    )
-                self.held[name] = []
-                watch(module, partial(self._take, name), partial(_print, own, name))
-            twin.outputs()
-        with self.subject.twin() as twin:
-            self.constant(twin.network)
-            for name in self.names:
-                watch(part(twin.network, name), None, partial(_print, again, name))
-            try:
-                twin.outputs()
-            except Exception as error:  # somebody else's code
-                raise BnbookError("its layers do not infer with held statistics") from error
-        for name in self.names:
-            pairs = zip(own.get(name, []), again.get(name, []), strict=True)
+        for found, prepare in ((own, self.batch), (again, self.constant)):
+            with self.subject.twin() as twin:
+                prepare(twin.network)
+                for name in self.held:
+                    before = partial(self._take, name) if found is own else None
+                    watch(part(twin.network, name), before, partial(_print, found, name))
+                try:
+                    twin.outputs()
+                except Exception:  # somebody else's code does not infer with held statistics
+                    again = {}
+        for name in list(self.held):
+            pairs = zip(own.get(name, []), again.get(name, []))
             gamma = getattr(part(self.subject.network, name), "weight", None)
             scale = (
                 float(gamma.detach().abs().max()) if isinstance(gamma, Tensor) else 1.0
             )  # of normalized values
             near = 1e-3 * max([scale, *(float(a.abs().max()) for a in own.get(name, []))])
-            if not all(torch.allclose(a, b, rtol=1e-3, atol=near) for a, b in pairs):
-                raise BnbookError(
-                    f"{_said(self.subject, [name])} does more than normalize by the mean and variance of the batch: with "
-                    "these held constant it gives another output"
-                )
+            fits = len(own.get(name, [])) == len(again.get(name, []))
+            if not fits or not all(torch.allclose(a, b, rtol=1e-3, atol=near) for a, b in pairs):
+                del self.held[name]
+        self._take_slopes([name for name in self.names if name not in self.held])
         still = meeting(self.subject, self.constant)
         if still:
             raise BnbookError(
                 f"the examples of a batch also meet in {_said(self.subject, still)}, whose statistics cannot be held"
             )
 
+    def _inferring(self) -> list[str]:
+        """Layers that keep averages under torch's names."""
+        found = []
+        for name in self.names:
+            module = part(self.subject.network, name)
+            if isinstance(module, torch.jit.ScriptModule):
+                words = "is inside a scripted block, in which nothing can be held"
+                raise BnbookError(f"{_said(self.subject, [name])} {words}")
+            if {"running_mean", "running_var"} <= {*module._buffers, *vars(module)}:
+                found.append(name)
+        return found
+
     def _take(self, name: str, _module: nn.Module, got: tuple, more: dict) -> None:
-        x = next(v for v in [*got, *more.values()] if isinstance(v, Tensor)).detach()
+        x = first_tensor(got, more).detach()
         x = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x  # under autocast
         axes = [axis for axis in range(x.dim()) if axis != 1]
         self.held[name].append((x.mean(axes), x.var(axes, correction=0)))
+
+    def _take_slopes(self, names: Sequence[str]) -> None:
+        """x₀ and D of each run of these layers, in 64 bits where the network runs in them."""
+        axes = {each.name: each.axis for each in self.anatomy.normalizers}
+
+        def take(name: str, module: nn.Module, got: tuple, more: dict) -> None:
+            run, x = (None, None) if blocks(module) else alone(module, got, more)
+            slope = None if run is None else _slope(run, x, axes.get(name, 1))
+            if slope is None:
+                raise BnbookError(
+                    f"{_said(self.subject, [name])} does more than normalize by the mean and variance of the batch: what it "
+                    "does to an entry with these held constant cannot be told"
+                )
+            self.linear.setdefault(name, []).append((x, slope))
+
+        for subject in (self.subject.in_double(), self.subject) if names else ():
+            self.linear = {}
+            try:
+                with subject.twin() as twin:
+                    self.batch(twin.network)
+                    for name in names:
+                        watch(part(twin.network, name), partial(take, name), None)
+                    twin.outputs()
+                return
+            except RuntimeError:
+                if subject is self.subject:
+                    raise
 
 
 def _print(found: dict[str, list[Tensor]], name: str, _module: nn.Module, _got: tuple, gave: Tensor) -> None:
     flat = gave.detach().double().transpose(0, 1).flatten(1)
     found.setdefault(name, []).append(torch.stack([flat.mean(1), flat.square().mean(1).sqrt(), flat.amax(1)]))
+
+
+def _slope(run: Callable[[Tensor], Tensor], x: Tensor, axis: int) -> Tensor | None:
+    """D (as x), of y = f(x; mean and variance of each unit): by central differences along a direction that moves neither to
+    first order; None where a second direction gives another one, or there are too few values to choose one."""
+    h, share = (1e-5, 1e-3) if x.dtype == torch.float64 else (1e-2, 3e-2)
+    units = x.movedim(axis, 0).flatten(1)
+    if units.shape[1] < 4:
+        return None
+    scale = units.std(1, correction=0).clamp_min(1e-12)[:, None]
+    ones = torch.ones_like(units) / units.shape[1] ** 0.5
+    own = nn.functional.normalize(units - units.mean(1, keepdim=True), dim=1)
+    draw, found = torch.Generator().manual_seed(0), []
+    for _ in range(2):
+        way = torch.randn(units.shape, generator=draw, dtype=torch.float64).to(units)
+        for _ in range(2):  # twice is enough
+            for other in (ones, own):
+                way = way - (way * other).sum(1, keepdim=True) * other
+        way = (way * scale).view(x.movedim(axis, 0).shape).movedim(0, axis)
+        ahead, behind = run(x + h * way), run(x - h * way)
+        if not isinstance(ahead, Tensor) or ahead.shape != x.shape:
+            return None
+        found.append((way, (ahead - behind).detach() / (2 * h)))
+    (way, moved), (second, again) = found
+    size = (second.abs() > 0.1 * second.abs().amax()) & (way.abs() < 0.1 * way.abs().amax())
+    slope = torch.where(size, again / second, moved / torch.where(way == 0, 1.0, way))
+    fits = (again - slope * second).abs() <= share * again.abs().amax().clamp_min(1e-12)
+    return slope if bool(fits.double().mean() > 0.999) else None
+
+
+def _linear(module: nn.Module, kept: Sequence[tuple[Tensor, Tensor]]) -> None:
+    order, inside = iter(kept), []
+
+    def enter(_module: nn.Module, got: tuple, more: dict) -> tuple[tuple, dict]:
+        x = first_tensor(got, more)
+        at, slope = kept[0] if len(kept) == 1 else next(order)  # recomputed, it runs once more
+        inside.append((x, at.to(x), slope.to(x)))
+        return tuple(at.to(x) if v is x else v for v in got), {
+            k: at.to(x) if v is x else v for k, v in more.items()
+        }
+
+    def leave(_module: nn.Module, _got: tuple, gave: Tensor) -> Tensor:
+        x, at, slope = inside.pop()
+        return gave + slope * (x - at)
+
+    module.register_forward_pre_hook(enter, with_kwargs=True)
+    module.register_forward_hook(leave)
 
 
 def _said(subject: Subject, names: list[str] | tuple[str, ...]) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.probes.copies import one_line, reach
+from bnbook.probes.copies import one_line, random_states, reach, set_random_states
 from bnbook.probes.functional import Batch, Loss, total_norm
 from bnbook.report import finding, instruments
 from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
@@ -30,7 +31,7 @@ LENGTHS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 def measure(
     model: nn.Module,
     loss: Loss,
-    batch: Batch,
+    batch: Batch | Iterable[Batch],
     *,
     learning_rate: float = 0.1,
     lengths: Sequence[float] = LENGTHS,
@@ -43,10 +44,11 @@ def measure(
 ) -> Report:
     """Landscape, effective β, covariate shift, gradients and moments by layer, and λ_max of any network.
 
-    loss(outputs, targets) -> (), a mean over the batch; batch: inputs (B, ...) and targets; output: which
-    of several outputs, by place or name; optimizer: whose weight decay the `diagnosis` looks at. The
-    model runs in the mode it is in; `eigenvalues` are measured with the batch's statistics, with these
-    held constant, and with running averages, on all outputs and all parameters, and cost most. What an
+    loss(outputs, targets) -> (), a mean over the batch; batch: inputs (B, ...) and targets, or several such pairs (a
+    loader), of which the first is measured, and the first MOST tell of the averages, of the spread of the loss and of
+    the noise of the gradient; output: which of several outputs, by place or name; optimizer: whose weight decay the
+    `diagnosis` looks at. The model runs in the mode it is in; `eigenvalues` are measured with the batch's statistics,
+    with these held constant, and with running averages, on all outputs and all parameters, and cost most. What an
     instrument does not apply to is None or left out by name, and `warnings` and `findings` say why.
     `beside`: a second model on the same batch. `progress`: None shows a bar where somebody watches.
     Nothing runs on the model itself: every pass takes a copy, with the random states of torch, CUDA,
@@ -55,6 +57,7 @@ def measure(
     finite number; where something has moved all the same, with its name.
     """
     models = [model] if beside is None else [model, beside]
+    batch, *others = _batches(batch)
     for each in models:
         _check(each, batch)
     learning_rate, lengths, names = _settings(learning_rate, lengths, names, len(models))
@@ -62,10 +65,16 @@ def measure(
     models = [unwrapped(each) for each in models]
     for each in models:
         _refuse_unready(each)
-    with _bar(len(models) * (5 + 3 * eigenvalues), progress) as step:
+    with _bar(len(models) * (5 + 3 * eigenvalues + bool(others)), progress) as step:
         found = [
             _One(
-                Subject(each, loss, batch, output), learning_rate, lengths, eigenvalues, step, optimizer
+                Subject(each, loss, batch, output),
+                learning_rate,
+                lengths,
+                eigenvalues,
+                step,
+                optimizer,
+                others,
             ).report(name)
             for each, name in zip(models, names, strict=False)
         ]
@@ -83,8 +92,9 @@ class _One:
         eigenvalues: bool,
         step: Callable[[], Any],
         optimizer: torch.optim.Optimizer | None = None,
+        others: Sequence[Batch] = (),
     ) -> None:
-        self.subject, self.learning_rate, self.lengths = subject, learning_rate, lengths
+        self.subject, self.learning_rate, self.lengths, self.others = subject, learning_rate, lengths, others
         self.eigenvalues, self.step, self.optimizer = eigenvalues, step, optimizer
         self.warnings: list[str] = []
         self.left_out: list[LeftOut] = []
@@ -109,7 +119,7 @@ class _One:
             raise BnbookError(
                 f"one pass of this network runs, another one fails: {one_line(error)}"
             ) from error
-        seen = shift = by_layer = places = values = None
+        seen = shift = by_layer = places = values = several = None
         said: tuple[Sentence, ...] = ()
         hindrance = self._hindrance(findings)
         if hindrance:
@@ -123,6 +133,9 @@ class _One:
                 values = instruments.eigenvalues(
                     subject, anatomy, findings.meeting, self._attempt, self.warnings.append
                 )
+            if self.others:
+                every = [subject.batch, *self.others]
+                several = self._attempt("several batches", lambda: instruments.over_batches(subject, every))
             said = self._attempt(
                 "diagnosis",
                 lambda: diagnose(
@@ -133,6 +146,7 @@ class _One:
                     by_layer,
                     self.learning_rate,
                     self.optimizer,
+                    [inputs for inputs, _ in self.others],
                 ),
             )
         self.warnings += _left_out(self.left_out)
@@ -144,6 +158,7 @@ class _One:
         return Report(
             name, self.learning_rate, len(subject.batch[0]), float(start), anatomy.normalizers, seen, shift, by_layer,
             places, values, tuple(self.warnings), replace(findings, left_out=tuple(self.left_out)), said or (),
+            batches=several,
         )  # fmt: skip
 
     def _again(self, raw: dict[str, Tensor | None]) -> tuple[Tensor, dict[str, Tensor | None]]:
@@ -262,6 +277,31 @@ class _One:
                 f"moments are not finite numbers, before or after one step, in {_some(lost)}"
             )
         return found
+
+
+MOST = 16  # batches of a loader that are asked for
+
+
+def _batches(batch: Any) -> list[Any]:
+    """One pair of tensors, or the first pairs of what gives them; the random states are as they were before."""
+    if isinstance(batch, (Tensor, Mapping, str)) or not isinstance(batch, Iterable):
+        return [batch]
+    if isinstance(batch, (tuple, list)) and any(isinstance(each, Tensor) for each in batch):
+        return [batch]
+    own = [getattr(each, "generator", None) for each in (batch, getattr(batch, "sampler", None))]
+    own = [each for each in own if isinstance(each, torch.Generator)]
+    states = random_states(own)
+    try:
+        found = list(islice(batch, MOST))
+    except Exception as error:  # somebody else's code
+        raise BnbookError(f"the batches cannot be read: {one_line(error)}") from error
+    finally:
+        set_random_states(states, own)
+    if not found:
+        raise BnbookError("no batch; expected at least one pair of tensors (inputs, targets)")
+    for each in found[1:]:
+        _check(nn.Identity(), each)
+    return found
 
 
 def _check(model: nn.Module, batch: Batch) -> None:
@@ -439,6 +479,13 @@ def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator
                 else "call model.train() for those of training"
             )
         )
+    keras = [
+        n
+        for n, m in subject.network.named_modules()
+        if hasattr(m, "moving_mean") and n not in anatomy.meeting
+    ]
+    if keras:
+        yield f"{_some(keras)} is in inference mode: models of Keras infer unless they are called with training=True"
     hooked = [n for n, p in subject.network.named_parameters() if p._backward_hooks]
     if hooked:
         yield f"a hook changes the gradient of {_some(hooked)} on its way to the parameter: all numbers are those without it"

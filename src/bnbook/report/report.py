@@ -1,10 +1,12 @@
-"""The report: what was measured of a network, as numbers, a table, a figure and JSON."""
+"""The report: what was measured of a network, as numbers, a table, a figure, JSON and a page."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from html import escape
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from bnbook.probes.landscape import Landscape
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.diagnosis import Sentence
 from bnbook.report.finding import Found, Slope
-from bnbook.report.instruments import NAMES, Eigenvalues, LeftOut, Moments
+from bnbook.report.instruments import NAMES, Batches, Eigenvalues, LeftOut, Moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,6 +60,7 @@ class Report:
     findings: Findings
     diagnosis: tuple[Sentence, ...] = ()  # the heaviest first
     beside: Report | None = None
+    batches: Batches | None = None  # where several were given
 
     @property
     def effective_smoothness(self) -> float | None:
@@ -88,6 +91,12 @@ class Report:
         )
         for name in NAMES if self.eigenvalues else ():
             yield f"λ_max, statistics: {name}", getattr(self.eigenvalues, name)
+        if self.batches:
+            count, scale = len(self.batches.losses), self.batches.examples
+            yield f"loss, mean of {count} batches", float(self.batches.losses.mean())
+            yield "loss, standard deviation over batches", self.batches.spread
+            yield "noise of the gradient of one batch", self.batches.noise
+            yield "noise scale, examples", scale if np.isfinite(scale) else None
         for place in dict.fromkeys(moments.places) if moments else ():
             chosen = np.array([each == place for each in moments.places])
             yield f"{place}: change of the mean by one update", float(moments.mean_change[chosen].mean())
@@ -128,13 +137,46 @@ class Report:
 
         return draw(self._all())
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def to_html(self) -> str:
+        """One page that loads nothing: what to know, the numbers, what was found, and the figure."""
+        rows, reports = [dict(each.summary()) for each in self._all()], self._all()
+        names = list(dict.fromkeys(name for column in rows for name in column))
+        head = "".join(f"<th>{escape(each.name)}</th>" for each in reports)
+        body = "".join(
+            f"<tr><td>{escape(name)}</td>{''.join(f'<td>{_number(c.get(name))}</td>' for c in rows)}</tr>"
+            for name in names
+        )
+        parts = []
+        for each in reports:
+            said = "".join(
+                f"<li>{escape(s.says)} <small>{escape(s.chapter)}</small></li>" for s in each.diagnosis
+            )
+            found = [*(f"{n.name}: {n.kind}" for n in each.normalizers), *each.warnings]
+            parts.append(f"<h2>{escape(each.name)}</h2><ol>{said or '<li>nothing to say</li>'}</ol>")
+            parts.append(
+                f"<details><summary>{len(each.normalizers)} normalizers, {len(each.warnings)} notes</summary><ul>"
+            )
+            parts.append("".join(f"<li>{escape(words)}</li>" for words in found) + "</ul></details>")
+        drawn = StringIO()
+        self.figure().savefig(drawn, format="svg")
+        title, svg = escape(", ".join(each.name for each in reports)), drawn.getvalue()
+        svg = svg[svg.index("<svg") :]
+        return (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+            f"{''.join(parts)}<table><tr><th></th>{head}</tr>{body}</table>{svg}</html>\n"
+        )
 
+    def _repr_html_(self) -> str:
         return f"<pre>{escape(self.table())}</pre>"
 
     def _all(self) -> tuple[Report, ...]:
         return (self,) if self.beside is None else (self, self.beside)
+
+
+_STYLE = (
+    "body,html{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:1rem auto;padding:0 1rem;color-scheme:light}"
+    "table{border-collapse:collapse}td,th{padding:.1rem .8rem .1rem 0;text-align:left}svg{max-width:100%;height:auto}"
+)
 
 
 def _number(value: float | None) -> str:

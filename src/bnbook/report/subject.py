@@ -135,11 +135,12 @@ class Subject:
     double: bool = False
 
     def __post_init__(self) -> None:
+        self.owner, self.network = self.network, _with_layers(self.network)
         self.copies = Copies(self.network, self.loss)
         self.parameters = {n: p.detach() for n, p in self.network.named_parameters() if p.requires_grad}
 
     def marks(self) -> dict[str, Any]:
-        return marks(("", self.network), ("the loss", self.loss), ("the batch", self.batch))
+        return marks(("", self.owner), ("the loss", self.loss), ("the batch", self.batch))
 
     @contextmanager
     def twin(self, changed: Mapping[str, Tensor] | None = None) -> Iterator[Twin]:
@@ -173,6 +174,12 @@ class Subject:
         value.backward()
         return [dense(leaf.grad) for leaf in leaves]
 
+    def on(self, batch: Batch) -> Subject:
+        """The same on another batch."""
+        found = copy.copy(self)
+        found.batch = batch
+        return found
+
     def in_double(self) -> Subject:
         """The same in 64 bits, where it can be."""
         found = copy.copy(self)
@@ -192,6 +199,19 @@ class Subject:
             return outputs[self.output]
         except (KeyError, IndexError, AttributeError, TypeError):
             raise BnbookError(f"no output {self.output!r} in {described(outputs)}") from None
+
+
+def _with_layers(network: nn.Module) -> nn.Module:
+    """The network; where there are models of Keras in it, a copy in which torch sees their layers, which these keep in lists of
+    their own, and whose parameters have the names that a further copy has."""
+    if not any(hasattr(each, "_flatten_layers") for each in network.modules()):
+        return network
+    found = copy.deepcopy(network)
+    for model in [each for each in found.modules() if hasattr(each, "_flatten_layers")]:
+        for layer in model._flatten_layers(include_self=False):
+            if layer not in model._modules.values():
+                model._modules.setdefault(layer.name, layer)
+    return found
 
 
 def dense(gradient: Tensor | None) -> Tensor | None:
@@ -241,13 +261,13 @@ def unwrapped(model: nn.Module) -> nn.Module:
 @contextmanager
 def watched(subject: Subject, before: Mapping[str, Any], touched: list[str]) -> Iterator[None]:
     """Put down what of the network itself moves within, beside its marks before; its gradients are put aside."""
-    kept = [(p, p.grad) for p in subject.network.parameters()]
+    kept = [(p, p.grad) for p in subject.owner.parameters()]
     try:
         for parameter, _ in kept:
             parameter.grad = None
         yield
         touched += [
-            f"the gradient of {name}" for name, p in subject.network.named_parameters() if p.grad is not None
+            f"the gradient of {name}" for name, p in subject.owner.named_parameters() if p.grad is not None
         ]
     finally:
         for parameter, gradient in kept:

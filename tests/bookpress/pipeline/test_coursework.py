@@ -3,6 +3,7 @@ nothing of a solution in what students get."""
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 import re
@@ -79,6 +80,30 @@ def test_the_untouched_sheet_earns_nothing_and_says_why(course, name):
     for cell in tests:
         said = found[re.search(r"def (\w+)", cell.source).group(1)]
         assert said.startswith(cell.fails) and "nothing is written here yet" in said
+
+
+def zeros(value):
+    """The same with a zero in the place of each number."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(zeros(each) for each in value)
+    if isinstance(value, dict):
+        return {name: zeros(each) for name, each in value.items()}
+    numbers = isinstance(value, (bool, int, float, np.ndarray, np.number, torch.Tensor))
+    return value * 0 if numbers else value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sheet_filled_with_zeros_earns_nothing(course, name):
+    """Each answer has the right form, and leaves what it is handed as it is."""
+    world = answers(course / "instructor" / f"{name}.ipynb")
+    cells = [cell for q in assignment(name).questions for cell in q.cells]
+    for cell in cells:
+        for written in re.findall(r"^def (\w+)", cell.source, flags=re.M) if cell.kind == "solution" else ():
+            right = world[written]
+            filled = lambda *given, right=right, **more: zeros(right(*copy.deepcopy(given), **more))
+            world = {**world, written: filled}  # what the answers call of each other stays right
+    tests = [cell for cell in cells if cell.kind in ("public", "hidden")]
+    assert len(failed(course, name, world)) == len(tests)
 
 
 @pytest.mark.parametrize("mistake", WRONG)
