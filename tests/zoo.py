@@ -744,7 +744,7 @@ ZOO: dict[str, Animal] = {
     ),
     "γ and β of the maps' axes": Animal(
         lambda: stack(nn.Conv2d(2, 4, 3), course(), nn.Flatten(), _l(36, K)), (2, 5, 5), normalizers=1, shifted=False,
-        lacks=("constant", "population"),
+        held=False, lacks=("population",),
     ),
     "a compiled part": Animal(
         lambda: nn.Sequential(torch.compile(NORMED(), backend="eager"), nn.Identity()), lacks=("population",),

@@ -472,7 +472,7 @@ def _why(seen: Modes, away: float) -> str:
             "1/n by nothing: it is the factor n/(n - 1), layer upon layer"
         )
     far = {name: kept.errors() for name, kept in seen.moments.items() if kept.halves}
-    if dropped := _dropped(seen, far) if far else "":
+    if dropped := _dropped(seen, away):
         return dropped
     if seen.others:
         many = seen.away(seen.averaged(lambda _, kept: kept.many))
@@ -485,6 +485,11 @@ def _why(seen: Modes, away: float) -> str:
         )
     if not far:
         return f"averages made anew from this batch differ by {anew:.0%}"
+    if any(each not in seen.axes for each in seen.anatomy.meeting):  # then its halves are not drawn apart
+        return (
+            f"averages made anew from this batch differ by {anew:.0%}; as its examples meet elsewhere, too, one batch cannot "
+            "tell its own scatter from averages of other data: hand over several"
+        )
     name = max(far, key=far.__getitem__)
     if far[name] < APART and not scatter >= 0:
         return "the averages are those of such a batch to its sampling error"
@@ -499,20 +504,24 @@ def _why(seen: Modes, away: float) -> str:
     )
 
 
-def _dropped(seen: Modes, far: Mapping[str, float]) -> str:
-    """Whether the averages are those of the batch where all is in training mode: something, such as dropout, is at rest."""
-    at_rest = Modes(seen.subject, seen.anatomy, rest=nn.Module.train)
-    near = {name: kept.errors() for name, kept in at_rest.moments.items()}
-    closer = [name for name in near if far.get(name, 0) >= APART and near[name] <= far[name] / 3]
-    if not closer:
+def _dropped(seen: Modes, away: float) -> str:
+    """Whether averages made anew from this batch with all in training mode leave the gap: something, such as dropout, is at
+    rest in inference."""
+    active = Modes(seen.subject, seen.anatomy, rest=nn.Module.train)
+    if active.moments.keys() != seen.moments.keys():
         return ""
-    name = closer[0]
-    ratio = float((at_rest.moments[name].batch[1] / seen.moments[name].batch[1].clamp_min(1e-30)).median())
-    places = differing(seen.subject, (seen.by_batch, True), (at_rest.by_batch, True))
+    left = seen.away(seen.averaged(lambda name, _: active.moments[name].batch))
+    if not left >= away / 2:
+        return ""
+    variances = ([each.moments[n].batch[1].clamp_min(1e-30) for n in seen.moments] for each in (active, seen))
+    ratios = {n: float((a / b).median()) for n, a, b in zip(seen.moments, *variances, strict=True)}
+    name = max(ratios, key=lambda n: abs(math.log(ratios[n])))
+    places = differing(seen.subject, (seen.by_batch, True), (active.by_batch, True))
     kinds = sorted({kind(part(seen.subject.network, each)) for each in places})
     return (
-        f"in training {', '.join(kinds) or 'what else changes between the modes'} makes the variance before {name} "
-        f"{ratio:.2g} times as large, and the averages are those of that: put it behind the last normalizer"
+        f"averages made anew in training mode differ by {left:.0%} as well, for in training "
+        f"{', '.join(kinds) or 'what else changes between the modes'} makes the variance before {name} {ratios[name]:.2g} times as "
+        "large: put it behind the last normalizer"
     )
 
 

@@ -463,10 +463,12 @@ def _spread(subject: Subject) -> bool:
 
 def _to_know(subject: Subject, anatomy: Anatomy, mean: float | None) -> Iterator[str]:
     if mean is not None and not abs(mean - 1) <= 1e-3 * (10 if _half(subject) else 1):
-        yield (
-            f"the loss is no mean over the examples (the batch twice gives {mean:.3g} times the loss): "
+        rest = (
             "gradients and β scale with the batch"
+            if abs(mean - 2) < 0.1
+            else "of another batch size it is another loss"
         )
+        yield f"the loss is no mean over the examples (the batch twice gives {mean:.3g} times the loss): {rest}"
     over = [each for each in anatomy.normalizers if each.over_batch]
     still = [each.name or each.kind for each in over if not each.meets_now]
     if still:

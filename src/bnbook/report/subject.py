@@ -146,6 +146,7 @@ class Subject:
     def twin(self, changed: Mapping[str, Tensor] | None = None) -> Iterator[Twin]:
         """A fresh copy with some parameters changed; in its context the random states are the subject's."""
         with self.copies.fresh() as [network, loss]:
+            _registered(network)
             inputs, targets = (copy.deepcopy(each.detach()) for each in self.batch)
             if self.double:
                 network, inputs = network.double(), _wide(inputs)
@@ -202,16 +203,21 @@ class Subject:
 
 
 def _with_layers(network: nn.Module) -> nn.Module:
-    """The network; where there are models of Keras in it, a copy in which torch sees their layers, which these keep in lists of
-    their own, and whose parameters have the names that a further copy has."""
-    if not any(hasattr(each, "_flatten_layers") for each in network.modules()):
-        return network
-    found = copy.deepcopy(network)
-    for model in [each for each in found.modules() if hasattr(each, "_flatten_layers")]:
+    """The network; where there are models of Keras in it, a copy, whose parameters have the names that a further copy has."""
+    return _registered(copy.deepcopy(network)) if any(map(_of_keras, network.modules())) else network
+
+
+def _of_keras(module: nn.Module) -> bool:
+    return hasattr(module, "_flatten_layers")
+
+
+def _registered(network: nn.Module) -> nn.Module:
+    """The same, in which torch sees the layers of models of Keras, which these keep in lists of their own."""
+    for model in [each for each in network.modules() if _of_keras(each)]:
         for layer in model._flatten_layers(include_self=False):
             if layer not in model._modules.values():
                 model._modules.setdefault(layer.name, layer)
-    return found
+    return network
 
 
 def dense(gradient: Tensor | None) -> Tensor | None:
