@@ -94,10 +94,6 @@ def test_the_page_of_public_names_has_names_that_there_are():
     assert len(listed) > 10 and gone == []
 
 
-#: It draws its batch first; a change of its cell asks for a run of an hour.
-LATE = {"practice/your-network"}
-
-
 def test_a_chapter_checks_its_parameters_before_it_uses_one():
     """Whoever runs a chapter's notebook by papermill alone is told in one line what a parameter may be."""
     late = set()
@@ -109,7 +105,7 @@ def test_a_chapter_checks_its_parameters_before_it_uses_one():
             if not isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
                 used |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
         late |= {chapter.name} if used & set(chapter.defaults) else set()
-    assert late == LATE
+    assert late == set()
 
 
 def test_no_entry_of_the_bibliography_stands_twice():
