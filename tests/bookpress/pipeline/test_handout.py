@@ -24,7 +24,9 @@ from bookpress.claims import ledger, reading
 from bookpress.pipeline import chapter_runs, chapters, handout, prose
 
 #: Anything of MyST that a notebook editor would show as it is written.
-RAW = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"|^% ", re.M)
+RAW = re.compile(
+    r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]+\}`|\{\{|^\([a-z0-9-]+\)=$|<div class=\"explorer\"|^% ", re.M
+)
 
 
 @pytest.fixture
@@ -56,7 +58,9 @@ def test_every_notebook_of_the_book_is_plain(book, monkeypatch):
         dict.fromkeys(book[1].evidence), book[1].claims
     )  # what a few chapters show of no run
     for place, chapter in enumerate(book[0]):
-        assert re.search(r"^# .*\n% .*`make lab`", chapter.text, re.M), "raw in JupyterLab, it says where it can be read"
+        assert re.search(r"^# .*\n% .*`make lab`", chapter.text, re.M), (
+            "raw in JupyterLab, it says where it can be read"
+        )
         for shown in (book[1], without) if place % 5 == 0 else (book[1],):
             page = handout.notebook(chapter, shown)
             nbformat.validate(page)
