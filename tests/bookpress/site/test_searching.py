@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import browsing
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
@@ -55,15 +56,13 @@ def test_the_index_has_the_text_and_not_the_code(small):
     )
 
 
-def test_a_page_whose_title_has_the_words_is_found_first(small, browser):
-    page = browser.new_page()
-    page.goto(f"{(small / 'search.html').as_uri()}?q=weight+decay")
-    page.wait_for_selector("#search-results li a")
-    page.wait_for_function("document.querySelectorAll('#search-results li').length > 1")
-    first = page.locator("#search-results li a").first
-    assert first.inner_text() == "Is weight decay a learning rate?"
-    quoted = page.evaluate(
-        """() => Search.htmlToText('<article><nav>Contents</nav><p>The text.</p><pre>code</pre></article>', '')"""
-    )
-    assert quoted == "The text."
-    page.close()
+@pytest.mark.skipif(browsing.CHROMIUM is None, reason="no browser is installed")
+def test_a_page_whose_title_has_the_words_is_found_first(small):
+    with browsing.chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{(small / 'search.html').as_uri()}?q=weight+decay")
+        page.wait_for_function("document.querySelectorAll('#search-results li').length > 1")
+        first = page.locator("#search-results li a").first.inner_text()
+        text = "<article><nav>Contents</nav><p>The text.</p><pre>code</pre></article>"
+        quoted = page.evaluate("text => Search.htmlToText(text, '')", text)
+    assert first == "Is weight decay a learning rate?" and quoted == "The text."
