@@ -70,8 +70,9 @@ def _bytes_hash(array: np.ndarray) -> Any:
 
 
 def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Names that appeared, went or changed."""
-    return [name for name in {**before, **after} if before.get(name, "absent") != after.get(name, "absent")]
+    """Names that appeared, went or changed; a layer of Keras lists its parameters for torch when it is first asked for them."""
+    named = (name for name in {**before, **after} if name in before or "._torch_params" not in name)
+    return [name for name in named if before.get(name, "absent") != after.get(name, "absent")]
 
 
 # ---- A network, its loss and its batch -------------------------------------------------------------------------------
