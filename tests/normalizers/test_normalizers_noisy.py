@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 import torch
 from scipy import stats
 from torch import nn
 
-from bnbook.errors import BnbookError
-from bnbook.normalizers import frozen_noise, make_normalizer
+from bnbook.normalizers import make_normalizer
+from bnbook.probes.copies import Copies
 
 LAST = torch.channels_last
 
@@ -108,48 +106,16 @@ def test_every_training_forward_draws_anew_and_the_seed_decides():
     assert torch.equal(first, model(x)) and torch.equal(second, model(x))
 
 
-def test_frozen_noise_repeats_bit_for_bit_and_gives_the_random_state_back():
+def test_a_probe_before_a_step_sees_the_noise_of_that_step():
     model, x = network(), torch.randn(9, 5)
-    torch.manual_seed(6)
-    following = model(x)
-    torch.manual_seed(6)
-    state = torch.get_rng_state()
-    with frozen_noise(model):
-        first = model(x)
-        torch.randn(7)  # other draws inside change neither the kept noise nor the state after
-        assert torch.equal(first, model(x))
-        with frozen_noise(model):
-            assert torch.equal(first, model(x))
-        with frozen_noise(model[1]):
-            assert torch.equal(first, model(x))
-        assert torch.equal(first, copy.deepcopy(model)(x))
-        assert torch.equal(model(x), torch.func.functional_call(model, dict(model.named_parameters()), (x,)))
-        model.eval()
-        clean = model(x)
-        model.train()
-        assert torch.equal(first, model(x)) and not torch.equal(first, clean)
-    assert torch.equal(state, torch.get_rng_state())
-    assert torch.equal(first, following)  # a probe before a step sees the noise of that step
-    assert torch.equal(first, model(x)) and not torch.equal(first, model(x))
-
-
-def test_frozen_noise_refuses_another_batch_shape_and_ends_after_an_error():
-    model, x = network(), torch.randn(9, 5)
-    state = torch.get_rng_state()
-    with pytest.raises(BnbookError, match="one batch shape"), frozen_noise(model):
-        model(x)
-        model(x[:4])
-    assert torch.equal(state, torch.get_rng_state())
-    assert model(x[:4]).shape == (4, 4)
-    assert not any(getattr(layer, "frozen", False) for layer in model.modules())
-    with frozen_noise(model):
-        model(x[:4])
-
-
-def test_frozen_noise_of_a_model_without_noise_changes_nothing():
-    model, x = nn.Linear(5, 2), torch.randn(3, 5)
-    with frozen_noise(model):
-        assert torch.equal(model(x), model(x))
+    copies, state = Copies(model), torch.get_rng_state()
+    torch.randn(7)  # other draws before the passes change nothing
+    found = []
+    for _ in range(2):
+        with copies.fresh() as [twin]:
+            found.append(twin(x))
+    torch.set_rng_state(state)
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], model(x))
 
 
 def test_the_grid_of_the_shifts_is_symmetric_about_their_centre():

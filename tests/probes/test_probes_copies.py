@@ -1,4 +1,5 @@
-"""A copy of a network with its loss: whatever a pass moves, moves in the copy."""
+"""Copies of a network with its loss: whatever a pass moves, moves in the copy. On a zoo of networks nothing of the
+original moves, and each number is that of a slow twin."""
 
 from __future__ import annotations
 
@@ -9,9 +10,82 @@ import zoo
 from torch import nn
 from torch.nn.utils import parametrizations
 
+from bnbook import models
+from bnbook.errors import BnbookError
+from bnbook.probes import fisher, hessian, landscape, layer_gradients
 from bnbook.probes.copies import Copies
+from bnbook.probes.statistics import copied
 
 TEACHER = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4))  # in training mode, reached by a global name
+CE = F.cross_entropy
+#: The names of the zoo that no probe can take: they do not go (inputs) -> what the loss takes, or by no autograd.
+REFUSED = ("reentrant checkpoint", "several outputs", "a dictionary", "a dataclass")
+SPARSE = "embeddings with sparse gradients"  # whose norm torch does not take
+#: What else a probe does not give, beside those: layers that run twice or whose output has no gradient, and kernels
+#: without a second derivative.
+NO_LAYERS = (
+    "one layer run twice",
+    "an unused layer",
+    "a zero at the end",
+    "checkpoint",
+    "a slope inside",
+    "attention over the batch",
+    "two views under vmap",
+)
+NO_CURVATURE = ("attention", "attention with a fast path", "averages by hand")
+ERRORS = (BnbookError, RuntimeError, ValueError, TypeError, AttributeError)
+
+
+@pytest.mark.parametrize("name", zoo.ZOO)
+def test_on_a_zoo_nothing_moves_and_the_landscape_is_that_of_a_slow_twin(name):
+    animal = zoo.ZOO[name]
+    model, batch = animal.build(), animal.batch()
+    zoo.seed(7)
+    before, drawn = zoo.everything(model), zoo.states()
+    lengths = [zoo.RATE * each for each in zoo.LENGTHS]
+    probes = {
+        "landscape": lambda: landscape.along_gradient(model, animal.loss, batch, lengths),
+        "layers": lambda: layer_gradients.measure(model, animal.loss, batch),
+        "curvature": lambda: hessian.curvature_along_gradient(model, animal.loss, batch),
+    }
+    found, refused = {}, set()
+    for which, probe in probes.items():
+        try:
+            found[which] = probe()
+        except ERRORS as error:
+            refused.add(which)
+            assert str(error)
+        assert zoo.states() == drawn, which
+    after = zoo.everything(model)
+    assert [key for key in {**before, **after} if before.get(key) != after.get(key)] == []
+    assert ("landscape" in refused) == (name in (*REFUSED, SPARSE))
+    assert ("layers" in refused) == (name in (*REFUSED, *NO_LAYERS))
+    assert ("curvature" in refused) == (name in (*REFUSED, SPARSE, *NO_CURVATURE))
+    if "landscape" in found:  # the twin draws: last
+        seen, exact = found["landscape"], animal.exact
+        assert float(seen.start_loss) == pytest.approx(
+            zoo.gradient(animal)[0], rel=max(exact, 1e-6), abs=1e-9
+        )
+        assert float(seen.effective_smoothness) == pytest.approx(zoo.smoothness(animal), rel=max(exact, 1e-5))
+
+
+def test_a_weight_that_is_computed_from_others_is_left_and_measured():
+    """The gradient by the effective weight W = γ v/‖v‖, against a network that holds that W as its own."""
+    torch.manual_seed(0)
+    weighted, batch = (
+        models.mlp((6, 8, 4), "weight").double(),
+        (torch.randn(5, 6).double(), torch.arange(5) % 4),
+    )
+    plain = models.mlp((6, 8, 4), "none").double()
+    before = {name: p.detach().clone() for name, p in weighted.named_parameters()}
+    seen = layer_gradients.measure(weighted, CE, batch)
+    assert all(torch.equal(before[name], p) for name, p in weighted.named_parameters())
+    layers = [[m for m in each.modules() if isinstance(m, nn.Linear)] for each in (weighted, plain)]
+    with torch.no_grad():
+        for one, other in zip(*layers, strict=True):
+            other.weight.copy_(one.weight), other.bias.copy_(one.bias)
+    wanted = layer_gradients.measure(plain, CE, batch)
+    assert seen.weight.tolist() == pytest.approx(wanted.weight.tolist())
 
 
 def distilled(outputs, targets):
@@ -28,7 +102,7 @@ class Guided(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "model, loss", [(nn.Linear(6, 4), distilled), (Guided(), F.cross_entropy)], ids=["loss", "forward"]
+    "model, loss", [(nn.Linear(6, 4), distilled), (Guided(), CE)], ids=["loss", "forward"]
 )
 def test_a_network_that_is_reached_by_a_global_name_is_copied_too(model, loss):
     before, teacher = zoo.everything(TEACHER), TEACHER
@@ -67,3 +141,12 @@ def test_every_copy_draws_the_same_and_the_random_state_is_given_back():
             found.append(twin(torch.ones(1, 6)))
     assert torch.equal(*found) and torch.equal(state, torch.get_rng_state())
     assert torch.equal(found[0], model(torch.ones(1, 6)))
+
+
+def test_instance_norm_is_not_over_the_batch_and_averages_that_are_not_kept_are_refused():
+    images = torch.randn(4, 3, 5, 5)
+    instance = nn.Sequential(nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4), nn.Flatten(), nn.Linear(36, 2))
+    assert fisher.largest_eigenvalue(instance, images, statistics="population", tolerance=0.1).value > 0
+    untracked = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, track_running_stats=False), nn.Linear(4, 2))
+    with pytest.raises(BnbookError, match="no population statistics"), copied(untracked, "population"):
+        pass

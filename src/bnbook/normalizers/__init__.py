@@ -1,4 +1,4 @@
-"""Normalizers by name. `make_normalizer` builds one; `frozen_noise` holds the noise of a model still."""
+"""Normalizers by name. `make_normalizer` builds one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from torch import nn
 from bnbook.errors import BnbookError
 from bnbook.normalizers.batch import BatchNorm
 from bnbook.normalizers.lp import LpNorm
-from bnbook.normalizers.noisy import Noise, NoisyBatchNorm, frozen_noise
+from bnbook.normalizers.noisy import Noise, NoisyBatchNorm
 from bnbook.normalizers.per_example import GroupNorm, InstanceNorm, LayerNorm
 
-__all__ = ["NORMALIZERS", "frozen_noise", "make_normalizer"]
+__all__ = ["NORMALIZERS", "make_normalizer"]
 
 
 def _none(features: int, dim: int) -> nn.Module:

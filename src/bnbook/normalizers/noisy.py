@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import chain
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bnbook.errors import BnbookError
 from bnbook.normalizers.base import Normalizer, wide
@@ -54,8 +50,6 @@ class Noise(Normalizer):
             )
         self.n_mu, self.n_sigma, self.r_mu, self.r_sigma = n_mu, n_sigma, r_mu, r_sigma
         self.spread, self.per = spread, per
-        self.frozen = False
-        self.kept: tuple[Tensor, Tensor] | None = None
 
     def draw(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """Draw s and m in the shape, type, device and memory layout of the activations a."""
@@ -70,14 +64,7 @@ class Noise(Normalizer):
         self.check(a)
         if not self.training:
             return a
-        s, m = self.kept if self.kept is not None else self.draw(a.detach())
-        if s.shape != a.shape:
-            raise BnbookError(
-                f"frozen noise was drawn for shape {tuple(s.shape)}, the input has {tuple(a.shape)}; "
-                "expected one batch shape throughout; use a new `with frozen_noise(model):` for another"
-            )
-        if self.frozen:
-            self.kept = (s, m)
+        s, m = self.draw(a.detach())
         return torch.addcmul(m, s, a)
 
 
@@ -102,28 +89,6 @@ class NoisyBatchNorm(BatchNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.noise(super().forward(x))
-
-
-@contextmanager
-def frozen_noise(model: nn.Module) -> Iterator[None]:
-    """Inside the context every noise layer of the model repeats its first draw at each training forward.
-
-    On leaving, the draws are dropped and the random state (CPU, and the model's CUDA devices) is as on entry,
-    so a probe changes nothing of the training after it; a probe right before a training step sees the noise
-    of that step. Contexts may nest: the outermost holds the draws. A copy of the model stays frozen.
-    Errors: BnbookError for a batch of another shape than the first.
-    """
-    layers = [layer for layer in model.modules() if isinstance(layer, Noise) and not layer.frozen]
-    tensors = chain(model.parameters(), model.buffers())
-    cuda = {tensor.device.index for tensor in tensors if tensor.device.type == "cuda"}
-    with torch.random.fork_rng(devices=sorted(cuda)):
-        try:
-            for layer in layers:
-                layer.frozen = True
-            yield
-        finally:
-            for layer in layers:
-                layer.frozen, layer.kept = False, None
 
 
 def _laid_out_as(a: Tensor, flat: Tensor) -> Tensor:

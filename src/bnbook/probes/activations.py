@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from bnbook.errors import BnbookError
 from bnbook.models import activation_points
+from bnbook.probes.statistics import copied
 
 #: 241 bins of equal width in asinh(100 y), the same for every arm, layer and step: about 0.0007 wide at zero
 #: and 7 % of the value far out, because layers without normalization may work at a hundredth of the scale of
@@ -32,7 +32,6 @@ class Activations:
     )
 
 
-@torch.no_grad()
 def measure(
     model: nn.Module,
     inputs: Tensor,
@@ -60,19 +59,10 @@ def measure(
     def keeper(layer: int) -> Callable[..., None]:
         return lambda _module, _arguments, output: found.update({layer: _by_unit(output)})
 
-    hooks = [model.get_submodule(points[k - 1]).register_forward_hook(keeper(k)) for k in layers]
-    modes = [(module, module.training) for module in model.modules()]
-    state = {name: tensor.detach() for name, tensor in model.named_parameters()}
-    state |= {name: tensor.clone() for name, tensor in model.named_buffers()}
-    try:
-        model.train()
-        with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):
-            functional_call(model, state, (inputs,))
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for module, mode in modes:
-            module.training = mode
+    with copied(model) as twin, torch.no_grad():
+        for k in layers:
+            twin.get_submodule(points[k - 1]).register_forward_hook(keeper(k))
+        twin(inputs)
     inner = torch.as_tensor(edges[1:-1], dtype=torch.float64, device=inputs.device)
     values = [found[layer] for layer in layers]
     return Activations(

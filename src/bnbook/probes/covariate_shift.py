@@ -36,24 +36,24 @@ def measure(model: nn.Module, loss: Loss, batch: Batch, learning_rate: float) ->
     """
     if not learning_rate > 0:
         raise BnbookError(f"learning rate {learning_rate!r} of an update; expected a number above 0")
-    with loss_at(model, loss, batch) as at:
-        names = list(at.parameters)
-        layers = _layers(at.parameters)
-        if not layers:
-            raise BnbookError("a model without a layer; expected a trained parameter with two or more axes")
-        gradient = dict(zip(names, at({}, names)[1], strict=True))
-        updated = {n: torch.add(at.parameters[n], gradient[n], alpha=-learning_rate) for n in names}
-        rows = []
-        for layer in layers.values():
-            before = [gradient[name] for name in layer]
-            own = _owner(layer[0])  # a parametrized weight is registered after its own bias
-            preceding = [n for n in names[: names.index(layer[0])] if _owner(n) != own]
-            after = at({n: updated[n] for n in preceding}, layer)[1] if preceding else before
-            one, other = total_norm(before), total_norm(after)
-            distance = total_norm(torch._foreach_sub(before, after))
-            inner = sum((g.double() * h.double()).sum() for g, h in zip(before, after, strict=True))
-            cosine = inner / (one * other) if preceding else torch.ones_like(one)
-            rows.append(torch.stack([distance, cosine, one]))
+    at = loss_at(model, loss, batch)
+    names = list(at.parameters)
+    layers = _layers(at.parameters)
+    if not layers:
+        raise BnbookError("a model without a layer; expected a trained parameter with two or more axes")
+    gradient = dict(zip(names, at({}, names)[1], strict=True))
+    updated = {n: torch.add(at.parameters[n], gradient[n], alpha=-learning_rate) for n in names}
+    rows = []
+    for layer in layers.values():
+        before = [gradient[name] for name in layer]
+        own = _owner(layer[0])  # a parametrized weight is registered after its own bias
+        preceding = [n for n in names[: names.index(layer[0])] if _owner(n) != own]
+        after = at({n: updated[n] for n in preceding}, layer)[1] if preceding else before
+        one, other = total_norm(before), total_norm(after)
+        distance = total_norm(torch._foreach_sub(before, after))
+        inner = sum((g.double() * h.double()).sum() for g, h in zip(before, after, strict=True))
+        cosine = inner / (one * other) if preceding else torch.ones_like(one)
+        rows.append(torch.stack([distance, cosine, one]))
     return CovariateShift(*torch.stack(rows).T, tuple(layers))
 
 

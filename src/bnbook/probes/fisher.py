@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from bnbook.errors import BnbookError
-from bnbook.probes.statistics import batch_normalizers, use_statistics
+from bnbook.probes.statistics import batch_normalizers, copied
 
 PARAMETERS = ("weights", "all")
 
@@ -48,7 +47,7 @@ def largest_eigenvalue(
     them, so that the iteration works on short vectors. A v takes one vector-Jacobian and one Jacobian-vector
     product of the *whole* batch, on one forward graph: J^T v by autograd, J u as the derivative by w of ⟨J^T
     w, u⟩. outputs: which one, or "all". parameters: "weights" (two axes or more, as in the theory) or "all"
-    (biases, γ and β too). statistics: as in `bnbook.probes.statistics.use_statistics`. The iteration ends
+    (biases, γ and β too). statistics: as in `bnbook.probes.statistics.copied`. The iteration ends
     when ‖A v - λ v‖ ≤ tolerance · λ; the error of λ is of the order of tolerance² · λ² / gap. chunk: examples
     to a graph, for memory; only where examples do not meet. BnbookError for unknown choices, for a chunk
     under batch statistics, where the iteration does not converge.
@@ -61,13 +60,11 @@ def largest_eigenvalue(
             "batch norm ties the examples of a batch together: another batch is another matrix; "
             "expected chunk=None, or statistics='population'"
         )
-    chosen = {name: p.detach() for name, p in model.named_parameters() if parameters == "all" or p.ndim >= 2}
-    if not chosen:
-        raise BnbookError(f"the model has no {parameters}; expected at least one")
-    with use_statistics(model, statistics) as buffers:
-        parts = [
-            _Jacobian(model, chosen, buffers, part, outputs) for part in inputs.split(chunk or len(inputs))
-        ]
+    with copied(model, statistics) as twin:
+        leaves = [p.requires_grad_() for p in twin.parameters() if parameters == "all" or p.ndim >= 2]
+        if not leaves:
+            raise BnbookError(f"the model has no {parameters}; expected at least one")
+        parts = [_Jacobian(twin, leaves, part, outputs) for part in inputs.split(chunk or len(inputs))]
         m, width = len(inputs), parts[0].width
 
         def product(v: Tensor) -> Tensor:
@@ -87,11 +84,8 @@ def largest_eigenvalue(
 class _Jacobian:
     """J of one batch, as two linear maps on a graph that is built once."""
 
-    def __init__(
-        self, model: nn.Module, chosen: dict[str, Tensor], buffers: dict, inputs: Tensor, outputs: int | str
-    ) -> None:
-        self.leaves = {name: p.clone().requires_grad_() for name, p in chosen.items()}
-        every = functional_call(model, self.leaves | {k: b.clone() for k, b in buffers.items()}, (inputs,))
+    def __init__(self, model: nn.Module, leaves: list[Tensor], inputs: Tensor, outputs: int | str) -> None:
+        self.leaves, every = leaves, model(inputs)
         if outputs != "all" and not (
             isinstance(outputs, int) and -every.shape[1] <= outputs < every.shape[1]
         ):
@@ -105,8 +99,8 @@ class _Jacobian:
         self.gradients = self._grad(self.outputs, self.weight, create_graph=True)
 
     def _grad(self, of: Tensor, by: Tensor, **more: bool) -> list[Tensor]:
-        found = torch.autograd.grad(of, list(self.leaves.values()), by, allow_unused=True, **more)
-        return [torch.zeros_like(p) if g is None else g for p, g in zip(self.leaves.values(), found)]
+        found = torch.autograd.grad(of, self.leaves, by, allow_unused=True, **more)
+        return [torch.zeros_like(p) if g is None else g for p, g in zip(self.leaves, found)]
 
     def transposed(self, v: Tensor) -> list[Tensor]:
         """J^T v, v (B, outputs) -> one tensor a parameter."""

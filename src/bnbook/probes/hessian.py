@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from bnbook.errors import BnbookError
-from bnbook.normalizers import frozen_noise
+from bnbook.probes.copies import Copies
 from bnbook.probes.fisher import lanczos
 from bnbook.probes.functional import Batch, Loss
 
@@ -98,26 +97,21 @@ def _gradient(model: nn.Module, loss: Loss, batch: Batch) -> Iterator[_Gradient]
             "the examples come in parts; expected one pair (inputs, targets) and a model that sees it whole: "
             "batch norm ties the examples together, so that parts have another Hessian"
         )
-    leaves = {n: p.detach().clone().requires_grad_() for n, p in model.named_parameters() if p.requires_grad}
-    if not leaves:
+    if not any(p.requires_grad for p in model.parameters()):
         raise BnbookError("a model without trained parameters; expected at least one with requires_grad")
-
-    def value() -> Tensor:
-        buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-        return loss(functional_call(model, leaves | buffers, (batch[0],)), batch[1])
-
-    with frozen_noise(model), torch.random.fork_rng(), torch.enable_grad():
-        with torch.no_grad():
-            again = value()
-        first = value()
+    copies = Copies(model, loss)
+    with copies.fresh() as [twin, own], torch.no_grad():
+        again = own(twin(batch[0].clone()), batch[1])
+    with copies.fresh() as [twin, own]:
+        parameters = [p for p in twin.parameters() if p.requires_grad]
+        first = own(twin(batch[0].clone()), batch[1])
         if first.dim() or not torch.isfinite(first):
             raise BnbookError(f"a loss of {first.tolist()}; expected one finite number")
         if not torch.allclose(first.detach(), again, rtol=1e-6, atol=0):
             raise BnbookError(
                 f"two passes give the losses {again.item():.6g} and {first.item():.6g}; expected a loss "
-                "that is not random; call .eval() on dropout layers"
+                "that is not random: something outside of the network counts or draws"
             )
-        parameters = list(leaves.values())
         gradients = torch.autograd.grad(first, parameters, create_graph=True, allow_unused=True)
         pieces = [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, gradients)]
         yield _Gradient(parameters, torch.cat([piece.flatten() for piece in pieces]))

@@ -46,9 +46,9 @@ def along_gradient(model: nn.Module, loss: Loss, batch: Batch, steps: Tensor | S
     forward-backward passes. Errors: BnbookError for steps not above 0. Source: Santurkar et al. 2018, section
     3.2, A.2.2.
     """
-    with loss_at(model, loss, batch) as at:
-        start_loss, gradient = at({}, list(at.parameters))
-        return _walk(at, start_loss, gradient, gradient, steps)
+    at = loss_at(model, loss, batch)
+    start_loss, gradient = at({}, list(at.parameters))
+    return _walk(at, start_loss, gradient, gradient, steps)
 
 
 def along_direction(
@@ -66,21 +66,21 @@ def along_direction(
     parameters. Errors: as `along_gradient`; BnbookError for another shape or a direction without length.
     Source: Santurkar et al. 2018, end of section 3.2 ("other (random) directions"), which gives no details.
     """
-    with loss_at(model, loss, batch) as at:
-        if direction is None:
-            generator = generator or torch.Generator().manual_seed(0)
-            direction = [torch.randn(p.shape, generator=generator).to(p) for p in at.parameters.values()]
-        shapes = [tuple(p.shape) for p in at.parameters.values()]
-        length = total_norm(direction) if len(direction) else torch.zeros(())
-        if [tuple(u.shape) for u in direction] != shapes or not length > 0:
-            raise BnbookError(
-                f"a direction of {len(direction)} tensors and length {float(length):g}; expected the "
-                "shapes of the "
-                f"{len(shapes)} trained parameters and a length above 0"
-            )
-        start_loss, gradient = at({}, list(at.parameters))
-        scale = total_norm(gradient) / length
-        return _walk(at, start_loss, gradient, [u * scale.to(u.dtype) for u in direction], steps)
+    at = loss_at(model, loss, batch)
+    if direction is None:
+        generator = generator or torch.Generator().manual_seed(0)
+        direction = [torch.randn(p.shape, generator=generator).to(p) for p in at.parameters.values()]
+    shapes = [tuple(p.shape) for p in at.parameters.values()]
+    length = total_norm(direction) if len(direction) else torch.zeros(())
+    if [tuple(u.shape) for u in direction] != shapes or not length > 0:
+        raise BnbookError(
+            f"a direction of {len(direction)} tensors and length {float(length):g}; expected the "
+            "shapes of the "
+            f"{len(shapes)} trained parameters and a length above 0"
+        )
+    start_loss, gradient = at({}, list(at.parameters))
+    scale = total_norm(gradient) / length
+    return _walk(at, start_loss, gradient, [u * scale.to(u.dtype) for u in direction], steps)
 
 
 def _walk(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss
-from bnbook.probes.statistics import use_statistics
+from bnbook.probes.statistics import copied
 
 
 @dataclass(frozen=True)
@@ -44,34 +46,33 @@ def measure(model: nn.Module, loss: Loss, batch: Batch, statistics: str = "batch
     Errors: BnbookError for a model without linear or convolutional layers or with one that runs twice.
     """
     inputs, targets = batch
-    layers = {name: m for name, m in model.named_modules() if isinstance(m, (nn.Linear, nn.Conv2d))}
-    if not layers:
-        raise BnbookError("the model has no linear or convolutional layer; expected at least one")
     outputs: dict[str, Tensor] = {}
 
-    def keeper(name: str):
-        def keep(_module: nn.Module, _arguments: tuple[Tensor, ...], output: Tensor) -> None:
+    def keep(name: str) -> Callable[..., None]:
+        def look(_module: nn.Module, _arguments: tuple[Tensor, ...], output: Tensor) -> None:
             if name in outputs:
                 raise BnbookError(
                     f"layer {name} runs twice in one pass; its gradient by its output is not one tensor"
                 )
             outputs[name] = output
 
-        return keep
+        return look
 
-    hooks = [module.register_forward_hook(keeper(name)) for name, module in layers.items()]
-    weights = {f"{name}.weight": module.weight.detach().requires_grad_() for name, module in layers.items()}
-    try:
-        with use_statistics(model, statistics) as buffers:
-            value = loss(torch.func.functional_call(model, {**buffers, **weights}, (inputs,)), targets)
-            order = list(outputs)
-            wanted = [weights[f"{name}.weight"] for name in order] + [outputs[name] for name in order]
-            gradients = torch.autograd.grad(value, wanted)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with (
+        copied(model, statistics, loss) as [twin, own],
+        parametrize.cached(),
+    ):  # one weight, looked at and used
+        layers = {name: m for name, m in twin.named_modules() if isinstance(m, (nn.Linear, nn.Conv2d))}
+        if not layers:
+            raise BnbookError("the model has no linear or convolutional layer; expected at least one")
+        for name, module in layers.items():
+            module.weight.requires_grad_()
+            module.register_forward_hook(keep(name))
+        value = own(twin(inputs.clone()), targets)
+        order = list(outputs)
+        current = [layers[name].weight for name in order]
+        gradients = torch.autograd.grad(value, current + [outputs[name] for name in order])
     by_weight, by_output = gradients[: len(order)], gradients[len(order) :]
-    current = [weights[f"{name}.weight"] for name in order]
     return LayerGradients(
         tuple(order),
         _norms(by_weight),

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
-from bnbook.probes.statistics import use_statistics
+from bnbook.probes.statistics import copied
 
 CHUNK = 64  # inputs whose gradients by a filter are held at once
 
@@ -151,19 +151,17 @@ def _forward_backward(model: nn.Module, inputs: Tensor, statistics: str) -> tupl
         activations.append(arguments[0].detach())
         preactivations.append(output)
 
-    hooks = [m.register_forward_hook(keep) for m in model.modules() if isinstance(m, (nn.Linear, nn.Conv2d))]
-    try:
-        with use_statistics(model, statistics) as buffers:
-            leaf = inputs.detach().requires_grad_()  # a frozen model has a gradient too
-            outputs = torch.func.functional_call(model, buffers, (leaf,))
-            if not preactivations or any(z.ndim not in (2, 4) for z in preactivations):
-                raise BnbookError(
-                    "the model has no linear layers on (m, N) or (m, C, H, W); expected an MLP or a CNN"
-                )
-            if any(getattr(layer, "groups", 1) != 1 for layer in layers):
-                raise BnbookError("grouped convolutions have no order parameters here; expected groups=1")
-            gradients = torch.autograd.grad(outputs[:, 0].sum(), preactivations)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with copied(model, statistics) as twin:
+        for module in twin.modules():
+            if isinstance(module, (nn.Linear, nn.Conv2d)):
+                module.register_forward_hook(keep)
+        leaf = inputs.detach().requires_grad_()  # a frozen model has a gradient too
+        outputs = twin(leaf)
+        if not preactivations or any(z.ndim not in (2, 4) for z in preactivations):
+            raise BnbookError(
+                "the model has no linear layers on (m, N) or (m, C, H, W); expected an MLP or a CNN"
+            )
+        if any(getattr(layer, "groups", 1) != 1 for layer in layers):
+            raise BnbookError("grouped convolutions have no order parameters here; expected groups=1")
+        gradients = torch.autograd.grad(outputs[:, 0].sum(), preactivations)
     return layers, activations, [z.detach() for z in preactivations], list(gradients)

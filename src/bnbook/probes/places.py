@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from bnbook.errors import BnbookError
 from bnbook.models import activation_points
 from bnbook.probes.activations import moment_change
+from bnbook.probes.statistics import copied
 
 #: What the normalizer receives; what the nonlinearity receives (behind noise, where there is some), in a
 #: network without normalizer the same; and what the next layer receives, behind nonlinearity and pooling.
@@ -23,7 +23,6 @@ Moments = list[
 ]  # of each layer, at each of the PLACES: mean and variance of its units, (2, units)
 
 
-@torch.no_grad()
 def measure(model: nn.Module, inputs: Tensor, layers: Sequence[int]) -> Moments:
     """Mean and variance of every unit at the three places of layers `layers` (1 is the first), over a batch.
 
@@ -38,29 +37,14 @@ def measure(model: nn.Module, inputs: Tensor, layers: Sequence[int]) -> Moments:
     if missing:
         raise BnbookError(f"no layer {missing[0]} to look at; this model has {len(points)}; choose from 1 on")
     found: Moments = [[torch.empty(0)] * len(PLACES) for _ in layers]
-    hooks = []
-    for row, layer in zip(found, layers, strict=True):
-        normalizer = model.get_submodule(points[layer - 1])
-        behind = model.get_submodule(following[points[layer - 1]])
-        hooks += [
-            normalizer.register_forward_pre_hook(
-                lambda _m, given, row=row: row.__setitem__(0, _of(given[0]))
-            ),
-            normalizer.register_forward_hook(lambda _m, _g, made, row=row: row.__setitem__(1, _of(made))),
-            behind.register_forward_pre_hook(lambda _m, given, row=row: row.__setitem__(2, _of(given[0]))),
-        ]
-    modes = [(module, module.training) for module in model.modules()]
-    state = {name: tensor.detach() for name, tensor in model.named_parameters()}
-    state |= {name: tensor.clone() for name, tensor in model.named_buffers()}
-    try:
-        model.train()
-        with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):
-            functional_call(model, state, (inputs,))
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for module, mode in modes:
-            module.training = mode
+    with copied(model) as twin, torch.no_grad():
+        for row, layer in zip(found, layers, strict=True):
+            normalizer = twin.get_submodule(points[layer - 1])
+            behind = twin.get_submodule(following[points[layer - 1]])
+            normalizer.register_forward_pre_hook(lambda _m, given, row=row: row.__setitem__(0, _of(given[0])))
+            normalizer.register_forward_hook(lambda _m, _g, made, row=row: row.__setitem__(1, _of(made)))
+            behind.register_forward_pre_hook(lambda _m, given, row=row: row.__setitem__(2, _of(given[0])))
+        twin(inputs)
     return found
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from bnbook.errors import BnbookError
 from bnbook.models import activation_points
 from bnbook.normalizers.noisy import Noise
 from bnbook.probes.functional import Batch, Loss
-from bnbook.probes.statistics import use_statistics
+from bnbook.probes.statistics import copied
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,12 @@ def measure(model: nn.Module, loss: Loss, batch: Batch) -> RemovedGradient:
         raise BnbookError("a model without a place for a normalizer; expected one of the book's networks")
     inputs, targets = batch
     outputs: dict[int, Tensor] = {}
-    hooks = [_keep(model.get_submodule(point), outputs, k) for k, point in enumerate(points)]
-    try:
-        with use_statistics(model, "batch") as buffers:
-            value = loss(functional_call(model, buffers, (inputs,)), targets)
-            gradients = torch.autograd.grad(value, [outputs[k] for k in range(len(points))])
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with copied(model, "batch", loss) as [twin, own]:
+        for k, point in enumerate(points):
+            _keep(twin.get_submodule(point), outputs, k)
+        gradients = torch.autograd.grad(
+            own(twin(inputs.clone()), targets), [outputs[k] for k in range(len(points))]
+        )
     rows = [_split(outputs[k].detach(), gradient) for k, gradient in enumerate(gradients)]
     return RemovedGradient(*torch.stack(rows).T)
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss
-from bnbook.probes.statistics import use_statistics
+from bnbook.probes.statistics import copied
 
 Product = Callable[[Tensor], Tensor]  # u (N,) -> A u (N,), A symmetric
 MATRICES = ("hessian", "gauss_newton")
@@ -153,7 +152,7 @@ def curvature(
 
     H u = ∇⟨∇L, u⟩ (Pearlmutter 1994); G u = J^T (∇²ℓ(z) (J u)) (Schraudolph 2002), z (B, outputs) the network's
     answers, J their Jacobian over θ, ℓ the loss as a function of z. statistics: "batch", "detached" or "population" as in
-    `bnbook.probes.statistics.use_statistics`; with "batch" both matrices hold what flows through mean and
+    `bnbook.probes.statistics.copied`; with "batch" both matrices hold what flows through mean and
     variance. parts: the batch is cut into as many, and gradient, loss and products are means over them: without
     batch norm the same matrix, with it that of smaller batches. The model is left as it was.
     Errors: BnbookError for an unknown matrix, parts that the batch does not have, a loss that is not finite.
@@ -163,13 +162,13 @@ def curvature(
     inputs, targets = batch
     if len(inputs) % parts:
         raise BnbookError(f"{parts} parts of {len(inputs)} examples; expected a divisor")
-    leaves = {n: p.detach().clone().requires_grad_() for n, p in model.named_parameters() if p.requires_grad}
-    with use_statistics(model, statistics) as buffers:
+    with copied(model, statistics, loss) as [twin, own]:
+        leaves = [p for p in twin.parameters() if p.requires_grad]
         size = len(inputs) // parts
         built = []
         for x, y in zip(inputs.split(size), targets.split(size)):
-            found = functional_call(model, leaves | {k: b.clone() for k, b in buffers.items()}, (x,))
-            built.append(_Graph(list(leaves.values()), found, loss(found, y), loss, y, matrix))
+            found = twin(x)
+            built.append(_Graph(leaves, found, own(found, y), own, y, matrix))
 
         def product(u: Tensor) -> Tensor:
             return sum(one.product(u) for one in built) / parts

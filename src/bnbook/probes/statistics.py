@@ -2,67 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.normalizers.base import BatchNormalizer
 from bnbook.normalizers.batch import BatchNorm
+from bnbook.probes.copies import Copies
 
 STATISTICS = ("batch", "detached", "population")
 
 
 @contextmanager
-def use_statistics(model: nn.Module, statistics: str) -> Iterator[dict[str, Tensor]]:
-    """Put the model into the mode that `statistics` asks for; gives copies of its buffers to run on, restores
-    the rest.
+def copied(model: nn.Module, statistics: str = "batch", *functions: Callable) -> Iterator[Any]:
+    """A copy of the model in the mode that `statistics` asks for; with functions beside it, [copy, *their copies].
 
     "batch": mean and variance of the batch, gradients flow through them, as in training; "detached": the same
     values, constant in the gradient, as the mean-field theory assumes; "population": the running averages, as
-    in inference. BnbookError for an unknown name; for "detached" with normalizers over the batch other than
-    batch norm; for "population" before any training batch has filled the running averages.
+    in inference. The model itself is not touched: see `bnbook.probes.copies.Copies`. Errors: BnbookError for an
+    unknown name; for "detached" with normalizers over the batch other than batch norm; for "population" before any
+    training batch has filled the running averages, or where there are none.
     """
     if statistics not in STATISTICS:
         raise BnbookError(f"statistics {statistics!r} is unknown; expected one of {', '.join(STATISTICS)}")
-    normalizers = batch_normalizers(model)
-    hooks = []
-    if statistics == "detached":
-        for module in normalizers:
-            if not isinstance(module, (BatchNorm, nn.BatchNorm1d, nn.BatchNorm2d)):
+    with Copies(model, *functions).fresh() as [twin, *others]:
+        twin.train(statistics != "population")
+        for module in batch_normalizers(twin):
+            if statistics == "detached":
+                _require_batch_norm(module)
+                module.register_forward_hook(_hold_constant, with_kwargs=True)
+            if statistics == "population" and not _filled(module):
                 raise BnbookError(
-                    f"constant statistics are defined for batch norm, not for {type(module).__name__}; "
-                    "expected norm 'none' or 'batch', or statistics='batch'"
+                    "no population statistics yet; expected a model that has seen a batch in training mode"
                 )
-        hooks = [module.register_forward_hook(_hold_constant) for module in normalizers]
-    elif statistics == "population" and any(not int(module.num_batches_tracked) for module in normalizers):
-        raise BnbookError(
-            "no population statistics yet; expected a model that has seen a batch in training mode"
-        )
-    modes = [(module, module.training) for module in model.modules()]
-    # Buffers are updated in place: the pass works on copies, so even an error leaves the model as it was.
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    try:
-        model.train(statistics != "population")
-        with torch.enable_grad(), torch.random.fork_rng():
-            yield buffers
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for module, training in modes:
-            module.training = training
+        yield [twin, *others] if functions else twin
 
 
 def batch_normalizers(model: nn.Module) -> list[nn.Module]:
     """The layers in which the examples of a batch meet."""
-    return [m for m in model.modules() if isinstance(m, (BatchNormalizer, nn.modules.batchnorm._NormBase))]
+    return [m for m in model.modules() if isinstance(m, (BatchNormalizer, nn.modules.batchnorm._BatchNorm))]
 
 
-def _hold_constant(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
+def _require_batch_norm(module: nn.Module) -> None:
+    if not isinstance(module, (BatchNorm, nn.modules.batchnorm._BatchNorm)):
+        raise BnbookError(
+            f"constant statistics are defined for batch norm, not for {type(module).__name__}; "
+            "expected norm 'none' or 'batch', or statistics='batch'"
+        )
+
+
+def _filled(module: nn.Module) -> bool:
+    """Whether running averages are kept and have seen a batch; without a counter, as in old checkpoints, they have."""
+    counter = getattr(module, "num_batches_tracked", None)
+    return getattr(module, "running_mean", None) is not None and (counter is None or int(counter) > 0)
+
+
+def _hold_constant(module: nn.Module, arguments: tuple[Tensor, ...], named: dict, output: Tensor) -> Tensor:
     """Give a batch norm layer's output the gradient that it has with mean and variance held constant."""
-    (z,) = arguments
+    (z,) = (*arguments, *named.values())
     others, shape = [axis for axis in range(z.ndim) if axis != 1], (-1, *[1] * (z.ndim - 2))
     fixed = z.detach()
     scale = (fixed.var(dim=others, correction=0) + module.eps).rsqrt()
