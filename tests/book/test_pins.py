@@ -13,7 +13,8 @@ import numpy as np
 import page_cells
 import pytest
 
-from bnbook.chapters import stand_ins, vgg
+from bnbook import curves
+from bnbook.chapters import vgg
 from bnbook.chapters.gradient_explosion import depth_growth, fitted_growth, largest_usable, steadiness
 from bnbook.chapters.internal_covariate_shift import rank_correlation
 from bnbook.chapters.learning_rate import best_rates
@@ -25,10 +26,9 @@ from bnbook.chapters.weight_decay import e_folding
 from bnbook.deep_linear import LinearArm
 from bnbook.deep_linear import summaries as linear
 from bnbook.deep_linear.arm import LENGTHS
-from bnbook.probes import over_steps, summaries
+from bnbook.probes import summaries
 from bnbook.probes.activations import moment_change
 from bnbook.small_networks import bisect, works
-from bnbook.training.curves import started
 from bnbook.training.placed import PARTS
 from bnbook.training.probed import probe_schedule
 from bookpress.claims import load_instruments
@@ -112,15 +112,15 @@ def weight_of_a_probe(probes: tuple[int, ...]) -> float:
     """The most that one probe changes a share of the steps, in per cent."""
     at = [np.arange(len(probes)) == k for k in range(len(probes))]
     alive = np.ones((1, len(probes)), dtype=bool)
-    return 100 * max(float(over_steps.share_of_training(one[None], alive, np.array(probes))[0]) for one in at)
+    return 100 * max(float(curves.share_of_training(one[None], alive, np.array(probes))[0]) for one in at)
 
 
 def always_from(probes: tuple[int, ...]) -> float:
-    return float(over_steps.holds_from(np.ones((1, len(probes)), dtype=bool), np.array(probes))[0])
+    return float(curves.holds_from(np.ones((1, len(probes)), dtype=bool), np.array(probes))[0])
 
 
 def only_at_last(probes: tuple[int, ...]) -> float:
-    return float(over_steps.holds_from(np.arange(len(probes))[None] == len(probes) - 1, np.array(probes))[0])
+    return float(curves.holds_from(np.arange(len(probes))[None] == len(probes) - 1, np.array(probes))[0])
 
 
 def starts_at(fall: float):
@@ -128,7 +128,7 @@ def starts_at(fall: float):
 
     def measure(steps: int) -> float:
         losses = np.where(np.arange(steps) < np.arange(steps + 1)[:, None], GUESS, (1 - fall) * GUESS)
-        return float(started(losses).nonzero()[0].max())
+        return float(curves.started(losses).nonzero()[0].max())
 
     return measure
 
@@ -136,7 +136,7 @@ def starts_at(fall: float):
 def early_window(steps: int) -> float:
     """How many of the first steps, each with a value of its own, the median of "early" knows."""
     probes = np.arange(steps + 1)
-    return 2 * float(vgg.over_window(probes[None].astype(float), probes, 0.0, 0.1 * steps)[0])
+    return 2 * float(curves.over_window(probes[None].astype(float), probes, 0.0, 0.1 * steps)[0])
 
 
 def at_equal_losses(probes: tuple[int, ...]) -> float:
@@ -189,7 +189,7 @@ VGG = [0.05, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 8, 16]
 def orders_at_random(layers):
     """Standard deviation of the rank correlation of two orders that have nothing to do with one another."""
     drawn = np.random.default_rng(0).normal(size=(4000, 2, layers))
-    return round(float(np.std([stand_ins.rank_correlation(*pair) for pair in drawn])), 1)
+    return round(float(np.std([curves.rank_correlation(*pair) for pair in drawn])), 1)
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ PINS = [
     Pin("shift-distance", "curves that do not change", lambda p: float(rank_correlation(*np.ones((2, 1, len(p))))[0]), PROBES, 1, "is 1 of two curves that do not change"),
     Pin("share-of-steps", "one probe", weight_of_a_probe, PROBES, 100 / 19, "at most 5.3 % of the training", PROBES[::2]),
     Pin("share-of-steps", "what always holds", always_from, PROBES, 0, "the first probe's, 0", PROBES[1:]),
-    Pin("share-of-steps", "what never holds", lambda p: float(over_steps.holds_from(np.zeros((1, len(p)), dtype=bool), np.array(p))[0]), PROBES, math.inf, "and ∞ where it does not at the last"),
+    Pin("share-of-steps", "what never holds", lambda p: float(curves.holds_from(np.zeros((1, len(p)), dtype=bool), np.array(p))[0]), PROBES, math.inf, "and ∞ where it does not at the last"),
     Pin("parts-of-training", "early", early_window, 2000, 200, "200 steps of 2,000", 15000),
     Pin("parts-of-training", "early, the paper's steps", early_window, 15000, 1500, "1,500 of 15,000", 2000),
     Pin("parts-of-training", "a loss of guessing", lambda steps: float(vgg.start_step(np.full((1, steps), GUESS), 10)[0]), 2000, 2000, "has the last step as its start", 300),

@@ -98,7 +98,7 @@ def test_defaults(of, expected):
 
 
 #: Parts of the package whose numbers decide what is measured.
-MEASURING = "probes chapters training models normalizers meanfield small_networks deep_linear".split()
+MEASURING = "curves probes chapters training models normalizers meanfield small_networks deep_linear".split()
 BETWEEN = (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0)
 CONSTANTS = {
     "chapters.exercises": dict(
@@ -145,7 +145,7 @@ CONSTANTS = {
     "chapters.weight_decay": dict(NO_EPS=1e-30, FIRST=0.9, SECOND=0.999, SMALL=1e-8, SEEN=5000, LOOKS=3)
     | dict(RATE=0.05, MOMENTUM=0.9, DECAYS=(5e-4, 5e-3), ADAMW=(2e-3, 0.5), DRAWN=36)
     | dict(PAIR=(0.1, 0.1), FACTOR=10.0, DOUBLED=2.0, WAITED=2.5),
-    "training.curves": dict(START_MARGIN=0.02),
+    "curves": dict(START_MARGIN=0.02),
     "training.engine": dict(CHUNK=500),
     "training.placed": dict(PARTS=4),
     "normalizers.standardized": dict(EPS=1e-5, RECTIFIED=(2 / (1 - 1 / math.pi)) ** 0.5),

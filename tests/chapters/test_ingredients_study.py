@@ -15,6 +15,7 @@ from torch import nn
 from bnbook.chapters import ingredients
 from bnbook.chapters.ingredients import ARMS, EPS, REGRESSION, STATISTICS, IngredientArm, split, terms, usable
 from bnbook.chapters.shared import Rows
+from bnbook.curves import rank_correlation
 from bnbook.data import load
 from bnbook.training.resumable import arrays_of_one
 from bnbook.training.stack import Stack, cross_entropy
@@ -317,9 +318,9 @@ def test_rank_correlation_is_scipys_and_its_interval_over_layers_is_about_that_o
     drawn = np.random.default_rng(1)
     one = drawn.integers(0, 6, 40).astype(float)  # with ties
     other = one + drawn.normal(0, 2.0, 40)
-    assert ingredients.rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)
-    assert ingredients.rank_correlation(np.array([1.0, np.nan, 2.0]), np.array([5.0, 1.0, 7.0])) == 1.0
-    assert ingredients.rank_correlation(np.ones(4), np.arange(4.0)) == 0.0
+    assert rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)
+    assert rank_correlation(np.array([1.0, np.nan, 2.0]), np.array([5.0, 1.0, 7.0])) == 1.0
+    assert rank_correlation(np.ones(4), np.arange(4.0)) == 0.0
     values = ingredients.by_layer(one, other)
     again = [spearmanr(one[k], other[k]).statistic for k in drawn.integers(0, 40, (2000, 40))]
     assert values.mean() == pytest.approx(spearmanr(one, other).statistic, abs=0.03)

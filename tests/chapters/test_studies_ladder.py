@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bnbook.chapters import vgg
-from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, over_window, progress
+from bnbook.chapters.vgg import LOSS_LEVELS, at_equal_loss, progress
+from bnbook.curves import over_window
 from bnbook.errors import BnbookError
 
 SETTINGS = dict(

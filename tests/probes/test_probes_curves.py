@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from bnbook import curves
 from bnbook.errors import BnbookError
-from bnbook.probes import activations, distributions, over_steps, summaries
+from bnbook.probes import activations, distributions, summaries
 
 NAN, INF = math.nan, math.inf
 near = pytest.approx
@@ -93,33 +94,33 @@ def test_predictiveness():
 STEPS = np.array([0, 50, 90, 100])  # they stand for 25, 45, 25 and 5
 FIVE = np.array([0, 1, 10, 50, 99])  # for 0.5, 5, 24.5, 44.5 and 24.5
 FALL = [9.0, 8, 7, 1, 2]
-OVER_TRAINING = [  # values (S, P), steps, part, whether the mean, what comes out (S,)
-    ([[9.0, 1, 2, 3]], STEPS, "all", False, [2]),  # 45, 70, 75, 100: half is within 2's
-    ([[9.0, 1, 2, 3]], STEPS, "late", False, [1]),  # 45 of 75
-    ([[9.0, 1, 2, 3]], STEPS, "late", True, [(45 + 50 + 15) / 75]),
-    ([[4.0, 1, NAN, 3]], STEPS, "all", True, [(100 + 45 + 15) / 75]),
-    ([[9.0, 1, 2, 3]], np.array([0, 10, 11, 100]), "early", True, [5]),  # a tenth of the steps, 10 among them
-    ([[9.0, 1, 2, 3], [-9, -1, -2, -3]], np.stack([STEPS, STEPS]), "late", False, [1, -1]),
-    ([[1.0, 2]], np.array([0, 10]), "all", False, [1]),  # each stands for a half: the lower middle
-    ([FALL, [9, 8, NAN, NAN, NAN], [NAN] * 5, [INF, 1, 1, 1, 1]], FIVE, "all", False, [2, 8, NAN, 1]),
-    ([FALL], FIVE, "all", True, [(4.5 + 40 + 171.5 + 44.5 + 49) / 99]),
-    ([FALL], FIVE, "early", False, [8]),
+LATE = (50, 100)
+OVER_TRAINING = [  # values (S, P), steps, window, whether the mean, what comes out (S,)
+    ([[9.0, 1, 2, 3]], STEPS, (), False, [2]),  # 45, 70, 75, 100: half is within 2's
+    ([[9.0, 1, 2, 3]], STEPS, LATE, False, [2]),  # 20, 45 and 50 of 50
+    ([[9.0, 1, 2, 3]], STEPS, LATE, True, [(20 + 50 + 15) / 50]),
+    ([[4.0, 1, NAN, 3]], STEPS, (), True, [(100 + 45 + 15) / 75]),
+    ([[9.0, 1, 2, 3], [-9, -1, -2, -3]], np.stack([STEPS, STEPS]), (), False, [2, -2]),
+    ([[1.0, 2]], np.array([0, 10]), (), False, [1]),  # each stands for a half: the lower middle
+    ([FALL, [9, 8, NAN, NAN, NAN], [NAN] * 5, [INF, 1, 1, 1, 1]], FIVE, (), False, [2, 8, NAN, 1]),
+    ([FALL], FIVE, (), True, [(4.5 + 40 + 171.5 + 44.5 + 49) / 99]),
 ]
 
 
-@pytest.mark.parametrize("values, steps, part, mean, expected", OVER_TRAINING)
-def test_steps_weigh_by_what_they_stand_for(values, steps, part, mean, expected):
-    assert over_steps.over_training(np.array(values), steps, part, mean) == near(expected, nan_ok=True)
+@pytest.mark.parametrize("values, steps, window, mean, expected", OVER_TRAINING)
+def test_steps_weigh_by_what_they_stand_for(values, steps, window, mean, expected):
+    over = curves.over_window if window else curves.over_training
+    assert over(np.array(values), steps, *window, mean) == near(expected, nan_ok=True)
 
 
 def test_how_long_and_when_something_holds():
     alive = np.array([[True, True, True, True, False]])
-    assert over_steps.share_of_training(np.array([FALL]) > 5, alive, FIVE) == near([30 / 74.5])
+    assert curves.share_of_training(np.array([FALL]) > 5, alive, FIVE) == near([30 / 74.5])
     holds = np.array([[False, True, True], [True, False, True], [True] * 3, [False] * 3])
     for own in (lambda *steps: np.array(steps), lambda *steps: np.array([steps] * 4)):
-        assert over_steps.holds_from(holds, own(0, 5, 10)).tolist() == [5, 10, 0, INF]
-        assert over_steps.holds_until(holds, own(0, 5, 10)).tolist() == [0, 5, INF, 0]
-    assert over_steps.holds_from(holds[:2], np.array([[0, 5, 9], [0, 7, 8]])).tolist() == [5, 8]
+        assert curves.holds_from(holds, own(0, 5, 10)).tolist() == [5, 10, 0, INF]
+        assert curves.holds_until(holds, own(0, 5, 10)).tolist() == [0, 5, INF, 0]
+    assert curves.holds_from(holds[:2], np.array([[0, 5, 9], [0, 7, 8]])).tolist() == [5, 8]
 
 
 EDGES = np.array([-0.5, 0.5, 1.5, 6.5])  # middles 0, 1, 4

@@ -11,7 +11,8 @@ from torch.func import functional_call
 
 from bnbook.errors import BnbookError
 from bnbook.models import cnn, mlp
-from bnbook.probes.fisher import lanczos, largest_eigenvalue
+from bnbook.probes.fisher import largest_eigenvalue
+from bnbook.probes.krylov import lanczos
 
 
 def small(kind: str, norm: str) -> tuple[nn.Module, Tensor]:

@@ -15,7 +15,8 @@ from torch import nn
 
 from bnbook.errors import BnbookError
 from bnbook.normalizers import make_normalizer
-from bnbook.probes.spectrum import curvature, density, krylov, quadrature, share, signs, top, trace
+from bnbook.probes.krylov import krylov
+from bnbook.probes.spectrum import curvature, density, quadrature, share, signs, top, trace
 
 DOUBLE = torch.float64
 

@@ -13,12 +13,12 @@ from page_cells import functions
 
 from bnbook.chapters.gamma_initialisation import tag
 from bnbook.chapters.mean_field import sample_inputs
+from bnbook.curves import guessing
 from bnbook.data import load, normalise
 from bnbook.data.batches import Batches
 from bnbook.probes.fisher import largest_eigenvalue
 from bnbook.training import engine, first_gamma
 from bnbook.training.arm import Arm, build_model
-from bnbook.training.curves import guessing
 from bnbook.training.engine import evaluate, train
 from bnbook.training.first_gamma import NETWORKS, ScaleArm
 from bnbook.training.flops import estimate_operations

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from bnbook.curves import guessing, moving_mean, started, steps_to_reach
 from bnbook.deep_linear import LinearArm, draw_examples, draw_problem, instruments, spread_probes, train_stack
 from bnbook.deep_linear import summaries as of
 from bnbook.deep_linear.network import Parameters
 from bnbook.small_networks import bisect, works
-from bnbook.training.curves import guessing, moving_mean, started, steps_to_reach
 
 NAN, INF = math.nan, math.inf
 TINY = dict(depth=3, width=3, examples=8, steps=6, learning_rate=1e-3)

@@ -12,6 +12,7 @@ import numpy as np
 from bnbook.chapters.shared import geometric, quartiles
 from bnbook.claims import load_claims
 from bnbook.claims.judging import words_at
+from bnbook.curves import over_training
 from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
 from bnbook.deep_linear import summaries as of
 from bnbook.deep_linear.target import TargetArm
@@ -21,7 +22,6 @@ from bnbook.plots.axes import power
 from bnbook.plots.layout import subplots
 from bnbook.plots.names import letters, marks
 from bnbook.plots.panels import FANS, legend_below, line_with_band, without_minor_ticks
-from bnbook.probes.over_steps import over_training
 from bookpress.intervals import student
 from bookpress.results import Results
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
+from bnbook.curves import moving_mean
 from bnbook.figures import COLORS, points_of
 from bnbook.plots.layout import subplots
-from bnbook.training.curves import moving_mean
 from bookpress.intervals import mean_and_interval
 from bookpress.results import Results
 

@@ -9,10 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.stats import rankdata
 from torch import Tensor, nn
 
 from bnbook.chapters.shared import CLASSES, USABLE, Rows, pooled
+from bnbook.curves import rank_correlation
 from bnbook.data import Dataset
 from bnbook.figures import COLORS, band, parameters_of
 from bnbook.plots.layout import subplots
@@ -404,12 +404,6 @@ INSTRUMENTS = {
     "near": (-1, "change of the gradient nearby"),
 }
 OUTCOMES = {"rate": "largest usable rate", "accuracy": "test accuracy"}
-
-
-def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Spearman's, of two rows; ties share a rank, what is no number ranks last; 0 where one row is all ties."""
-    ranks = [rankdata(np.where(np.isfinite(row), row, -np.inf)) for row in (one, other)]
-    return float(np.corrcoef(*ranks)[0, 1]) if all(np.ptp(row) for row in ranks) else 0.0
 
 
 def by_layer(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from bnbook.chapters import vgg as networks
 from bnbook.chapters.training import tag
 from bnbook.chapters.vgg import PLACED
+from bnbook.curves import over_training, share_of_training
 from bnbook.deep_linear import LinearArm, probed_arm, spread_probes
 from bnbook.deep_linear import summaries as of
 from bnbook.figures import COLORS, LABELS, parameters_of, points_of
@@ -21,7 +22,6 @@ from bnbook.plots.layout import WIDTH, is_narrow, subplots
 from bnbook.plots.names import letters, marks
 from bnbook.plots.panels import fans, legend_below, line_with_band, panels, without_minor_ticks
 from bnbook.probes.activations import moment_change
-from bnbook.probes.over_steps import over_training, share_of_training
 from bnbook.training.arm import Arm
 from bookpress.results import Results
 

@@ -20,7 +20,8 @@ from bnbook.figures import COLORS, LABELS, parameters_of, points_of
 from bnbook.normalizers import make_normalizer
 from bnbook.plots.layout import subplots
 from bnbook.probes.functional import Batch
-from bnbook.probes.spectrum import curvature, krylov, quadrature, share, signs, top, trace
+from bnbook.probes.krylov import krylov
+from bnbook.probes.spectrum import curvature, quadrature, share, signs, top, trace
 from bnbook.training.numerics import numerics
 from bookpress.results import Results
 

@@ -19,7 +19,7 @@ from bnbook.errors import BnbookError
 from bnbook.figures import COLORS, points_of
 from bnbook.plots.layout import is_narrow, subplots
 from bnbook.probes.activations import moment_change
-from bnbook.probes.fisher import lanczos
+from bnbook.probes.krylov import lanczos
 from bnbook.training.numerics import numerics
 from bookpress.results import Results
 
@@ -625,7 +625,8 @@ def tables(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, np.n
 
 
 def rank_correlation(score: np.ndarray, outcome: np.ndarray) -> float:
-    """Spearman's: the correlation of the ranks of two rows; what is no number ranks last, ties share a rank."""
+    """Spearman's: the correlation of the ranks of two rows; what is no number ranks last, ties share a rank; NaN where
+    one row is all ties, where `bnbook.curves.rank_correlation` has 0."""
     one, other = (rankdata(np.where(np.isfinite(row), row, -np.inf)) for row in (score, outcome))
     return float(np.corrcoef(one, other)[0, 1])
 

@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 
 from bnbook.chapters.shared import arithmetic
+from bnbook.curves import (
+    START_MARGIN,
+    guessing,
+    holds_from,
+    moving_mean,
+    over_training,
+    over_window,
+    share_of_training,
+    started,
+)
 from bnbook.deep_linear import LEVELS
 from bnbook.errors import BnbookError
 from bnbook.probes import summaries
 from bnbook.probes.activations import quantiles
-from bnbook.probes.over_steps import holds_from, over_training, share_of_training
 from bnbook.probes.places import PLACES
 from bnbook.training.arm import Arm
-from bnbook.training.curves import START_MARGIN, guessing, moving_mean, started
 from bnbook.training.placed import PlacedArm
 from bnbook.training.probed import ProbedArm, probe_schedule
 
@@ -168,38 +176,6 @@ def watched(
 SMOOTHED = 50
 #: No single loss counts for more: a larger one would take the digits of all later sums with it.
 SPIKE = 1e6
-
-
-def over_window(
-    values: np.ndarray,
-    probe_step: np.ndarray,
-    low: np.ndarray | float,
-    high: np.ndarray | float,
-    mean: bool = False,
-) -> np.ndarray:
-    """Median (or mean) of (S, P) over the steps from `low` to `high` ((S,) or one number each) -> (S,).
-
-    A probe stands for the steps up to half way to its neighbours, as far as they lie in the window. NaN steps
-    (after a divergence) are left out; NaN where nothing is left.
-    """
-    steps = np.asarray(probe_step, dtype=float)
-    values = np.asarray(values, dtype=float)
-    edges = np.concatenate([steps[:1], (steps[1:] + steps[:-1]) / 2, steps[-1:]])
-    lows, highs = (np.broadcast_to(np.asarray(each, dtype=float), len(values)) for each in (low, high))
-    found = np.full(len(values), np.nan)
-    for place, (row, first, last) in enumerate(zip(values, lows, highs, strict=True)):
-        weights = np.minimum(edges[1:], last) - np.maximum(edges[:-1], first)
-        kept = ~np.isnan(row) & (weights > 0)
-        if not kept.any():
-            continue
-        row, weights = row[kept], weights[kept]
-        if mean:
-            found[place] = (row * weights).sum() / weights.sum()
-        else:
-            order = np.argsort(row)
-            reached = np.cumsum(weights[order]) / weights.sum()
-            found[place] = row[order][np.searchsorted(reached, 0.5 - 1e-12)]
-    return found
 
 
 def progress(loss: np.ndarray) -> np.ndarray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
+from bnbook.probes.krylov import lanczos
 from bnbook.probes.statistics import batch_normalizers, copied
 
 PARAMETERS = ("weights", "all")
@@ -122,41 +122,3 @@ def _mean_output(parts: list[_Jacobian], width: int, m: int) -> float:
             rows.append(part.transposed(v))
         found += sum(sum(gradients).double().square().sum().item() for gradients in zip(*rows))
     return found / width
-
-
-def lanczos(
-    product: Callable[[Tensor], Tensor], start: Tensor, tolerance: float, max_iterations: int
-) -> tuple[float, Tensor, float, int]:
-    """Largest eigenvalue of a symmetric operator: value, unit vector, ‖A v - λ v‖ / λ, iterations.
-
-    The start is mixed with a fixed random vector, so that it is orthogonal to no eigenvector; the basis is
-    kept orthogonal in full (Golub and Van Loan, Matrix Computations, section 10.1). A start of n entries
-    needs at most n steps. By hand: the basis stays on the model's device and in its
-    precision, and the residual is part of the answer; SciPy's `eigsh` has neither.
-    """
-    generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(len(start), generator=generator, dtype=torch.float64).to(start)
-    q = start / start.norm() + 0.3 * noise / noise.norm()
-    basis, alphas, betas = [q / q.norm()], [], []
-    limit = min(max_iterations, len(start))
-    for iteration in range(1, limit + 1):
-        r = product(basis[-1])
-        alphas.append(float(basis[-1] @ r))
-        stacked = torch.stack(basis)
-        for _ in range(2):  # twice is enough
-            r = r - stacked.T @ (stacked @ r)
-        betas.append(float(r.norm()))
-        tridiagonal = torch.diag(torch.tensor(alphas, dtype=torch.float64))
-        off = torch.tensor(betas[:-1], dtype=torch.float64)
-        tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
-        values, vectors = torch.linalg.eigh(tridiagonal)
-        value, weights = float(values[-1]), vectors[:, -1]
-        residual = betas[-1] * abs(float(weights[-1])) / max(abs(value), 1e-300)
-        if not residual > tolerance or betas[-1] == 0 or iteration == len(start):
-            return value, stacked.T @ weights.to(stacked), residual, iteration
-        basis.append(r / betas[-1])
-    raise BnbookError(
-        f"the largest eigenvalue is known to {residual:.1e} after {limit} iterations, {tolerance:g} was "
-        "asked for; "
-        "raise max_iterations or tolerance"
-    )

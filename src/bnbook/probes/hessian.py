@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.copies import Copies
-from bnbook.probes.fisher import lanczos
 from bnbook.probes.functional import Batch, Loss
+from bnbook.probes.krylov import lanczos
 
 SPLITTING = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 

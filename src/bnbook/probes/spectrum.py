@@ -3,7 +3,7 @@ matrix of a network as such operators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,25 +13,10 @@ from torch import Tensor, nn
 
 from bnbook.errors import BnbookError
 from bnbook.probes.functional import Batch, Loss
+from bnbook.probes.krylov import Krylov, Product
 from bnbook.probes.statistics import copied
 
-Product = Callable[[Tensor], Tensor]  # u (N,) -> A u (N,), A symmetric
 MATRICES = ("hessian", "gauss_newton")
-
-
-@dataclass(frozen=True)
-class Krylov:
-    """k steps of Lanczos iteration: A Q = Q T + β_k q_{k+1} e_k^T."""
-
-    basis: Tensor  # (k, N)  orthonormal rows q_1, …, q_k: Q^T
-    alphas: np.ndarray  # (k,)  diagonal of T
-    betas: np.ndarray  # (k,)  T's second diagonal, and β_k, what is left at the end
-
-    @property
-    def eigen(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues of T, ascending (k,), and its eigenvectors in columns (k, k)."""
-        off = self.betas[:-1]
-        return np.linalg.eigh(np.diag(self.alphas) + np.diag(off, 1) + np.diag(off, -1))
 
 
 @dataclass(frozen=True)
@@ -41,32 +26,6 @@ class Top:
     values: np.ndarray  # (K,)
     vectors: Tensor  # (K, N)  orthonormal rows
     residuals: np.ndarray  # (K,)  ‖A v - λ v‖
-
-
-def krylov(product: Product, start: Tensor, steps: int) -> Krylov:
-    """Lanczos iteration from `start` (N,) with a basis that is kept orthogonal in full.
-
-    A q_j = β_{j-1} q_{j-1} + α_j q_j + β_j q_{j+1}. It ends early where the space is invariant. Source: Golub and
-    Van Loan, Matrix Computations, section 10.1. Errors: BnbookError for a start of length 0 or a product that is
-    not finite.
-    """
-    if not float(start.norm()) > 0:
-        raise BnbookError("a start of length 0; expected a vector that is not 0")
-    q, rows, alphas, betas = start / start.norm(), [], [], []
-    for _ in range(min(steps, len(start))):
-        rows.append(q)
-        r = product(q)
-        alphas.append(float(q @ r))
-        stacked = torch.stack(rows)
-        for _ in range(2):  # twice is enough
-            r = r - stacked.T @ (stacked @ r)
-        betas.append(float(r.norm()))
-        if not np.isfinite(betas[-1]):
-            raise BnbookError("a product that is not finite; expected a training that has not diverged")
-        if betas[-1] <= 10 * torch.finfo(start.dtype).eps * max(map(abs, alphas)):
-            break
-        q = r / betas[-1]
-    return Krylov(torch.stack(rows), np.array(alphas), np.array(betas))
 
 
 def quadrature(found: Krylov) -> tuple[np.ndarray, np.ndarray]:
