@@ -367,7 +367,8 @@ def walk(
     - range: largest less smallest loss, a from η/2 to 4η
     - shift_distance, shift_cosine: ‖G_i - G'_i‖ and the cosine of the two, mean over layers i from the second
       to the readout; G_i the gradient of the weights of layer i, G'_i that after the step of all parameters of the
-      layers before it
+      layers before it; of a weight-normalized layer that of the directions v alone, where
+      `bnbook.probes.covariate_shift` takes v and the lengths g together
     Everything is one stack: members that stand along the gradient, and one for each layer i.
     Source: Santurkar et al. 2018, section 3.2 and Definition 2.1.
     """
