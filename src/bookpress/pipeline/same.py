@@ -49,6 +49,7 @@ for cell in cells:
 sys.setprofile(None)
 json.dump([[code.co_filename, code.co_firstlineno] for code in called], open(said, "w"))
 """
+CLOCK = "h"  # the unit of what a clock said of the run, never the same twice
 SHOWN = 5  # of the results that differ, those that are named
 
 
@@ -90,7 +91,8 @@ class Tree:
                 raise PressError(f"{self.chapter.name} does not run: {done.stderr.strip().splitlines()[-1]}")
             entries = json.loads((place / "results.json").read_bytes())["results"]
             called = json.loads((place / "said").read_bytes())
-        return {name: entry["values"] for name, entry in entries.items()}, set(self._definitions(called))
+        numbers = {name: entry["values"] for name, entry in entries.items() if entry["unit"] != CLOCK}
+        return numbers, set(self._definitions(called))
 
     def _definitions(self, called: list[tuple[str, int]]) -> Iterator[str]:
         """The top-level definitions of the packages in which functions lie, each by its file and first line."""
