@@ -20,9 +20,11 @@ def kept(
 
     One file a label and book, in the user's cache; what cannot be read or written there is made anew.
     """
-    path = (
-        _folder() / f"{hashlib.sha256(f'{paths.repository_root()} {label}'.encode()).hexdigest()[:32]}.json"
-    )
+    try:
+        folder = _folder()
+    except RuntimeError:  # an unknown user has no home and keeps nothing
+        return make()
+    path = folder / f"{hashlib.sha256(f'{paths.repository_root()} {label}'.encode()).hexdigest()[:32]}.json"
     known = hashlib.sha256(f"{sys.version} {key}".encode()).hexdigest()
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         found = json.loads(path.read_bytes())

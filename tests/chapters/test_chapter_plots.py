@@ -70,7 +70,12 @@ class Cells:
 
     def _only_drawn(self, load: ast.AST, seen: frozenset[str]) -> bool:
         """Whether it stands in the first argument of `save_figure` or the second of `figure`, or in what is bound
-        to names (or put into them) that stand nowhere else; in a call of one's own that is thrown away."""
+        to names (or put into them) that stand nowhere else; in a call of one's own that is thrown away; in a function
+        that stands there."""
+        above: ast.AST | None = load
+        while (above := self.parents.get(above)) is not None:
+            if isinstance(above, ast.FunctionDef):
+                return bool(self.loads.get(above.name)) and self._name_only_drawn(above.name, seen)
         node = load
         while not isinstance(node, ast.stmt):
             above = self.parents[node]

@@ -1,6 +1,7 @@
 """What figures share: an arm's name and colour, axes, panels, marks, names beside lines, numbers that sources print,
 drawings for phones."""
 
+from bnbook import book  # noqa: F401 (its inks, also where no `_config.yml` names this book)
 from bookpress.pipeline.inks import palette
 
 #: The arm's colour everywhere in the book, as the site's palette has it on white.

@@ -83,6 +83,8 @@ def _test(
 ) -> dict[str, Any]:
     recorded = Recorded(results, claim)
     first, columns = test.result_names()[0], kind_of(test).columns(test, recorded)
+    if test.kind == "sign":  # what is counted: in which seeds the first is the larger one
+        columns = (columns[:1] > columns[1:]).astype(float)
     bounds = (test.threshold, test.margin, test.tolerance, test.allowed, 0.5 if test.kind == "sign" else 0)
     unit = OWN_UNITS.get(test.kind) or (shown.unit if shown else "") or recorded.unit(first)
     return {

@@ -491,11 +491,12 @@ def _now(guard: str, page: str, pages: Pages) -> tuple[str, str | None]:
         lacking = _lacking(named, page, pages)
         if lacking and all(has_sibling(name, run.results) for run, name in lacking):
             return chapter, judging.OPEN
-        columns, run = values(compared, page, pages), pages.run(chapter)
-        if columns is None or run is None:
+        if (run := pages.run(chapter)) is None:
             return chapter, None
-        if run.profile == "smoke" and not run.chapter.exact:
+        if run.profile == "smoke" and not run.chapter.exact:  # also where its grids are too short for an index
             return chapter, judging.NOT_TESTED
+        if (columns := values(compared, page, pages)) is None:
+            return chapter, None
         larger, smaller = columns if compared["sign"] == ">" else columns[::-1]
         if not np.isfinite(columns).all():
             return chapter, judging.OPEN

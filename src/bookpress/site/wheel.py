@@ -49,7 +49,6 @@ def write(folder: Path, chapters: Sequence[Chapter], shown: Pages) -> Path | Non
             cwd=copy,
             env=os.environ | {"PYTHONUTF8": "1"},
             capture_output=True,
-            text=True,
             encoding="utf-8",
         )
     made = folder / handout.wheel()

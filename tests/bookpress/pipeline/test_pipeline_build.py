@@ -45,8 +45,9 @@ def test_a_site_shows_the_runs_numbers_and_no_older_ones(ran):
     assert (site / image).is_file(), "trap 4: a figure on the page of another chapter"
     assert "not tested at this scale (smoke run)" in (site / "scoreboard.html").read_text()
     assert "not tested here" in text_of(site / "scoreboard.html")
-    own = (site / "claims" / "coin-fair.html").read_text()
-    assert "bnbook run part/coin --profile smoke --compare" in own and "_images/shares.svg#dark" in own
+    own = (site / "part" / "coin.html").read_text()
+    assert "bnbook run part/coin --profile smoke --compare" in own and "#claim-coin-fair" in own
+    assert "../part/coin.html#claim-coin-fair" in (site / "claims" / "coin-fair.html").read_text()
     assert (site / "claims" / "coin-fair.csv").read_text().splitlines()[0] == "seed,heads"
     assert "Peak memory" in text_of(site / "provenance.html")
     assert not stale.exists() and not (site / "removed.html").exists()
