@@ -493,7 +493,9 @@ def _now(guard: str, page: str, pages: Pages) -> tuple[str, str | None]:
             return chapter, judging.OPEN
         if (run := pages.run(chapter)) is None:
             return chapter, None
-        if run.profile == "smoke" and not run.chapter.exact:  # also where its grids are too short for an index
+        if (
+            run.profile == "smoke" and not run.chapter.exact
+        ):  # also where its grids are too short for an index
             return chapter, judging.NOT_TESTED
         if (columns := values(compared, page, pages)) is None:
             return chapter, None

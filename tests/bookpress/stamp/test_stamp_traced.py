@@ -59,8 +59,16 @@ def _only_drawn() -> set[str]:
         module = f"bnbook.chapters.{path.stem}"
         defined = code.module(module).defined if path.stem != "__init__" else {}
         figures += [stamp.Place(module, name) for name, nodes in defined.items() if stamp.draws(nodes[0])]
-    met = code.closure(place for figure in figures for _, place in code.definition(figure)[1])
-    return {":".join(place) for place in (*figures, *met)}.difference(*map(_hashed_of, discover()))
+    met, waiting = set(figures), [*figures]
+    while waiting:  # a stamp leaves out what a drawing mentions, so its statements are read here
+        place = waiting.pop()
+        module = code.module(place.module)
+        nodes = module.defined.get(place.name, []) if module and place.name else []
+        inside = [part for node in nodes for part in getattr(node, "body", [node])]
+        found = {each for _, each in code.mentioned(stamp.Reading(inside), module)} if inside else set()
+        waiting += found - met
+        met |= found
+    return {":".join(place) for place in met}.difference(*map(_hashed_of, discover()))
 
 
 TINY = dict(data="textures-standin", steps=3, batch_size=16, test_examples=20)
