@@ -35,6 +35,11 @@ ON_BEHALF = ("bookpress.intervals:", "bnbook.data:prepare", "bnbook.data:colours
 DRAWN_BESIDE = {
     f"santurkar/{name}": {"bnbook.chapters.vgg:batch_steps"} for name in ("training", "noisy-batch-norm")
 }
+DRAWN_BESIDE |= {
+    "practice/libraries": {"bnbook.chapters.libraries:far_means"},  # the figure, of a folder of modules
+    "practice/your-network": {"bnbook.chapters.your_network:points"},  # what the figure draws
+    "practice/controls": {"bnbook.chapters.stand_ins:centred_layers"},  # when the module is imported
+}
 
 
 @pytest.mark.parametrize("chapter", discover(), ids=lambda chapter: chapter.name)
@@ -160,5 +165,6 @@ def _definition(file: Path, line: int) -> str:
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
         if first <= line <= node.end_lineno:
             named = node.targets[0] if isinstance(node, ast.Assign) else node
+            named = node.target if isinstance(node, ast.AnnAssign) else named
             return f"{module}:{getattr(named, 'name', None) or getattr(named, 'id', '?')}"
     return f"{module}:?"
