@@ -150,6 +150,7 @@ MENDS: list[tuple[str, str | Callable[[re.Match], str]]] = [
     ),
     # no line starts with a comma: a formula stays with the bracket or quote before it and the stops behind it
     (rf"([(“‘]{FORMULA}[,.;:!?)”’]*|{FORMULA}[,.;:!?)”’]+)", r'<span class="unbroken">\1</span>'),
+    (r"(?<=\d)[ \n]%", "\u00a0%"),  # nor with the sign of a share
     # the space of a solution's title stands before its link
     (r'(Solution to)(<a class="reference internal" [^>]*>) ', r"\1 \2"),
     # neighbouring folded cells that show nothing between them are under one bar
@@ -181,15 +182,14 @@ LOADS_MATHJAX = re.compile(
 
 
 def mended(page: str) -> str:
-    """A page of the theme with all of that, MathJax only where it has a formula, and no break between a number and
-    its sign."""
+    """A page of the theme with all of that, and MathJax only where it has a formula."""
     for before, after in MENDS:
         page = re.sub(before, after, page)
     if 'class="math' not in page:
         page = LOADS_MATHJAX.sub("", page)
     if "bd-sidebar-secondary" not in page:  # told to the style sheet before the text is set
         page = page.replace('class="bd-article-container"', 'class="bd-article-container wide"', 1)
-    return shell.with_fixed_spaces(page)
+    return page
 
 
 def finish(site: Path, staged: Path) -> dict[str, pictures.Picture]:
