@@ -305,14 +305,16 @@ class Plan:
     @property
     def recipes(self) -> dict[str, list[Recipe]]:
         """By kind: "grid", hidden weights decayed; "usual", SGD with momentum and decay on all weights, by
-        `DECAYS`, first without and then with γ and β; "plain", the middle product without batch norm; "adamw".
+        `DECAYS`, first without and then with γ and β; "plain", the middle product without batch norm; "around",
+        the others without it; "adamw".
         """
         row = len(self.products) // 2 * len(self.rates)
-        middle = self.grid[row : row + len(self.rates)]
+        without = [Recipe(one.rate, one.decay, norm="none") for one in self.grid]
         return {
             "grid": self.grid,
             "usual": [Recipe(RATE, lam, MOMENTUM, what) for lam in DECAYS for what in ("weights", "all")],
-            "plain": [Recipe(one.rate, one.decay, norm="none") for one in middle],
+            "plain": without[row : row + len(self.rates)],
+            "around": without[:row] + without[row + len(self.rates) :],
             "adamw": [Recipe(*ADAMW, optimizer="adamw")],
         }
 

@@ -128,8 +128,8 @@ def same(chapter: Chapter) -> list[str]:
                 before, ran_before = _kept(was, then)
                 _require_equal(chapter, before, numbers[0])
                 ran, idle = _changed(then, now, ran_before | numbers[1])
-                count = sum(np.size(values) for values in numbers[0].values())
-                why = f"{count:,} numbers in {len(numbers[0])} results at the smoke profile, as {commit[:10]} gives them"
+                count = sum(map(np.size, before.values()))
+                why = f"{count:,} numbers in {len(before)} results at the smoke profile, as {commit[:10]} gives them"
                 why += f"; of what changed ran {', '.join(ran)}" + f"; not {', '.join(idle)}" * bool(idle)
                 said += [f"same {chapter.name}: {why}", *_aliases(then, now)]
                 locks.append(
@@ -193,10 +193,11 @@ def _kept(was: str, then: Tree) -> tuple[dict[str, Any], set[str]]:
 
 
 def _require_equal(chapter: Chapter, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """A result that is new changes none that stood; a draw without it is not pooled for the claims that read it."""
     differing = []
-    for name in sorted(before.keys() | now.keys()):
-        if name not in before or name not in now:
-            differing.append(f"{name} is {'new' if name in now else 'gone'}")
+    for name in sorted(before):
+        if name not in now:
+            differing.append(f"{name} is gone")
             continue
         old, new = (np.asarray(each[name], dtype=float) for each in (before, now))
         if old.shape != new.shape:
@@ -207,7 +208,7 @@ def _require_equal(chapter: Chapter, before: Mapping[str, Any], now: Mapping[str
     if differing:
         more = f" and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
         raise PressError(
-            f"{chapter.name}: {len(differing)} of {len(before.keys() | now.keys())} results differ at the smoke profile: "
+            f"{chapter.name}: {len(differing)} of {len(before)} results differ at the smoke profile: "
             f"{', '.join(differing[:SHOWN])}{more}; expected the same to the last bit; run it again on fresh seeds"
         )
 
