@@ -97,7 +97,20 @@ def execute_notebook(source: Path, work: Evidence, values: dict[str, Any], calle
         if "before replying" not in str(error) and "didn't respond" not in str(error):
             raise
         return f"the kernel did not start: {error}"
+    finally:
+        _end_kernels(source.parent)
     return None
+
+
+def _end_kernels(scratch: Path) -> None:
+    """An interruption leaves a kernel to itself, which would tell of its folder that is gone."""
+    import psutil
+
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if str(scratch) in " ".join(child.cmdline()):  # its connection file lies there
+                child.kill()
+                child.wait()
 
 
 @contextmanager

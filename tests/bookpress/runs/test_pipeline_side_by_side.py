@@ -100,6 +100,17 @@ def test_nothing_outlives_a_run_that_is_ended(tmp_path, how, chapters):
         assert not list((root / "runs").rglob("*running*"))
 
 
+def test_a_kernel_that_is_starting_tells_nothing_of_its_folder_that_is_gone(tmp_path):
+    root = write(tmp_path / "book", one="")
+    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    command = [sys.executable, "-m", "bnbook", "run", "part/one"]
+    running = subprocess.Popen(command, cwd=root, env=clean | {"BNBOOK_ROOT": str(root)}, stderr=-1)
+    wait_until(lambda: psutil.Process(running.pid).children())
+    running.send_signal(signal.SIGTERM)
+    said = running.communicate()[1].decode().strip()
+    assert said == "bnbook: ended by SIGTERM; what is done stays, and a rerun goes on from it"
+
+
 def wait_until(true, seconds: float = 600) -> None:
     until = time.monotonic() + seconds
     while not true():
