@@ -240,6 +240,11 @@ class Code:
             return Place(f"{place.module}.{place.name}", "")
         return Place(place.module, "__getattr__") if "__getattr__" in there.defined else place
 
+    def defines(self, place: Place) -> bool:
+        """Whether there is what a name of the packages stands for; of another package that is not known."""
+        there = self.module(place.module)
+        return there is None or place.name in ("", WHOLE, *there.defined, *there.imports)
+
     def mentioned(self, read: Reading, module: Module) -> Mentions:
         """Every name of a tree that is defined at a top level, as written, with where that is; names of other
         packages as well."""

@@ -302,9 +302,8 @@ def otherwise(claim: Claim, draw: Results, results: Results) -> str:
         return "other data"
     chain, profile = locks.read(), results.header["profile"]
     was, now = locks.run_measure(draw.header, chain), locks.run_measure(results.header, chain)
-    own = (line for line in chain.of_claim(claim.id) if line.tests)
-    alike = [{was}, *(same_numbers(line, claim.id, chain, profile) for line in own)]
-    if any(was in each and now in each for each in alike):
+    own = (same_numbers(line, claim.id, chain, profile) for line in chain.of_claim(claim.id) if line.tests)
+    if was == now or any({was, now} <= each for each in own):
         return ""
     return "other settings" if was[0] == now[0] else "measured otherwise"
 

@@ -197,7 +197,13 @@ class Chain:
 
     def measured(self, chapter: str, named: str) -> str:
         """What measures a chapter, by its short name, as one name for all that is known to give the same numbers."""
-        return self._measured(self._alike, chapter, named)
+        if (chapter, named) not in self._known:
+            self._known[chapter, named] = self._measured(self._alike, chapter, named)
+        return self._known[chapter, named]
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, str], str]:
+        return {}  # every verdict asks several times
 
     def of_chapter(self, chapter: str) -> list[Line]:
         return list(self._by_chapter.get(chapter, {}).values())

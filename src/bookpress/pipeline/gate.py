@@ -160,7 +160,7 @@ def figures(evidence: Evidence) -> Lines:
     """Every figure of the text is drawn by a function of results and says in words what it shows; every figure drawn is
     in the text."""
     own, there, named = f"{evidence.chapter.path.stem}.figures/", drawn(evidence), set()
-    known = pictures.drawings(evidence.chapter)
+    known = pictures.told(evidence.chapter)
     for path, alt, *_ in chapter_runs.referenced_figures(evidence.chapter.text):
         yield from _alt_problems(f"figure {path}", alt)
         named.add(name := path.removeprefix(own).removesuffix(".svg"))
@@ -177,7 +177,7 @@ def figures(evidence: Evidence) -> Lines:
 def drawn(evidence: Evidence) -> set[str]:
     """The figures that a run's cells drew; of a published run those that a function draws from its results."""
     if evidence.is_published:
-        return set(pictures.drawings(evidence.chapter))
+        return pictures.told(evidence.chapter)
     return {path.name.partition(".")[0] for path in evidence.figures_folder.glob("*.svg") if path.is_file()}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -564,6 +564,7 @@ def expand(text: str, page: str = "") -> str:
     return MEASURED.sub(lambda match: _table(match["body"], page), text)
 
 
+@lru_cache(maxsize=512)  # gate, page and notebook ask for the same ones
 def _table(body: str, page: str) -> str:
     start = body.strip().partition("\n")[0][:60]
     where = f"page {page}: " * bool(page) + f"{{measured}} table {start!r}"

@@ -152,7 +152,7 @@ def test_each_change_is_refused_in_its_own_words(ran, change, words):
 
 
 def test_a_figure_that_no_function_draws_is_refused(ran, monkeypatch):
-    monkeypatch.setattr(pictures, "drawings", lambda _: {})
+    monkeypatch.setattr(pictures, "told", lambda _: set())
     with pytest.raises(
         BnbookError, match=r"coin.figures/shares.svg is drawn by a cell alone; expected a function"
     ):

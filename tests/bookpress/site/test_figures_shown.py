@@ -173,6 +173,14 @@ def test_a_cell_names_the_function_that_draws(call, names):
     assert draw.__name__ == names and (names != "own" or draw({}) == np.pi)
 
 
+@pytest.mark.parametrize(
+    "call", ["made = train()\nfigure('one', made)", "figure('one', reach.made)", "figure('one', mad)"]
+)
+def test_what_names_no_function_is_told_without_an_import(call):
+    assert pictures.told(chapter_of(CELLS, call)) == set()
+    assert pictures.told(chapter_of(CELLS, "figure('one', reach.beside_rule)")) == {"one"}
+
+
 def test_a_function_that_a_cell_does_not_have_is_said_in_one_line():
     with pytest.raises(BnbookError, match="a/b: \"figure\\('one', made\\)\" names no drawing function"):
         pictures.drawings(chapter_of(CELLS, "made = train()\nfigure('one', made)"))
@@ -182,6 +190,7 @@ def test_a_function_that_a_cell_does_not_have_is_said_in_one_line():
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_page_shows_what_functions_draw_and_nothing_else(name):
     assert set(pictures.drawings(CHAPTERS[name])) == set(pictures.shown(CHAPTERS[name]))
+    assert pictures.told(CHAPTERS[name]) == set(pictures.shown(CHAPTERS[name]))
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
