@@ -22,7 +22,6 @@ import numpy as np
 from bookpress import claims, paths, results, stamp
 from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
 from bookpress.claims.kinds import evaluate
-from bookpress.claims.locks import ranges
 from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
@@ -231,23 +230,6 @@ class Drawn:
     run: Results
     found: Judgement
     left_out: str = ""
-
-    @property
-    def as_data(self) -> dict[str, Any]:
-        """In plain JSON types: date, commit and device of its run, its seeds, and as in a row of the ledger what
-        it found."""
-        made, row = self.run.header["provenance"], claims.ledger_row(self.found.claim, self.found)
-        names = [name for name in self.found.claim.result_names() if name in self.run]
-        seeds = {seed for name in names for seed in self.run.entries[name]["seeds"]}
-        return {
-            **{key: made.get(key) for key in ("date", "commit", "device")},
-            "seeds": ranges(seeds),
-            **{key: row[key] for key in ("verdict", "effect", "interval", "n")},
-            "tests": [
-                {key: test[key] for key in ("holds", "effect", "interval", "n")} for test in row["tests"]
-            ],
-            "left_out": self.left_out,
-        }
 
 
 def each_alone(claim: Claim, evidence: Evidence) -> list[Drawn]:
