@@ -137,15 +137,21 @@ def seeds_needed(outcome: Outcome) -> float:
         return outcome.n
     if not outcome.cells or outcome.n < 2:
         return math.inf
-    kind, sure = kind_of(outcome.test), (1 + intervals.LEVEL) / 2
-    numbers = [outcome.effect, *outcome.interval, *kind.edges(outcome.test)]
-    if outcome.cells[outcome.place].in_logs:
+    cell, sure = outcome.cells[outcome.place], (1 + intervals.LEVEL) / 2
+    numbers, grid = (
+        [outcome.effect, *outcome.interval, *kind_of(outcome.test).edges(outcome.test)],
+        cell.resolution,
+    )
+    if cell.in_logs:
         numbers = [math.log(number) if number > 0 else -math.inf for number in numbers]
+        grid = grid and math.log(grid)
     effect, low, high, *edges = numbers
     edge = min(edges, key=lambda each: abs(each - effect))
-    error = (high - effect if edge > effect else effect - low) / float(stdtrit(outcome.n - 1, sure))
-    away = (ndtri(sure) + ndtri(POWER)) * error
-    needed = outcome.n * (away / (edge - effect)) ** 2 + ndtri(sure) ** 2 / 2 if edge != effect else math.inf
+    half = (high - effect if edge > effect else effect - low) - (grid or 0.0)  # no seed narrows a grid
+    if (distance := abs(edge - effect) - (grid or 0.0)) <= 0:
+        return math.inf
+    error = half / float(stdtrit(outcome.n - 1, sure))
+    needed = outcome.n * ((ndtri(sure) + ndtri(POWER)) * error / distance) ** 2 + ndtri(sure) ** 2 / 2
     return max(outcome.n + 1, math.ceil(needed)) if needed < 100 * TOO_MANY else math.inf
 
 
