@@ -76,15 +76,14 @@ class Visits:
 
 
 def pages_of(site: Path) -> list[Path]:
-    """Every page of the site, of the claims' pages one in forty, for they are made alike (all of them with
-    BNBOOK_AXE=all); what lies in folders that start with an underscore is the theme's own."""
-    found = sorted(
+    """Every page of the site but those that only lead on; what lies in folders that start with an underscore is the
+    theme's own."""
+    return sorted(
         path
         for path in site.rglob("*.html")
         if not any(part.startswith("_") for part in path.relative_to(site).parts)
+        and 'http-equiv="refresh"' not in path.read_text(encoding="utf-8")
     )
-    claims = [path for path in found if path.parent.name == "claims"]
-    return [path for path in found if path.parent.name != "claims"] + claims[:: 1 if EVERYTHING else 40]
 
 
 @contextmanager

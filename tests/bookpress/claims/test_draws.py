@@ -118,18 +118,18 @@ OTHER = {
 
 @pytest.mark.parametrize("why", OTHER)
 def test_a_draw_of_another_measure_is_not_pooled(book, why):
-    locks.append([lock()])
+    locks.append([lock(first_seed=3)])
+    earlier = run({"x": [-5.0, -6.0, -7.0]}, range(3, 6), head=locks.read().head(COIN), first_seed=3)
+    locks.append([lock(seen={"laptop": [[3, 5]]}, why="on others", first_seed=0)])
     head = locks.read().head(COIN)
-    first, last = (
-        run({"x": [-5.0, -6.0, -7.0]}, range(3), head=head, **OTHER[why]),
-        run({"x": [1.0, 1.1, 1.2]}, range(3), head=head),
+    last = run({"x": [1.0, 1.1, 1.2]}, range(3), head=head, first_seed=0)
+    other = run({"x": [-5.0, -6.0, -7.0]}, range(3), head=head, **OTHER[why], first_seed=0)
+    assert judging.left_out(CLAIM, other, last) == why
+    with_it, alone, pooled = (
+        claims.judge(CLAIM, replace(last, draws=draws), "laptop") for draws in ((other,), (), (earlier,))
     )
-    assert judging.left_out(CLAIM, first, last) == why
-    with_it, alone = (claims.judge(CLAIM, replace(last, draws=d), "laptop") for d in ((first,), ()))
     assert (with_it.effect, with_it.interval, with_it.n) == (alone.effect, alone.interval, 3)
     assert with_it.verdict == "reproduced"
-    same = run({"x": [-5.0, -6.0, -7.0]}, range(3, 6), head=head)
-    pooled = claims.judge(CLAIM, replace(last, draws=(same,)), "laptop")
     assert pooled.n == 6 and pooled.verdict != "reproduced"
 
 
