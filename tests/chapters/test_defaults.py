@@ -161,6 +161,7 @@ CONSTANTS = {
     "chapters.libraries": dict(  # of the questions; more than any finite error; an hour for a library
         RATIOS=(100, 300, 1000, 3000, 10_000, 30_000, 100_000), LOST=1e4, SLOWEST=3600
     ),
+    "chapters.other_tools": dict(EQUAL=0.01),
     "deep_linear.summaries": dict(PAPER_REACH=30.0),
 }
 

@@ -1,0 +1,310 @@
+"""What other tools measure on a network with batch norm: each is asked in an environment of its own, beside a dense matrix.
+
+`python -m bnbook.chapters.other_tools` asks all of them from an empty cache and says in a line which is missing and why.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from bnbook.chapters.libraries import Answers, _run_one, uv
+from bnbook.errors import BnbookError
+from bnbook.plots.layout import subplots
+from bookpress.results import Results
+
+FOLDER = Path(__file__).parent
+#: What every tool is given; a name of a file counts as its text, so that another network makes a run stale.
+NETWORK = "network.py"
+#: Tool -> its script, in the order of the table; and those that need no other environment.
+TOOLS = {
+    "bnbook": "use_bnbook.py",
+    "torch_autograd": "use_torch_autograd.py",
+    "torch_func": "use_torch_func.py",
+    "pyhessian": "use_pyhessian.py",
+    "hessian_eigenthings": "use_hessian_eigenthings.py",
+    "curvlinops": "use_curvlinops.py",
+    "curvlinops_ggn": "use_curvlinops_ggn.py",
+    "curvlinops_kfac": "use_curvlinops_kfac.py",
+    "backpack": "use_backpack.py",
+    "backpack_gradients": "use_backpack_gradients.py",
+    "asdfghjkl": "use_asdfghjkl.py",
+    "laplace": "use_laplace.py",
+    "nngeometry": "use_nngeometry.py",
+    "lr_finder": "use_lr_finder.py",
+    "fastai_lr_find": "use_fastai_lr_find.py",
+    "lightning_lr_find": "use_lightning_lr_find.py",
+    "loss_landscapes": "use_loss_landscapes.py",
+    "captum": "use_captum.py",
+    "grad_cam": "use_grad_cam.py",
+    "torchattacks": "use_torchattacks.py",
+    "thop": "use_thop.py",
+    "ptflops": "use_ptflops.py",
+    "torchinfo": "use_torchinfo.py",
+    "torchsummary": "use_torchsummary.py",
+    "fvcore": "use_fvcore.py",
+    "torch_flops": "use_torch_flops.py",
+    "fastai_freeze": "use_fastai_freeze.py",
+    "lightning_freeze": "use_lightning_freeze.py",
+    "timm_freeze": "use_timm_freeze.py",
+    "torch_update_bn": "use_torch_update_bn.py",
+    "torch_averaged": "use_torch_averaged.py",
+    "ema_pytorch": "use_ema_pytorch.py",
+    "timm_ema": "use_timm_ema.py",
+    "flwr": "use_flwr.py",
+    "torch_export": "use_torch_export.py",
+    "higher": "use_higher.py",
+    "torchopt": "use_torchopt.py",
+    "opacus": "use_opacus.py",
+}
+#: What the tables call them.
+TITLES = {
+    "bnbook": "bnbook.measure, largest eigenvalue",
+    "torch_autograd": "torch.autograd.functional.hvp",
+    "torch_func": "torch.func.hessian, with the recommended patch",
+    "pyhessian": "PyHessian, largest eigenvalue",
+    "hessian_eigenthings": "hessian-eigenthings, Hessian products",
+    "curvlinops": "curvlinops, Hessian products",
+    "curvlinops_ggn": "curvlinops, Gauss-Newton products, unchecked",
+    "curvlinops_kfac": "curvlinops, trace of KFAC without γ and β",
+    "backpack": "BackPACK, Gauss-Newton diagonal",
+    "backpack_gradients": "BackPACK, gradients of examples",
+    "asdfghjkl": "asdfghjkl, Fisher diagonal",
+    "laplace": "laplace-torch, Gauss-Newton matrix",
+    "nngeometry": "nngeometry, trace of the Fisher matrix",
+    "lr_finder": "torch-lr-finder, first loss",
+    "fastai_lr_find": "fastai lr_find, first loss",
+    "lightning_lr_find": "lightning lr_find, first loss",
+    "loss_landscapes": "loss-landscapes, loss at the point",
+    "captum": "captum, integrated gradients",
+    "grad_cam": "grad-cam",
+    "torchattacks": "torchattacks, FGSM",
+    "thop": "thop",
+    "ptflops": "ptflops",
+    "torchinfo": "torchinfo",
+    "torchsummary": "torchsummary",
+    "fvcore": "fvcore",
+    "torch_flops": "torch's FlopCounterMode",
+    "fastai_freeze": "fastai, train_bn=False",
+    "lightning_freeze": "lightning, train_bn=False",
+    "timm_freeze": "timm, freeze",
+    "torch_update_bn": "torch's update_bn",
+    "torch_averaged": "torch's AveragedModel",
+    "ema_pytorch": "ema-pytorch",
+    "timm_ema": "timm, ModelEmaV3",
+    "flwr": "flwr, FedAvg's average",
+    "torch_export": "torch.export",
+    "higher": "higher, inner loop",
+    "torchopt": "torchopt, one step and back",
+    "opacus": "opacus, make_private",
+}
+HERE = ("bnbook", "torch_autograd")
+#: Not asked, and why.
+ABSENT = {
+    "learn2learn": "its package does not build on Python 3.11",
+    "calflops": "it imports transformers, which it does not name among its requirements",
+}
+STATISTICS = ("batch", "detached", "population")
+WORDS = {"batch": "the batch's", "detached": "the batch's, as constants", "population": "running averages"}
+#: Those that give a curvature; of a network in training mode; and those that are to leave a network as it was.
+CURVATURE = tuple(
+    "bnbook torch_autograd torch_func pyhessian hessian_eigenthings curvlinops curvlinops_ggn backpack "
+    "backpack_gradients asdfghjkl laplace nngeometry".split()
+)
+CURVATURE_TRAINING = tuple(
+    name for name in CURVATURE if name not in ("curvlinops", "curvlinops_ggn", "backpack", "nngeometry")
+)
+ASKED = tuple(
+    name for name in TOOLS if not name.endswith("freeze") and name not in ("torch_update_bn", "flwr")
+)
+EQUAL = 0.01  # relative error below which a number counts as that of a dense matrix
+
+
+def chosen(words: str) -> list[str]:
+    """The tools of a parameter: "every", "here" (no other environment), or names separated by commas."""
+    return (
+        list(TOOLS)
+        if words == "every"
+        else list(HERE)
+        if words == "here"
+        else words.replace(" ", "").split(",")
+    )
+
+
+def ask(names: Iterable[str], cache: str | None = None, workers: int = 2) -> tuple[Answers, dict[str, str]]:
+    """What each tool told and changed, and of each that could not be asked in a line why."""
+    names = list(names)
+    if unknown := set(names) - set(TOOLS):
+        raise BnbookError(f"no script for {sorted(unknown)}; there are {', '.join(TOOLS)}")
+    elsewhere = (
+        []
+        if set(names) <= set(HERE)
+        else [*uv(), *(["--cache-dir", cache] if cache else []), "run", "--quiet", "--script"]
+    )
+    with ThreadPoolExecutor(workers) as pool:
+        said = dict(
+            zip(
+                names,
+                pool.map(
+                    lambda name: _run_one(
+                        [sys.executable] if name in HERE else elsewhere, FOLDER / TOOLS[name], ()
+                    ),
+                    names,
+                ),
+                strict=True,
+            )
+        )
+    return (
+        {name: each for name, each in said.items() if not isinstance(each, str)},
+        {name: each for name, each in said.items() if isinstance(each, str)},
+    )
+
+
+def errors(answers: Answers, mode: str = "training") -> dict[str, np.ndarray]:
+    """error.TOOL, shape (1, 3): the relative error against the dense number by batch, detached and running statistics."""
+    told = {name: document["modes"][mode] for name, document in answers.items()}
+    return {
+        f"error.{name}": np.array([[each["error_by"][s] for s in STATISTICS]])
+        for name, each in told.items()
+        if "error_by" in each
+    }
+
+
+#: The tools that the claims judge, by quantity.
+JUDGED = {
+    "batch": CURVATURE_TRAINING,
+    "any": CURVATURE_TRAINING,
+    "evaluation": CURVATURE,
+    "loss": ("lr_finder", "fastai_lr_find", "lightning_lr_find", "loss_landscapes"),
+    "moved": ASKED,
+    "left": ASKED,
+    "frozen": ("fastai_freeze_2d", "lightning_freeze_2d", "timm_freeze_2d", "timm_freeze_1d"),
+}
+
+
+def judged(answers: Answers) -> dict[str, dict[str, float]]:
+    """What the tests read: quantity -> tool -> number, NaN where a tool that a claim names gave none.
+
+    batch: relative error of a curvature in training mode against the dense one with the batch's statistics; any: the
+    smallest error over the three; evaluation: its error in evaluation mode against the dense one with running averages;
+    loss: the error of the loss of a network in evaluation mode by running averages; moved: 1 where running statistics or
+    counter are not as before, in training mode; left: how many of parameters, mode, requires_grad, gradients, hooks and
+    other buffers are not as before, in the worst of three modes; frozen: how far an example's answer moves with its batch.
+    """
+    found: dict[str, dict[str, float]] = {key: dict.fromkeys(of, math.nan) for key, of in JUDGED.items()}
+
+    def note(quantity: str, name: str, value: float) -> None:
+        if name in found[quantity]:
+            found[quantity][name] = float(value)
+
+    for name, document in answers.items():
+        modes = document["modes"]
+        training, evaluation = modes["training"], modes["evaluation"]
+        if "error_by" in training:
+            note("batch", name, training["error_by"]["batch"])
+            note("any", name, min(training["error_by"].values()))
+        if "error_by" in evaluation:
+            note("evaluation", name, evaluation["error_by"]["population"])
+            note("loss", name, evaluation["error_by"]["population"])
+        note("moved", name, bool({"running", "counter"} & set(training["changed"])))
+        note("left", name, max(len(set(each["changed"]) - {"running", "counter"}) for each in modes.values()))
+        for kind, layer in training.get("frozen", {}).items():
+            note("frozen", f"{name}_{kind}", layer["depends_on_batch"])
+    return found
+
+
+def answer(told: Mapping[str, Any]) -> str:
+    """What a tool gave, in words: to which statistics its number belongs, with its relative error, or what it told."""
+    if "error" in told:
+        return f"refuses: {told['error'].split(':')[0]}"
+    words = []
+    if "error_by" in told:
+        best = min(told["error_by"], key=told["error_by"].get)
+        if told["error_by"][best] < EQUAL:
+            words.append(f"{WORDS[best]}, {told['error_by'][best]:.0e}")
+        elif told.get("error_by_shares", math.inf) < EQUAL:
+            words.append(f"the batch's, examples' shares, {told['error_by_shares']:.0e}")
+        else:
+            words.append(f"none of the three; off the batch's by {told['error_by']['batch']:.0%}")
+    for kind, layer in told.get("frozen", {}).items():
+        uses = "the batch" if layer["depends_on_batch"] > 1e-6 else "running averages"
+        moves = ", which move" if layer["moves"] else ""
+        words.append(f"BatchNorm{kind} then normalizes by {uses}{moves}")
+    if "depends_on_batch" in told:
+        words.append(f"moves by {told['depends_on_batch']:.0%} with the rest of the batch")
+    if "count" in told:
+        words.append(f"{told['count']:,.0f} operations")
+    if "statistics_moved_by" in told:
+        words.append(
+            f"weights {told['weights_moved_by']:.2g} of the way, statistics {told['statistics_moved_by']:.2g}"
+        )
+    if "copy" in told:
+        words.append(
+            "its copy moves your statistics" if told["copy"]["moves_original"] else "its copy is its own"
+        )
+    if "said" in told:
+        words.append(told["said"])
+    return "; ".join(words) or "–"
+
+
+def changes(told: Mapping[str, Any]) -> str:
+    """What a tool changed, in words."""
+    return (
+        ", ".join("running statistics" if each == "running" else each for each in told["changed"])
+        or "nothing"
+    )
+
+
+def table(answers: Answers, missing: Mapping[str, str]) -> Any:
+    """A tool a row: what it gives of a network in training and in evaluation, and what it changes in three modes."""
+    from IPython.display import Markdown
+
+    head = [
+        "tool",
+        "in training mode",
+        "in evaluation",
+        "changes in training",
+        "in evaluation",
+        "with frozen batch norms",
+    ]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for name, document in answers.items():
+        modes = document["modes"]
+        first, second = answer(modes["training"]), answer(modes["evaluation"])
+        cells = [TITLES[name], first, "the same" if second == first else second]
+        cells += [changes(modes[mode]) for mode in ("training", "evaluation", "partly")]
+        lines.append("| " + " | ".join(each.replace("|", "/") for each in cells) + " |")
+    for name, why in missing.items():
+        lines.append(
+            f"| {TITLES.get(name, name)} | not asked: {why.replace('|', '/')}" + " |" * (len(head) - 1)
+        )
+    return Markdown("\n".join(lines))
+
+
+def against_dense(results: Results) -> plt.Figure:
+    """Relative error of each tool's number against the dense one, a mark a kind of statistics."""
+    names = [key.removeprefix("error.") for key in results if key.startswith("error.")][::-1]
+    fig, ax = subplots(1, 1, figsize=(7.2, 0.8 + 0.32 * len(names)))
+    ink = plt.rcParams["text.color"]
+    for place, (statistics, mark) in enumerate(zip(STATISTICS, "osx", strict=True)):
+        at = [max(float(results[f"error.{name}"][0][place]), 1e-9) for name in names]
+        ax.plot(
+            at,
+            range(len(names)),
+            mark,
+            color=ink,
+            fillstyle="full" if mark == "o" else "none",
+            label=WORDS[statistics],
+        )
+    ax.set_yticks(range(len(names)), [TITLES[name] for name in names])
+    ax.axvline(EQUAL, color=ink, linewidth=0.6, linestyle=":")
+    ax.set(xscale="log", xlabel="relative error against the dense matrix with these statistics")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.25), ncols=3, frameon=False)
+    return fig
