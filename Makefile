@@ -26,7 +26,7 @@ install_packages = { test "$(INSTALLER)" = uv && $(BIN)/python -m uv pip install
 # uv leaves compiling to the first import, which must then be allowed to keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help book test site pdf bench lab install lock clean distclean
+.PHONY: help book test site pdf bench probes lab install lock clean distclean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make site                  build the site from the committed results in executed/, without running a chapter"
 	@echo "make pdf                   the same site as one PDF in _build/book.pdf (needs Chromium or Chrome)"
 	@echo "make bench                 what probes and training cost, beside their bars (benchmarks/README.md)"
+	@echo "make probes                ask all libraries and tools of the two chapters on them again, from an empty cache"
 	@echo "make lab                   JupyterLab, with copies of the chapters as notebooks in lab/"
 	@echo "make clean                 remove the built site, smoke runs and caches; keeps laptop and paper runs"
 	@echo "make distclean             the same, and the installed packages in $(VENV)"
@@ -68,6 +69,11 @@ pdf: site
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+# What cannot be asked is said in a line, with the reason; then the exit code is 1.
+probes: install
+	@$(BIN)/python -m bnbook.chapters.libraries; libraries=$$?; \
+	$(BIN)/python -m bnbook.chapters.other_tools && exit $$libraries
 
 lab: install
 	$(BIN)/python -m bookpress.pipeline.handout lab

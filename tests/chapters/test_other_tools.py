@@ -100,13 +100,22 @@ def test_a_layer_says_by_what_it_normalizes():
     net = network.network()
     plain = network.normalizes_by(net)
     assert all(layer["depends_on_batch"] > 1 and layer["moves"] for layer in plain.values())
-    net.train = lambda mode=True: net.eval() and net  # whatever is asked, it stays in evaluation
-    assert network.normalizes_by(net) == dict.fromkeys(
-        ("2d", "1d"), {"depends_on_batch": 0.0, "moves": False}
-    )
-    assert network.shares(net, net)["moves_original"] and network.changed(
-        network.state(network.network()), net
-    ) == ["mode"]
+
+    class Frozen(torch.nn.BatchNorm2d):
+        def train(self, mode=True):
+            return super().train(False)
+
+    net[1].__class__ = Frozen
+    found = network.normalizes_by(net)
+    assert found["2d"] == {"depends_on_batch": 0.0, "moves": False} and found["1d"]["moves"]
+
+
+def test_a_copy_that_shares_is_told_from_one_that_does_not():
+    net = network.network()
+    before = network.state(net)
+    assert network.shares(net, net) == {"moves_original": True}
+    assert network.shares(net, network.network()) == {"moves_original": False}
+    assert network.changed(before, net) == []  # put back
 
 
 def test_a_wrong_name_is_one_line():
