@@ -69,6 +69,9 @@ def test_training_and_inference_differ_where_few_batches_filled_the_averages():
     assert found["averages"].value == pytest.approx(0.9**2) and "81%" in found["averages"].says
     assert "taken out of the averages it differs by" in found["modes"].says
     assert "averages" not in about(said(network(seen=40)))  # 0.9⁴⁰ is 1.5 %
+    told = "population is that of averages of which 81% is what they were made with"
+    assert any(told in words for words in said(network(seen=2), eigenvalues=True).warnings)
+    assert not any("of which" in words for words in said(network(seen=40), eigenvalues=True).warnings)
 
     x, y = batch()
     assert "sampling errors from what this batch has" in about(said(network(), (3 * x + 2, y)))["modes"].says

@@ -27,6 +27,7 @@ from bnbook.report.finding import (
     kind,
     meeting,
     put,
+    some,
     units_along,
     watch,
 )
@@ -346,7 +347,7 @@ def _averages(seen: Modes) -> Iterator[Sentence]:
         yield _say(
             "averages",
             len(lost),
-            f"the running averages of {_some(lost)} are not finite numbers: a batch has overflowed once, and averaging does not "
+            f"the running averages of {some(lost)} are not finite numbers: a batch has overflowed once, and averaging does not "
             "forget it; training does not use them, inference does: reset_running_stats(), and let it see batches",
             tuple(lost),
         )
@@ -431,7 +432,7 @@ def _off(seen: Modes, path: float, plain: Tensor) -> tuple[str, tuple[str, ...]]
     finally:
         torch.backends.mha.set_fastpath_enabled(before)
     places = differing(seen.subject, (nn.Module.eval, True), (nn.Module.eval, False))
-    where = _some([each or "the network's own code" for each in places])
+    where = some(places)
     if closed:
         layers = f"torch's fast path of {where} computes something else"
         return f"{says}: {layers}; torch.backends.mha.set_fastpath_enabled(False) closes the gap", places
@@ -450,10 +451,10 @@ def _why(seen: Modes, away: float) -> str:
         if moved >= away / 2:
             return (
                 f"in another order of the batch the output differs by {moved:.0%} as well: the statistics of the parts into which "
-                f"{_some(sorted(seen.cut))} takes it scatter as much"
+                f"{some(sorted(seen.cut))} takes it scatter as much"
             )
     if not seen.moments:
-        return f"why cannot be told here: no mean and variance are found that {_some(seen.layers)} keeps"
+        return f"why cannot be told here: no mean and variance are found that {some(seen.layers)} keeps"
     if not anew <= away / 4:
         return UNKNOWN
     corrected = seen.away(
@@ -553,7 +554,7 @@ def _frozen(seen: Modes) -> Iterator[Sentence]:
         yield _say(
             "frozen",
             len(still),
-            f"γ and β of {_some(still)} are frozen, and still after model.train() the batch is what normalizes there, and moves the "
+            f"γ and β of {some(still)} are frozen, and still after model.train() the batch is what normalizes there, and moves the "
             "averages: call .eval() on such layers after each train()",
             still,
         )
@@ -568,7 +569,7 @@ def _companions(seen: Modes) -> Iterator[Sentence]:
         return
     moved = seen.away(seen.run(nn.Module.eval, rows, grad=False), whole[rows])
     if moved >= RULES["companions"][0]:
-        where = _some([place or "the network's own code" for place in places])
+        where = some(places)
         yield _say(
             "companions",
             moved,
@@ -612,7 +613,7 @@ def _units(seen: Modes) -> Iterator[Sentence]:
         yield _say(
             "constant",
             still,
-            f"{still} of {units} units that are normalized over the batch give the same value for all examples ({_some(places)}): "
+            f"{still} of {units} units that are normalized over the batch give the same value for all examples ({some(places)}): "
             "their normalized value is 0, whatever they receive",
             tuple(places),
         )
@@ -620,7 +621,7 @@ def _units(seen: Modes) -> Iterator[Sentence]:
         yield _say(
             "epsilon",
             worst,
-            f"ε is not small against the variance of {small} of {units} units ({_some(where)}): up to {worst:.2g} times as large, so "
+            f"ε is not small against the variance of {small} of {units} units ({some(where)}): up to {worst:.2g} times as large, so "
             "that these come out smaller than with variance 1; use a smaller ε or larger weights before it",
             tuple(where),
         )
@@ -658,9 +659,9 @@ def _biases(
         yield _say(
             "bias",
             len(found),
-            f"{_count(len(found), 'bias', 'biases')} ({size} numbers; {_some(found)}) {'does' if len(found) == 1 else 'do'} nothing: "
+            f"{_count(len(found), 'bias', 'biases')} ({size} numbers; {some(found)}) {'does' if len(found) == 1 else 'do'} nothing: "
             "moved, the loss stays to its last digits"
-            + (f"; the mean that is subtracted behind takes {_some(means)} away{advice}" if means else ""),
+            + (f"; the mean that is subtracted behind takes {some(means)} away{advice}" if means else ""),
             tuple(found),
         )
 
@@ -801,13 +802,9 @@ def _decay(
             "decay",
             len(decayed),
             f"weight decay {max(rate for _, rate in decayed):g} also pulls {len(decayed)} γ and β of normalizers to 0 "
-            f"({_some(names)}): give them a group of parameters without decay",
+            f"({some(names)}): give them a group of parameters without decay",
             names,
         )
-
-
-def _some(names: tuple[str, ...] | list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def require_optimizer(optimizer: object) -> None:

@@ -56,11 +56,9 @@ def near(value: Tensor, again: Tensor) -> bool:
     return bool((value - again).abs() <= 1e-6 * value.abs() + 1e-12)
 
 
-def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
+def slope(subject: Subject) -> Slope:
     """The slope of the loss along its gradient, by differences; in 64 bits where the network runs in them."""
-    found = _at_once(subject, loss, gradient)
-    if found:
-        return found
+    found = None
     for each in (subject.in_double(), subject):
         try:
             start, gradient = each.gradient()
@@ -68,7 +66,8 @@ def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
                 exact = twin.value().dtype == torch.float64
         except (RuntimeError, TypeError, NotImplementedError, BnbookError):
             continue
-        way, size = _way({name: g for name, g in gradient.items() if g is not None})
+        norms = {n: float(g.double().norm()) for n, g in gradient.items() if g is not None}
+        way, size = {n: gradient[n].double() / norms[n] for n in norms if norms[n]}, sum(norms.values())
         if not 0 < size < float("inf"):
             continue
         changes, within = ((1e-6, 1e-7), FITS) if exact else ((1e-2, 1e-3), 0.1)
@@ -87,24 +86,6 @@ def slope(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope:
     if found is None:
         raise BnbookError("the slope of the loss cannot be tried")
     return found
-
-
-def _at_once(subject: Subject, loss: Tensor, gradient: dict[str, Tensor]) -> Slope | None:
-    """By one central difference of the loss in 64 bits, where that fits the gradient as the network takes it."""
-    double, (way, size) = subject.in_double(), _way(gradient)
-    h = 1e-6 * max(float(loss.abs()), 1e-6) / size
-    try:
-        ahead, behind = (float(_moved(double, way, sign * h)) for sign in (1, -1))
-    except (RuntimeError, TypeError, NotImplementedError, BnbookError):
-        return None
-    both = (ahead - behind) / (2 * h)
-    return Slope(size, both, both, "fits") if abs(both / size - 1) < FITS else None
-
-
-def _way(gradient: dict[str, Tensor]) -> tuple[dict[str, Tensor], float]:
-    """u, in 64 bits, and ⟨g, u⟩."""
-    norms = {n: float(g.double().norm()) for n, g in gradient.items()}
-    return {n: g.double() / norms[n] for n, g in gradient.items() if norms[n]}, sum(norms.values())
 
 
 def _moved(subject: Subject, way: dict[str, Tensor], step: float) -> Tensor:
@@ -142,13 +123,17 @@ def meeting(
             for key in plain
             if key in seen and not any(key[0].startswith(f"{each}.") for each in closed)
         }
-        here = [
-            n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"), False)
-        ]
-        places |= dict.fromkeys(n for n in here if not any(m != n and _within(m, n) for m in here))
+        here = _smallest(apart)
+        places |= dict.fromkeys(here)
         if any(apart.values()) and not here:
             places[""] = None
     return tuple(places)
+
+
+def _smallest(apart: dict[tuple[str, str], bool]) -> tuple[str, ...]:
+    """The smallest modules that hand on something apart from what they received alike."""
+    here = [n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"))]
+    return tuple(n for n in here if not any(m != n and _within(m, n) for m in here))
 
 
 def _tried_together(examples: int) -> Iterator[tuple[int, ...]]:
@@ -251,11 +236,7 @@ def differing(subject: Subject, one: tuple[Prepare, bool], other: tuple[Prepare,
     """The smallest modules that hand on other values in one state of the network, (what prepares it, whether gradients are
     on), than in another one, though they received the same; "" is the network's own code."""
     here, there = (_prints(subject, prepare, None, grad) for prepare, grad in (one, other))
-    apart = {key: key in there and _others_apart(values, there[key], ()) for key, values in here.items()}
-    names = [
-        n for (n, side), far in apart.items() if side == "out" and far and not apart.get((n, "in"), False)
-    ]
-    return tuple(n for n in names if not any(m != n and _within(m, n) for m in names))
+    return _smallest({key: key in there and _others_apart(v, there[key], ()) for key, v in here.items()})
 
 
 def kept_by(module: nn.Module) -> dict[str, Tensor]:
@@ -697,6 +678,12 @@ def _input_axis(module: nn.Module, got: tuple, more: dict) -> int | None:
             if len(one) == 1:
                 return one[0]
     return default
+
+
+def some(names: Sequence[str]) -> str:
+    """Three of them, and how many more."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(name or "the network's own code" for name in names[:3]) + more
 
 
 def units_along(axis: int, values: Tensor) -> Tensor:

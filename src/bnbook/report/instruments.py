@@ -21,8 +21,12 @@ from bnbook.errors import BnbookError
 from bnbook.probes.activations import moment_change
 from bnbook.probes.copies import one_line
 from bnbook.probes.covariate_shift import CovariateShift
+from bnbook.probes.covariate_shift import _layers as layers_of
+from bnbook.probes.covariate_shift import _owner as owner
 from bnbook.probes.functional import Batch, total_norm
+from bnbook.probes.krylov import _left as lanczos_step
 from bnbook.probes.landscape import Landscape
+from bnbook.probes.landscape import _walk as along
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.finding import (
     Anatomy,
@@ -56,19 +60,9 @@ Gradient = Mapping[str, Tensor]
 
 
 def landscape(subject: Subject, start_loss: Tensor, gradient: Gradient, steps: Sequence[float]) -> Landscape:
-    """As `bnbook.probes.landscape.along_gradient`."""
-    lengths = torch.as_tensor(steps, dtype=torch.float64).flatten()
-    if not len(lengths) or not (lengths > 0).all():
-        raise BnbookError(f"steps {lengths.tolist()} along the gradient; expected at least one, each above 0")
-    start, rows = total_norm(list(gradient.values())), []
-    for a in lengths.tolist():
-        loss, there = subject.gradient(_stepped(subject, gradient, a))
-        far = [torch.zeros_like(g) if there[n] is None else there[n] for n, g in gradient.items()]
-        distance = total_norm([g - h for g, h in zip(gradient.values(), far, strict=True)])
-        rows.append(torch.stack([loss, distance, total_norm(far)]))
-    loss, distance, norm = torch.stack(rows).T
-    lengths = lengths.to(start.device)
-    return Landscape(lengths, loss, distance, distance / (lengths * start), norm, start_loss, start)
+    """`bnbook.probes.landscape.along_gradient`."""
+    slopes = [gradient[n] for n in subject.parameters]
+    return along(subject, start_loss, slopes, slopes, steps)
 
 
 def _stepped(subject: Subject, gradient: Gradient, a: float) -> dict[str, Tensor]:
@@ -82,13 +76,8 @@ def shift(
 
     The cosine of a layer whose gradient is zero here or there is not defined: nan.
     """
-    layers: dict[str, list[str]] = {}
     weights = {name for each in anatomy.layers for name in each.parameters}
-    for name in subject.parameters:
-        if name in weights:
-            layers.setdefault(name.replace("parametrizations.", "").partition(".original")[0], []).append(
-                name
-            )
+    layers = layers_of({n: p for n, p in subject.parameters.items() if n in weights})
     if not layers:
         raise BnbookError("the network has no layer with trained weights")
     out = [
@@ -102,27 +91,14 @@ def shift(
     updated, names, rows = _stepped(subject, gradient, learning_rate), list(subject.parameters), []
     for own in kept.values():
         before = [gradient[name] for name in own]
-        preceding = [n for n in names[: names.index(own[0])] if _owner(n) != _owner(own[0])]
-        after = before
-        if preceding:
-            _, there = subject.gradient({n: updated[n] for n in preceding}, own)
-            after = [
-                torch.zeros_like(g) if there[n] is None else there[n]
-                for n, g in zip(own, before, strict=True)
-            ]
+        preceding = [n for n in names[: names.index(own[0])] if owner(n) != owner(own[0])]
+        after = subject({n: updated[n] for n in preceding}, own)[1] if preceding else before
         one, other = total_norm(before), total_norm(after)
         distance = total_norm([g - h for g, h in zip(before, after, strict=True)])
         inner = sum((g.double() * h.double()).sum() for g, h in zip(before, after, strict=True))
         cosine = inner / (one * other) if preceding else torch.where(one > 0, 1.0, torch.nan).to(one)
         rows.append(torch.stack([distance, cosine, one]))
     return CovariateShift(*torch.stack(rows).T, tuple(kept)), out
-
-
-def _owner(name: str) -> str:
-    """The module that a parameter belongs to: a parametrized weight is registered after its own bias."""
-    return (
-        name.partition(".parametrizations.")[0] if ".parametrizations." in name else name.rpartition(".")[0]
-    )
 
 
 def by_layer(subject: Subject, anatomy: Anatomy, start_loss: Tensor) -> tuple[LayerGradients, list[LeftOut]]:
@@ -220,8 +196,7 @@ def over_batches(subject: Subject, batches: Sequence[Batch]) -> Batches:
     2018 (arXiv 1812.06162), B_simple = tr(Σ)/‖G‖², whose Σ is that of one example: B times that of a batch of B."""
     losses, mean, squares = [], [], torch.zeros((), dtype=torch.float64)
     for k, batch in enumerate(batches, 1):
-        loss, found = subject.on(batch).gradient()
-        g = [torch.zeros_like(p) if found[n] is None else found[n] for n, p in subject.parameters.items()]
+        loss, g = subject.on(batch)({}, list(subject.parameters))
         g = [each.double() for each in g]
         mean = mean or [torch.zeros_like(each) for each in g]
         away = [one - m for one, m in zip(g, mean, strict=True)]
@@ -260,8 +235,7 @@ def moments(
     al. 2018, section 2, v1 Figure 8.
     """
     before = _look(subject, anatomy, {})
-    moved = {n: subject.parameters[n] - learning_rate * g for n, g in gradient.items()}
-    after = _look(subject, anatomy, moved)
+    after = _look(subject, anatomy, _stepped(subject, gradient, learning_rate))
     rows = []
     for place, (mean, variance) in before.items():
         if place not in after or after[place][0].shape != mean.shape:
@@ -635,13 +609,9 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
     """
     noise = torch.randn(len(start), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(start)
     q = start / start.norm() + 0.3 * noise / noise.norm()
-    basis, alphas, betas = (q / q.norm())[None], [], []
+    rows, alphas, betas = [q / q.norm()], [], []
     for step in range(1, min(STEPS, len(start)) + 1):
-        r = product(basis[-1])
-        alphas.append(float(basis[-1] @ r))
-        for _ in range(2):  # twice is enough
-            r = r - basis.T @ (basis @ r)
-        betas.append(float(r.norm()))
+        r = lanczos_step(product, rows, alphas, betas)
         side = torch.tensor(betas[:-1], dtype=torch.float64)
         small = (
             torch.diag(torch.tensor(alphas, dtype=torch.float64)) + torch.diag(side, 1) + torch.diag(side, -1)
@@ -659,7 +629,7 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor) -> float:
             or (wrong <= TOLERANCE * value and rest <= 10 * TOLERANCE * value)
         ):
             return value
-        basis = torch.cat([basis, (r / betas[-1])[None]])
+        rows.append(r / betas[-1])
     raise BnbookError(f"λ_max is not found to {TOLERANCE:g} within {STEPS} steps")
 
 

@@ -19,6 +19,7 @@ from bnbook.probes.functional import Batch, Loss, total_norm
 from bnbook.report import finding, instruments
 from bnbook.report.diagnosis import Sentence, diagnose, require_optimizer
 from bnbook.report.finding import Anatomy, inspect
+from bnbook.report.finding import some as _some
 from bnbook.report.instruments import LeftOut
 from bnbook.report.report import Findings, Report
 from bnbook.report.subject import Subject, dense, described, moved, unwrapped, watched
@@ -149,6 +150,11 @@ class _One:
                     [inputs for inputs, _ in self.others],
                 ),
             )
+        held = [each for each in said or () if each.about == "averages"]
+        if held and values and values.population is not None:
+            self.warnings.append(
+                f"λ_max, statistics: population is that of averages of which {held[0].value:.0%} is what they were made with"
+            )
         self.warnings += _left_out(self.left_out)
         if changed := moved(before, subject.marks()):
             raise BnbookError(
@@ -187,7 +193,7 @@ class _One:
         broken = tuple(n for n, g in raw.items() if g is not None and not torch.isfinite(g).all())
         zero = tuple(n for n, g in raw.items() if g is not None and not g.any())
         size = float(total_norm(list(gradient.values())))
-        slope = finding.slope(subject, self.start, gradient) if repeats and not broken and size else None
+        slope = finding.slope(subject) if repeats and not broken and size else None
         mean = _twice(subject)
         self.warnings += _to_know(subject, anatomy, mean)
         frozen = tuple(n for n, p in subject.network.named_parameters() if not p.requires_grad)
@@ -516,12 +522,6 @@ def _left_out(every: Sequence[LeftOut]) -> Iterator[str]:
         }
         parts = [f"{_some(layers)} ({why})" for why, layers in said.items()]
         yield f"{instrument} without {'; '.join(parts)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(name or "the network itself" for name in names[:3]) + (
-        f" and {len(names) - 3} more" if len(names) > 3 else ""
-    )
 
 
 @contextmanager

@@ -170,6 +170,11 @@ class Subject:
             found = self.differentiate(value, [named[name] for name in names])
         return value.detach().double(), dict(zip(names, found, strict=True))
 
+    def __call__(self, changed: Mapping[str, Tensor], wanted: Sequence[str]) -> tuple[Tensor, list[Tensor]]:
+        """As `bnbook.probes.functional.LossAt`, whose place it takes in the probes: zeros where nothing is reached."""
+        loss, found = self.gradient(changed, wanted)
+        return loss, [torch.zeros_like(self.parameters[n]) if g is None else g for n, g in found.items()]
+
     def differentiate(self, value: Tensor, leaves: Sequence[Tensor]) -> list[Tensor | None]:
         if not self.by_backward:
             return [dense(g) for g in torch.autograd.grad(value, leaves, allow_unused=True)]

@@ -299,7 +299,9 @@ def read_myst(text: str, file: str) -> Any:
         return jupytext.reads(text, fmt="md:myst")
     except ValidationError as error:
         known = f"{error.instance!r}, expected {error.validator_value}"
-        raise PressError(f"{file}: a cell has {known}; tags are a list: write :tags: [hide-input]") from None
+        raise PressError(
+            f"{file}: a cell has {known}; tags are a list: write :tags: [{error.instance}]"
+        ) from None
     except (ValueError, yaml.YAMLError, MystMetadataParsingError) as error:
         raise PressError(f"{file}: no MyST notebook: {' '.join(str(error).split())}") from None
 
