@@ -15,6 +15,7 @@ from pathlib import Path
 from bookpress import paths
 from bookpress.book import book
 from bookpress.errors import PressError, reason
+from bookpress.pipeline import gate
 
 WANTED = ("jupyter-book", "jupytext", "papermill", "torch", "torchvision", "numpy", "matplotlib")
 NEEDED_GIB = 1
@@ -82,6 +83,7 @@ def _device() -> Iterator[Row]:
         gibibytes = torch.cuda.get_device_properties(0).total_memory / 2**30
         words = f"{torch.cuda.get_device_name(0)}, {gibibytes:.0f} GiB"
     yield "device", words, True
+    yield "kernels", gate.kernels(), True
 
 
 def _memory() -> Iterator[Row]:

@@ -11,6 +11,7 @@ import nbformat
 import numpy as np
 import pytest
 import tiny_book
+import torch
 from locked_coin import claims_file, edit, edit_results, laptop_run, stamped
 
 from bnbook.errors import BnbookError
@@ -512,3 +513,13 @@ def test_a_header_that_jupytext_rewrote_is_named(ran, capsys):
     assert (
         main(["check"]) == 1 and "BAD headers\n      part/coin: jupytext rewrote" in capsys.readouterr().out
     )
+
+
+def test_the_header_tells_processors_apart_whose_products_round_otherwise(monkeypatch):
+    here = gate.kernels()
+    assert re.search(r"; products [0-9a-f]{8}(;|$)", here) and gate.kernels() == here
+    product = torch.Tensor.__matmul__
+    monkeypatch.setattr(
+        torch.Tensor, "__matmul__", lambda a, b: torch.nextafter(product(a, b), torch.tensor(9.0).to(a))
+    )
+    assert gate.kernels() != here
