@@ -58,6 +58,7 @@ BOOK = Book(
     data_module="bnbook.data",
     trainings_module="bnbook.trainings",
     explorers_module="bnbook.explorers",
+    pages_module="bnbook.rules",
     figures_module="bnbook.figures",
     commands_module="bnbook.cli",
     data_names={"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar10-jpeg75": "CIFAR-10 (JPEG 75)"},

@@ -37,6 +37,8 @@ class Book:
     trainings_module: str = ""
     #: EXPLORERS: name -> what its page draws from, (pages) -> JSON or None.
     explorers_module: str = ""
+    #: PAGES: name of a page of book/ -> what its own tokens `{{ here:NAME }}` stand for, (pages) -> texts.
+    pages_module: str = ""
     #: Commands of the book's own: add_commands(add), see `bookpress.cli`.
     commands_module: str = ""
     data_names: Words = field(default_factory=dict)  # set -> as people call it, the one to have first
@@ -65,6 +67,10 @@ class Book:
     @property
     def explorers(self) -> Mapping[str, Callable[[Any], Any]]:
         return importlib.import_module(self.explorers_module).EXPLORERS if self.explorers_module else {}
+
+    @property
+    def pages(self) -> Mapping[str, Callable[[Any], Mapping[str, str]]]:
+        return importlib.import_module(self.pages_module).PAGES if self.pages_module else {}
 
 
 _registered: Book | None = None

@@ -9,11 +9,10 @@ import json
 import os
 import re
 import shutil
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,6 @@ import numpy as np
 
 from bookpress import claims, paths, results, stamp
 from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
-from bookpress.claims.kinds import evaluate
 from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
@@ -213,15 +211,6 @@ def move(source: Evidence, target: Evidence) -> None:
 
 # ---- What each draw of a chapter gives by itself, beside the verdict on all of them together -----------------------
 
-#: Relative difference up to which two draws count as the same where they are counted.
-NEAR = 1e-3
-#: How a test was drawn again.
-WAYS = (
-    "the same seeds, the same measure",
-    "the same seeds, measured otherwise",
-    "other seeds, or more of them",
-)
-
 
 @dataclass(frozen=True)
 class Drawn:
@@ -259,39 +248,6 @@ def remarks_on_draws(claim: Claim, verdict: str, evidence: Evidence) -> tuple[st
     words = ", ".join(f"“{word}”" for word in alone)
     fresh = alone[-1] if alone and alone[-1] != verdict else ""
     return (f"its draws alone: {words}" if set(alone) - {verdict} else ""), fresh
-
-
-def redrawn(listed: Iterable[Claim]) -> Iterator[tuple[str, bool | None, bool | None]]:
-    """(way, what a run says, what the next one says that gave a test other numbers), for each test of each claim
-    by all that was published, on whatever page it is shown; `way` is one of `WAYS`."""
-    by_chapter = defaultdict(list)
-    for claim in listed:
-        by_chapter[claim.chapter].append(claim)
-    for name, own in by_chapter.items():
-        for profile in PUBLISHED:
-            path = paths.executed_folder() / profile / f"{name}.json"
-            if path.is_file() and (last := results.read(path)).draws:
-                runs = [*last.draws, replace(last, draws=())]
-                for claim in own:
-                    for test in claim.tests:
-                        yield from _turns(claim, test, runs)
-
-
-def _turns(claim: Claim, test: Test, runs: list[Results]) -> Iterator[tuple[str, bool | None, bool | None]]:
-    """Of one test, from each run that it can be judged by to the next one."""
-    names, said = test.result_names(), []
-    for run in (each for each in runs if set(names) <= set(each)):
-        try:
-            found = evaluate(test, run, claim.id)
-        except PressError:  # not as the test of today needs it
-            continue
-        if found.n and not (said and judging.is_in(said[-1][0], run, names, relative=NEAR)):
-            said.append((run, found.holds))
-    for (old, then), (new, now) in pairwise(said):
-        if any(old.entries[name]["seeds"] != new.entries[name]["seeds"] for name in names):
-            yield WAYS[2], then, now
-        else:
-            yield WAYS[judging.otherwise(claim, old, new) != ""], then, now
 
 
 # ---- The one way from recorded values to the verdicts that readers see: claims judged by a run ---------------------

@@ -19,6 +19,7 @@ from conftest import ROOT, bnbook
 from locked_coin import CLAIM, COIN, MEASURED, coin, lock, run, stamped
 from scipy import stats
 
+from bnbook import rules
 from bnbook.errors import BnbookError
 from bookpress import claims, results
 from bookpress.claims import Test, judging, locks
@@ -27,7 +28,7 @@ from bookpress.claims.recorded import Recorded
 from bookpress.cli import main
 from bookpress.pipeline import chapter_runs, gate, prose, publishing
 from bookpress.pipeline.chapters import select
-from bookpress.site import board, pages
+from bookpress.site import board
 
 # The union, by loops
 
@@ -356,9 +357,9 @@ def test_the_page_counts_what_draws_changed(ran):
     for by in (1e-5, 0.5, -0.5):
         drawn_again(by)
         publishing.publish(coin(), "laptop")
-    found = Counter(chapter_runs.redrawn(claims.load_claims()))
-    assert found == {(chapter_runs.WAYS[0], True, False): 1, (chapter_runs.WAYS[0], False, True): 1}
-    said = pages.redrawings(claims.load_claims())
+    found = Counter(rules.redrawn(claims.load_claims()))
+    assert found == {(rules.WAYS[0], True, False): 1, (rules.WAYS[0], False, True): 1}
+    said = rules.redrawings(claims.load_claims())
     assert said["same_tests"] == said["same_turned"] == said["same_reversed"] == "2"
     assert said["other_tests"] == "0" and said["other_reversed"] == "none"
     assert "| the same seeds, the same measure | 2 | 2 | 0 | 2 |" in said["draws"]

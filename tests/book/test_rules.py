@@ -8,41 +8,42 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bnbook import rules
 from bnbook.errors import BnbookError
 from bookpress import claims
-from bookpress.claims import Test, error_rates
+from bookpress.claims import Test
 from bookpress.claims.kinds import evaluate
 from bookpress.pipeline import prose
 from bookpress.site import pages
 
 RNG = np.random.default_rng(20260714)
 #: 2.5 % and four standard errors of the share in so many books.
-NOMINAL = 0.025 + 4 * math.sqrt(0.025 * 0.975 / error_rates.BOOKS)
+NOMINAL = 0.025 + 4 * math.sqrt(0.025 * 0.975 / rules.BOOKS)
 
 
-@pytest.mark.parametrize("seeds", error_rates.SEEDS)
+@pytest.mark.parametrize("seeds", rules.SEEDS)
 @pytest.mark.parametrize("data", ["normal", "heavy tails"])
-@pytest.mark.parametrize("kind", error_rates.KINDS)
+@pytest.mark.parametrize("kind", rules.KINDS)
 def test_students_interval_keeps_its_promise(kind, data, seeds):
-    rates = error_rates.KINDS[kind](data, seeds)
+    rates = rules.KINDS[kind](data, seeds)
     assert max(rates.holds, rates.fails) < NOMINAL
 
 
-@pytest.mark.parametrize("seeds", error_rates.SEEDS)
+@pytest.mark.parametrize("seeds", rules.SEEDS)
 def test_normal_data_err_as_often_as_stated_and_lopsided_ones_more_often(seeds):
-    normal = error_rates.one_mean("normal", seeds)
+    normal = rules.one_mean("normal", seeds)
     assert 0.05 - 0.012 < normal.holds + normal.fails < 0.05 + 0.012
-    bounded = error_rates.one_mean("shares near 1", seeds)
+    bounded = rules.one_mean("shares near 1", seeds)
     assert 0.05 < bounded.holds < 0.2 and bounded.fails < NOMINAL, "the page says so"
 
 
-@pytest.mark.parametrize("seeds", error_rates.SEEDS)
+@pytest.mark.parametrize("seeds", rules.SEEDS)
 def test_a_share_of_seeds_never_errs_more_often_than_stated(seeds):
     for chance in np.linspace(0.01, 0.99, 50):
-        rates = error_rates.share(chance, seeds)
+        rates = rules.share(chance, seeds)
         assert max(rates.holds, rates.fails) <= 0.025
-    for chance in error_rates.CHANCES:
-        assert error_rates.paired_shares(chance, seeds).holds < (0.045 if seeds < 20 else 0.025)
+    for chance in rules.CHANCES:
+        assert rules.paired_shares(chance, seeds).holds < (0.045 if seeds < 20 else 0.025)
 
 
 def judged(test, **rows):
@@ -66,7 +67,7 @@ def test_what_is_simulated_is_what_judges(kind):
     """The same draws through the real tests: each decides as the interval of one mean does."""
     test, results = ON_THE_EDGE[kind]
     draws = RNG.standard_t(3, (60, 5)) + RNG.choice([-2, 0, 2], (60, 1))
-    low, high = error_rates.student_ends(draws)
+    low, high = rules.student_ends(draws)
     expected = [True if a > 0 else False if b < 0 else None for a, b in zip(low, high, strict=True)]
     assert [judged(test, **results(x, RNG.normal(size=5))) for x in draws] == expected
     assert {True, False, None} == set(expected)
@@ -74,8 +75,8 @@ def test_what_is_simulated_is_what_judges(kind):
 
 def test_orderings_and_worst_cells_are_what_judges():
     draws = RNG.normal(size=(40, 3, 5)) + RNG.choice([-4, 0, 4], (40, 3, 1))
-    low, high = error_rates.student_ends(draws, 1 - 0.05 / 3)
-    own = error_rates.student_ends(draws)
+    low, high = rules.student_ends(draws, 1 - 0.05 / 3)
+    own = rules.student_ends(draws)
     for k, x in enumerate(draws):
         steps = dict(zip("abcd", np.cumsum([np.zeros(5), *x], axis=0), strict=True))
         expected = False if (high[k] <= 0).any() else True if (low[k] > 0).all() else None
@@ -92,8 +93,8 @@ def test_recorded_samples_give_the_coverage_of_a_slow_twin():
         abs(stats.ttest_1samp(RNG.choice(sample, 5), sample.mean()).statistic) <= stats.t.ppf(0.975, 4)
         for _ in range(1500)
     ]
-    assert error_rates.recorded_coverage([sample], 5)[0] == pytest.approx(np.mean(hits), abs=0.04)
-    assert error_rates.recorded_coverage([np.full(20, 2.87874625)], 5) == [1.0], "no spread, no miss"
+    assert rules.recorded_coverage([sample], 5)[0] == pytest.approx(np.mean(hits), abs=0.04)
+    assert rules.recorded_coverage([np.full(20, 2.87874625)], 5) == [1.0], "no spread, no miss"
 
 
 @pytest.fixture(scope="module")
@@ -103,14 +104,14 @@ def page(the_book):
 
 
 def filled(text: str, shown: prose.Pages) -> str:
-    return prose.fill(text, "how-a-verdict-is-made", shown, pages.of_rules(text, shown))
+    return prose.fill(text, "how-a-verdict-is-made", shown, pages.here("how-a-verdict-is-made", shown))
 
 
 def test_the_page_shows_these_numbers_and_leaves_nothing_open(page, the_book):
     assert "{{" not in page and "nan" not in page
-    for rates, seeds in ((error_rates.one_mean("heavy tails", 5), 5), (error_rates.share(0.9, 20), 20)):
+    for rates, seeds in ((rules.one_mean("heavy tails", 5), 5), (rules.share(0.9, 20), 20)):
         assert f" {100 * rates.holds:.1f}, {100 * rates.fails:.1f} |" in page, seeds
-    example = next(claim for claim in claims.load_claims() if claim.id == pages.EXAMPLE)
+    example = next(claim for claim in claims.load_claims() if claim.id == rules.EXAMPLE)
     seeds = the_book.rows[example.id]["n"]
     assert example.says in page
     assert f"Student's t for {seeds} seeds is {stats.t.ppf(0.975, seeds - 1):.3f}" in page
@@ -119,7 +120,7 @@ def test_the_page_shows_these_numbers_and_leaves_nothing_open(page, the_book):
 
 def test_hardly_a_draw_of_the_book_contradicts_another(the_book):
     """From holds to fails or back: none of the same seeds, and of hundreds of others less than one in a hundred."""
-    said = pages.redrawings(the_book.claims)
+    said = rules.redrawings(the_book.claims)
     assert int(said["same_tests"]) >= 180 and int(said["other_tests"]) >= 450
     assert said["same_reversed"] == "none"
     assert int(said["other_reversed"].replace("none", "0")) <= int(said["other_tests"]) / 100
@@ -136,7 +137,7 @@ def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
         dict(other_margins=["open", "open"], verdict="open"),
         dict(other_margins=None, verdict="open"),
     ]
-    found = pages._many(margins, [({}, test) for test in counted])
+    found = rules._many(margins, [({}, test) for test in counted])
     assert (found["tests"], found["decided"], found["kept"]) == ("5", "4", "4")
     assert (found["bar"], found["false"]) == ("0.040", "1"), "5 % of 4/5; 5 % of four tests, rounded up"
     assert (found["margins"], found["turned"]) == ("2", "1")
@@ -145,8 +146,8 @@ def test_the_page_says_what_the_correction_for_many_tests_amounts_to():
 @pytest.mark.parametrize("late", ["", "test changed after its data"])
 def test_the_worked_example_says_whether_its_test_stood_before_the_data(late):
     test = dict(asks="mean > 0", values=[1.0], test={"kind": "difference"}, interval=None, p=0.5, sign_p=0.5)
-    row = dict(id=pages.EXAMPLE, exploratory=late, verdict="open")
-    said = pages.example([(row, test | {"side": 1, "n": 1, "says": "It falls."})])
+    row = dict(id=rules.EXAMPLE, exploratory=late, verdict="open")
+    said = rules.example([(row, test | {"side": 1, "n": 1, "says": "It falls."})])
     assert ("fixed beforehand" in said) == (not late) and late in said
 
 
@@ -158,7 +159,6 @@ def test_a_blank_that_nothing_fills_is_one_line():
 
 def test_the_spreads_of_the_data_are_theirs():
     """Of t with three degrees of freedom 3, of beta(4½, ½) 4.5 · 0.5 / (25 · 6) = 0.015."""
-    from bookpress.claims.error_rates import DATA_SPREAD
 
     spreads = {"normal": 1.0, "heavy tails": 3**0.5, "shares near 1": 0.015**0.5}
-    assert pytest.approx(spreads) == DATA_SPREAD
+    assert pytest.approx(spreads) == rules.DATA_SPREAD
