@@ -209,47 +209,6 @@ def move(source: Evidence, target: Evidence) -> None:
             os.replace(getattr(source, part), getattr(target, part))
 
 
-# ---- What each draw of a chapter gives by itself, beside the verdict on all of them together -----------------------
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """One draw and the judgement on it alone; `left_out` says why it does not count, "" where it does."""
-
-    run: Results
-    found: Judgement
-    left_out: str = ""
-
-
-def each_alone(claim: Claim, evidence: Evidence) -> list[Drawn]:
-    """Every draw of what a claim reads by itself, the last run at the end; none where there is but one.
-
-    A draw is left away where it lacks what the test reads, or cannot be judged by today's.
-    """
-    last, found = evidence.results, []
-    for draw, left_out in judging.beside(claim, last):
-        if set(claim.required_names()) <= set(draw):
-            found += _judged(claim, draw, evidence, left_out)
-    return [*found, *_judged(claim, replace(last, draws=()), evidence)] if found else []
-
-
-def _judged(claim: Claim, run: Results, evidence: Evidence, left_out: str = "") -> list[Drawn]:
-    try:
-        return [
-            Drawn(run, claims.judge(claim, run, evidence.profile, exact=evidence.chapter.exact), left_out)
-        ]
-    except PressError:
-        return []
-
-
-def remarks_on_draws(claim: Claim, verdict: str, evidence: Evidence) -> tuple[str, str]:
-    """What the draws say by themselves, where one of them says something else than all together; and the last of them."""
-    alone = [one.found.verdict for one in each_alone(claim, evidence) if not one.left_out]
-    words = ", ".join(f"“{word}”" for word in alone)
-    fresh = alone[-1] if alone and alone[-1] != verdict else ""
-    return (f"its draws alone: {words}" if set(alone) - {verdict} else ""), fresh
-
-
 # ---- The one way from recorded values to the verdicts that readers see: claims judged by a run ---------------------
 
 REWORDED = "reworded after the run"
@@ -268,11 +227,22 @@ def _judged_anew(claim: Claim, evidence: Evidence) -> Judgement:
     found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
     chain = locks.read()
     stands, own = locks.standing(claim, evidence.results, chain), chain.of_claim(claim.id)
-    draws, fresh = remarks_on_draws(claim, found.verdict, evidence)
-    remark = draws or _remark(found, evidence.results.header)
+    fresh = fresh_verdict(found, evidence)
+    remark = f"fresh seeds alone: “{fresh}”" if fresh else _remark(found, evidence.results.header)
     changed = tuple(each.words for each in locks.deviations(own))
     before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed}
     return replace(found, remark=remark, fresh=fresh, pooled=_pooled(claim, evidence.results), **before)
+
+
+def fresh_verdict(found: Judgement, evidence: Evidence) -> str:
+    """What the last run says by itself, where with earlier draws it is something else."""
+    claim, last = found.claim, evidence.results
+    if not judging.counting(claim, last):
+        return ""
+    alone = claims.judge(
+        claim, replace(last, draws=()), evidence.profile, exact=evidence.chapter.exact
+    ).verdict
+    return alone if alone != found.verdict else ""
 
 
 def _pooled(claim: Claim, last: Results) -> bool:

@@ -228,9 +228,7 @@ def test_a_rerun_keeps_the_former_draw_and_the_verdict_rests_on_the_last_of_each
     judged = claims.judge(claim, found.results, "laptop")
     expected = t_interval(given[1])
     np.testing.assert_allclose([judged.effect, *judged.interval], expected)
-    each = chapter_runs.each_alone(claim, found)
-    assert [one.found.effect for one in each] == pytest.approx([np.mean(x) for x in given])
-    assert [one.left_out for one in each] == ["", ""]
+    assert [why for _, why in judging.beside(claim, found.results)] == [""]
     np.testing.assert_allclose(found.quoted("heads")[1], given[1])
     assert main(["check"]) == 0
     said = bnbook("claims", COIN, "--json", root=tmp_path).stdout
