@@ -111,7 +111,7 @@ chapters:
 
 INDEX = """# A tiny book
 
-{{ scoreboard }}
+{{ waffle }}
 
 Heads: {{ mean:part/coin#heads | .1% }}
 

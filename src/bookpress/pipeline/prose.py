@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-import yaml
 
 from bookpress import claims, paths
 from bookpress.book import book
@@ -52,15 +51,9 @@ class Pages:
         margins = claims.at_other_margins(claim, evidence.results, found.profile, exact=exact)
         return claims.ledger_row(claim, found, margins, rests_on)
 
-    @cached_property
-    def _judgements(self) -> dict[claims.Claim, claims.Judgement | None]:
-        return {}
-
     def judgement(self, claim: claims.Claim) -> claims.Judgement | None:
-        if claim not in self._judgements:
-            evidence = self.evidence.get(claim.chapter)
-            self._judgements[claim] = chapter_runs.judged(claim, evidence) if evidence else None
-        return self._judgements[claim]
+        evidence = self.evidence.get(claim.chapter)
+        return chapter_runs.judged(claim, evidence) if evidence else None
 
     def claim(self, name: str) -> claims.Claim:
         """The claim of that id; ValueError where no chapter has it."""
@@ -539,18 +532,10 @@ NAME = re.compile(r"\$[^$]*\$|(?<!\{)\{([a-z]\w*)\}(?!\})")  # {column}, not in 
 KEYS = {"corner", "columns", "rows", "statistic", "format", "missing"}
 
 
-class _Strict(LOADER):
-    """YAML whose texts are text (`.3f`, `1`, `none` stay what was written) and whose keys come once."""
+class _Plain(LOADER):
+    """YAML whose texts are text: `.3f`, `1` and `none` stay what was written."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"{key!r} comes twice: use a list", None)
-        return super().construct_mapping(node, deep)
-
-
-_Strict.yaml_implicit_resolvers = {}
+    yaml_implicit_resolvers: dict[str, Any] = {}
 
 
 def expand(text: str, page: str = "") -> str:
@@ -572,7 +557,7 @@ def _table(body: str, page: str) -> str:
     def amiss(found: str, expected: str) -> NoReturn:
         raise PressError(f"{where} {found}; expected {expected}")
 
-    given = parse_yaml(body, where, _Strict)
+    given = parse_yaml(body, where, _Plain)
     if not isinstance(given, dict) or not {"columns", "rows"} <= set(given) <= KEYS:
         has = ", ".join(map(str, given)) if isinstance(given, dict) else "no keys"
         amiss(f"has {has}", "columns and rows; optional corner, statistic, format, missing")

@@ -21,7 +21,7 @@ from bookpress.pipeline import chapter_runs, explorers, gate, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence
 from bookpress.pipeline.chapters import Chapter, discover
 from bookpress.pipeline.gate import passed_run
-from bookpress.pipeline.prose import ABSENT, Pages
+from bookpress.pipeline.prose import Pages
 from bookpress.schema import Entry, Text, model, read_list
 from bookpress.site import board, details, front, rendering, shell, teaching, wheel
 from bookpress.site.rendering import Markup, render
@@ -44,18 +44,6 @@ def scoreboard(chapters: list[Chapter], pages: Pages) -> str:
         board=board.board(rows, chapters),
         gone=[(chapter, chapter_runs.withdrawn(run)) for chapter, run in runs if run],
     )
-
-
-def short_scoreboard(chapters: list[Chapter], pages: Pages) -> str:
-    """One row a chapter: how many claims of the sources and how their verdicts fell; apart from them the
-    book's own questions."""
-
-    def words(chapter: Chapter, asks: bool) -> list[str]:
-        own = [each for each in pages.claims if each.chapter == chapter.name and each.asks is asks]
-        return [pages.rows[each.id]["verdict"] for each in own]
-
-    rows = [(chapter, words(chapter, False), words(chapter, True)) for chapter in chapters]
-    return render("short_scoreboard.md.j2", rows=rows, ABSENT=ABSENT).rstrip("\n")
 
 
 def anchor(chapter: Chapter, figure: str) -> str:
@@ -245,9 +233,8 @@ def stage(folder: Path, profile: str | None) -> tuple[list[Chapter], prose.Pages
 @np.errstate(invalid="ignore")  # a spread of infinite numbers, where a short run diverged
 def texts(chapters: list[Chapter], shown: prose.Pages) -> dict[str, str]:
     """Every page that is no chapter, by the name of its file."""
-    short, rows = short_scoreboard(chapters, shown), list(shown.rows.values())
     lists = claims.load_coverage()
-    front_page = {"scoreboard": short, "coverage": counted(lists), **front.tokens(rows, shown)}
+    front_page = {"coverage": counted(lists), **front.tokens(list(shown.rows.values()), shown)}
     names = {"clone": shell.clone(), "binder": shell.binder(), "wheel": wheel.link()}
     names |= {"notation": notation(), "stands": board.marked(shown.rows, "")}
     found = {}

@@ -344,7 +344,7 @@ def test_every_statistic_of_a_cell_is_a_token():
 REFUSED = {
     "rows: {a: b}": "has rows; expected columns and rows",
     "columns: [": "is not YAML",
-    "columns: {a: x, a: y}\nrows: {r: 'v.{column}'}": "'a' comes twice: use a list",
+    "columns: {a: x, a: y}\nrows: {r: 'v.{column}'}": "'a' stands there and in line 1",
     "columns: {a: x}\nrows: 3": "has rows '3'; expected `title: text` lines",
     "columns: {a: x}\nrows: {r: 'v.{colunm}'}": "row 'r' asks for {colunm}; expected one of column",
     "columns: {a: x}\nrows: {r: v}": "row 'r' has no cells",
