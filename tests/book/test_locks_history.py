@@ -11,7 +11,7 @@ import pytest
 
 from bookpress.claims import locks
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 FILE = "book/locks.jsonl"
 CHAPTER = re.compile(r'"chapter":"[^"]+"')
 
