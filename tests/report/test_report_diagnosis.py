@@ -409,7 +409,11 @@ def test_a_branch_whose_last_gamma_is_zero_stands_at_a_kink_and_is_measured():
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), Block(), Block(), nn.Linear(8, K)).double()
-    assert said(model).landscape is not None
+    report = said(model)
+    assert report.landscape is not None and report.findings.slope.kind == "kink"
+    model[2].bn.weight.data.fill_(1.0)
+    model[3].bn.weight.data.fill_(1.0)
+    assert said(model).findings.slope.kind == "fits"
 
 
 def test_few_values_a_unit():

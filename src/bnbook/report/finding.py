@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -23,6 +23,7 @@ from bnbook.report.subject import Subject, part
 
 
 FITS = 2e-3  # relative, of the slope of a loss in 64 bits
+ASIDE = 1e-3  # of a parameter's size: far beyond the steps of these differences
 Prepare = Callable[[nn.Module], object]  # puts a copy into the state that is asked about
 
 
@@ -34,7 +35,7 @@ class Slope:
     gradient: float  # Σ_i ‖g_i‖, which the slopes should be
     ahead: float  # (L(θ + h u) - L(θ)) / h
     behind: float  # (L(θ) - L(θ - h u)) / h
-    kind: str  # "fits"; "kink", where the two sides differ and g is neither; "other"
+    kind: str  # "fits"; "kink", where it fits as soon as all parameters are moved aside; "other"
 
     @property
     def fits(self) -> bool:
@@ -57,30 +58,32 @@ def near(value: Tensor, again: Tensor) -> bool:
 
 
 def slope(subject: Subject) -> Slope:
-    """The slope of the loss along its gradient, by differences; in 64 bits where the network runs in them."""
+    """The slope of the loss along its gradient, by differences; in 64 bits where the network runs in them.
+
+    Where it is not the gradient, all parameters are moved aside by little: if it is there, as behind a ReLU that stood at
+    exactly zero, θ is a kink; a gradient that is none, as past detached parts, is none there either.
+    """
     found = None
     for each in (subject.in_double(), subject):
+        at = {n: p.double() for n, p in subject.parameters.items()}
         try:
-            start, gradient = each.gradient()
             with each.twin() as twin:
                 exact = twin.value().dtype == torch.float64
+            here = _slope_at(each, at, exact)
         except (RuntimeError, TypeError, NotImplementedError, BnbookError):
             continue
-        norms = {n: float(g.double().norm()) for n, g in gradient.items() if g is not None}
-        way, size = {n: gradient[n].double() / norms[n] for n in norms if norms[n]}, sum(norms.values())
-        if not 0 < size < float("inf"):
+        if here is None:
             continue
-        changes, within = ((1e-6, 1e-7), FITS) if exact else ((1e-2, 1e-3), 0.1)
-        sides = []
-        for change in changes:
-            h = change * max(float(start.abs()), 1e-6) / size
-            ahead, behind = (_moved(each, way, sign * h) for sign in (1, -1))
-            sides.append((float(ahead - start) / h, float(start - behind) / h))
-            if abs(sum(sides[-1]) / 2 / size - 1) < within:
-                return Slope(size, *sides[-1], "fits")
-        if _kink(sides, size, within):
-            return Slope(size, *sides[-1], "kink")
-        found = Slope(size, *sides[-1], "other")
+        if here.fits:
+            return here
+        draw = torch.Generator().manual_seed(0)
+        for name, p in at.items():
+            noise = torch.randn(p.shape, generator=draw, dtype=torch.float64).to(p.device)
+            at[name] = p + ASIDE * (float(p.square().mean().sqrt()) or 1.0) * noise
+        aside = _slope_at(each, at, exact)
+        if aside and aside.fits:
+            return replace(here, kind="kink")
+        found = here
         if exact:
             break
     if found is None:
@@ -88,18 +91,23 @@ def slope(subject: Subject) -> Slope:
     return found
 
 
-def _moved(subject: Subject, way: dict[str, Tensor], step: float) -> Tensor:
-    changed = {n: subject.parameters[n].double() + step * u for n, u in way.items()}
-    with subject.twin(changed) as twin:
-        return twin.value().detach().double()
-
-
-def _kink(sides: list[tuple[float, float]], size: float, within: float) -> bool:
-    """Both sides are straight and differ: a ReLU at exactly zero. Of many such kinks at once, as behind branches whose last γ
-    is zero, the gradient that torch gives need not lie between the sides."""
-    straight = all(abs(far - near) <= within * size for far, near in zip(*sides, strict=True))
-    low, high = sorted(sides[-1])
-    return straight and high - low > within * size
+def _slope_at(subject: Subject, at: dict[str, Tensor], exact: bool) -> Slope | None:
+    """At parameters θ; None where there is no gradient to go along."""
+    start, gradient = subject.gradient(at)
+    norms = {n: float(g.double().norm()) for n, g in gradient.items() if g is not None}
+    way, size = {n: gradient[n].double() / norms[n] for n in norms if norms[n]}, sum(norms.values())
+    if not 0 < size < float("inf"):
+        return None
+    changes, within = ((1e-6, 1e-7), FITS) if exact else ((1e-2, 1e-3), 0.1)
+    for change in changes:
+        h = change * max(float(start.abs()), 1e-6) / size
+        sides = []
+        for sign in (1, -1):
+            with subject.twin(at | {n: at[n] + sign * h * u for n, u in way.items()}) as twin:
+                sides.append(sign * float(twin.value().detach().double() - start) / h)
+        if abs(sum(sides) / 2 / size - 1) < within:
+            return Slope(size, *sides, "fits")
+    return Slope(size, *sides, "other")
 
 
 def meeting(
