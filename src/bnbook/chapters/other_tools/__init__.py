@@ -303,8 +303,8 @@ def against_dense(results: Results) -> plt.Figure:
             fillstyle="full" if mark == "o" else "none",
             label=WORDS[statistics],
         )
-    ax.set_yticks(range(len(names)), [TITLES[name] for name in names])
+    ax.set_yticks(range(len(names)), [TITLES[name].split(",")[0] for name in names])
     ax.axvline(EQUAL, color=ink, linewidth=0.6, linestyle=":")
-    ax.set(xscale="log", xlabel="relative error against the dense matrix with these statistics")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.25), ncols=3, frameon=False)
+    ax.set(xscale="log", xlabel="relative error")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.14), ncols=3, frameon=False)
     return fig
