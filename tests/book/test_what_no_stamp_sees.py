@@ -29,8 +29,8 @@ MODULES = {
     )
     for path in sorted(SRC.rglob("*.py"))
     if not path.name.startswith(
-        ("with_", "carry_")
-    )  # a script for a library of its own, run apart from the package
+        ("with_", "carry_", "use_")
+    )  # a script for a library or a tool, run apart from the package
 }
 
 # Forms that cannot be followed
