@@ -126,7 +126,6 @@ def test_a_cell_may_bind_its_own_names_again() -> None:
 #: What stands in the packages; nothing of it reaches into what is measured.
 STANDS = {
     "bookpress.pipeline": {"sys.modules.setdefault('rfc3987_syntax', None)"},  # a broken optional dependency
-    "bookpress.pipeline.prose": {"_Strict.yaml_implicit_resolvers"},  # of a class of its own
     "bookpress.site.board": {  # of templates
         "rendering.add(forest=forest, deciding=deciding, standing=standing)",
         "rendering.give(STATED=prose.STATED)",

@@ -108,7 +108,7 @@ TITLES = {
 HERE = ("bnbook", "torch_autograd")
 #: Not asked, and why.
 ABSENT = {
-    "learn2learn": "its package does not build on Python 3.11",
+    "learn2learn": "its requirement qpth does not build, because setuptools refuses how that names numpy",
     "calflops": "it imports transformers, which it does not name among its requirements",
 }
 STATISTICS = ("batch", "detached", "population")
