@@ -62,18 +62,13 @@ def ratio_of_means(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interv
 
 
 def share(values: np.ndarray, level: float = LEVEL) -> Interval:
-    """Exact interval of a share of seeds, values 0 or 1 (Clopper and Pearson 1934).
-
-    A seed whose draws disagree counts as the mean of them. As many trials as seeds, however often each was
-    drawn: draws of one seed share weights and data, and were they alike no more would be known.
-    """
+    """Exact interval of a share of seeds, values 0 or 1 (Clopper and Pearson 1934)."""
     count, hits = len(values), float(np.sum(values))
     return (hits / count, *clopper_pearson(hits, count, level))
 
 
 def clopper_pearson(hits: float, trials: int, level: float = LEVEL) -> tuple[float, float]:
     """Interval of a probability from the beta distribution's quantiles: it never covers less than stated.
-    Between whole hits the quantiles interpolate.
 
     SciPy's `binomtest(...).proportion_ci("exact")` finds the same two numbers by search, 16 times as slowly.
     """
@@ -90,7 +85,6 @@ def paired_shares(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interva
 
     With n₁₀ seeds where only a is 1, n₀₁ where only b is: p = (n + 1)/(S + 2) for each, and
     p₁₀ - p₀₁ ± z √((p₁₀ + p₀₁ - (p₁₀ - p₀₁)²)/(S + 2)). Where all seeds agree it keeps a width; t does not.
-    Of a seed whose draws disagree, n₁₀ and n₀₁ get the most that its two means allow.
     """
     from scipy.special import ndtri
 
@@ -104,10 +98,8 @@ def paired_shares(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interva
 
 
 def is_share(*arrays: np.ndarray) -> bool:
-    """Whether every value is 0 or 1, or the mean of up to four draws of such a value: a share of seeds, for
-    which Student's interval does not hold."""
-    twelfths = (12 * np.asarray(values) for values in arrays)
-    return all(((each >= 0) & (each <= 12) & (each == np.round(each))).all() for each in twelfths)
+    """Whether every value is 0 or 1: a share of seeds, for which Student's interval does not hold."""
+    return all(np.isin(np.asarray(values, dtype=float), (0.0, 1.0)).all() for values in arrays)
 
 
 def paired_difference(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> Interval:

@@ -56,13 +56,13 @@ def test_a_point_stays_one_and_estimates_are_means():
     ("values", "share"),
     [
         ([0, 1], True),
-        ([0.5, 1 / 3, 2 / 3, 0.75], True),
+        ([0.5, 1 / 3, 2 / 3, 0.75], False),
         ([0.45, 1], False),
         ([-1, 1], False),
         ([2, 1], False),
     ],
 )
-def test_a_share_is_of_0_and_1_or_of_what_two_to_four_draws_of_it_average_to(values, share):
+def test_a_share_is_of_0_and_1_alone(values, share):
     assert intervals.is_share(np.array(values)) is share is intervals.is_share(np.ones(2), np.array(values))
 
 
@@ -109,3 +109,13 @@ def test_the_band_of_a_figure_loses_no_seed_that_diverged():
     assert mean[0] == 2 and half[0] == pytest.approx(T2 / math.sqrt(3)) and np.isnan([mean[1], half[1]]).all()
     mean, half = intervals.mean_and_interval([[4.0]])
     assert mean[0] == 4 and np.isnan(half[0])
+
+
+@pytest.mark.parametrize("values", [[0.25] * 5, [0.25, 1.0, 1.0], [0.5, 0.75, 7 / 12, 1.0]])
+def test_fractions_of_a_seed_are_no_events(values):
+    """A learning rate of 1/4, or a share of twelve layers: Student's interval, as of any number of a seed."""
+    assert not intervals.is_share(values) and intervals.is_share([0, 1, 1.0])
+    np.testing.assert_allclose(intervals.mean_level(values), intervals.student(np.array(values)), rtol=1e-12)
+    assert intervals.paired_difference(np.array(values), np.zeros(len(values)))[1:] == pytest.approx(
+        intervals.student(np.array(values))[1:]
+    )
