@@ -14,7 +14,7 @@ import numpy as np
 from bookpress import intervals
 from bookpress.book import book
 from bookpress.claims import locks
-from bookpress.claims.claim import Claim, Effect, Outcome, Test
+from bookpress.claims.claim import Cell, Claim, Effect, Outcome, Test
 from bookpress.claims.kinds import can_hold, combine, evaluate, kind_of
 from bookpress.claims.locks import is_of_seeds, same_numbers
 from bookpress.claims.recorded import union
@@ -126,33 +126,22 @@ TOO_MANY = 500
 
 
 def seeds_needed(outcome: Outcome) -> float:
-    """About the n at which a test decides with a chance of 80 %, if mean and spread stay; inf: beyond reach.
+    """The least n at which a test decides with a chance of 80 %, if mean and spread stay; inf: beyond reach.
 
-    n ((z₀.₉₇₅ + z₀.₈) e / d)² + z₀.₉₇₅²/2 (Guenther 1981), e the standard error of n seeds by the half of the interval
-    that reaches to the nearest edge, d the distance to that edge.
+    The estimate must then lie (t₀.₉₇₅ + t₀.₈) s / √n inside the edge, the half-width of the interval and room
+    for the mean of the new seeds to scatter; a share's exact interval is taken at that quantile of its count.
     """
-    from scipy.special import ndtri, stdtrit
-
     if outcome.holds is not None:
         return outcome.n
     if not outcome.cells or outcome.n < 2:
         return math.inf
-    cell, sure = outcome.cells[outcome.place], (1 + intervals.LEVEL) / 2
-    numbers, grid = (
-        [outcome.effect, *outcome.interval, *kind_of(outcome.test).edges(outcome.test)],
-        cell.resolution,
-    )
-    if cell.in_logs:
-        numbers = [math.log(number) if number > 0 else -math.inf for number in numbers]
-        grid = grid and math.log(grid)
-    effect, low, high, *edges = numbers
-    edge = min(edges, key=lambda each: abs(each - effect))
-    half = (high - effect if edge > effect else effect - low) - (grid or 0.0)  # no seed narrows a grid
-    if (distance := abs(edge - effect) - (grid or 0.0)) <= 0:
+    low, high = outcome.n, 100 * TOO_MANY
+    if not _decides(outcome, high):
         return math.inf
-    error = half / float(stdtrit(outcome.n - 1, sure))
-    needed = outcome.n * ((ndtri(sure) + ndtri(POWER)) * error / distance) ** 2 + ndtri(sure) ** 2 / 2
-    return max(outcome.n + 1, math.ceil(needed)) if needed < 100 * TOO_MANY else math.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _decides(outcome, middle) else (middle, high)
+    return high
 
 
 def seeds_for_claim(outcomes: Sequence[Outcome], combine: str = "all") -> float:
@@ -162,7 +151,7 @@ def seeds_for_claim(outcomes: Sequence[Outcome], combine: str = "all") -> float:
     proves `any`; otherwise every open part must be decided. A part that was not measured at all is not asked.
     """
     open_ones = [outcome for outcome in outcomes if outcome.holds is None and outcome.n]
-    needed = [(seeds_needed(o), kind_of(o.test).position(o.test, o.effect, o.effect)) for o in open_ones]
+    needed = [(seeds_needed(outcome), _leans(outcome)) for outcome in open_ones]
     decisive = [n for n, holds in needed if holds is (combine == "any")]
     return min(decisive) if decisive else max((n for n, _ in needed), default=0)
 
@@ -191,6 +180,51 @@ def _sizes(says: Sequence[str]) -> str:
     """ "the whole width, 2,000 steps" of "The whole width, 2,000 steps."; of more than two their number."""
     named = [each[:1].lower() + each[1:].rstrip(".") for each in says]
     return " and ".join(named) if len(named) <= 2 else f"{len(named)} sizes"
+
+
+def _decides(outcome: Outcome, n: int) -> bool:
+    cells = tuple(_at(cell, outcome.n, n) for cell in outcome.cells)
+    return kind_of(outcome.test).decide(outcome.test, cells)[0] is not None
+
+
+def _leans(outcome: Outcome) -> bool:
+    """Whether the test holds for its estimate, taken as exact."""
+    points = tuple(
+        replace(cell, interval=lambda level, c=cell: (c.interval(level)[0],) * 3, resolution=None)
+        for cell in outcome.cells
+    )
+    return bool(points) and kind_of(outcome.test).decide(outcome.test, points)[0] is True
+
+
+def _at(cell: Cell, then: int, n: int) -> Cell:
+    """The cell as n seeds of the same mean and spread would have it."""
+
+    def interval(level: float) -> intervals.Interval:
+        effect, low, high = cell.interval(level)
+        if intervals.is_share(cell.values):
+            return effect, *_share_ends(effect, n, level)
+        shrunk = _quantiles(n, level, POWER) / _quantiles(then, level)
+        if low > 0 and cell.in_logs:
+            return effect, effect * (low / effect) ** shrunk, effect * (high / effect) ** shrunk
+        return effect, effect - (effect - low) * shrunk, effect + (high - effect) * shrunk
+
+    return replace(cell, interval=interval)
+
+
+def _quantiles(n: int, level: float, power: float = 0.5) -> float:
+    """(t of the level + t of the power) / √n: half a width, with room for the mean to scatter."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, (1 + level) / 2) + stdtrit(n - 1, power)) / math.sqrt(n)
+
+
+def _share_ends(effect: float, n: int, level: float) -> tuple[float, float]:
+    """The lower end that few hits would give, and the upper end that many would."""
+    from scipy.special import bdtr
+
+    below = bdtr(np.arange(n + 1), n, effect)  # the chance of at most so many hits
+    few, many = (int(np.searchsorted(below, chance)) for chance in (1 - POWER, POWER))
+    return intervals.clopper_pearson(few, n, level)[0], intervals.clopper_pearson(many, n, level)[1]
 
 
 def _round(n: float) -> int:
