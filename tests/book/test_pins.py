@@ -45,7 +45,7 @@ WITHOUT = {
     "angle-a-step", "recipes-apart", "accuracy-spread", "soft-rank", "orthogonality-gap",
     "branch-share", "silent-branches", "best-of-rates", "above-no-blocks", "far-in-sums", "half-of-the-gain",
     "spectral-outliers", "gradient-in-top", "trace-by-mode", "trace-in-halves", "pairs-alike",
-    "usable-rate", "own-batch", "readout-curvature", "without-biases", "few-images", "own-best-rate", "library-answers",
+    "usable-rate", "own-batch", "readout-curvature", "without-biases", "few-images", "own-best-rate", "library-answers", "tool-answers",
 }  # fmt: skip
 
 

@@ -106,9 +106,13 @@ def _end_kernels(scratch: Path) -> None:
     """An interruption leaves a kernel to itself, which would tell of its folder that is gone."""
     import psutil
 
-    for child in psutil.Process().children():
+    here = psutil.Process()
+    for child in here.children():
         with suppress(psutil.Error):
-            if str(scratch) in " ".join(child.cmdline()):  # its connection file lies there
+            words = (
+                child.cmdline()
+            )  # a kernel's connection file lies there; until it starts it has this process's words
+            if str(scratch) in " ".join(words) or words == here.cmdline():
                 child.kill()
                 child.wait()
 

@@ -151,11 +151,12 @@ def _run_all(
     )
     command = [sys.executable] if own else uncached
     with ThreadPoolExecutor(workers) as pool:
-        said = pool.map(lambda script: _run_one(command, FOLDER / script, arguments), scripts.values())
+        said = pool.map(lambda script: run_one(command, FOLDER / script, arguments), scripts.values())
         return dict(zip(scripts, said, strict=True))
 
 
-def _run_one(command: list[str], path: Path, arguments: Iterable[str]) -> dict[str, Any] | str:
+def run_one(command: list[str], path: Path, arguments: Iterable[str]) -> dict[str, Any] | str:
+    """What a script answers in an environment of its own, or why it does not, in a few words."""
     # one thread a library; answers go through a pipe, for one library hangs where its output is a file
     environment = {
         k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MPLBACKEND", "VIRTUAL_ENV")

@@ -15,7 +15,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bnbook.chapters.libraries import Answers, _run_one, uv
+from bnbook.chapters.libraries import Answers, run_one, uv
 from bnbook.errors import BnbookError
 from bnbook.plots.layout import subplots
 from bookpress.results import Results
@@ -153,7 +153,7 @@ def ask(names: Iterable[str], cache: str | None = None, workers: int = 2) -> tup
             zip(
                 names,
                 pool.map(
-                    lambda name: _run_one(
+                    lambda name: run_one(
                         [sys.executable] if name in HERE else elsewhere, FOLDER / TOOLS[name], ()
                     ),
                     names,
