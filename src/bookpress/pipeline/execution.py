@@ -109,10 +109,8 @@ def _end_kernels(scratch: Path) -> None:
     here = psutil.Process()
     for child in here.children():
         with suppress(psutil.Error):
-            words = (
-                child.cmdline()
-            )  # a kernel's connection file lies there; until it starts it has this process's words
-            if str(scratch) in " ".join(words) or words == here.cmdline():
+            # a kernel works there; until it has begun it is a copy of this process
+            if Path(child.cwd()) == scratch.resolve() or child.cmdline() == here.cmdline():
                 child.kill()
                 child.wait()
 
