@@ -73,7 +73,3 @@ def _owner(name: str) -> str:
     return (
         name.partition(".parametrizations.")[0] if ".parametrizations." in name else name.rpartition(".")[0]
     )
-
-
-#: For those who look at layers themselves.
-layers_of, owner = _layers, _owner

@@ -92,7 +92,3 @@ def _left(product: Product, rows: list[Tensor], alphas: list[float], betas: list
         r = r - basis.T @ (basis @ r)
     betas.append(float(r.norm()))
     return r
-
-
-#: For those who stop the iteration themselves.
-lanczos_step = _left

@@ -106,7 +106,3 @@ def _walk(
     start = total_norm(gradient)
     lengths = lengths.to(start.device)
     return Landscape(lengths, loss, distance, distance / (lengths * start), norm, start_loss, start)
-
-
-#: For those who have the gradient already.
-walk = _walk

@@ -20,11 +20,13 @@ from torch import Tensor, nn
 from bnbook.errors import BnbookError
 from bnbook.probes.activations import moment_change
 from bnbook.probes.copies import one_line
-from bnbook.probes.covariate_shift import CovariateShift, layers_of, owner
+from bnbook.probes.covariate_shift import CovariateShift
+from bnbook.probes.covariate_shift import _layers as layers_of
+from bnbook.probes.covariate_shift import _owner as owner
 from bnbook.probes.functional import Batch, total_norm
-from bnbook.probes.krylov import lanczos_step
+from bnbook.probes.krylov import _left as lanczos_step
 from bnbook.probes.landscape import Landscape
-from bnbook.probes.landscape import walk as along
+from bnbook.probes.landscape import _walk as along
 from bnbook.probes.layer_gradients import LayerGradients
 from bnbook.report.finding import (
     Anatomy,
