@@ -158,7 +158,8 @@ def rows(run: Evidence, book: Evidence) -> Iterator[Row]:
     tests = [test for claim in claims.chapter_claims(run.chapter.name) for test in claim.tests]
     judged = {name: None for test in tests if not kind_of(test).exact for name in test.result_names()}
     ratios = {name for test in tests if kind_of(test).in_factors for name in test.result_names()}
-    shares = prose.names_shown_as("share", run.chapter.text)
+    shown = (token for token in prose.tokens(run.chapter.text) if token.verb == "share" and not token.chapter)
+    shares = {token.name for token in shown}
     mine, theirs = run.results, book.results
     names = [name for name in judged if name in mine and name in theirs]
     for name in names:
