@@ -10,7 +10,7 @@ import numpy as np
 
 import bnbook.results  # noqa: F401 (the press is told of the book)
 from bnbook.errors import BnbookError
-from bookpress.claims import Claim, at_other_margins, judge, ledger_row, markdown_table, rung_table
+from bookpress.claims import Claim, judge, markdown_table, rung_table
 from bookpress.results import Results
 from bookpress.schema import valid
 
@@ -29,16 +29,15 @@ def came_to(claim: dict, given: dict, profile: str | None, exact: bool) -> list:
     )
     results = Results(given["header"], given["entries"]) if "entries" in given else arrays
     try:
-        found = judge(one, results, profile, exact=exact)
-        margins = at_other_margins(one, results, profile, exact=exact)
+        whole = judge(one, results, profile, exact=exact)
     except BnbookError as error:
         return [str(error), ""]
-    row = {key: value for key, value in ledger_row(one, found, margins).items() if key in FOUND and value}
+    tables = [markdown_table([whole]).split("\n", 2)[2], *([rung_table([whole])] if one.rungs else [])]
+    row = {key: value for key, value in whole.items() if key in FOUND and value}
     for test in row.get("tests", []):
         del test["test"], test["says"], test["kept"]
     if row.get("tests") and all(row.get(key) == row["tests"][0][key] for key in ("effect", "interval")):
         row = {key: value for key, value in row.items() if key not in ("effect", "interval")}
-    tables = [markdown_table([found]).split("\n", 2)[2], *([rung_table([found])] if one.rungs else [])]
     return [row, "\n".join(tables)]
 
 

@@ -220,7 +220,7 @@ def of_sizes(folder: str) -> Iterator[tuple[str, str]]:
     claim, narrow = claims.load_claims(path)
     ways = {"u": [0.5, 0.6, 0.7], "U": [0.5, 0.6, 0.7, 0.7], "d": [-0.5, -0.6, -0.7], "o": [-1.0, 1.0, 0.0]}
 
-    def judged(word: str, claim: claims.Claim = claim) -> claims.Judgement:
+    def judged(word: str, claim: claims.Claim = claim) -> claims.Row:
         reached = [(rung, ways[way]) for rung, way in zip(SIZES, word) if way in ways]
         found = {f"speed.{rung}.batch": values for rung, values in reached}
         return claims.judge(

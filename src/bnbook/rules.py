@@ -20,10 +20,9 @@ import numpy as np
 
 from bookpress import intervals, paths, results
 from bookpress.book import book
-from bookpress.claims import Claim, Test, format_number, judging, kinds, locks, without_markup
-from bookpress.claims.judging import POWER, TOO_MANY
-from bookpress.claims.kinds import evaluate
-from bookpress.claims.ledger import FALSE_SHARE, SIGN_TEST_DECIDES
+from bookpress.claims import Claim, Test, draws, format_number, kinds, locks, without_markup
+from bookpress.claims.judging import FALSE_SHARE
+from bookpress.claims.kinds import POWER, SIGN_TEST_DECIDES, TOO_MANY, evaluate
 from bookpress.claims.words import literal
 from bookpress.errors import PressError
 from bookpress.intervals import LEVEL, clopper_pearson, is_share
@@ -187,13 +186,13 @@ def _turns(claim: Claim, test: Test, runs: list[Results]) -> Iterator[tuple[str,
             found = evaluate(test, run, claim.id)
         except PressError:  # not as the test of today needs it
             continue
-        if found.n and not (said and judging.is_in(said[-1][0], run, names, relative=NEAR)):
+        if found.n and not (said and draws.is_in(said[-1][0], run, names, relative=NEAR)):
             said.append((run, found.holds))
     for (old, then), (new, now) in pairwise(said):
         if any(old.entries[name]["seeds"] != new.entries[name]["seeds"] for name in names):
             yield WAYS[2], then, now
         else:
-            yield WAYS[judging.otherwise(claim, old, new) != ""], then, now
+            yield WAYS[draws.otherwise(claim, old, new) != ""], then, now
 
 
 # ---- What the page shows ------------------------------------------------------------------------------------------------

@@ -41,6 +41,9 @@ class Results(Mapping):
     header: dict[str, Any] = field(default_factory=dict)
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     draws: tuple[Results, ...] = ()  # of a published run: what earlier ones gave, the oldest first
+    counting: dict[Any, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )  # see claims.draws
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.entries:

@@ -25,9 +25,9 @@ from bnbook.meanfield import Convolutional, FullyConnected, solve
 from bnbook.normalizers import make_normalizer
 from bnbook.normalizers.formulas import batch_norm_backward, batch_norm_forward
 from bookpress import claims, intervals
-from bookpress.claims import judging
-from bookpress.claims.kinds import kind_of
-from bookpress.claims.recorded import Recorded
+from bookpress.claims import draws, judging
+from bookpress.claims.kinds import compared, decide, unusable
+from bookpress.claims.recorded import columns
 from bookpress.pipeline import chapter_runs, chapters, explorers, prose
 from bookpress.pipeline.inks import palette
 from bookpress.results import Results
@@ -426,8 +426,9 @@ def test_where_nothing_is_moved_every_verdict_is_the_books(page, shown):
         claim.tests.map(t => bnbook.formulas.evaluate(t, t.bound, 0.95, t.seeds.map(() => true)).holds))]))"""
     )
     judged = {claim.id: shown.judgement(claim) for claim in shown.claims}
-    counted = {name: one for name, one in judged.items() if one and one.verdict != claims.judging.NOT_TESTED}
-    expected = {name: one.verdict for name, one in counted.items()}
+    expected = {
+        n: one["verdict"] for n, one in judged.items() if one and one["verdict"] != judging.NOT_TESTED
+    }
     assert found == expected and len(expected) > 100
 
 
@@ -465,12 +466,11 @@ def own_tests(claim, shown):
 
 def by_the_package(claim, test, shown, level, first):
     """(holds, (effect, low, high)) without the first seeds, or None where no interval is defined."""
-    counting = judging.counted(claim, shown.evidence[claim.chapter].results)
-    kind, recorded = kind_of(test), Recorded(counting, claim.id)
-    columns = kind.columns(test, recorded)[:, first:]
-    if not columns.size or not np.isfinite(columns).all() or test.kind == "ratio" and (columns == 0).any():
+    _, rows = columns(test, draws.counted(claim, shown.evidence[claim.chapter].results), claim.id)
+    rows = rows[:, first:]
+    if not rows.size or unusable(test, rows):
         return None
-    holds, _, interval = kind.decide(test, kind.cells(test, columns, claim.id), level)
+    holds, _, interval = decide(test, compared(test, rows, claim.id), level)
     return holds, interval
 
 

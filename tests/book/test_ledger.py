@@ -19,7 +19,8 @@ def test_every_claim_has_a_row_with_the_verdict_that_pages_show(the_book, book_r
     shown = {claim.id: the_book.judgement(claim) for claim in the_book.claims}
     for row in book_rows:
         if found := shown[row["id"]]:
-            assert (row["verdict"], row["words"], row["n"]) == (found.verdict, found.words, found.n)
+            apart = {"rests_on": [], "tests": []}
+            assert row | apart == found | apart
     assert sum(len(row["tests"]) for row in book_rows) > 400
 
 
@@ -62,6 +63,6 @@ def test_one_chapter_as_data_from_the_command_line(book_rows, capsys):
 
 def test_a_chapter_without_a_run_has_rows_without_numbers():
     claim = claims.load_claims()[0]
-    row = claims.ledger_row(claim, None)
+    row = claims.empty_row(claim)
     assert (row["verdict"], row["tests"], row["interval"]) == ("not run", [], None)
     json.dumps(row, allow_nan=False)

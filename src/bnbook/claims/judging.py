@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bookpress.claims.claim import Claim, Test
-from bookpress.claims.judging import OPEN, judge
+from bookpress.claims.judging import OPEN, verdict
 
 DIVERGED = "diverged"
 
@@ -52,6 +52,6 @@ def words_at(
 
 def _verdict(claim: Claim, found: Mapping[str, np.ndarray]) -> str:
     try:
-        return judge(claim, found).verdict
+        return verdict(claim, found)
     except OverflowError:  # an interval wider than numbers reach decides nothing
         return OPEN

@@ -5,15 +5,13 @@
 from __future__ import annotations
 
 from bookpress.claims.claim import Claim, Part, Source, Test
-from bookpress.claims.judging import Judgement, at_other_margins, judge
-from bookpress.claims.kinds import describe_test
+from bookpress.claims.effects import describe_test
+from bookpress.claims.judging import Row, empty_row, judge, keep, verdict
 from bookpress.claims.ledger import (
-    effect_and_interval,
     exploratory_note,
     format_effect,
-    keep,
-    ledger_row,
     markdown_table,
+    marked,
     rung_table,
     show_verdicts,
     turned,

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from bookpress import intervals
 from bookpress.profiles import PROFILES
 from bookpress.schema import Count, Entry, Id, Number, Some, Text, Truth, as_line, model
 
@@ -21,26 +18,24 @@ from bookpress.schema import Count, Entry, Id, Number, Some, Text, Truth, as_lin
 WIDENING = ("resolution", "cells")
 #: Kind of test -> sets of keys of which a test has one, and keys that it may have besides (see `kinds`).
 SAMPLED = {"nonfinite", "resolution"}
+BEYOND, NEAR = {"side", "threshold"}, {"expected", "tolerance"}
 KEYS: dict[str, tuple[tuple[set[str], ...], set[str]]] = {
-    "difference": (({"a", "b", "side", "threshold"},), SAMPLED | {"events"}),
-    "ratio": (({"a", "b", "side", "threshold"},), SAMPLED),
+    "difference": (({"a", "b", *BEYOND},), SAMPLED | {"events"}),
+    "ratio": (({"a", "b", *BEYOND},), SAMPLED),
     "equivalence": (({"a", "b", "margin"},), SAMPLED | {"events"}),
     "ordering": (({"results"},), {"nonfinite"}),
     "sign": (({"a", "b", "side"},), {"nonfinite"}),
     "identity": (({"a", "tolerance"},), set()),
     "inequality": (({"a"},), {"b", "allowed"}),
-    "rate": (({"a", "side", "threshold"}, {"a", "expected", "tolerance"}), SAMPLED),
+    "rate": (({"a", *BEYOND}, {"a", *NEAR}), SAMPLED),
     "agreement": (({"a", "b", "tolerance"},), SAMPLED),
     "level": (
-        (
-            {"a", "side", "threshold"},
-            {"a", "expected", "tolerance"},
-            {"results", "side", "threshold"},
-            {"results", "expected", "tolerance"},
-        ),
+        ({"a", *BEYOND}, {"a", *NEAR}, {"results", *BEYOND}, {"results", *NEAR}),
         SAMPLED | {"events", "cells"},
     ),
 }
+#: Without sampling error: the rounding of an identity, the violations of a bound.
+EXACT = ("identity", "inequality")
 
 
 @model
@@ -62,15 +57,18 @@ def _name_or_number(value: Any) -> Any:
 
 @model
 class Test(Entry):
-    """One test of recorded results; `kind` says which of the other fields are set (KEYS)."""
+    """One test of recorded results; `kind` says which of the other fields are set (KEYS).
+
+    `b` is a result or a theory's number; `nonfinite` what a seed without a finite value counts as (without it the test is
+    undecided); `resolution` that of a grid or bisection, added to the interval's ends, a factor for ratios; `cells` among
+    how many the result is the worst, picked by the data; `events` says that each seed's value is 0 or 1.
+    """
 
     __test__ = False  # not a pytest class
 
     kind: Literal[*KEYS]
     a: Text | None = None
-    b: Annotated[str | float | None, BeforeValidator(_name_or_number)] = (
-        None  # a result, or a theory's number
-    )
+    b: Annotated[str | float | None, BeforeValidator(_name_or_number)] = None
     results: Annotated[tuple[Text, ...], Field(min_length=2)] | None = None
     side: Literal["greater", "less"] | None = None
     threshold: Number | None = None
@@ -78,13 +76,10 @@ class Test(Entry):
     tolerance: Annotated[Number, Field(ge=0)] | None = None
     expected: Number | None = None
     allowed: Count | None = None
-    nonfinite: Number | None = None  # what a seed without a finite value counts as; None: undecided
-    #: Of a grid or bisection: added to the interval's ends, a factor for ratios.
+    nonfinite: Number | None = None
     resolution: Annotated[Number, Field(ge=0)] | None = None
-    cells: Annotated[Count, Field(ge=2)] | None = (
-        None  # among how many the result is the worst, picked by the data
-    )
-    events: Truth | None = None  # each seed's value is 0 or 1: did it happen?
+    cells: Annotated[Count, Field(ge=2)] | None = None
+    events: Truth | None = None
 
     @model_validator(mode="after")
     def _of_its_kind(self) -> Test:
@@ -92,17 +87,38 @@ class Test(Entry):
         given = set(self.keys()) - {"kind"}
         # Judge the keys by the alternative that they fit best: the complaint is about the likely slip.
         needed = max(needs, key=lambda keys: (len(keys & given), -len(keys - given)))
-        expected = f"keys kind, {', '.join(sorted(needed))}"
-        expected += f"; optional {', '.join(sorted(may))}" * bool(may)
+        expected = f"keys kind, {', '.join(sorted(needed))}" + f"; optional {', '.join(sorted(may))}" * bool(
+            may
+        )
         if missing := sorted(needed - given):
             raise ValueError(f"of kind {self.kind} lacks {', '.join(missing)}; expected {expected}")
         if unknown := sorted(given - needed - may):
             raise ValueError(f"of kind {self.kind} has unknown key {', '.join(unknown)}; expected {expected}")
         if self.events is False:
             raise ValueError("has events False; expected `events: true`, or nothing")
-        if self.kind == "ratio" and (self.resolution or 1) < 1:
+        if self.in_factors and (self.resolution or 1) < 1:
             raise ValueError("has a resolution below 1; expected the factor between two steps of the grid")
         return self
+
+    @property
+    def exact(self) -> bool:
+        """Without sampling error: rounding, or a count."""
+        return self.kind in EXACT
+
+    @property
+    def in_factors(self) -> bool:
+        """Whether the effect is a factor, its interval one of logarithms."""
+        return self.kind == "ratio"
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Between which values the test holds: (threshold, ∞), (-∞, threshold) or within ± of a centre."""
+        if self.kind in ("ordering", "sign"):
+            return {"ordering": 0.0, "sign": 0.5}[self.kind], math.inf
+        if self.side:
+            return (self.threshold, math.inf) if self.side == "greater" else (-math.inf, self.threshold)
+        margin, centre = self.tolerance if self.margin is None else self.margin, self.expected or 0.0
+        return centre - (margin or 0.0), centre + (margin or 0.0)
 
     def keys(self) -> dict:
         """All that are set, as in the file of claims."""
@@ -116,14 +132,13 @@ class Test(Entry):
         """
         return {key: value for key, value in self.keys().items() if key not in ("events", *WIDENING)}
 
-    def plain(self) -> Test:
-        """The test without what widens its interval."""
-        return replace(self, **dict.fromkeys(WIDENING))
+    def names(self) -> tuple[str | float, ...]:
+        """What the test compares: names of results, of the last one maybe a number."""
+        return self.results or ((self.a,) if self.b is None else (self.a, self.b))
 
     def result_names(self) -> tuple[str, ...]:
         """Names of the recorded results that the test reads."""
-        named = (self.a, self.b, *(self.results or ()))
-        return tuple(name for name in named if isinstance(name, str))
+        return tuple(name for name in self.names() if isinstance(name, str))
 
 
 @model
@@ -165,7 +180,8 @@ class Claim(Entry):
     formula or definition, which holds or is wrong rather than reproduced or not; `asks` what no source says:
     the book's own question. `corrected` tests what `correction` says; `condition` says when it holds,
     `decided_by` why it is open, beside the seeds that would decide it; `scope` names the parameters that say
-    how far a verdict goes; `was` keeps the words of the lock where `says` only says the same more clearly.
+    how far a verdict goes; `was` keeps the words of the lock where `says` only says the same more clearly;
+    `out_of_reach` that a test of it cannot hold with the planned seeds.
     The parts of a claim with `rungs` are one test at several sizes of what was trained; those that were not
     reached do not count. `of` is the claim that another chapter judges at one size.
     """
@@ -189,55 +205,52 @@ class Claim(Entry):
     decided_by: Text = ""
     effect: Effect | None = None
     scope: tuple[str, ...] = ("data", "width", "steps")
-    out_of_reach: Truth = False  # known: with the planned seeds a test of it cannot hold
+    out_of_reach: Truth = False
     rungs: Truth = False
     was: Text = ""
     of: Text = ""
 
     @model_validator(mode="after")
     def _consistent(self) -> Claim:
-        for wrong, words in (
-            (
-                bool(self.test) == bool(self.parts),
-                "both test and parts, or neither; expected exactly one of them",
+        parts, listed = bool(self.parts), "`parts: [{says: …, test: …}, …]`"
+        wrong = {
+            "both test and parts, or neither; expected exactly one of them": bool(self.test) == parts,
+            "a correction or condition but is no statement; expected `statement: true` beside them": (
+                (self.corrected or self.condition) and not self.statement
             ),
-            (
-                (self.corrected or self.condition) and not self.statement,
-                "a correction or condition but is no statement; expected `statement: true` beside them",
+            "a correction that nothing tests; expected `corrected: {kind: …}` beside it": (
+                self.correction and not self.corrected
             ),
-            (
-                self.correction and not self.corrected,
-                "a correction that nothing tests; expected `corrected: {kind: …}` beside it",
-            ),
-            (
-                self.parts and self.corrected,
-                "parts and a correction; expected one claim per corrected formula",
-            ),
-            (
-                len(self.parts) == 1 and not self.rungs,
-                "one part; expected at least two, `parts: [{says: …, test: …}, …]`",
-            ),
-            (
-                self.combine != "all" and not self.parts,
-                "a way to combine parts and none; expected `parts: [{says: …, test: …}, …]`",
-            ),
-        ):
-            if wrong:
+            "parts and a correction; expected one claim per corrected formula": parts and self.corrected,
+            f"one part; expected at least two, {listed}": len(self.parts) == 1 and not self.rungs,
+            f"a way to combine parts and none; expected {listed}": self.combine != "all" and not parts,
+        }
+        for words, is_so in wrong.items():
+            if is_so:
                 raise ValueError(f"has {words}")
         return self
 
     @property
+    def own_tests(self) -> tuple[tuple[str, Test, Effect | None], ...]:
+        """Words, test and how its effect is shown: of each part, or of the whole and of its corrected form."""
+        if self.parts:
+            return tuple((part.says, part.test, part.effect or self.effect) for part in self.parts)
+        found = ((self.says, self.test, self.effect),)
+        if not self.corrected:
+            return found
+        says = self.correction or (f"if {self.condition}" if self.condition else "corrected")
+        alike = self.effect if self.corrected.kind == self.test.kind else None
+        return (*found, (says, self.corrected, alike))
+
+    @property
     def tests(self) -> tuple[Test, ...]:
         """Every test that the claim holds: its own or its parts', and the correction's."""
-        own = (self.test,) if self.test else tuple(part.test for part in self.parts)
-        return own + ((self.corrected,) if self.corrected else ())
+        return tuple(test for _, test, _ in self.own_tests)
 
-    def by_plain_intervals(self) -> Claim:
-        """The claim as it would be judged without what widens its intervals."""
-        if all(getattr(test, key) is None for test in self.tests for key in WIDENING):
-            return self
-        test, corrected = (each and each.plain() for each in (self.test, self.corrected))
-        parts = tuple(replace(part, test=part.test.plain()) for part in self.parts)
+    def with_tests(self, change: Any) -> Claim:
+        """The claim with each test exchanged, for what `change(test, effect)` gives."""
+        parts = tuple(replace(p, test=change(p.test, p.effect or self.effect)) for p in self.parts)
+        test, corrected = (each and change(each, self.effect) for each in (self.test, self.corrected))
         return replace(self, test=test, corrected=corrected, parts=parts)
 
     def result_names(self) -> tuple[str, ...]:
@@ -247,13 +260,6 @@ class Claim(Entry):
     @cached_property
     def _names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for test in self.tests for name in test.result_names()))
-
-    def part_of(self, result: str) -> int:
-        """Which part tests this result, from 0 on; ValueError where none does, or several do."""
-        found = [k for k, part in enumerate(self.parts) if result in part.test.result_names()]
-        if len(found) != 1:
-            raise ValueError(f"{len(found)} parts of {self.id} test {result!r}; expected one")
-        return found[0]
 
     def required_names(self) -> tuple[str, ...]:
         """Those without which a run is not whole: of rungs it may have reached some only."""
@@ -284,58 +290,3 @@ class Claim(Entry):
             decisive["rungs"] = True
         canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-# ---- What a test compares: cells, each with one value per seed and an interval of their mean at any level ----------
-
-HAIR = 1e-9
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One comparison: values (S,), their interval at a level of confidence, a name if there are several."""
-
-    values: np.ndarray
-    interval: Callable[[float], intervals.Interval]
-    name: str = ""
-    in_logs: bool = False  # the interval is one of the logarithms
-    resolution: float | None = None  # of the grid that the values come from
-
-    def ends(self, level: float) -> intervals.Interval:
-        """The interval, wider by the resolution: all seeds share one grid, whose error no seed shows.
-
-        A bracket does not contain its own ends (one works, one does not): they are kept a hair inside.
-        """
-        effect, low, high = self.interval(level)
-        if self.resolution is None:
-            return effect, low, high
-        if self.in_logs:
-            width = self.resolution ** (1 - HAIR)
-            return effect, low / width, high * width
-        width = self.resolution * (1 - HAIR)
-        return effect, low - width, high + width
-
-
-# ---- What one test found -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one test found."""
-
-    holds: bool | None  # None: undecided
-    effect: float
-    interval: tuple[float, float]
-    n: int  # seeds
-    unit: str = ""
-    detail: str = ""
-    trials: int = 0  # of a bound that was tried
-    test: Test | None = None
-    shown: Effect | None = None  # how readers see the effect; None: as its kind is usually seen
-    cells: tuple[Cell, ...] = field(default=(), repr=False, compare=False)  # what was compared
-    place: int = 0  # of the cell that is shown: the one that decides
-
-    @property
-    def values(self) -> np.ndarray:
-        """What the interval is of, one value per seed (S,); empty for an exact check."""
-        return self.cells[self.place].values if self.cells else np.empty(0)

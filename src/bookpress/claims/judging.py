@@ -1,179 +1,246 @@
-"""Verdicts as files of earlier runs have them, and the words that the book has for them now."""
+"""The judge: what a claim's tests find in recorded results, its verdict, and the row of the ledger that all readers take.
+
+A measurement of a source is reproduced or not, a formula or theorem holds or is wrong, a question that is the book's own is
+answered by yes or no. Parts are combined in three-valued logic: `all` fails with the first part that fails, `any` holds with
+the first that holds, however open the others are.
+
+A row is plain JSON; what is not there is null: no interval of an exact check, no number of what was not measured. Its keys:
+
+- `id`, `chapter`, `figure` (its name in the chapter), `says`, `source` (key, version, where); `was`, the
+  words of its lock where `says` only says the same more clearly,
+- `kind`: measurement, statement or question; `combine`: all or any of its parts; `rungs`: whether these
+  are sizes of what was trained; `of`: the claim that another chapter judges at one size, if one does,
+- `rests_on`: the instruments that its numbers come from, ids of book/instruments.yml,
+- `verdict`; `words`, the verdict as readers see it; `remark`, what changed since the run; `fresh`, the verdict by the
+  last run's seeds alone, where with those of earlier draws it is another; `pooled`, whether these add seeds,
+- `exploratory`: why its test counts as made after its data; `locked`: since when it stands; `changed`: when
+  and why its preregistered test was changed,
+- `effect` and `interval` of the test that decides, as below; `n`, `scope`, `profile`,
+- `other_margins`: the verdicts at half and at twice the margin, or null,
+- `tests`, one for each test; `n` is 0 where nothing was measured:
+  - `role`: whole, part, printed or corrected; `says`; `asks`, what must hold, in words,
+  - `test` as in the claims file; `verdict`; `holds`: true, false, or null for open,
+  - `effect` {number, unit, words}; `interval` {low, high, words} of 95 %; `n`,
+  - `values`: what the interval is of, one for each seed; `side`: how many are on the verdict's side,
+  - `p` by the interval and `sign_p` by the sign test; `kept` by Benjamini and Hochberg, in the whole book.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bookpress import intervals
-from bookpress.book import book
-from bookpress.claims import locks
-from bookpress.claims.claim import Cell, Claim, Effect, Outcome, Test
-from bookpress.claims.kinds import can_hold, combine, evaluate, kind_of
-from bookpress.claims.locks import is_of_seeds, same_numbers
-from bookpress.claims.recorded import union
-from bookpress.claims.words import spelled
-from bookpress.results import Results
+from bookpress.claims.claim import WIDENING, Claim, Test
+from bookpress.claims.draws import counted
+from bookpress.claims.effects import describe_test, effect_and_interval
+from bookpress.claims.kinds import (
+    TOO_MANY,
+    Outcome,
+    can_hold,
+    combine,
+    evaluate,
+    p_value,
+    scaled,
+    seeds_for_claim,
+    sign_test,
+)
+from bookpress.claims.scope import scope_words
 
-NOW = {"at most partly": "partly refuted, rest open", "wrong, mended": "wrong as printed, corrected"}
+Row = dict[str, Any]
+Recorded = Mapping[str, np.ndarray]
+
+REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
+MIXED, PARTLY_REFUTED = "mixed", "partly refuted, rest open"
+HOLDS, HOLDS_IF, CORRECTED, WRONG = "holds", "holds if …", "wrong as printed, corrected", "wrong"
+YES, NO = "yes", "no"
+OPEN = "open"
+NOT_TESTED, NOT_RUN = "not tested at this scale", "not run"
+#: Verdicts as files of earlier runs have them, and the words that the book has for them now.
+NOW = {"at most partly": PARTLY_REFUTED, "wrong, mended": CORRECTED}
 
 
-# ---- Claims judged rung by rung: one test that stands for several sizes of what was trained ------------------------
+def judge(
+    claim: Claim,
+    results: Recorded,
+    profile: str | None = None,
+    *,
+    exact: bool = False,
+    known: Callable[[str], Row] = lambda verdict: {},
+) -> Row:
+    """The row of one claim by recorded results, name -> values (S, ...); of a published run by all its draws.
 
-
-def judge_rungs(
-    claim: Claim, results: Mapping[str, np.ndarray], judge: Callable[[Claim], Any], not_tested: Any
-) -> Any:
-    """The judgement on a claim whose parts are rungs, by those of them that the run has the results of.
-
-    The others stand among its parts as not tested, and decide nothing; `not_tested` is the judgement where
-    none was reached, `judge` the one on a claim of which all is recorded.
+    At a profile that is no evidence for the claim the verdict says so beside the effect, if measured. An
+    `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`. A statement that
+    fails is "wrong as printed, corrected" where its corrected test holds, "holds if …" where it names a
+    condition. `known` gives what else the row has, from the verdict: how its test stands, a remark.
+    Raises PressError for a missing result where the profile counts as evidence.
     """
-    reached = [set(part.test.result_names()) <= set(results) for part in claim.parts]
-    measured = tuple(part for part, has in zip(claim.parts, reached, strict=True) if has)
-    found = judge(replace(claim, parts=measured)) if measured else not_tested
-    rows = iter(found.parts)
-    nothing = (-math.inf, math.inf)
-    parts = tuple(
-        next(rows)
-        if has
-        else (part.says, not_tested.verdict, Outcome(None, math.nan, nothing, 0, test=part.test))
-        for part, has in zip(claim.parts, reached, strict=True)
+    results = counted(claim, results)
+    found = _found(claim, results, profile, exact)
+    counts, beside = found.verdict != NOT_TESTED, {"remark": found.remark} | known(found.verdict)
+    row = empty_row(claim) | {"verdict": found.verdict, "profile": profile} | beside
+    row["words"] = _words(claim, found, profile, row["remark"])
+    reached = [says for (says, *_), each in zip(claim.own_tests, found.outcomes) if each.n and claim.rungs]
+    row["n"] = min((each.n for each in _own(claim, found.outcomes) if each.n), default=0)
+    row["scope"] = scope_words(claim, getattr(results, "header", {}), profile, row["n"], reached)
+    if counts and (others := at_other_margins(claim)):
+        row["other_margins"] = [_found(each, results, profile, exact).verdict for each in others]
+    role = "part" if claim.parts else "printed" if claim.corrected else "whole"
+    row["tests"] = [
+        {
+            "role": role if claim.parts or not k else "corrected",
+            "says": says,
+            "asks": describe_test(test, shown),
+        }
+        | _test(claim, each, counts and each.n > 0)
+        for k, ((says, test, shown), each) in enumerate(zip(claim.own_tests, found.outcomes))
+    ]
+    decides = row["tests"][found.place]
+    return row | {key: decides[key] for key in ("effect", "interval") if decides["n"]}
+
+
+def verdict(claim: Claim, results: Recorded, profile: str | None = None, *, exact: bool = False) -> str:
+    """The verdict alone."""
+    return _found(claim, counted(claim, results), profile, exact).verdict
+
+
+# ---- From outcomes to verdicts -----------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """What the tests of a claim gave, in their order; `place` is that of the one that decides."""
+
+    verdict: str
+    outcomes: tuple[Outcome, ...]
+    place: int = 0
+    plainly: str = ""  # the verdict by intervals without what widens them, where it is another one
+    remark: str = ""  # of a rerun with other settings
+    few: int = 0  # seeds with which a test of a rerun cannot hold
+
+
+def _found(claim: Claim, results: Recorded, profile: str | None, exact: bool) -> Found:
+    counts = claim.counts_as_evidence(profile, exact)
+    if not counts and (claim.rungs or not set(claim.result_names()) <= set(results)):
+        return Found(NOT_TESTED, tuple(_own(claim, [Outcome(test) for test in claim.tests])))
+    found = _of_tests(claim, results)
+    if any(getattr(test, key) is not None for test in claim.tests for key in WIDENING):
+        narrow = claim.with_tests(lambda test, _: replace(test, **dict.fromkeys(WIDENING)))
+        plainly = _of_tests(narrow, results).verdict
+        found = found._replace(plainly=plainly if plainly != found.verdict else "")
+    header = getattr(results, "header", {})
+    if header.get("default_parameters") is False and not exact:
+        found = _of_a_rerun(claim, found, header.get("other_settings", ""))
+    return found if counts else found._replace(verdict=NOT_TESTED)
+
+
+def _of_tests(claim: Claim, results: Recorded) -> Found:
+    """By all tests; of rungs by those that the run has the results of."""
+    outcomes = tuple(
+        Outcome(test)
+        if claim.rungs and not set(test.result_names()) <= set(results)
+        else evaluate(test, results, claim.id, shown)
+        for _, test, shown in claim.own_tests
     )
-    return replace(found, claim=claim, parts=parts)
+    own = _own(claim, outcomes)
+    reached = [k for k, each in enumerate(own) if each.n]
+    if not reached:
+        return Found(NOT_TESTED, outcomes)
+    word = word_for(claim, [own[k].holds for k in reached])
+    mended = claim.corrected and outcomes[-1].holds
+    if word == WRONG and mended:
+        word = HOLDS_IF if claim.condition else CORRECTED
+    elif word == HOLDS and claim.condition and not claim.corrected:  # the test ran under that condition
+        word = HOLDS_IF
+    # Shown beside the verdict is the part that decides it, else the first that is open.
+    rank = {claim.combine == "any": 0, None: 1, claim.combine != "any": 2}
+    place = min(reached, key=lambda k: rank[own[k].holds])
+    return Found(word, outcomes if claim.parts or own[0].holds is False else own, place)
 
 
-# ---- How far a verdict goes: profile, data, size of what was trained and seeds, in a few words ---------------------
+def _own(claim: Claim, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    """Without that of the corrected form."""
+    return outcomes if claim.parts else outcomes[:1]
 
 
-def scope_words(
-    claim: Claim, header: Mapping[str, Any], profile: str | None, n: int, reached: Sequence[str] = ()
-) -> str:
-    """ "laptop · CIFAR-10 · 1/8 width · 2,000 steps · n = 5", as far as the run's header tells it; of a claim
-    with rungs, those that were reached."""
-    parameters = header.get("parameters", {})
-    data = [book().data_names.get(row["name"], row["name"]) for row in header.get("data", [])]
-    words = [profile or header.get("profile", "")]
-    for name in claim.scope:
-        if name == "data":
-            words.append(", ".join(data))
-        elif name in parameters:
-            words.append(_parameter(name, parameters[name]))
-    if reached:
-        words += [*_together(reached), f"{len(reached)} of {len(claim.parts)} sizes"]
-    return " · ".join(word for word in (*words, f"n = {n}" if n else "") if word)
+def _of_a_rerun(claim: Claim, found: Found, other: str) -> Found:
+    """Of a run with changed parameters: no verdict where its settings or data are other than the profile's, and open
+    where its seeds are too few."""
+    if found.verdict == NOT_TESTED:
+        return found
+    few = [] if claim.out_of_reach else [o.n for o in found.outcomes if o.n and not can_hold(o.test, o.n)]
+    if few:
+        found = found._replace(verdict=OPEN, few=min(few))
+    if other:
+        return found._replace(verdict=NOT_TESTED, remark=f"with {other} it reads “{found.verdict}”")
+    return found
 
 
-def other_settings(
-    mine: Mapping[str, Any], theirs: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
-) -> str:
-    """How the parameters and the data of a run differ from a profile's, in words, but for its seeds, which a verdict
-    counts itself: "steps = 6, data textures-standin"; "" where it judges claims as the profile's own run does."""
-    apart = {"workers", "profile", "data", "datasets"}
-    names = [name for name in theirs if name not in apart and not is_of_seeds(name)]
-    words = [f"{name} = {mine[name]!r}" for name in names if name in mine and mine[name] != theirs[name]]
-    asked = [str(theirs.get("data", "")), *map(str, theirs.get("datasets", ()))]
-    known = {name.partition("-")[0] for name in asked if name}  # cifar10-auto may be a copy of cifar10
-    words += [f"data {row['name']}" for row in rows if known and row["name"].partition("-")[0] not in known]
-    return ", ".join(dict.fromkeys(words))
+def word_for(claim: Claim, held: Sequence[bool | None]) -> str:
+    """The word for what the parts of a claim, or its one test, gave."""
+    holds = combine(held, claim.combine)
+    if holds is None:
+        return OPEN
+    if claim.asks or claim.statement:
+        return ((NO, YES) if claim.asks else (WRONG, HOLDS))[holds]
+    if holds:
+        return REPRODUCED
+    return MIXED if True in held else PARTLY_REFUTED if None in held else NOT_REPRODUCED
 
 
-def _together(rungs: Sequence[str]) -> list[str]:
-    """Rungs that differ in their first words alone, together: "1/16, 1/8 of the width, 2,000 steps"."""
-    found: dict[str, list[str]] = {}
-    for rung in rungs:
-        first, _, rest = (rung[:1].lower() + rung[1:]).rstrip(".").partition(" ")
-        found.setdefault(rest, []).append(first)
-    return [f"{', '.join(firsts)} {rest}" for rest, firsts in found.items()]
+#: What hangs on a margin: the verdict at half and at twice what a claim's tests ask for.
+FACTORS = (0.5, 2.0)
 
 
-def _parameter(name: str, value: Any) -> str:
-    """ "2,000 steps", "1/8 width", "1/16, 1/4 width", "width 1,000"."""
-    kind = name.rpartition("_")[2]
-    if kind in ("steps", "layers"):
-        return f"{_number(value)} {kind}"
-    if kind == "depth":
-        return f"{_number(value)} layers"
-    if kind == "widths" and max(value) <= 1:
-        return f"{', '.join(map(_share, value))} width"
-    if isinstance(value, float) and 0 < value <= 1:
-        return f"{_share(value)} {kind}"
-    return f"{kind} {_number(value)}"
+def at_other_margins(claim: Claim) -> list[Claim]:
+    """The claim at half and at twice its margins; none where no test has a margin."""
+    others = [claim.with_tests(lambda test, shown, by=by: scaled(test, by, shown)) for by in FACTORS]
+    return [] if all(other.tests == claim.tests for other in others) else others
 
 
-def _share(value: float) -> str:
-    return str(Fraction(value).limit_denominator(1000)) if value < 1 else "full"
+# ---- The verdict as a reader sees it: a condition, what would decide it, a later change are said ---------------------
 
 
-def _number(value: Any) -> str:
-    if isinstance(value, (list, tuple)):  # layers of one width are said once
-        return ", ".join(_number(each) for each in (value[:1] if len(set(value)) == 1 else value))
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _words(claim: Claim, found: Found, profile: str | None, remark: str) -> str:
+    word = f"holds if {claim.condition}" if found.verdict == HOLDS_IF else found.verdict
+    corrected = found.outcomes[1:] if claim.corrected else ()
+    untold = found.verdict == WRONG and any(each.holds is None for each in corrected)
+    notes = [
+        _decided_by(claim, found) if found.verdict == OPEN else "",
+        "smoke run" if word == NOT_TESTED and profile == "smoke" else "",
+        "its correction is open" if untold else "",
+        f"“{found.plainly}” by plain intervals" if found.plainly else "",
+        remark,
+    ]
+    said = "; ".join(note for note in notes if note)
+    return f"{word} ({said})" if said else word
 
 
-# ---- How many seeds would decide an open claim, if mean and spread stay as they were measured ----------------------
-
-#: The chance that so many seeds decide, if mean and spread are those that were measured.
-POWER = 0.8
-#: More seeds than anybody will train: the estimate lies too near to the edge for its spread.
-TOO_MANY = 500
-
-
-def seeds_needed(outcome: Outcome) -> float:
-    """The least n at which a test decides with a chance of 80 %, if mean and spread stay; inf: beyond reach.
-
-    The estimate must then lie (t₀.₉₇₅ + t₀.₈) s / √n inside the edge, the half-width of the interval and room
-    for the mean of the new seeds to scatter; a share's exact interval is taken at that quantile of its count.
-    """
-    if outcome.holds is not None:
-        return outcome.n
-    if not outcome.cells or outcome.n < 2:
-        return math.inf
-    low, high = outcome.n, 100 * TOO_MANY
-    if not _decides(outcome, high):
-        return math.inf
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _decides(outcome, middle) else (middle, high)
-    return high
-
-
-def seeds_for_claim(outcomes: Sequence[Outcome], combine: str = "all") -> float:
-    """For a claim of several parts: the least n at which enough of its open parts are decided.
-
-    Each open part is taken to go where its estimate lies. One part that fails refutes `all`, one that holds
-    proves `any`; otherwise every open part must be decided. A part that was not measured at all is not asked.
-    """
-    open_ones = [outcome for outcome in outcomes if outcome.holds is None and outcome.n]
-    needed = [(seeds_needed(outcome), _leans(outcome)) for outcome in open_ones]
-    decisive = [n for n, holds in needed if holds is (combine == "any")]
-    return min(decisive) if decisive else max((n for n, _ in needed), default=0)
+def _decided_by(claim: Claim, found: Found) -> str:
+    """What would decide an open claim: so many seeds, by the recorded spread, and what the claim says."""
+    if found.few:
+        return f"{found.few} {'seed' if found.few == 1 else 'seeds'} cannot decide it"
+    words = deciding_words(seeds_for_claim(_own(claim, found.outcomes), claim.combine))
+    if claim.rungs:  # at which sizes seeds are wanted, and which were not trained
+        says = [(part.says, each) for part, each in zip(claim.parts, found.outcomes, strict=True)]
+        unsettled = [said for said, each in says if each.n and each.holds is None]
+        missing = [said for said, each in says if not each.n]
+        words += f" at {_sizes(unsettled)}" + f"; not trained: {_sizes(missing)}" * bool(missing)
+    return "; ".join(filter(None, (words, claim.decided_by)))
 
 
 def deciding_words(needed: float) -> str:
     """ "about 22 seeds would decide it", or that seeds will not."""
     if math.isinf(needed):
         return "seeds will not decide it"
+    scale = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    about = f"{math.ceil(needed / scale) * scale:,}"  # to two digits, upwards
     if needed > TOO_MANY:
-        return f"seeds will not decide it: it would take about {_round(needed):,}"
-    return f"about {_round(needed):,} seeds would decide it"
-
-
-def deciding_sizes(parts: Sequence[tuple[str, str, Outcome]], needed: float) -> str:
-    """The same of a claim that was judged at several sizes, (says, verdict, outcome) each: at which of them
-    seeds are wanted, and which were not trained."""
-    unsettled = [says for says, _, outcome in parts if outcome.n and outcome.holds is None]
-    missing = [says for says, _, outcome in parts if not outcome.n]
-    words = [f"{deciding_words(needed)} at {_sizes(unsettled)}"] if unsettled else []
-    if missing:
-        words.append(f"not trained: {_sizes(missing)}")
-    return "; ".join(words)
+        return f"seeds will not decide it: it would take about {about}"
+    return f"about {about} seeds would decide it"
 
 
 def _sizes(says: Sequence[str]) -> str:
@@ -182,365 +249,97 @@ def _sizes(says: Sequence[str]) -> str:
     return " and ".join(named) if len(named) <= 2 else f"{len(named)} sizes"
 
 
-def _decides(outcome: Outcome, n: int) -> bool:
-    cells = tuple(_at(cell, outcome.n, n) for cell in outcome.cells)
-    return kind_of(outcome.test).decide(outcome.test, cells)[0] is not None
+# ---- The row -----------------------------------------------------------------------------------------------------------
+
+DIGITS = 6
+#: Share of what Benjamini and Hochberg keep that may be false.
+FALSE_SHARE = 0.05
 
 
-def _leans(outcome: Outcome) -> bool:
-    """Whether the test holds for its estimate, taken as exact."""
-    points = tuple(
-        replace(cell, interval=lambda level, c=cell: (c.interval(level)[0],) * 3, resolution=None)
-        for cell in outcome.cells
+def empty_row(claim: Claim) -> Row:
+    """The row of a claim whose chapter has not been run."""
+    return {
+        "id": claim.id,
+        "chapter": claim.chapter,
+        "says": claim.says,
+        "was": claim.was,
+        "source": {"key": claim.source.key, "version": claim.source.version, "where": claim.source.where},
+        "kind": "question" if claim.asks else "statement" if claim.statement else "measurement",
+        "verdict": NOT_RUN,
+        "words": NOT_RUN,
+        "effect": None,
+        "interval": None,
+        "n": 0,
+        "scope": "",
+        "profile": None,
+        "combine": claim.combine,
+        "rungs": claim.rungs,
+        "of": claim.of,
+        "rests_on": [],
+        "figure": claim.figure,
+        "remark": "",
+        "fresh": "",
+        "pooled": False,
+        "exploratory": "",
+        "locked": "",
+        "changed": [],
+        "other_margins": None,
+        "tests": [],
+    }
+
+
+def _test(claim: Claim, outcome: Outcome, counts: bool) -> Row:
+    words, ends = effect_and_interval(outcome)
+    low, high = map(_number, outcome.interval)
+    unit = outcome.shown.unit if outcome.shown and not outcome.trials else outcome.unit
+    p = p_value(outcome) if counts else None
+    side, sign_p = (None, None) if p is None else sign_test(outcome)
+    return {
+        "test": {key: list(v) if isinstance(v, tuple) else v for key, v in outcome.test.keys().items()},
+        "verdict": word_for(claim, [outcome.holds]) if counts else NOT_TESTED,
+        "holds": outcome.holds,
+        "effect": {"number": _number(outcome.effect), "unit": unit, "words": words},
+        "interval": None if None in (low, high) or low == high else {"low": low, "high": high, "words": ends},
+        "n": outcome.n,
+        "values": [_number(value) for value in outcome.values],
+        "side": side,
+        "p": p and _number(p),
+        "sign_p": sign_p and _number(sign_p),
+        "kept": None,
+    }
+
+
+def _number(value: float) -> float | None:
+    value = float(np.float64(value))
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+def deciding(row: Row) -> Row | None:
+    """The test of a row that its effect and interval are of."""
+    alike = (
+        test
+        for test in row["tests"]
+        if all(test[key] == row[key] for key in ("effect", "interval")) and test["role"] != "corrected"
     )
-    return bool(points) and kind_of(outcome.test).decide(outcome.test, points)[0] is True
+    return next(alike, None)
 
 
-def _at(cell: Cell, then: int, n: int) -> Cell:
-    """The cell as n seeds of the same mean and spread would have it."""
+def tested(test: Row) -> Test:
+    """The test of a row as the claims file has it."""
+    return Test(**test["test"])
 
-    def interval(level: float) -> intervals.Interval:
-        effect, low, high = cell.interval(level)
-        if intervals.is_share(cell.values):
-            return effect, *_share_ends(effect, n, level)
-        shrunk = _quantiles(n, level, POWER) / _quantiles(then, level)
-        if low > 0 and cell.in_logs:
-            return effect, effect * (low / effect) ** shrunk, effect * (high / effect) ** shrunk
-        return effect, effect - (effect - low) * shrunk, effect + (high - effect) * shrunk
 
-    return replace(cell, interval=interval)
+def keep(rows: Iterable[Row], rate: float = FALSE_SHARE) -> None:
+    """Set `kept` in every test that has a p-value and counts: at most `rate` of the kept may be false."""
+    tests = [test for row in rows for test in row["tests"] if test["p"] is not None]
+    marks = benjamini_hochberg([test["p"] for test in tests], rate)
+    for test, mark in zip(tests, marks, strict=True):
+        test["kept"] = mark
 
 
-def _quantiles(n: int, level: float, power: float = 0.5) -> float:
-    """(t of the level + t of the power) / √n: half a width, with room for the mean to scatter."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - 1, (1 + level) / 2) + stdtrit(n - 1, power)) / math.sqrt(n)
-
-
-def _share_ends(effect: float, n: int, level: float) -> tuple[float, float]:
-    """The lower end that few hits would give, and the upper end that many would."""
-    from scipy.special import bdtr
-
-    below = bdtr(np.arange(n + 1), n, effect)  # the chance of at most so many hits
-    few, many = (int(np.searchsorted(below, chance)) for chance in (1 - POWER, POWER))
-    return intervals.clopper_pearson(few, n, level)[0], intervals.clopper_pearson(many, n, level)[1]
-
-
-def _round(n: float) -> int:
-    """To two digits, upwards."""
-    scale = 10 ** max(0, math.floor(math.log10(n)) - 1)
-    return math.ceil(n / scale) * scale
-
-
-# ---- Which of a chapter's earlier published runs count beside the last one -----------------------------------------
-# Where training is chaotic, another processor makes another draw of the same seeds, and a rerun takes fresh
-# seeds. A verdict rests on the union of all draws of one measure, seed by seed (`recorded`).
-
-ROUNDED = 1e-9  # relative; the results file keeps nine digits
-SEEN = "its test was written after these data"
-
-
-def counted(claim: Claim, results: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """A published run with those of its draws that a claim is judged by."""
-    draws = getattr(results, "draws", ())
-    return replace(results, draws=tuple(counting(claim, results))) if draws else results
-
-
-def counting(claim: Claim, results: Results) -> list[Results]:
-    """The earlier draws that are judged together with a published run, the oldest first."""
-    return [draw for draw, why in beside(claim, results) if not why]
-
-
-def beside(claim: Claim, results: Results) -> tuple[tuple[Results, str], ...]:
-    """The earlier draws of what a claim reads, the oldest first, each with why it does not count or "".
-
-    Every page asks for every claim: a run keeps the answers, for as long as claim and locks are these.
-    """
-    if not results.draws:
-        return ()
-    chain = locks.read()
-    kept = results.__dict__.setdefault("_beside", {})
-    key = claim.id, claim.test_hash, claim.rungs, tuple(line.digest for line in chain.lines[-1:])
-    if key not in kept:
-        kept[key] = tuple((draw, left_out(claim, draw, results)) for draw in distinct(claim, results))
-    return kept[key]
-
-
-def distinct(claim: Claim, results: Results) -> list[Results]:
-    """The earlier draws of what a claim reads; one whose every number a later run has is the same draw."""
-    read = claim.result_names()
-    kept = results.__dict__.setdefault("_distinct", {})
-    if read not in kept:
-        found = [results]
-        for draw in reversed(results.draws):
-            names = [name for name in read if name in draw and name in results]
-            if names and not any(is_in(draw, later, names) for later in found):
-                found.append(draw)
-        kept[read] = found[:0:-1]
-    return kept[read]
-
-
-def left_out(claim: Claim, draw: Results, results: Results) -> str:
-    """Why a draw is not judged together with the published run, in a few words, or nothing.
-
-    It measures the same where the locks say so: by the same code and settings, or by others with which every
-    number that the claim reads stayed the same (`carried`). Where the published run is judged by a test that
-    stood before its data, so must be the draw.
-    """
-    if not set(claim.required_names()) <= set(draw):
-        return "it lacks what the test reads"
-    if why := otherwise(claim, draw, results):
-        return why
-    late = [bool(locks.standing(claim, run, locks.read()).exploratory) for run in (draw, results)]
-    return SEEN if late == [True, False] else ""
-
-
-def otherwise(claim: Claim, draw: Results, results: Results) -> str:
-    """In what two runs differ that measure the same results otherwise, or nothing."""
-    if draw.header["fingerprint"].get("data") != results.header["fingerprint"].get("data"):
-        return "other data"
-    chain, profile = locks.read(), results.header["profile"]
-    was, now = locks.run_measure(draw.header, chain), locks.run_measure(results.header, chain)
-    own = (same_numbers(line, claim.id, chain, profile) for line in chain.of_claim(claim.id) if line.tests)
-    if was == now or any({was, now} <= each for each in own):
-        return ""
-    return "other settings" if was[0] == now[0] else "measured otherwise"
-
-
-def as_quoted(
-    name: str,
-    results: Results,
-    listed: Sequence[tuple[Claim, Sequence[Results]]],
-    together: Collection[str] = (),
-) -> tuple[list[int], np.ndarray]:
-    """Seeds and values (S, ...) of a result as pages quote it: by all draws by which a claim that reads it is judged.
-    listed: claims with these draws.
-
-    Where a test reads exactly the results that are quoted `together`, they are quoted as it reads them.
-    """
-    reading = [
-        (test, draws) for claim, draws in listed for test in claim.tests if name in test.result_names()
-    ]
-    reading = [each for each in reading if set(each[0].result_names()) == set(together)] or reading
-    draws = max((draws for _, draws in reading), key=len, default=())
-    return over_draws(name, [*draws, results])
-
-
-def over_draws(name: str, runs: Sequence[Results]) -> tuple[list[int], np.ndarray]:
-    """Seeds and values (S, ...) of a result, of each seed by the last run that has it."""
-    return union((run.entries[name]["seeds"], run[name]) for run in runs if name in run)
-
-
-def is_in(
-    draw: Results, later: Results, names: Sequence[str], slack: float = 0.0, relative: float = ROUNDED
-) -> bool:
-    """Whether each of these results of a draw has the same numbers, but for rounding, in a later run, on all its
-    seeds; a share to the last bit. `slack` is absolute, and what is `relative` counts as rounding."""
-    return all(name in draw and name in later and _same(draw, later, name, slack, relative) for name in names)
-
-
-def _same(draw: Results, later: Results, name: str, slack: float, relative: float) -> bool:
-    rows = [{seed: k for k, seed in enumerate(run.entries[name]["seeds"])} for run in (draw, later)]
-    if not rows[0].keys() <= rows[1].keys():
-        return False
-    mine, theirs = (
-        run[name][[row[s] for s in rows[0]]] for run, row in zip((draw, later), rows, strict=True)
-    )
-    if mine.shape != theirs.shape:
-        return False
-    if draw.unit(name) == "share" and relative == ROUNDED:
-        return np.array_equal(mine, theirs, equal_nan=True)
-    return np.allclose(mine, theirs, rtol=relative, atol=slack, equal_nan=True)
-
-
-# ---- From outcomes to verdicts: the words of the scoreboard, and nothing else decides them -------------------------
-# A measurement of a source is reproduced or not, a formula or theorem holds or is wrong, a question that is the
-# book's own is answered by yes or no. Parts are combined in three-valued logic: `all` fails with the first part
-# that fails, `any` holds with the first that holds, however open the others are.
-
-REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
-MIXED, PARTLY_REFUTED = "mixed", "partly refuted, rest open"
-HOLDS, HOLDS_IF, CORRECTED, WRONG = "holds", "holds if …", "wrong as printed, corrected", "wrong"
-YES, NO = "yes", "no"
-OPEN = "open"
-NOT_TESTED = "not tested at this scale"
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The verdict on one claim from one run."""
-
-    claim: Claim
-    verdict: str
-    effect: float  # nan where nothing was measured
-    interval: tuple[float, float]  # 95 %; both ends equal for an exact check
-    n: int  # seeds
-    unit: str = ""
-    detail: str = ""
-    parts: tuple[tuple[str, str, Outcome], ...] = ()  # (says, verdict, outcome) of each part
-    corrected: Outcome | None = None  # what the corrected form gave, where the printed one failed
-    profile: str | None = None
-    remark: str = ""  # what changed since the run
-    fresh: str = ""  # what the last run says by itself, where with earlier draws it is something else
-    outcome: Outcome | None = None  # the one that decides
-    exploratory: str = ""  # why the test counts as made after its data; "" where it was locked before
-    locked: str = ""  # date of the lock that counts
-    changed: tuple[str, ...] = ()  # when and why its preregistered test was changed
-    scope: str = ""  # how far the verdict goes: profile, data, size and seeds
-    plainly: str = ""  # the verdict by intervals without what widens them, where it is another one
-    few: int = 0  # seeds with which a test of a rerun cannot hold
-    pooled: bool = False  # whether seeds of earlier draws count beside the run's
-
-    @property
-    def outcomes(self) -> tuple[Outcome, ...]:
-        """What its tests found: its parts', or its own and that of the corrected form."""
-        own = (self.outcome, self.corrected) if not self.parts else [found for _, _, found in self.parts]
-        return tuple(found for found in own if found)
-
-    @property
-    def decided_by(self) -> str:
-        """What would decide an open claim: so many seeds, by the recorded spread, and what the claim says."""
-        if self.verdict != OPEN or not self.outcome:
-            return ""
-        if self.few:
-            return f"{self.few} {'seed' if self.few == 1 else 'seeds'} cannot decide it"
-        own = self.outcomes if self.parts else self.outcomes[:1]
-        needed = seeds_for_claim(own, self.claim.combine)
-        words = deciding_sizes(self.parts, needed) if self.claim.rungs else deciding_words(needed)
-        return "; ".join(each for each in (words, self.claim.decided_by) if each)
-
-    @property
-    def words(self) -> str:
-        """The verdict as a reader sees it: a condition, what would decide it, a later change are said."""
-        words = f"holds if {self.claim.condition}" if self.verdict == HOLDS_IF else self.verdict
-        smoke = "smoke run" if words == NOT_TESTED and self.profile == "smoke" else ""
-        plainly = f"“{self.plainly}” by plain intervals" if self.plainly else ""
-        untold = self.verdict == WRONG and self.corrected is not None and self.corrected.holds is None
-        mended = "its correction is open" if untold else ""
-        notes = "; ".join(note for note in (self.decided_by, smoke, mended, plainly, self.remark) if note)
-        return f"{words} ({notes})" if notes else words
-
-    @property
-    def marked(self) -> str:
-        """The words, and that the verdict is exploratory where it is."""
-        return f"{self.words} (exploratory)" if self.exploratory else self.words
-
-
-def judge(
-    claim: Claim, results: Mapping[str, np.ndarray], profile: str | None = None, *, exact: bool = False
-) -> Judgement:
-    """Judge one claim by recorded results, name -> values (S, ...); of a published run by all its draws.
-
-    At a profile that is no evidence for the claim the verdict says so beside the effect, if measured. An
-    `exact` chapter (formulas, theorems) counts at every profile, and so does `profile=None`. A statement that
-    fails is "wrong as printed, corrected" where its corrected test holds, "holds if …" where it names a
-    condition. Raises PressError for a missing result where the profile counts as evidence.
-    """
-    results = counted(claim, results)
-    nothing = Judgement(claim, NOT_TESTED, math.nan, (-math.inf, math.inf), 0, detail="not measured")
-    if claim.counts_as_evidence(profile, exact) and claim.rungs:
-        found = judge_rungs(claim, results, partial(_judge_parts, results=results), nothing)
-    elif claim.counts_as_evidence(profile, exact):
-        found = _judge_parts(claim, results) if claim.parts else _judge_whole(claim, results)
-    elif all(name in results for name in claim.result_names()) and not claim.rungs:
-        found = replace(judge(claim, results), verdict=NOT_TESTED)
-    else:
-        found = nothing
-    if (narrow := claim.by_plain_intervals()) != claim and claim.counts_as_evidence(profile, exact):
-        plainly = judge(narrow, results, profile, exact=exact).verdict
-        found = replace(found, plainly=plainly if plainly != found.verdict else "")
-    header = getattr(results, "header", {})
-    if header.get("default_parameters") is False and not exact:
-        found = _of_a_rerun(found, header)
-    reached = [says for says, _, outcome in found.parts if outcome.n] if claim.rungs else []
-    return replace(found, profile=profile, scope=scope_words(claim, header, profile, found.n, reached))
-
-
-def _of_a_rerun(found: Judgement, header: Mapping[str, Any]) -> Judgement:
-    """The judgement of a run with changed parameters: none of the claim where its settings or data are other than
-    the profile's, and open where its seeds are too few."""
-    if found.verdict == NOT_TESTED:
-        return found
-    few = [] if found.claim.out_of_reach else [o.n for o in found.outcomes if not can_hold(o.test, o.n)]
-    if few:
-        found = replace(found, verdict=OPEN, few=min(few))
-    if other := header.get("other_settings"):
-        return replace(found, verdict=NOT_TESTED, remark=f"with {other} it reads “{found.verdict}”")
-    return found
-
-
-def _judge_whole(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
-    printed, corrected = evaluate(claim.test, results, claim.id, claim.effect), None
-    if claim.corrected:
-        alike = claim.effect if claim.corrected.kind == claim.test.kind else None
-        corrected = evaluate(claim.corrected, results, claim.id, alike)
-    verdict = word(claim, [printed.holds])
-    if verdict == WRONG and corrected and corrected.holds:
-        verdict = HOLDS_IF if claim.condition else CORRECTED
-    elif verdict == HOLDS and claim.condition and corrected is None:  # the test ran under that condition
-        verdict = HOLDS_IF
-    shown = corrected if printed.holds is False else None
-    return _judgement(claim, verdict, printed, printed.n, printed.detail, corrected=shown)
-
-
-def _judge_parts(claim: Claim, results: Mapping[str, np.ndarray]) -> Judgement:
-    outcomes = [evaluate(part.test, results, claim.id, part.effect or claim.effect) for part in claim.parts]
-    held = [outcome.holds for outcome in outcomes]
-    verdict = word(claim, held)
-    if verdict == HOLDS and claim.condition:
-        verdict = HOLDS_IF
-    # Shown beside the verdict is the part that decides it, else the first that is open.
-    rank = {claim.combine == "any": 0, None: 1, claim.combine != "any": 2}
-    shown = min(range(len(outcomes)), key=lambda k: rank[held[k]])
-    detail = f"part {shown + 1} of {len(outcomes)}: {spelled(claim.parts[shown].says)}"
-    parts = tuple(
-        (part.says, word(claim, [outcome.holds]), outcome)
-        for part, outcome in zip(claim.parts, outcomes, strict=True)
-    )
-    fewest = min(outcome.n for outcome in outcomes)
-    return _judgement(claim, verdict, outcomes[shown], fewest, detail, parts=parts)
-
-
-def _judgement(claim: Claim, verdict: str, of: Outcome, n: int, detail: str, **more) -> Judgement:
-    return Judgement(claim, verdict, of.effect, of.interval, n, of.unit, detail, outcome=of, **more)
-
-
-def word(claim: Claim, held: Sequence[bool | None]) -> str:
-    """The word for what the parts of a claim, or its one test, gave."""
-    holds = combine(held, claim.combine)
-    if holds is None:
-        return OPEN
-    if claim.asks:
-        return YES if holds else NO
-    if claim.statement:
-        return HOLDS if holds else WRONG
-    if holds:
-        return REPRODUCED
-    return MIXED if True in held else PARTLY_REFUTED if None in held else NOT_REPRODUCED
-
-
-# ---- What hangs on a margin: the verdict at half and at twice what a claim's tests ask for -------------------------
-
-FACTORS = (0.5, 2.0)
-
-
-def at_other_margins(
-    claim: Claim, results: Mapping[str, np.ndarray], profile: str | None = None, *, exact: bool = False
-) -> tuple[str, ...]:
-    """The verdicts at half and at twice the margin; none where no test has a margin."""
-    scaled = [_scaled_claim(claim, factor) for factor in FACTORS]
-    if all(other.tests == claim.tests for other in scaled):
-        return ()
-    return tuple(judge(other, results, profile, exact=exact).verdict for other in scaled)
-
-
-def _scaled_claim(claim: Claim, factor: float) -> Claim:
-    own = claim.effect
-
-    def scaled(test: Test, shown: Effect | None) -> Test:
-        return kind_of(test).scaled(test, factor, shown)
-
-    parts = tuple(replace(part, test=scaled(part.test, part.effect or own)) for part in claim.parts)
-    test, corrected = (each and scaled(each, own) for each in (claim.test, claim.corrected))
-    return replace(claim, test=test, parts=parts, corrected=corrected)
+def benjamini_hochberg(ps: Sequence[float], rate: float = FALSE_SHARE) -> list[bool]:
+    """Which of m tests remain where at most `rate` of those kept may be false (1995): p_(k) ≤ k/m · rate."""
+    ranked = np.sort(np.asarray(ps, dtype=float))
+    kept = ranked <= rate * np.arange(1, ranked.size + 1) / max(ranked.size, 1)
+    limit = ranked[kept][-1] if kept.any() else -1.0
+    return [bool(p <= limit) for p in ps]

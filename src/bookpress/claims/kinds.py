@@ -1,211 +1,95 @@
-"""The kinds of test: what each compares, what has to hold in words, and how its effect is said.
+"""The kinds of test: what each compares, whether it holds, how surely, and with how many seeds it can.
 
-`KINDS` has them by name. Most judge by a 95 % interval over the seeds; `exact` are those without sampling error: the
-rounding of an identity, the violations of a bound.
+Most judge by a 95 % interval over the seeds; the exact ones, the rounding of an identity and the violations of a bound,
+have no sampling error.
+
+- difference: a - b lies beyond a threshold; equivalence: within a margin
+- ratio: a / b lies beyond a threshold; the interval is one of logarithms
+- level: a result, or each of several, lies beyond a threshold or near what is expected; rate: a slope does
+- ordering: each of several results lies above the one before it
+- sign: a lies on the claimed side of b in more than half of the seeds: for what spreads by powers of ten
+- agreement: the relative error of a theory b, a / b - 1 of their means, lies within a tolerance
+
+A one-sided claim holds where the whole interval lies beyond the threshold and fails where none of it does; a claim
+"within ±" holds where the whole interval lies inside and fails where it lies outside. All else is undecided. A claim about
+several cells (the steps of an ordering, the worst of many layers) holds where each of them does and fails where one fails,
+by simultaneous intervals: each at 1 - 5 % / their number.
+
+Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run) makes the test
+undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the loss of guessing, fixed before
+the run). It is never dropped: the seeds that survive are not a fair sample.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import NormalDist
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from bookpress import intervals
-from bookpress.claims.claim import Cell, Effect, Outcome, Test
-from bookpress.claims.recorded import Recorded
-from bookpress.claims.words import (
-    BASES,
-    Shown,
-    arm_of,
-    beyond,
-    directed,
-    directions,
-    factor,
-    factor_words,
-    format_number,
-    in_points,
-    level_beyond,
-    margin,
-    near,
-    percent,
-    power,
-    put,
-    rounded,
-    spelled,
-    upwards,
-)
+from bookpress.claims.claim import Effect, Test
+from bookpress.claims.recorded import columns, over_draws, unit_of
 from bookpress.errors import PressError
-from bookpress.intervals import LEVEL
+from bookpress.intervals import LEVEL, Interval, is_share
 
-# A one-sided claim holds where the whole interval lies beyond the threshold and fails where none of it does; a
-# claim "within ±" holds where the whole interval lies inside and fails where it lies outside. All else is
-# undecided. A claim about several cells (the steps of an ordering, the worst of many layers) holds where each
-# of them does and fails where one fails, by simultaneous intervals: each at 1 - 5 % / their number.
-#
-# Seeds are paired: value s of every result comes from seed s. A seed without a finite value (a diverged run)
-# makes the test undecided, unless the test's `nonfinite` says what such a seed counts as (the accuracy or the
-# loss of guessing, fixed before the run). It is never dropped: the seeds that survive are not a fair sample.
 
-Decision = tuple[bool | None, int, intervals.Interval]
+class Cell(NamedTuple):
+    """One comparison: values (S,), their interval at a level of confidence, a name if there are several."""
+
+    values: np.ndarray
+    interval: Callable[[float], Interval]
+    name: str = ""
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One kind of test, judged by an interval over the seeds where it has something to `compare`."""
+class Outcome:
+    """What one test found."""
 
-    asks: Callable[[Test, Effect], str]  # what has to hold, in the effect's unit
-    #: The effect and its interval in words; given the effect, the interval's ends and the edges.
-    words: Callable[[Outcome, Effect, list[float]], Shown]
-    compare: Callable[[Test, np.ndarray, str], tuple[Cell, ...]] | None = None  # results (K, S), finite
-    edge: float | None = None  # beyond which its value must lie, where no threshold is chosen
-    has_unit: bool = True  # the effect has that of the first result
-    one_mean: bool = False  # judged by Student's interval of one mean
-    in_factors: bool = False  # the effect is a factor, its interval one of logarithms
-    by_theory: bool = False  # the last result is a theory's: one value may stand for every seed
+    test: Test
+    holds: bool | None = None  # None: undecided
+    effect: float = math.nan
+    interval: tuple[float, float] = (-math.inf, math.inf)  # both ends equal for an exact check
+    n: int = 0  # seeds; none where a size was not reached
+    unit: str = ""
+    shown: Effect | None = None  # how readers see the effect; None: as its kind is usually seen
+    trials: int = 0  # of a bound that was tried
+    cells: tuple[Cell, ...] = field(default=(), repr=False, compare=False)  # what was compared
+    place: int = 0  # of the cell that is shown: the one that decides
 
     @property
-    def exact(self) -> bool:
-        """Without sampling error: rounding, or a count."""
-        return self.compare is None
+    def values(self) -> np.ndarray:
+        """What the interval is of, one value per seed (S,); empty for an exact check."""
+        return self.cells[self.place].values if self.cells else np.empty(0)
 
-    def columns(self, test: Test, recorded: Recorded) -> np.ndarray:
-        """What the test compares, as rows (K, S) of the same seeds; of an exact check its violations, one row."""
-        if self.exact:
-            values = np.abs(recorded.over(test.a)).reshape(1, len(recorded.over(test.a)), -1)
-            return values.max(axis=2) if test.kind == "identity" else values.sum(axis=2)
-        found = recorded.paired(_names(test), test.nonfinite, self.by_theory, bool(test.events))
-        return found[::-1] if test.kind == "sign" and test.side == "less" else found
 
-    def outcome(self, test: Test, recorded: Recorded) -> Outcome:
-        """What the test finds in recorded results; undecided where a seed has no finite value."""
-        if self.exact:
-            return (_rounding if test.kind == "identity" else _violations)(test, recorded)
-        columns, names = self.columns(test, recorded), _names(test)
-        unit, n = recorded.unit(names[0]) if self.has_unit else "", columns.shape[1]
-        if why := self.unusable(columns):
-            return _undecided(n, unit, why)
-        cells = self.cells(test, columns, recorded.claim_id)
-        holds, place, (effect, *ends) = self.decide(test, cells)
-        if math.isnan(effect):
-            return _undecided(n, unit, "the interval is wider than numbers reach")
-        detail = f"decided by {cells[place].name}" if test.results else ""
-        return Outcome(holds, effect, tuple(ends), n, unit, detail, cells=cells, place=place)
+def evaluate(
+    test: Test, results: Mapping[str, np.ndarray], claim_id: str, shown: Effect | None = None
+) -> Outcome:
+    """Judge recorded results by one test; undecided where a seed has no finite value, or a ratio one of zero.
 
-    def unusable(self, columns: np.ndarray) -> str:
-        """Why results (K, S) leave a test undecided, or nothing."""
-        seeds = columns.shape[1]
-        if lost := int((~np.isfinite(columns)).any(axis=0).sum()):
-            return f"{lost} of {seeds} seeds have no finite value"
-        zeros = int((columns == 0).any(axis=0).sum()) if self.in_factors else 0
-        return f"{zeros} of {seeds} seeds have a value of zero: no logarithm" if zeros else ""
+    Raises PressError where a result is missing, has no single number per seed where one is needed, is paired
+    with a result of other seeds, or where a ratio's values are negative.
+    """
+    if test.exact:
+        return (_rounding if test.kind == "identity" else _violations)(test, results, claim_id, shown)
+    _, rows = columns(test, results, claim_id)
+    unit = "" if test.kind in ("ratio", "agreement") else unit_of(results, test.result_names()[0])
+    nothing = Outcome(test, n=rows.shape[1], unit=unit, shown=shown)
+    if unusable(test, rows):
+        return nothing
+    cells = compared(test, rows, claim_id)
+    holds, place, (effect, *ends) = decide(test, cells)
+    if math.isnan(effect):  # the interval is wider than numbers reach
+        return nothing
+    return replace(nothing, holds=holds, effect=effect, interval=tuple(ends), cells=cells, place=place)
 
-    def cells(self, test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-        """What is compared, each with the resolution of the grid that its values come from."""
-        compared = self.compare(test, columns, claim_id)
-        return tuple(replace(cell, resolution=test.resolution) for cell in compared)
 
-    def decide(self, test: Test, cells: tuple[Cell, ...], level: float = LEVEL) -> Decision:
-        """Whether the test holds at a level of confidence, the place of the cell that decides, its interval.
-
-        With K cells a test fails by simultaneous intervals (Bonferroni), for the data pick the worst. It
-        holds where every cell does by its own, which needs no correction: each of K errors would have to
-        happen. The steps of an ordering are judged by simultaneous intervals also where they hold.
-        """
-        sure = [cell.ends(1 - (1 - level) / max(test.cells or 1, len(cells))) for cell in cells]
-        if test.kind == "ordering":
-            held = [self.position(test, low, high) for _, low, high in sure]
-            place = min(range(len(cells)), key=lambda k: sure[k][2 if False in held else 1])
-            return combine(held), place, sure[place]
-        own = sure if len(cells) == 1 and not test.cells else [cell.ends(level) for cell in cells]
-        held = [
-            False if self.position(test, *wide[1:]) is False else self.position(test, *narrow[1:]) or None
-            for wide, narrow in zip(sure, own, strict=True)
-        ]
-        rank, (least, most) = {False: 0, None: 1, True: 2}, self.edges(test)
-        # the worst cell reaches furthest to the wrong side
-        reach = [max(high - most, least - low) for _, low, high in own]
-        place = min(range(len(cells)), key=lambda k: (rank[held[k]], -reach[k]))
-        holds = combine(held)
-        return holds, place, own[place] if holds else sure[place]
-
-    def edges(self, test: Test) -> tuple[float, float]:
-        """Between which values a test holds: (threshold, ∞), (-∞, threshold) or within ± of a centre."""
-        if self.edge is not None:
-            return self.edge, math.inf
-        if test.side == "greater":
-            return test.threshold or 0.0, math.inf
-        if test.side == "less":
-            return -math.inf, test.threshold
-        margin, centre = test.tolerance if test.margin is None else test.margin, test.expected or 0.0
-        return centre - margin, centre + margin
-
-    def position(self, test: Test, low: float, high: float) -> bool | None:
-        """Where an interval lies: beyond the threshold or within the margin, on the other side, or across."""
-        least, most = self.edges(test)
-        if math.isinf(most):
-            return True if low > least else False if high <= least else None
-        if math.isinf(least):
-            return True if high < most else False if low >= most else None
-        if least <= low and high <= most:
-            return True
-        return False if low > most or high < least else None
-
-    def effect(self, outcome: Outcome, shown: Effect) -> Shown:
-        """The effect and its interval in words; a logarithm is shown as the factor that it stands for."""
-        if self.exact:
-            return self.words(outcome, shown, [])
-        values = [outcome.effect, *outcome.interval, *self.edges(outcome.test)]
-        if base := BASES.get(shown.unit):
-            return factor([power(base, value) for value in values], outcome.test, shown)
-        return self.words(outcome, shown, values)
-
-    def scaled(self, test: Test, factor: float, shown: Effect | None = None) -> Test:
-        """With its margin, tolerance or threshold `factor` times as far from no effect at all; as it is, where none
-        was chosen.
-
-        No effect is a difference or a level of 0 and a ratio of 1, by which also what is shown as "times …"
-        is meant; "most" stays. Above one half a share is near to all, so that "nine in ten" becomes 0.95 and 0.8.
-        """
-        if self.exact or self.edge is not None:
-            return test
-        if test.margin is not None:
-            return replace(test, margin=factor * test.margin)
-        if test.tolerance is not None:
-            return replace(test, tolerance=factor * test.tolerance)
-        threshold, unit = test.threshold or 0.0, shown.unit if shown else ""
-        times = unit.startswith("times")
-        if test.kind == "level" and not times and 0.5 < threshold < 1:
-            return replace(test, threshold=1 - factor * (1 - threshold))
-        if self.in_factors or times or shown and (shown.more or "").startswith("times"):
-            return replace(test, threshold=threshold**factor)
-        return test if unit == "%" and threshold == 0.5 else replace(test, threshold=factor * threshold)
-
-    def can_hold(self, test: Test, seeds: int) -> bool:
-        """Whether some outcome of so many seeds makes the test hold.
-
-        Student's interval can be as narrow as one likes from two seeds on. One for events of seeds cannot:
-        with S hits of S it still reaches down to 0.025^(1/S) (Clopper and Pearson).
-        """
-        if self.exact:
-            return True
-        if test.kind == "sign":
-            return _least_share(seeds) > self.edge
-        if seeds < 2 or not test.events:
-            return seeds >= 2
-        if test.kind == "difference":  # S hits against none, by Bonett and Price's lower end
-            share = (seeds + 1) / (seeds + 2)
-            middle = share - 1 / (seeds + 2)
-            spread = share + 1 / (seeds + 2) - middle**2
-            half = NormalDist().inv_cdf((1 + LEVEL) / 2) * (spread / (seeds + 2)) ** 0.5
-            return middle - half > (test.threshold if test.side == "greater" else -test.threshold)
-        if test.side:
-            least = _least_share(seeds)
-            return least > test.threshold if test.side == "greater" else 1 - least < test.threshold
-        best = [np.zeros((2, seeds))] if test.margin is not None else _hits(len(test.results or "1"), seeds)
-        return any(self.decide(test, self.cells(test, rows, ""))[0] for rows in best)
+def unusable(test: Test, rows: np.ndarray) -> bool:
+    """Whether results (K, S) leave a test undecided: a value that is not finite, or has no logarithm."""
+    return not np.isfinite(rows).all() or test.in_factors and bool((rows == 0).any())
 
 
 def combine(held: Sequence[bool | None], how: str = "all") -> bool | None:
@@ -214,294 +98,338 @@ def combine(held: Sequence[bool | None], how: str = "all") -> bool | None:
     return decisive if decisive in held else None if None in held else not decisive
 
 
-def _names(test: Test) -> tuple[str | float, ...]:
-    return test.results or ((test.a,) if test.b is None else (test.a, test.b))
-
-
-def _undecided(n: int, unit: str, detail: str) -> Outcome:
-    return Outcome(None, math.nan, (-math.inf, math.inf), n, unit, detail)
-
-
-def _least_share(seeds: int) -> float:
-    """The lower end of the exact interval where every seed hits."""
-    return ((1 - LEVEL) / 2) ** (1 / seeds)
-
-
-def _hits(rows: int, seeds: int) -> list[np.ndarray]:
-    """What events of so many seeds may give: any number of hits, in every result alike."""
-    return [np.tile(np.arange(seeds) < hits, (rows, 1)).astype(float) for hits in range(seeds + 1)]
-
-
 # ---- What is compared: cells of values with an interval, from results (K, S) ----------------------------------------
 
 
-def _differences(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-    a, b = columns
-    return (Cell(a - b, lambda level: intervals.paired_difference(a, b, level)),)
-
-
-def _ratios(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-    """a / b; PressError for negative values."""
-    a, b = columns
-    if (columns < 0).any():
-        raise PressError(f"claim {claim_id}: a ratio of negative values; expected positive ones")
-
-    def interval(level: float) -> intervals.Interval:
-        try:
-            return intervals.geometric_ratio(a, b, level)
-        except OverflowError:  # few seeds, one on the brink of divergence: wider than numbers reach
-            return math.nan, -math.inf, math.inf
-
-    return (Cell(a / b, interval, in_logs=True),)
-
-
-def _relative_errors(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-    """measured / theory - 1, of their means; PressError for a theory of zero."""
-    measured, theory = columns
-    if theory.mean() == 0:
+def compared(test: Test, rows: np.ndarray, claim_id: str = "") -> tuple[Cell, ...]:
+    """The cells of a test; PressError for a ratio of negative values, or a theory of zero."""
+    if test.kind in ("level", "rate"):
+        return tuple(_level(row, name) for row, name in zip(rows, test.names(), strict=True))
+    if test.kind == "sign":  # in which share of the seeds the first is the larger one
+        return (_level((rows[0] > rows[1]).astype(float)),)
+    if test.kind == "ordering":
+        steps = zip(rows, rows[1:], test.results, test.results[1:], strict=False)
+        return tuple(_difference(above, below, f"{a} to {b}") for below, above, a, b in steps)
+    a, b = rows
+    if test.kind == "ratio":
+        if (rows < 0).any():
+            raise PressError(f"claim {claim_id}: a ratio of negative values; expected positive ones")
+        return (Cell(a / b, lambda level: _ratio(a, b, level)),)
+    if test.kind != "agreement":
+        return (_difference(a, b),)
+    if b.mean() == 0:
         raise PressError(f"claim {claim_id}: theory is zero; expected a level test with a tolerance")
-    ratio = measured.mean() / theory.mean()
-
-    def interval(level: float) -> intervals.Interval:
-        return tuple(edge - 1 for edge in intervals.ratio_of_means(measured, theory, level))
-
-    return (Cell((measured - ratio * theory) / theory.mean() + ratio - 1, interval),)
+    ratio = a.mean() / b.mean()
+    error = lambda level: tuple(edge - 1 for edge in intervals.ratio_of_means(a, b, level))
+    return (Cell((a - ratio * b) / b.mean() + ratio - 1, error),)
 
 
-def _levels(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-    """The values as they are, of each result."""
-    names = test.results or (test.a,)
-    return tuple(
-        Cell(row, lambda level, row=row: intervals.mean_level(row, level), name)
-        for row, name in zip(columns, names, strict=True)
-    )
+def _level(row: np.ndarray, name: str = "") -> Cell:
+    return Cell(row, lambda level: intervals.mean_level(row, level), name)
 
 
-def _ahead(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-    """In which share of the seeds the first is the larger one."""
-    larger = (columns[0] > columns[1]).astype(float)
-    return (Cell(larger, lambda level: intervals.mean_level(larger, level)),)
+def _difference(a: np.ndarray, b: np.ndarray, name: str = "") -> Cell:
+    return Cell(a - b, lambda level: intervals.paired_difference(a, b, level), name)
 
 
-def _steps(test: Test, columns: np.ndarray, claim_id: str) -> tuple[Cell, ...]:
-    names, pairs = test.results, list(zip(columns, columns[1:], strict=False))
-    return tuple(
-        Cell(
-            above - below,
-            lambda level, a=above, b=below: intervals.paired_difference(a, b, level),
-            f"{names[k]} to {names[k + 1]}",
-        )
-        for k, (below, above) in enumerate(pairs)
-    )
+def _ratio(a: np.ndarray, b: np.ndarray, level: float) -> Interval:
+    try:
+        return intervals.geometric_ratio(a, b, level)
+    except OverflowError:  # few seeds, one on the brink of divergence: wider than numbers reach
+        return math.nan, -math.inf, math.inf
+
+
+#: A bracket does not contain its own ends (one works, one does not): they are kept a hair inside.
+HAIR = 1e-9
+
+
+def _ends(test: Test, cell: Cell, level: float) -> Interval:
+    """A cell's interval, wider by the resolution: all seeds share one grid, whose error no seed shows."""
+    effect, low, high = cell.interval(level)
+    if test.resolution is None:
+        return effect, low, high
+    if test.in_factors:
+        width = test.resolution ** (1 - HAIR)
+        return effect, low / width, high * width
+    width = test.resolution * (1 - HAIR)
+    return effect, low - width, high + width
+
+
+def decide(test: Test, cells: Sequence[Cell], level: float = LEVEL) -> tuple[bool | None, int, Interval]:
+    """Whether the test holds at a level of confidence, the place of the cell that decides, its interval.
+
+    With K cells a test fails by simultaneous intervals (Bonferroni), for the data pick the worst. It
+    holds where every cell does by its own, which needs no correction: each of K errors would have to
+    happen. The steps of an ordering are judged by simultaneous intervals also where they hold.
+    """
+    sure = [_ends(test, cell, 1 - (1 - level) / max(test.cells or 1, len(cells))) for cell in cells]
+    if test.kind == "ordering":
+        held = [position(test, low, high) for _, low, high in sure]
+        place = min(range(len(cells)), key=lambda k: sure[k][2 if False in held else 1])
+        return combine(held), place, sure[place]
+    own = sure if len(cells) == 1 and not test.cells else [_ends(test, cell, level) for cell in cells]
+    held = [
+        False if position(test, *wide[1:]) is False else position(test, *narrow[1:]) or None
+        for wide, narrow in zip(sure, own, strict=True)
+    ]
+    rank, (least, most) = {False: 0, None: 1, True: 2}, test.edges
+    reach = [max(high - most, least - low) for _, low, high in own]  # the worst cell's is the furthest
+    place = min(range(len(cells)), key=lambda k: (rank[held[k]], -reach[k]))
+    holds = combine(held)
+    return holds, place, own[place] if holds else sure[place]
+
+
+def position(test: Test, low: float, high: float) -> bool | None:
+    """Where an interval lies: beyond the threshold or within the margin, on the other side, or across."""
+    least, most = test.edges
+    if math.isinf(most):
+        return True if low > least else False if high <= least else None
+    if math.isinf(least):
+        return True if high < most else False if low >= most else None
+    if least <= low and high <= most:
+        return True
+    return False if low > most or high < least else None
 
 
 # ---- Exact checks -----------------------------------------------------------------------------------------------------
 
 
-def _rounding(test: Test, recorded: Recorded) -> Outcome:
+def _rounding(test: Test, results: Mapping, claim_id: str, shown: Effect | None) -> Outcome:
     """The largest |violation| over seeds and instances is within a tolerance; what is not finite fails."""
-    values = np.abs(recorded.over(test.a))
+    seeds, (values,) = columns(test, results, claim_id)
     worst = float(values.max()) if np.isfinite(values).all() else math.inf
-    detail = f"{values.size} values" if values.ndim > 1 else ""
-    unit = recorded.unit(test.a)
-    return Outcome(worst <= test.tolerance, worst, (worst, worst), len(values), unit, detail)
+    unit = unit_of(results, test.a)
+    return Outcome(test, worst <= test.tolerance, worst, (worst, worst), len(seeds), unit, shown)
 
 
-def _violations(test: Test, recorded: Recorded) -> Outcome:
-    """At most so many of many trials violate a bound: one more refutes it, whatever the interval of their share;
-    PressError where these are no counts."""
-    violations = recorded.over(test.a)
+def _violations(test: Test, results: Mapping, claim_id: str, shown: Effect | None) -> Outcome:
+    """At most so many of many trials violate a bound: one more refutes it, whatever the interval of their share, which is
+    at least as wide as that of the seeds' own shares: the trials of one seed may go with each other, steps of one training
+    say. PressError where these are no counts."""
+    seeds, values = over_draws(test.a, results, claim_id)
     if isinstance(test.b, str):
-        own = recorded.over(test.b)
+        own = over_draws(test.b, results, claim_id)[1]
     else:
-        own = np.full(len(violations), violations[0].size if test.b is None else test.b)
-    found, trials = violations.sum(), own.sum()
+        own = np.full(len(seeds), values[0].size if test.b is None else test.b)
+    found, trials = values.sum(), own.sum()
     if not (np.isfinite([found, trials]).all() and 0 <= found <= trials and trials > 0):
         raise PressError(
-            f"claim {recorded.claim_id}: {found:g} violations in {trials:g} trials; expected a count of them"
+            f"claim {claim_id}: {found:g} violations in {trials:g} trials; expected a count of them"
         )
-    counts = violations.reshape(len(violations), -1).sum(axis=1)
-    interval = _by_seed(intervals.clopper_pearson(int(found), int(trials)), counts[own > 0] / own[own > 0])
-    detail = f"{int(found)} violations in {int(trials)} trials"
+    low, high = intervals.clopper_pearson(int(found), int(trials))
+    shares = values.reshape(len(seeds), -1).sum(axis=1)[own > 0] / own[own > 0]
+    if len(shares) > 1:
+        _, least, most = intervals.of_mean(shares)
+        low, high = max(0.0, min(low, least)), min(1.0, max(high, most))
     holds, share = bool(found <= (test.allowed or 0)), float(found / trials)
-    return Outcome(holds, share, interval, len(violations), "of trials", detail, int(trials))
+    return Outcome(test, holds, share, (low, high), len(seeds), "of trials", shown, int(trials))
 
 
-def _by_seed(pooled: tuple[float, float], shares: np.ndarray) -> tuple[float, float]:
-    """At least as wide as that of the seeds' own shares: the trials of one seed may go with each other, steps
-    of one training say, so that those of all are no independent ones."""
-    if len(shares) < 2:
-        return pooled
-    _, low, high = intervals.of_mean(shares)
-    return max(0.0, min(pooled[0], low)), min(1.0, max(pooled[1], high))
+# ---- How surely a test decides: the p-value of its interval, and the sign test ----------------------------------------
+
+#: Smallest p that is told apart from 0.
+SMALLEST = 1e-12
+#: From so many seeds on the sign test can decide at 5 %: 2 / 2⁶ is below, 2 / 2⁵ above.
+SIGN_TEST_DECIDES = 6
 
 
-# ---- What has to hold, in words ---------------------------------------------------------------------------------------
+def p_value(outcome: Outcome) -> float | None:
+    """The smallest α at which the two-sided interval at 1 - α still decides, to three digits; 1 where it does at none,
+    None for what is exact or was not measured.
 
-
-def _asks_difference(test: Test, shown: Effect) -> str:
-    """ "more than 3 points higher with batch norm", of logarithms "more than 2 times as large"."""
-    if base := BASES.get(shown.unit):
-        return beyond(base**test.threshold, test, factor_words(test, shown), "times")
-    (bound,) = in_points([test.threshold], shown.unit)
-    return beyond(bound, test, directions(test, shown, "higher", ("higher", "lower")), shown.unit)
-
-
-def _asks_level(test: Test, shown: Effect, bare: str = "mean") -> str:
-    """ "more than 50 % of the steps", "2 times as large, within a factor of 1.2", "mean > 3"."""
-    plain = "" if shown.unit or shown.more else f"{bare} "
-    if plain or not test.side:
-        sign = ">" if test.side == "greater" else "<"
-        return plain + (f"{sign} {format_number(test.threshold)}" if test.side else near(test, shown))
-    if base := BASES.get(shown.unit):
-        return beyond(base**test.threshold, test, factor_words(test, shown), "times")
-    bound = in_points([test.threshold], shown.unit)
-    return level_beyond(*bound, test, shown.unit, (shown.more, shown.less))
-
-
-def _asks_identity(test: Test, shown: Effect) -> str:
-    """ "off by at most 10⁻¹⁰"."""
-    (bound,) = in_points([test.tolerance or 0], shown.unit)
-    most = f"at most {format_number(bound)}" if bound or not shown.more else "no"
-    return put(most if shown.more else f"off by {most}", shown.unit, shown.more)
-
-
-def _side(test: Test, shown: Effect) -> str:
-    """ "larger without batch norm"."""
-    return directions(test, shown, "larger", ("larger", "smaller"))[test.side == "less"]
-
-
-# ---- The effect and its interval, in words ------------------------------------------------------------------------------
-
-
-def _say_difference(outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
-    """ "3.1 points higher with batch norm"."""
-    unit = shown.unit or outcome.unit
-    return directed(
-        in_points(values, unit), unit, directions(outcome.test, shown, "higher", ("higher", "lower"))
-    )
-
-
-def _say_level(outcome: Outcome, shown: Effect, values: list[float], bare: str = "") -> Shown:
-    """ "0.31", "slope 0.31", or "3.1 points higher" where the claim has words for more and less."""
-    unit = shown.unit or outcome.unit
-    values = in_points(values, unit)
-    if shown.more:
-        return directed(values, unit, (shown.more, shown.less))
-    effect, low, high = rounded(values)
-    return f"{'' if unit else bare} {effect} {unit}".strip(), f"{low} to {high}"
-
-
-def _say_sign(outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
-    """ "larger without batch norm in 14 of 20 seeds", with the interval of the share."""
-    hits = f"{round(outcome.effect * outcome.n, 1):g}"
-    return f"{_side(outcome.test, shown)} in {hits} of {outcome.n} seeds", percent(outcome.interval)
-
-
-def _say_steps(outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
-    """ "2.1 points up from γ = 0.1 to γ = 0.5"."""
-    unit = shown.unit or outcome.unit
-    first, second = outcome.detail.removeprefix("decided by ").split(" to ")
-    effect, ends = directed(in_points(values, unit), unit, ("up", "down"))
-    return f"{effect} from {arm_of(first)} to {arm_of(second)}", ends
-
-
-def _say_identity(outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
-    """ "off by at most 10⁻¹²"."""
-    unit = shown.unit or outcome.unit
-    (value,) = in_points([outcome.effect], unit)
-    if shown.more:  # four digits, for 99.99 % are not all
-        return put(format_number(value, ".4g"), unit, shown.more), ""
-    return "exact" if value == 0 else f"off by at most {upwards(value)} {unit}".strip(), ""
-
-
-def _say_violations(outcome: Outcome, shown: Effect, values: list[float]) -> Shown:
-    """ "0 of 4,000 trials break it", with the interval of the share."""
-    hits = round(outcome.effect * outcome.trials)
-    return f"{hits:,} of {outcome.trials:,} {shown.more or 'trials break it'}", percent(outcome.interval)
-
-
-# ---- The kinds of test by their names, and what others ask of a test -----------------------------------------------
-
-KINDS: dict[str, Kind] = {
-    # a - b lies beyond a threshold
-    "difference": Kind(_asks_difference, _say_difference, _differences),
-    # a / b lies beyond a threshold; the interval is one of logarithms
-    "ratio": Kind(
-        lambda test, shown: beyond(test.threshold, test, factor_words(test, shown), "times"),
-        lambda outcome, shown, values: factor(values, outcome.test, shown),
-        _ratios,
-        has_unit=False,
-        one_mean=True,
-        in_factors=True,
-    ),
-    # a - b lies within a margin
-    "equivalence": Kind(margin, _say_difference, _differences),
-    # each of several results lies above the one before it
-    "ordering": Kind(lambda test, shown: "every step goes up", _say_steps, _steps, edge=0.0),
-    # a lies on the claimed side of b in more than half of the seeds: for what spreads by powers of ten
-    "sign": Kind(
-        lambda test, shown: f"{_side(test, shown)} in more than half of the seeds",
-        _say_sign,
-        _ahead,
-        edge=0.5,
-    ),
-    "identity": Kind(_asks_identity, _say_identity),
-    "inequality": Kind(
-        lambda test, _: f"at most {test.allowed} violations" if test.allowed else "no violation",
-        _say_violations,
-    ),
-    # a slope lies beyond a threshold or near what is expected
-    "rate": Kind(
-        lambda test, shown: _asks_level(test, shown, "slope"),
-        lambda outcome, shown, values: _say_level(outcome, shown, values, "slope"),
-        _levels,
-        one_mean=True,
-    ),
-    # the relative error of a theory b, a / b - 1 of their means, lies within a tolerance
-    "agreement": Kind(
-        lambda test, _: f"relative error within ± {format_number(100 * (test.tolerance or 0))} %",
-        lambda outcome, _, values: directed([100 * value for value in values], "%", ("above", "below")),
-        _relative_errors,
-        has_unit=False,
-        one_mean=True,
-        by_theory=True,
-    ),
-    # a result, or each of several, lies beyond a threshold or near what is expected
-    "level": Kind(_asks_level, _say_level, _levels, one_mean=True),
-}
-
-
-def kind_of(test: Test) -> Kind:
-    return KINDS[test.kind]
-
-
-def evaluate(
-    test: Test, results: Mapping[str, np.ndarray], claim_id: str, shown: Effect | None = None
-) -> Outcome:
-    """Judge recorded results by one test.
-
-    Raises PressError where a result is missing, has no single number per seed where one is needed, is paired
-    with a result of other seeds, or where a ratio's values are negative.
+    Intervals at 1 - α are nested, so that what decides at one α decides at every larger one.
     """
-    outcome = kind_of(test).outcome(test, Recorded(results, claim_id))
-    return replace(outcome, test=test, shown=shown)
+    if not outcome.cells:
+        return None
+    if (known := _student_p(outcome)) is not None:
+        return known
+    decides = lambda alpha: decide(outcome.test, outcome.cells, 1 - alpha)[0] is not None
+    if decides(SMALLEST):
+        return 0.0
+    if not decides(1 - SMALLEST):
+        return 1.0
+    low, high = math.log(SMALLEST), 0.0
+    for _ in range(16):
+        middle = (low + high) / 2
+        low, high = (low, middle) if decides(math.exp(middle)) else (middle, high)
+    return math.exp(high)
 
 
-def describe_test(test: Test, shown: Effect | None = None) -> str:
-    """What has to hold, in the effect's unit and direction: "more than 3 points higher with batch norm"."""
-    return spelled(kind_of(test).asks(test, shown or Effect()))
+def _student_p(outcome: Outcome) -> float | None:
+    """The same in closed form for one mean by Student's interval: of its distance from the nearest edge.
 
+    None for all others: shares, several cells, grids, and where nothing varies.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    test, (cell, *more) = outcome.test, outcome.cells
+    if more or test.cells or test.resolution or is_share(cell.values):
+        return None
+    if test.kind not in ("ratio", "rate", "agreement", "level"):
+        return None
+    numbers = (outcome.effect, outcome.interval[0], *test.edges)
+    if test.in_factors:
+        numbers = tuple(math.log(number) if number > 0 else -math.inf for number in numbers)
+    effect, low, *bounds = numbers
+    if not 0 < effect - low < math.inf:
+        return None
+    error = (effect - low) / float(stdtrit(outcome.n - 1, (1 + LEVEL) / 2))
+    return 2 * float(stdtr(outcome.n - 1, -min(abs(effect - edge) for edge in bounds) / error))
+
+
+def sign_test(outcome: Outcome) -> tuple[int, float]:
+    """(seeds on the verdict's side, for an open test on that of the median; two-sided p of the median).
+
+    Against each edge of the region in which the claim holds, seeds above and below are heads and tails of a
+    fair coin (Arbuthnott 1710); where each is a 0 or a 1, of one that falls on 1 as often as the edge says.
+    Within ± both edges must be passed, outside one. It assumes nothing of the distribution and is at least 2 / 2ⁿ.
+    """
+    (low, high), values, holds = outcome.test.edges, outcome.values, outcome.holds
+    inside = int(((values > low) & (values < high)).sum())
+    below, above = int((values <= low).sum()), int((values >= high).sum())
+    if holds is None:
+        holds = bool(low < np.median(values) < high)
+    if holds:
+        return inside, max(_coin(values, edge) for edge in (low, high))
+    return max(below, above), _coin(values, low if below >= above else high)
+
+
+def _coin(values: np.ndarray, edge: float) -> float:
+    """Two-sided p that the coin falls so unevenly; 0 at an infinite edge, where no value can cross."""
+    from scipy.special import bdtr, bdtrc
+
+    if math.isinf(edge):
+        return 0.0
+    if is_share(values) and 0 < edge < 1:
+        heads, falls, chance = int(values.sum()), values.size, edge
+    else:
+        heads = int((values > edge).sum())
+        falls, chance = heads + int((values < edge).sum()), 0.5
+    if chance == 0.5:  # exact: rounded to six digits many such numbers are ties
+        fewer, more = (
+            sum(math.comb(falls, k) for k in range(n + 1)) / 2**falls for n in (heads, falls - heads)
+        )
+    else:
+        fewer, more = bdtr(heads, falls, chance), bdtrc(heads - 1, falls, chance)
+    return min(1.0, 2 * float(min(fewer, more)))
+
+
+# ---- With how few seeds a test can hold, and what it asks at another margin --------------------------------------------
 
 #: Beyond so many seeds nothing is sought.
 MOST = 10_000
 
 
 def can_hold(test: Test, seeds: int) -> bool:
-    """Whether some outcome of so many seeds makes the test hold."""
-    return kind_of(test).can_hold(test, seeds)
+    """Whether some outcome of so many seeds makes the test hold.
+
+    Student's interval can be as narrow as one likes from two seeds on. One for events of seeds cannot:
+    with S hits of S it still reaches down to 0.025^(1/S) (Clopper and Pearson).
+    """
+    if test.exact or not test.events and test.kind != "sign":
+        return test.exact or seeds >= 2
+    hit, miss = np.ones(seeds), np.zeros(seeds)
+    if test.kind in ("difference", "sign"):
+        rows = [(hit, miss), (miss, hit)]
+    elif test.kind == "equivalence":
+        rows = [(miss, miss)]
+    else:  # any number of hits, in every result alike; beyond a threshold all or none
+        counts = (0, seeds) if test.side else range(seeds + 1)
+        rows = [(np.arange(seeds) < hits,) * len(test.names()) for hits in counts]
+    return any(decide(test, compared(test, np.array(each, dtype=float)))[0] for each in rows)
 
 
 def least_seeds(test: Test) -> int:
     """The fewest seeds with which the test can hold; MOST where it takes more."""
     return next((seeds for seeds in range(1, MOST) if can_hold(test, seeds)), MOST)
+
+
+def scaled(test: Test, factor: float, shown: Effect | None = None) -> Test:
+    """With its margin, tolerance or threshold `factor` times as far from no effect at all; as it is, where none
+    was chosen.
+
+    No effect is a difference or a level of 0 and a ratio of 1, by which also what is shown as "times …"
+    is meant; "most" stays. Above one half a share is near to all, so that "nine in ten" becomes 0.95 and 0.8.
+    """
+    if test.exact or test.kind in ("ordering", "sign"):
+        return test
+    for name in ("margin", "tolerance"):
+        if getattr(test, name) is not None:
+            return replace(test, **{name: factor * getattr(test, name)})
+    threshold, unit = test.threshold, shown.unit if shown else ""
+    times = unit.startswith("times")
+    if test.kind == "level" and not times and 0.5 < threshold < 1:
+        return replace(test, threshold=1 - factor * (1 - threshold))
+    if test.in_factors or times or shown and shown.more.startswith("times"):
+        return replace(test, threshold=threshold**factor)
+    return test if unit == "%" and threshold == 0.5 else replace(test, threshold=factor * threshold)
+
+
+# ---- How many seeds would decide an open claim, if mean and spread stay as they were measured ----------------------
+
+#: The chance that so many seeds decide, if mean and spread are those that were measured.
+POWER = 0.8
+#: More seeds than anybody will train: the estimate lies too near to the edge for its spread.
+TOO_MANY = 500
+
+
+def seeds_needed(outcome: Outcome) -> float:
+    """The least n at which a test decides with a chance of 80 %, if mean and spread stay; inf: beyond reach.
+
+    The estimate must then lie (t₀.₉₇₅ + t₀.₈) s / √n inside the edge, the half-width of the interval and room
+    for the mean of the new seeds to scatter; a share's exact interval is taken at that quantile of its count.
+    """
+    if outcome.holds is not None:
+        return outcome.n
+    decides = lambda n: decide(outcome.test, [_at(outcome, cell, n) for cell in outcome.cells])[0] is not None
+    low, high = outcome.n, 100 * TOO_MANY
+    if not outcome.cells or outcome.n < 2 or not decides(high):
+        return math.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle, high)
+    return high
+
+
+def seeds_for_claim(outcomes: Sequence[Outcome], how: str = "all") -> float:
+    """For a claim of several parts: the least n at which enough of its open parts are decided.
+
+    Each open part is taken to go where its estimate lies. One part that fails refutes `all`, one that holds
+    proves `any`; otherwise every open part must be decided. A part that was not measured at all is not asked.
+    """
+    unsettled = [outcome for outcome in outcomes if outcome.holds is None and outcome.n]
+    needed = [(seeds_needed(outcome), _leans(outcome)) for outcome in unsettled]
+    decisive = [n for n, holds in needed if holds is (how == "any")]
+    return min(decisive) if decisive else max((n for n, _ in needed), default=0)
+
+
+def _leans(outcome: Outcome) -> bool:
+    """Whether the test holds for its estimate, taken as exact."""
+    exact = replace(outcome.test, resolution=None)
+    points = [
+        cell._replace(interval=lambda level, c=cell: (c.interval(level)[0],) * 3) for cell in outcome.cells
+    ]
+    return bool(points) and decide(exact, points)[0] is True
+
+
+def _at(outcome: Outcome, cell: Cell, n: int) -> Cell:
+    """The cell as n seeds of the same mean and spread would have it."""
+    from scipy.special import bdtr, stdtrit
+
+    def half(n: int, level: float, power: float = 0.5) -> float:
+        """(t of the level + t of the power) / √n: half a width, with room for the mean to scatter."""
+        return float(stdtrit(n - 1, (1 + level) / 2) + stdtrit(n - 1, power)) / math.sqrt(n)
+
+    def interval(level: float) -> Interval:
+        effect, low, high = cell.interval(level)
+        if is_share(cell.values):  # the lower end that few hits would give, and the upper end that many would
+            below = bdtr(np.arange(n + 1), n, effect)  # the chance of at most so many hits
+            few, many = (int(np.searchsorted(below, chance)) for chance in (1 - POWER, POWER))
+            clopper_pearson = intervals.clopper_pearson
+            return effect, clopper_pearson(few, n, level)[0], clopper_pearson(many, n, level)[1]
+        shrunk = half(n, level, POWER) / half(outcome.n, level)
+        if low > 0 and outcome.test.in_factors:
+            return effect, effect * (low / effect) ** shrunk, effect * (high / effect) ** shrunk
+        return effect, effect - (effect - low) * shrunk, effect + (high - effect) * shrunk
+
+    return cell._replace(interval=interval)

@@ -1,7 +1,7 @@
 """What was fixed before the data: book/locks.jsonl, a file that only grows.
 
-lines: what a line says · chain: the file, read and added to · standing: whether a run judges a claim by a
-test that stood before it · deviations: which tests were changed, and why.
+lines: what a line says · chain: the file, read and added to · deviations: which tests were changed, and why · standing:
+whether a run judges a claim by a test that stood before it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_model
 
@@ -44,10 +44,8 @@ def _to_the_minute(value: str) -> str:
 
 
 STRICT, OPEN = ConfigDict(strict=True, extra="forbid"), ConfigDict(strict=True, extra="allow")
-TEXTS, RANGES = (
-    list[str],
-    list[Annotated[list[int], Field(min_length=2, max_length=2)]],
-)  # of seeds, first and last
+TEXTS = list[str]
+RANGES = list[Annotated[list[int], Field(min_length=2, max_length=2)]]  # of seeds, first and last
 PLAN = create_model("PLAN", __config__=OPEN, settings=(str, ...))  # of a profile: beside it, numbers of seeds
 FIXED = {"measure": str, "planned": dict[str, PLAN], "seen": dict[str, RANGES]}
 #: As lines were written until November 2026, a claim each.
@@ -161,55 +159,44 @@ class Chain:
     """All lines in their order."""
 
     lines: tuple[Line, ...] = ()
+    _known: dict[tuple[str, str], str] = field(
+        default_factory=dict
+    )  # every verdict asks `measured` several times
 
     @cached_property
-    def _by_chapter(self) -> dict[str, dict[str, Line]]:
-        """Chapter -> its lines in their order, by their hashes."""
-        found: dict[str, dict[str, Line]] = {}
-        for line in self.lines:
-            found.setdefault(line["chapter"], {})[line.digest] = line
-        return found
+    def _by_chapter(self) -> dict[str, list[Line]]:
+        return _grouped((line["chapter"], line) for line in self.lines)
 
     @cached_property
     def _by_claim(self) -> dict[str, list[Line]]:
-        found: dict[str, list[Line]] = {}
-        for line in self.lines:
-            for name in {line.get("claim"), *line.tests, *line.get("claims", ())} - {""}:
-                found.setdefault(name, []).append(line)
-        return found
+        named = ({line.get("claim"), *line.tests, *line.get("claims", ())} - {""} for line in self.lines)
+        return _grouped((name, line) for line, names in zip(self.lines, named, strict=True) for name in names)
 
     @cached_property
     def _alike(self) -> dict[tuple[str, str], str]:
         """(chapter, what measures) -> what stands for all that gave the same numbers, by the `same` lines."""
         found: dict[tuple[str, str], str] = {}
         for line in (each for each in self.lines if each.event == "same"):
-            chapter = line["chapter"]
-            was, now = (self._measured(found, chapter, line[key]) for key in ("was", "now"))
+            was, now = (_first(found, line["chapter"], line[key]) for key in ("was", "now"))
             if was != now:
-                found[chapter, now] = was
+                found[line["chapter"], now] = was
         return found
-
-    def _measured(self, alike: Mapping[tuple[str, str], str], chapter: str, named: str) -> str:
-        named = stamp.name_now(named)
-        while (chapter, named) in alike:
-            named = alike[chapter, named]
-        return named
 
     def measured(self, chapter: str, named: str) -> str:
         """What measures a chapter, by its short name, as one name for all that is known to give the same numbers."""
         if (chapter, named) not in self._known:
-            self._known[chapter, named] = self._measured(self._alike, chapter, named)
+            self._known[chapter, named] = _first(self._alike, chapter, named)
         return self._known[chapter, named]
 
-    @cached_property
-    def _known(self) -> dict[tuple[str, str], str]:
-        return {}  # every verdict asks several times
-
     def of_chapter(self, chapter: str) -> list[Line]:
-        return list(self._by_chapter.get(chapter, {}).values())
+        return self._by_chapter.get(chapter, [])
 
     def of_claim(self, claim: str) -> list[Line]:
         return self._by_claim.get(claim, [])
+
+    def tests_of(self, claim: str) -> list[Line]:
+        """Those that fix a test of the claim."""
+        return [line for line in self.of_claim(claim) if line.tests]
 
     def head(self, chapter: str) -> str:
         """The hash of a chapter's last line: what a run notes when it starts; "" where it has none."""
@@ -218,17 +205,28 @@ class Chain:
 
     def position(self, chapter: str, head: str) -> int | None:
         """The number of the chapter's line with that hash, 0 for "", None where there is no such line."""
-        if not head:
-            return 0
-        line = self._by_chapter.get(chapter, {}).get(head)
-        return line and line.number
+        numbers = (line.number for line in self.of_chapter(chapter) if line.digest == head)
+        return next(numbers, None) if head else 0
+
+
+def _grouped(pairs: Iterable[tuple[str, Line]]) -> dict[str, list[Line]]:
+    found: dict[str, list[Line]] = {}
+    for name, line in pairs:
+        found.setdefault(name, []).append(line)
+    return found
+
+
+def _first(alike: Mapping[tuple[str, str], str], chapter: str, named: str) -> str:
+    named = stamp.name_now(named)
+    while (chapter, named) in alike:
+        named = alike[chapter, named]
+    return named
 
 
 def since_published(chain: Chain, chapter: str) -> list[Line]:
     """A chapter's lines behind its last publication."""
     own = chain.of_chapter(chapter)
-    last = max((place for place, line in enumerate(own) if line.event == "published"), default=-1)
-    return own[last + 1 :]
+    return own[max((k for k, line in enumerate(own, start=1) if line.event == "published"), default=0) :]
 
 
 def path() -> Path:
@@ -267,16 +265,11 @@ def parse(text: str) -> Chain:
         fail(text.count("\n") + 1, "it is cut off", "a line break at the end of the file")
     for number, written in enumerate(text.split("\n")[:-1], start=1):  # other separators stand inside texts
         line = Line(number, hash_of(written), content_of(number, written))
-        chapter = line["chapter"]
+        chapter, above = line["chapter"], dates.get(line["chapter"], "")
         if line["previous"] != heads.get(chapter, ""):
-            fail(
-                number,
-                f"`previous` is not the hash of the line of {chapter} before it: a line was changed, "
-                "removed or put between",
-                "a file that only grows; git log -p book/locks.jsonl shows what it was",
-            )
-        if line["date"] < dates.get(chapter, "") and not line.get("commit"):
-            above = dates[chapter]
+            wrong = f"`previous` is not the hash of the line of {chapter} before it: a line was changed, removed or put between"
+            fail(number, wrong, "a file that only grows; git log -p book/locks.jsonl shows what it was")
+        if line["date"] < above and not line.get("commit"):
             fail(number, f"{line['date']} is before {chapter}'s line above it", f"{above} or later")
         heads[chapter], dates[chapter] = line.digest, line["date"]
         lines.append(line)
@@ -301,11 +294,7 @@ def alone() -> AbstractContextManager:
 
 def now() -> str:
     """The date of a line that is written now."""
-    return _text(datetime.datetime.now(datetime.UTC))
-
-
-def _text(date: datetime.datetime) -> str:
-    return date.strftime("%Y-%m-%dT%H:%MZ")
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
 def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
@@ -333,9 +322,10 @@ def append(contents: Sequence[Mapping[str, Any]]) -> Chain:
 
 def misdated() -> list[str]:
     """Lines whose date is to come, one line each."""
-    late, latest = [line for line in read().lines if line["date"] > now()], now()
+    latest = now()
+    late = (line for line in read().lines if line["date"] > latest)
     return [
-        f"{NAME}, line {line.number} is dated {line['date']}; expected {latest} or earlier" for line in late
+        f"{NAME}, line {each.number} is dated {each['date']}; expected {latest} or earlier" for each in late
     ]
 
 
@@ -345,8 +335,7 @@ def misdated() -> list[str]:
 UNSAID = "test changed"
 
 
-@dataclass(frozen=True)
-class Deviation:
+class Deviation(NamedTuple):
     """One changed test of a claim; `words`: "2026-11-22, after some of its data: seeds spread by powers of ten"."""
 
     claim: str
@@ -385,29 +374,20 @@ FIRST_SEED = "first_seed"
 UNPLANNED = "no run at this profile was planned"
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(NamedTuple):
     """`exploratory` says why in a few words, "" where the test is locked; `date` is that of the lock that counts."""
 
     exploratory: str = ""
     date: str = ""
 
 
-def standings(listed: Iterable[Claim], recorded: Results, chain: Chain) -> dict[str, Standing]:
-    """Claim -> how the verdict on it by a run stands: all of a run's at once, before any of them is judged."""
-    return {claim.id: standing(claim, recorded, chain) for claim in listed}
-
-
 def standing(claim: Claim, recorded: Results, chain: Chain) -> Standing:
     """How the verdict on a claim by these results stands; of several locks of one test the first counts."""
     own = chain.of_claim(claim.id)
     candidates = [line for line in own if line.tests.get(claim.id) == short(claim.test_hash)]
-    reasons = []
-    for line in candidates:
-        reason = _against(line, own, claim, recorded, chain)
-        if not reason:
-            return Standing("", line["date"])
-        reasons.append(reason)
+    reasons = [_against(line, own, claim, recorded, chain) for line in candidates]
+    if "" in reasons:
+        return Standing("", candidates[reasons.index("")]["date"])
     if reasons and not is_reached(claim, recorded):  # what stands on no data needs no lock before them
         return Standing("", candidates[-1]["date"])
     return Standing(next((each for each in reasons if each != LATE), LATE) if reasons else UNLOCKED)

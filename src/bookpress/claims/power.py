@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bookpress import intervals
-from bookpress.claims.claim import Cell, Claim, Effect, Test
-from bookpress.claims.judging import POWER
-from bookpress.claims.kinds import can_hold, describe_test, kind_of, least_seeds
-from bookpress.claims.recorded import Recorded
+from bookpress.claims.claim import Claim, Effect, Test
+from bookpress.claims.effects import describe_test
+from bookpress.claims.kinds import POWER, Cell, can_hold, compared, decide, least_seeds, unusable
+from bookpress.claims.recorded import columns
 from bookpress.claims.words import format_number
 from bookpress.errors import PressError
 
@@ -38,7 +38,7 @@ class Earlier:
 def power(claim: Claim, test: Test, seeds: int, earlier: Earlier | None, shown: Effect | None = None) -> str:
     """The smallest effect that a test shows with so many seeds, in words and in its own unit, or why none does."""
     with_seeds = f"with {seeds} seed{'s' * (seeds != 1)}"
-    if kind_of(test).exact:
+    if test.exact:
         return "exact: one violation shows"
     if not can_hold(test, seeds):
         return f"{with_seeds} it cannot hold; expected at least {least_seeds(test)}"
@@ -76,49 +76,46 @@ def smallest(test: Test, earlier: Earlier, seeds: int) -> float | None:
 
 def earlier_of(test: Test, results: Mapping[str, np.ndarray], source: str) -> Earlier | None:
     """What an earlier run says of a test; None where it has not what the test reads, as it reads it, on two seeds."""
-    kind = kind_of(test)
-    if kind.exact or not set(test.result_names()) <= set(results):
+    if test.exact or not set(test.result_names()) <= set(results):
         return None
     try:
-        columns = kind.columns(test, Recorded(results, ""))
-        if columns.shape[1] < 2 or kind.unusable(columns):
+        seeds, rows = columns(test, results)
+        if len(seeds) < 2 or unusable(test, rows):
             return None
-        values = [cell.values for cell in kind.compare(test, columns, "")]
+        values = [cell.values for cell in compared(test, rows)]
     except PressError:
         return None
-    scaled = [np.log(each) if kind.in_factors else each for each in values]
+    scaled = [np.log(each) if test.in_factors else each for each in values]
     events = bool(test.events) or test.kind == "sign" or all(map(intervals.is_share, values))
     return Earlier(max(float(np.std(each, ddof=1)) for each in scaled), len(values), events, source)
 
 
 def given(claim: Claim, test: Test, spread: float) -> Earlier:
     """The spread of one seed that somebody expects, of a ratio as a factor."""
-    least = 1.0 if kind_of(test).in_factors else 0.0
+    least = 1.0 if test.in_factors else 0.0
     if not least < spread < math.inf:
         raise PressError(f"--spread {claim.id}={spread:g}; expected a number above {least:g}")
     cells = max(1, len(test.results or "") - (test.kind == "ordering"))
-    spread_ = math.log(spread) if kind_of(test).in_factors else spread
-    return Earlier(spread_, cells, bool(test.events) or test.kind == "sign", f"{spread:g} that was given")
+    events, source = bool(test.events) or test.kind == "sign", f"{spread:g} that was given"
+    return Earlier(math.log(spread) if test.in_factors else spread, cells, events, source)
 
 
 def _edges(test: Test) -> tuple[float, float]:
-    low, high = kind_of(test).edges(test)
-    if kind_of(test).in_factors:
+    low, high = test.edges
+    if test.in_factors:
         return math.log(low) if low > 0 else -math.inf, math.log(high) if math.isfinite(high) else math.inf
     return low, high
 
 
 def _holds(test: Test, values: np.ndarray) -> bool:
-    """Whether the test holds for these values of its cells (K, S), judged as every run is."""
-    factors = kind_of(test).in_factors
+    """Whether the test holds for these values of its cells (K, S), of logarithms for a ratio, judged as every run is."""
 
-    def interval(row: np.ndarray) -> Callable[[float], intervals.Interval]:
-        means = intervals.of_mean if factors else intervals.mean_level
-        ends = lambda level: means(row, level)
-        return (lambda level: tuple(math.exp(end) for end in ends(level))) if factors else ends
+    def interval(row: np.ndarray, level: float) -> intervals.Interval:
+        if test.in_factors:
+            return tuple(math.exp(end) for end in intervals.of_mean(row, level))
+        return intervals.mean_level(row, level)
 
-    cells = tuple(Cell(row, interval(row), in_logs=factors, resolution=test.resolution) for row in values)
-    return kind_of(test).decide(test, cells)[0] is True
+    return decide(test, [Cell(row, lambda level, row=row: interval(row, level)) for row in values])[0] is True
 
 
 def _edge(holds: Callable[[float], bool], high: float) -> float:
@@ -139,9 +136,8 @@ def _moved(test: Test, gap: float, shown: Effect | None) -> str:
     if test.threshold is None:  # a sign or an ordering
         words = format_number(near(0.5 + gap), ".0%") if test.kind == "sign" else format_number(near(gap))
         return f"{words} of the seeds" if test.kind == "sign" else f"each step of {words} up"
-    up = 1 if test.side == "greater" else -1
-    if kind_of(test).in_factors:
-        return describe_test(
-            replace(test, threshold=float(f"{test.threshold * math.exp(up * gap):.3g}")), shown
-        )
-    return describe_test(replace(test, threshold=near(test.threshold + up * gap)), shown)
+    moved = gap if test.side == "greater" else -gap
+    threshold = near(test.threshold + moved)
+    if test.in_factors:
+        threshold = float(f"{test.threshold * math.exp(moved):.3g}")
+    return describe_test(replace(test, threshold=threshold), shown)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from bookpress import paths
 from bookpress.book import book, chapter_names, folders
 from bookpress.claims.claim import Claim
-from bookpress.claims.kinds import can_hold, kind_of, least_seeds
+from bookpress.claims.kinds import can_hold, least_seeds
 from bookpress.errors import PressError
 from bookpress.schema import Entry, Text, as_plain, model, read_list, valid
 from bookpress.texts import parse_yaml, read_text
@@ -158,7 +158,7 @@ def _not_judgeable(claim: Claim, seeds: int | None, diverges: bool) -> str:
         if seeds and not claim.out_of_reach and not can_hold(test, seeds):
             least = least_seeds(test)
             return f"with {seeds} seeds its test cannot hold; expected at least {least} seeds, or `out_of_reach: true` beside it"
-        if diverges and test.nonfinite is None and not kind_of(test).exact:
+        if diverges and test.nonfinite is None and not test.exact:
             return (
                 "its chapter trains, but its test says nothing of seeds without a finite value; expected "
                 "`nonfinite: NUMBER` in the test, or `nonfinite: open` in the head of the file"

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, model_validator
 
@@ -70,12 +69,8 @@ class Erratum(Entry):
 
 
 def load_errata() -> list[Erratum]:
-    """Read and validate book/errata.yml, in the file's order.
-
-    Raises PressError, one line, for a file that is missing or no YAML list, what `Erratum` refuses, a source that
-    is not in book/references.bib, a claim that no chapter has, a test function that is not in tests/, a doubled id.
-    """
-    path = paths.book_folder() / "errata.yml"
+    """Read and validate book/errata.yml, in the file's order; PressError, one line, for what is wrong with it, such as a
+    source, claim or test function that there is not."""
     known, claims, tests = source_titles(), {claim.id for claim in load_claims()}, _test_functions()
 
     def wrong(row: Erratum) -> str:
@@ -89,10 +84,8 @@ def load_errata() -> list[Erratum]:
             )
         return ""
 
-    rows = read_list(
-        Erratum, _content(read_text(path, path.name), path.name), path.name, "erratum", wrong=wrong
-    )
-    require_once((row.anchor.removeprefix("erratum-") for row in rows), path.name, "erratum")
+    rows = read_list(Erratum, _content("errata.yml"), "errata.yml", "erratum", wrong=wrong)
+    require_once((row.anchor.removeprefix("erratum-") for row in rows), "errata.yml", "erratum")
     return list(rows)
 
 
@@ -100,8 +93,13 @@ def _not_in_references(key: str, known: Collection[str]) -> str:
     return f"source {key!r} is not in references.bib; expected one of {', '.join(known)}"
 
 
+def _content(file: str) -> Any:
+    """What a file of the book's folder holds."""
+    return _parsed(read_text(paths.book_folder() / file, file), file)
+
+
 @lru_cache(maxsize=16)  # by content: one command asks many times, and an edited file is another key
-def _content(text: str, file: str) -> Any:
+def _parsed(text: str, file: str) -> Any:
     return parse_yaml(text, file)
 
 
@@ -174,17 +172,13 @@ class Sentence(Entry):
     @model_validator(mode="after")
     def _judged_once(self) -> Sentence:
         if sum(map(bool, (self.judged, self.not_judged, self.repeats))) != 1:
-            raise ValueError(
-                "has none or several of claims (or errata), not_judged and repeats; expected exactly one of them"
-            )
+            wrong = "none or several of claims (or errata), not_judged and repeats"
+            raise ValueError(f"has {wrong}; expected exactly one of them")
         if self.note and not self.judged:
             raise ValueError("has a note but no claims; expected a note beside claims or errata only")
-        kind, _, words = self.not_judged.partition(":")
-        if self.not_judged and (kind not in REASONS or not words.strip()):
-            raise ValueError(
-                f"has not_judged {self.not_judged!r}, which is no reason; expected `KIND: words` with one of "
-                f"{', '.join(REASONS)}"
-            )
+        if self.not_judged and (self.reason not in REASONS or not self.not_judged.partition(":")[2].strip()):
+            expected = f"`KIND: words` with one of {', '.join(REASONS)}"
+            raise ValueError(f"has not_judged {self.not_judged!r}, which is no reason; expected {expected}")
         return self
 
     @property
@@ -197,8 +191,7 @@ class Sentence(Entry):
         return self.not_judged.partition(":")[0]
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(NamedTuple):
     """The sentences of one text in its own order; `complete` promises that no checkable one is missing."""
 
     name: str
@@ -208,30 +201,22 @@ class Coverage:
     sentences: tuple[Sentence, ...]
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """How many sentences say something of their own, and what became of them."""
 
     sentences: int
     judged: int
+    not_judged: int
     open: int
     repeats: int
-
-    @property
-    def not_judged(self) -> int:
-        return self.sentences - self.judged
 
 
 def count_sentences(lists: Iterable[Coverage]) -> Count:
     """The sentences of several lists; one that repeats another is counted as a repeat only."""
     found = [sentence for one in lists for sentence in one.sentences]
     own = [sentence for sentence in found if not sentence.repeats]
-    return Count(
-        sentences=len(own),
-        judged=sum(sentence.judged for sentence in own),
-        open=sum(sentence.reason == "open" for sentence in own),
-        repeats=len(found) - len(own),
-    )
+    judged, still = sum(each.judged for each in own), sum(each.reason == "open" for each in own)
+    return Count(len(own), judged, len(own) - judged, still, len(found) - len(own))
 
 
 # ---- Reading book/coverage/NAME.yml ---------------------------------------------------------------------------------
@@ -263,10 +248,8 @@ def unfinished_sources(lists: Iterable[Coverage]) -> list[str]:
 def load_coverage() -> list[Coverage]:
     """Read and validate every list of book/coverage/, by name; none without a folder.
 
-    Raises PressError, one line, for a file that is no list, what `Sentence` refuses, a source that is not in
-    references.bib, an unknown claim or erratum, a place or sentence that comes twice, a repeat of what is not
-    there, a text with two lists, and, where all lists of a source are complete, a claim or erratum of it
-    that no sentence leads to.
+    Raises PressError, one line, for what is wrong with one, such as a place or sentence that comes twice, and, where all
+    lists of a source are complete, for a claim or erratum of it that no sentence leads to.
     """
     folder = paths.book_folder() / "coverage"
     claims, errata, sources = load_claims(), load_errata(), source_titles()
@@ -306,7 +289,7 @@ def _read(path: Path, known: dict[str, set[str]], sources: Collection[str]) -> C
     file = f"coverage/{path.name}"
     if path.suffix != ".yml":
         raise PressError(f"{file} is no list; expected NAME.yml")
-    head = valid(_List, _content(read_text(path, file), file), file)
+    head = valid(_List, _content(file), file)
     if head.source.key not in sources:
         raise PressError(f"{file}: {_not_in_references(head.source.key, sources)}")
 
@@ -321,8 +304,7 @@ def _read(path: Path, known: dict[str, set[str]], sources: Collection[str]) -> C
     return Coverage(path.stem, head.source.key, head.source.version, head.complete, sentences)
 
 
-# ---- Reading book/instruments.yml: what the numbers of claims were measured with, and what is known of each --------
-# instrument.
+# ---- Reading book/instruments.yml: what the numbers of claims were measured with, and what is known of it --------------
 
 
 @model
@@ -362,15 +344,12 @@ class Instrument(Entry):
 
 
 def load_instruments() -> list[Instrument]:
-    """Read and validate book/instruments.yml, in the file's order.
-
-    Raises PressError, one line, for a file that is no YAML list, what `Instrument` refuses, a doubled id.
-    """
-    path = paths.book_folder() / "instruments.yml"
-    if not path.is_file():
+    """Read and validate book/instruments.yml, in the file's order; PressError, one line, for what is wrong with it."""
+    name = "instruments.yml"
+    if not (paths.book_folder() / name).is_file():
         return []  # a small book, of formulas, has none; `unmeasured` says so of any other
-    found = read_list(Instrument, _content(read_text(path, path.name), path.name), path.name, "instrument")
-    require_once((one.id for one in found), path.name, "instrument")
+    found = read_list(Instrument, _content(name), name, "instrument")
+    require_once((one.id for one in found), name, "instrument")
     return list(found)
 
 
@@ -392,11 +371,9 @@ def unmeasured(claims: Iterable[Claim], instruments: Sequence[Instrument]) -> li
     instrument on which no claim rests. A formula or theorem needs none."""
     claims = list(claims)
     lines = [
-        f"claim {claim.id} reads {name}, which no instrument covers; expected a pattern of it in "
-        "instruments.yml"
+        f"claim {claim.id} reads {name}, which no instrument covers; expected a pattern of it in instruments.yml"
         for claim in claims
-        if not claim.statement
-        for name in claim.result_names()
+        for name in (() if claim.statement else claim.result_names())
         if not any(one.covers(claim, name) for one in instruments)
     ]
     idle = [one.id for one in instruments if not any(one.under(claim) for claim in claims)]

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bookpress import claims, paths, results, stamp
-from bookpress.claims import Claim, Judgement, Test, chapter_claims, judging, locks
+from bookpress.claims import Claim, Row, Test, chapter_claims, draws, judging, locks
+from bookpress.claims.recorded import over_draws
 from bookpress.errors import PressError
 from bookpress.pipeline.chapters import Chapter, is_parameters, with_values
 from bookpress.profiles import PUBLISHED
@@ -106,22 +107,16 @@ class Evidence:
         where a claim reads it, by all its draws."""
         asked = name, frozenset(together)
         if asked not in self._quoted:
-            self._quoted[asked] = judging.as_quoted(name, self.results, self._drawn, asked[1])
+            listed = chapter_claims(self.chapter.name) if self.results.draws else []
+            self._quoted[asked] = draws.as_quoted(name, self.results, listed, asked[1])
         return self._quoted[asked]
 
     def counted(self, claim: Claim, test: Test, name: str) -> tuple[list[int], np.ndarray]:
         """Seeds and values of a recorded result as this test of the claim reads it, by all draws that count."""
-        draws = next((draws for each, draws in self._drawn if each.id == claim.id), ())
-        return judging.over_draws(name, [*draws, self.results])
+        return over_draws(name, draws.counted(claim, self.results))
 
     @cached_property
-    def _drawn(self) -> list[tuple[Claim, list[results.Results]]]:
-        """The chapter's claims, each with the earlier draws by which it is judged."""
-        listed = chapter_claims(self.chapter.name) if self.results.draws else []
-        return [(claim, judging.counting(claim, self.results)) for claim in listed]
-
-    @cached_property
-    def judged(self) -> dict[Any, Judgement]:
+    def judged(self) -> dict[Any, Row]:
         """What was judged already by this run."""
         return {}
 
@@ -214,47 +209,44 @@ def move(source: Evidence, target: Evidence) -> None:
 REWORDED = "reworded after the run"
 
 
-def judged(claim: Claim, evidence: Evidence) -> Judgement:
-    """The judgement as every page shows it: exploratory where its test did not stand before the data, with a
+def judged(claim: Claim, evidence: Evidence) -> Row:
+    """The row as every page shows it: exploratory where its test did not stand before the data, with a
     remark where its words are not those that the run was made under."""
-    key = claim, tuple(line.digest for line in locks.read().lines[-1:])
-    if key not in evidence.judged:
-        evidence.judged[key] = _judged_anew(claim, evidence)
-    return evidence.judged[key]
+    chain, run = locks.read(), evidence.results
+    key = claim, chain.head(claim.chapter)
+    if key in evidence.judged:
+        return evidence.judged[key]
+    stands, changes = locks.standing(claim, run, chain), locks.deviations(chain.of_claim(claim.id))
+
+    def known(verdict: str) -> Row:
+        fresh = fresh_verdict(claim, verdict, evidence)
+        remark = f"fresh seeds alone: “{fresh}”" if fresh else _remark(claim, verdict, run.header)
+        found = {"remark": remark, "fresh": fresh, "pooled": _pooled(claim, run), "locked": stands.date}
+        return found | {"exploratory": stands.exploratory, "changed": [each.words for each in changes]}
+
+    row = claims.judge(claim, run, evidence.profile, exact=evidence.chapter.exact, known=known)
+    return evidence.judged.setdefault(key, row)
 
 
-def _judged_anew(claim: Claim, evidence: Evidence) -> Judgement:
-    found = claims.judge(claim, evidence.results, profile=evidence.profile, exact=evidence.chapter.exact)
-    chain = locks.read()
-    stands, own = locks.standing(claim, evidence.results, chain), chain.of_claim(claim.id)
-    fresh = fresh_verdict(found, evidence)
-    remark = f"fresh seeds alone: “{fresh}”" if fresh else _remark(found, evidence.results.header)
-    changed = tuple(each.words for each in locks.deviations(own))
-    before = {"exploratory": stands.exploratory, "locked": stands.date, "changed": changed}
-    return replace(found, remark=remark, fresh=fresh, pooled=_pooled(claim, evidence.results), **before)
-
-
-def fresh_verdict(found: Judgement, evidence: Evidence) -> str:
+def fresh_verdict(claim: Claim, verdict: str, evidence: Evidence) -> str:
     """What the last run says by itself, where with earlier draws it is something else."""
-    claim, last = found.claim, evidence.results
-    if not judging.counting(claim, last):
+    last = evidence.results
+    if not draws.counting(claim, last):
         return ""
-    alone = claims.judge(
-        claim, replace(last, draws=()), evidence.profile, exact=evidence.chapter.exact
-    ).verdict
-    return alone if alone != found.verdict else ""
+    alone = claims.verdict(claim, replace(last, draws=()), evidence.profile, exact=evidence.chapter.exact)
+    return alone if alone != verdict else ""
 
 
 def _pooled(claim: Claim, last: Results) -> bool:
     """Whether earlier draws add seeds to what a claim reads."""
     return any(
         set(draw.entries[name]["seeds"]) - set(last.entries[name]["seeds"])
-        for draw in judging.counting(claim, last)
+        for draw in draws.counting(claim, last)
         for name in set(claim.result_names()) & set(draw) & set(last)
     )
 
 
-def chapter_verdicts(evidence: Evidence) -> list[Judgement]:
+def chapter_verdicts(evidence: Evidence) -> list[Row]:
     """Every claim of the chapter that the run has the results for."""
     own = claims.chapter_claims(evidence.chapter.name)
     return [judged(claim, evidence) for claim in own if set(claim.required_names()) <= set(evidence.results)]
@@ -267,7 +259,7 @@ def as_recorded(
     noted = {}
     for claim in listed:
         try:
-            word = claims.judge(claim, recorded, profile, exact=exact).verdict
+            word = claims.verdict(claim, recorded, profile, exact=exact)
         except PressError:  # a result is missing or not as the test needs it: the gate says so
             continue
         noted[claim.id] = {"says": wording(claim), "verdict": word, "terms": terms(claim)}
@@ -290,15 +282,15 @@ def withdrawn(evidence: Evidence) -> list[str]:
     return [name for name in evidence.results.header.get("claims", {}) if name not in listed]
 
 
-def how_sure(judgements: Iterable[Judgement]) -> str:
+def how_sure(rows: Iterable[Row]) -> str:
     """How many of a chapter's tests stood before its run, in words; the others are exploratory, and why; and how
     many are judged by more seeds than the run's."""
-    found = list(judgements)
-    if pooled := sum(one.pooled for one in found):
+    found = list(rows)
+    if pooled := sum(row["pooled"] for row in found):
         some = "All count" if pooled == len(found) > 1 else f"{pooled} count" if pooled > 1 else "One counts"
-        fixed = how_sure(replace(one, pooled=False) for one in found)
+        fixed = how_sure(row | {"pooled": False} for row in found)
         return f"{fixed}. {some} the seeds of earlier runs, too"
-    reasons = Counter(one.exploratory for one in found if one.exploratory)
+    reasons = Counter(row["exploratory"] for row in found if row["exploratory"])
     count, late = len(found), reasons.total()
     if not late:
         return f"All {count} tests of this chapter were fixed before its run" if count else "No test"
@@ -315,13 +307,13 @@ def tally(words: Iterable[str]) -> str:
     return " · ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
-def _remark(found: Judgement, header: Mapping[str, Any]) -> str:
+def _remark(claim: Claim, verdict: str, header: Mapping[str, Any]) -> str:
     """Why the verdict is not what it was when the run ended, or nothing."""
-    claim, then = found.claim, header.get("judged", {}).get(found.claim.id)
+    then = header.get("judged", {}).get(claim.id)
     if then and (then["says"] != wording(claim) or then.get("terms", terms(claim)) != terms(claim)):
         return REWORDED
     before = then and judging.NOW.get(then["verdict"], then["verdict"])
-    return f"“{before}” when it ran" if before and before != found.verdict else ""
+    return f"“{before}” when it ran" if before and before != verdict else ""
 
 
 # ---- Text and evidence joined: the chapter's current words with the outputs and figures of a run -------------------

@@ -9,8 +9,8 @@ import numpy as np
 
 from bookpress import claims
 from bookpress.book import command_name
-from bookpress.claims.judging import HOLDS, NOT_TESTED, OPEN, Judgement
-from bookpress.claims.kinds import kind_of
+from bookpress.claims import Claim
+from bookpress.claims.judging import HOLDS, NOT_TESTED, OPEN
 from bookpress.errors import PressError
 from bookpress.intervals import is_share
 from bookpress.pipeline import chapter_runs, prose
@@ -129,12 +129,14 @@ def compare(run: Evidence, details: bool = False) -> tuple[list[str], str]:
             f"  {row.name}: {row.mine:.4g}, book {row.book:.4g}, band {row.low:.4g} to {row.high:.4g}: "
             f"{row.outcome}"
         )
-    pairs = [(mine, chapter_runs.judged(mine.claim, book)) for mine in chapter_runs.chapter_verdicts(run)]
-    for mine, theirs in pairs:
-        missed = ": too few trials to tell" if not same_profile and _missed(mine, theirs) else ""
-        lines.append(f"  claim {mine.claim.id}: {mine.words}; book: {theirs.marked}{missed}")
-    counted = [pair for pair in pairs if _counts(pair, run.chapter.exact, same_profile)]
-    flipped = sum(mine.verdict != theirs.verdict for mine, theirs in counted)
+    own = {claim.id: claim for claim in claims.chapter_claims(run.chapter.name)}
+    judged = ((own[row["id"]], row) for row in chapter_runs.chapter_verdicts(run))
+    both = [(claim, mine, chapter_runs.judged(claim, book)) for claim, mine in judged]
+    for claim, mine, theirs in both:
+        missed = ": too few trials to tell" if not same_profile and _missed(claim, mine, theirs) else ""
+        lines.append(f"  claim {claim.id}: {mine['words']}; book: {claims.marked(theirs)}{missed}")
+    counted = [(each[1], each[2]) for each in both if _counts(*each, run.chapter.exact, same_profile)]
+    flipped = sum(mine["verdict"] != theirs["verdict"] for mine, theirs in counted)
     tally = {word: sum(row.outcome.startswith(word) for row in found) for word in ("agrees", "DIFFERS")}
     if flipped or tally["DIFFERS"]:
         outcome = DIFFERS
@@ -156,8 +158,8 @@ def rows(run: Evidence, book: Evidence) -> Iterator[Row]:
     """The results that decide claims by measurement and that both runs have, at whatever profile; of exact
     checks the size of the rounding errors says nothing, the verdict all."""
     tests = [test for claim in claims.chapter_claims(run.chapter.name) for test in claim.tests]
-    judged = {name: None for test in tests if not kind_of(test).exact for name in test.result_names()}
-    ratios = {name for test in tests if kind_of(test).in_factors for name in test.result_names()}
+    judged = {name: None for test in tests if not test.exact for name in test.result_names()}
+    ratios = {name for test in tests if test.in_factors for name in test.result_names()}
     shown = (token for token in prose.tokens(run.chapter.text) if token.verb == "share" and not token.chapter)
     shares = {token.name for token in shown}
     mine, theirs = run.results, book.results
@@ -173,18 +175,20 @@ def rows(run: Evidence, book: Evidence) -> Iterator[Row]:
         )
 
 
-def _counts(pair: tuple[Judgement, Judgement], exact_chapter: bool, same_profile: bool) -> bool:
+def _counts(
+    claim: Claim, mine: claims.Row, theirs: claims.Row, exact_chapter: bool, same_profile: bool
+) -> bool:
     """Whether two verdicts on a claim have to be the same: both decided, and decided without chance."""
-    if not same_profile and _missed(*pair):
+    if not same_profile and _missed(claim, mine, theirs):
         return False
-    exact = exact_chapter or same_profile and all(kind_of(test).exact for test in pair[0].claim.tests)
-    return exact and not any(each.verdict in (NOT_TESTED, OPEN) for each in pair)
+    exact = exact_chapter or same_profile and all(test.exact for test in claim.tests)
+    return exact and not {mine["verdict"], theirs["verdict"]} & {NOT_TESTED, OPEN}
 
 
-def _missed(mine: Judgement, theirs: Judgement) -> bool:
+def _missed(claim: Claim, mine: claims.Row, theirs: claims.Row) -> bool:
     """Whether a search of fewer trials may just not have met the exception that the book has found."""
-    searched = any(test.kind == "inequality" for test in mine.claim.tests)
-    return searched and mine.verdict == HOLDS and theirs.verdict not in (HOLDS, NOT_TESTED, OPEN)
+    searched = any(test.kind == "inequality" for test in claim.tests)
+    return searched and mine["verdict"] == HOLDS and theirs["verdict"] not in (HOLDS, NOT_TESTED, OPEN)
 
 
 def counterpart(run: Evidence) -> Evidence:

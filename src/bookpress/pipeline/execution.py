@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 
 from bookpress import atomic, exits, paths, results, stamp
 from bookpress.book import book, folders
-from bookpress.claims import judging
+from bookpress.claims.scope import other_settings
 from bookpress.cores import cores
 from bookpress.errors import PressError, reason
 from bookpress.pipeline import chapter_runs, compare, gate, handout
@@ -268,7 +268,7 @@ def _complete(work: Evidence, values: dict, default: bool, made: dict, seconds: 
     recorded = results.read(work.results_path) if work.results_path.is_file() else results.Results()
     run, chapter = recorded.header, work.chapter
     rows, device, store = run.get("data", []), run.get("device", {}), run.get("store", {})
-    other = judging.other_settings(values, chapter.parameters(values["profile"]), rows)
+    other = other_settings(values, chapter.parameters(values["profile"]), rows)
     seeds = sorted({seed for entry in recorded.entries.values() for seed in entry["seeds"]})
     recorded.header = {
         "chapter": chapter.name,
@@ -384,7 +384,7 @@ class Job:
             outcome.lines.append((True, f"warning: {words}"))
         if len(self.changes) == 1:
             files = f"{done.notebook_path}, {done.results_path.name}, {done.figures_folder.name}/"
-            words = chapter_runs.tally(found.verdict for found in chapter_runs.chapter_verdicts(done))
+            words = chapter_runs.tally(row["verdict"] for row in chapter_runs.chapter_verdicts(done))
             outcome.lines += [(False, f"wrote {files}"), (False, f"verdicts: {words or 'no claim'}")]
             if other := _differing(before, done.results.header["parameters"]):
                 words = f"it replaced a run with {other}; --name NAME keeps both"

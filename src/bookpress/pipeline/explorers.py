@@ -16,9 +16,9 @@ from bookpress import atomic
 from bookpress.book import book
 from bookpress.claims import Claim
 from bookpress.claims.claim import Effect, Test
-from bookpress.claims.judging import NOT_TESTED, counted
-from bookpress.claims.kinds import kind_of
-from bookpress.claims.recorded import Recorded
+from bookpress.claims.draws import counted
+from bookpress.claims.judging import NOT_TESTED
+from bookpress.claims.recorded import columns, unit_of
 from bookpress.claims.words import spelled
 from bookpress.errors import PressError
 from bookpress.pipeline.prose import Pages
@@ -59,14 +59,12 @@ def goalposts(pages: Pages) -> list[dict[str, Any]]:
 
 
 def _row(claim: Claim, row: dict[str, Any], results: Results) -> dict[str, Any]:
-    parts = [part for part in claim.parts if set(part.test.result_names()) <= set(results)]  # rungs reached
-    tests = [("part", part.says, part.test, part.effect or claim.effect) for part in parts]
-    if not claim.parts:
-        tests = [("whole", "as printed" if claim.corrected else claim.says, claim.test, claim.effect)]
-        if claim.corrected:
-            says = claim.correction or claim.condition or "corrected"
-            alike = claim.effect if claim.corrected.kind == claim.test.kind else None
-            tests.append(("corrected", says, claim.corrected, alike))
+    tests = [("part" if claim.parts else "whole", *each) for each in claim.own_tests]
+    if claim.parts:  # rungs that were reached
+        tests = [each for each in tests if set(each[2].result_names()) <= set(results)]
+    elif claim.corrected:
+        says = claim.correction or claim.condition or "corrected"
+        tests = [("whole", "as printed", *tests[0][2:]), ("corrected", says, *tests[1][2:])]
     shared = ("id", "chapter", "kind", "combine", "verdict", "words")
     return {key: row[key] for key in shared} | {
         "says": spelled(claim.says),
@@ -81,12 +79,11 @@ def _row(claim: Claim, row: dict[str, Any], results: Results) -> dict[str, Any]:
 def _test(
     role: str, says: str, test: Test, shown: Effect | None, results: Results, claim: str
 ) -> dict[str, Any]:
-    recorded = Recorded(results, claim)
-    first, columns = test.result_names()[0], kind_of(test).columns(test, recorded)
+    seeds, rows = columns(test, results, claim)
     if test.kind == "sign":  # what is counted: in which seeds the first is the larger one
-        columns = (columns[:1] > columns[1:]).astype(float)
+        rows = (rows[:1] > rows[1:]).astype(float)
     bounds = (test.threshold, test.margin, test.tolerance, test.allowed, 0.5 if test.kind == "sign" else 0)
-    unit = OWN_UNITS.get(test.kind) or (shown.unit if shown else "") or recorded.unit(first)
+    own = OWN_UNITS.get(test.kind) or (shown.unit if shown else "")
     return {
         "role": role,
         "says": says,
@@ -96,9 +93,9 @@ def _test(
         "bound": next(bound for bound in bounds if bound is not None),
         "resolution": test.resolution,
         "cells": test.cells,
-        "unit": unit if test.kind != "ratio" else "",
-        "seeds": recorded.seeds(test.result_names()),
-        "columns": columns.tolist(),
+        "unit": (own or unit_of(results, test.result_names()[0])) if test.kind != "ratio" else "",
+        "seeds": seeds,
+        "columns": rows.tolist(),
     }
 
 

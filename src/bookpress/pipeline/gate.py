@@ -19,7 +19,7 @@ from typing import Any
 from bookpress import atomic, claims, paths, results, stamp
 from bookpress.book import book, command_name, folders
 from bookpress.claims import kinds, locks
-from bookpress.claims.judging import NOT_TESTED
+from bookpress.claims.judging import NOT_TESTED, tested
 from bookpress.errors import PressError
 from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, fresh_run, published_runs
@@ -232,12 +232,14 @@ def within_reach(evidence: Evidence) -> Lines:
     recorded, own = set(evidence.results), claims.chapter_claims(evidence.chapter.name)
     own = [claim for claim in own if not claim.out_of_reach and set(claim.result_names()) <= recorded]
     with suppress(PressError):  # what is recorded does not fit the test: another check says so
-        for found in [chapter_runs.judged(claim, evidence) for claim in own]:
-            for outcome in found.outcomes if found.verdict != NOT_TESTED else ():
-                if not kinds.can_hold(outcome.test, outcome.n):
+        for row in [chapter_runs.judged(claim, evidence) for claim in own]:
+            for test, n in (
+                (tested(each), each["n"]) for each in row["tests"] if each["verdict"] != NOT_TESTED
+            ):
+                if not kinds.can_hold(test, n):
                     yield (
-                        f"claim {found.claim.id}: with {outcome.n} seeds its test cannot hold; expected at least "
-                        f"{kinds.least_seeds(outcome.test)}, or `out_of_reach: true` beside it"
+                        f"claim {row['id']}: with {n} seeds its test cannot hold; expected at least "
+                        f"{kinds.least_seeds(test)}, or `out_of_reach: true` beside it"
                     )
 
 

@@ -17,7 +17,6 @@ import nbformat
 from bookpress import atomic, claims, paths
 from bookpress.book import book, repository, settings
 from bookpress.claims import reading
-from bookpress.claims.ledger import format_effect
 from bookpress.errors import PressError
 from bookpress.exits import guarded
 from bookpress.pipeline import chapter_runs, pictures, prose
@@ -342,8 +341,10 @@ def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
     for chapter in chapters:
         mine = [claim for claim in shown.claims if claim.chapter == chapter.name]
         rows = [
-            reading.Carried(claim, format_effect(found), found.marked) if found else reading.Carried(claim)
-            for claim, found in ((claim, shown.judgement(claim)) for claim in mine)
+            reading.Carried(claim, claims.format_effect(row), claims.marked(row))
+            if row
+            else reading.Carried(claim)
+            for claim, row in ((claim, shown.judgement(claim)) for claim in mine)
         ]
         run = shown.evidence.get(chapter.name)
         parameters = run.results.header["parameters"] if run else None

@@ -20,7 +20,6 @@ import numpy as np
 from bookpress import claims, paths
 from bookpress.book import book
 from bookpress.claims import judging
-from bookpress.claims.ledger import format_effect
 from bookpress.claims.words import alike, format_number, telling
 from bookpress.errors import PressError
 from bookpress.intervals import geometric_ratio, mean_level, paired_difference
@@ -42,16 +41,15 @@ class Pages:
         """The ledger's row of every claim, by its id."""
         known, rows = claims.load_instruments(), []
         for claim in self.claims:
-            rests_on = [one.id for one in claims.rests_on(claim, known)]
-            found, run, margins = self.judgement(claim), self.evidence.get(claim.chapter), ()
-            if found and run:
-                exact = run.chapter.exact
-                margins = claims.at_other_margins(claim, run.results, found.profile, exact=exact)
-            rows.append(claims.ledger_row(claim, found, margins, rests_on))
+            row = self.judgement(claim) or claims.empty_row(claim)
+            own = {"rests_on": [one.id for one in claims.rests_on(claim, known)]}
+            # what is kept of the tests hangs on which others are listed
+            rows.append(row | own | {"tests": [dict(test) for test in row["tests"]]})
         claims.keep(rows)
         return {row["id"]: row for row in rows}
 
-    def judgement(self, claim: claims.Claim) -> claims.Judgement | None:
+    def judgement(self, claim: claims.Claim) -> claims.Row | None:
+        """The row of a claim by the run that is shown, None without one."""
         evidence = self.evidence.get(claim.chapter)
         return chapter_runs.judged(claim, evidence) if evidence else None
 
@@ -138,9 +136,9 @@ VERDICTS: dict[str, Callable[[Iterable[Any]], str]] = {
     "rungs": claims.rung_table,
     "turned": claims.turned,
 }
-OF_CLAIM: dict[str, Callable[[claims.Judgement, str], str]] = {
-    "verdict": lambda found, _: found.marked,
-    "effect": lambda found, spec: format_effect(found, spec or None),
+OF_CLAIM: dict[str, Callable[[claims.Row, str], str]] = {
+    "verdict": lambda row, _: claims.marked(row),
+    "effect": claims.format_effect,
 }
 
 # ---- Tokens ----------------------------------------------------------------------------------------------------------
@@ -404,10 +402,12 @@ def _part(token: Token, page: str, pages: Pages) -> tuple[str, str]:
     if not token.name or token.chapter:
         raise ValueError("expected a claim, or a comparison such as `loss.none > loss.batch`")
     claim = pages.claim(token.name)
-    found, part = pages.judgement(claim), token.index and claim.part_of(token.index)
-    if found is None or part is None or found.verdict == judging.NOT_TESTED:
-        return claim.chapter, found.verdict if found else judging.NOT_TESTED
-    return claim.chapter, found.parts[part][1]
+    parts = [k for k, part in enumerate(claim.parts) if token.index in part.test.result_names()]
+    if token.index and len(parts) != 1:
+        raise ValueError(f"{len(parts)} parts of {claim.id} test {token.index!r}; expected one")
+    row = pages.judgement(claim) or {"verdict": judging.NOT_TESTED}
+    part = row if not token.index or row["verdict"] == judging.NOT_TESTED else row["tests"][parts[0]]
+    return claim.chapter, part["verdict"]
 
 
 def _compared(token: Token, page: str, pages: Pages) -> tuple[str, str]:

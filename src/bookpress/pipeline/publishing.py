@@ -12,7 +12,7 @@ from typing import Any
 from bookpress import atomic, claims, paths, results, stamp
 from bookpress.book import command_name
 from bookpress.claims import Claim, locks
-from bookpress.claims.judging import is_in
+from bookpress.claims.draws import is_in
 from bookpress.claims.locks import ranges, same_numbers, short
 from bookpress.errors import PressError, reason
 from bookpress.pipeline import gate
@@ -187,9 +187,9 @@ def words(evidence: Evidence) -> list[str]:
     own = claims.chapter_claims(name)
     carried = [line for line in chain.of_chapter(name)[-2:-1] if line.event == "carried"]
     lines = [f"  measured otherwise, same numbers: {len(line['claims'])} claims" for line in carried]
-    for claim, stands in locks.standings(own, evidence.results, chain).items():
-        if stands.exploratory:
-            lines.append(f"  exploratory: {claim} ({stands.exploratory})")
+    for claim in own:
+        if why := locks.standing(claim, evidence.results, chain).exploratory:
+            lines.append(f"  exploratory: {claim.id} ({why})")
     return lines
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from bookpress.book import book
-from bookpress.claims import Test, without_markup
-from bookpress.claims.judging import NOT_TESTED
-from bookpress.claims.kinds import KINDS
+from bookpress.claims import without_markup
+from bookpress.claims.claim import EXACT
+from bookpress.claims.judging import NOT_TESTED, deciding, tested
 from bookpress.pipeline import prose
 from bookpress.pipeline.chapters import Chapter
 from bookpress.site import rendering
@@ -68,27 +68,15 @@ def _scale(low: float, high: float, log: bool) -> Callable[[float], float]:
     return place
 
 
-def deciding(row: dict[str, Any]) -> dict[str, Any] | None:
-    """The test of a row that its effect and interval are of."""
-    same = [
-        test
-        for test in row["tests"]
-        if test["effect"] == row["effect"]
-        and test["interval"] == row["interval"]
-        and test["role"] != "corrected"
-    ]
-    return same[0] if same else None
-
-
 def bounds(test: dict[str, Any]) -> tuple[float | None, float | None]:
     """Between which values a test holds; None: without end."""
-    low, high = KINDS[test["test"]["kind"]].edges(Test(**test["test"]))
+    low, high = tested(test).edges
     return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
 
 
 def forest(test: dict[str, Any] | None) -> dict[str, Any] | None:
     """Where the parts of the plot stand, in its pixels; None where there is nothing between two numbers to show."""
-    if test is None or KINDS[test["test"]["kind"]].exact or test["effect"]["number"] is None:
+    if test is None or test["test"]["kind"] in EXACT or test["effect"]["number"] is None:
         return None
     ends_of_ground, effect, interval = bounds(test), test["effect"]["number"], test["interval"]
     ends = [interval["low"], interval["high"]] if interval else []
@@ -100,7 +88,7 @@ def forest(test: dict[str, Any] | None) -> dict[str, Any] | None:
         shown += [spread[0], spread[-1]] if spread[-1] - spread[0] < 8 * (max(shown) - min(shown)) else []
     else:
         shown += spread
-    log = KINDS[test["test"]["kind"]].in_factors and min(shown) > 0 and max(shown) / min(shown) > WIDE
+    log = test["test"]["kind"] == "ratio" and min(shown) > 0 and max(shown) / min(shown) > WIDE
     low, high = min(shown), max(shown)
     room = 0.06 * (high - low) or abs(high) or 1.0
     scale = _scale(low, high, True) if log else _scale(low - room, high + room, False)

@@ -118,8 +118,8 @@ def turned(runs: list[Evidence]) -> list[str]:
     """Runs with verdicts that are others than when they ran, one line each."""
     lines = []
     for run in runs:
-        rows = [row for row in chapter_runs.chapter_verdicts(run) if "when it ran" in row.remark]
-        if words := ", ".join(f"{row.claim.id} {row.words}" for row in rows):
+        rows = [row for row in chapter_runs.chapter_verdicts(run) if "when it ran" in row["remark"]]
+        if words := ", ".join(f"{row['id']} {row['words']}" for row in rows):
             lines.append(f"{run.name}: verdicts that turned since the run: {words}")
     return lines
 

@@ -9,7 +9,8 @@ from typing import Any
 from bookpress import atomic, claims
 from bookpress.claims import Instrument, format_number
 from bookpress.claims.judging import NOT_TESTED
-from bookpress.claims.ledger import SIGN_TEST_DECIDES, shared_words
+from bookpress.claims.kinds import SIGN_TEST_DECIDES
+from bookpress.claims.ledger import shared_words
 from bookpress.intervals import LEVEL
 from bookpress.pipeline import chapter_runs, prose
 from bookpress.pipeline.chapter_runs import published_runs

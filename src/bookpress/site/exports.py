@@ -72,7 +72,7 @@ def as_text(pages: Pages, chapters: Iterable[str]) -> str:
     for chapter in chapters:
         for claim in (claim for claim in pages.claims if claim.chapter == chapter):
             found = pages.judgement(claim)
-            words = f"{found.marked}: {claims.format_effect(found)}" if found else "not run"
+            words = f"{claims.marked(found)}: {claims.format_effect(found)}" if found else "not run"
             lines += [claim.id, f"    {claim.says}", f"    {words}"]
         evidence = pages.evidence[chapter]
         for name in chapter_runs.withdrawn(evidence) if evidence else []:

@@ -333,7 +333,7 @@ def folded(title: str, text: str) -> str:
     return f"::::{{admonition}} {title}\n:class: dropdown\n\n{text.strip()}\n::::\n"
 
 
-def _judged(chapter: Chapter, shown: prose.Pages) -> list[claims.Judgement]:
+def _judged(chapter: Chapter, shown: prose.Pages) -> list[claims.Row]:
     own = (shown.judgement(claim) for claim in shown.claims if claim.chapter == chapter.name)
     return [judgement for judgement in own if judgement]
 

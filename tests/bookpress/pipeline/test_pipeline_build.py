@@ -135,24 +135,23 @@ def test_a_verdict_that_other_code_turns_shows(ran, monkeypatch):
     """An exact chapter by decree, or another way to judge: the verdict of the run itself stands beside it."""
     run = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke")
     claim = claims.load_claims()[0]
-    assert chapter_runs.judged(claim, run).words == "not tested at this scale (smoke run)"
+    assert chapter_runs.judged(claim, run)["words"] == "not tested at this scale (smoke run)"
     object.__setattr__(run.chapter, "exact", True)
     again = chapter_runs.fresh_run(run.chapter, "smoke")
-    assert chapter_runs.judged(claim, again).words.endswith("(“not tested at this scale” when it ran)")
+    assert chapter_runs.judged(claim, again)["words"].endswith("(“not tested at this scale” when it ran)")
     laptop = chapter_runs.fresh_run(run.chapter, "laptop")
     monkeypatch.setattr("bookpress.claims.judging.NOT_REPRODUCED", "reproduced")
     monkeypatch.setattr("bookpress.claims.judging.REPRODUCED", "not reproduced")
-    assert chapter_runs.judged(claim, laptop).words == "not reproduced (“reproduced” when it ran)"
+    assert chapter_runs.judged(claim, laptop)["words"] == "not reproduced (“reproduced” when it ran)"
 
 
 def test_a_verdict_that_was_only_renamed_has_not_turned(ran):
     """What the run noted in the words of its time stands for the words of now; another verdict shows."""
     run, claim = chapter_runs.fresh_run(chapters.select(["coin"])[0], "smoke"), claims.load_claims()[0]
-    found = dataclasses.replace(chapter_runs.judged(claim, run), verdict="partly refuted, rest open")
     noted = run.results.header["judged"][claim.id]
     for then, remark in (("at most partly", ""), ("mixed", "“mixed” when it ran"), ("wrong, mended", None)):
         header = {"judged": {claim.id: noted | {"verdict": then}}}
-        said = chapter_runs._remark(found, header)
+        said = chapter_runs._remark(claim, "partly refuted, rest open", header)
         assert said == ("“wrong as printed, corrected” when it ran" if remark is None else remark)
 
 

@@ -76,9 +76,8 @@ class Pages(prose.Pages):
     def judgement(self, claim):
         if self.evidence["part/page"] is None:
             return None
-        parts = (("one", judging.REPRODUCED, None), ("two", judging.NOT_REPRODUCED, None))
-        found = claims.Judgement(None, self.verdicts[claim.id], 0.0, (0.0, 0.0), 3)
-        return found if claim.id == "loss-falls" else judging.replace(found, parts=parts)
+        parts = [{"verdict": judging.REPRODUCED}, {"verdict": judging.NOT_REPRODUCED}]
+        return {"verdict": self.verdicts[claim.id], "tests": parts if claim.id == "two-parts" else [{}]}
 
 
 RUN = Run()
@@ -249,8 +248,8 @@ def test_an_alternative_text_has_no_chip():
 
 def test_how_sure_says_how_many_tests_stood_before_the_run():
     def sure(*which):
-        made = claims.Judgement(None, judging.OPEN, 0.0, (0.0, 0.0), 3)
-        return chapter_runs.how_sure([judging.replace(made, **kind) for kind in which])
+        made = {"exploratory": "", "pooled": False}
+        return chapter_runs.how_sure([made | kind for kind in which])
 
     late, more, pooled = (
         {"exploratory": "test after its data"},
