@@ -259,11 +259,8 @@ FALSE_SHARE = 0.05
 def empty_row(claim: Claim) -> Row:
     """The row of a claim whose chapter has not been run."""
     return {
-        "id": claim.id,
-        "chapter": claim.chapter,
-        "says": claim.says,
-        "was": claim.was,
-        "source": {"key": claim.source.key, "version": claim.source.version, "where": claim.source.where},
+        **{key: getattr(claim, key) for key in ("id", "chapter", "says", "was")},
+        "source": {key: getattr(claim.source, key) for key in ("key", "version", "where")},
         "kind": "question" if claim.asks else "statement" if claim.statement else "measurement",
         "verdict": NOT_RUN,
         "words": NOT_RUN,
@@ -272,9 +269,7 @@ def empty_row(claim: Claim) -> Row:
         "n": 0,
         "scope": "",
         "profile": None,
-        "combine": claim.combine,
-        "rungs": claim.rungs,
-        "of": claim.of,
+        **{key: getattr(claim, key) for key in ("combine", "rungs", "of")},
         "rests_on": [],
         "figure": claim.figure,
         "remark": "",

@@ -63,16 +63,9 @@ UNBROKEN = "\u00a0"
 HEAD = "| the source says | measured | verdict |\n|:---|:---|:---|"
 
 
-def in_bold(row: Row) -> str:
-    """A verdict where nothing else can be shown than words."""
-    return f"**{without_markup(row['words'])}**{exploratory_note(row)}"
-
-
-def markdown_table(rows: Iterable[Row], shown: Callable[[Row], str] = in_bold) -> str:
-    """A Markdown table: a line per claim, and below it one per part or for the corrected form.
-
-    shown: how the page shows a verdict. What all parts have to fulfil is said once where it is the same.
-    """
+def markdown_table(rows: Iterable[Row]) -> str:
+    """A Markdown table: a line per claim, and below it one per part or for the corrected form; what all parts have to
+    fulfil is said once where it is the same."""
     lines = [HEAD]
     for row in rows:
         parts = [test for test in row["tests"] if test["role"] == "part"]
@@ -81,10 +74,11 @@ def markdown_table(rows: Iterable[Row], shown: Callable[[Row], str] = in_bold) -
         shared = [f"{'any' if row['combine'] == 'any' else 'each'} must hold: {each}" for each in asked]
         shared = [*shared, "95 % intervals"] if len(parts) > 1 and len(asked) == 1 else []
         notes = [_where(row), *(_must_hold(test) for test in whole), *shared]
-        after = "".join(f"<br><small>test changed {literal(words)}</small>" for words in row["changed"])
-        after += f"<br><small>{row['scope']}</small>" if row["scope"] else ""
+        below = [*(f"test changed {literal(words)}" for words in row["changed"]), row["scope"]]
+        verdict = f"**{without_markup(row['words'])}**{exploratory_note(row)}"
+        verdict += "".join(f"<br><small>{words}</small>" for words in below if words)
         measured = "" if parts else "".join(map(_measured, whole)) or ABSENT
-        lines.append(line(row["says"], notes, measured, shown(row) + after))
+        lines.append(line(row["says"], notes, measured, verdict))
         for test in corrected:
             if not test["n"]:
                 continue  # the table of the rungs names those that no run has reached

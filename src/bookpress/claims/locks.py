@@ -161,7 +161,7 @@ class Chain:
     lines: tuple[Line, ...] = ()
     _known: dict[tuple[str, str], str] = field(
         default_factory=dict
-    )  # every verdict asks `measured` several times
+    )  # what `measured` is asked again and again
 
     @cached_property
     def _by_chapter(self) -> dict[str, list[Line]]:

@@ -14,7 +14,7 @@ from bookpress.book import book, chapter_names, folders
 from bookpress.claims.claim import Claim
 from bookpress.claims.kinds import can_hold, least_seeds
 from bookpress.errors import PressError
-from bookpress.schema import Entry, Text, as_plain, model, read_list, valid
+from bookpress.schema import Entry, Text, model, read_list, valid
 from bookpress.texts import parse_yaml, read_text
 
 SUFFIX = ".claims.yml"
@@ -59,9 +59,9 @@ def load_claims(path: Path | str | None = None) -> list[Claim]:
         first[claim.id] = claim
     for claim in first.values() if path is None else ():
         if claim.of and (claim.of not in first or first[claim.of].rungs):
+            expected = "the id of a claim that another chapter judges at one size"
             raise PressError(
-                f"{claim.chapter}{SUFFIX}: claim {claim.id} is of {claim.of!r}; expected the id of a claim "
-                "that another chapter judges at one size"
+                f"{claim.chapter}{SUFFIX}: claim {claim.id} is of {claim.of!r}; expected {expected}"
             )
     return list(first.values())
 
@@ -110,30 +110,22 @@ def _whole(own: Mapping[str, Any], head: Head, chapter: str) -> dict[str, Any]:
     if "chapter" in own:
         raise ValueError("it has unknown key chapter; expected none, for its file stands beside its chapter")
     given = {key: getattr(head, key) for key in ("figure", "evidence", "statement", "scope")}
-    entry = (
-        {key: value for key, value in given.items() if value is not None} | dict(own) | {"chapter": chapter}
-    )
+    entry = {key: value for key, value in given.items() if value is not None} | {**own, "chapter": chapter}
     if isinstance(place := own.get("source", {}), (str, Mapping)):
         entry["source"] = {**(head.source or {}), **({"where": place} if isinstance(place, str) else place)}
     if head.rungs is not None or "rungs" in own:
         named = own.get("rungs", list(head.rungs or ()))
         if not isinstance(named, list) or not named or not set(named) <= set(head.rungs or ()):
-            raise ValueError(
-                f"sizes {named!r} are unknown; expected a list of some of {', '.join(head.rungs or ())}"
-            )
-        test = entry.pop("test", None)
-        if PLACE not in str(test):
-            raise ValueError(
-                f"it is judged size by size and no result has {PLACE}; expected `a: speed.{PLACE}.batch`"
-            )
-        parts = [{"says": head.rungs[name], "test": _filled(test, name)} for name in named]
+            known = ", ".join(head.rungs or ())
+            raise ValueError(f"sizes {named!r} are unknown; expected a list of some of {known}")
+        test = json.dumps(entry.pop("test", None), default=str)
+        if PLACE not in test:
+            expected = f"`a: speed.{PLACE}.batch`"
+            raise ValueError(f"it is judged size by size and no result has {PLACE}; expected {expected}")
+        # the rung is put into the names of the results
+        parts = [{"says": head.rungs[n], "test": json.loads(test.replace(PLACE, n))} for n in named]
         entry |= {"parts": parts, "rungs": True}
     return entry
-
-
-def _filled(content: Any, rung: str) -> Any:
-    """A test as it is written, with the rung put into the names of its results."""
-    return json.loads(json.dumps(content, default=str).replace(PLACE, rung))
 
 
 # ---- What a chapter plans: a test that its seeds cannot make hold is refused when it is read -------------------------
@@ -186,13 +178,13 @@ settings: dict[str, dict[str, Any]] = {}  # chapter -> parameters of the book's 
 
 
 def carry(text: str, parameters: Mapping[str, Any] | None = None) -> None:
-    """Take over what `as_text` wrote, and the parameters of the book's run; PressError where it is something else."""
+    """Take over claims with the book's verdicts, a list of `Carried` as JSON, and the parameters of the book's run;
+    PressError where it is something else."""
     try:
         rows = valid(list[Carried], json.loads(text), "")
     except (ValueError, RecursionError, PressError):
-        raise PressError(
-            "the notebook's copy of the claims cannot be read; download the notebook again"
-        ) from None
+        words = "the notebook's copy of the claims cannot be read; download the notebook again"
+        raise PressError(words) from None
     _carried.update({row.claim.id: row for row in rows})
     settings.update({row.claim.chapter: dict(parameters) for row in rows if parameters})
 
@@ -213,9 +205,3 @@ def _of_the_package() -> dict[str, Any]:
     except PressError:  # no book is known
         return {}
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-
-
-def as_text(rows: Iterable[Carried]) -> str:
-    """JSON, a line for each claim; what is as it is by default is left out."""
-    lines = (json.dumps(as_plain(row), ensure_ascii=False) for row in rows)
-    return "[\n" + ",\n".join(lines) + "\n]"

@@ -23,6 +23,7 @@ from bookpress.pipeline import chapter_runs, pictures, prose
 from bookpress.pipeline.chapter_runs import Evidence, published_runs
 from bookpress.pipeline.chapters import Chapter, discover, is_parameters, with_values
 from bookpress.pipeline.gate import passed_run
+from bookpress.schema import as_plain
 
 # ---- The first code cell of a notebook that is handed out: where something is missing, it installs it --------------
 
@@ -348,7 +349,7 @@ def carried(chapters: Sequence[Chapter], shown: prose.Pages) -> str:
         ]
         run = shown.evidence.get(chapter.name)
         parameters = run.results.header["parameters"] if run else None
-        runs[chapter.name] = {"claims": json.loads(reading.as_text(rows)), "parameters": parameters}
+        runs[chapter.name] = {"claims": [as_plain(row) for row in rows], "parameters": parameters}
     return json.dumps(runs, ensure_ascii=False)
 
 

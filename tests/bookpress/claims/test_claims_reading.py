@@ -263,11 +263,8 @@ TESTS = [
 
 
 def test_every_kind_is_read_and_what_yaml_takes_for_text_is_a_number(book):
-    found = read(
-        book,
-        "claims",
-        claims(*(changed(id=f"c{k}", test=test, out_of_reach=True) for k, test in enumerate(TESTS))),
-    )
+    made = (changed(id=f"c{k}", test=test, out_of_reach=True) for k, test in enumerate(TESTS))
+    found = read(book, "claims", claims(*made))
     for claim, test in zip(found, TESTS, strict=True):
         listed = {key: tuple(value) if isinstance(value, list) else value for key, value in test.items()}
         assert claim.test.keys() == listed | ({"tolerance": 1e-10} if test["kind"] == "identity" else {})
@@ -284,12 +281,12 @@ def test_claims_come_in_the_order_of_the_table_of_contents(book):
     assert [claim.id for claim in load_claims()] == ["coin-fair", "air-fair"]
     (part / "air.claims.yml").write_text(tiny_book.CLAIMS)
     with pytest.raises(
-        BnbookError, match=r"^part/coin.claims.yml and part/air.claims.yml: claim coin-fair app"
+        BnbookError, match=r"^part/coin.claims.yml and part/air.claims.yml: claim coin-fair ap"
     ):
         load_claims()
     (part / "cion.claims.yml").write_text(tiny_book.CLAIMS)
     with pytest.raises(
-        BnbookError, match=r"^part/cion\.claims\.yml belongs to no chapter; expected book/part/c"
+        BnbookError, match=r"^part/cion\.claims\.yml belongs to no chapter; expected book/part"
     ):
         load_claims()
 
@@ -324,10 +321,8 @@ def test_the_hash_covers_what_decides_and_no_prose(book):
     ]
     hashes = {hashed(**changes) for changes in decisive}
     rung = changed(test={**TEST, "a": "s.{rung}.batch"})
-    hashes |= {
-        read(book, "claims", claims(rung | more, rungs=RUNGS))[0].test_hash
-        for more in ({}, {"rungs": ["wide"]})
-    }
+    for more in ({}, {"rungs": ["wide"]}):
+        hashes.add(read(book, "claims", claims(rung | more, rungs=RUNGS))[0].test_hash)
     assert len(hashes | {before}) == len(decisive) + 3
 
 
@@ -378,38 +373,25 @@ def test_errata_coverage_and_instruments_are_read_whole(book):
     assert [row.printed, row.correct, row.why] == [ERRATUM[key] for key in ("printed", "correct", "why")]
     assert (row.short, row.changes, row.anchor) == ("It is false.", "formula", "erratum-theorem-4-1")
     for lacking in ("claim", "test"):
-        assert (
-            getattr(read(book, "errata", [tiny_book.changed(ERRATUM, **{lacking: None})])[0], lacking) == ""
-        )
+        (other,) = read(book, "errata", [tiny_book.changed(ERRATUM, **{lacking: None})])
+        assert getattr(other, lacking) == ""
     sides = {"where": "Verse 3", "says": "Two.", "claims": ["coin-fair"], "errata": ["coin-two-sides"]}
     assert load_coverage() == [], "a book may have none"
     (one,) = read(book, "coverage", SONG | {"complete": True, "sentences": [HALF, EDGE, AGAIN, sides]})
     assert (one.name, one.source, one.version, one.complete) == ("song", "folklore", "oral", True)
     half, edge, again, sides = one.sentences
-    assert (half.where, half.says, half.claims, half.note) == (
-        *list(HALF.values())[:2],
-        ("coin-fair",),
-        "One coin.",
-    )
-    assert (edge.reason, edge.claims, again.repeats, sides.errata) == (
-        "open",
-        (),
-        "Verse 1",
-        ("coin-two-sides",),
-    )
-    assert load_instruments() == [], "a small book has none"
-    (beta,) = read(
-        book, "instruments", [BETA | {"line": "which may be 2/η", "reads": ["part/coin:smooth.*", "edge"]}]
-    )
-    assert (beta.id, beta.line, beta.mark, beta.anchor) == ("beta", "which may be 2/η", "", "instrument-beta")
+    assert (half.where, half.says, half.note) == (HALF["where"], HALF["says"], "One coin.")
+    assert (half.claims, edge.claims, sides.errata) == (("coin-fair",), (), ("coin-two-sides",))
+    assert (edge.reason, again.repeats) == ("open", "Verse 1")
 
 
 def test_a_measured_claim_rests_on_an_instrument_and_each_instrument_has_a_claim(book):
-    (beta,) = read(book, "instruments", [BETA | {"reads": ["part/coin:smooth.*", "edge"]}])
-    at = {
-        name: changed(id=f"c{k}", test=LEVEL | {"a": name})
-        for k, name in enumerate(("smooth.none", "edge", "edges"))
-    }
+    assert load_instruments() == [], "a small book has none"
+    line = {"line": "which may be 2/η", "reads": ["part/coin:smooth.*", "edge"]}
+    (beta,) = read(book, "instruments", [BETA | line])
+    assert (beta.id, beta.line, beta.mark, beta.anchor) == ("beta", line["line"], "", "instrument-beta")
+    names = enumerate(("smooth.none", "edge", "edges"))
+    at = {name: changed(id=f"c{k}", test=LEVEL | {"a": name}) for k, name in names}
     smooth, edge, edges = read(book, "claims", claims(*at.values()))
     assert beta.under(smooth) and beta.under(edge) and not beta.under(edges)
     assert unmeasured([smooth, edge], [beta]) == []

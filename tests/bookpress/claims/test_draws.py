@@ -214,11 +214,8 @@ def test_a_rerun_keeps_the_former_draw_and_the_verdict_rests_on_the_last_of_each
         bnbook("publish", "coin", root=tmp_path)
         subprocess.run([*git, "add", "."], check=True)
         subprocess.run([*git, "commit", "-qm", f"Published on processor {processor}"], check=True)
-        given.append(
-            json.loads((tmp_path / "executed/laptop/part/coin.json").read_text())["results"]["heads"][
-                "values"
-            ]
-        )
+        written = json.loads((tmp_path / "executed/laptop/part/coin.json").read_text())
+        given.append(written["results"]["heads"]["values"])
     assert given[0] != given[1]
     (line,) = json.loads((tmp_path / "executed/draws/laptop/part/coin.json").read_text())["draws"]
     assert line["results"]["heads"]["values"] == given[0] and line["header"]["chapter"] == COIN
@@ -279,9 +276,8 @@ def test_a_run_that_changes_no_number_is_no_draw_and_none_is_ever_lost(ran):
     assert len(results.read_draws(path)) == 2
     stamped(chapter_runs.fresh_run(coin(), "laptop"), lambda content: content["results"].update(heads=first))
     publishing.publish(coin(), "laptop")  # the first numbers once more: the others are kept
-    assert len(results.read_draws(path)) == 2 and first not in [
-        d.entries["heads"] for d in results.read_draws(path)
-    ]
+    assert len(results.read_draws(path)) == 2
+    assert first not in [draw.entries["heads"] for draw in results.read_draws(path)]
     assert publishing.executed_problems([coin()]) == {"laptop/part/coin": []}
 
 
@@ -301,15 +297,8 @@ def seed_twice(draw):
     draw["results"]["heads"]["seeds"] = [0] * 5
 
 
-BROKEN = [
-    "",
-    "{",
-    "[]",
-    '{"draws": [{}]}',
-    '{"draws": [{"header": {}, "results": {}}]}',
-    seeds_lost,
-    seed_twice,
-]
+EMPTY = '{"draws": [{"header": {}, "results": {}}]}'
+BROKEN = ["", "{", "[]", '{"draws": [{}]}', EMPTY, seeds_lost, seed_twice]
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda case: getattr(case, "__name__", case))
@@ -372,13 +361,7 @@ def test_numbers_below_a_figure_are_those_of_the_run_that_it_draws(ran):
     drawn_again(0.5)
     path = results.draws_path(publishing.publish(coin(), "laptop").results_path)
     (draw,) = results.read_draws(path)
-    draw.entries["heads"]["seeds"] = [
-        0,
-        1,
-        2,
-        3,
-        100,
-    ]  # as if the former run had had one seed that the last has not
+    draw.entries["heads"]["seeds"] = [0, 1, 2, 3, 100]  # as if the former had had one that the last has not
     publishing.write(path, [draw])
     book = prose.Pages({COIN: chapter_runs.published(coin(), "laptop")}, claims.load_claims())
     token, both = "{{ mean:heads | .4f }}", "{{ ratio:heads / 0.25 | .2f }}"

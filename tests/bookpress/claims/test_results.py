@@ -5,16 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from conftest import ROOT
 
 from bnbook.errors import BnbookError
 from bookpress import results
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -25,32 +23,20 @@ def fresh_session(monkeypatch, tmp_path):
     return tmp_path / "x.json"
 
 
-def test_values_come_back(fresh_session):
+def test_values_come_back_with_nine_digits_and_seeds_are_numbered_from_the_first(fresh_session):
     values = np.array([[1.5, np.nan], [np.inf, -np.inf], [1e-300, 2.0]])
+    numbers = np.array([1 / 3, 1e-16 / 3, 2.0**60 / 3])
     results.record("a.b", values, unit="bits", seeds=[4, 5, 6])
     results.record("c", [torch.tensor(0.25), torch.tensor(1.0)])
+    results.number_seeds_from(100)
+    results.record("d", numbers)
     again = results.read(fresh_session)
     np.testing.assert_array_equal(again["a.b"], values)
+    np.testing.assert_allclose(again["d"], numbers, rtol=1e-8)
+    assert (again["d"] != numbers).all(), "and no more"
     assert again["c"].tolist() == [0.25, 1.0] and again.unit("a.b") == "bits"
-    assert again.entries["a.b"]["seeds"] == [4, 5, 6] and again.entries["c"]["seeds"] == [0, 1]
+    assert [entry["seeds"] for entry in again.entries.values()] == [[4, 5, 6], [0, 1], [100, 101, 102]]
     assert "NaN" not in fresh_session.read_text() and json.loads(fresh_session.read_text())["schema"] == 1
-
-
-def test_seeds_are_numbered_from_the_first(fresh_session):
-    results.record("a", [1.0])
-    results.number_seeds_from(100)
-    results.record("b", [1.0, 2.0, 3.0])
-    results.record("c", [1.0, 2.0], seeds=[4, 5])
-    listed = [entry["seeds"] for entry in results.read(fresh_session).entries.values()]
-    assert listed == [[0], [100, 101, 102], [4, 5]]
-
-
-def test_nine_digits_are_kept(fresh_session):
-    numbers = [1 / 3, 1e-16 / 3, 2.0**60 / 3]
-    results.record("a", numbers)
-    found = results.read(fresh_session)["a"]
-    np.testing.assert_allclose(found, numbers, rtol=1e-8)
-    assert (found != numbers).all(), "and no more"
 
 
 def test_many_records_are_all_on_disk_after_each_and_do_not_slow_down(fresh_session):
@@ -63,52 +49,63 @@ def test_many_records_are_all_on_disk_after_each_and_do_not_slow_down(fresh_sess
     assert written == results.as_content(results.current()) and len(written["results"]) == 300
 
 
-@pytest.mark.parametrize("values", [1.0, [], "x", [[1], [1, 2]]])
-def test_a_result_has_a_seed_axis_of_numbers(values):
-    with pytest.raises(BnbookError):
-        results.record("a", values)
+REFUSED = [  # name, values, seeds, what is said
+    *(("a", values, None, "result 'a' ") for values in (1.0, [], "x", [[1], [1, 2]])),
+    *((name, [1], None, "malformed") for name in ("A", "1a", "a b", "a..b", "")),
+    ("known", [2], None, "recorded already"),
+    ("b", [1, 2], [0], "2 values but 1 seeds"),
+    ("b", [1, 2], [0, 0], "has a seed twice"),
+]
 
 
-def test_names_and_doubles_are_refused():
+@pytest.mark.parametrize(("name", "values", "seeds", "words"), REFUSED, ids=str)
+def test_what_is_no_result_is_refused(name, values, seeds, words):
+    results.record("known", [1])
+    with pytest.raises(BnbookError, match=words):
+        results.record(name, values, seeds=seeds)
+
+
+def test_interactively_a_cell_may_run_twice(monkeypatch):
+    monkeypatch.delenv("BNBOOK_RESULTS")
     results.record("a", [1])
-    with pytest.raises(BnbookError, match="recorded already"):
-        results.record("a", [2])
-    for name in ("A", "1a", "a b", "a..b", ""):
-        with pytest.raises(BnbookError, match="malformed"):
-            results.record(name, [1])
-    with pytest.raises(BnbookError, match="2 values but 1 seeds"):
-        results.record("b", [1, 2], seeds=[0])
-    with pytest.raises(BnbookError, match="has a seed twice"):
-        results.record("b", [1, 2], seeds=[0, 0])
+    results.record("a", [2])
+    assert results.current()["a"].tolist() == [2]
+
+
+DEEP = "[" * 5_000 + "]" * 5_000
+BROKEN = [
+    *("{", "[]", '"abc"', "null", '{"schema": 1, "results": []}', '{"schema": 1, "results": {}, "provenance": null}'),
+    '{"schema": 1, "results": {"a": {"values": [[1], 2], "seeds": [0, 1], "unit": ""}}}',
+    '{"schema": 1, "results": {"a": {"values": 3, "seeds": [0], "unit": ""}}}',
+    f'{{"schema": 1, "results": {{}}, "data": {DEEP}}}',
+]  # fmt: skip
 
 
 def test_broken_files_are_one_clear_line(tmp_path):
-    path = tmp_path / "y.json"
-    for content, words in [
-        ("{", "not a whole"),
-        ('{"schema": 99, "results": {}}', "schema 99"),
-        ("[]", "not a whole"),
-        ('"abc"', "not a whole"),
-        ("null", "not a whole"),
-        ('{"schema": 1, "results": []}', "not a whole"),
-        ('{"schema": 1, "results": {}, "provenance": null}', "not a whole"),
-        ('{"schema": 1, "results": {"a": {"values": [[1], 2], "seeds": [0, 1], "unit": ""}}}', "not a whole"),
-        ('{"schema": 1, "results": {"a": {"values": 3, "seeds": [0], "unit": ""}}}', "not a whole"),
-    ]:
-        path.write_text(content)
-        with pytest.raises(BnbookError, match=words):
-            results.read(path)
+    path = tmp_path / "executed" / "laptop" / "part" / "y.json"
+    draws = results.draws_path(path)
     with pytest.raises(BnbookError, match="no results file"):
-        results.read(tmp_path / "none.json")
+        results.read(path)
+    for folder in (path.parent, draws.parent):
+        folder.mkdir(parents=True)
+    for content in BROKEN:
+        path.write_text(content)
+        with pytest.raises(BnbookError, match="not a whole results file"):
+            results.read(path)
+    path.write_text('{"schema": 99, "results": {}}')
+    with pytest.raises(BnbookError, match="schema 99"):
+        results.read(path)
+    path.write_text('{"schema": 1, "results": {}}')
+    draws.write_text(f'{{"draws": {DEEP}}}')
+    with pytest.raises(BnbookError, match="no whole file of draws"):
+        results.read(path)
 
 
 WRONG = ("x", 3, 0.5, True, None, [], ["x"], {}, {"a": 1}, {"a": ["x"]})
-DEEP = "[" * 5_000 + "]" * 5_000
+PLACES = [*results.File.model_fields, *(f"provenance.{key}" for key in results.Provenance.model_fields)]
 
 
-@pytest.mark.parametrize(
-    "key", [*results.File.model_fields, *(f"provenance.{key}" for key in results.Provenance.model_fields)]
-)
+@pytest.mark.parametrize("key", PLACES)
 def test_every_wrong_type_of_a_header_is_one_line_that_names_its_place(tmp_path, key):
     path, refused = tmp_path / "y.json", 0
     whole = json.loads((ROOT / "executed/laptop/practice/batch.json").read_text(encoding="utf-8"))
@@ -134,46 +131,18 @@ def test_a_unit_is_plain_words(fresh_session, unit):
     with pytest.raises(BnbookError, match="has the unit .*; expected plain words"):
         results.record("a", [1.0], unit=unit)
     results.record("a", [1.0], unit="standard deviations / s²")
-    fresh_session.write_text(
-        fresh_session.read_text().replace("standard deviations / s\\u00b2", json.dumps(unit)[1:-1])
-    )
-    with pytest.raises(
-        BnbookError, match="not a whole results file: results.a.unit is .*; expected plain words"
-    ):
+    written = fresh_session.read_text().replace("standard deviations / s\\u00b2", json.dumps(unit)[1:-1])
+    fresh_session.write_text(written)
+    words = "not a whole results file: results.a.unit is .*; expected plain words"
+    with pytest.raises(BnbookError, match=words):
         results.read(fresh_session)
 
 
-def test_a_file_nested_ten_thousands_deep_is_one_line(tmp_path):
-    path = tmp_path / "executed" / "laptop" / "part" / "y.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(f'{{"schema": 1, "results": {{}}, "data": {DEEP}}}')
-    with pytest.raises(BnbookError, match="not a whole results file"):
-        results.read(path)
-    path.write_text('{"schema": 1, "results": {}}')
-    draws = results.draws_path(path)
-    draws.parent.mkdir(parents=True)
-    draws.write_text(f'{{"draws": {DEEP}}}')
-    with pytest.raises(BnbookError, match="no whole file of draws"):
-        results.read(path)
-
-
-def test_interactively_a_cell_may_run_twice(monkeypatch):
-    monkeypatch.delenv("BNBOOK_RESULTS")
-    results.record("a", [1])
-    results.record("a", [2])
-    assert results.current()["a"].tolist() == [2]
-
-
 def test_training_time_is_booked(fresh_session):
-    results.record_training(2.0, reused=False)
-    results.record_training(3.0, reused=True)
-    results.record_training(4.0, reused=True)
-    assert results.read(fresh_session).header["store"] == {
-        "ran": 1,
-        "ran_seconds": 2.0,
-        "reused": 2,
-        "reused_seconds": 7.0,
-    }
+    for seconds, reused in ((2.0, False), (3.0, True), (4.0, True)):
+        results.record_training(seconds, reused=reused)
+    booked = {"ran": 1, "ran_seconds": 2.0, "reused": 2, "reused_seconds": 7.0}
+    assert results.read(fresh_session).header["store"] == booked
 
 
 def test_a_figure_leaves_its_points_in_the_results_and_is_drawn_from_these_and_the_parameters(
