@@ -90,13 +90,10 @@ REFUSED = [
         for changes, words in (
             (dict(test__kind="diffrence"), "test.kind is 'diffrence'; expected 'difference', 'ratio'"),
             (dict(test__threshold=True), "test.threshold is True; expected a finite number"),
-            (dict(test__threshold=float("nan")), "test.threshold is nan; expected a finite number"),
-            (dict(test__threshold=10**400), "test.threshold is 1000"),
             (dict(test__threshold=None), "test of kind difference lacks threshold; expected keys kind, a, b, s"),
             (dict(test__margin=0.1), "test of kind difference has unknown key margin; expected keys kind, a"),
             (dict(test__colour=1), "test has unknown key colour"),
             (dict(test__b=True), "test.b is True; expected a result's name, or a finite number"),
-            (dict(test=LEVEL | {"tolerance": -1}), "test.tolerance is -1; expected a number ≥ 0"),
             (dict(test={"kind": "ordering", "results": ["x"]}), "test.results is ['x']; expected at least 2"),
             (dict(test={"kind": "inequality", "a": "x", "allowed": 0.5}), "test.allowed is 0.5; expected a whole"),
             (dict(test=TEST | {"kind": "ratio", "resolution": 0.1}), "test has a resolution below 1"),
@@ -104,18 +101,15 @@ REFUSED = [
             (dict(test=LEVEL | {"events": 1}), "test.events is 1; expected true or false"),
             (dict(test=LEVEL | {"events": False}), "test has events False; expected `events: true`, or nothing"),
             (dict(test=None), "it has both test and parts, or neither; expected exactly one of them"),
-            (dict(parts=[PART] * 2), "it has both test and parts, or neither"),
             (dict(parts=[]), "parts is empty; expected a list of at least one, or no such key"),
             (dict(test=None, parts=[PART]), "it has one part; expected at least two"),
             (dict(test=None, parts=[PART, {"says": "q"}]), "parts.2 lacks test; expected keys says, test"),
             (dict(combine="any"), "it has a way to combine parts and none"),
-            (dict(figure=None), "it lacks figure; expected keys id, source, says, figure; optional test, parts"),
             (dict(says=""), "it has nothing behind says; expected a value, or no such key"),
             (dict(says="  "), "says is ' '; expected a line of text"),
             (dict(source__version=None), "source lacks version; expected keys key, version, where"),
             (dict(colour="red"), "it has unknown key colour; expected keys id, source"),
             (dict(chapter="part/other"), "it has unknown key chapter; expected none"),
-            (dict(evidence=["weekly"]), "evidence.1 is 'weekly'; expected 'smoke', 'laptop'"),
             (dict(scope="width"), "scope is 'width'; expected a list"),
             (dict(effect={"less": "fewer"}), "effect has a word for less and none for more"),
             (dict(corrected=TEST), "it has a correction or condition but is no statement"),
@@ -130,7 +124,6 @@ REFUSED = [
     ),
     ("claims", claims(changed(of="nobody")), "part/coin.claims.yml: claim faster-lr0.1 is of 'nobody'; expected"),
     ("claims", claims(changed(id=None)), "part/coin.claims.yml: claim number 1: it lacks id; expected"),
-    ("claims", claims(3), "part/coin.claims.yml: claim number 1: it is 3; expected keys with values"),
     ("claims", claims(GOOD, GOOD), "part/coin.claims.yml: claim faster-lr0.1 appears twice; expected"),
     ("claims", claims(GOOD, chapter="a/b"), "part/coin.claims.yml: it has unknown key chapter; expected keys"),
     ("claims", claims(GOOD, source={"where": "x"}), "part/coin.claims.yml: source.where.[key] is 'where'; expec"),
@@ -141,23 +134,17 @@ REFUSED = [
         ("claims", claims(changed(**own), rungs=RUNGS), f"part/coin.claims.yml: claim faster-lr0.1: {words}")
         for own, words in (
             (dict(rungs=["narrow"]), "sizes ['narrow'] are unknown; expected a list of some of small, wide"),
-            (dict(rungs=[]), "sizes [] are unknown"),
             ({}, "it is judged size by size and no result has {rung}; expected `a: speed.{rung}.batch`"),
         )
     ),
     *(
         of_erratum(changes, words)
         for changes, words in (
-            (dict(id="Two Sides"), "id is 'Two Sides'; expected lower-case words joined by hyphens"),
-            (dict(id=None), "it lacks id; expected keys id, source"),
-            (dict(why=" "), "why is ' '; expected a line of text"),
             (dict(source__key="hearsay"), "source 'hearsay' is not in references.bib; expected one of folklore"),
-            (dict(kind="typo"), "kind is 'typo'; expected 'wrong', 'incomplete', 'contradiction' or 'unclear'"),
             (dict(claim=None, test=None), "it has nothing that shows it; expected a claim, a test or both"),
             (dict(claim="coin-unfair"), "there is no claim 'coin-unfair'; expected the id of a claim"),
             (dict(test="tests/test_coin.py::test_tos"), "there is no test 'tests/test_coin.py::test_tos'; expec"),
             (dict(test="tests/test_coin.py::test_inner"), "there is no test"),
-            (dict(printed="Chance $p."), "printed has a formula that does not end; expected a $ before and"),
             (dict(correct="It has $p = \frac12$."), "correct has a backslash that YAML read as an escape"),
         )
     ),
@@ -172,12 +159,9 @@ REFUSED = [
     *(
         ("coverage", content, f"coverage/song.yml{words}")
         for content, words in (
-            (song(HALF, where=None), ": sentence number 1: it lacks where; expected keys where, says"),
             (song(HALF, says="Chance $p."), ": sentence Verse 1: says has a formula that does not end"),
             (song(HALF, claims=["coin-unfair"]), ": sentence Verse 1: there is no claim 'coin-unfair'; expected"),
-            (song(HALF, errata=["coin-edge"]), ": sentence Verse 1: there is no erratum 'coin-edge'"),
             (song(HALF, claims=["coin-fair"] * 2), ": sentence Verse 1: claims has an id twice: coin-fair, coin-f"),
-            (song(HALF, claims=[["coin-fair"]]), ": sentence Verse 1: claims.1 is ['coin-fair']; expected a text"),
             (song(HALF, claims=None, note=None), ": sentence Verse 1: it has none or several of claims (or errata)"),
             (song(HALF, not_judged="open: why"), ": sentence Verse 1: it has none or several of claims (or errat"),
             (song(EDGE, note="but"), ": sentence Verse 2: it has a note but no claims"),
@@ -190,18 +174,11 @@ REFUSED = [
             ),
             (SONG | {"sentences": [HALF, EDGE | {"where": "Verse 1"}]}, ": the place Verse 1 appears twice"),
             (SONG | {"sentences": [HALF, EDGE | {"says": HALF["says"]}]}, f": the sentence {HALF['says']} appear"),
-            (SONG | {"sentences": ["Heads."]}, ": sentence number 1: it is 'Heads.'; expected keys with values"),
-            (SONG | {"sentences": None}, ": it has nothing behind sentences"),
-            ({"source": SONG["source"]}, ": it lacks sentences; expected keys source, sentences; optional complete"),
-            (SONG | {"source": {"key": "hearsay", "version": "x"}}, ": source 'hearsay' is not in references.bib"),
-            ([HALF], ": it is [{'claims': ['coin-fair']"),
-            ("sentences: [\n", ", line 2 is not YAML"),
         )
     ),
     *(
         ("instruments", [BETA | changes], f"instruments.yml: instrument beta: {words}")
         for changes, words in (
-            (dict(own=""), "it has nothing behind own; expected a value"),
             (dict(reads=[]), "reads is empty; expected a list of at least one"),
         )
     ),
